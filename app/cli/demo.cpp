@@ -175,16 +175,15 @@ int run(const demo_options& options) {
 
 action declare_demo(CLI::App& command) {
   auto options = std::make_shared<demo_options>();
-  command.add_option("NAME", options->name, "The demo to run")->type_name("");
-  command.add_flag("--list", options->list, "Say what each demo shows, and what to look for");
-  command.add_option("--device", options->device, "Where it runs; if left out, on a CUDA device if there is one")
+  command.add_option("NAME", options->name, "Demo to run")->type_name("");
+  command.add_flag("--list", options->list, "Describe each demo and what to look for");
+  command.add_option("--device", options->device, "Device to run on (default: CUDA if there is a GPU)")
       ->check(CLI::IsMember({"sim", "cuda"}).description(""))
       ->type_name("sim|cuda");
-  command.add_option("-o,--output", options->output, "The recording to write; NAME.sluice if left out")
-      ->type_name("FILE");
+  command.add_option("-o,--output", options->output, "Recording to write (default: NAME.sluice)")->type_name("FILE");
   command.add_flag("--force", options->force, force_help);
-  command.add_flag("--pace", options->paced, "On the simulated device: slow down, so that a live view can be followed");
-  command.add_option("--seconds", options->seconds, "How long a paced run takes, about")
+  command.add_flag("--pace", options->paced, "Slow the simulated device down, to watch it live");
+  command.add_option("--seconds", options->seconds, "Approximate length of a paced run")
       ->check(number_between(0.1, 3600))
       ->type_name("SECONDS")
       ->capture_default_str();

@@ -54,8 +54,9 @@ result<opened> open(const std::string& path, bool whole, const std::vector<std::
 /// The figures of the whole are in the file, if it was closed and is not small; those of a range take its events.
 analysis::compared_figures figures_of(opened& of, analysis::time_range range, bool whole) {
   if (whole) {
-    const auto digest = analysis::find_digest(*of.snapshot);
-    if (auto kept = digest ? analysis::figures_to_compare(*digest) : std::nullopt) return std::move(*kept);
+    const auto stored_figures = analysis::find_stored_figures(*of.snapshot);
+    if (auto kept = stored_figures ? analysis::figures_to_compare(*stored_figures) : std::nullopt)
+      return std::move(*kept);
   }
   if (of.index == nullptr) {
     of.index = std::make_unique<analysis::index>();
@@ -111,7 +112,7 @@ std::string text_of(const analysis::difference& found, const std::string& before
   text += "\nMemory, at the highest of each\n";
   text_table peaks("lrrr");
   for (const auto& m : found.memory) {
-    peaks.row({fmt::format("{}, {}: {}", device_name(m.device), name_of(m.level), name_of(m.kind)),
+    peaks.row({fmt::format("{}, {}: {}", device_name(m.device), name_of(m.layer), name_of(m.kind)),
                format_bytes(m.before.maximum), format_bytes(m.after.maximum),
                change_of(static_cast<double>(m.before.maximum), static_cast<double>(m.after.maximum))});
   }
@@ -119,7 +120,7 @@ std::string text_of(const analysis::difference& found, const std::string& before
   const auto section = [&](const analysis::memory_change& m, const char* what, const std::string& lines) {
     if (!lines.empty())
       text +=
-          fmt::format("\n{}, {}: {}: {}\n{}", device_name(m.device), name_of(m.level), name_of(m.kind), what, lines);
+          fmt::format("\n{}, {}: {}: {}\n{}", device_name(m.device), name_of(m.layer), name_of(m.kind), what, lines);
   };
   for (const auto& m : found.memory) {
     section(m, "who holds more or less at the highest", listing(m.at_peak, "block", differs));
@@ -171,7 +172,7 @@ std::string json_of(const analysis::difference& found, const std::string& before
                   {"at_end_bytes", f.at_end}, {"allocations", f.allocations}, {"allocated_bytes", f.allocated_bytes}};
     };
     all["memory"].push_back({{"device", m.device < 0 ? json(nullptr) : json(m.device)},
-                             {"layer", name_of(m.level)},
+                             {"layer", name_of(m.layer)},
                              {"kind", name_of(m.kind)},
                              {"before", figures(m.before)},
                              {"after", figures(m.after)},
@@ -193,8 +194,8 @@ std::string json_of(const analysis::difference& found, const std::string& before
 }
 
 result<analysis::time_range> range_of(const std::string& text, const opened& of) {
-  if (text.empty()) return analysis::whole_of(*of.snapshot);
-  return parse_range(text, analysis::whole_of(*of.snapshot));
+  if (text.empty()) return analysis::time_range_of(*of.snapshot);
+  return parse_range(text, analysis::time_range_of(*of.snapshot));
 }
 
 result<std::string> run(const diff_verb& wanted) {
@@ -247,16 +248,13 @@ int print(const diff_verb& wanted) {
 
 action declare_diff(CLI::App& command) {
   auto wanted = std::make_shared<diff_verb>();
-  command
-      .add_option("FILE", wanted->files,
-                  "The recording before and the one after, or one of which two ranges are compared")
+  command.add_option("FILE", wanted->files, "The recordings before and after, or one recording with two ranges")
       ->required()
       ->type_name("...");
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
-  command.add_option("--against", wanted->against, "The range to compare with, if it is another one")
-      ->type_name("FROM:TO");
+  command.add_option("--against", wanted->against, "Second range, to compare the first with")->type_name("FROM:TO");
   add_sources_option(command, wanted->sources_from);
-  command.add_option("--format", wanted->format, "For people, or for programs")
+  command.add_option("--format", wanted->format, "Output format")
       ->check(CLI::IsMember({"text", "json"}).description(""))
       ->type_name("text|json")
       ->capture_default_str();

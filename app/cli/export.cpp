@@ -72,7 +72,7 @@ result<exports::outcome> run(const wish& wanted, const exports::format& as) {
   const auto now = (*opened)->latest();
   exports::options options;
   if (!wanted.range.empty()) {
-    const auto range = parse_range(wanted.range, analysis::whole_of(*now));
+    const auto range = parse_range(wanted.range, analysis::time_range_of(*now));
     if (!range) return tl::unexpected(range.error());
     options.range = *range;
   }
@@ -110,21 +110,20 @@ int export_file(const wish& wanted) {
 
 action declare_export(CLI::App& command) {
   auto wanted = std::make_shared<wish>();
-  command.add_option("FILE", wanted->file, "The recording to export")->required()->type_name("");
-  command.add_option("-o,--output", wanted->out, "What to write; - is the standard output")
-      ->required()
-      ->type_name("FILE");
-  std::string formats = "What to write; told by the name of the output if not said:";
+  command.add_option("FILE", wanted->file, "Recording to export")->required()->type_name("");
+  command.add_option("-o,--output", wanted->out, "Output file; - is standard output")->required()->type_name("FILE");
+  std::string formats = "Output format (default: from the name of the output):";
   for (const exports::format& each : exports::formats()) formats += fmt::format("\n{}: {}", each.name, each.about);
   command.add_option("--format", wanted->format, formats)->type_name(names_of_formats("|"));
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
   command
-      .add_option("--only", wanted->only, "Only events about this, as stream:7, process:1, block:42; may be repeated")
+      .add_option("--only", wanted->only,
+                  "Only events about this, such as stream:7, process:1, block:42; can be repeated")
       ->type_name("KIND:ID");
-  command.add_option("--table", wanted->tables, "Only this table (csv, sqlite); may be repeated")->type_name("NAME");
+  command.add_option("--table", wanted->tables, "Only this table (csv, sqlite); can be repeated")->type_name("NAME");
   command
       .add_option("--measure", wanted->measure,
-                  "What stacks are weighed by (folded): bytes held at the peak, allocated or copied; peak if not said")
+                  "What folded stacks count: bytes live at the peak, allocated or copied (default: peak)")
       ->type_name("peak|allocated|transferred");
   add_sources_option(command, wanted->sources_from);
   command.add_flag("--redact", wanted->redact, redact_help);

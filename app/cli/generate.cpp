@@ -61,7 +61,7 @@ int write_trace(const generate_verb& options) {
 
 action declare_generate(CLI::App& command) {
   auto options = std::make_shared<generate_verb>();
-  command.add_option("--events", options->what.events, "How many events, at least")
+  command.add_option("--events", options->what.events, "Minimum number of events")
       ->check(whole_between(1, 10'000'000'000))
       ->type_name("N")
       ->capture_default_str();
@@ -69,25 +69,25 @@ action declare_generate(CLI::App& command) {
       ->check(whole_between(0, UINT64_MAX))
       ->type_name("S")
       ->capture_default_str();
-  command.add_option("--pattern", options->pattern, "Steps of a training, or requests that come and go")
+  command.add_option("--pattern", options->pattern, "Kind of program: training steps or inference requests")
       ->check(CLI::IsMember({"training", "inference"}).description(""))
       ->type_name("training|inference")
       ->capture_default_str();
-  command.add_option("--mode", options->mode, "As recorded with this --mode")
+  command.add_option("--mode", options->mode, "As if recorded with this --mode")
       ->check(CLI::IsMember({"memory", "timeline"}).description(""))
       ->type_name("memory|timeline")
       ->capture_default_str();
-  command.add_option("--stacks", options->stacks, "As recorded with these --stacks")
+  command.add_option("--stacks", options->stacks, "As if recorded with these --stacks")
       ->check(CLI::IsMember({"none", "python", "all"}).description(""))
       ->type_name("none|python|all")
       ->capture_default_str();
-  command.add_option("--processes", options->what.processes, "Ranks, each with a GPU of its own")
+  command.add_option("--processes", options->what.processes, "Number of ranks, each with its own GPU")
       ->check(whole_between(1, 64))
       ->type_name("N")
       ->capture_default_str();
-  command.add_option("--tile", options->recording, "Repeat this recording instead, one time after the other")
+  command.add_option("--tile", options->recording, "Repeat this recording instead of generating one")
       ->type_name("RECORDING");
-  command.add_option("-o", options->output, "The file to write")->required()->type_name("FILE");
+  command.add_option("-o", options->output, "File to write")->required()->type_name("FILE");
   command.add_flag("--force", options->force, force_help);
   return [options] { return write_trace(*options); };
 }

@@ -66,12 +66,12 @@ int import(const wish& wanted) {
 
 action declare_import(CLI::App& command) {
   auto wanted = std::make_shared<wish>();
-  command.add_option("FILE", wanted->file, "What the other tool wrote; its content says what it is")
+  command.add_option("FILE", wanted->file, "File written by another tool; its type is detected")
       ->required()
       ->type_name("");
-  command.add_option("-o,--output", wanted->out, "The trace to write; without it, FILE's name with .sluice")
+  command.add_option("-o,--output", wanted->out, "Recording to write (default: FILE's name with .sluice)")
       ->type_name("FILE");
-  command.add_option("--memory", wanted->memory_mib, "The most memory that an import may hold, in MiB")
+  command.add_option("--memory", wanted->memory_mib, "Memory limit of the import, in MiB")
       ->check(whole_between(16, 1 << 20))
       ->type_name("MIB");
   command.add_flag("--force", wanted->force, force_help);

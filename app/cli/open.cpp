@@ -74,13 +74,13 @@ bool is_demo(const std::string& name) {
 
 action declare_open(CLI::App& command) {
   auto wanted = std::make_shared<wish>();
-  command.add_option("FILE", wanted->files, "Recordings to open; without one, the welcome screen")->type_name("");
+  command.add_option("FILE", wanted->files, "Recordings to open (default: the welcome screen)")->type_name("");
   add_sources_option(command, wanted->sources_from);
   command.add_option("--demo", wanted->demo, "Run this demo and watch it live")->type_name("NAME");
-  command.add_option("--device", wanted->device, "Where the demo runs")
+  command.add_option("--device", wanted->device, "Device to run the demo on")
       ->check(CLI::IsMember({"sim", "cuda"}).description(""))
       ->type_name("sim|cuda");
-  command.add_option("--memory", wanted->memory, "For each recording, as 400M; some questions take more")
+  command.add_option("--memory", wanted->memory, "Memory for each recording, such as 400M; some questions need more")
       ->transform(bytes_between(1 << 20, std::uint64_t{1} << 50, true))
       ->type_name("BYTES")
       ->default_str("400M");

@@ -124,17 +124,17 @@ int ask(const wish& wanted) {
 
 action declare_query(CLI::App& command) {
   auto wanted = std::make_shared<wish>();
-  command.add_option("FILE", wanted->file, "The recording to ask")->type_name("");
-  command.add_option("SQL", wanted->text, "A SELECT statement; - reads it from the standard input")->type_name("");
-  command.add_option("--format", wanted->format, "For people, or for programs")
+  command.add_option("FILE", wanted->file, "Recording to query")->type_name("");
+  command.add_option("SQL", wanted->text, "SELECT statement; - reads it from standard input")->type_name("");
+  command.add_option("--format", wanted->format, "Output format")
       ->check(CLI::IsMember({"table", "csv", "json"}).description(""))
       ->type_name("table|csv|json")
       ->capture_default_str();
   add_sources_option(command, wanted->sources_from);
-  command.add_option("--timeout", wanted->timeout, "End the query after this long; without it, it may run for ever")
+  command.add_option("--timeout", wanted->timeout, "Stop the query after this many seconds (default: no limit)")
       ->check(number_between(0.001, 1e9))
       ->type_name("SECONDS");
-  command.add_flag("--schema", wanted->schema, "List the tables and their columns");
+  command.add_flag("--schema", wanted->schema, "List tables and columns");
   return [wanted] { return ask(*wanted); };
 }
 

@@ -292,10 +292,9 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
   const auto options = std::make_shared<record_options>();
   command.formatter(std::make_shared<record_help>());
   command
-      .add_option(
-          "-o,--output", options->output,
-          "The file to write; CMD's name with .sluice if left out. Where a launcher starts sluice in each process:\n"
-          "%r is the rank, %h the host, %% a percent sign")
+      .add_option("-o,--output", options->output,
+                  "File to write (default: CMD's name with .sluice). If a launcher starts sluice in each process:\n"
+                  "%r is the rank, %h the host, %% a percent sign")
       ->type_name("FILE");
   command.add_flag("--force", options->force, force_help);
   command
@@ -345,20 +344,20 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       ->check(number_between(0, 1e9))
       ->type_name("SECONDS");
   command
-      .add_option(
-          "--ring", options->ring_bytes,
-          "Keep the last part only, in a file of about this size (64MiB, 1GiB). SIGUSR2 to sluice (CMD does not\n"
-          "get it then) and an allocation that fails write what there is then to a file of its own")
+      .add_option("--ring", options->ring_bytes,
+                  "Keep only the last part, in a file of about this size (64MiB, 1GiB). SIGUSR2 to sluice (not passed\n"
+                  "on to CMD) and a failed allocation save what is there to a separate file")
       ->transform(bytes_between(1 << 20, std::uint64_t{1} << 50, false))
       ->type_name("SIZE");
   command
       .add_option("--trigger-peak", options->trigger_peak,
-                  "Write such a file when more device memory than this is in use")
+                  "Save such a file when more device memory than this is in use")
       ->transform(bytes_between(1, std::uint64_t{1} << 50, false))
       ->type_name("SIZE");
   command.prefix_command();
   command.footer(
-      "Signals sent to sluice go on to CMD. Once CMD has ended, a first INT or TERM lets the recording be completed,\n"
+      "Signals sent to sluice are passed on to CMD. After CMD has ended, the first INT or TERM completes the "
+      "recording,\n"
       "a second one cuts that short.\n"
       "The exit status is CMD's (128 + n if signal n ended it); 127: no such command; 126: it cannot be executed;\n"
       "125: CMD succeeded, or was not started, and there is no recording, or its file was deleted, moved or damaged.");

@@ -117,8 +117,8 @@ result<std::shared_ptr<trace::file>> open_recording(const std::string& path, wan
 void add_sources_option(CLI::App& command, std::vector<std::string>& sources_from) {
   command
       .add_option("--sources-from", sources_from,
-                  "Where to look for sources and symbols of a recording that was not made here by you; / believes all\n"
-                  "paths in it. May be repeated")
+                  "Where to look for sources and symbols of a recording made elsewhere or by others; / trusts all\n"
+                  "paths in it. Can be repeated")
       ->check(CLI::ExistingDirectory.description(""))
       ->allow_extra_args(false)
       ->type_name("FOLDER");

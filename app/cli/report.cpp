@@ -24,15 +24,15 @@ struct report_options {
 };
 
 /// The figures of the whole are known, if the recording is not small; those of a range take its events.
-analysis::summary summarise(const trace::snapshot& of, std::optional<analysis::time_range> range) {
-  if (const auto digest = range ? nullptr : analysis::find_digest(of)) {
+analysis::report make_report(const trace::snapshot& of, std::optional<analysis::time_range> range) {
+  if (const auto stored_figures = range ? nullptr : analysis::find_stored_figures(of)) {
     symbols::frame_book book(symbols::options_for(of));
-    return analysis::summarise(digest->figures, of, {book});
+    return analysis::make_report(stored_figures->figures, of, {book});
   }
   analysis::index index;
   while (!index.absorb(of, of.chunks().size() + 1)) {
   }
-  return analysis::summarise(index, of, range);
+  return analysis::make_report(index, of, range);
 }
 
 int print(const report_options& options) {
@@ -46,14 +46,14 @@ int print(const report_options& options) {
   const auto now = (*opened)->latest();
   std::optional<analysis::time_range> range;
   if (!of_all) {
-    const auto parsed = parse_range(options.range, analysis::whole_of(*now));
+    const auto parsed = parse_range(options.range, analysis::time_range_of(*now));
     if (!parsed) {
       complain(parsed.error().to_string());
       return status_of(parsed.error());
     }
     range = *parsed;
   }
-  const analysis::summary all = summarise(*now, range);
+  const analysis::report all = make_report(*now, range);
   const report_subject subject{all, now->tables(), options.file};
   const std::string text = options.format == "json" ? report_json(subject) : report_text(subject);
   const bool printed = options.format == "json" ? print_document(text) : cli::print(text);
@@ -68,8 +68,8 @@ int print(const report_options& options) {
 
 action declare_report(CLI::App& command) {
   auto options = std::make_shared<report_options>();
-  command.add_option("FILE", options->file, "The recording to report on")->required()->type_name("");
-  command.add_option("--format", options->format, "For people, or for programs")
+  command.add_option("FILE", options->file, "Recording to report on")->required()->type_name("");
+  command.add_option("--format", options->format, "Output format")
       ->check(CLI::IsMember({"text", "json"}).description(""))
       ->type_name("text|json")
       ->capture_default_str();

@@ -248,7 +248,7 @@ class json_writer {
   json holders(const analysis::memory_statistics& of, json& into) const {
     json all = json::array();
     for (const analysis::memory_peak& peak : of_.peaks) {
-      if (peak.device != of.device || peak.level != of.level || peak.kind != of.kind) continue;
+      if (peak.device != of.device || peak.layer != of.layer || peak.kind != of.kind) continue;
       into["blocks_at_maximum"] = peak.blocks;
       into["other_holders_bytes"] = peak.other_bytes;
       into["by_line_at_maximum"] = peak.lines.empty() ? json(nullptr) : lines(peak.lines, figures_of::memory);
@@ -268,7 +268,7 @@ class json_writer {
     json all = json::array();
     for (const analysis::memory_statistics& m : of_.whole.memory) {
       json one = {{"device", id_or_null(m.device)},
-                  {"layer", name_of(m.level)},
+                  {"layer", name_of(m.layer)},
                   {"kind", name_of(m.kind)},
                   {"at_begin_bytes", m.at_begin},
                   {"at_end_bytes", m.at_end},
@@ -324,7 +324,7 @@ class json_writer {
     json all = json::array();
     for (const analysis::fragmentation_figure& f : of_.fragmentation) {
       all.push_back({{"device", id_or_null(f.device)},
-                     {"layer", name_of(f.level)},
+                     {"layer", name_of(f.layer)},
                      {"time_ns", f.time},
                      {"segments", f.segments},
                      {"segment_bytes", f.segment_bytes},
@@ -445,7 +445,7 @@ class json_writer {
       all.push_back({{"process", id_or_null(had.process)},
                      {"owner", id_or_null(had.owner)},
                      {"owner_inferred", had.inferred},
-                     {"layer", name_of(had.level)},
+                     {"layer", name_of(had.layer)},
                      {"kind", name_of(had.kind)},
                      {"blocks", had.blocks},
                      {"bytes", had.bytes}});
@@ -469,7 +469,7 @@ class json_writer {
       all.push_back({{"process", id_or_null(g.process)},
                      {"process_ended", g.process_ended},
                      {"keeps_growing", g.keeps_growing},
-                     {"layer", name_of(g.level)},
+                     {"layer", name_of(g.layer)},
                      {"kind", name_of(g.kind)},
                      {"count", g.count},
                      {"bytes", g.bytes},
@@ -484,7 +484,7 @@ class json_writer {
       json memory = json::array();
       for (const analysis::memory_at_mark& at : m.memory) {
         memory.push_back({{"device", id_or_null(at.of.device)},
-                          {"layer", name_of(at.of.level)},
+                          {"layer", name_of(at.of.layer)},
                           {"kind", name_of(at.of.kind)},
                           {"bytes", at.bytes},
                           {"blocks", at.blocks},
@@ -520,7 +520,7 @@ class json_writer {
                      {"time_ns", f.time},
                      {"process", id_or_null(f.process)},
                      {"device", id_or_null(f.device)},
-                     {"layer", name_of(f.level)},
+                     {"layer", name_of(f.layer)},
                      {"kind", name_of(f.kind)},
                      {"call", text(f.call)},
                      {"bytes", f.bytes},
@@ -552,7 +552,7 @@ class json_writer {
   }
 
   const report_subject& subject_;
-  const analysis::summary& of_;
+  const analysis::report& of_;
   const trace::tables& tables_;
   const std::string& path_;
 };

@@ -4,11 +4,11 @@
 
 #include "core/figures/report.hpp"
 
-/// What `sluice report` prints, as text and as JSON. Both say the same; both are made of analysis::summary alone.
+/// What `sluice report` prints, as text and as JSON. Both say the same; both are made of analysis::report alone.
 namespace sluice::cli {
 
 struct report_subject {
-  const analysis::summary& of;
+  const analysis::report& of;
   const trace::tables& tables;
   std::string path;
 };

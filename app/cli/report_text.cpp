@@ -6,6 +6,7 @@
 #include "app/cli/report_training.hpp"
 #include "app/cli/text_table.hpp"
 #include "core/base/format.hpp"
+#include "core/figures/link_share.hpp"
 #include "core/index/labels.hpp"
 #include "core/trace/model/names.hpp"
 
@@ -13,7 +14,7 @@ namespace sluice::cli {
 namespace {
 
 using analysis::device_label;
-using analysis::summary;
+using analysis::report;
 
 /// Long enough for most kernel names, short enough for a terminal beside the figures.
 constexpr std::size_t name_columns = 72;
@@ -121,7 +122,7 @@ class text_writer {
 
   const analysis::memory_statistics* statistics_of(const analysis::memory_peak& peak) const {
     for (const auto& of : of_.whole.memory) {
-      if (of.device == peak.device && of.level == peak.level && of.kind == peak.kind) return &of;
+      if (of.device == peak.device && of.layer == peak.layer && of.kind == peak.kind) return &of;
     }
     return nullptr;
   }
@@ -133,7 +134,7 @@ class text_writer {
     table.row({"", "", "peak", "at", "mean", "at the end", "allocations", "frees"});
     for (const analysis::memory_peak& peak : of_.peaks) {
       const analysis::memory_statistics* of = statistics_of(peak);
-      table.row({place(peak.device), fmt::format("{}: {}", name_of(peak.level), name_of(peak.kind)),
+      table.row({place(peak.device), fmt::format("{}: {}", name_of(peak.layer), name_of(peak.kind)),
                  format_bytes(peak.bytes), format_moment(peak.time), format_bytes(of->mean), format_bytes(of->at_end),
                  format_count(of->allocations), format_count(of->frees)});
     }
@@ -164,7 +165,7 @@ class text_writer {
       if (peak.holders.empty()) continue;
       if (!titled) section("Who held it at the peak");
       titled = true;
-      const std::string what = fmt::format("{}, {}: {}", place(peak.device), name_of(peak.level), name_of(peak.kind));
+      const std::string what = fmt::format("{}, {}: {}", place(peak.device), name_of(peak.layer), name_of(peak.kind));
       if (peak.holders.size() == 1) {
         const analysis::holder& h = peak.holders.front();
         line("  {}: {} of {}{}", what, format_some(h.blocks, "block"), holder_name(h),
@@ -195,7 +196,7 @@ class text_writer {
       if (peak.lines.empty()) continue;
       if (!titled) section("Which lines held it at the peak (the innermost of the program's own; Python first)");
       titled = true;
-      line("  {}, {}: {}", place(peak.device), name_of(peak.level), name_of(peak.kind));
+      line("  {}, {}: {}", place(peak.device), name_of(peak.layer), name_of(peak.kind));
       const auto share = [&](const analysis::stack_figures& part) {
         return format_share(static_cast<double>(part.bytes) / static_cast<double>(peak.bytes));
       };
@@ -315,7 +316,7 @@ class text_writer {
     for (const analysis::fragmentation_figure& f : of_.fragmentation) {
       if (f.free_bytes == 0) continue;
       line("  {}, {} layer at its peak: {} in {}, {} free, largest hole {}, fragmentation {}", place(f.device),
-           name_of(f.level), format_bytes(f.segment_bytes), format_some(f.segments, "segment"),
+           name_of(f.layer), format_bytes(f.segment_bytes), format_some(f.segments, "segment"),
            format_bytes(f.free_bytes), format_bytes(f.largest_free), format_share(f.fragmentation));
     }
   }
@@ -327,7 +328,7 @@ class text_writer {
     for (const analysis::imported_memory& had : of_.imports) {
       const bool known = had.owner != trace::process_id::none;
       table.row({format_some(had.blocks, "block"), known || had.bytes > 0 ? format_bytes(had.bytes) : "",
-                 fmt::format("{}: {}", name_of(had.level), name_of(had.kind)),
+                 fmt::format("{}: {}", name_of(had.layer), name_of(had.kind)),
                  "in " + analysis::process_label(had.process, tables_),
                  known ? fmt::format("of {}{}", analysis::process_label(had.owner, tables_),
                                      had.inferred ? " (inferred)" : "")
@@ -359,9 +360,9 @@ class text_writer {
     for (const analysis::transfer_statistics& way : of_.whole.transfers) {
       std::string label = capital(name_of(way.direction));
       if (tables_.devices.rows().size() > 1) label += fmt::format(", {}", place(way.device));
-      const double peak = way.link_peak;
       const auto of_peak = [&](double rate) {
-        return peak > 0 && rate > 0 ? format_share(rate / peak) : std::string("-");
+        const auto share = analysis::link_share(rate, way.link_peak);
+        return share ? format_share(*share) : std::string("-");
       };
       table.row({label, format_count(way.count), format_bytes(way.bytes), format_time(way.busy),
                  rate_or_dash(way.mean_bandwidth), rate_or_dash(way.fastest_bandwidth), of_peak(way.mean_bandwidth)});
@@ -476,7 +477,7 @@ class text_writer {
     if (of_.unfreed.empty()) return;
     section("Never freed");
     for (const analysis::unfreed_group& group : of_.unfreed) {
-      line("  {}: {}, {}, {} in {}{}", fmt::format("{}: {}", name_of(group.level), name_of(group.kind)),
+      line("  {}: {}, {}, {} in {}{}", fmt::format("{}: {}", name_of(group.layer), name_of(group.kind)),
            format_some(group.count, "block"), format_bytes(group.bytes), group.process_ended ? "left" : "live",
            analysis::process_label(group.process, tables_),
            group.process_ended ? " when it ended" : ", which still ran at the end of the recording");
@@ -506,7 +507,7 @@ class text_writer {
   }
 
   const report_subject& subject_;
-  const summary& of_;
+  const report& of_;
   const trace::tables& tables_;
   const std::string& path_;
   std::string text_;

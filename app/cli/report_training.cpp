@@ -13,7 +13,7 @@
 namespace sluice::cli {
 namespace {
 
-using analysis::summary;
+using analysis::report;
 using json = nlohmann::ordered_json;
 
 constexpr std::size_t columns_of_name = 60;
@@ -73,18 +73,18 @@ class training_writer {
     text_ += fmt::format(form, std::forward<Parts>(parts)...) + "\n";
   }
 
-  std::string place(trace::device_id device, trace::layer level, trace::memory_kind kind) const {
+  std::string place(trace::device_id device, trace::layer layer, trace::memory_kind kind) const {
     const trace::device_row* row = tables_.devices.find(device);
     const std::string where = device == trace::device_id::none      ? "host"
                               : row != nullptr && row->ordinal >= 0 ? fmt::format("GPU {}", row->ordinal)
                                                                     : fmt::format("device {}", raw(device));
-    return fmt::format("{}, {}: {}", where, name_of(level), name_of(kind));
+    return fmt::format("{}, {}: {}", where, name_of(layer), name_of(kind));
   }
 
   /// What the layer below gives for it.
   std::string segments_of(const analysis::peak_composition& peak) const {
     for (const analysis::fragmentation_figure& f : of_.fragmentation)
-      if (f.device == peak.device && f.level == peak.level && f.time == peak.time)
+      if (f.device == peak.device && f.layer == peak.layer && f.time == peak.time)
         return fmt::format(", {} of the {} in {}", share_of(peak.bytes, f.segment_bytes), format_bytes(f.segment_bytes),
                            format_some(f.segments, "segment"));
     return {};
@@ -98,7 +98,7 @@ class training_writer {
         std::any_of(of_.compositions.begin(), of_.compositions.end(), [](const auto& peak) { return peak.inferred(); });
     line("\nAt the peak, by category{}", inferred ? " (inferred, unless the program said so)" : "");
     for (const analysis::peak_composition& peak : of_.compositions) {
-      line("  {}: {} at {}{}", place(peak.device, peak.level, peak.kind), format_bytes(peak.bytes),
+      line("  {}: {} at {}{}", place(peak.device, peak.layer, peak.kind), format_bytes(peak.bytes),
            format_moment(peak.time), segments_of(peak));
       text_table table("rrrll");
       for (const analysis::category_share& share : peak.shares) {
@@ -117,7 +117,7 @@ class training_writer {
     line("\nSteps ({})", words_of(of.source));
     std::string who = of_.processes.size() > 1 ? analysis::process_label(of.process, tables_) + ": " : "";
     line("  {}{}, {} each (median); memory of {}", who, format_some(of.count, "step"), format_time(of.median_duration),
-         place(of.device, of.level, of.kind));
+         place(of.device, of.layer, of.kind));
     text_table table("rlrrrrrrrl");
     table.row(
         {"step", "from", "duration", "peak", "at begin", "allocated", "allocations", "to device", "from device", ""});
@@ -162,7 +162,7 @@ class training_writer {
       if (of.bytes_at_peak == 0 && of.mean_bytes < 1024 * 1024 && of.never_touched == 0) continue;
       if (!titled) line("\nWhat was allocated and never used again");
       titled = true;
-      line("  {}: held at the peak {} ({}) after its last use, {} on average", place(of.device, of.level, of.kind),
+      line("  {}: held at the peak {} ({}) after its last use, {} on average", place(of.device, of.layer, of.kind),
            format_bytes(of.bytes_at_peak), share_of(of.bytes_at_peak, of.peak_bytes), format_bytes(of.mean_bytes));
       text_table table("rrrrll");
       if (!of.groups.empty()) table.row({"at the peak", "on average", "blocks", "longest", "", ""});
@@ -184,7 +184,7 @@ class training_writer {
           "not seen.");
   }
 
-  const summary& of_;
+  const report& of_;
   const trace::tables& tables_;
   std::string text_;
 };
@@ -198,7 +198,7 @@ json of_composition(const analysis::peak_composition& peak) {
                       {"blocks", share.blocks},
                       {"exact_bytes", share.exact_bytes}});
   return {{"device", id_or_null(peak.device)},
-          {"layer", name_of(peak.level)},
+          {"layer", name_of(peak.layer)},
           {"kind", name_of(peak.kind)},
           {"bytes", peak.bytes},
           {"time_ns", peak.time},
@@ -225,7 +225,7 @@ json of_steps(const analysis::step_summary& of) {
           {"source", word_of(of.source)},
           {"inferred", of.source == analysis::step_source::pattern},
           {"device", id_or_null(of.device)},
-          {"layer", name_of(of.level)},
+          {"layer", name_of(of.layer)},
           {"kind", name_of(of.kind)},
           {"count", of.count},
           {"median_ns", of.median_duration},
@@ -250,7 +250,7 @@ json of_unused(const analysis::unused_memory& of, const trace::tables& tables) {
          {"longest_ns", group.longest},
          {"longest_block", id_or_null(group.longest_block)}});
   return {{"device", id_or_null(of.device)},
-          {"layer", name_of(of.level)},
+          {"layer", name_of(of.layer)},
           {"kind", name_of(of.kind)},
           {"maximum_time_ns", of.peak_time},
           {"at_maximum_bytes", of.bytes_at_peak},

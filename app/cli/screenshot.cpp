@@ -170,26 +170,27 @@ result<void> draw(const wish& wanted) {
 
 action declare_screenshot(CLI::App& command) {
   auto wanted = std::make_shared<wish>();
-  command.add_option("FILE", wanted->file, "The recording; without one, the welcome screen")->type_name("");
-  command.add_option("-o,--output", wanted->out, "The picture to write (PNG)")->type_name("FILE");
+  command.add_option("FILE", wanted->file, "Recording to draw (default: the welcome screen)")->type_name("");
+  command.add_option("-o,--output", wanted->out, "PNG file to write")->type_name("FILE");
   command.add_flag("--force", wanted->force, force_help);
-  command.add_option("--size", wanted->size, "In pixels")->type_name("WxH")->capture_default_str();
+  command.add_option("--size", wanted->size, "Size in pixels")->type_name("WxH")->capture_default_str();
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
   add_sources_option(command, wanted->sources_from);
-  command.add_option("--theme", wanted->theme, "The colours")
+  command.add_option("--theme", wanted->theme, "Colour theme")
       ->check(CLI::IsMember({"dark", "light"}).description(""))
       ->type_name("dark|light")
       ->capture_default_str();
   command
-      .add_option("--view", wanted->view,
-                  "One panel only: timeline, summary, details, statistics, blocks, memory-map, stacks, search, query, "
-                  "messages")
+      .add_option(
+          "--view", wanted->view,
+          "Draw only this panel: timeline, summary, details, statistics, blocks, memory-map, stacks, search, query, "
+          "messages")
       ->type_name("NAME");
-  command.add_option("--scale", wanted->scale, "Of text and measures, for dense displays")
+  command.add_option("--scale", wanted->scale, "Scale of text and spacing, for dense displays")
       ->check(number_between(0.5, 4))
       ->type_name("FACTOR")
       ->capture_default_str();
-  command.add_option("--frames", wanted->frames, "Draw so many more frames and print their times")
+  command.add_option("--frames", wanted->frames, "Draw this many more frames and print their times")
       ->check(whole_between(1, 100'000))
       ->type_name("COUNT");
   // For pictures of documents and for bug reports; not listed.

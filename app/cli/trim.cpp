@@ -31,7 +31,7 @@ result<exports::trimmed> run(const trim_verb& wanted) {
   if (!opened) return tl::unexpected(opened.error());
   const auto now = (*opened)->latest();
   exports::trim_options options;
-  options.range = analysis::whole_of(*now);
+  options.range = analysis::time_range_of(*now);
   if (!wanted.range.empty()) {
     const auto range = parse_range(wanted.range, options.range);
     if (!range) return tl::unexpected(range.error());
@@ -58,9 +58,9 @@ int trim_file(const trim_verb& wanted) {
 
 action declare_trim(CLI::App& command) {
   auto wanted = std::make_shared<trim_verb>();
-  command.add_option("FILE", wanted->file, "The recording to cut from")->required()->type_name("");
+  command.add_option("FILE", wanted->file, "Recording to cut from")->required()->type_name("");
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
-  command.add_option("-o", wanted->output, "The recording to write")->required()->type_name("FILE");
+  command.add_option("-o", wanted->output, "Recording to write")->required()->type_name("FILE");
   command.add_flag("--redact", wanted->redact, redact_help);
   command.add_flag("--force", wanted->force, force_help);
   return [wanted] { return trim_file(*wanted); };

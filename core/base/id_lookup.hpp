@@ -13,7 +13,7 @@ namespace sluice::analysis {
 /// Ids are dense where our own writer gave them: those are looked up in an array, 4 bytes each. Others go into a hash table (open
 /// addressing, at most half full), so that one huge id costs no more than any: those of a part of a recording that came before it, and
 /// those that a file holds for no good reason. At most 2^32 - 2 positions. Not thread-safe for writing.
-class positions {
+class id_lookup {
  public:
   static constexpr std::size_t none = SIZE_MAX;
 

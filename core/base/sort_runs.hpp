@@ -5,7 +5,7 @@
 #include <vector>
 
 /// Sorting what comes nearly in order.
-namespace sluice::summaries {
+namespace sluice::timeline {
 
 /// Sorts stably, as a natural merge sort (Knuth, 5.2.4): sorted runs one behind another, as rows of several kinds are that were written
 /// in order of time, are merged in O(n * log runs), short ones before long ones. Where there are hardly any it is std::stable_sort.
@@ -32,4 +32,4 @@ void sort_runs(std::vector<Item>& items, Less less) {
   while (begins.size() > 1) merge_last(end);
 }
 
-}  // namespace sluice::summaries
+}  // namespace sluice::timeline

@@ -46,7 +46,7 @@ std::string names_of_tables() {
 job::job(const trace::snapshot& from, const options& wanted)
     : trace_(from),
       wanted_(wanted),
-      range_(analysis::bounded(wanted.range.value_or(analysis::whole_of(from)))),
+      range_(analysis::bounded(wanted.range.value_or(analysis::time_range_of(from)))),
       redactor_(wanted.redact) {
   for (const trace::chunk_info& chunk : from.chunks())
     if (trace::is_event(chunk.type)) all_bytes_ += chunk.stored_bytes;

@@ -107,10 +107,10 @@ void add_memory(side& of, bool is_after,
   for (const compared_memory& memory : of.figures().memory) {
     const memory_statistics& figures = memory.figures;
     const std::int64_t device = of.ordinal(figures.device);
-    const auto key = std::tuple(device, figures.level, figures.kind, seen[{device, figures.level, figures.kind}]++);
+    const auto key = std::tuple(device, figures.layer, figures.kind, seen[{device, figures.layer, figures.kind}]++);
     memory_change& change = into[key];
     change.device = device;
-    change.level = figures.level;
+    change.layer = figures.layer;
     change.kind = figures.kind;
     (is_after ? change.after : change.before) = figures;
     stacks[key].first.add(of, memory.at_peak, is_after);
@@ -140,7 +140,7 @@ compared_figures figures_to_compare(const index& from, const trace::tables& tabl
   const range_statistics all = measure(from, tables, range);
   compared_figures made;
   for (const memory_statistics& figures : all.memory) {
-    const block_filter filter{figures.level, figures.device, figures.kind};
+    const block_filter filter{figures.layer, figures.device, figures.kind};
     made.memory.push_back({figures, live_stacks(from.memory(), filter, figures.maximum_time, never_cancelled),
                            allocating_stacks(from.memory(), filter, range, never_cancelled)});
   }

@@ -56,7 +56,7 @@ struct stack_change {
 /// Memory of one layer and kind on the devices of one ordinal (-1: the host's, or not known).
 struct memory_change {
   std::int64_t device = -1;
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   memory_statistics before, after;      ///< All zero where one side has none of it.
   std::vector<stack_change> at_peak;    ///< Bytes live when each side had most; the largest difference first.

@@ -12,10 +12,10 @@ namespace sluice::analysis {
 namespace {
 
 void find_holders(const memory_use& memory, memory_peak& peak) {
-  const memory_key key{peak.device, peak.level, peak.kind};
+  const memory_key key{peak.device, peak.layer, peak.kind};
   std::map<std::tuple<trace::string_id, trace::pool_id>, holder> groups;
   for (const block_record& block : memory.blocks()) {
-    if (!block.allocated || block.imported() || memory_key{block.device, block.level, block.kind} != key ||
+    if (!block.allocated || block.imported() || memory_key{block.device, block.layer, block.kind} != key ||
         !block.live_at(peak.time)) {
       continue;
     }
@@ -35,8 +35,8 @@ void find_holders(const memory_use& memory, memory_peak& peak) {
   for (const auto& [name, group] : groups) peak.holders.push_back(group);
   std::stable_sort(peak.holders.begin(), peak.holders.end(),
                    [](const holder& a, const holder& b) { return a.bytes > b.bytes; });
-  for (std::size_t i = summary::holder_limit; i < peak.holders.size(); ++i) peak.other_bytes += peak.holders[i].bytes;
-  if (peak.holders.size() > summary::holder_limit) peak.holders.resize(summary::holder_limit);
+  for (std::size_t i = report::holder_limit; i < peak.holders.size(); ++i) peak.other_bytes += peak.holders[i].bytes;
+  if (peak.holders.size() > report::holder_limit) peak.holders.resize(report::holder_limit);
 }
 
 std::vector<failed_allocation> find_failures(const memory_use& memory, time_range range) {
@@ -44,11 +44,11 @@ std::vector<failed_allocation> find_failures(const memory_use& memory, time_rang
   for (const trace::alloc_failed_event& row : memory.failed()) {
     if (row.time < range.begin || row.time >= range.end) continue;
     all.push_back(
-        {row.id, bounded(row.time), row.process, row.device, row.level, row.kind, row.name, row.bytes, row.error});
+        {row.id, bounded(row.time), row.process, row.device, row.layer, row.kind, row.name, row.bytes, row.error});
   }
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return std::tuple(a.time, a.event) < std::tuple(b.time, b.event); });
-  if (all.size() > summary::failure_limit) all.resize(summary::failure_limit);
+  if (all.size() > report::failure_limit) all.resize(report::failure_limit);
   return all;
 }
 
@@ -97,8 +97,8 @@ stack_use copied_gatherer::all() const {
 
 // --- all figures ----------------------------------------------------------------------------------------------------
 
-figures_gatherer::figures_gatherer(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside,
-                                   time_range range)
+figures_builder::figures_builder(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside,
+                                 time_range range)
     : of_(of),
       beside_(beside),
       range_(bounded(range)),
@@ -111,7 +111,7 @@ figures_gatherer::figures_gatherer(const trace::snapshot& of, const step_facts& 
       marks_(of, range_),
       copied_(range_) {}
 
-void figures_gatherer::add(const index& from, time_range run) {
+void figures_builder::add(const index& from, time_range run) {
   // Failures are few: any part has them all.
   if (!any_) made_.failures = find_failures(from.memory(), range_);
   any_ = true;
@@ -133,19 +133,19 @@ void figures_gatherer::add(const index& from, time_range run) {
   copied_.add(from, run);
 }
 
-void figures_gatherer::find_peaks() {
+void figures_builder::find_peaks() {
   if (peaks_found_) return;
   peaks_found_ = true;
   made_.whole = measured_.figures(of_.tables());
   for (const memory_statistics& of : made_.whole.memory)
     if (of.maximum > 0)
-      made_.peaks.push_back({of.device, of.level, of.kind, of.maximum, of.maximum_time, 0, {}, 0, {}});
+      made_.peaks.push_back({of.device, of.layer, of.kind, of.maximum, of.maximum_time, 0, {}, 0, {}});
   fragmentation_.resize(made_.peaks.size());
   compositions_.resize(made_.peaks.size());
   if (!of_.tables().stacks.rows().empty()) made_.held.resize(made_.peaks.size());
 }
 
-std::vector<time_ns> figures_gatherer::moments() {
+std::vector<time_ns> figures_builder::moments() {
   find_peaks();
   std::vector<time_ns> all;
   for (const memory_peak& peak : made_.peaks) all.push_back(peak.time);
@@ -154,21 +154,21 @@ std::vector<time_ns> figures_gatherer::moments() {
   return all;
 }
 
-void figures_gatherer::look(const index& from, time_range run) {
+void figures_builder::look(const index& from, time_range run) {
   find_peaks();
   for (std::size_t i = 0; i < made_.peaks.size(); ++i) {
     memory_peak& peak = made_.peaks[i];
     if (!run.holds(peak.time)) continue;
     find_holders(from.memory(), peak);
     if (i < made_.held.size())
-      made_.held[i] = live_stacks(from.memory(), {peak.level, peak.device, peak.kind}, peak.time, never_cancelled);
+      made_.held[i] = live_stacks(from.memory(), {peak.layer, peak.device, peak.kind}, peak.time, never_cancelled);
     fragmentation_[i] = segments_.at(peak, from.memory());
     compositions_[i] = composition_at(peak, from, of_);
     unused_.look(peak, from);
   }
 }
 
-summary_figures figures_gatherer::take() {
+report_figures figures_builder::take() {
   find_peaks();
   made_.events = beside_.events;
   made_.blocks = blocks_;
@@ -193,10 +193,10 @@ summary_figures figures_gatherer::take() {
   return std::move(made_);
 }
 
-summary_figures figures_of(const index& from, const trace::snapshot& trace, std::optional<time_range> range) {
+report_figures figures_of(const index& from, const trace::snapshot& trace, std::optional<time_range> range) {
   const beside_parts beside = beside_of(from);
   const auto facts = from.tensors(trace);
-  figures_gatherer all(trace, *facts->steps, beside, range.value_or(whole_of(trace)));
+  figures_builder all(trace, *facts->steps, beside, range.value_or(time_range_of(trace)));
   all.add(from, all_time);
   all.look(from, all_time);
   return all.take();

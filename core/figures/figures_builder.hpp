@@ -54,12 +54,12 @@ class copied_gatherer {
   std::map<way, stack_use> ways_;
 };
 
-/// Gathers `summary_figures`. First each part is added, in order of time; then parts that hold certain moments are looked at once more.
+/// Gathers `report_figures`. First each part is added, in order of time; then parts that hold certain moments are looked at once more.
 /// Not thread-safe. It holds, beside what it gathers, nothing of the indexes.
-class figures_gatherer {
+class figures_builder {
  public:
   /// Of `range`, of the recording `of`, whose steps are `steps`. All outlive this, but for `range`.
-  figures_gatherer(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside, time_range range);
+  figures_builder(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside, time_range range);
 
   /// What `from` tells of `run`, which begins where the one before ended; all of them together are `all_time`. O(events in it +
   /// blocks).
@@ -69,7 +69,7 @@ class figures_gatherer {
   /// What `from` tells of the moments in its run. O(moments * blocks).
   void look(const index& from, time_range run);
   /// Of all that was added and looked at, once.
-  [[nodiscard]] summary_figures take();
+  [[nodiscard]] report_figures take();
 
   [[nodiscard]] const copied_gatherer& copied() const { return copied_; }
 
@@ -94,7 +94,7 @@ class figures_gatherer {
   bool peaks_found_ = false;
   std::vector<std::optional<fragmentation_figure>> fragmentation_;  ///< Of each of the peaks.
   std::vector<std::optional<peak_composition>> compositions_;       ///< Likewise.
-  summary_figures made_;
+  report_figures made_;
 };
 
 }  // namespace sluice::analysis

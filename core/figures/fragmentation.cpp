@@ -35,8 +35,8 @@ void fragmentation_gatherer::add(const memory_use& from, time_range run) {
   memory_key last_key;
   trace::block_id last{};
   for (const block_record& block : from.blocks()) {
-    if (!block.allocated || block.level == trace::layer::driver || !run.holds(block.born)) continue;
-    const memory_key key{block.device, block.level, block.kind};
+    if (!block.allocated || block.layer == trace::layer::driver || !run.holds(block.born)) continue;
+    const memory_key key{block.device, block.layer, block.kind};
     if (block.parent == trace::block_id::none || (block.parent == last && key == last_key)) continue;
     parents_[key].insert(block.parent);
     last_key = key;
@@ -45,7 +45,7 @@ void fragmentation_gatherer::add(const memory_use& from, time_range run) {
 }
 
 std::optional<fragmentation_figure> fragmentation_gatherer::at(const memory_peak& peak, const memory_use& from) const {
-  const memory_key key{peak.device, peak.level, peak.kind};
+  const memory_key key{peak.device, peak.layer, peak.kind};
   const auto parents = parents_.find(key);
   if (parents == parents_.end()) return std::nullopt;
   const std::span<const block_record> blocks = from.blocks();
@@ -64,7 +64,7 @@ std::optional<fragmentation_figure> fragmentation_gatherer::at(const memory_peak
   }
   if (segments.empty()) return std::nullopt;
   for (const block_record& block : blocks) {
-    if (!block.allocated || memory_key{block.device, block.level, block.kind} != key || !block.live_at(peak.time))
+    if (!block.allocated || memory_key{block.device, block.layer, block.kind} != key || !block.live_at(peak.time))
       continue;
     const block_record* segment = from.find(block.parent);
     if (segment == nullptr || !segment->live_at(peak.time)) continue;
@@ -75,7 +75,7 @@ std::optional<fragmentation_figure> fragmentation_gatherer::at(const memory_peak
   }
   fragmentation_figure figure;
   figure.device = peak.device;
-  figure.level = peak.level;
+  figure.layer = peak.layer;
   figure.time = peak.time;
   for (auto& [at, children] : segments) {
     const std::uint64_t bytes = blocks[at].kind == trace::memory_kind::mapping ? runs.bytes_of(at) : blocks[at].bytes;

@@ -37,7 +37,7 @@ class line_gatherer {
     std::stable_sort(sorted.begin(), sorted.end(),
                      [&](const auto& a, const auto& b) { return heavier(a.second.figures, b.second.figures); });
     for (const auto& [line, of] : sorted) {
-      if (made.lines.size() == summary::line_limit) {
+      if (made.lines.size() == report::line_limit) {
         made.other.add(of.figures);
         continue;
       }
@@ -79,7 +79,7 @@ bool more_waiting(const stack_figures& a, const stack_figures& b) {
 
 }  // namespace
 
-void put_lines(const summary_figures& figures, const trace::tables& tables, const naming& names, summary& into) {
+void put_lines(const report_figures& figures, const trace::tables& tables, const naming& names, report& into) {
   line_gatherer lines(tables, names);
   for (std::size_t i = 0; i < figures.held.size(); ++i) into.peaks[i].lines = lines.gather(figures.held[i], more_bytes);
   for (std::size_t i = 0; i < figures.copied.size(); ++i) {

@@ -112,7 +112,7 @@ void mark_gatherer::add_totals(const memory_use& memory, time_range run) {
   std::vector<change> changes;
   for (const block_record& block : memory.blocks()) {
     if (!block.allocated || block.imported() || block.born > end) continue;
-    const memory_key of{block.device, block.level, block.kind};
+    const memory_key of{block.device, block.layer, block.kind};
     const std::int64_t bytes = counted(block.bytes);
     changes.push_back({block.born, block.process, of, bytes, 1});
     if (block.freed() && block.died <= end) changes.push_back({block.died, block.process, of, -bytes, -1});
@@ -136,13 +136,13 @@ void mark_gatherer::keep(const block_record& block) {
 
 void mark_gatherer::add_segments(const index& from, time_range run) {
   const memory_use& memory = from.memory();
-  const part* told = from.told();
+  const section_facts* told = from.known_from_file();
   for (const block_record& block : memory.blocks()) {
     if (!block.allocated || !run.holds(block.born)) continue;
     if (told != nullptr && std::binary_search(told->whole->segments.begin(), told->whole->segments.end(), block.id))
       keep(block);
     if (block.imported() || block.parent == trace::block_id::none) continue;
-    const bool fresh = parents_.emplace(memory_key{block.device, block.level, block.kind}, block.parent).second;
+    const bool fresh = parents_.emplace(memory_key{block.device, block.layer, block.kind}, block.parent).second;
     const block_record* parent = fresh && told == nullptr ? memory.find(block.parent) : nullptr;
     if (parent != nullptr) keep(*parent);
   }

@@ -7,13 +7,14 @@
 #include <unordered_map>
 
 #include "core/base/saturating.hpp"
+#include "core/figures/link_share.hpp"
 #include "core/index/index.hpp"
 
 namespace sluice::analysis {
 namespace {
 
-using summaries::extent;
-using summaries::slice_item;
+using timeline::extent;
+using timeline::slice_item;
 using trace::memory_kind;
 
 double per_second(double bytes, time_ns ns) { return ns > 0 ? bytes * 1e9 / static_cast<double>(ns) : 0; }
@@ -80,7 +81,7 @@ void add_memory(const memory_use& memory, time_range part, std::map<memory_key, 
     const bool born_here = !block.born_before() && block.born >= part.begin && block.born < part.end;
     const bool died_here = block.freed() && block.died >= part.begin && block.died < part.end;
     if (!born_here && !died_here) continue;
-    memory_statistics& of = into[{block.device, block.level, block.kind}].blocks;
+    memory_statistics& of = into[{block.device, block.layer, block.kind}].blocks;
     if (born_here) {
       ++of.allocations;
       of.allocated_bytes += block.bytes;
@@ -97,7 +98,7 @@ std::vector<memory_statistics> tell_memory(const std::map<memory_key, memory_sum
   for (const auto& [key, sum] : sums) {
     memory_statistics of = sum.blocks;
     of.device = key.device;
-    of.level = key.level;
+    of.layer = key.layer;
     of.kind = key.kind;
     if (!sum.use.empty()) {
       of.at_begin = whole_bytes(sum.use.at_begin);
@@ -249,13 +250,10 @@ std::vector<transfer_statistics> tell_transfers(const std::map<direction_key, di
     of.mean_bandwidth = per_second(of.bytes, of.busy);
     const trace::device_row* device = tables.devices.find(key.device);
     const bool over_the_link = key.direction == trace::direction::h2d || key.direction == trace::direction::d2h;
-    if (device != nullptr && over_the_link) {
-      of.link_peak = static_cast<double>(device->link_peak);
+    of.link_peak = link_peak_of(key.direction, device);
+    if (device != nullptr && over_the_link)
       of.attainable =
           static_cast<double>(key.direction == trace::direction::h2d ? device->attainable_h2d : device->attainable_d2h);
-    }
-    if (device != nullptr && key.direction == trace::direction::p2p)
-      of.link_peak = static_cast<double>(device->peer_peak);
     for (const auto& [side, counted] : sum.parts) {
       if (counted.count == 0 || !over_the_link) continue;
       transfer_part& part = of.parts.emplace_back(counted);
@@ -323,7 +321,7 @@ void add_devices(const device_activity_index& devices, const portion& of, by_nam
   for (const auto& [id, work] : devices.devices()) {
     device_sum& sum = into[id];
     sum.was_busy = true;
-    const auto busy = [&](const summaries::coverage& what) { return what.busy(of.part.begin, of.part.end); };
+    const auto busy = [&](const timeline::coverage& what) { return what.busy(of.part.begin, of.part.end); };
     saturating_add(sum.counted.kernel_busy, busy(work.kernels));
     saturating_add(sum.counted.copy_busy, busy(work.copies));
     saturating_add(sum.either_busy, busy(work.either));

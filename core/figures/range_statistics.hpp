@@ -10,7 +10,7 @@
 #include "core/trace/model/tables.hpp"
 
 /// The numbers of a time range. Each figure has one definition, stated here, and one function; the window, the report
-/// and the whole-trace summary all use it. Bytes are bytes, times ns, bandwidths bytes per second.
+/// and the whole-trace report all use it. Bytes are bytes, times ns, bandwidths bytes per second.
 ///
 /// An event belongs to a range when it overlaps it; its time and its bytes count by the share that lies inside.
 /// "Busy" is the time during which at least one of the events ran (their union); "total" is the sum of their lengths.
@@ -20,7 +20,7 @@ namespace sluice::analysis {
 /// never add figures of two layers.
 struct memory_statistics {
   trace::device_id device{};
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   std::uint64_t at_begin = 0;
   std::uint64_t at_end = 0;  ///< Just before the range's end.

@@ -31,7 +31,7 @@ std::vector<process_figure> list_processes(const std::vector<process_watermark>&
   return all;
 }
 
-void put_warnings(const summary_figures& figures, const trace::snapshot& trace, summary& into) {
+void put_warnings(const report_figures& figures, const trace::snapshot& trace, report& into) {
   std::vector<std::string>& all = into.warnings;
   all.assign(trace.warnings().begin(), trace.warnings().end());
   if (!into.complete) {
@@ -45,7 +45,7 @@ void put_warnings(const summary_figures& figures, const trace::snapshot& trace, 
     const bool known = std::find(all.begin(), all.end(), text) != all.end() ||
                        std::any_of(into.faults.begin(), into.faults.end(),  // A finding tells more of it.
                                    [&](const gpu_fault& f) { return f.event == said.event; });
-    if (said.level != trace::severity::info && !text.empty() && !known) all.emplace_back(text);
+    if (said.severity != trace::severity::info && !text.empty() && !known) all.emplace_back(text);
   }
   if (into.whole.lost_memory_events > 0) {
     all.push_back("the recorder lost " + std::to_string(into.whole.lost_memory_events) +
@@ -55,20 +55,20 @@ void put_warnings(const summary_figures& figures, const trace::snapshot& trace, 
 
 }  // namespace
 
-summary summarise(const index& from, const trace::snapshot& trace, std::optional<time_range> range) {
+report make_report(const index& from, const trace::snapshot& trace, std::optional<time_range> range) {
   symbols::frame_book book(symbols::options_for(trace));
-  return summarise(from, trace, range, naming{book});
+  return make_report(from, trace, range, naming{book});
 }
 
-summary summarise(const index& from, const trace::snapshot& trace, std::optional<time_range> range,
-                  const naming& names) {
-  return summarise(figures_of(from, trace, range), trace, names);
+report make_report(const index& from, const trace::snapshot& trace, std::optional<time_range> range,
+                   const naming& names) {
+  return make_report(figures_of(from, trace, range), trace, names);
 }
 
-summary summarise(summary_figures figures, const trace::snapshot& trace, const naming& names) {
+report make_report(report_figures figures, const trace::snapshot& trace, const naming& names) {
   const trace::tables& tables = trace.tables();
-  summary all;
-  all.span = whole_of(trace);
+  report all;
+  all.span = time_range_of(trace);
   all.complete = trace.complete();
   all.simulated = trace.simulated();
   all.file_bytes = trace.file_bytes();

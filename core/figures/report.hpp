@@ -42,7 +42,7 @@ struct line_use {
 
 /// Lines by what they are accountable for, the most first.
 struct line_uses {
-  std::vector<line_use> lines;  ///< At most `summary::line_limit`.
+  std::vector<line_use> lines;  ///< At most `report::line_limit`.
   stack_figures other;          ///< Of lines beyond the limit.
   stack_figures without;        ///< What no stack was recorded for.
   stack_figures total;
@@ -60,12 +60,12 @@ struct copying_lines {
 /// The highest use of one layer and kind on one device, and who held it.
 struct memory_peak {
   trace::device_id device{};
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   std::uint64_t bytes = 0;
   time_ns time = 0;
   std::uint64_t blocks = 0;
-  std::vector<holder> holders;    ///< Biggest first, at most `summary::holder_limit`.
+  std::vector<holder> holders;    ///< Biggest first, at most `report::holder_limit`.
   std::uint64_t other_bytes = 0;  ///< Of holders beyond the limit.
   line_uses lines{};              ///< Empty where no stacks were recorded.
 };
@@ -88,11 +88,11 @@ struct unfreed_group {
   /// Some were born in each quarter of the time from the first birth to the end of the recording: they keep coming, as a
   /// leak does. What a program sets up once and holds until its end does not.
   bool keeps_growing = false;
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  std::vector<unfreed_block> largest;  ///< Biggest first, at most `summary::unfreed_limit`.
+  std::vector<unfreed_block> largest;  ///< Biggest first, at most `report::unfreed_limit`.
 };
 
 struct failed_allocation {
@@ -100,7 +100,7 @@ struct failed_allocation {
   time_ns time = 0;
   trace::process_id process{};
   trace::device_id device{};
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   trace::string_id call{};
   std::uint64_t bytes = 0;
@@ -111,7 +111,7 @@ struct failed_allocation {
 /// fragmentation = 1 - largest hole / all holes; 0 when there is at most one hole.
 struct fragmentation_figure {
   trace::device_id device{};
-  trace::layer level = trace::layer::pool;
+  trace::layer layer = trace::layer::pool;
   time_ns time = 0;
   std::uint64_t segments = 0;
   std::uint64_t segment_bytes = 0;
@@ -166,7 +166,7 @@ struct process_figure {
   time_ns complete_until = trace::unknown_time;  ///< Device times are complete up to here; unknown_time: all of them.
 };
 
-struct summary {
+struct report {
   time_range span;        ///< Of the recording.
   bool complete = false;  ///< The file was closed; otherwise it grows, or its writer died.
   bool simulated = false;
@@ -205,7 +205,7 @@ struct process_watermark {
 
 /// A summary before the lines of stacks are named: all of it that takes the events. The rest follows from this and from the
 /// file's tables, and from what symbols the machine has that it is read on.
-struct summary_figures {
+struct report_figures {
   std::uint64_t events = 0;
   std::uint64_t blocks = 0;
   std::vector<process_watermark> watermarks;  ///< By process.
@@ -236,19 +236,19 @@ struct naming {
 
 /// The figures of the whole recording, or of `range`: then peaks, failures and findings are the range's, and of blocks never
 /// freed only those born in it count. `from` must have taken in all of `trace`. O(events in the range + blocks).
-[[nodiscard]] summary summarise(const index& from, const trace::snapshot& trace, std::optional<time_range> range,
-                                const naming& names);
+[[nodiscard]] report make_report(const index& from, const trace::snapshot& trace, std::optional<time_range> range,
+                                 const naming& names);
 /// The same in its two steps. `from` must have taken in all of `trace`. O(events in the range + blocks).
-[[nodiscard]] summary_figures figures_of(const index& from, const trace::snapshot& trace,
-                                         std::optional<time_range> range = std::nullopt);
+[[nodiscard]] report_figures figures_of(const index& from, const trace::snapshot& trace,
+                                        std::optional<time_range> range = std::nullopt);
 /// `figures` are of `trace`. O(stacks + lines of their stacks).
-[[nodiscard]] summary summarise(summary_figures figures, const trace::snapshot& trace, const naming& names);
+[[nodiscard]] report make_report(report_figures figures, const trace::snapshot& trace, const naming& names);
 
 /// The first form, with native functions named in the call.
-[[nodiscard]] summary summarise(const index& from, const trace::snapshot& trace,
-                                std::optional<time_range> range = std::nullopt);
+[[nodiscard]] report make_report(const index& from, const trace::snapshot& trace,
+                                 std::optional<time_range> range = std::nullopt);
 
-/// Hints for `of`, most important first; `summarise` calls it.
-[[nodiscard]] std::vector<finding> findings_of(const summary& of, const trace::tables& tables);
+/// Hints for `of`, most important first; `make_report` calls it.
+[[nodiscard]] std::vector<finding> findings_of(const report& of, const trace::tables& tables);
 
 }  // namespace sluice::analysis

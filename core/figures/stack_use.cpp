@@ -78,7 +78,7 @@ void stack_use::join(const stack_use& more) {
 void memory_lister::add_stacks(const memory_use& memory) {
   for (const block_record& block : memory.blocks()) {
     if (!block.allocated || block.imported() || block.stack == trace::stack_id::none) continue;
-    all_[{block.device, block.level, block.kind}].has_stacks = true;
+    all_[{block.device, block.layer, block.kind}].has_stacks = true;
   }
   for (auto& [key, of] : all_) of.has_stacks = of.has_stacks || memory.told_of_stacks(key);
 }
@@ -124,27 +124,27 @@ held_bytes most_held(const memory_use& memory, const block_filter& filter, time_
     std::int64_t bytes = 0;
   };
   std::vector<change> steps;
-  wide level = 0;
+  wide held = 0;
   std::size_t seen = 0;
   for (const block_record& block : memory.blocks()) {
     if ((++seen & 0xfffU) == 0 && cancelled) return {range.begin, 0};
     if (!filter.takes(block) || !block.live_in(range)) continue;
     const auto bytes = static_cast<std::int64_t>(block.bytes);
     if (block.born <= range.begin) {
-      level += bytes;
+      held += bytes;
     } else {
       steps.push_back({block.born, bytes});
     }
     if (block.freed() && block.died < range.end) steps.push_back({block.died, -bytes});
   }
   std::sort(steps.begin(), steps.end(), [](const change& a, const change& b) { return a.time < b.time; });
-  wide highest = level;
+  wide highest = held;
   time_ns when = range.begin;
   for (std::size_t i = 0; i < steps.size();) {
     const time_ns time = steps[i].time;
-    for (; i < steps.size() && steps[i].time == time; ++i) level += steps[i].bytes;
-    if (level <= highest) continue;
-    highest = level;
+    for (; i < steps.size() && steps[i].time == time; ++i) held += steps[i].bytes;
+    if (held <= highest) continue;
+    highest = held;
     when = time;
   }
   return {when, static_cast<std::uint64_t>(std::clamp<wide>(highest, 0, std::numeric_limits<std::uint64_t>::max()))};

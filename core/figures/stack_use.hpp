@@ -46,11 +46,11 @@ struct stack_use {
 
 /// Layers hold one another, so there is always one; without a device or a kind, all of them count.
 struct block_filter {
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   std::optional<trace::device_id> device;
   std::optional<trace::memory_kind> kind;
   [[nodiscard]] bool takes(const block_record& block) const {
-    return block.allocated && !block.imported() && block.level == level && (!device || block.device == *device) &&
+    return block.allocated && !block.imported() && block.layer == layer && (!device || block.device == *device) &&
            (!kind || block.kind == *kind);
   }
 };
@@ -60,7 +60,7 @@ struct memory_standing {
   memory_key of;
   std::uint64_t peak = 0;   ///< Bytes.
   bool has_stacks = false;  ///< Some of its blocks have one.
-  [[nodiscard]] block_filter filter() const { return {of.level, of.device, of.kind}; }
+  [[nodiscard]] block_filter filter() const { return {of.layer, of.device, of.kind}; }
 };
 
 /// What was used at all in `range`, most bytes first; of a part what it was told of the whole, which `range` is then. O(blocks).

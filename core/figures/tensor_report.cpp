@@ -16,7 +16,7 @@
 namespace sluice::analysis {
 namespace {
 
-memory_key key_of(const block_record& block) { return {block.device, block.level, block.kind}; }
+memory_key key_of(const block_record& block) { return {block.device, block.layer, block.kind}; }
 
 /// Blocks that count in totals, with their categories.
 template <class Visit>
@@ -45,7 +45,7 @@ bool peak_composition::inferred() const {
 std::optional<peak_composition> composition_at(const memory_peak& peak, const index& from,
                                                const trace::snapshot& trace) {
   const auto facts = from.tensors(trace);
-  const memory_key key{peak.device, peak.level, peak.kind};
+  const memory_key key{peak.device, peak.layer, peak.kind};
   if (!facts->use.contains(key)) return std::nullopt;
   std::array<category_share, category_count> shares;
   std::uint64_t kept_gradients = 0;
@@ -56,10 +56,10 @@ std::optional<peak_composition> composition_at(const memory_peak& peak, const in
     share.bytes += block.bytes;
     if (is.exact()) share.exact_bytes += block.bytes;
     const step_list* steps = is.what == category::gradient ? facts->steps_of(block.process) : nullptr;
-    const time_ns died = block.freed() ? block.died : whole_of(trace).end;
+    const time_ns died = block.freed() ? block.died : time_range_of(trace).end;
     if (steps != nullptr && steps->begun_between(block.born, died) >= 2) kept_gradients += block.bytes;
   });
-  peak_composition made{peak.device, peak.level, peak.kind, peak.bytes, peak.time, kept_gradients, {}};
+  peak_composition made{peak.device, peak.layer, peak.kind, peak.bytes, peak.time, kept_gradients, {}};
   for (std::size_t i = 0; i < category_count; ++i) {
     shares[i].what = static_cast<category>(i);
     if (shares[i].blocks > 0) made.shares.push_back(shares[i]);
@@ -163,8 +163,8 @@ struct step_gatherer::gathered {
     }
   }
 
-  static void add(const summaries::level_tree& tree, time_range step, time_range here, use& to) {
-    const summaries::extent over = tree.over(here.begin, here.end);
+  static void add(const timeline::level_tree& tree, time_range step, time_range here, use& to) {
+    const timeline::extent over = tree.over(here.begin, here.end);
     const bool begins = here.begin == step.begin;
     if (begins) to.at_begin = whole_bytes(tree.at(here.begin));
     if (here.end == step.end) to.at_end = whole_bytes(tree.at(here.end - 1));
@@ -185,10 +185,10 @@ struct step_gatherer::gathered {
   /// The memory that steps are judged by: of the highest layer that the process has blocks in, what reached most.
   [[nodiscard]] const std::pair<const memory_key, memory>* judged_by() const {
     const std::pair<const memory_key, memory>* best = nullptr;
-    for (const trace::layer level :
+    for (const trace::layer layer :
          {trace::layer::framework, trace::layer::user, trace::layer::pool, trace::layer::driver}) {
       for (const auto& each : memories)
-        if (each.first.level == level && each.second.highest > (best == nullptr ? 0 : best->second.highest))
+        if (each.first.layer == layer && each.second.highest > (best == nullptr ? 0 : best->second.highest))
           best = &each;
       if (best != nullptr) break;
     }
@@ -200,7 +200,7 @@ struct step_gatherer::gathered {
     const auto* by = judged_by();
     if (by == nullptr) return;
     about.device = by->first.device;
-    about.level = by->first.level;
+    about.layer = by->first.layer;
     about.kind = by->first.kind;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const use& of = by->second.steps[i];
@@ -287,7 +287,7 @@ time_ns unused_gatherer::idle_of(const block_record& block, const touch& last, c
   const time_ns end = std::min(block.freed() ? block.died : range_.end, range_.end);
   const time_ns idle = end - std::max(last.time, range_.begin);
   const auto [least, fresh] = patience_.try_emplace(block.process, 0);
-  if (fresh) least->second = patience_of(facts, block.process, whole_of(trace_));
+  if (fresh) least->second = patience_of(facts, block.process, time_range_of(trace_));
   return idle <= 0 || (!block.freed() && idle <= least->second) ? 0 : idle;
 }
 
@@ -328,7 +328,7 @@ void unused_gatherer::add(const index& from, time_range run) {
 }
 
 void unused_gatherer::look(const memory_peak& peak, const index& from) {
-  const memory_key key{peak.device, peak.level, peak.kind};
+  const memory_key key{peak.device, peak.layer, peak.kind};
   const auto of = all_.find(key);
   if (of == all_.end()) return;
   const auto facts = from.tensors(trace_);
@@ -344,11 +344,11 @@ void unused_gatherer::look(const memory_peak& peak, const index& from) {
 std::vector<unused_memory> unused_gatherer::figures(const std::vector<memory_peak>& peaks) const {
   std::vector<unused_memory> all;
   for (const memory_peak& peak : peaks) {
-    const auto known = all_.find({peak.device, peak.level, peak.kind});
+    const auto known = all_.find({peak.device, peak.layer, peak.kind});
     if (known == all_.end() || (known->second.groups.empty() && known->second.never_touched == 0)) continue;
     unused_memory& of = all.emplace_back();
     of.device = peak.device;
-    of.level = peak.level;
+    of.layer = peak.layer;
     of.kind = peak.kind;
     of.peak_time = peak.time;
     of.peak_bytes = peak.bytes;

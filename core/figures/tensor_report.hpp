@@ -36,7 +36,7 @@ struct category_share {
 /// What the highest use of a layer's memory was made of.
 struct peak_composition {
   trace::device_id device{};
-  trace::layer level = trace::layer::framework;
+  trace::layer layer = trace::layer::framework;
   trace::memory_kind kind = trace::memory_kind::device;
   std::uint64_t bytes = 0;
   time_ns time = 0;
@@ -47,7 +47,7 @@ struct peak_composition {
   [[nodiscard]] bool inferred() const;
 };
 
-/// One step. Memory is that of `step_summary::device`, `level` and `kind`; transfers are of all devices, by the share of a
+/// One step. Memory is that of `step_summary::device`, `layer` and `kind`; transfers are of all devices, by the share of a
 /// transfer that lies inside the step.
 struct step_figures {
   std::int64_t number = 0;
@@ -68,7 +68,7 @@ struct step_summary {
   trace::process_id process{};
   step_source source = step_source::none;
   trace::device_id device{};
-  trace::layer level = trace::layer::framework;
+  trace::layer layer = trace::layer::framework;
   trace::memory_kind kind = trace::memory_kind::device;
   std::uint64_t count = 0;
   /// In order of time. Of more than `limit` the first and the last half of so many.
@@ -101,7 +101,7 @@ struct unused_group {
 /// Memory that was held after its last use. Only kernels that name a block in their arguments, and copies, count as uses.
 struct unused_memory {
   trace::device_id device{};
-  trace::layer level = trace::layer::framework;
+  trace::layer layer = trace::layer::framework;
   trace::memory_kind kind = trace::memory_kind::device;
   time_ns peak_time = 0;
   std::uint64_t peak_bytes = 0;

@@ -24,7 +24,7 @@ void sort_out(std::vector<unfreed_block>& largest) {
   const auto bigger = [](const unfreed_block& a, const unfreed_block& b) {
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.block < b.block;
   };
-  const std::size_t kept = std::min(summary::unfreed_limit, largest.size());
+  const std::size_t kept = std::min(report::unfreed_limit, largest.size());
   std::partial_sort(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(kept), largest.end(), bigger);
   largest.resize(kept);
 }
@@ -48,17 +48,17 @@ bool is_unfreed(const block_record& block, const cut_end& cut) {
 void unfreed_gatherer::add(const memory_use& from, time_range run) {
   for (const block_record& block : from.blocks()) {
     if (!run.holds(block.born) || !range_.holds(block.born) || !is_unfreed(block, cut_)) continue;
-    gathered& of = groups_[{block.process, block.level, block.kind}];
+    gathered& of = groups_[{block.process, block.layer, block.kind}];
     of.births.push_back(block.born);
     unfreed_group& group = of.group;
     group.process = block.process;
-    group.level = block.level;
+    group.layer = block.layer;
     group.kind = block.kind;
     ++group.count;
     group.bytes += block.bytes;
     group.largest.push_back({block.id, block.alloc, block.name, block.device, block.address, block.bytes, block.born});
     // Keep no more than a few times what is shown.
-    if (group.largest.size() >= 8 * summary::unfreed_limit) sort_out(group.largest);
+    if (group.largest.size() >= 8 * report::unfreed_limit) sort_out(group.largest);
   }
 }
 

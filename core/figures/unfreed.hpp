@@ -16,7 +16,7 @@ class cut_end {
  public:
   static constexpr time_ns uncertain = 500'000'000;
   /// Of an import, which tells no ends, only a file that is not whole was cut.
-  explicit cut_end(const trace::snapshot& of) : of_(of), from_(whole_of(of).end - uncertain) {}
+  explicit cut_end(const trace::snapshot& of) : of_(of), from_(time_range_of(of).end - uncertain) {}
 
   [[nodiscard]] bool hides(const block_record& block) const;
 

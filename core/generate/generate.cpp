@@ -131,7 +131,7 @@ result<generated> generate(const generate_options& options, const std::string& p
   if (auto made = run(*file, what, options).until(options.events, task, path); !made)
     return tl::unexpected<error>(made.error());
   const std::uint64_t events = file->events();
-  const auto closed = analysis::finish(*file, {.cancel = task.cancelled});
+  const auto closed = analysis::finalize(*file, {.cancel = task.cancelled});
   if (!closed) return tl::unexpected<error>(closed.error());
   if (auto on = task.go_on(1, path); !on) return tl::unexpected<error>(on.error());
   if (auto published = file->publish(); !published) return tl::unexpected<error>(published.error());

@@ -83,7 +83,7 @@ void program::give_birth(const operation& o, std::uint32_t scale) {
     auto alloc = row<trace::alloc_event>(now_, o.autograd);
     alloc.block = trace::block_id{++common_.blocks};
     alloc.parent = trace::block_id{segments_[place.segment]};
-    alloc.level = trace::layer::framework;
+    alloc.layer = trace::layer::framework;
     alloc.kind = trace::memory_kind::device;
     alloc.device = device_;
     alloc.address = place.address;
@@ -105,7 +105,7 @@ void program::kill(slot s) {
   auto gone = row<trace::free_event>(now_);
   gone.thread = born.thread;
   gone.block = trace::block_id{of.block};
-  gone.level = trace::layer::framework;
+  gone.layer = trace::layer::framework;
   gone.address = of.address;
   common_.rows.later(gone, now_ + settle_delay);
   allocator_.release(of.address);
@@ -379,7 +379,7 @@ void program::grow_cache(request& r) {
   alloc.call_begin = now_ += chance_.around(2'000, 40, 100);
   alloc.time = now_ += chance_.around(900, 30, 100);
   alloc.block = trace::block_id{++common_.blocks};
-  alloc.level = trace::layer::pool;
+  alloc.layer = trace::layer::pool;
   alloc.kind = trace::memory_kind::device;
   alloc.device = device_;
   alloc.context = context_;
@@ -408,7 +408,7 @@ void program::retire() {
     for (const held& block : r.cache) {
       auto gone = row<trace::free_event>(now_ += chance_.around(1'300, 40, 100));
       gone.block = trace::block_id{block.block};
-      gone.level = trace::layer::pool;
+      gone.layer = trace::layer::pool;
       gone.address = block.address;
       gone.stream = stream_;
       gone.completed = std::max(now_, busy_until_);

@@ -29,7 +29,7 @@ struct stride {
 };
 
 /// What one pass over the recording finds.
-struct survey {
+struct recording_scan {
   std::uint64_t events = 0;
   std::uint64_t last_event = 0, last_block = 0, last_graph = 0, last_correlation = 0;
   std::uint64_t lowest_address = UINT64_MAX, highest_address = 0;
@@ -40,7 +40,7 @@ struct survey {
 };
 
 template <class Row>
-void look_at(const Row& row, survey& seen) {
+void look_at(const Row& row, recording_scan& seen) {
   Row copy = row;
   ++seen.events;
   const auto grow = [](std::uint64_t& most, std::uint64_t value) { most = std::max(most, value); };
@@ -63,7 +63,7 @@ void look_at(const Row& row, survey& seen) {
     end.process = row.process;
     end.thread = row.thread;
     end.block = row.block;
-    end.level = row.level;
+    end.layer = row.layer;
     end.address = row.address;
     seen.born.emplace(raw(row.block), end);
   }
@@ -126,7 +126,7 @@ void copy_tables(const trace::tables& from, trace::file_writer& to, time_ns late
 }
 
 /// The blocks that a repetition leaves, in order, so that the same input makes the same bytes.
-std::vector<trace::free_event> endings(const survey& seen, time_ns end) {
+std::vector<trace::free_event> endings(const recording_scan& seen, time_ns end) {
   std::vector<trace::free_event> all;
   for (const auto& [block, row] : seen.born) {
     if (!seen.freed.contains(block)) all.push_back(row);
@@ -141,8 +141,8 @@ std::vector<trace::free_event> endings(const survey& seen, time_ns end) {
   return all;
 }
 
-result<survey> look_over(const trace::snapshot& from, const long_task& task) {
-  survey seen;
+result<recording_scan> look_over(const trace::snapshot& from, const long_task& task) {
+  recording_scan seen;
   for (std::size_t chunk = 0; chunk < from.chunks().size(); ++chunk) {
     if (auto on = task.go_on(0, from.path()); !on) return tl::unexpected<error>(on.error());
     const auto read = trace::visit_events(from, chunk, [&](const auto& row) { look_at(row, seen); });
@@ -152,7 +152,8 @@ result<survey> look_over(const trace::snapshot& from, const long_task& task) {
   return seen;
 }
 
-result<stride> stride_of(const survey& seen, const trace::snapshot& from, std::size_t endings, std::uint64_t times) {
+result<stride> stride_of(const recording_scan& seen, const trace::snapshot& from, std::size_t endings,
+                         std::uint64_t times) {
   stride by;
   by.time = saturating_sum(saturating_difference(from.end(), std::min<time_ns>(from.begin(), 0)), time_ns{1'000});
   by.event = seen.last_event + endings;
@@ -220,7 +221,7 @@ result<generated> tile(const std::string& from, std::uint64_t events, const std:
     for (const trace::free_event& row : ends) file->add(moved(row, *by, i));
     written += ends.size();
   }
-  const auto closed = analysis::finish(*file, {.cancel = task.cancelled});
+  const auto closed = analysis::finalize(*file, {.cancel = task.cancelled});
   if (!closed) return tl::unexpected<error>(closed.error());
   if (auto on = task.go_on(1, to); !on) return tl::unexpected<error>(on.error());
   if (auto published = file->publish(); !published) return tl::unexpected<error>(published.error());

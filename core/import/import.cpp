@@ -122,10 +122,10 @@ result<report> job::finish(format from) {
     say(trace::severity::warning, text);
   }
   report_.events = writer_->events();
-  analysis::finish_options ending;
+  analysis::finalize_options ending;
   ending.least_events = with_.least_summed_up;
   ending.cancel = with_.cancel;
-  if (auto closed = analysis::finish(*writer_, ending); !closed) return tl::unexpected(closed.error());
+  if (auto closed = analysis::finalize(*writer_, ending); !closed) return tl::unexpected(closed.error());
   // Cancelled meanwhile, the file can be read but lacks what was still to be found out.
   if (auto wanted = advance(1); !wanted) return tl::unexpected(wanted.error());
   if (auto published = writer_->publish(); !published) return tl::unexpected(published.error());

@@ -56,7 +56,7 @@ std::vector<trace::last_sample_row> samples_at(time_ns boundary, const memory_us
 
 std::vector<trace::last_sample_row> samples_before(time_ns boundary, const memory_use& memory,
                                                    const counter_trees& counters) {
-  const auto last_before = [&](const summaries::sample_tree& tree) -> std::set<time_ns> {
+  const auto last_before = [&](const timeline::sample_tree& tree) -> std::set<time_ns> {
     if (tree.last_until(boundary - 1) == nullptr) return {};
     return {boundary - 1};
   };
@@ -64,7 +64,7 @@ std::vector<trace::last_sample_row> samples_before(time_ns boundary, const memor
 }
 
 std::vector<trace::last_sample_row> first_and_highest_samples(const memory_use& memory, const counter_trees& counters) {
-  const auto both = [](const summaries::sample_tree& tree) -> std::set<time_ns> {
+  const auto both = [](const timeline::sample_tree& tree) -> std::set<time_ns> {
     if (tree.empty()) return {};
     return {tree.first_time(), tree.over(tree.first_time(), tree.last_time() + 1).maximum_time};
   };
@@ -76,9 +76,10 @@ void tell_last_samples(std::span<const trace::last_sample_row> rows, memory_use&
     const time_ns time = bounded(each.sampled);
     if (each.what == trace::sampled_thing::counter && std::isfinite(each.value))
       counters[each.counter].add({time, each.value, raw(each.event)});
-    if (each.what == trace::sampled_thing::pool) memory.tell(each.pool, each.reserved, each.used, time, each.event);
+    if (each.what == trace::sampled_thing::pool)
+      memory.set_known(each.pool, each.reserved, each.used, time, each.event);
     if (each.what == trace::sampled_thing::device)
-      memory.tell(each.device, {time, raw(each.event), each.free, each.total, each.recorder});
+      memory.set_known(each.device, {time, raw(each.event), each.free, each.total, each.recorder});
   }
 }
 

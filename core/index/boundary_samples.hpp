@@ -10,7 +10,7 @@
 /// What was sampled, and holds until the next sample, as rows that tell a part of a recording what it must know from elsewhere.
 namespace sluice::analysis {
 
-using counter_trees = std::map<trace::counter_id, summaries::sample_tree>;
+using counter_trees = std::map<trace::counter_id, timeline::sample_tree>;
 
 /// Of each counter, pool and device the sample in force just before `boundary`, if there is one. O(things * log samples).
 [[nodiscard]] std::vector<trace::last_sample_row> samples_before(time_ns boundary, const memory_use& memory,

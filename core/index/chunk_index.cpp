@@ -19,7 +19,7 @@ void widen(chunk_reach& all, const chunk_reach& by) {
 
 }  // namespace
 
-chunk_reaches::chunk_reaches(std::shared_ptr<const trace::snapshot> from) : from_(std::move(from)) {
+chunk_index::chunk_index(std::shared_ptr<const trace::snapshot> from) : from_(std::move(from)) {
   for (const trace::chunk_info& chunk : from_->summaries()) {
     if (chunk.type != trace::row_type::chunk_reach) continue;
     // Not known where the file was followed to its end, and not opened since.
@@ -31,14 +31,14 @@ chunk_reaches::chunk_reaches(std::shared_ptr<const trace::snapshot> from) : from
       far_.push_back({i, type});
 }
 
-void chunk_reaches::add(const chunk_reach& next, trace::row_type type) {
+void chunk_index::add(const chunk_reach& next, trace::row_type type) {
   if (known_.size() % known_a_page == 0) pages_.push_back({next, {}});
   widen(pages_.back().all, next);
   known_.push_back(next);
   if (matters_everywhere(type, false)) far_.push_back({next.chunk, type});
 }
 
-result<std::vector<std::size_t>> chunk_reaches::in(time_range run, bool samples_told) const {
+result<std::vector<std::size_t>> chunk_index::in(time_range run, bool samples_told) const {
   auto found = find([=](const chunk_reach& reach) { return overlaps(reach, run); },
                     trace::column_set<chunk_reach>::of(&chunk_reach::time, &chunk_reach::end));
   if (!found) return found;

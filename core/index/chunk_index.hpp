@@ -18,11 +18,11 @@ using chunk_reach = trace::chunk_reach_row;  ///< Its times are bounded; `time` 
 
 /// Either known, as a recording is read through, or those that its file keeps: these are read where somebody looks, so that what it
 /// takes to open a recording does not grow with it. Once filled it is immutable, and many threads may look at once.
-class chunk_reaches {
+class chunk_index {
  public:
-  chunk_reaches() = default;
+  chunk_index() = default;
   /// Those that the file of `from` keeps. O(its chunks).
-  explicit chunk_reaches(std::shared_ptr<const trace::snapshot> from);
+  explicit chunk_index(std::shared_ptr<const trace::snapshot> from);
 
   /// The next of a recording that is read through, in order of the file, and what its rows are.
   void add(const chunk_reach& next, trace::row_type type);
@@ -63,7 +63,7 @@ class chunk_reaches {
 };
 
 template <class Wanted>
-result<std::vector<std::size_t>> chunk_reaches::find(Wanted&& wanted, trace::column_set<chunk_reach> looks_at) const {
+result<std::vector<std::size_t>> chunk_index::find(Wanted&& wanted, trace::column_set<chunk_reach> looks_at) const {
   const auto columns =
       looks_at | trace::column_set<chunk_reach>::of(&chunk_reach::time, &chunk_reach::end, &chunk_reach::chunk);
   std::vector<std::size_t> found;

@@ -9,7 +9,7 @@ namespace sluice::analysis {
 
 /// Of rows without a list here: all columns.
 template <class Row>
-[[nodiscard]] constexpr trace::column_set<Row> columns_read(part_scope /*scope*/) {
+[[nodiscard]] constexpr trace::column_set<Row> columns_needed(section_scope /*scope*/) {
   return {};
 }
 
@@ -21,46 +21,46 @@ template <class Row, class... Members>
 }  // namespace detail
 
 template <>
-[[nodiscard]] constexpr trace::column_set<trace::alloc_event> columns_read(part_scope scope) {
+[[nodiscard]] constexpr trace::column_set<trace::alloc_event> columns_needed(section_scope scope) {
   using row = trace::alloc_event;
-  const auto added_up = trace::column_set<row>::of(&row::id, &row::time, &row::block, &row::level, &row::kind,
+  const auto added_up = trace::column_set<row>::of(&row::id, &row::time, &row::block, &row::layer, &row::kind,
                                                    &row::device, &row::pool, &row::bytes, &row::flags);
-  if (scope == part_scope::timeline) return added_up;
+  if (scope == section_scope::timeline) return added_up;
   return added_up | trace::column_set<row>::of(&row::process, &row::thread, &row::parent, &row::stream, &row::address,
                                                &row::reserved_bytes, &row::stack, &row::name);
 }
 
 template <>
-[[nodiscard]] constexpr trace::column_set<trace::free_event> columns_read(part_scope /*scope*/) {
+[[nodiscard]] constexpr trace::column_set<trace::free_event> columns_needed(section_scope /*scope*/) {
   return trace::column_set<trace::free_event>::of(&trace::free_event::id, &trace::free_event::time,
                                                   &trace::free_event::block);
 }
 
 template <>
-[[nodiscard]] constexpr trace::column_set<trace::crossing_block_row> columns_read(part_scope scope) {
-  using row = trace::crossing_block_row;
-  if (scope != part_scope::timeline) return {};
-  return trace::column_set<row>::of(&row::time, &row::end, &row::block, &row::free, &row::level, &row::kind,
+[[nodiscard]] constexpr trace::column_set<trace::boundary_block_row> columns_needed(section_scope scope) {
+  using row = trace::boundary_block_row;
+  if (scope != section_scope::timeline) return {};
+  return trace::column_set<row>::of(&row::time, &row::end, &row::block, &row::free, &row::layer, &row::kind,
                                     &row::device, &row::pool, &row::bytes, &row::flags, &row::death_inferred,
                                     &row::category, &row::reason);
 }
 
 template <>
-[[nodiscard]] constexpr trace::column_set<trace::kernel_event> columns_read(part_scope scope) {
+[[nodiscard]] constexpr trace::column_set<trace::kernel_event> columns_needed(section_scope scope) {
   using row = trace::kernel_event;
   const auto drawn = detail::with_whose_and_when<row>(&row::end, &row::name, &row::device, &row::stream);
-  return scope == part_scope::everything ? drawn | trace::column_set<row>::of(&row::enqueued) : drawn;
+  return scope == section_scope::everything ? drawn | trace::column_set<row>::of(&row::enqueued) : drawn;
 }
 
 template <>
-[[nodiscard]] constexpr trace::column_set<trace::api_call_event> columns_read(part_scope scope) {
+[[nodiscard]] constexpr trace::column_set<trace::api_call_event> columns_needed(section_scope scope) {
   using row = trace::api_call_event;
   const auto drawn = detail::with_whose_and_when<row>(&row::end, &row::name, &row::bytes);
-  return scope == part_scope::everything ? drawn | trace::column_set<row>::of(&row::status, &row::stack) : drawn;
+  return scope == section_scope::everything ? drawn | trace::column_set<row>::of(&row::status, &row::stack) : drawn;
 }
 
 template <>
-[[nodiscard]] constexpr trace::column_set<trace::touch_event> columns_read(part_scope /*scope*/) {
+[[nodiscard]] constexpr trace::column_set<trace::touch_event> columns_needed(section_scope /*scope*/) {
   using row = trace::touch_event;
   return trace::column_set<row>::of(&row::id, &row::time, &row::block, &row::name, &row::graph);
 }

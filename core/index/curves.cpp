@@ -16,8 +16,8 @@ class lister {
  public:
   explicit lister(time_range whole) : whole_(whole) {}
 
-  void add(curve_row about, const summaries::level_tree& tree) { add(about, tree, {about, &tree, nullptr}); }
-  void add(curve_row about, const summaries::sample_tree& tree) { add(about, tree, {about, nullptr, &tree}); }
+  void add(curve_row about, const timeline::level_tree& tree) { add(about, tree, {about, &tree, nullptr}); }
+  void add(curve_row about, const timeline::sample_tree& tree) { add(about, tree, {about, nullptr, &tree}); }
   std::vector<index_curve> take() { return std::move(all_); }
 
  private:
@@ -44,7 +44,7 @@ void list_memory(const memory_use& memory, const tensor_facts* facts, lister& in
   for (const auto& [key, tree] : memory.use()) {
     curve_row about = of_kind(curve_kind::memory);
     about.device = key.device;
-    about.level = key.level;
+    about.layer = key.layer;
     about.kind = key.kind;
     into.add(about, tree);
     if (facts == nullptr) continue;
@@ -98,7 +98,7 @@ std::vector<index_curve> curves_of(const index& from, const tensor_facts* facts,
 
 std::vector<index_slices> slices_of(const index& from, const tensor_facts* facts) {
   std::vector<index_slices> all;
-  const auto add = [&](const lane_row& about, const summaries::slice_set& slices) {
+  const auto add = [&](const lane_row& about, const timeline::slice_set& slices) {
     if (slices.lanes() > 0) all.push_back({about, &slices});
   };
   for (const auto& [key, work] : from.devices().directions()) {
@@ -137,7 +137,7 @@ std::vector<index_slices> slices_of(const index& from, const tensor_facts* facts
 
 bool same_curve(const curve_row& a, const curve_row& b) {
   const auto key = [](const curve_row& row) {
-    return std::tie(row.what, row.level, row.kind, row.way, row.category, row.device, row.pool, row.counter);
+    return std::tie(row.what, row.layer, row.kind, row.way, row.category, row.device, row.pool, row.counter);
   };
   return key(a) == key(b);
 }

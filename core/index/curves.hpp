@@ -17,19 +17,19 @@ struct tensor_facts;
 
 /// A curve of an index, valid as long as nothing is taken in.
 struct index_curve {
-  trace::curve_row about;                          ///< `curve` is its place in the list.
-  const summaries::level_tree* level = nullptr;    ///< Either this
-  const summaries::sample_tree* sample = nullptr;  ///< or that.
+  trace::curve_row about;                         ///< `curve` is its place in the list.
+  const timeline::level_tree* steps = nullptr;    ///< Either this
+  const timeline::sample_tree* sample = nullptr;  ///< or that.
 
   template <class Each>
   void split(time_range over, std::uint32_t width, Each&& each) const {
-    level != nullptr ? level->split(over.begin, over.end, width, each)
+    steps != nullptr ? steps->split(over.begin, over.end, width, each)
                      : sample->split(over.begin, over.end, width, each);
   }
-  [[nodiscard]] summaries::extent over(time_range range) const {
-    return level != nullptr ? level->over(range.begin, range.end) : sample->over(range.begin, range.end);
+  [[nodiscard]] timeline::extent over(time_range range) const {
+    return steps != nullptr ? steps->over(range.begin, range.end) : sample->over(range.begin, range.end);
   }
-  [[nodiscard]] double at(time_ns time) const { return level != nullptr ? level->at(time) : sample->at(time); }
+  [[nodiscard]] double at(time_ns time) const { return steps != nullptr ? steps->at(time) : sample->at(time); }
 };
 
 /// The curves of `from`, those by category if there are `facts`. `about.maximum` is over `whole`. O(curves * log events).
@@ -38,7 +38,7 @@ struct index_curve {
 /// The slices of one owner: a stream, a direction, the ranges or the calls of a thread, the steps of a process.
 struct index_slices {
   trace::lane_row about;  ///< Of its first lane.
-  const summaries::slice_set* slices = nullptr;
+  const timeline::slice_set* slices = nullptr;
 };
 /// Those of steps come last, if there are `facts`. What is given is valid as long as both.
 [[nodiscard]] std::vector<index_slices> slices_of(const index& from, const tensor_facts* facts);

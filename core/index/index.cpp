@@ -13,7 +13,7 @@ namespace sluice::analysis {
 
 using trace::row_type;
 
-time_range whole_of(const trace::snapshot& from) {
+time_range time_range_of(const trace::snapshot& from) {
   if (from.begin() > from.end()) return {};
   return {bounded(from.begin()), bounded(bounded(from.end()) + 1)};
 }
@@ -21,7 +21,7 @@ time_range whole_of(const trace::snapshot& from) {
 template <class Row, class Use>
 void index::with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use) {
   std::vector<Row> rows;
-  const auto columns = columns_read<Row>(told_ ? told_->scope : part_scope::everything);
+  const auto columns = columns_needed<Row>(told_ ? told_->scope : section_scope::everything);
   if (auto got = from.read_into<Row>(chunk, rows, columns); !got) {
     unreadable_.push_back(got.error().to_string());
     return;
@@ -49,7 +49,7 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
   using namespace trace;
   const auto to_memory = [&](const auto& row) { memory_.add(row); };
   const auto to_devices = [&](const auto& rows) { devices_.add(rows); };
-  const bool everything = !told_ || told_->scope == part_scope::everything;
+  const bool everything = !told_ || told_->scope == section_scope::everything;
   const bool calls = everything && !(told_ && told_->unfolding);
   const auto to_devices_and_touches = [&](const auto& rows) {
     devices_.add(rows);
@@ -200,69 +200,69 @@ void index::settle(const trace::snapshot& from) {
   for (auto& [id, counter] : counters_) counter.settle();
 }
 
-void index::tell(const part& about) {
-  const whole_facts& whole = *about.whole;
-  for (const whole_facts::memory& each : whole.memories) memory_.tell(each.key, each.highest, each.stacks);
-  for (const whole_facts::pool& each : whole.pools)
-    memory_.tell(each.pool, each.has_segments, each.has_blocks ? std::optional(each.highest) : std::nullopt);
-  for (const told_block& each : about.blocks) memory_.tell(each.block);
-  for (const carried_block& each : about.carried) memory_.carry(each.block);
+void index::set_known(const section_facts& about) {
+  const recording_facts& whole = *about.whole;
+  for (const recording_facts::memory& each : whole.memories) memory_.set_known(each.key, each.highest, each.stacks);
+  for (const recording_facts::pool& each : whole.pools)
+    memory_.set_known(each.pool, each.has_segments, each.has_blocks ? std::optional(each.highest) : std::nullopt);
+  for (const told_block& each : about.blocks) memory_.set_known(each.block);
+  for (const carried_block& each : about.carried) memory_.continue_from(each.block);
   for (const trace::live_block_event& each : about.births) memory_.add(each);
   if (!is_drawn(about.scope)) return;
-  tell_samples(about);
+  set_known_samples(about);
   for (const trace::device_id each : whole.with_kernels) devices_.tell_kernels(each);
-  tell_slices(about);
-  if (about.scope < part_scope::everything) return;
-  touches_.tell(whole.touches);
-  for (const whole_facts::graph& each : whole.graphs) touches_.tell(each.block, each.use, each.copies);
-  for (const told_uses& each : about.uses) touches_.tell(each.block, each.uses);
+  set_known_slices(about);
+  if (about.scope < section_scope::everything) return;
+  touches_.set_known(whole.touches);
+  for (const recording_facts::graph& each : whole.graphs) touches_.set_known(each.block, each.use, each.copies);
+  for (const told_uses& each : about.uses) touches_.set_known(each.block, each.uses);
   if (!about.unfolding) return;
   touches_.only_within(about.run);
   for (const carried_block& each : about.carried) touches_.add(each.block.id, each.uses);
 }
 
-void index::tell_samples(const part& about) {
+void index::set_known_samples(const section_facts& about) {
   // Those of a device follow one another in time. Outside of the run the first, the last before it, and the highest count.
-  const std::vector<whole_facts::untracked>& known = about.whole->not_tracked;
+  const std::vector<recording_facts::untracked>& known = about.whole->not_tracked;
   for (auto first = known.begin(); first != known.end();) {
     const auto behind =
         std::find_if(first, known.end(), [&](const auto& each) { return each.device != first->device; });
-    const auto tell = [&](const whole_facts::untracked& each) {
+    const auto add = [&](const recording_facts::untracked& each) {
       memory_.tell_untracked(each.device, {each.time, each.value, each.order});
     };
-    tell(*first);
-    tell(*std::max_element(first, behind, [](const auto& a, const auto& b) { return a.value < b.value; }));
+    add(*first);
+    add(*std::max_element(first, behind, [](const auto& a, const auto& b) { return a.value < b.value; }));
     const auto before = [](const auto& each, time_ns time) { return each.time < time; };
     auto next = std::lower_bound(first, behind, about.run.begin, before);
     if (next != first) --next;
-    for (; next != behind && next->time < about.run.end; ++next) tell(*next);
+    for (; next != behind && next->time < about.run.end; ++next) add(*next);
     first = behind;
   }
   tell_last_samples(about.samples, memory_, counters_);
 }
 
-void index::tell_slices(const part& about) {
-  const whole_facts& whole = *about.whole;
+void index::set_known_slices(const section_facts& about) {
+  const recording_facts& whole = *about.whole;
   const time_ns from = about.run.begin;
-  std::map<trace::lane_kind, std::vector<summaries::slice_set*>> sets;
-  for (const whole_facts::stream& each : whole.streams)
-    sets[trace::lane_kind::stream].push_back(&devices_.tell(each.key, each.lanes, from));
-  for (const whole_facts::direction& each : whole.directions)
-    sets[trace::lane_kind::direction].push_back(&devices_.tell(each.key, each.lanes, each.highest_rate, from));
-  for (const whole_facts::thread& each : whole.threads) {
-    thread_work& work = host_.tell(each.key, each.range_lanes, each.call_lanes, from);
+  std::map<trace::lane_kind, std::vector<timeline::slice_set*>> sets;
+  for (const recording_facts::stream& each : whole.streams)
+    sets[trace::lane_kind::stream].push_back(&devices_.set_known(each.key, each.lanes, from));
+  for (const recording_facts::direction& each : whole.directions)
+    sets[trace::lane_kind::direction].push_back(&devices_.set_known(each.key, each.lanes, each.highest_rate, from));
+  for (const recording_facts::thread& each : whole.threads) {
+    thread_work& work = host_.set_known(each.key, each.range_lanes, each.call_lanes, from);
     sets[trace::lane_kind::host_ranges].push_back(&work.ranges);
     sets[trace::lane_kind::host_calls].push_back(&work.calls);
   }
   for (const told_slice& each : about.open) {
     const auto of = sets.find(each.what);
-    if (of != sets.end() && each.owner < of->second.size()) of->second[each.owner]->tell(each.item, each.lane);
+    if (of != sets.end() && each.owner < of->second.size()) of->second[each.owner]->set_known(each.item, each.lane);
   }
 }
 
-bool index::absorb_part(const trace::snapshot& from, part about, const std::function<bool()>& goes_on) {
-  told_ = std::make_unique<const part>(std::move(about));
-  if (told_->scope < part_scope::figures || told_->unfolding) {
+bool index::absorb_section(const trace::snapshot& from, section_facts about, const std::function<bool()>& goes_on) {
+  told_ = std::make_unique<const section_facts>(std::move(about));
+  if (told_->scope < section_scope::figures || told_->unfolding) {
     devices_.leave_out_busy();
     host_.leave_out_busy();
   }
@@ -278,7 +278,7 @@ bool index::absorb_part(const trace::snapshot& from, part about, const std::func
   constexpr std::size_t most_expected = std::size_t{1} << 16;  // A file can claim any number of rows.
   allocations = std::min(allocations, most_expected);
   memory_.expect(told_->blocks.size() + told_->carried.size(), allocations);
-  tell(*told_);
+  set_known(*told_);
   memory_.expect_births(allocations);
   for (const std::size_t chunk : wanted) {
     take(from, chunk);
@@ -288,7 +288,7 @@ bool index::absorb_part(const trace::snapshot& from, part about, const std::func
   for (const complete_checkpoint& each : told_->checkpoints) memory_.infer_deaths(each, told_->freed);
   next_ = chunks.size();
   settle(from);
-  if (told_->scope == part_scope::everything && !told_->unfolding) find_stacks_of_copies(from, taken);
+  if (told_->scope == section_scope::everything && !told_->unfolding) find_stacks_of_copies(from, taken);
   return true;
 }
 
@@ -299,7 +299,7 @@ void index::keep_what_is_drawn(const trace::snapshot& from) {
   tensors_fresh_ = true;
   memory_.forget_blocks();
   if (!told_) return;
-  auto left = std::make_unique<part>();
+  auto left = std::make_unique<section_facts>();
   left->scope = told_->scope;
   left->run = told_->run;
   left->whole = told_->whole;

@@ -44,12 +44,12 @@ class index {
   /// be asked of rows (`is_part`). O(rows in the run + those of kinds that matter later).
   /// Calls `goes_on`, if there is one, after each chunk that it has read. Once that says no, it gives up and returns false: nothing is to
   /// be asked then.
-  bool absorb_part(const trace::snapshot& from, part about, const std::function<bool()>& goes_on = {});
+  bool absorb_section(const trace::snapshot& from, section_facts about, const std::function<bool()>& goes_on = {});
   /// Leaves curves and slices of it, with what blocks are for, and lets its blocks go. Nothing can be taken in after.
   void keep_what_is_drawn(const trace::snapshot& from);
   /// What it holds is a part of a recording.
   [[nodiscard]] bool is_part() const { return told_ != nullptr; }
-  [[nodiscard]] const part* told() const { return told_.get(); }
+  [[nodiscard]] const section_facts* known_from_file() const { return told_.get(); }
   /// All chunks that were wanted could be read.
   [[nodiscard]] bool is_complete() const { return unreadable_.empty(); }
   /// Bytes of memory that it takes, about.
@@ -77,12 +77,12 @@ class index {
   [[nodiscard]] const copy_contents& contents() const { return contents_; }
   /// Of all copies, also where this is a part: then the first caller reads them, while others wait. Thread-safe.
   [[nodiscard]] const copy_contents& contents(const trace::snapshot& from) const;
-  [[nodiscard]] const std::map<trace::counter_id, summaries::sample_tree>& counters() const { return counters_; }
+  [[nodiscard]] const std::map<trace::counter_id, timeline::sample_tree>& counters() const { return counters_; }
   [[nodiscard]] const std::vector<message>& messages() const { return messages_; }
   /// Per process, up to when device times are complete.
   [[nodiscard]] const std::map<trace::process_id, time_ns>& watermarks() const { return watermarks_; }
   /// What each chunk is about, so that a row can be found by its id; of all chunks, also where this is a part.
-  [[nodiscard]] const chunk_reaches& chunks() const { return told_ ? *told_->whole->chunks : chunks_; }
+  [[nodiscard]] const chunk_index& chunks() const { return told_ ? *told_->whole->chunks : chunks_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
   /// Chunks that could not be read, and rows that made no sense, in words.
   [[nodiscard]] std::vector<std::string> warnings() const;
@@ -94,9 +94,9 @@ class index {
   void with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use);
   template <class Row, class Use>
   void with_each(const trace::snapshot& from, std::size_t chunk, Use&& use);
-  void tell(const part& about);
-  void tell_samples(const part& about);
-  void tell_slices(const part& about);
+  void set_known(const section_facts& about);
+  void set_known_samples(const section_facts& about);
+  void set_known_slices(const section_facts& about);
   void find_stacks_of_copies(const trace::snapshot& from, const std::vector<bool>& taken);
   void settle(const trace::snapshot& from);
 
@@ -117,11 +117,11 @@ class index {
   copy_calls copies_;
   mutable copy_contents contents_;
   mutable std::once_flag contents_read_;
-  std::unique_ptr<const part> told_;
-  std::map<trace::counter_id, summaries::sample_tree> counters_;
+  std::unique_ptr<const section_facts> told_;
+  std::map<trace::counter_id, timeline::sample_tree> counters_;
   std::vector<message> messages_;
   std::map<trace::process_id, time_ns> watermarks_;
-  chunk_reaches chunks_;
+  chunk_index chunks_;
   std::vector<std::string> unreadable_;
   std::size_t next_ = 0;
   std::uint64_t taken_bytes_ = 0;
@@ -132,6 +132,6 @@ class index {
 [[nodiscard]] std::string words_of_malformed(std::uint64_t rows);
 
 /// The range of the whole recording: [first time, last time], the last instant included; empty when nothing happened.
-[[nodiscard]] time_range whole_of(const trace::snapshot& from);
+[[nodiscard]] time_range time_range_of(const trace::snapshot& from);
 
 }  // namespace sluice::analysis

@@ -7,7 +7,7 @@ namespace sluice::analysis {
 
 /// What the recorder, or an importer, told the user.
 struct recorded_message {
-  trace::severity level = trace::severity::info;
+  trace::severity severity = trace::severity::info;
   time_ns time = 0;
   trace::string_id text{};
   trace::event_id event{};

@@ -8,14 +8,14 @@
 namespace sluice::analysis {
 namespace {
 
-std::vector<whole_facts::memory> memories_of(const index& from, const tensor_facts& facts, time_range span) {
+std::vector<recording_facts::memory> memories_of(const index& from, const tensor_facts& facts, time_range span) {
   std::map<memory_key, bool> stacks;
   for (const block_record& block : from.memory().blocks())
     if (block.allocated && !block.imported())
-      stacks[{block.device, block.level, block.kind}] |= block.stack != trace::stack_id::none;
-  std::vector<whole_facts::memory> all;
+      stacks[{block.device, block.layer, block.kind}] |= block.stack != trace::stack_id::none;
+  std::vector<recording_facts::memory> all;
   for (const auto& [key, tree] : from.memory().use()) {
-    whole_facts::memory& made = all.emplace_back();
+    recording_facts::memory& made = all.emplace_back();
     made.key = key;
     made.highest = tree.highest(span.begin, span.end);
     made.stacks = stacks[key];
@@ -28,8 +28,8 @@ std::vector<whole_facts::memory> memories_of(const index& from, const tensor_fac
   return all;
 }
 
-std::vector<whole_facts::pool> pools_of(const index& from, time_range span) {
-  std::vector<whole_facts::pool> all;
+std::vector<recording_facts::pool> pools_of(const index& from, time_range span) {
+  std::vector<recording_facts::pool> all;
   for (const auto& [id, pool] : from.memory().pools()) {
     const bool has_blocks = !pool.blocks.empty();
     all.push_back({id, pool.has_segments, has_blocks, has_blocks ? pool.blocks.highest(span.begin, span.end) : 0});
@@ -37,16 +37,16 @@ std::vector<whole_facts::pool> pools_of(const index& from, time_range span) {
   return all;
 }
 
-std::vector<whole_facts::untracked> untracked_of(const index& from) {
-  std::vector<whole_facts::untracked> all;
+std::vector<recording_facts::untracked> untracked_of(const index& from) {
+  std::vector<recording_facts::untracked> all;
   for (const auto& [device, samples] : from.memory().devices())
     for (const device_samples::sample& each : samples.samples)
       all.push_back({device, each.time, samples.untracked.at(each.time), each.order});
   return all;
 }
 
-std::vector<whole_facts::graph> graphs_of(const index& from) {
-  std::vector<whole_facts::graph> all;
+std::vector<recording_facts::graph> graphs_of(const index& from) {
+  std::vector<recording_facts::graph> all;
   if (from.touches().empty()) return all;
   for (const block_record& block : from.memory().blocks())
     for (const graph_use& use : from.touches().graphs_of(block.id))
@@ -56,11 +56,11 @@ std::vector<whole_facts::graph> graphs_of(const index& from) {
 
 }  // namespace
 
-whole_facts facts_of_whole(const index& from, const trace::snapshot& of) {
-  const time_range span = whole_of(of);
+recording_facts facts_of_recording(const index& from, const trace::snapshot& of) {
+  const time_range span = time_range_of(of);
   const auto tensors = from.tensors(of);
-  whole_facts all;
-  all.chunks = std::make_shared<const chunk_reaches>(from.chunks());
+  recording_facts all;
+  all.chunks = std::make_shared<const chunk_index>(from.chunks());
   all.memories = memories_of(from, *tensors, span);
   all.pools = pools_of(from, span);
   all.not_tracked = untracked_of(from);

@@ -18,11 +18,11 @@
 /// What an index of a part of a recording must be told, because only the whole recording shows it.
 namespace sluice::analysis {
 
-class chunk_reaches;
+class chunk_index;
 class step_facts;
 
 /// What is quoted of the recording as a whole, wherever in it a question is about.
-struct whole_facts {
+struct recording_facts {
   struct part_of_it {
     category what = category::none;
     double highest = 0;
@@ -75,15 +75,15 @@ struct whole_facts {
   std::vector<graph> graphs;
   std::vector<trace::block_id> segments;  ///< Blocks that others lie in, by id.
   std::uint64_t touches = 0;
-  bool tagged = false;                          ///< Some category is exact.
-  std::shared_ptr<const chunk_reaches> chunks;  ///< Of chunks of events that could be read.
+  bool tagged = false;                        ///< Some category is exact.
+  std::shared_ptr<const chunk_index> chunks;  ///< Of chunks of events that could be read.
   std::shared_ptr<const step_facts> steps;
 };
 
 class index;
 
 /// Of an index that has taken in all of `of`. O(blocks).
-[[nodiscard]] whole_facts facts_of_whole(const index& from, const trace::snapshot& of);
+[[nodiscard]] recording_facts facts_of_recording(const index& from, const trace::snapshot& of);
 
 /// A block whose whole life is told.
 struct told_block {
@@ -104,24 +104,24 @@ struct told_category {
 /// A slice that runs at the run's begin, and its lane.
 struct told_slice {
   trace::lane_kind what = trace::lane_kind::unknown;
-  std::size_t owner = 0;  ///< Position in `whole_facts::streams`, `directions` or `threads`.
+  std::size_t owner = 0;  ///< Position in `recording_facts::streams`, `directions` or `threads`.
   std::size_t lane = 0;
-  summaries::slice_item item;
+  timeline::slice_item item;
 };
 
 /// What questions about a part may ask: rows that say nothing about it are not read.
-enum class part_scope : std::uint8_t {
+enum class section_scope : std::uint8_t {
   timeline,   ///< What is drawn: curves and slices. Blocks are added up, and forgotten.
   memory,     ///< Blocks, and what they are for; nothing that ran.
   figures,    ///< Both, and how long devices and threads were busy, failures and losses.
   everything  ///< Uses of blocks, and calls behind copies, too.
 };
 /// Whether what is `held` answers questions about what is `asked`. What is drawn is for itself.
-[[nodiscard]] constexpr bool is_in(part_scope asked, part_scope held) {
-  return asked == held || (asked != part_scope::timeline && asked < held);
+[[nodiscard]] constexpr bool is_in(section_scope asked, section_scope held) {
+  return asked == held || (asked != section_scope::timeline && asked < held);
 }
 /// Whether anything that ran or was sampled is in it.
-[[nodiscard]] constexpr bool is_drawn(part_scope scope) { return scope != part_scope::memory; }
+[[nodiscard]] constexpr bool is_drawn(section_scope scope) { return scope != section_scope::memory; }
 
 /// A block that lives on from before the run, or of which something else was said there: as it was at the run's begin.
 struct carried_block {
@@ -129,11 +129,11 @@ struct carried_block {
   uses_so_far uses;
 };
 
-/// A part of a recording, for `index::absorb_part`.
-struct part {
-  part_scope scope = part_scope::everything;
+/// A part of a recording, for `index::absorb_section`.
+struct section_facts {
+  section_scope scope = section_scope::everything;
   time_range run;
-  std::shared_ptr<const whole_facts> whole;
+  std::shared_ptr<const recording_facts> whole;
   std::vector<std::size_t> chunks;  ///< Those that `whole->chunks` says are read for the run.
   std::vector<told_block>
       blocks;  ///< Those that live in the run and not only in it, and those of which rows do not agree.
@@ -156,7 +156,7 @@ struct part {
 };
 
 /// Whether rows of this kind say anything that is in the scope.
-[[nodiscard]] constexpr bool is_in(part_scope scope, trace::row_type type) {
+[[nodiscard]] constexpr bool is_in(section_scope scope, trace::row_type type) {
   using trace::row_type;
   switch (type) {
     case row_type::alloc:
@@ -179,9 +179,9 @@ struct part {
       return is_drawn(scope);
     case row_type::alloc_failed:
     case row_type::loss:
-      return scope >= part_scope::figures;
+      return scope >= section_scope::figures;
     default:
-      return scope == part_scope::everything;
+      return scope == section_scope::everything;
   }
 }
 

@@ -11,10 +11,10 @@ namespace {
 
 /// In order of birth.
 std::vector<const block_record*> telling_blocks(const memory_use& memory, trace::process_id process) {
-  for (const trace::layer level : telling_layers) {
+  for (const trace::layer layer : telling_layers) {
     std::vector<const block_record*> found;
     for (const block_record& block : memory.blocks())
-      if (block.allocated && block.process == process && block.level == level && !block.born_before())
+      if (block.allocated && block.process == process && block.layer == layer && !block.born_before())
         found.push_back(&block);
     if (found.size() < least_telling_blocks) continue;
     std::stable_sort(found.begin(), found.end(),
@@ -27,7 +27,7 @@ std::vector<const block_record*> telling_blocks(const memory_use& memory, trace:
 std::shared_ptr<const step_facts> find_steps(const index& from, const trace::snapshot& trace) {
   auto made = std::make_shared<step_facts>();
   step_facts& all = *made;
-  const time_ns end = whole_of(trace).end;
+  const time_ns end = time_range_of(trace).end;
   const auto take = [&](trace::process_id process, step_list found) {
     if (!found.steps.empty()) all.add(process, std::move(found));
   };
@@ -38,14 +38,14 @@ std::shared_ptr<const step_facts> find_steps(const index& from, const trace::sna
   return made;
 }
 
-memory_key key_of(const block_record& block) { return {block.device, block.level, block.kind}; }
+memory_key key_of(const block_record& block) { return {block.device, block.layer, block.kind}; }
 
 /// `into` has the keys that are wanted.
 void add_up(const memory_use& memory, const std::vector<block_category>& categories,
             std::map<memory_key, category_use>& into) {
   if (into.empty()) return;
   const std::span<const block_record> blocks = memory.blocks();
-  std::vector<summaries::level_tree*> trees(blocks.size(), nullptr);
+  std::vector<timeline::level_tree*> trees(blocks.size(), nullptr);
   std::optional<memory_key> last;  // Most often the next is of the same.
   auto of = into.end();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -59,11 +59,11 @@ void add_up(const memory_use& memory, const std::vector<block_category>& categor
   for (const std::uint32_t i : memory.deaths())
     if (trees[i] != nullptr) trees[i]->add({blocks[i].died, -static_cast<double>(blocks[i].bytes)});
   for (auto& [key, use] : into)
-    for (summaries::level_tree& tree : use) tree.settle();
+    for (timeline::level_tree& tree : use) tree.settle();
 }
 
 /// The categories that a part was told, by position.
-std::vector<block_category> told_categories(const memory_use& memory, const part& told) {
+std::vector<block_category> told_categories(const memory_use& memory, const section_facts& told) {
   const std::span<const block_record> blocks = memory.blocks();
   std::vector<block_category> all(blocks.size());
   const auto put = [&](trace::block_id id, block_category category) {
@@ -77,11 +77,11 @@ std::vector<block_category> told_categories(const memory_use& memory, const part
 }  // namespace
 
 void add_slices(trace::process_id process, std::span<const step> steps, step_slices& to) {
-  summaries::slice_set& set = to[process];
-  set.tell(1, INT64_MIN);
+  timeline::slice_set& set = to[process];
+  set.set_known(1, INT64_MIN);
   for (const step& each : steps) {
     if (each.span.length() <= 0) continue;  // There is nothing to be seen, and it would want a lane of its own.
-    summaries::slice_item made;
+    timeline::slice_item made;
     made.begin = each.span.begin;
     made.end = each.span.end;
     made.event = each.event;
@@ -130,20 +130,20 @@ void step_facts::read() const {
 tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) {
   tensor_facts all;
   const memory_use& memory = from.memory();
-  if (const part* told = from.told()) {
+  if (const section_facts* told = from.known_from_file()) {
     all.steps = told->whole->steps;
     all.categories = told_categories(memory, *told);
     all.tagged = told->whole->tagged;
     if (!is_drawn(told->scope)) return all;
     for (const process_steps& each : told->steps) add_slices(each.process, each.steps.steps, all.drawn_steps);
-    for (const whole_facts::memory& each : told->whole->memories)
-      for (const whole_facts::part_of_it& of : each.by_category)
+    for (const recording_facts::memory& each : told->whole->memories)
+      for (const recording_facts::part_of_it& of : each.by_category)
         all.use[each.key][static_cast<std::size_t>(of.what)].tell_highest(of.highest);
   } else {
     all.steps = find_steps(from, trace);
     for (const auto& [process, list] : all.steps->lists()) add_slices(process, list.steps, all.drawn_steps);
-    all.categories =
-        categorise(memory, from.touches(), all.steps->lists(), from.category_tags(), trace.tables(), whole_of(trace));
+    all.categories = categorise(memory, from.touches(), all.steps->lists(), from.category_tags(), trace.tables(),
+                                time_range_of(trace));
     all.tagged = std::any_of(all.categories.begin(), all.categories.end(), [](const auto& c) { return c.exact(); });
     for (std::size_t i = 0; i < all.categories.size(); ++i)
       if (all.categories[i].what != category::none) all.use.try_emplace(key_of(memory.blocks()[i]));

@@ -21,10 +21,10 @@ namespace sluice::analysis {
 class index;
 
 /// A layer's memory by what it is for; with `category::none` it adds up to the layer's total at any time.
-using category_use = std::array<summaries::level_tree, category_count>;
+using category_use = std::array<timeline::level_tree, category_count>;
 
 /// Steps as they are drawn, by process, in one lane; `bytes` is a step's number.
-using step_slices = std::map<trace::process_id, summaries::slice_set>;
+using step_slices = std::map<trace::process_id, timeline::slice_set>;
 void add_slices(trace::process_id process, std::span<const step> steps, step_slices& to);
 
 /// The steps of a recording: those that were found, or those that its file keeps, which are read when somebody first asks for one.

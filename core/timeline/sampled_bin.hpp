@@ -12,7 +12,7 @@ struct sampled_bin {
 };
 
 /// Of a part of a curve; `at_begin`: its value there, which is all there is of a part without length.
-[[nodiscard]] inline sampled_bin sampled(const summaries::extent& part, double at_begin) {
+[[nodiscard]] inline sampled_bin sampled(const timeline::extent& part, double at_begin) {
   if (part.empty()) return {at_begin, at_begin, at_begin};
   if (part.minimum == part.maximum) return {part.minimum, part.minimum, part.minimum};
   return {part.minimum, part.maximum, part.integral / static_cast<double>(part.length)};

@@ -9,9 +9,9 @@ namespace sluice::analysis {
 
 /// The slice of an event from its time to `end`; without an end it lasts on. One that ends before it begins has no length
 /// and counts in `malformed`.
-[[nodiscard]] inline summaries::slice_item slice_of(const trace::event_base& row, time_ns end, slice_kind kind,
-                                                    std::uint64_t& malformed) {
-  summaries::slice_item made;
+[[nodiscard]] inline timeline::slice_item slice_of(const trace::event_base& row, time_ns end, slice_kind kind,
+                                                   std::uint64_t& malformed) {
+  timeline::slice_item made;
   made.begin = bounded(row.time);
   made.end = end == trace::unknown_time ? latest_time : bounded(end);
   if (made.end < made.begin) {

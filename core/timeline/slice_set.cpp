@@ -6,7 +6,7 @@
 
 #include "core/base/sort_runs.hpp"
 
-namespace sluice::summaries {
+namespace sluice::timeline {
 namespace {
 
 bool earlier(const slice_item& a, const slice_item& b) {
@@ -54,7 +54,7 @@ void slice_set::settle() {
     for (const slice_item& item : merged) place(item);
   }
   unchanged.resize(lanes_.size(), 0);
-  for (std::size_t l = 0; l < lanes_.size(); ++l) summarise(lanes_[l], unchanged[l]);
+  for (std::size_t l = 0; l < lanes_.size(); ++l) sum_up(lanes_[l], unchanged[l]);
 }
 
 void slice_set::place(const slice_item& item) {
@@ -80,7 +80,7 @@ void slice_set::place(const slice_item& item) {
   }
 }
 
-void slice_set::summarise(lane& l, std::size_t unchanged) {
+void slice_set::sum_up(lane& l, std::size_t unchanged) {
   std::size_t below = l.items.size();
   for (std::size_t k = 0;; ++k) {
     const std::size_t whole = below / fan_out;
@@ -181,4 +181,4 @@ void slice_set::draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32
   close();
 }
 
-}  // namespace sluice::summaries
+}  // namespace sluice::timeline

@@ -8,7 +8,7 @@
 #include "core/trace/model/ids.hpp"
 
 /// The slices of one track, to be drawn at any zoom.
-namespace sluice::summaries {
+namespace sluice::timeline {
 
 using trace::time_ns;
 
@@ -51,12 +51,12 @@ class slice_set {
 
   /// The set holds a part of a track, which has so many lanes: the slices that begin at `from` or later, and those told. Before
   /// any is added.
-  void tell(std::size_t lanes, time_ns from) {
+  void set_known(std::size_t lanes, time_ns from) {
     if (lanes_.size() < lanes) lanes_.resize(std::min(lanes, lane_limit));
     from_ = from;
   }
   /// A slice of the track that began before `from` and runs on, the only one in its lane that does.
-  void tell(const slice_item& open, std::size_t at) {
+  void set_known(const slice_item& open, std::size_t at) {
     if (at >= lanes_.size() || !lanes_[at].items.empty() || open.begin >= from_) return;
     lanes_[at].items.push_back(open);
     last_begin_ = std::max(last_begin_, open.begin);
@@ -109,7 +109,7 @@ class slice_set {
   };
 
   static std::size_t first_after(const std::vector<slice_item>& items, time_ns begin);
-  static void summarise(lane& l, std::size_t unchanged);
+  static void sum_up(lane& l, std::size_t unchanged);
   void place(const slice_item& item);
   void draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32_t width, std::vector<drawn_slice>& out) const;
 
@@ -121,4 +121,4 @@ class slice_set {
   std::uint64_t hidden_ = 0;
 };
 
-}  // namespace sluice::summaries
+}  // namespace sluice::timeline

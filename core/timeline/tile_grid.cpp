@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sluice::summaries {
+namespace sluice::timeline {
 namespace {
 
 constexpr time_ns most_roots = 4;
@@ -48,7 +48,7 @@ class live_blocks {
 
 class planner {
  public:
-  planner(double target, const live_blocks& live, std::vector<trace::epoch_row>& into)
+  planner(double target, const live_blocks& live, std::vector<trace::section_row>& into)
       : target_(target), live_(live), into_(into) {}
 
   /// At least `times` over, be it little that lies in it.
@@ -75,7 +75,7 @@ class planner {
  private:
   double target_;
   const live_blocks& live_;
-  std::vector<trace::epoch_row>& into_;
+  std::vector<trace::section_row>& into_;
 };
 
 }  // namespace
@@ -88,8 +88,8 @@ std::vector<tile> root_tiles(time_ns begin, time_ns end) {
   return roots;
 }
 
-std::vector<trace::epoch_row> plan_epochs(time_ns begin, time_ns end, std::span<const trace::chunk_info> chunks,
-                                          double target) {
+std::vector<trace::section_row> plan_sections(time_ns begin, time_ns end, std::span<const trace::chunk_info> chunks,
+                                              double target) {
   std::vector<spread> events;
   live_blocks live;
   for (const trace::chunk_info& chunk : chunks) {
@@ -99,11 +99,11 @@ std::vector<trace::epoch_row> plan_epochs(time_ns begin, time_ns end, std::span<
     const time_ns last = std::clamp(chunk.max_time, first, end);
     events.push_back({first, last + 1, static_cast<double>(chunk.rows)});
   }
-  std::vector<trace::epoch_row> epochs;
+  std::vector<trace::section_row> sections;
   live.settle();
-  planner plan(target, live, epochs);
+  planner plan(target, live, sections);
   for (const tile& root : root_tiles(begin, end)) plan.divide(root, events, 2);
-  return epochs;
+  return sections;
 }
 
-}  // namespace sluice::summaries
+}  // namespace sluice::timeline

@@ -9,7 +9,7 @@
 
 /// Where the tiles of a recording lie (what they are: core/trace/model/summary_rows.hpp). A tree over aligned dyadic spans of time: that of
 /// `time_tree`, cut where a span holds few enough events to be read at once.
-namespace sluice::summaries {
+namespace sluice::timeline {
 
 using trace::time_ns;
 
@@ -34,14 +34,14 @@ inline constexpr unsigned highest_tile_level = 62;
 /// The undivided tiles that hold [begin, end] and follow one another; at most four, all of one level.
 [[nodiscard]] std::vector<tile> root_tiles(time_ns begin, time_ns end);
 
-/// So many events at least lie in an epoch for each block that lives in it: every part of a recording is told of the blocks that
+/// So many events at least lie in a section for each block that lives in it: every part of a recording is told of the blocks that
 /// live on into it, and where a million leaked that must not cost more than the events do.
 inline constexpr double events_a_live_block = 2;
 
-/// Epochs: the tiles under the roots of [begin, end] that are not divided, in order of time. One is divided while more than `target`
+/// Sections: the tiles under the roots of [begin, end] that are not divided, in order of time. One is divided while more than `target`
 /// events lie in it, and more than `events_a_live_block` for each block that lives at its end, by what the headers of `chunks` say, and
 /// while its parts can be tiles. Roots are always divided into four, so that a view of all finds bins for its pixels. O(chunks * levels).
-[[nodiscard]] std::vector<trace::epoch_row> plan_epochs(time_ns begin, time_ns end,
-                                                        std::span<const trace::chunk_info> chunks, double target);
+[[nodiscard]] std::vector<trace::section_row> plan_sections(time_ns begin, time_ns end,
+                                                            std::span<const trace::chunk_info> chunks, double target);
 
-}  // namespace sluice::summaries
+}  // namespace sluice::timeline

@@ -26,7 +26,7 @@
 /// questions go through those that they are about. To make a tree of them would take longer than all that is asked of it.
 ///
 /// Times must be `analysis::bounded`; values must be finite. Not thread-safe for writing; readers may share a settled tree.
-namespace sluice::summaries {
+namespace sluice::timeline {
 
 using trace::time_ns;
 
@@ -563,4 +563,4 @@ class coverage {
   level_tree open_;
 };
 
-}  // namespace sluice::summaries
+}  // namespace sluice::timeline

@@ -81,7 +81,7 @@ void driver_log::define_pool(std::uint64_t now, std::uint64_t pool, const char* 
   auto r = collector::record_at<collector::pool_record>(now);
   r.pool = pool;
   r.device = device_;
-  r.level = static_cast<std::uint8_t>(trace::layer::driver);
+  r.layer = static_cast<std::uint8_t>(trace::layer::driver);
   r.kind = static_cast<std::uint8_t>(trace::memory_kind::device);
   r.name = collector::intern(name);
   collector::emit(r);
@@ -117,7 +117,7 @@ void driver_log::allocated(const call& c, std::uint64_t now, const alloc& what) 
   r.device = device_;
   r.context = context_key();
   r.correlation = c.correlation;
-  r.level = level_of(what.pool);
+  r.layer = level_of(what.pool);
   r.kind = static_cast<std::uint8_t>(what.kind);
   collector::emit(r);
 }
@@ -128,7 +128,7 @@ void driver_log::freed(const call& c, const alloc& what) const {
   r.address = what.address;
   r.stream = what.stream;
   r.correlation = c.correlation;
-  r.level = level_of(what.pool);
+  r.layer = level_of(what.pool);
   r.kind = static_cast<std::uint8_t>(what.kind);
   if (what.kind == trace::memory_kind::mapping) r.bytes = what.bytes;  // all mappings in the range end
   collector::emit(r);
@@ -139,7 +139,7 @@ void driver_log::free_completed(const call& c, std::uint64_t now, std::uint64_t 
   auto r = collector::record_at<collector::free_completed_record>(now);
   r.address = address;
   r.correlation = c.correlation;
-  r.level = level_of(pool);
+  r.layer = level_of(pool);
   collector::emit(r);
 }
 
@@ -152,7 +152,7 @@ void driver_log::failed(const call& c, std::uint64_t now, const alloc& what, std
   r.name = collector::intern(c.name);
   r.status = status;
   r.device = device_;
-  r.level = level_of(what.pool);
+  r.layer = level_of(what.pool);
   r.kind = static_cast<std::uint8_t>(what.kind);
   collector::emit(r);
 }

@@ -261,7 +261,7 @@ void announce_pool(std::uint64_t handle, std::uint32_t device, const char* name)
   record.header.time = collector::now();
   record.pool = handle;
   record.device = device;
-  record.level = raw(trace::layer::driver);  // Who manages it; its blocks are of the pool layer.
+  record.layer = raw(trace::layer::driver);  // Who manages it; its blocks are of the pool layer.
   record.kind = raw(trace::memory_kind::device);
   record.name = collector::intern(name);
   collector::emit(record);

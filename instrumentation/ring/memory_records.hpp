@@ -23,7 +23,7 @@ struct alloc_record {
   std::uint32_t device;
   std::uint32_t context;
   std::uint32_t correlation;
-  std::uint8_t level;  ///< trace::layer
+  std::uint8_t layer;  ///< trace::layer
   std::uint8_t kind;   ///< trace::memory_kind
   std::uint16_t reserved;
 };
@@ -35,50 +35,50 @@ struct free_record {
   std::uint64_t bytes;  ///< Of an unmapping: all mappings in the range end; else 0.
   std::uint64_t stream;
   std::uint32_t correlation;
-  std::uint8_t level;
+  std::uint8_t layer;
   std::uint8_t kind;
   std::uint16_t reserved;
 };
 
 /// Introduces `key`: what the blocks that a pool gives out on one stream have in common, so that each of them is told in few words.
-/// Sent before the first of them, in the same ring. The key is `lane_key` of the rest, so that all processes may share it.
-struct lane_record {
+/// Sent before the first of them, in the same ring. The key is `pool_stream_key` of the rest, so that all processes may share it.
+struct pool_stream_record {
   record_header header;
   std::uint64_t key;
   std::uint64_t pool;    ///< As in `alloc_record`.
-  std::uint64_t stream;  ///< So that a lane also says where a block is freed.
+  std::uint64_t stream;  ///< So that a pool_stream also says where a block is freed.
   std::uint64_t name;
   std::uint32_t device;
   std::uint32_t context;
-  std::uint8_t level;
+  std::uint8_t layer;
   std::uint8_t kind;
   std::uint16_t reserved;
   std::uint32_t reserved_too;
 };
 
-/// An `alloc_record` in short: the rest is the lane's. Both edges of the call are at `header.time`. May end after `lane`, or after
+/// An `alloc_record` in short: the rest is the pool_stream's. Both edges of the call are at `header.time`. May end after `pool_stream`, or after
 /// `name`.
 ///
 ///   0                16        24        32               40       48             56       64
-///   | header         | address | bytes   | reserved_bytes | lane   | name, or end | parent |
-struct lane_alloc_record {
+///   | header         | address | bytes   | reserved_bytes | pool_stream   | name, or end | parent |
+struct pool_stream_alloc_record {
   record_header header;
   std::uint64_t address;
   std::uint64_t bytes;
   std::uint64_t reserved_bytes;
-  std::uint64_t lane;    ///< The key of a `lane_record`.
-  std::uint64_t name;    ///< 0: the lane's.
-  std::uint64_t parent;  ///< As in `alloc_record`.
+  std::uint64_t pool_stream;  ///< The key of a `pool_stream_record`.
+  std::uint64_t name;         ///< 0: the pool_stream's.
+  std::uint64_t parent;       ///< As in `alloc_record`.
 };
 
 /// A `free_record` in short.
 ///
 ///   0                16        24      32
-///   | header         | address | lane  |
-struct lane_free_record {
+///   | header         | address | pool_stream  |
+struct pool_stream_free_record {
   record_header header;
   std::uint64_t address;
-  std::uint64_t lane;
+  std::uint64_t pool_stream;
 };
 
 /// What was allocated in a context is gone with it.
@@ -100,7 +100,7 @@ struct free_completed_record {
   record_header header;
   std::uint64_t address;
   std::uint32_t correlation;
-  std::uint8_t level;
+  std::uint8_t layer;
   std::uint8_t reserved[3];
 };
 
@@ -113,7 +113,7 @@ struct alloc_failed_record {
   std::uint64_t stack;
   std::int64_t status;
   std::uint32_t device;
-  std::uint8_t level;
+  std::uint8_t layer;
   std::uint8_t kind;
   std::uint16_t reserved;
 };

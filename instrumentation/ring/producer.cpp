@@ -486,10 +486,10 @@ SLUICE_HOT bool emit_with(record_header* record, record_type type, std::size_t b
   return emit_out({record, type, bytes, extra, words * sizeof *extra});
 }
 
-std::uint64_t introduce_lane(lane_record lane) noexcept {
-  lane.key = lane_key(lane);
+std::uint64_t introduce_pool_stream(pool_stream_record pool_stream) noexcept {
+  pool_stream.key = pool_stream_key(pool_stream);
   // Where it would be dropped it would only be one more loss: its blocks can be told without it.
-  return has_room(sizeof lane) && emit(lane) ? lane.key : 0;
+  return has_room(sizeof pool_stream) && emit(pool_stream) ? pool_stream.key : 0;
 }
 
 bool has_room(std::size_t bytes) noexcept {

@@ -71,7 +71,7 @@ bool emit_with(record_header* record, record_type type, std::size_t bytes, const
 
 /// Sends what many blocks have in common (the key is filled in) on the calling thread's ring. Returns the key, by which this thread,
 /// and a fork's child, may call it until the next `start`; 0 if it could not be sent, or nobody records.
-std::uint64_t introduce_lane(lane_record lane) noexcept;
+std::uint64_t introduce_pool_stream(pool_stream_record pool_stream) noexcept;
 
 /// An ordinary record of `bytes` would be taken from this thread now. For the recorder's own threads: they can wait where the
 /// program's must not. True as well when nobody records: there is nothing to wait for.

@@ -83,17 +83,20 @@ SLUICE_INLINE bool emit_words(record_type type, std::uint64_t time, Words... res
 
 }  // namespace detail
 
-/// A `lane_alloc_record` and a `lane_free_record` of a lane that the calling thread has introduced. As `emit_bytes`, and in less time.
-SLUICE_INLINE bool emit_lane_alloc(std::uint64_t time, std::uint64_t lane, std::uint64_t address, std::uint64_t bytes,
-                                   std::uint64_t reserved_bytes) noexcept {
-  return detail::emit_words(record_type::lane_alloc, time, address, bytes, reserved_bytes, lane);
+/// A `pool_stream_alloc_record` and a `pool_stream_free_record` of a pool_stream that the calling thread has introduced. As `emit_bytes`, and in less time.
+SLUICE_INLINE bool emit_pool_stream_alloc(std::uint64_t time, std::uint64_t pool_stream, std::uint64_t address,
+                                          std::uint64_t bytes, std::uint64_t reserved_bytes) noexcept {
+  return detail::emit_words(record_type::pool_stream_alloc, time, address, bytes, reserved_bytes, pool_stream);
 }
-SLUICE_INLINE bool emit_lane_alloc(std::uint64_t time, std::uint64_t lane, std::uint64_t address, std::uint64_t bytes,
-                                   std::uint64_t reserved_bytes, std::uint64_t name, std::uint64_t parent) noexcept {
-  return detail::emit_words(record_type::lane_alloc, time, address, bytes, reserved_bytes, lane, name, parent);
+SLUICE_INLINE bool emit_pool_stream_alloc(std::uint64_t time, std::uint64_t pool_stream, std::uint64_t address,
+                                          std::uint64_t bytes, std::uint64_t reserved_bytes, std::uint64_t name,
+                                          std::uint64_t parent) noexcept {
+  return detail::emit_words(record_type::pool_stream_alloc, time, address, bytes, reserved_bytes, pool_stream, name,
+                            parent);
 }
-SLUICE_INLINE bool emit_lane_free(std::uint64_t time, std::uint64_t lane, std::uint64_t address) noexcept {
-  return detail::emit_words(record_type::lane_free, time, address, lane);
+SLUICE_INLINE bool emit_pool_stream_free(std::uint64_t time, std::uint64_t pool_stream,
+                                         std::uint64_t address) noexcept {
+  return detail::emit_words(record_type::pool_stream_free, time, address, pool_stream);
 }
 
 }  // namespace sluice::collector

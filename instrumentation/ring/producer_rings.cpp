@@ -240,25 +240,25 @@ std::uint64_t hash_text(const char* text, std::size_t length) noexcept {
 
 std::uint64_t hash_words(const std::uint64_t* words, std::size_t count, std::uint64_t seed) noexcept {
   constexpr std::uint64_t odd = 0x9E3779B97F4A7C15U;
-  constexpr std::size_t lanes = 4;
-  std::uint64_t lane[lanes] = {seed, seed + odd, seed ^ odd, ~seed};
+  constexpr std::size_t pool_streams = 4;
+  std::uint64_t pool_stream[pool_streams] = {seed, seed + odd, seed ^ odd, ~seed};
   const auto add = [](std::uint64_t& to, std::uint64_t word) {
     to = (to ^ word) * odd;
     to ^= to >> 32;
   };
   std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    for (std::size_t l = 0; l < lanes; ++l) add(lane[l], words[i + l]);
+  for (; i + pool_streams <= count; i += pool_streams) {
+    for (std::size_t l = 0; l < pool_streams; ++l) add(pool_stream[l], words[i + l]);
   }
-  for (; i < count; ++i) add(lane[i % lanes], words[i]);
-  for (std::size_t l = 1; l < lanes; ++l) add(lane[0], lane[l]);
-  return lane[0] | 1;
+  for (; i < count; ++i) add(pool_stream[i % pool_streams], words[i]);
+  for (std::size_t l = 1; l < pool_streams; ++l) add(pool_stream[0], pool_stream[l]);
+  return pool_stream[0] | 1;
 }
 
-std::uint64_t lane_key(const lane_record& lane) noexcept {
-  constexpr std::size_t begin = offsetof(lane_record, key) + sizeof lane.key;
-  std::uint64_t words[(sizeof lane - begin) / sizeof(std::uint64_t)];
-  memcpy(words, reinterpret_cast<const char*>(&lane) + begin, sizeof words);
+std::uint64_t pool_stream_key(const pool_stream_record& pool_stream) noexcept {
+  constexpr std::size_t begin = offsetof(pool_stream_record, key) + sizeof pool_stream.key;
+  std::uint64_t words[(sizeof pool_stream - begin) / sizeof(std::uint64_t)];
+  memcpy(words, reinterpret_cast<const char*>(&pool_stream) + begin, sizeof words);
   return hash_words(words, sizeof words / sizeof words[0], 0);
 }
 

@@ -133,7 +133,7 @@ bool introduce_thread(ring_slot& slot) noexcept;
 /// Never 0. Four at a time, so that a word does not wait for the one before it: 0.8 ns a word.
 [[nodiscard]] std::uint64_t hash_words(const std::uint64_t* words, std::size_t count, std::uint64_t seed) noexcept;
 
-/// The key of a lane: what its record says.
-[[nodiscard]] std::uint64_t lane_key(const lane_record& lane) noexcept;
+/// The key of a pool_stream: what its record says.
+[[nodiscard]] std::uint64_t pool_stream_key(const pool_stream_record& pool_stream) noexcept;
 
 }  // namespace sluice::collector::detail

@@ -38,9 +38,9 @@ namespace sluice::collector {
     case record_type::graph_end:
     case record_type::fault:
     case record_type::share:
-    case record_type::lane:
-    case record_type::lane_alloc:
-    case record_type::lane_free:
+    case record_type::pool_stream:
+    case record_type::pool_stream_alloc:
+    case record_type::pool_stream_free:
       return true;
     default:
       return false;
@@ -49,26 +49,26 @@ namespace sluice::collector {
 
 /// What totals of memory rest on: after a loss of one of these they are not exact any more.
 [[nodiscard]] constexpr bool is_memory_event(record_type type) {
-  return type == record_type::alloc || type == record_type::free || type == record_type::lane_alloc ||
-         type == record_type::lane_free;
+  return type == record_type::alloc || type == record_type::free || type == record_type::pool_stream_alloc ||
+         type == record_type::pool_stream_free;
 }
 
 /// Layers of blocks, a bit each.
 using layer_bits = std::uint64_t;
 inline constexpr layer_bits all_layers = (layer_bits{1} << trace::layer_count) - 1;
-[[nodiscard]] constexpr layer_bits layer_bit(trace::layer level) {
-  return layer_bits{1} << static_cast<unsigned>(level);
+[[nodiscard]] constexpr layer_bits layer_bit(trace::layer layer) {
+  return layer_bits{1} << static_cast<unsigned>(layer);
 }
 
 /// Where the live set is in doubt once `record`, as its struct, is lost. Lanes are of pools.
 [[nodiscard]] inline layer_bits layers_of(record_type type, const record_header* record) {
   switch (type) {
     case record_type::alloc:
-      return layer_bits{1} << reinterpret_cast<const alloc_record*>(record)->level;
+      return layer_bits{1} << reinterpret_cast<const alloc_record*>(record)->layer;
     case record_type::free:
-      return layer_bits{1} << reinterpret_cast<const free_record*>(record)->level;
-    case record_type::lane_alloc:
-    case record_type::lane_free:
+      return layer_bits{1} << reinterpret_cast<const free_record*>(record)->layer;
+    case record_type::pool_stream_alloc:
+    case record_type::pool_stream_free:
       return layer_bit(trace::layer::pool);
     default:
       return 0;

@@ -57,9 +57,9 @@ enum class record_type : std::uint16_t {
   share = 54,
   child_graph = 55,
   node_switch = 56,
-  lane = 57,
-  lane_alloc = 58,
-  lane_free = 59,
+  pool_stream = 57,
+  pool_stream_alloc = 58,
+  pool_stream_free = 59,
   pool_live_set = 60,
   pools_told = 61,
 };

@@ -87,9 +87,9 @@ SLUICE_RECORD(graph_call);
 SLUICE_RECORD(share);
 SLUICE_RECORD(child_graph);
 SLUICE_RECORD(node_switch);
-SLUICE_RECORD(lane);
-SLUICE_RECORD(lane_alloc);
-SLUICE_RECORD(lane_free);
+SLUICE_RECORD(pool_stream);
+SLUICE_RECORD(pool_stream_alloc);
+SLUICE_RECORD(pool_stream_free);
 SLUICE_RECORD(pool_live_set);
 SLUICE_RECORD(pools_told);
 #undef SLUICE_RECORD

@@ -54,7 +54,7 @@ struct pool_record {
   record_header header;
   std::uint64_t pool;  ///< The key: the driver's handle or the pool object's address.
   std::uint32_t device;
-  std::uint8_t level;  ///< trace::layer
+  std::uint8_t layer;  ///< trace::layer
   std::uint8_t kind;   ///< trace::memory_kind
   std::uint16_t reserved;
   std::uint64_t name;

@@ -11,7 +11,7 @@ namespace sluice::runtime {
 namespace pooling {
 class pool_core;
 struct block;
-struct lane;
+struct pool_stream;
 }  // namespace pooling
 
 struct pool_options {
@@ -109,7 +109,7 @@ class pool_memory_resource : public memory_resource, private device_observer {
   bool deallocate_quickly(const stream_ref& stream, void* address, std::uint64_t now) noexcept;
   bool deallocate_recorded(const stream_ref& stream, void* address) noexcept;
   bool deallocate_slowly(const stream_ref& stream, void* address, std::uint64_t now) noexcept;
-  bool give_back(pooling::lane* own, const stream_ref& stream, pooling::block* b) noexcept;
+  bool give_back(pooling::pool_stream* own, const stream_ref& stream, pooling::block* b) noexcept;
   void retire(backend::stream_handle stream) noexcept override;
   void announce() noexcept override;
   [[nodiscard]] bool list_live(std::vector<pool_live_set>& to, const look_limit& limit) override;

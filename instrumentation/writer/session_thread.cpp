@@ -139,7 +139,7 @@ void session::state::end_file() {
   }
   const auto left_alone = recover(file);
   if (!left_alone) rows.add_message(severity::warning, left_alone.error().to_string());
-  const auto closed = analysis::finish(file, {.cancel = &hurried});
+  const auto closed = analysis::finalize(file, {.cancel = &hurried});
   const std::lock_guard lock(mutex);
   failure.reset();
   if (!closed) failure = closed.error();
@@ -163,7 +163,7 @@ void session::state::end_early(const char* why) {
     }
     rows.add_message(severity::error, text);
     static_cast<void>(file.flush());
-    static_cast<void>(analysis::finish(file));
+    static_cast<void>(analysis::finalize(file));
   } catch (const std::exception&) {
     static_cast<void>(file.flush());
   }
@@ -180,7 +180,7 @@ void session::state::take_all() {
 /// Several GPUs, of whose links no process told: CUPTI did not record them. The answer may take some 100 ms, or never come where a GPU
 /// has fallen off its bus; whoever waits for it is left behind then.
 void session::state::ask_for_links() {
-  constexpr std::chrono::seconds patience{2};
+  constexpr std::chrono::seconds longest{2};
   const std::vector<gpu_uuid> gpus = rows.gpus_without_peer_peak();
   if (gpus.size() < 2 || options.management_library.empty()) return;
   using answer = std::map<gpu_uuid, std::uint64_t>;
@@ -192,7 +192,7 @@ void session::state::ask_for_links() {
   } catch (const std::system_error&) {
     return;  // No thread is to be had: the links stay unknown.
   }
-  if (answered.wait_for(patience) != std::future_status::ready) return;
+  if (answered.wait_for(longest) != std::future_status::ready) return;
   for (const auto& [gpu, peak] : answered.get()) rows.set_peer_peak(gpu, peak);
 }
 
@@ -395,7 +395,7 @@ void session::state::drop_closed_rings(bool all) {
 }
 
 /// All that waits for other records has been written then.
-constexpr int turns_until_forgotten = static_cast<int>(patience::most_turns) + 4;
+constexpr int turns_until_forgotten = static_cast<int>(turn_clock::most_turns) + 4;
 
 /// The rings of a process that has ended are drained once more, in the next turn, and then go; a little later what only late records
 /// of it would ask for is forgotten.

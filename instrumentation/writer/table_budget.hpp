@@ -10,7 +10,19 @@
 namespace sluice::collector {
 
 /// What processes may declare.
-enum class declared : std::uint8_t { name, thread, device, context, stream, pool, counter, lane, event, frame, stack };
+enum class declared : std::uint8_t {
+  name,
+  thread,
+  device,
+  context,
+  stream,
+  pool,
+  counter,
+  pool_stream,
+  event,
+  frame,
+  stack
+};
 
 /// The memory that all which is declared may take together: a process that declares without end must not take the writer's. What comes once it
 /// is spent is left out and counted. Not thread-safe.
@@ -33,8 +45,9 @@ class table_budget {
 
   /// "1,204 names, 3 streams", as often as they were declared; empty if all is kept.
   [[nodiscard]] std::string left_out() const {
-    static constexpr std::array<const char*, kinds> nouns = {
-        "name", "thread", "device", "context", "stream", "pool", "counter", "lane", "event handle", "frame", "stack"};
+    static constexpr std::array<const char*, kinds> nouns = {"name",         "thread", "device",  "context",
+                                                             "stream",       "pool",   "counter", "pool stream",
+                                                             "event handle", "frame",  "stack"};
     std::string text;
     for (std::size_t i = 0; i < kinds; ++i) {
       if (left_out_[i] != 0) text += (text.empty() ? "" : ", ") + format_some(left_out_[i], nouns[i]);

@@ -80,7 +80,8 @@ TEST(CaptureLibrary, ExportsItsEntryPointsOnly) {
   EXPECT_TRUE(exported.contains("InitializeInjection"));
   EXPECT_TRUE(exported.contains("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"));
   // And what leads to the driver: its own functions, those of the list and of entry_points.cpp, and dlsym.
-  std::istringstream entries(output_of("cat '" SLUICE_SOURCE_DIR "/instrumentation/capture/entry_point_list.inc'"));
+  std::istringstream entries(
+      output_of("cat '" SLUICE_SOURCE_DIR "/instrumentation/capture/intercept/entry_point_list.inc'"));
   std::size_t count = 0;
   for (std::string line; std::getline(entries, line);) {
     if (!line.starts_with("ENTRY(")) continue;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -66,6 +68,50 @@ bool begins_with_any(std::string_view name, const std::vector<std::string_view>&
   return std::any_of(beginnings.begin(), beginnings.end(), [&](auto beginning) { return name.starts_with(beginning); });
 }
 
+/// A room, and the rooms that its files may include: itself, and those below it that it needs. The README shows the same table.
+struct room {
+  std::string_view folder;
+  std::vector<std::string_view> may_include;
+};
+const std::vector<room>& rooms() {
+  static const std::vector<room> all{
+      // core, from the lowest to the highest.
+      {"core/base/", {}},
+      {"core/trace/model/", {"core/base/"}},
+      {"core/trace/columns/", {"core/base/", "core/trace/model/"}},
+      {"core/trace/file/", {"core/base/", "core/trace/"}},
+      {"core/timeline/", {"core/base/", "core/trace/"}},
+      {"core/symbols/", {"core/base/", "core/trace/"}},
+      {"core/index/", {"core/base/", "core/trace/", "core/timeline/"}},
+      {"core/figures/", {"core/base/", "core/trace/", "core/timeline/", "core/symbols/", "core/index/"}},
+      {"core/summary/", {"core/base/", "core/trace/", "core/timeline/", "core/index/", "core/figures/"}},
+      {"core/query/sql/",
+       {"core/base/", "core/trace/", "core/timeline/", "core/symbols/", "core/index/", "core/figures/",
+        "core/summary/"}},
+      {"core/query/",
+       {"core/base/", "core/trace/", "core/timeline/", "core/symbols/", "core/index/", "core/figures/",
+        "core/summary/"}},
+      {"core/import/", {"core/base/", "core/trace/", "core/summary/"}},
+      {"core/export/",
+       {"core/base/", "core/trace/", "core/timeline/", "core/index/", "core/summary/", "core/query/",
+        "core/import/torch/categories.hpp"}},
+      {"core/generate/", {"core/base/", "core/trace/", "core/summary/"}},
+      // The recorded process and the writer.
+      {"instrumentation/ring/", {"core/trace/model/kinds.hpp"}},
+      {"instrumentation/capture/", {"core/base/", "core/trace/model/", "instrumentation/ring/"}},
+      {"instrumentation/writer/", {"core/base/", "core/trace/", "core/summary/", "instrumentation/ring/"}},
+      {"instrumentation/backend/", {"core/trace/model/", "instrumentation/ring/", "instrumentation/capture/"}},
+      {"instrumentation/runtime/",
+       {"core/base/", "core/trace/model/", "instrumentation/ring/", "instrumentation/writer/",
+        "instrumentation/backend/"}},
+      // The program. What core and the runtime have is open to all of it.
+      {"app/workloads/", {"core/", "instrumentation/"}},
+      {"app/gui/", {"core/"}},
+      {"app/cli/", {"core/", "instrumentation/", "app/gui/", "app/workloads/"}},
+  };
+  return all;
+}
+
 /// Fails for each file under `room`, the folders `except` left out, that includes a header beginning with one of `forbidden`.
 void expect_no_includes(std::string_view room, const std::vector<std::string_view>& forbidden,
                         const std::vector<std::string_view>& except = {}) {
@@ -80,14 +126,55 @@ void expect_no_includes(std::string_view room, const std::vector<std::string_vie
   EXPECT_GT(seen, 0U) << "no source under " << room;
 }
 
-TEST(Directions, CoreKnowsNeitherItsUsersNorCudaNorTheWindow) {
-  expect_no_includes("core/", {"instrumentation/", "app/", "tests/"});
-  expect_no_includes("core/", cuda_headers);
-  expect_no_includes("core/", window_headers);
+/// The room of a file: the first in the table that it lies in, so that a room within another stands before it.
+const room* room_of(std::string_view path) {
+  const auto found =
+      std::find_if(rooms().begin(), rooms().end(), [&](const room& each) { return path.starts_with(each.folder); });
+  return found == rooms().end() ? nullptr : &*found;
 }
 
-TEST(Directions, InstrumentationKnowsNoApp) {
-  expect_no_includes("instrumentation/", {"app/", "tests/"});
+TEST(Directions, EachRoomIncludesOnlyThoseBelowIt) {
+  for (const auto& source : sources()) {
+    if (source.path.starts_with("tests/")) continue;
+    const room* const in = room_of(source.path);
+    ASSERT_NE(in, nullptr) << source.path << " lies in no room of the table";
+    for (const auto& name : source.includes) {
+      if (!begins_with_any(name, {"core/", "instrumentation/", "app/"})) continue;
+      EXPECT_TRUE(name.starts_with(in->folder) || begins_with_any(name, in->may_include))
+          << source.path << " includes " << name << ", which " << in->folder << " may not";
+    }
+  }
+}
+
+TEST(Directions, TheReadmeNamesEachRoom) {
+  std::ifstream in(fs::path(SLUICE_SOURCE_DIR) / "README.md");
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  for (const room& each : rooms()) {
+    const auto parts = std::count(each.folder.begin(), each.folder.end(), '/');
+    if (parts > 2) continue;  // Rooms within rooms are in the table of their folder.
+    const std::string name(each.folder.substr(each.folder.find('/') + 1));
+    EXPECT_NE(text.find('`' + name + '`'), std::string::npos) << "the README does not say what is in " << each.folder;
+  }
+}
+
+TEST(Directions, TheRecordedProcessesSideOfTheRingsNeedsTheCLibraryOnly) {
+  // These hold no code but what the compiler writes into ours.
+  const std::set<std::string> allowed{"array",   "atomic",           "bit",     "cerrno", "concepts", "cstddef",
+                                      "cstdint", "initializer_list", "cstring", "span",   "utility",  "string_view",
+                                      "limits",  "type_traits"};
+  for (const auto& source : sources()) {
+    if (!source.path.starts_with("instrumentation/ring/")) continue;
+    for (const auto& name : source.includes) {
+      const bool of_c = name.ends_with(".h");
+      EXPECT_TRUE(of_c || name.ends_with(".hpp") || allowed.contains(name))
+          << source.path << " includes <" << name << ">";
+    }
+  }
+}
+
+TEST(Directions, CoreKnowsNeitherCudaNorTheWindow) {
+  expect_no_includes("core/", cuda_headers);
+  expect_no_includes("core/", window_headers);
   expect_no_includes("instrumentation/", window_headers);
 }
 
@@ -98,8 +185,9 @@ TEST(Directions, OnlyTheCudaBackendAndTheCaptureLibraryKnowCuda) {
 
 TEST(Directions, OnlyTheWindowDraws) { expect_no_includes("app/", window_headers, {"app/gui/"}); }
 
-TEST(Directions, NobodyIncludesTheCommandLine) {
+TEST(Directions, NobodyIncludesTheCommandLineOrTests) {
   expect_no_includes("", {"app/cli/"}, {"app/cli/", "tests/app/cli/", "tests/fuzz/"});
+  expect_no_includes("", {"tests/"}, {"tests/"});
 }
 
 TEST(Directions, IncludesNameTheirPathFromTheRoot) {
@@ -116,6 +204,17 @@ TEST(Tree, HoldsTheKnownFoldersOnly) {
     const auto name = entry.path().filename().string();
     if (!entry.is_directory() || name.starts_with('.')) continue;
     EXPECT_TRUE(known.contains(name)) << "a new folder: " << name;
+  }
+}
+
+TEST(Tree, FoldersStaySmall) {
+  // Commands are one file each, and so are small tools that stand alone.
+  const std::map<std::string, std::size_t> most{{"app/cli", 44}, {"core/base", 42}};
+  std::map<std::string, std::size_t> files;
+  for (const auto& source : sources()) ++files[source.path.substr(0, source.path.rfind('/'))];
+  for (const auto& [folder, count] : files) {
+    const auto known = most.find(folder);
+    EXPECT_LE(count, known == most.end() ? 36U : known->second) << folder << " wants to be two folders";
   }
 }
 

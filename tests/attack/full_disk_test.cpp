@@ -52,7 +52,11 @@ class FullDisk : public SluiceProgram {
     std::uint64_t lost = 0;
     for (const trace::loss_event& row : found.all<trace::loss_event>()) lost += row.memory_events;
     EXPECT_GT(lost, 0U);
-    EXPECT_EQ(found.all<trace::alloc_event>().size() + found.all<trace::free_event>().size() + lost, said);
+    // Frees that were lost are inferred later: those are counted as lost already.
+    std::uint64_t recorded = found.all<trace::alloc_event>().size();
+    for (const trace::free_event& row : found.all<trace::free_event>())
+      recorded += row.source == trace::provenance::exact ? 1 : 0;
+    EXPECT_EQ(recorded + lost, said);
   }
 };
 
@@ -77,6 +81,15 @@ TEST_F(FullDisk, WithoutRoomToTheEndTheFileSaysWhatItLost) {
   EXPECT_EQ(ended.status, 125) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("No space left"));
   expect_all_accounted_for(400'000);
+}
+
+// Tried: the same with rings so small that they lose most of it, which is said in chunks that have to go for want of room.
+TEST_F(FullDisk, WhatRingsLostCountsOnWhenTheChunkThatSaysItGoes) {
+  setenv("SLUICE_RING_BYTES", "8192", 1);
+  const outcome ended = record_on_small_disk(counting + " counts 0 2000000 100000");
+  unsetenv("SLUICE_RING_BYTES");
+  EXPECT_EQ(ended.status, 125) << ended.err;
+  expect_all_accounted_for(4'000'000);
 }
 
 class MemoryEnds : public SluiceProgram {};

@@ -60,7 +60,7 @@ class LocalFilesOfRecordings : public SluiceProgram {
     block.block = trace::block_id{1};
     block.device = device.id;
     block.kind = trace::memory_kind::device;
-    block.level = trace::layer::driver;
+    block.layer = trace::layer::driver;
     block.bytes = 4096;
     block.stack = trace::stack_id{module.empty() ? 1U : 2U};
     made->add(block);

@@ -52,7 +52,7 @@ std::string make_trace(std::int64_t events) {
         row.time = now;
         row.block = trace::block_id{++blocks};
         row.bytes = 512 << (random() % 16);
-        row.level = trace::layer::framework;
+        row.layer = trace::layer::framework;
         row.kind = trace::memory_kind::device;
         row.device = trace::device_id{1};
         live.push_back(blocks);
@@ -143,14 +143,14 @@ BENCHMARK(all_tracks)->ArgsProduct({{1'000'000, 4'000'000}, {0, 1, 2, 4}})->Unit
 void statistics(benchmark::State& state) {
   const taken_in& of = trace_of(state.range(0));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(analysis::measure(of.index, of.snapshot->tables(), analysis::whole_of(*of.snapshot)));
+    benchmark::DoNotOptimize(analysis::measure(of.index, of.snapshot->tables(), analysis::time_range_of(*of.snapshot)));
   }
 }
 BENCHMARK(statistics)->Arg(1'000'000)->Arg(4'000'000)->Unit(benchmark::kMillisecond);
 
 void summary(benchmark::State& state) {
   const taken_in& of = trace_of(state.range(0));
-  for (auto _ : state) benchmark::DoNotOptimize(analysis::summarise(of.index, *of.snapshot));
+  for (auto _ : state) benchmark::DoNotOptimize(analysis::make_report(of.index, *of.snapshot));
 }
 BENCHMARK(summary)->Arg(1'000'000)->Arg(4'000'000)->Unit(benchmark::kMillisecond);
 

@@ -312,7 +312,7 @@ void ask_about_half(query::engine& engine, query::time_range whole) {
 void ask_for_maps(const std::string& path, query::time_range whole) {
   query::engine engine(open(path), {});
   ask(engine, query::tracks_question{});
-  std::vector<query::address_map_question> maps;
+  std::vector<query::memory_map_question> maps;
   for (const trace::time_ns at : random_times(whole, 20)) maps.push_back({at, std::nullopt, {}, width});
   ask_twice(engine, "address map of all segments at a time", maps);
 }

@@ -159,7 +159,7 @@ class speaker {
     const std::uint64_t slot = chance_.below(256);
     free_record died{};
     died.address = address(slot);
-    died.level = static_cast<std::uint8_t>(trace::layer::framework);
+    died.layer = static_cast<std::uint8_t>(trace::layer::framework);
     died.kind = static_cast<std::uint8_t>(trace::memory_kind::device);
     host_.put(now_, died);
     now_ += chance_.around(1'500, 80);
@@ -202,7 +202,7 @@ class speaker {
     alloc.address = address(slot);
     alloc.bytes = std::uint64_t{512} << (slot % 12);
     alloc.device = no_device;
-    alloc.level = static_cast<std::uint8_t>(trace::layer::framework);
+    alloc.layer = static_cast<std::uint8_t>(trace::layer::framework);
     alloc.kind = static_cast<std::uint8_t>(trace::memory_kind::device);
     host_.put(now_, alloc);
   }

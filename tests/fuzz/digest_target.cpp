@@ -1,4 +1,4 @@
-// Decodes a digest, and prints the report that it makes: what was decoded must be safe to be shown.
+// Decodes stored figures, and prints the report that it makes: what was decoded must be safe to be shown.
 #include <unistd.h>
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 namespace sluice::fuzz {
 namespace {
 
-/// Adds a little of everything whose figures a digest keeps.
+/// Adds a little of everything whose figures stored figures keeps.
 void tell(trace::file_writer& made) {
   trace::process_row process;
   process.id = trace::process_id{1};
@@ -44,7 +44,7 @@ void tell(trace::file_writer& made) {
     born.block = static_cast<trace::block_id>(i + 1);
     born.bytes = 1 << 20;
     born.kind = trace::memory_kind::device;
-    born.level = trace::layer::framework;
+    born.layer = trace::layer::framework;
     born.device = trace::device_id{1};
     born.stack = stack.id;
     made.add(born);
@@ -81,7 +81,7 @@ void tell(trace::file_writer& made) {
   made.add(lost);
 }
 
-/// The recording that the digests are of.
+/// The recording that the stored figures are of.
 std::shared_ptr<const trace::snapshot> recording() {
   static const auto kept = [] {
     const std::string path =
@@ -98,13 +98,13 @@ std::shared_ptr<const trace::snapshot> recording() {
 
 void run(std::span<const std::uint8_t> input) {
   const std::string_view bytes(reinterpret_cast<const char*>(input.data()), input.size());
-  auto read = analysis::decode_digest(bytes);
+  auto read = analysis::decode_stored_figures(bytes);
   if (!read) return;
-  const auto again = analysis::encode_digest(*read);
-  if (!again || !analysis::decode_digest(*again)) __builtin_trap();
+  const auto again = analysis::encode_stored_figures(*read);
+  if (!again || !analysis::decode_stored_figures(*again)) __builtin_trap();
   symbols::frame_book book;
   const auto snapshot = recording();
-  const analysis::summary shown = analysis::summarise(std::move(read->figures), *snapshot, {book});
+  const analysis::report shown = analysis::make_report(std::move(read->figures), *snapshot, {book});
   const cli::report_subject subject{shown, snapshot->tables(), "fuzzed"};
   if (cli::report_text(subject).empty() || cli::report_json(subject).empty()) __builtin_trap();
 }
@@ -114,7 +114,7 @@ std::vector<bytes> seeds() {
   analysis::index index;
   while (!index.absorb(*snapshot, 100)) {
   }
-  const std::string made = analysis::encode_digest(analysis::make_digest(index, *snapshot)).value();
+  const std::string made = analysis::encode_stored_figures(analysis::make_stored_figures(index, *snapshot)).value();
   return {bytes(made.begin(), made.end())};
 }
 

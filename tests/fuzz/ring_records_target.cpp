@@ -80,21 +80,21 @@ void add(bytes& input, Record record) {
   input.insert(input.end(), begin, begin + sizeof record);
 }
 
-/// A lane under its right key, and a block of it.
-void add_lane(bytes& input, std::uint64_t pool) {
-  collector::lane_record lane{};
-  lane.pool = lane.stream = pool;
-  lane.level = 1;
-  lane.key = collector::detail::lane_key(lane);
-  add(input, lane);
-  collector::lane_alloc_record born{};
+/// A pool_stream under its right key, and a block of it.
+void add_pool_stream(bytes& input, std::uint64_t pool) {
+  collector::pool_stream_record pool_stream{};
+  pool_stream.pool = pool_stream.stream = pool;
+  pool_stream.layer = 1;
+  pool_stream.key = collector::detail::pool_stream_key(pool_stream);
+  add(input, pool_stream);
+  collector::pool_stream_alloc_record born{};
   born.address = 3;
   born.bytes = born.reserved_bytes = 4;
-  born.lane = lane.key;
+  born.pool_stream = pool_stream.key;
   add(input, born);
-  collector::lane_free_record died{};
+  collector::pool_stream_free_record died{};
   died.address = 3;
-  died.lane = lane.key;
+  died.pool_stream = pool_stream.key;
   add(input, died);
 }
 
@@ -113,7 +113,7 @@ bytes seed(std::uint8_t clock) {
       const auto* begin = reinterpret_cast<const std::uint8_t*>(words);
       input.insert(input.end(), begin, begin + sizeof words);
     }
-    add_lane(input, round);
+    add_pool_stream(input, round);
   }
   return input;
 }

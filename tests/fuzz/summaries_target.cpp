@@ -29,7 +29,7 @@ void ask_about(query::engine& from, query::time_range range) {
   query::stacks_question stacks;
   stacks.range = range;
   ask(from, stacks);
-  query::address_map_question map;
+  query::memory_map_question map;
   map.time = range.begin;
   map.width = 100;
   map.lone = true;
@@ -58,13 +58,13 @@ void run(std::span<const std::uint8_t> input) {
   }
   ask_about(engine, all);
   ask_about(engine, part);
-  ask(engine, query::summary_question{});
+  ask(engine, query::report_question{});
   ask(engine, query::messages_question{});
   ask(engine, query::details_question{trace::event_id{3}, {}});
   ask(engine, query::details_question{{}, trace::block_id{2}});
 }
 
-/// Blocks, copies, kernels and ranges over some epochs.
+/// Blocks, copies, kernels and ranges over some sections.
 void tell(trace::file_writer& made) {
   trace::process_row process;
   process.id = trace::process_id{1};
@@ -82,7 +82,7 @@ void tell(trace::file_writer& made) {
     born.address = 0x1000U * static_cast<unsigned>(i % 8);
     born.bytes = 0x1000;
     born.kind = trace::memory_kind::device;
-    born.level = trace::layer::pool;
+    born.layer = trace::layer::pool;
     born.device = trace::device_id{1};
     made.add(born);
     auto copy = with(trace::transfer_event{}, now + 50);
@@ -111,10 +111,10 @@ std::vector<bytes> seeds() {
   auto made = trace::file_writer::create(folder.path() + "/seed.sluice");
   if (!made) return {};
   tell(*made);
-  analysis::finish_options options;
+  analysis::finalize_options options;
   options.least_events = 1;
-  options.epoch_events = 40;
-  if (!analysis::finish(*made, options)) return {};
+  options.section_events = 40;
+  if (!analysis::finalize(*made, options)) return {};
   return {content_of(made->path())};
 }
 

@@ -16,8 +16,8 @@ struct told {
   std::uint64_t used;
 };
 
-query::address_map map_of(const std::vector<told>& segments) {
-  query::address_map made;
+query::memory_map map_of(const std::vector<told>& segments) {
+  query::memory_map made;
   std::uint64_t id = 0;
   for (const told& each : segments) {
     query::address_segment& segment = made.segments.emplace_back();
@@ -28,7 +28,7 @@ query::address_map map_of(const std::vector<told>& segments) {
     segment.group = each.group;
     while (made.groups.size() <= each.group) {
       query::address_group& group = made.groups.emplace_back();
-      group.level = static_cast<trace::layer>(made.groups.size() - 1);
+      group.layer = static_cast<trace::layer>(made.groups.size() - 1);
     }
   }
   return made;
@@ -133,7 +133,7 @@ TEST(MapLayout, SurvivesSegmentsOfAllBytes) {
   layout.assign(map, fitting_line(map, 10), map_order::free, {});
   EXPECT_GT(layout.lines(), 3);
   EXPECT_LT(layout.lines(), 20);
-  EXPECT_EQ(fitting_line(query::address_map{}, 10), shortest_line);
+  EXPECT_EQ(fitting_line(query::memory_map{}, 10), shortest_line);
 }
 
 TEST(MapLayout, FindsTheBlockAtAnAddressOrTheNext) {

@@ -1,6 +1,7 @@
 // The map of memory in a real window: the moment that it shows, and that the mouse finds blocks and holes where they lie.
 #include <gtest/gtest.h>
 
+#include "app/gui/views/memory_map/memory_map.hpp"
 #include "core/base/format.hpp"
 #include "core/query/answers/memory_map.hpp"
 #include "tests/gui/window_fixture.hpp"
@@ -14,6 +15,7 @@ class MemoryMapPanel : public Window {
  protected:
   static constexpr trace::block_id segment{1};
 
+  const gui::memory_map_view& panel() { return app().find<gui::memory_map_view>(); }
   void open_panel(ImGuiTestContext& user) {
     open_sample(user);
     app().invoke("map.open");
@@ -26,11 +28,11 @@ class MemoryMapPanel : public Window {
     settle(user);
   }
   /// What the map has to show then.
-  query::address_map map_at(query::time_ns moment) {
+  query::memory_map map_at(query::time_ns moment) {
     return **app().state().active()->engine->ask_now(
-        query::address_map_question{.time = moment, .device = trace::device_id{1}, .pixel = 1, .lone = true});
+        query::memory_map_question{.time = moment, .device = trace::device_id{1}, .pixel = 1, .lone = true});
   }
-  const query::address_segment& pool_of(const query::address_map& map) {
+  const query::address_segment& pool_of(const query::memory_map& map) {
     for (const query::address_segment& each : map.segments)
       if (each.block == segment) return each;
     ADD_FAILURE() << "no segment";
@@ -41,13 +43,13 @@ class MemoryMapPanel : public Window {
 TEST_F(MemoryMapPanel, ShowsThePeakWhileNoMomentIsChosen) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
-    const auto all = *app().state().active()->engine->ask_now(query::summary_question{});
+    const auto all = *app().state().active()->engine->ask_now(query::report_question{});
     query::time_ns peak = 0;
     for (const auto& each : all->peaks)
-      if (each.level == trace::layer::pool) peak = each.time;
-    ASSERT_TRUE(app().map().moment().has_value());
-    EXPECT_EQ(*app().map().moment(), peak) << "of the layer that says most";
-    const query::address_map map = map_at(peak);
+      if (each.layer == trace::layer::pool) peak = each.time;
+    ASSERT_TRUE(panel().moment().has_value());
+    EXPECT_EQ(*panel().moment(), peak) << "of the layer that says most";
+    const query::memory_map map = map_at(peak);
     const query::address_segment& pool = pool_of(map);
     const std::string words = read(user);
     EXPECT_NE(words.find("the peak"), std::string::npos) << words;
@@ -68,10 +70,10 @@ TEST_F(MemoryMapPanel, FollowsAClickOnTheTimeline) {
     settle(user);
     ASSERT_TRUE(app().state().moment().has_value());
     EXPECT_NEAR(static_cast<double>(*app().state().moment()), 12e6, 1e5);
-    EXPECT_EQ(app().map().moment(), app().state().moment());
-    ASSERT_NE(app().map().shown(), nullptr);
-    EXPECT_EQ(app().map().shown()->time, *app().state().moment());
-    EXPECT_EQ(pool_of(*app().map().shown()).used, pool_of(map_at(*app().state().moment())).used);
+    EXPECT_EQ(panel().moment(), app().state().moment());
+    ASSERT_NE(panel().shown(), nullptr);
+    EXPECT_EQ(panel().shown()->time, *app().state().moment());
+    EXPECT_EQ(pool_of(*panel().shown()).used, pool_of(map_at(*app().state().moment())).used);
     app().invoke("moment.peak");
     user.Yield(3);
     EXPECT_FALSE(app().state().moment().has_value());
@@ -90,8 +92,8 @@ TEST_F(MemoryMapPanel, IsMovedByDraggingAlongTheCurve) {
     user.Yield(3);
     settle(user);
     const query::time_range span = app().state().active()->span;
-    ASSERT_TRUE(app().map().moment().has_value());
-    EXPECT_NEAR(static_cast<double>(*app().map().moment() - span.begin), static_cast<double>(span.length()) / 2,
+    ASSERT_TRUE(panel().moment().has_value());
+    EXPECT_NEAR(static_cast<double>(*panel().moment() - span.begin), static_cast<double>(span.length()) / 2,
                 static_cast<double>(span.length()) / 100);
   });
 }
@@ -126,11 +128,11 @@ TEST_F(MemoryMapPanel, SelectsTheBlockThatIsClickedAndMarksIt) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     go_to(user, 10'000'000);
-    const query::address_map map = map_at(10'000'000);
+    const query::memory_map map = map_at(10'000'000);
     const query::address_segment& pool = pool_of(map);
     ASSERT_GE(pool.items.size(), 2U);
     const query::address_item& wanted = pool.items[1];
-    const auto place = app().map().place_of(segment, wanted.address + wanted.bytes / 4);
+    const auto place = panel().place_of(segment, wanted.address + wanted.bytes / 4);
     ASSERT_TRUE(place.has_value());
     user.MouseMoveToPos(*place);
     user.SleepNoSkip(0.2F, 0.05F);
@@ -145,7 +147,7 @@ TEST_F(MemoryMapPanel, SelectsTheBlockThatIsClickedAndMarksIt) {
     settle(user);
     EXPECT_EQ(app().state().selected().kind, selection_kind::block);
     EXPECT_EQ(app().state().selected().id, trace::raw(wanted.block));
-    const auto& marked = app().map().shown()->marked;
+    const auto& marked = panel().shown()->marked;
     ASSERT_EQ(marked.size(), 1U);
     EXPECT_EQ(marked[0].address, wanted.address);
   });
@@ -155,12 +157,12 @@ TEST_F(MemoryMapPanel, TellsHowLargeAHoleIs) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     go_to(user, 10'000'000);
-    const query::address_map map = map_at(10'000'000);
+    const query::memory_map map = map_at(10'000'000);
     const query::address_segment& pool = pool_of(map);
     const query::address_item& last = pool.items.back();
     const std::uint64_t hole = pool.address + pool.bytes - (last.address + last.bytes);
     ASSERT_GT(hole, sample::slot_bytes / 4);
-    const auto place = app().map().place_of(segment, last.address + last.bytes + hole / 2);
+    const auto place = panel().place_of(segment, last.address + last.bytes + hole / 2);
     ASSERT_TRUE(place.has_value());
     user.MouseMoveToPos(*place);
     user.Yield(3);
@@ -184,8 +186,8 @@ TEST_F(MemoryMapPanel, LeadsToASelectedBlockThatIsNotThere) {
     const auto details = *app().state().active()->engine->ask_now(query::details_question{{}, trace::block_id{3}});
     go_to(user, details->span.begin);
     EXPECT_EQ(read(user).find("The selected block is freed"), std::string::npos);
-    ASSERT_FALSE(app().map().shown()->marked.empty());
-    EXPECT_TRUE(app().map().shown()->marked[0].live);
+    ASSERT_FALSE(panel().shown()->marked.empty());
+    EXPECT_TRUE(panel().shown()->marked[0].live);
   });
 }
 
@@ -193,24 +195,24 @@ TEST_F(MemoryMapPanel, ZoomsAndScrolls) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     go_to(user, 10'000'000);
-    const query::address_map map = map_at(10'000'000);
+    const query::memory_map map = map_at(10'000'000);
     const query::address_segment& pool = pool_of(map);
     const std::uint64_t end = pool.address + pool.bytes - 1;
-    ASSERT_TRUE(app().map().place_of(segment, end).has_value()) << "all is to be seen";
+    ASSERT_TRUE(panel().place_of(segment, end).has_value()) << "all is to be seen";
     for (int i = 0; i < 7; ++i) app().invoke("map.zoom_in");
     user.Yield(3);
     settle(user);
-    EXPECT_FALSE(app().map().place_of(segment, end).has_value());
+    EXPECT_FALSE(panel().place_of(segment, end).has_value());
     const ImGuiTestItemInfo strip = user.ItemInfo("//Memory map/moment");
     user.MouseMoveToPos({strip.RectFull.GetCenter().x, strip.RectFull.Max.y + 60});
     user.MouseWheelY(-2000);
     user.Yield(3);
     settle(user);
-    EXPECT_FALSE(app().map().place_of(segment, pool.address).has_value());
+    EXPECT_FALSE(panel().place_of(segment, pool.address).has_value());
     app().invoke("map.fit");
     user.Yield(3);
     settle(user);
-    EXPECT_TRUE(app().map().place_of(segment, end).has_value());
+    EXPECT_TRUE(panel().place_of(segment, end).has_value());
   });
 }
 

@@ -13,6 +13,8 @@
 #include <string>
 
 #include "app/gui/gl/png.hpp"
+#include "app/gui/views/memory_map/memory_map.hpp"
+#include "app/gui/views/timeline/timeline.hpp"
 #include "tests/gui/sample.hpp"
 
 namespace sluice::gui {
@@ -98,7 +100,7 @@ class Picture : public testing::TestWithParam<theme_kind> {
   }
 
   region axis() const {
-    const draw::rectangle& area = shown->app().timeline().axis_area();
+    const draw::rectangle& area = shown->app().find<timeline_view>().axis_area();
     return {static_cast<int>(area.min.x), static_cast<int>(area.min.y), static_cast<int>(area.max.x),
             static_cast<int>(area.max.y)};
   }
@@ -203,12 +205,12 @@ TEST_P(Picture, OfTheMemoryMapIsToScale) {
   draw("memory-map");
   shown->app().invoke("moment.set", query::time_range{10'000'000, 10'000'000});
   ASSERT_TRUE(shown->settle(60));
-  const auto map = shown->app().map().shown();
+  const auto map = shown->app().find<memory_map_view>().shown();
   ASSERT_NE(map, nullptr);
   const query::address_segment& segment = map->segments.at(0);
   ASSERT_EQ(segment.bytes, sample::segment_bytes);
-  const auto first = shown->app().map().place_of(segment.block, segment.address);
-  const auto last = shown->app().map().place_of(segment.block, segment.address + segment.bytes - 1);
+  const auto first = shown->app().find<memory_map_view>().place_of(segment.block, segment.address);
+  const auto last = shown->app().find<memory_map_view>().place_of(segment.block, segment.address + segment.bytes - 1);
   ASSERT_TRUE(first && last);
   // All of its lines, whose number is a power of two: they are full.
   const region where{static_cast<int>(first->x), static_cast<int>(first->y) - 10, static_cast<int>(last->x),
@@ -220,7 +222,7 @@ TEST_P(Picture, OfTheMemoryMapIsToScale) {
   EXPECT_NEAR(holes / all, free * 0.93, 0.05) << "between lines there is a gap";
   const query::address_item& block = segment.items.at(1);
   ASSERT_LT(block.bytes, sample::slot_bytes);
-  const auto end = shown->app().map().place_of(segment.block, block.address + block.bytes);
+  const auto end = shown->app().find<memory_map_view>().place_of(segment.block, block.address + block.bytes);
   ASSERT_TRUE(end);
   const auto is_hole = [&](int x) {
     return near(at(picture, static_cast<int>(end->x) + x, static_cast<int>(end->y) + 6), of(colours().pool_free), 2);

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "app/gui/views/query.hpp"
 #include "core/query/sql/sql.hpp"
 #include "core/query/sql/sql_text.hpp"
 #include "tests/gui/window_fixture.hpp"
@@ -16,6 +17,7 @@ using gui::selection_kind;
 
 class QueryPanel : public Window {
  protected:
+  const gui::query_view& asked() { return app().find<gui::query_view>(); }
   void open_panel(ImGuiTestContext& user) {
     open_sample(user);
     app().invoke("panel.focus.Query");
@@ -119,7 +121,7 @@ TEST_F(QueryPanel, RemembersWhatWasAskedAndGivesCsvAway) {
     std::filesystem::remove(place);
     ask(user, "SELECT 2");
     ask(user, "SELECT 1 AS a, 'x,y' AS b");
-    EXPECT_EQ(app().asked().history(), (std::vector<std::string>{"SELECT 1 AS a, 'x,y' AS b", "SELECT 2"}));
+    EXPECT_EQ(asked().history(), (std::vector<std::string>{"SELECT 1 AS a, 'x,y' AS b", "SELECT 2"}));
     // Back to the one before with the keys.
     user.ItemInput("//Query/##sql");
     user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_UpArrow);
@@ -129,7 +131,7 @@ TEST_F(QueryPanel, RemembersWhatWasAskedAndGivesCsvAway) {
     user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Enter);
     user.Yield(3);
     settle(user);
-    EXPECT_EQ(app().asked().history().front(), "SELECT 2");
+    EXPECT_EQ(asked().history().front(), "SELECT 2");
   });
 }
 
@@ -137,10 +139,10 @@ TEST_F(QueryPanel, ForgetsTheAnswerOfAnotherRecording) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     ask(user, "SELECT 1");
-    EXPECT_TRUE(app().asked().has_rows());
+    EXPECT_TRUE(asked().has_rows());
     app().invoke("file.close");
     user.Yield(4);
-    EXPECT_FALSE(app().asked().has_rows());
+    EXPECT_FALSE(asked().has_rows());
   });
 }
 

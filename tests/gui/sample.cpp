@@ -87,7 +87,7 @@ class pipeline {
     pool.id = pool_id{1};
     pool.process = process_id{1};
     pool.device = device_id{1};
-    pool.level = layer::pool;
+    pool.layer = layer::pool;
     pool.name = to_.intern("chunk pool");
     to_.add(pool);
   }
@@ -128,22 +128,22 @@ class pipeline {
                      "/home/me/pipeline/fast.cpp", 131);
   }
 
-  block_id alloc(time_ns time, layer level, memory_kind kind, std::uint64_t bytes, const char* name,
+  block_id alloc(time_ns time, layer layer, memory_kind kind, std::uint64_t bytes, const char* name,
                  block_id parent = {}) {
     auto row = at<alloc_event>(time);
     row.block = block_id{++blocks_};
     row.parent = parent;
-    row.level = level;
+    row.layer = layer;
     row.kind = kind;
     if (kind == memory_kind::device) row.device = device_id{1};
-    if (level == layer::pool) row.pool = pool_id{1};
+    if (layer == layer::pool) row.pool = pool_id{1};
     row.address = parent == block_id::none
                       ? first_address + blocks_ * sample::segment_bytes
                       : first_address + sample::segment_bytes + take_slot(time) * sample::slot_bytes;
     row.bytes = bytes;
     row.call_begin = time - 20'000;
     row.name = to_.intern(name);
-    row.stack = level == layer::pool ? chunk_ : kind == memory_kind::device ? segment_stack_ : setup_;
+    row.stack = layer == layer::pool ? chunk_ : kind == memory_kind::device ? segment_stack_ : setup_;
     to_.add(row);
     return row.block;
   }
@@ -155,10 +155,10 @@ class pipeline {
   }
   void keep_slot(time_ns until) { taken_until_[slot_] = until; }
 
-  void release(time_ns time, block_id block, layer level) {
+  void release(time_ns time, block_id block, layer layer) {
     auto row = at<free_event>(time);
     row.block = block;
-    row.level = level;
+    row.layer = layer;
     to_.add(row);
   }
 

@@ -1,6 +1,7 @@
 // The panel that finds events by their names, in a real window.
 #include <gtest/gtest.h>
 
+#include "app/gui/views/search.hpp"
 #include "core/base/format.hpp"
 #include "core/query/engine/engine.hpp"
 #include "tests/gui/window_fixture.hpp"
@@ -58,7 +59,7 @@ TEST_F(SearchPanel, IsAskedByACommandAndSaysHowMuchItFound) {
               std::string::npos)
         << words;
     EXPECT_EQ(words.find("so far"), std::string::npos) << "it has ended";
-    EXPECT_FALSE(app().search().searching());
+    EXPECT_FALSE(app().find<gui::search_view>().searching());
   });
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "app/gui/views/timeline/timeline.hpp"
 #include "imgui_internal.h"
 #include "tests/gui/display.hpp"
 #include "tests/gui/sample.hpp"
@@ -102,7 +103,7 @@ std::string Window::read(ImGuiTestContext& user) {
 }
 
 ImVec2 Window::place_of(query::time_ns time, float down) {
-  const gui::draw::rectangle& area = app().timeline().axis_area();
+  const gui::draw::rectangle& area = app().find<gui::timeline_view>().axis_area();
   const query::time_range visible = app().state().active()->visible;
   const double share = static_cast<double>(time - visible.begin) / static_cast<double>(visible.length());
   return {area.min.x + static_cast<float>(share) * area.width(), area.min.y + down};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "app/gui/views/timeline/timeline.hpp"
 #include "core/base/format.hpp"
 #include "tests/gui/sample.hpp"
 #include "tests/gui/window_fixture.hpp"
@@ -130,9 +131,9 @@ TEST_F(Window, ShowsTheSummaryThatTheReportPrints) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     const std::string words = read(user);
-    const auto asked = app().state().active()->engine->ask_now(query::summary_question{});
+    const auto asked = app().state().active()->engine->ask_now(query::report_question{});
     ASSERT_TRUE(asked);
-    const analysis::summary& all = **asked;
+    const analysis::report& all = **asked;
     EXPECT_NE(words.find(format_count(all.events)), std::string::npos);
     ASSERT_FALSE(all.peaks.empty());
     for (const auto& peak : all.peaks) {
@@ -151,7 +152,7 @@ TEST_F(Window, SelectsACopyByClickingIt) {
     user.Yield(2);
     settle(user);
     // Down the tracks until the mouse is on a box: the row of copies to the device.
-    for (float down = 320; down < app().timeline().axis_area().height() - 10; down += 8) {
+    for (float down = 320; down < app().find<gui::timeline_view>().axis_area().height() - 10; down += 8) {
       user.MouseMoveToPos(place_of(5'150'000, down));
       user.MouseClick(0);
       user.Yield(2);

@@ -53,24 +53,7 @@ application::application(application_options options)
   apply_style(colours(), scale_ * settings_.text_scale);
   restyle_ = false;
 
-  auto timeline = std::make_unique<timeline_view>();
-  timeline_ = timeline.get();
-  views_.push_back(std::move(timeline));
-  views_.push_back(make_summary_view());
-  views_.push_back(make_details_view());
-  views_.push_back(make_statistics_view());
-  views_.push_back(make_blocks_view());
-  auto map = std::make_unique<memory_map_view>();
-  map_ = map.get();
-  views_.push_back(std::move(map));
-  views_.push_back(make_stacks_view());
-  auto search = std::make_unique<search_view>();
-  search_ = search.get();
-  views_.push_back(std::move(search));
-  auto asked = std::make_unique<query_view>(options_.wake, settings_);
-  query_ = asked.get();
-  views_.push_back(std::move(asked));
-  views_.push_back(make_messages_view());
+  views_ = make_views(options_.wake, settings_);
   recordings_ = find_recordings(options_.recordings_folder);
   session_.animations = options_.animations;
   session_.memory_bytes = options_.memory_bytes;
@@ -114,10 +97,13 @@ void application::start_demo(const std::string& name) {
   demo_tried_ = false;
 }
 
-bool application::busy() const { return session_.busy() || reveal_ || query_->busy() || map_->busy(); }
+bool application::busy() const {
+  return session_.busy() || reveal_ ||
+         std::any_of(views_.begin(), views_.end(), [](const auto& each) { return each->busy(); });
+}
 bool application::live() const {
   return demo_.running() ||
-         std::any_of(session_.documents().begin(), session_.documents().end(), [](const auto& d) { return d->live; });
+         std::any_of(session_.all().begin(), session_.all().end(), [](const auto& d) { return d->live; });
 }
 bool application::animating() const { return session_.moving() || reveal_ || front_tabs_in_ > 0; }
 
@@ -153,7 +139,10 @@ std::vector<std::string> application::view_names() const {
 }
 
 view_context application::context() {
-  return {session_, commands_, colours(), fonts_, boxes_, scale_ * settings_.text_scale, timeline_->hovered_time()};
+  std::optional<query::time_ns> hovered;
+  for (const auto& each : views_)
+    if (!hovered) hovered = each->hovered_time();
+  return {session_, commands_, colours(), fonts_, boxes_, scale_ * settings_.text_scale, hovered};
 }
 
 void application::frame() {
@@ -179,7 +168,7 @@ void application::update() {
   take_failures();
   follow_demo();
   reveal_selection();
-  map_->follow(context());
+  for (const auto& each : views_) each->follow(context());
   if (dialog_) choose_file();
   if (sources_dialog_) choose_sources();
   const document* shown = session_.active();
@@ -206,7 +195,7 @@ void application::take_failures() {
 void application::follow_demo() {
   if (demo_.recording().empty()) return;
   document* shown = nullptr;
-  for (const auto& each : session_.documents())
+  for (const auto& each : session_.all())
     if (each->path == demo_.recording()) shown = session_.find(each->id);
   std::error_code failed;
   if (shown == nullptr && !demo_tried_ && std::filesystem::file_size(demo_.recording(), failed) > 0 && !failed) {
@@ -273,10 +262,11 @@ void application::layout_panels(unsigned dock, ImVec2 size) {
   }
   ImGui::DockBuilderSplitNode(centre, ImGuiDir_Down, wide ? 0.30F : 0.36F, &below, &centre);
   if (!wide) right = below;
-  for (const char* name : {"Summary", "Details", "Statistics"}) ImGui::DockBuilderDockWindow(name, right);
-  for (const char* name : {"Blocks", "Memory map", "Stacks", "Search", "Query", "Messages"})
-    ImGui::DockBuilderDockWindow(name, below);
-  ImGui::DockBuilderDockWindow("Timeline", centre);
+  for (const auto& each : views_) {
+    const panel_place place = each->place();
+    const ImGuiID node = place == panel_place::centre ? centre : place == panel_place::right ? right : below;
+    ImGui::DockBuilderDockWindow(each->name(), node);
+  }
   if (ImGuiDockNode* node = ImGui::DockBuilderGetNode(centre))
     node->SetLocalFlags(node->LocalFlags | ImGuiDockNodeFlags_NoTabBar);
   ImGui::DockBuilderFinish(dock);
@@ -330,41 +320,52 @@ void application::draw_panels() {
     if (each->visible) draw_panel(*each, with);
   // A fresh layout shows the tab that was docked last; the first ones are wanted. Their tab bars exist from the next frame.
   if (front_tabs_in_ > 0 && --front_tabs_in_ == 0) {
-    ImGui::SetWindowFocus("Timeline");
-    for (const char* name : {"Blocks", "Summary"}) bring_forward(name);
+    ImGui::SetWindowFocus(first_at(panel_place::centre).name());
+    for (const panel_place place : {panel_place::below, panel_place::right}) first_at(place).bring_forward();
   }
 }
 
-void application::bring_forward(const char* panel) {
-  const ImGuiWindow* tab = ImGui::FindWindowByName(panel);
-  if (tab == nullptr || tab->DockNode == nullptr || tab->DockNode->TabBar == nullptr) return;
-  tab->DockNode->TabBar->NextSelectedTabId = tab->TabId;
+const view& application::first_at(panel_place place) const {
+  const auto found =
+      std::find_if(views_.begin(), views_.end(), [place](const auto& each) { return each->place() == place; });
+  IM_ASSERT(found != views_.end());
+  return **found;
 }
 
-void application::show_answer(const char* panel) {
-  const ImGuiWindow* answer = ImGui::FindWindowByName(panel);
-  const auto choosing = [answer](const char* name) {
-    const ImGuiWindow* table = ImGui::FindWindowByName(name);
-    return answer != nullptr && table != nullptr && table->DockNode != nullptr && table->DockNode == answer->DockNode &&
-           table->DockTabIsVisible;
-  };
-  if (!choosing("Blocks") && !choosing("Memory map")) bring_forward(panel);
+view* application::cancellable() const {
+  const auto found = std::find_if(views_.begin(), views_.end(), [](const auto& each) { return each->can_cancel(); });
+  return found == views_.end() ? nullptr : found->get();
+}
+
+void application::bring_forward(topic of) const {
+  for (const auto& each : views_)
+    if (each->tells_of() == of && !would_cover_choices(*each)) each->bring_forward();
+}
+
+bool application::would_cover_choices(const view& which) const {
+  const ImGuiWindow* window = ImGui::FindWindowByName(which.name());
+  return window != nullptr && std::any_of(views_.begin(), views_.end(), [window](const auto& each) {
+           if (!each->offers_choices()) return false;
+           const ImGuiWindow* other = ImGui::FindWindowByName(each->name());
+           return other != nullptr && other->DockNode != nullptr && other->DockNode == window->DockNode &&
+                  other->DockTabIsVisible;
+         });
 }
 
 void application::draw_panel(view& which, view_context& with) {
-  const bool timeline = &which == timeline_;
-  if (timeline) ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
+  const bool centre = which.place() == panel_place::centre;
+  if (centre) ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
   ImGuiWindowFlags flags =
       which.scrolls() ? ImGuiWindowFlags_None : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
   if (which.uses_arrows()) flags |= ImGuiWindowFlags_NoNavInputs;
   ImGui::SetNextWindowSize({480 * with.scale, 320 * with.scale}, ImGuiCond_FirstUseEver);
   // A layout that was kept by an earlier version does not know newer panels.
-  const ImGuiWindow* blocks = ImGui::FindWindowByName("Blocks");
-  if (!timeline && blocks != nullptr && blocks->DockId != 0)
-    ImGui::SetNextWindowDockID(blocks->DockId, ImGuiCond_FirstUseEver);
-  if (ImGui::Begin(which.name(), timeline ? nullptr : &which.visible, flags)) which.draw(with);
+  const ImGuiWindow* below = ImGui::FindWindowByName(first_at(panel_place::below).name());
+  if (!centre && below != nullptr && below->DockId != 0)
+    ImGui::SetNextWindowDockID(below->DockId, ImGuiCond_FirstUseEver);
+  if (ImGui::Begin(which.name(), centre ? nullptr : &which.visible, flags)) which.draw(with);
   ImGui::End();
-  if (timeline) ImGui::PopStyleVar();
+  if (centre) ImGui::PopStyleVar();
 }
 
 }  // namespace sluice::gui

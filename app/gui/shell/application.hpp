@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,10 +10,6 @@
 #include "app/gui/shell/demo_process.hpp"
 #include "app/gui/shell/documents.hpp"
 #include "app/gui/shell/settings.hpp"
-#include "app/gui/views/memory_map/memory_map.hpp"
-#include "app/gui/views/query.hpp"
-#include "app/gui/views/search.hpp"
-#include "app/gui/views/timeline/timeline.hpp"
 #include "app/gui/views/view.hpp"
 #include "app/gui/views/welcome.hpp"
 
@@ -23,7 +20,7 @@ struct application_options {
   std::string program;                    ///< What runs demos; empty: this program.
   std::vector<demo_entry> demos;          ///< What the Demo menu offers.
   std::vector<std::string> files;         ///< Recordings to open, beside the start of what draws them.
-  std::vector<std::string> sources_from;  ///< Where sources and symbols of recordings may be looked for: see session.
+  std::vector<std::string> sources_from;  ///< Where sources and symbols of recordings may be looked for: see documents.
   std::string demo_device;                ///< "sim", "cuda"; empty: the demo chooses.
   std::string recordings_folder;          ///< Offered by the welcome screen; empty: looked for near the program.
   std::size_t memory_bytes = query::engine_options{}.memory_bytes;  ///< Of each recording: see query::engine_options.
@@ -54,12 +51,16 @@ class application {
 
   [[nodiscard]] const theme& colours() const { return theme_of(settings_.theme); }
   [[nodiscard]] const command_registry& commands() const { return commands_; }
-  [[nodiscard]] const session& state() const { return session_; }
+  [[nodiscard]] const documents& state() const { return session_; }
   [[nodiscard]] const demo_process& demo() const { return demo_; }
-  [[nodiscard]] const timeline_view& timeline() const { return *timeline_; }
-  [[nodiscard]] const query_view& asked() const { return *query_; }
-  [[nodiscard]] const memory_map_view& map() const { return *map_; }
-  [[nodiscard]] const search_view& search() const { return *search_; }
+  /// The view of this class: tests look into it.
+  template <class View>
+  [[nodiscard]] const View& find() const {
+    const auto found = std::find_if(views_.begin(), views_.end(),
+                                    [](const auto& each) { return dynamic_cast<const View*>(each.get()) != nullptr; });
+    IM_ASSERT(found != views_.end());
+    return dynamic_cast<const View&>(**found);
+  }
   [[nodiscard]] settings& remembered() { return settings_; }
   /// The demo's progress, 0..1; negative while it has not said.
   [[nodiscard]] double demo_progress() const { return progress_; }
@@ -87,12 +88,8 @@ class application {
   void save_layout();
   void add_commands();
   void add_file_commands();
-  void add_timeline_commands();
   void add_selection_commands();
-  void add_memory_commands();
   void add_window_commands();
-  void add_query_commands();
-  void add_search_commands();
   void update();
   void follow_demo();
   void reveal_selection();
@@ -103,10 +100,12 @@ class application {
   void draw_status();
   void draw_toolbar();
   void draw_panels();
-  /// Puts a panel in front of those that share its place.
-  static void bring_forward(const char* panel);
-  /// The same for what tells of the selection, unless it hid the table or the map that the user is choosing from.
-  static void show_answer(const char* panel);
+  [[nodiscard]] const view& first_at(panel_place place) const;
+  /// What Escape stops; null: nothing.
+  [[nodiscard]] view* cancellable() const;
+  /// Brings forward what tells of the user's choice, unless it would cover the panel that the user is choosing from.
+  void bring_forward(topic of) const;
+  [[nodiscard]] bool would_cover_choices(const view& which) const;
   void draw_panel(view& which, view_context& with);
   void draw_palette();
   void draw_keys();
@@ -123,16 +122,12 @@ class application {
 
   application_options options_;
   settings settings_;
-  session session_;
+  documents session_;
   command_registry commands_;
   typefaces fonts_;
   draw::box_renderer boxes_;
   demo_process demo_;
 
-  timeline_view* timeline_ = nullptr;
-  query_view* query_ = nullptr;
-  memory_map_view* map_ = nullptr;
-  search_view* search_ = nullptr;
   std::vector<std::unique_ptr<view>> views_;
   welcome_view welcome_;
   std::vector<recording_entry> recordings_;

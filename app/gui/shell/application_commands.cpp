@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "app/gui/shell/application.hpp"
-#include "core/base/saturating.hpp"
 #include "portable_file_dialogs.h"
 
 namespace sluice::gui {
@@ -15,13 +14,11 @@ struct application::folder_dialog {
 };
 
 void application::add_commands() {
+  // Menus show a group in this order: views add to "Go" what follows the selection's.
   add_file_commands();
-  add_timeline_commands();
   add_selection_commands();
-  add_memory_commands();
+  for (const auto& each : views_) each->add_commands({commands_, session_, settings_});
   add_window_commands();
-  add_query_commands();
-  add_search_commands();
 }
 
 void application::add_file_commands() {
@@ -91,114 +88,8 @@ void application::add_file_commands() {
                  .enabled = [this] { return demo_.running() && !demo_.stopping(); }});
 }
 
-void application::add_timeline_commands() {
-  const auto ready = [this] { return session_.active() != nullptr && session_.active()->ready(); };
-  const auto zoom = [this](double factor) {
-    const query::time_range from = session_.active()->target;
-    const double middle = static_cast<double>(from.begin) + static_cast<double>(from.length()) * 0.5;
-    const auto& over = timeline_->hovered_time();
-    const double about = over ? static_cast<double>(*over) : middle;
-    const double share =
-        std::clamp((about - static_cast<double>(from.begin)) / static_cast<double>(from.length()), 0.0, 1.0);
-    const double length = std::max(static_cast<double>(from.length()) * factor, 2.0);
-    const double begin = about - length * share;
-    session_.show({saturating_cast<query::time_ns>(begin), saturating_cast<query::time_ns>(begin + length)}, true);
-  };
-  const auto pan = [this](double share) {
-    const query::time_range from = session_.active()->target;
-    const auto shift = saturating_cast<query::time_ns>(static_cast<double>(from.length()) * share);
-    session_.show({saturating_sum(from.begin, shift), saturating_sum(from.end, shift)}, true);
-  };
-  commands_.add({.id = "timeline.zoom_in",
-                 .title = "Zoom in",
-                 .group = "Timeline",
-                 .icon = icon::zoom_in,
-                 .keys = {ImGuiKey_W},
-                 .repeats = true,
-                 .run = [zoom](const argument&) { zoom(0.7); },
-                 .enabled = ready});
-  commands_.add({.id = "timeline.zoom_out",
-                 .title = "Zoom out",
-                 .group = "Timeline",
-                 .icon = icon::zoom_out,
-                 .keys = {ImGuiKey_S},
-                 .repeats = true,
-                 .run = [zoom](const argument&) { zoom(1 / 0.7); },
-                 .enabled = ready});
-  commands_.add({.id = "timeline.pan_left",
-                 .title = "Move left",
-                 .group = "Timeline",
-                 .keys = {ImGuiKey_A},
-                 .repeats = true,
-                 .run = [pan](const argument&) { pan(-0.12); },
-                 .enabled = ready});
-  commands_.add({.id = "timeline.pan_right",
-                 .title = "Move right",
-                 .group = "Timeline",
-                 .keys = {ImGuiKey_D},
-                 .repeats = true,
-                 .run = [pan](const argument&) { pan(0.12); },
-                 .enabled = ready});
-  commands_.add({.id = "timeline.fit",
-                 .title = "Show all",
-                 .group = "Timeline",
-                 .icon = icon::fit,
-                 .keys = {ImGuiKey_F},
-                 .run =
-                     [this](const argument&) {
-                       const query::time_range span = session_.active()->span;
-                       session_.go_to({span.begin - span.length(), span.end + span.length()}, true);
-                     },
-                 .enabled = ready});
-  commands_.add({.id = "timeline.by_category",
-                 .title = "Colour memory by category",
-                 .group = "Timeline",
-                 .keys = {ImGuiKey_C},
-                 .run =
-                     [this](const argument&) {
-                       session_.memory_by_category = !session_.memory_by_category;
-                       settings_.memory_by_category = session_.memory_by_category;
-                       settings_.save();
-                     },
-                 .enabled = ready,
-                 .checked = [this] { return session_.memory_by_category; }});
-  commands_.add({.id = "timeline.zoom_to_range",
-                 .title = "Zoom to the selected range",
-                 .group = "Timeline",
-                 .keys = {ImGuiKey_Z},
-                 .run =
-                     [this](const argument&) {
-                       const query::time_range range = *session_.range();
-                       const query::time_ns air = range.length() / 30 + 1;
-                       session_.go_to({range.begin - air, range.end + air}, true);
-                     },
-                 .enabled = [this, ready] { return ready() && session_.range().has_value(); }});
-  // What the views need: they name the range themselves.
-  const auto with_range = [this](void (*act)(session&, query::time_range)) {
-    return [this, act](const argument& with) {
-      if (const auto* range = std::get_if<query::time_range>(&with); range != nullptr && range->length() > 0)
-        act(session_, *range);
-    };
-  };
-  commands_.add({.id = "timeline.show",
-                 .run = with_range([](session& s, query::time_range r) { s.show(r, false); }),
-                 .enabled = ready});
-  commands_.add({.id = "timeline.glide",
-                 .run = with_range([](session& s, query::time_range r) { s.show(r, true); }),
-                 .enabled = ready});
-  commands_.add({.id = "timeline.go_to",
-                 .run = with_range([](session& s, query::time_range r) { s.go_to(r, true); }),
-                 .enabled = ready});
-  commands_.add({.id = "timeline.pan",
-                 .run =
-                     [pan](const argument& with) {
-                       if (const auto* share = std::get_if<double>(&with)) pan(*share);
-                     },
-                 .enabled = ready});
-}
-
 void application::add_selection_commands() {
-  const auto ready = [this] { return session_.active() != nullptr && session_.active()->ready(); };
+  const auto ready = [this] { return session_.ready(); };
   commands_.add({.id = "selection.back",
                  .title = "Back",
                  .group = "Go",
@@ -230,14 +121,14 @@ void application::add_selection_commands() {
                  .keys = {ImGuiKey_Escape},
                  .run =
                      [this](const argument&) {
-                       if (query_->busy()) return query_->cancel();
+                       if (view* at_work = cancellable()) return at_work->cancel();
                        session_.select({session_.active()->id, selection_kind::none, 0});
                        session_.select_range(std::nullopt);
                        session_.set_moment(std::nullopt);
                      },
                  .enabled =
                      [this, ready] {
-                       return ready() && (query_->busy() || session_.range() || session_.moment() ||
+                       return ready() && (cancellable() != nullptr || session_.range() || session_.moment() ||
                                           session_.selected().kind != selection_kind::none);
                      }});
   commands_.add({.id = "selection.set",
@@ -246,7 +137,7 @@ void application::add_selection_commands() {
                        if (const auto* what = std::get_if<selection>(&with)) {
                          session_.select(*what);
                          if (what->kind == selection_kind::event || what->kind == selection_kind::block)
-                           show_answer("Details");
+                           bring_forward(topic::selection);
                        }
                      },
                  .enabled = ready});
@@ -256,66 +147,10 @@ void application::add_selection_commands() {
                        if (const auto* range = std::get_if<query::time_range>(&with);
                            range != nullptr && range->length() > 0) {
                          session_.select_range(*range);
-                         show_answer("Statistics");
+                         bring_forward(topic::range);
                        }
                      },
                  .enabled = ready});
-}
-
-void application::add_memory_commands() {
-  const auto ready = [this] { return session_.active() != nullptr && session_.active()->ready(); };
-  commands_.add({.id = "map.open",
-                 .title = "Memory map of the moment",
-                 .group = "Go",
-                 .keys = {ImGuiKey_M},
-                 .run = [this](const argument&) { commands_.invoke("panel.focus.Memory map"); },
-                 .enabled = ready});
-  commands_.add({.id = "moment.set",
-                 .run =
-                     [this](const argument& with) {
-                       if (const auto* at = std::get_if<query::time_range>(&with)) session_.set_moment(at->begin);
-                     },
-                 .enabled = ready});
-  commands_.add({.id = "moment.previous",
-                 .title = "Previous allocation event",
-                 .group = "Go",
-                 .icon = icon::previous,
-                 .keys = {ImGuiKey_Comma},
-                 .repeats = true,
-                 .run = [this](const argument&) { map_->step(false); },
-                 .enabled = ready});
-  commands_.add({.id = "moment.next",
-                 .title = "Next allocation event",
-                 .group = "Go",
-                 .icon = icon::next,
-                 .keys = {ImGuiKey_Period},
-                 .repeats = true,
-                 .run = [this](const argument&) { map_->step(true); },
-                 .enabled = ready});
-  commands_.add({.id = "moment.peak",
-                 .title = "Go to peak",
-                 .group = "Go",
-                 .run = [this](const argument&) { session_.set_moment(std::nullopt); },
-                 .enabled = [this, ready] { return ready() && session_.moment().has_value(); }});
-  const auto shown = [this, ready] { return ready() && map_->shown() != nullptr; };
-  commands_.add({.id = "map.zoom_in",
-                 .title = "Zoom in on the map",
-                 .group = "Memory map",
-                 .icon = icon::zoom_in,
-                 .run = [this](const argument&) { map_->zoom(0.5); },
-                 .enabled = shown});
-  commands_.add({.id = "map.zoom_out",
-                 .title = "Zoom out of the map",
-                 .group = "Memory map",
-                 .icon = icon::zoom_out,
-                 .run = [this](const argument&) { map_->zoom(2); },
-                 .enabled = shown});
-  commands_.add({.id = "map.fit",
-                 .title = "Fit the map",
-                 .group = "Memory map",
-                 .icon = icon::expand,
-                 .run = [this](const argument&) { map_->fit(); },
-                 .enabled = shown});
 }
 
 void application::add_window_commands() {
@@ -361,7 +196,7 @@ void application::add_window_commands() {
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_0},
                  .run = [resize](const argument&) { resize(0); }});
   for (const auto& each : views_) {
-    if (each.get() == timeline_) continue;
+    if (each->place() == panel_place::centre) continue;
     commands_.add({.id = std::string("panel.") + each->name(),
                    .title = each->name(),
                    .group = "Panels",
@@ -385,72 +220,6 @@ void application::add_window_commands() {
   commands_.add({.id = "help.about", .title = "About Sluice", .group = "Help", .run = [this](const argument&) {
                    about_open_ = true;
                  }});
-}
-
-void application::add_query_commands() {
-  const auto ready = [this] { return session_.active() != nullptr && session_.active()->ready(); };
-  const auto has_rows = [this, ready] { return ready() && query_->has_rows(); };
-  commands_.add({.id = "query.run",
-                 .title = "Run the query",
-                 .group = "Query",
-                 .icon = icon::play,
-                 .run =
-                     [this](const argument& with) {
-                       const auto* text = std::get_if<std::string>(&with);
-                       query_->visible = true;
-                       bring_forward("Query");
-                       query_->ask(text != nullptr ? *text : std::string());
-                     },
-                 .enabled = ready});
-  commands_.add({.id = "query.remember", .run = [this](const argument& with) {
-                   if (const auto* text = std::get_if<std::string>(&with)) settings_.add_query(*text);
-                 }});
-  commands_.add({.id = "query.cancel",
-                 .title = "Stop the query",
-                 .group = "Query",
-                 .icon = icon::stop,
-                 .run = [this](const argument&) { query_->cancel(); },
-                 .enabled = [this] { return query_->busy(); }});
-  commands_.add({.id = "query.copy",
-                 .title = "Copy the answer as CSV",
-                 .group = "Query",
-                 .run = [this](const argument&) { query_->copy(); },
-                 .enabled = has_rows});
-  commands_.add({.id = "query.save",
-                 .title = "Save all rows as CSV...",
-                 .group = "Query",
-                 .run =
-                     [this](const argument& with) {
-                       const auto* path = std::get_if<std::string>(&with);
-                       query_->save(path != nullptr ? *path : std::string());
-                     },
-                 .enabled = has_rows});
-}
-
-void application::add_search_commands() {
-  const auto ready = [this] { return session_.active() != nullptr && session_.active()->ready(); };
-  commands_.add({.id = "search.open",
-                 .title = "Find events by name...",
-                 .group = "Go",
-                 .icon = icon::search,
-                 .keys = {ImGuiMod_Ctrl | ImGuiKey_F},
-                 .run = [this](const argument&) { commands_.invoke("panel.focus.Search"); },
-                 .enabled = ready});
-  commands_.add({.id = "search.find",
-                 .icon = icon::search,
-                 .run =
-                     [this](const argument& with) {
-                       const auto* text = std::get_if<std::string>(&with);
-                       search_->find(text != nullptr ? *text : std::string());
-                       commands_.invoke("panel.focus.Search");
-                     },
-                 .enabled = ready});
-  commands_.add({.id = "search.stop",
-                 .title = "Stop the search",
-                 .group = "Go",
-                 .icon = icon::stop,
-                 .run = [this](const argument&) { search_->stop(); },
-                 .enabled = [this] { return search_->searching(); }});
 }
 
 void application::choose_file() {

@@ -74,8 +74,8 @@ void application::draw_menu_bar() {
   if (ImGui::BeginMenu("File")) {
     menu_entry("file.open");
     draw_recent_menu();
-    if (!session_.documents().empty()) ImGui::Separator();
-    for (const auto& each : session_.documents()) {
+    if (!session_.all().empty()) ImGui::Separator();
+    for (const auto& each : session_.all()) {
       ImGui::PushID(static_cast<int>(each->id));
       if (ImGui::MenuItem(label_of(each->title).c_str(), nullptr, each.get() == session_.active()))
         session_.activate(each->id);

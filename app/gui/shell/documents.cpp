@@ -30,7 +30,7 @@ query::time_range with_margin(query::time_range span) {
 
 }  // namespace
 
-struct session::load {
+struct documents::load {
   document_id id{};
   std::string path;
   bool live = false;
@@ -70,14 +70,14 @@ struct session::load {
   }
 };
 
-session::session(std::function<void()> wake) : wake_(std::move(wake)) {}
+documents::documents(std::function<void()> wake) : wake_(std::move(wake)) {}
 
-session::~session() {
+documents::~documents() {
   loads_.clear();
   while (!documents_.empty()) close(documents_.back()->id);
 }
 
-void session::open(const std::string& path, bool live) {
+void documents::open(const std::string& path, bool live) {
   for (const auto& open : documents_)
     if (open->path == path && !live) return activate(open->id);
   auto started = std::make_unique<load>();
@@ -99,7 +99,7 @@ void session::open(const std::string& path, bool live) {
   loads_.push_back(std::move(started));
 }
 
-void session::reopen() {
+void documents::reopen() {
   document* shown = active();
   if (shown == nullptr) return;
   const std::string path = shown->path;
@@ -109,25 +109,25 @@ void session::reopen() {
   open(path, live);
 }
 
-const std::string& session::opening_path() const {
+const std::string& documents::opening_path() const {
   static const std::string none;
   return loads_.empty() ? none : loads_.back()->path;
 }
 
-float session::opening_progress() const { return loads_.empty() ? 0 : loads_.back()->progress.load(); }
+float documents::opening_progress() const { return loads_.empty() ? 0 : loads_.back()->progress.load(); }
 
-std::string session::opening_words() const {
+std::string documents::opening_words() const {
   if (loads_.empty()) return {};
   const std::string name = printable(std::filesystem::path(opening_path()).filename().string());
   const char* unfinished = loads_.back()->unfinished;
   return unfinished != nullptr ? name + unfinished : "Importing " + name;
 }
 
-void session::cancel_opening() {
+void documents::cancel_opening() {
   for (const auto& each : loads_) each->cancelled = true;
 }
 
-void session::take_loads() {
+void documents::take_loads() {
   for (auto& ready : loads_) {
     if (!ready->finished) continue;
     if (!ready->opened && ready->opened.error().code == error_code::cancelled) {
@@ -141,7 +141,7 @@ void session::take_loads() {
       made->title = printable(std::filesystem::path(ready->path).filename().string());
       made->engine = std::make_unique<query::engine>(*ready->opened, query::engine_options{0, wake_, memory_bytes});
       made->live = made->engine->snapshot()->growing();
-      made->span = analysis::whole_of(*made->engine->snapshot());
+      made->span = analysis::time_range_of(*made->engine->snapshot());
       made->visible = made->target = with_margin(made->span);
       documents_.push_back(std::move(made));
       activate(ready->id);
@@ -152,11 +152,11 @@ void session::take_loads() {
   std::erase(loads_, nullptr);
 }
 
-void session::follow(document& which) {
+void documents::follow(document& which) {
   if (which.live) which.engine->refresh();
   const auto shot = which.engine->snapshot();
   which.live = which.live && shot->growing();
-  const query::time_range now = analysis::whole_of(*shot);
+  const query::time_range now = analysis::time_range_of(*shot);
   if (now == which.span) return;
   which.span = now;
   if (!which.fitted) return;
@@ -164,11 +164,11 @@ void session::follow(document& which) {
   if (which.id == active_) here_.visible = which.target;
 }
 
-void session::stop_following(document_id id) {
+void documents::stop_following(document_id id) {
   if (document* which = find(id)) which->live = false;
 }
 
-bool session::update(double seconds) {
+bool documents::update(double seconds) {
   const std::size_t before = loads_.size();
   take_loads();
   for (const auto& each : documents_) follow(*each);
@@ -188,15 +188,15 @@ bool session::update(double seconds) {
   return before != loads_.size();
 }
 
-document* session::active() { return find(active_); }
-const document* session::active() const { return const_cast<session*>(this)->find(active_); }
+document* documents::active() { return find(active_); }
+const document* documents::active() const { return const_cast<documents*>(this)->find(active_); }
 
-document* session::find(document_id id) {
+document* documents::find(document_id id) {
   const auto found = std::find_if(documents_.begin(), documents_.end(), [id](const auto& d) { return d->id == id; });
   return found == documents_.end() ? nullptr : found->get();
 }
 
-void session::close(document_id id) {
+void documents::close(document_id id) {
   const auto found = std::find_if(documents_.begin(), documents_.end(), [id](const auto& d) { return d->id == id; });
   if (found == documents_.end()) return;
   const std::string scratch = (*found)->removed_at_close ? (*found)->path : std::string();
@@ -213,7 +213,7 @@ void session::close(document_id id) {
   }
 }
 
-void session::activate(document_id id) {
+void documents::activate(document_id id) {
   if (id == active_) return;
   const document* next = find(id);
   if (next == nullptr) return;
@@ -222,34 +222,34 @@ void session::activate(document_id id) {
   here_ = {selection{id, selection_kind::none, 0}, std::nullopt, next->target, std::nullopt};
 }
 
-bool session::busy() const {
+bool documents::busy() const {
   return !loads_.empty() || std::any_of(documents_.begin(), documents_.end(),
                                         [](const auto& d) { return d->engine && d->engine->busy(); });
 }
 
-std::vector<error> session::take_failures() { return std::exchange(failures_, {}); }
+std::vector<error> documents::take_failures() { return std::exchange(failures_, {}); }
 
-void session::remember() {
+void documents::remember() {
   if (!back_.empty() && back_.back() == here_) return;
   back_.push_back(here_);
   if (back_.size() > history_limit) back_.erase(back_.begin());
   forward_.clear();
 }
 
-void session::select(const selection& what) {
+void documents::select(const selection& what) {
   if (what == here_.selected) return;
   remember();
   here_.selected = what;
   if (here_.selected.document == document_id::none) here_.selected.document = active_;
 }
 
-void session::select_range(std::optional<query::time_range> range) {
+void documents::select_range(std::optional<query::time_range> range) {
   if (range == here_.range) return;
   remember();
   here_.range = range;
 }
 
-query::time_range session::clamp(query::time_range wanted, query::time_range span) {
+query::time_range documents::clamp(query::time_range wanted, query::time_range span) {
   const query::time_range whole = with_margin(span);
   wanted = analysis::bounded(wanted);
   const query::time_ns length = std::clamp(wanted.length(), std::min(narrowest, whole.length()), whole.length());
@@ -259,7 +259,7 @@ query::time_range session::clamp(query::time_range wanted, query::time_range spa
   return {begin, begin + length};
 }
 
-void session::show(query::time_range visible, bool animate) {
+void documents::show(query::time_range visible, bool animate) {
   document* shown = active();
   if (shown == nullptr) return;
   shown->target = clamp(visible, shown->span);
@@ -268,24 +268,24 @@ void session::show(query::time_range visible, bool animate) {
   here_.visible = shown->target;
 }
 
-void session::go_to(query::time_range visible, bool animate) {
+void documents::go_to(query::time_range visible, bool animate) {
   remember();
   show(visible, animate);
 }
 
-bool session::moving() const {
+bool documents::moving() const {
   const document* shown = active();
   return shown != nullptr && shown->visible != shown->target;
 }
 
-void session::apply(const location& where) {
+void documents::apply(const location& where) {
   if (where.selected.document != document_id::none && find(where.selected.document) != nullptr)
     active_ = where.selected.document;
   here_ = where;
   show(where.visible, true);
 }
 
-void session::back() {
+void documents::back() {
   if (back_.empty()) return;
   forward_.push_back(here_);
   const location where = back_.back();
@@ -293,7 +293,7 @@ void session::back() {
   apply(where);
 }
 
-void session::forward() {
+void documents::forward() {
   if (forward_.empty()) return;
   back_.push_back(here_);
   const location where = forward_.back();

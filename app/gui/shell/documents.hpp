@@ -29,11 +29,11 @@ struct document {
 
 /// What is open, what is selected, and the way there. All state of the window that is not ImGui's. Changed by commands,
 /// read by views; belongs to the window's thread.
-class session {
+class documents {
  public:
   /// `wake` may be called from any thread.
-  explicit session(std::function<void()> wake);
-  ~session();
+  explicit documents(std::function<void()> wake);
+  ~documents();
 
   /// Begins to open `path`, importing it first if another tool recorded it, and summing it up first if it is large and has no end. A
   /// document that is open already comes to the front. `live`: keep reading what is appended.
@@ -49,8 +49,10 @@ class session {
 
   [[nodiscard]] document* active();
   [[nodiscard]] const document* active() const;
+  /// Whether the active document can be drawn.
+  [[nodiscard]] bool ready() const { return active() != nullptr && active()->ready(); }
   [[nodiscard]] document* find(document_id id);
-  [[nodiscard]] const std::vector<std::unique_ptr<document>>& documents() const { return documents_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<document>>& all() const { return documents_; }
   [[nodiscard]] bool opening() const { return !loads_.empty(); }
   [[nodiscard]] const std::string& opening_path() const;
   /// How far what is done with it first is, 0..1; 0 while it is only opened.

@@ -32,6 +32,7 @@ constexpr std::array<column, 9> columns = {{{"Address", query::block_column::add
 class blocks_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Blocks"; }
+  [[nodiscard]] bool offers_choices() const override { return true; }
   [[nodiscard]] bool scrolls() const override { return false; }
   void reset() override {
     question_ = {};
@@ -66,8 +67,8 @@ class blocks_view final : public view {
     if (ImGui::BeginCombo("##layer", level_ ? name_of(*level_).data() : "all layers")) {
       if (ImGui::Selectable("all layers", !level_)) level_.reset();
       for (std::size_t i = 0; i < trace::layer_count; ++i) {
-        const auto level = static_cast<trace::layer>(i);
-        if (ImGui::Selectable(name_of(level).data(), level_ == level)) level_ = level;
+        const auto layer = static_cast<trace::layer>(i);
+        if (ImGui::Selectable(name_of(layer).data(), level_ == layer)) level_ = layer;
       }
       ImGui::EndCombo();
     }
@@ -165,8 +166,8 @@ class blocks_view final : public view {
     ImGui::TableNextColumn();
     right_text(format_bytes(static_cast<double>(row.bytes)));
     ImGui::TableNextColumn();
-    swatch(with, with.colours.layers[static_cast<std::size_t>(row.level)]);
-    ImGui::TextUnformatted(name_of(row.level).data());
+    swatch(with, with.colours.layers[static_cast<std::size_t>(row.layer)]);
+    ImGui::TextUnformatted(name_of(row.layer).data());
     ImGui::TableNextColumn();
     ImGui::TextUnformatted(name_of(row.kind).data());
     ImGui::TableNextColumn();

@@ -11,6 +11,8 @@ namespace {
 class details_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Details"; }
+  [[nodiscard]] panel_place place() const override { return panel_place::right; }
+  [[nodiscard]] topic tells_of() const override { return topic::selection; }
   void reset() override { question_ = {}; }
 
   void draw(view_context& with) override {

@@ -11,7 +11,7 @@ void overview_strip::draw(view_context& with, const query::track_list& tracks, c
   const document& shown = *with.state.active();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const query::time_range span =
-      session::clamp({shown.span.begin - shown.span.length(), shown.span.end + shown.span.length()}, shown.span);
+      documents::clamp({shown.span.begin - shown.span.length(), shown.span.end + shown.span.length()}, shown.span);
   const row_frame where{header, area, span, ImGui::IsWindowHovered() && area.contains(ImGui::GetMousePos()),
                         ImGui::GetMousePos()};
   if (theme_ != with.colours.kind) {

@@ -31,15 +31,15 @@ constexpr std::array<example, 6> examples = {
       "SELECT name, count(*) AS count, sum(duration) AS ns, max(duration) AS longest\nFROM kernels GROUP BY name ORDER "
       "BY ns DESC"},
      {"The largest blocks",
-      "SELECT id, bytes, level, kind, category, born, lifetime, line\nFROM blocks ORDER BY bytes DESC LIMIT 1000"},
+      "SELECT id, bytes, layer, kind, category, born, lifetime, line\nFROM blocks ORDER BY bytes DESC LIMIT 1000"},
      {"Copies that were slow for the link",
       "SELECT id, time, direction, bytes, bandwidth, source_kind, line FROM transfers\nWHERE bandwidth < 0.5 * (SELECT "
       "link_peak FROM device WHERE id = transfers.device) ORDER BY bytes DESC"},
      {"What is never freed, by line",
-      "SELECT line, level, kind, count(*) AS count, sum(bytes) AS bytes FROM blocks\nWHERE died IS NULL GROUP BY line, "
-      "level, kind ORDER BY bytes DESC"},
+      "SELECT line, layer, kind, count(*) AS count, sum(bytes) AS bytes FROM blocks\nWHERE died IS NULL GROUP BY line, "
+      "layer, kind ORDER BY bytes DESC"},
      {"The peak of each step",
-      "SELECT step.number, memory.level, memory.kind, memory.maximum\nFROM step JOIN memory_use(step.begin, step.end) "
+      "SELECT step.number, memory.layer, memory.kind, memory.maximum\nFROM step JOIN memory_use(step.begin, step.end) "
       "AS memory"},
      {"What the report finds", "SELECT severity, text, advice, event, block FROM finding"}}};
 
@@ -84,6 +84,46 @@ query_view::query_view(std::function<void()> wake, const settings& remembered)
 
 query_view::~query_view() {
   if (save_cancelled_) *save_cancelled_ = true;
+}
+
+void query_view::add_commands(const command_home& home) {
+  const auto ready = [&state = home.state] { return state.ready(); };
+  const auto rows_shown = [this, ready] { return ready() && has_rows(); };
+  home.commands.add({.id = "query.run",
+                     .title = "Run the query",
+                     .group = "Query",
+                     .icon = icon::play,
+                     .run =
+                         [this](const argument& with) {
+                           const auto* text = std::get_if<std::string>(&with);
+                           visible = true;
+                           bring_forward();
+                           ask(text != nullptr ? *text : std::string());
+                         },
+                     .enabled = ready});
+  home.commands.add({.id = "query.remember", .run = [&remembered = home.remembered](const argument& with) {
+                       if (const auto* text = std::get_if<std::string>(&with)) remembered.add_query(*text);
+                     }});
+  home.commands.add({.id = "query.cancel",
+                     .title = "Stop the query",
+                     .group = "Query",
+                     .icon = icon::stop,
+                     .run = [this](const argument&) { cancel(); },
+                     .enabled = [this] { return busy(); }});
+  home.commands.add({.id = "query.copy",
+                     .title = "Copy the answer as CSV",
+                     .group = "Query",
+                     .run = [this](const argument&) { copy(); },
+                     .enabled = rows_shown});
+  home.commands.add({.id = "query.save",
+                     .title = "Save all rows as CSV...",
+                     .group = "Query",
+                     .run =
+                         [this](const argument& with) {
+                           const auto* path = std::get_if<std::string>(&with);
+                           save(path != nullptr ? *path : std::string());
+                         },
+                     .enabled = rows_shown});
 }
 
 bool query_view::busy() const { return wanted_ || (task_ && !task_->done()) || saving_.valid(); }

@@ -28,20 +28,22 @@ class query_view final : public view {
 
   [[nodiscard]] const char* name() const override { return "Query"; }
   [[nodiscard]] bool scrolls() const override { return false; }
+  void add_commands(const command_home& home) override;
   void draw(view_context& with) override;
   void reset() override;
+  /// A query runs or a file is written.
+  [[nodiscard]] bool busy() const override;
+  [[nodiscard]] bool can_cancel() const override { return busy(); }
+  void cancel() override;
 
   // What commands do.
   /// Asks `text`, or what stands in the box if it is empty, when the panel is drawn next.
   void ask(std::string text);
-  void cancel();
   /// What is shown, as CSV, on the clipboard.
   void copy() const;
   /// All rows of the query that is shown, as CSV, into a file; an empty path asks for one.
   void save(const std::string& path);
   [[nodiscard]] bool has_rows() const { return answer_ && answer_->rows > 0; }
-  /// A query runs or a file is written.
-  [[nodiscard]] bool busy() const;
   /// What was asked, the newest first.
   [[nodiscard]] const std::vector<std::string>& history() const { return remembered_.queries(); }
 

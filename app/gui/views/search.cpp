@@ -35,6 +35,32 @@ const char* kind_name(trace::row_type kind) {
 
 }  // namespace
 
+void search_view::add_commands(const command_home& home) {
+  const auto ready = [&state = home.state] { return state.ready(); };
+  home.commands.add({.id = "search.open",
+                     .title = "Find events by name...",
+                     .group = "Go",
+                     .icon = icon::search,
+                     .keys = {ImGuiMod_Ctrl | ImGuiKey_F},
+                     .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Search"); },
+                     .enabled = ready});
+  home.commands.add({.id = "search.find",
+                     .icon = icon::search,
+                     .run =
+                         [this, &commands = home.commands](const argument& with) {
+                           const auto* text = std::get_if<std::string>(&with);
+                           find(text != nullptr ? *text : std::string());
+                           commands.invoke("panel.focus.Search");
+                         },
+                     .enabled = ready});
+  home.commands.add({.id = "search.stop",
+                     .title = "Stop the search",
+                     .group = "Go",
+                     .icon = icon::stop,
+                     .run = [this](const argument&) { stop(); },
+                     .enabled = [this] { return searching(); }});
+}
+
 void search_view::reset() {
   question_ = {};
   found_ = nullptr;

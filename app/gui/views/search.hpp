@@ -12,6 +12,7 @@ namespace sluice::gui {
 class search_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Search"; }
+  void add_commands(const command_home& home) override;
   void draw(view_context& with) override;
   void reset() override;
 

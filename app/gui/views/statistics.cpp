@@ -5,6 +5,7 @@
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
+#include "core/figures/link_share.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {
@@ -43,8 +44,8 @@ void next(std::string_view text) {
   right_text(text);
 }
 
-std::string kind_text(trace::layer level, trace::memory_kind kind) {
-  return std::string(name_of(level)) + ", " + std::string(name_of(kind));
+std::string kind_text(trace::layer layer, trace::memory_kind kind) {
+  return std::string(name_of(layer)) + ", " + std::string(name_of(kind));
 }
 
 std::string part_of(double bytes, std::uint64_t count, std::string_view noun) {
@@ -55,6 +56,8 @@ std::string part_of(double bytes, std::uint64_t count, std::string_view noun) {
 class statistics_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Statistics"; }
+  [[nodiscard]] panel_place place() const override { return panel_place::right; }
+  [[nodiscard]] topic tells_of() const override { return topic::range; }
   void reset() override { question_ = {}; }
 
   void draw(view_context& with) override {
@@ -103,8 +106,8 @@ class statistics_view final : public view {
     for (const auto& each : all.memory) {
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
-      swatch(with, with.colours.layers[static_cast<std::size_t>(each.level)]);
-      first_cell(kind_text(each.level, each.kind));
+      swatch(with, with.colours.layers[static_cast<std::size_t>(each.layer)]);
+      first_cell(kind_text(each.layer, each.kind));
       next(format_bytes(each.maximum));
       next(format_bytes(each.mean));
       next(format_bytes(each.at_end));
@@ -145,8 +148,8 @@ class statistics_view final : public view {
       if (!active(each)) continue;
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
-      swatch(with, with.colours.layers[static_cast<std::size_t>(each.level)]);
-      first_cell(kind_text(each.level, each.kind));
+      swatch(with, with.colours.layers[static_cast<std::size_t>(each.layer)]);
+      first_cell(kind_text(each.layer, each.kind));
       next(format_bytes(each.allocated_bytes) + " in " + format_count(each.allocations));
       next(format_bytes(each.freed_bytes) + " in " + format_count(each.frees));
     }
@@ -163,8 +166,8 @@ class statistics_view final : public view {
       ImGui::Indent(with.px(15));
       field(with, "moved", part_of(each.bytes, each.count, "transfer"), column);
       std::string mean = format_rate(each.mean_bandwidth);
-      if (each.link_peak > 0)
-        mean += ", " + format_share(each.mean_bandwidth / each.link_peak) + " of " + format_rate(each.link_peak);
+      if (const auto share = analysis::link_share(each.mean_bandwidth, each.link_peak))
+        mean += ", " + format_share(*share) + " of " + format_rate(each.link_peak);
       field(with, "mean bandwidth", mean, column);
       field(with, "fastest transfer", format_rate(each.fastest_bandwidth), column);
       field(with, "busy", format_time(each.busy), column);

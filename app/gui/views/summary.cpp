@@ -14,13 +14,14 @@ namespace {
 class summary_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Summary"; }
+  [[nodiscard]] panel_place place() const override { return panel_place::right; }
   void reset() override { question_ = {}; }
 
   void draw(view_context& with) override {
     const auto answer = question_.ask(*with.state.active()->engine, {});
     progress_line(with, answer.complete, answer.progress);
     if (!answer) return;
-    const analysis::summary& all = *answer.value;
+    const analysis::report& all = *answer.value;
     field(with, "length", format_time(all.span.length()), with.px(110));
     field(with, "events", format_count(all.events), with.px(110));
     field(with, "blocks", format_count(all.blocks), with.px(110));
@@ -47,7 +48,7 @@ class summary_view final : public view {
   }
 
  private:
-  static void draw_findings(const view_context& with, const analysis::summary& all) {
+  static void draw_findings(const view_context& with, const analysis::report& all) {
     heading(with, "Findings");
     if (all.findings.empty()) ImGui::TextDisabled("Nothing stands out.");
     int number = 0;
@@ -95,14 +96,14 @@ class summary_view final : public view {
     }
   }
 
-  static void draw_peaks(const view_context& with, const analysis::summary& all) {
+  static void draw_peaks(const view_context& with, const analysis::report& all) {
     if (all.peaks.empty()) return;
     heading(with, "Highest memory use");
     int number = 0;
     for (const analysis::memory_peak& each : all.peaks) {
       ImGui::PushID(number++);
-      swatch(with, with.colours.layers[static_cast<std::size_t>(each.level)]);
-      ImGui::Text("%s, %s:  %s", name_of(each.level).data(), name_of(each.kind).data(),
+      swatch(with, with.colours.layers[static_cast<std::size_t>(each.layer)]);
+      ImGui::Text("%s, %s:  %s", name_of(each.layer).data(), name_of(each.kind).data(),
                   format_bytes(static_cast<double>(each.bytes)).c_str());
       ImGui::SameLine();
       if (link(with, "at " + format_moment(each.time))) {
@@ -124,10 +125,10 @@ class summary_view final : public view {
     }
   }
 
-  static void draw_compositions(const view_context& with, const analysis::summary& all) {
+  static void draw_compositions(const view_context& with, const analysis::report& all) {
     for (const analysis::peak_composition& peak : all.compositions) {
       heading(with, "At the peak, by category");
-      ImGui::TextDisabled("%s, %s:  %s%s", name_of(peak.level).data(), name_of(peak.kind).data(),
+      ImGui::TextDisabled("%s, %s:  %s%s", name_of(peak.layer).data(), name_of(peak.kind).data(),
                           format_bytes(peak.bytes).c_str(), peak.inferred() ? ", inferred" : "");
       // One bar of the parts, then what they are.
       const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -157,7 +158,7 @@ class summary_view final : public view {
     }
   }
 
-  static void draw_steps(const view_context& with, const analysis::summary& all) {
+  static void draw_steps(const view_context& with, const analysis::report& all) {
     int number = 0;
     for (const analysis::step_summary& of : all.steps) {
       if (of.steps.empty()) continue;
@@ -178,12 +179,12 @@ class summary_view final : public view {
     }
   }
 
-  static void draw_unfreed(const view_context& with, const analysis::summary& all) {
+  static void draw_unfreed(const view_context& with, const analysis::report& all) {
     if (all.unfreed.empty()) return;
     heading(with, "Never freed");
     int number = 0;
     for (const analysis::unfreed_group& each : all.unfreed) {
-      ImGui::Text("%s, %s:  %s in %s %s%s", name_of(each.level).data(), name_of(each.kind).data(),
+      ImGui::Text("%s, %s:  %s in %s %s%s", name_of(each.layer).data(), name_of(each.kind).data(),
                   format_bytes(static_cast<double>(each.bytes)).c_str(), format_count(each.count).c_str(),
                   each.count == 1 ? "block" : "blocks", each.process_ended ? "" : " (still running)");
       ImGui::Indent(with.px(15));
@@ -203,7 +204,7 @@ class summary_view final : public view {
     }
   }
 
-  screen_slot<query::summary_question> question_;
+  screen_slot<query::report_question> question_;
 };
 
 }  // namespace

@@ -133,10 +133,10 @@ ImU32 theme::of(const query::band& band) const {
       break;
   }
   if (band.by_category) return categories[static_cast<std::size_t>(band.category)];
-  if (band.level == trace::layer::driver && band.kind != trace::memory_kind::unknown &&
+  if (band.layer == trace::layer::driver && band.kind != trace::memory_kind::unknown &&
       band.kind != trace::memory_kind::device)
     return memory[static_cast<std::size_t>(band.kind)];
-  return layers[static_cast<std::size_t>(band.level)];
+  return layers[static_cast<std::size_t>(band.layer)];
 }
 
 typefaces load_typefaces() {

@@ -421,9 +421,9 @@ class chrome_writer {
   result<void> write_total(const total_key& key, total& now) {
     if (now.written) return {};
     now.written = true;
-    const auto& [process, level, kind, device] = key;
+    const auto& [process, layer, kind, device] = key;
     const std::string where = device == trace::device_id::none ? "host" : device_name(device, what_);
-    return counter(process, fmt::format("{} {}, {}", name_of(level), name_of(kind), where), now.changed,
+    return counter(process, fmt::format("{} {}, {}", name_of(layer), name_of(kind), where), now.changed,
                    std::to_string(now.bytes));
   }
 
@@ -432,8 +432,8 @@ class chrome_writer {
     std::map<total_key, total> totals;
     auto done = memory_in_order(what_, [&](const block_change& change) -> result<void> {
       const bool shown = !what_.wanted().range || change.time >= what_.range().begin;
-      const bool is_framework = change.level == trace::layer::framework;
-      const total_key key{change.process, change.level, change.kind, change.device};
+      const bool is_framework = change.layer == trace::layer::framework;
+      const total_key key{change.process, change.layer, change.kind, change.device};
       total& now = totals[key];
       if (change.time != now.changed)
         if (auto written = write_total(key, now); !written) return written;

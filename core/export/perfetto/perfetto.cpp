@@ -413,11 +413,11 @@ class perfetto_writer {
     const bool whole = !what_.wanted().range;
     const time_ns begin = what_.range().begin;
     auto done = memory_in_order(what_, [&](const block_change& change) -> result<void> {
-      const level_key key{change.level, change.kind, change.device};
+      const level_key key{change.layer, change.kind, change.device};
       const auto [known, fresh] = levels.try_emplace(key);
       level& now = known->second;
       if (fresh) {
-        const std::string name = fmt::format("{} {}", sluice::name_of(change.level), sluice::name_of(change.kind));
+        const std::string name = fmt::format("{} {}", sluice::name_of(change.layer), sluice::name_of(change.kind));
         now.track = counter_track({place::memory, levels.size()}, memory_of(change.device), name, perfetto_unit::bytes);
       }
       if (!whole && !now.told && change.time >= begin) {

@@ -154,7 +154,7 @@ class merger {
       ++made_.events;
     }
     if (auto added = add_events(*file); !added) return tl::unexpected(added.error());
-    if (auto closed = analysis::finish(*file, {.cancel = task_.cancelled}); !closed)
+    if (auto closed = analysis::finalize(*file, {.cancel = task_.cancelled}); !closed)
       return tl::unexpected(closed.error());
     if (auto on = task_.go_on(1, path); !on) return tl::unexpected(on.error());
     if (auto published = file->publish(); !published) return tl::unexpected(published.error());

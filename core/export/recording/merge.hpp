@@ -7,7 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/long_task.hpp"
-#include "core/export/perfetto/clock_alignment.hpp"
+#include "core/export/recording/clock_alignment.hpp"
 #include "core/trace/file/reader.hpp"
 
 /// Recordings of several processes or machines as one.

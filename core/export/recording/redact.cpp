@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/lower_case.hpp"
+
 namespace sluice::exports {
 namespace {
 
@@ -105,23 +107,30 @@ bool is_path_in_code(std::string_view word) {
                            std::count(word.begin(), word.end(), '/') > 1);
 }
 
-/// Whole words only: neither a letter nor a digit stands beside them.
-void replace_words(std::string& in, std::string_view what, std::string_view by) {
-  for (std::size_t at = in.find(what); at != std::string::npos;) {
+/// Whole words only: neither a letter nor a digit stands beside them. In any case of letters: programs print a name as they please.
+/// `lower` is `in` in lower case, and is kept so.
+void replace_words(std::string& in, std::string& lower, std::string_view what, std::string_view by) {
+  for (std::size_t at = lower.find(what); at != std::string::npos;) {
     const std::size_t end = at + what.size();
     const bool whole = (at == 0 || !is_alnum(in[at - 1])) && (end == in.size() || !is_alnum(in[end]));
-    if (whole) in.replace(at, what.size(), by);
-    at = in.find(what, whole ? at + by.size() : at + 1);
+    if (whole) {
+      in.replace(at, what.size(), by);
+      lower.replace(at, what.size(), by);
+    }
+    at = lower.find(what, whole ? at + by.size() : at + 1);
   }
 }
 
 /// The longest first: a name may begin another.
 void replace_names(std::string& in, const std::unordered_map<std::string, std::string>& names) {
-  std::vector<std::pair<std::string_view, std::string_view>> sorted(names.begin(), names.end());
+  if (names.empty()) return;
+  std::vector<std::pair<std::string, std::string_view>> sorted;
+  for (const auto& [name, by] : names) sorted.emplace_back(lower_case(name), by);
   std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return a.first.size() != b.first.size() ? a.first.size() > b.first.size() : a.first < b.first;
+    return a.first.size() != b.first.size() ? a.first.size() > b.first.size() : a < b;
   });
-  for (const auto& [name, by] : sorted) replace_words(in, name, by);
+  std::string lower = lower_case(in);
+  for (const auto& [name, by] : sorted) replace_words(in, lower, name, by);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ class trimmer {
     write_past(*file);
     if (auto done = write_range(*file); !done) return tl::unexpected(done.error());
     write_ends(*file);
-    if (auto closed = analysis::finish(*file, {.cancel = options_.task.cancelled}); !closed)
+    if (auto closed = analysis::finalize(*file, {.cancel = options_.task.cancelled}); !closed)
       return tl::unexpected(closed.error());
     if (auto on = options_.task.go_on(1, path); !on) return tl::unexpected(on.error());
     if (auto published = file->publish(); !published) return tl::unexpected(published.error());

@@ -12,7 +12,7 @@ block_change change_of(const trace::alloc_event& row, time_ns born) {
   made.order = raw(row.id);
   made.born = true;
   made.block = row.block;
-  made.level = row.level;
+  made.layer = row.layer;
   made.kind = row.kind;
   if (!analysis::is_host_resident(row.kind)) made.device = row.device;
   made.pool = row.pool;

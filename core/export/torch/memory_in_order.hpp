@@ -6,7 +6,7 @@
 
 #include "core/export/export.hpp"
 
-/// Births and deaths of blocks in order of time, with what a death is the death of.
+/// Allocations and frees in order of time; each free carries the facts of the block that it frees.
 namespace sluice::exports {
 
 /// A block as it is born or dies.
@@ -15,7 +15,7 @@ struct block_change {
   std::uint64_t order = 0;
   bool born = false;
   trace::block_id block{};
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   trace::device_id device{};  ///< None for host memory, pinned or not.
   trace::pool_id pool{};

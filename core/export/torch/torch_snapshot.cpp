@@ -118,7 +118,7 @@ class snapshot_writer {
     }
   }
 
-  [[nodiscard]] static bool is_inner(const block& each) { return each.born.level == trace::layer::framework; }
+  [[nodiscard]] static bool is_inner(const block& each) { return each.born.layer == trace::layer::framework; }
   [[nodiscard]] bool is_mapped(const trace::alloc_event& row) const {
     return tables_.text(row.name).find("Map") != std::string_view::npos;
   }
@@ -139,9 +139,9 @@ class snapshot_writer {
     }
     for (block& each : blocks_) {
       const auto* pool = tables_.pools.find(each.born.pool);
-      const bool of_framework = pool != nullptr && pool->level == trace::layer::framework;
+      const bool of_framework = pool != nullptr && pool->layer == trace::layer::framework;
       each.holds_blocks =
-          each.born.level == trace::layer::driver && (each.holds_blocks || of_framework || !has_framework_);
+          each.born.layer == trace::layer::driver && (each.holds_blocks || of_framework || !has_framework_);
     }
   }
 

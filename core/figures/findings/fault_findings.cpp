@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t launches_named = 5;
 
 /// Up to when the device's work is known to be done: what was launched before is not to blame.
-time_ns done_until(const gpu_fault& fault, const summary& of) {
+time_ns done_until(const gpu_fault& fault, const report& of) {
   for (const process_figure& process : of.processes) {
     // Without kernel times the watermark says nothing of kernels.
     if (process.process == fault.process && process.mode != trace::recording_mode::memory)
@@ -48,7 +48,7 @@ std::string launches_in_words(const gpu_fault& fault, time_ns done, const trace:
 
 }  // namespace
 
-void add_fault_findings(const summary& of, const trace::tables& tables, std::vector<finding>& into) {
+void add_fault_findings(const report& of, const trace::tables& tables, std::vector<finding>& into) {
   for (const gpu_fault& fault : of.faults) {
     const char* error = trace::name_of_result(fault.error);
     const std::string_view call = tables.text(fault.call);

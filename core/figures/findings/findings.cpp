@@ -23,7 +23,7 @@ constexpr double mebi = 1024.0 * 1024.0;
 
 class finder {
  public:
-  finder(const summary& of, const trace::tables& tables) : of_(of), tables_(tables) {}
+  finder(const report& of, const trace::tables& tables) : of_(of), tables_(tables) {}
 
   std::vector<finding> all() {
     add_fault_findings(of_, tables_, found_);
@@ -78,21 +78,21 @@ class finder {
   /// Whether the program's own layer left the same bytes: it names them better than the driver does.
   bool is_told_by_user(const unfreed_group& of_driver) const {
     return std::any_of(of_.unfreed.begin(), of_.unfreed.end(), [&](const unfreed_group& group) {
-      return group.level == trace::layer::user && group.process == of_driver.process && group.kind == of_driver.kind &&
+      return group.layer == trace::layer::user && group.process == of_driver.process && group.kind == of_driver.kind &&
              group.bytes == of_driver.bytes;
     });
   }
 
   void unfreed() {
     for (const unfreed_group& group : of_.unfreed) {
-      if (group.level != trace::layer::driver && group.level != trace::layer::user) continue;
-      if (group.level == trace::layer::driver && is_told_by_user(group)) continue;
+      if (group.layer != trace::layer::driver && group.layer != trace::layer::user) continue;
+      if (group.layer == trace::layer::driver && is_told_by_user(group)) continue;
       const unfreed_block& largest = group.largest.front();
       const std::string_view name = tables_.text(largest.name);
       const std::string origin = fmt::format(
           "{} at {}.", name.empty() ? std::string("born") : fmt::format("from {}", name), format_moment(largest.born));
       std::string what = fmt::format("{}, {}, of {} memory ({} layer) ", format_some(group.count, "block"),
-                                     format_bytes(group.bytes), name_of(group.kind), name_of(group.level));
+                                     format_bytes(group.bytes), name_of(group.kind), name_of(group.layer));
       what += group.count == 1
                   ? fmt::format("was never freed: {}", origin)
                   : fmt::format("were never freed; the largest, {}, {}", format_bytes(largest.bytes), origin);
@@ -256,7 +256,7 @@ class finder {
       finding& f = add(
           finding_kind::fragmentation, severity::warning,
           fmt::format("At its peak the {} layer had {} free in {}, the largest hole {}: fragmentation {}.",
-                      name_of(figure.level), format_bytes(figure.free_bytes), format_some(figure.segments, "segment"),
+                      name_of(figure.layer), format_bytes(figure.free_bytes), format_some(figure.segments, "segment"),
                       format_bytes(figure.largest_free), format_share(figure.fragmentation)),
           "Allocate long-lived blocks first, or use expandable segments.");
       f.range = {figure.time, figure.time + 1};
@@ -336,7 +336,7 @@ class finder {
     f.event = found.largest;
   }
 
-  const summary& of_;
+  const report& of_;
   const trace::tables& tables_;
   const char* part_ = of_.whole.range == of_.span ? "recording" : "range";
   std::vector<finding> found_;
@@ -344,6 +344,6 @@ class finder {
 
 }  // namespace
 
-std::vector<finding> findings_of(const summary& of, const trace::tables& tables) { return finder(of, tables).all(); }
+std::vector<finding> findings_of(const report& of, const trace::tables& tables) { return finder(of, tables).all(); }
 
 }  // namespace sluice::analysis

@@ -21,7 +21,7 @@ double share_of(std::uint64_t part, std::uint64_t whole) {
 
 class training_finder {
  public:
-  training_finder(const summary& of, const trace::tables& tables, std::vector<finding>& into)
+  training_finder(const report& of, const trace::tables& tables, std::vector<finding>& into)
       : of_(of), tables_(tables), found_(into) {}
 
   void all() {
@@ -110,14 +110,14 @@ class training_finder {
     f.event = steps.steps.back().event;
   }
 
-  const summary& of_;
+  const report& of_;
   const trace::tables& tables_;
   std::vector<finding>& found_;
 };
 
 }  // namespace
 
-void add_training_findings(const summary& of, const trace::tables& tables, std::vector<finding>& into) {
+void add_training_findings(const report& of, const trace::tables& tables, std::vector<finding>& into) {
   training_finder(of, tables, into).all();
 }
 

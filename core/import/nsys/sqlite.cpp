@@ -319,7 +319,7 @@ class nsys_importer {
       gone.time = row.number(time);
       gone.process = where.process;
       gone.thread = thread;
-      gone.level = trace::layer::driver;
+      gone.layer = trace::layer::driver;
       gone.address = key.second;
       gone.stream = where.stream;
       gone.correlation = row.natural(correlation);
@@ -359,7 +359,7 @@ class nsys_importer {
     made.process = where.process;
     made.thread = thread;
     made.block = static_cast<trace::block_id>(++blocks_);
-    made.level = trace::layer::driver;
+    made.layer = trace::layer::driver;
     made.kind = kind_of(row.number(kind, -1));
     made.device = where.device;
     made.context = where.context;

@@ -229,7 +229,7 @@ class log_reader {
       work_.out().add(thread);
     }
     row.thread = id;
-    row.level = trace::layer::framework;
+    row.layer = trace::layer::framework;
     return row;
   }
 

@@ -49,7 +49,7 @@ kineto_memory::heap& kineto_memory::heap_of(const instant& of) {
     row.id = made.pool;
     row.process = of.process;
     row.device = made.device;
-    row.level = trace::layer::framework;
+    row.layer = trace::layer::framework;
     row.kind = made.kind;
     row.name = out_.intern("PyTorch allocator");
     out_.add(row);
@@ -66,7 +66,7 @@ trace::block_id kineto_memory::born_before(heap& in, std::uint64_t address, std:
   row.process = in.process;
   row.source = source;
   row.block = static_cast<trace::block_id>(++blocks_);
-  row.level = trace::layer::framework;
+  row.layer = trace::layer::framework;
   row.kind = in.kind;
   row.device = in.device;
   row.pool = in.pool;
@@ -83,7 +83,7 @@ void kineto_memory::allocate(heap& in, const instant& of) {
   row.process = of.process;
   row.thread = of.thread;
   row.block = static_cast<trace::block_id>(++blocks_);
-  row.level = trace::layer::framework;
+  row.layer = trace::layer::framework;
   row.kind = in.kind;
   row.device = in.device;
   row.pool = in.pool;
@@ -99,7 +99,7 @@ void kineto_memory::allocate(heap& in, const instant& of) {
   gone.process = of.process;
   gone.source = trace::provenance::inferred;
   gone.block = known->second.id;
-  gone.level = trace::layer::framework;
+  gone.layer = trace::layer::framework;
   gone.address = of.address;
   out_.add(gone);
   known->second = {row.block, row.bytes};
@@ -110,7 +110,7 @@ void kineto_memory::release(heap& in, const instant& of) {
   row.time = of.time;
   row.process = of.process;
   row.thread = of.thread;
-  row.level = trace::layer::framework;
+  row.layer = trace::layer::framework;
   row.address = of.address;
   const std::uint64_t bytes = magnitude(of.bytes);
   if (const auto known = in.live.find(of.address); known != in.live.end()) {

@@ -69,7 +69,7 @@ struct shared {
     row.id = id;
     row.process = process;
     row.device = device(ordinal);
-    row.level = trace::layer::framework;
+    row.layer = trace::layer::framework;
     row.kind = host ? trace::memory_kind::pinned : trace::memory_kind::device;
     std::string text = host ? "PyTorch's pinned memory" : "PyTorch's caching allocator";
     if (name != pool_name{}) text = "PyTorch's pool " + std::to_string(name.first) + "." + std::to_string(name.second);

@@ -187,7 +187,7 @@ block_category category_judge::of(const block_record& block, const block_touches
     const category said = category_of(by_.tables.text(tag->second));
     if (said != category::none) return {said, category_reason::tag};
   }
-  if (!holds_tensors(block.level) || of_other_framework(block)) return {};
+  if (!holds_tensors(block.layer) || of_other_framework(block)) return {};
   return infer(block, uses);
 }
 
@@ -266,7 +266,7 @@ std::vector<block_category> categorise(const memory_use& memory, const touch_ind
                                        const trace::tables& tables, time_range span) {
   process_clues clues(tables);
   for (const block_record& block : memory.blocks())
-    if (block.allocated && holds_tensors(block.level)) clues.add(block.process, block.thread, block.stack, block.born);
+    if (block.allocated && holds_tensors(block.layer)) clues.add(block.process, block.thread, block.stack, block.born);
   category_judge judge({clues, steps, tags, tables, span});
   std::vector<block_category> all;
   all.reserve(memory.blocks().size());
@@ -274,7 +274,7 @@ std::vector<block_category> categorise(const memory_use& memory, const touch_ind
     if (!block.allocated) {
       all.emplace_back();
     } else {
-      all.push_back(judge.of(block, holds_tensors(block.level) ? touches.of(block) : block_touches{}));
+      all.push_back(judge.of(block, holds_tensors(block.layer) ? touches.of(block) : block_touches{}));
     }
   }
   return all;

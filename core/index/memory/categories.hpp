@@ -163,6 +163,6 @@ class category_judge {
                                                      const trace::tables& tables, time_range span);
 
 /// Whether the layer's blocks are tensors, and get categories without tags.
-[[nodiscard]] constexpr bool holds_tensors(trace::layer level) { return level == trace::layer::framework; }
+[[nodiscard]] constexpr bool holds_tensors(trace::layer layer) { return layer == trace::layer::framework; }
 
 }  // namespace sluice::analysis

@@ -13,7 +13,7 @@ std::uint64_t taken_by(const block_record& block) { return std::max(block.bytes,
 mapped_runs::mapped_runs(std::span<const block_record> blocks, std::span<const std::size_t> live) : blocks_(blocks) {
   std::vector<std::size_t> mappings;
   for (const std::size_t at : live)
-    if (blocks[at].kind == trace::memory_kind::mapping && blocks[at].level == trace::layer::driver)
+    if (blocks[at].kind == trace::memory_kind::mapping && blocks[at].layer == trace::layer::driver)
       mappings.push_back(at);
   const auto order = [&](std::size_t at) {
     const block_record& b = blocks[at];

@@ -14,7 +14,7 @@ double real_of(std::uint64_t bytes) { return static_cast<double>(std::min(bytes,
 }  // namespace
 
 bool is_driver_pool(const trace::pool_row& row, bool has_segments) {
-  return row.level == trace::layer::driver && is_device_resident(row.kind) && !has_segments;
+  return row.layer == trace::layer::driver && is_device_resident(row.kind) && !has_segments;
 }
 
 block_record& memory_use::at(trace::block_id id) {
@@ -25,17 +25,17 @@ block_record& memory_use::at(trace::block_id id) {
 
 const block_record* memory_use::find(trace::block_id id) const {
   const std::size_t place = by_id_.find(raw(id));
-  return place == positions::none || !blocks_[place].allocated ? nullptr : &blocks_[place];
+  return place == id_lookup::none || !blocks_[place].allocated ? nullptr : &blocks_[place];
 }
 
 void memory_use::count(const block_record& block, time_ns time, double sign) {
   if (block.imported()) return;
-  const summaries::delta_step step{time, sign * real_of(block.bytes)};
-  last_use_.in(use_, {block.device, block.level, block.kind}).add(step);
+  const timeline::delta_step step{time, sign * real_of(block.bytes)};
+  last_use_.in(use_, {block.device, block.layer, block.kind}).add(step);
   changed_from_ = std::min(changed_from_, time);
   if (block.pool == trace::pool_id::none) return;
   pool_use& pool = last_pool_.in(pools_, block.pool);
-  if (block.level == trace::layer::driver) {
+  if (block.layer == trace::layer::driver) {
     // From now on the pool's reserve is not to be added to the driver's blocks, nor was it before.
     if (!pool.has_segments) changed_from_ = -latest_time;
     pool.has_segments = true;
@@ -51,7 +51,7 @@ void memory_use::put(const block_record& known, block_record& at) {
   if (known.freed()) dies(at, known.died);
 }
 
-void memory_use::tell(const block_record& known) {
+void memory_use::set_known(const block_record& known) {
   block_record& block = at(known.id);
   if (block.allocated) return;
   put(known, block);
@@ -60,32 +60,32 @@ void memory_use::tell(const block_record& known) {
   if (block.freed()) count(block, block.died, -1);
 }
 
-void memory_use::carry(const block_record& known) {
+void memory_use::continue_from(const block_record& known) {
   block_record& block = at(known.id);
   put(known, block);
   if (block.allocated) count(block, block.born, 1);
 }
 
-void memory_use::tell(trace::pool_id id, bool has_segments, std::optional<double> highest) {
+void memory_use::set_known(trace::pool_id id, bool has_segments, std::optional<double> highest) {
   pool_use& pool = pools_[id];
   pool.has_segments = has_segments;
   if (highest) pool.blocks.tell_highest(*highest);
 }
 
-void memory_use::tell(trace::pool_id id, std::uint64_t reserved, std::uint64_t used, time_ns time,
-                      trace::event_id event) {
+void memory_use::set_known(trace::pool_id id, std::uint64_t reserved, std::uint64_t used, time_ns time,
+                           trace::event_id event) {
   pool_use& pool = pools_[id];
   pool.reserved.add({time, real_of(reserved), raw(event)});
   pool.used.add({time, real_of(used), raw(event)});
 }
 
-void memory_use::tell(trace::device_id device, const device_samples::sample& sample) {
+void memory_use::set_known(trace::device_id device, const device_samples::sample& sample) {
   devices_[device].samples.push_back(
       {sample.time, sample.order, std::min(sample.free, sample.total), sample.total, sample.recorder});
   changed_from_ = std::min(changed_from_, sample.time);
 }
 
-void memory_use::tell_untracked(trace::device_id device, const summaries::sample_step& sample) {
+void memory_use::tell_untracked(trace::device_id device, const timeline::sample_step& sample) {
   untracked_told_ = true;
   devices_[device].untracked.add(sample);
 }
@@ -111,7 +111,7 @@ void memory_use::birth(const trace::alloc_event& row, time_ns born) {
   block.bytes = std::min(row.bytes, most_bytes);
   block.reserved_bytes = std::min(std::max(row.reserved_bytes, row.bytes), most_bytes);
   block.flags = row.flags;
-  block.level = row.level;
+  block.layer = row.layer;
   block.kind = row.kind;
   block.allocated = true;
   if (block.freed() && block.died < block.born) {
@@ -124,7 +124,7 @@ void memory_use::birth(const trace::alloc_event& row, time_ns born) {
 
 void memory_use::add(const trace::alloc_event& row) {
   const std::size_t known = by_id_.find(raw(row.block));
-  if (known != positions::none && blocks_[known].allocated) {
+  if (known != id_lookup::none && blocks_[known].allocated) {
     block_record& block = blocks_[known];
     // A checkpoint may tell of a block before the chunk with its allocation comes.
     if (block.alloc == trace::event_id::none) {
@@ -176,13 +176,13 @@ void memory_use::add(const trace::free_event& row) {
 
 void memory_use::add(const trace::pool_event& row) {
   const time_ns time = bounded(row.time);
-  tell(row.pool, row.reserved, row.used, time, row.id);
+  set_known(row.pool, row.reserved, row.used, time, row.id);
   pools_[row.pool].times.push_back(time);
   changed_from_ = std::min(changed_from_, time);
 }
 
 void memory_use::add(const trace::device_memory_event& row) {
-  tell(row.device, {bounded(row.time), raw(row.id), row.free, row.total, row.recorder});
+  set_known(row.device, {bounded(row.time), raw(row.id), row.free, row.total, row.recorder});
 }
 
 void memory_use::add(const trace::checkpoint_event& row) {
@@ -248,7 +248,7 @@ void memory_use::settle(const trace::tables& tables) {
 std::map<trace::device_id, memory_use::tracked> memory_use::tracked_by_device(const trace::tables& tables) const {
   std::map<trace::device_id, tracked> all;
   for (const auto& [key, tree] : use_) {
-    if (key.level == trace::layer::driver && is_device_resident(key.kind)) all[key.device].blocks.push_back(&tree);
+    if (key.layer == trace::layer::driver && is_device_resident(key.kind)) all[key.device].blocks.push_back(&tree);
   }
   for (const auto& [id, pool] : pools_) {
     const trace::pool_row* row = tables.pools.find(id);

@@ -39,7 +39,7 @@ struct block_record {
   std::uint64_t bytes = 0;
   std::uint64_t reserved_bytes = 0;
   std::uint64_t flags = 0;
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   bool allocated = false;       ///< False while only its free has been seen.
   bool death_inferred = false;  ///< Not freed in any event, but gone from an exact checkpoint after a loss.
@@ -58,19 +58,19 @@ struct block_record {
 /// What totals are kept by. Host kinds have no device.
 struct memory_key {
   trace::device_id device{};
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   friend bool operator==(const memory_key&, const memory_key&) = default;
   friend bool operator<(const memory_key& a, const memory_key& b) {
-    return std::tie(a.device, a.level, a.kind) < std::tie(b.device, b.level, b.kind);
+    return std::tie(a.device, a.layer, a.kind) < std::tie(b.device, b.layer, b.kind);
   }
 };
 
 /// A pool's reserved and used bytes. `used` is what events say; `blocks` what its recorded blocks add up to.
 struct pool_use {
-  summaries::sample_tree reserved;
-  summaries::sample_tree used;
-  summaries::level_tree blocks;
+  timeline::sample_tree reserved;
+  timeline::sample_tree used;
+  timeline::level_tree blocks;
   std::vector<time_ns> times;  ///< Of its events, in no order.
   bool has_segments = false;   ///< Driver-layer blocks name it: its reserved bytes are among the driver's blocks.
 };
@@ -91,9 +91,9 @@ struct device_samples {
                                          [](time_ns t, const sample& each) { return t < each.time; });
     return behind == samples.begin() ? nullptr : &*(behind - 1);
   }
-  summaries::sample_tree used;  ///< total - free.
-  summaries::sample_tree recorder;
-  summaries::sample_tree untracked;  ///< See untracked_statistics.
+  timeline::sample_tree used;  ///< total - free.
+  timeline::sample_tree recorder;
+  timeline::sample_tree untracked;  ///< See untracked_statistics.
 };
 
 /// A checkpoint with all the blocks that a process has at a time.
@@ -140,24 +140,24 @@ class memory_use {
   void infer_deaths(const complete_checkpoint& by, const id_set* freed = nullptr);
 
   /// A block whose whole life is known from elsewhere: what rows say of it counts no more. Before any row.
-  void tell(const block_record& block);
+  void set_known(const block_record& block);
   /// A block of which other rows told: that it was allocated, or only that it was freed. Rows here tell how it goes on. Before any row.
-  void carry(const block_record& block);
+  void continue_from(const block_record& block);
   /// Totals of this kind are kept, be there blocks or not; over the whole recording they reach `highest` bytes, and some of their
   /// blocks have `stacks`.
-  void tell(const memory_key& key, double highest, bool stacks) {
+  void set_known(const memory_key& key, double highest, bool stacks) {
     use_[key].tell_highest(highest);
     if (stacks) with_stacks_.insert(key);
   }
   [[nodiscard]] bool told_of_stacks(const memory_key& key) const { return with_stacks_.contains(key); }
   /// Likewise of a pool, whose blocks reach `highest` bytes if it has any.
-  void tell(trace::pool_id pool, bool has_segments, std::optional<double> highest);
+  void set_known(trace::pool_id pool, bool has_segments, std::optional<double> highest);
   /// What a pool said last before the part that there are rows of.
-  void tell(trace::pool_id pool, std::uint64_t reserved, std::uint64_t used, time_ns time, trace::event_id event);
+  void set_known(trace::pool_id pool, std::uint64_t reserved, std::uint64_t used, time_ns time, trace::event_id event);
   /// Likewise of a device.
-  void tell(trace::device_id device, const device_samples::sample& sample);
+  void set_known(trace::device_id device, const device_samples::sample& sample);
   /// What was not tracked at a sample. Then that is not worked out from what is here.
-  void tell_untracked(trace::device_id device, const summaries::sample_step& sample);
+  void tell_untracked(trace::device_id device, const timeline::sample_step& sample);
 
   /// Brings totals up to date; before any question. O(what changed), and the samples of devices.
   void settle(const trace::tables& tables);
@@ -167,7 +167,7 @@ class memory_use {
   /// Leaves what they add up to. Nothing can be added after.
   void forget_blocks() {
     blocks_ = std::vector<block_record>();  // `{}` would leave the vector its memory.
-    by_id_ = positions();
+    by_id_ = id_lookup();
     deaths_ = std::vector<std::uint32_t>();
   }
 
@@ -177,8 +177,8 @@ class memory_use {
   [[nodiscard]] std::span<const std::uint32_t> deaths() const { return deaths_; }
   [[nodiscard]] const block_record* find(trace::block_id id) const;
   /// Whether any row names it, be it only one that frees it.
-  [[nodiscard]] bool known(trace::block_id id) const { return by_id_.find(raw(id)) != positions::none; }
-  [[nodiscard]] const std::map<memory_key, summaries::level_tree>& use() const { return use_; }
+  [[nodiscard]] bool known(trace::block_id id) const { return by_id_.find(raw(id)) != id_lookup::none; }
+  [[nodiscard]] const std::map<memory_key, timeline::level_tree>& use() const { return use_; }
   [[nodiscard]] const std::map<trace::pool_id, pool_use>& pools() const { return pools_; }
   [[nodiscard]] const std::map<trace::device_id, device_samples>& devices() const { return devices_; }
   [[nodiscard]] std::span<const trace::alloc_failed_event> failed() const { return failed_; }
@@ -205,7 +205,7 @@ class memory_use {
   void count(const block_record& block, time_ns time, double sign);
   /// What a device's tracked memory is the sum of.
   struct tracked {
-    std::vector<const summaries::level_tree*> blocks;
+    std::vector<const timeline::level_tree*> blocks;
     std::vector<const pool_use*> pools;
     [[nodiscard]] double at(time_ns time) const;
   };
@@ -214,9 +214,9 @@ class memory_use {
 
   std::vector<block_record> blocks_;
   std::vector<std::uint32_t> deaths_;
-  positions by_id_;
-  std::map<memory_key, summaries::level_tree> use_;
-  recent_entry<std::map<memory_key, summaries::level_tree>> last_use_;
+  id_lookup by_id_;
+  std::map<memory_key, timeline::level_tree> use_;
+  recent_entry<std::map<memory_key, timeline::level_tree>> last_use_;
   std::map<trace::pool_id, pool_use> pools_;
   recent_entry<std::map<trace::pool_id, pool_use>> last_pool_;
   std::map<trace::device_id, device_samples> devices_;

@@ -29,10 +29,10 @@ std::vector<imported_memory> import_gatherer::figures() const {
     const auto link = links_.find(raw(block.alloc));
     const std::optional<block_record> owner = link == links_.end() ? std::nullopt : owners_.at(raw(link->second.alloc));
     const trace::process_id whose = owner ? owner->process : trace::process_id::none;
-    imported_memory& group = groups[{block.process, whose, block.level, block.kind}];
+    imported_memory& group = groups[{block.process, whose, block.layer, block.kind}];
     group.process = block.process;
     group.owner = whose;
-    group.level = block.level;
+    group.layer = block.layer;
     group.kind = block.kind;
     ++group.blocks;
     group.bytes += block.bytes == 0 && owner ? owner->bytes : block.bytes;

@@ -17,7 +17,7 @@ class index;
 struct imported_memory {
   trace::process_id process{};
   trace::process_id owner{};  ///< None: the recording does not name it.
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;  ///< Of physical memory the owner's word for it; 0 where nobody told.

@@ -124,7 +124,7 @@ void touch_index::add(const trace::graph_launch_event& row) {
   of.all.push_back(now);
 }
 
-void touch_index::tell(trace::block_id block, const graph_use& use, bool copies) {
+void touch_index::set_known(trace::block_id block, const graph_use& use, bool copies) {
   at(block).graphs.push_back(static_cast<std::uint32_t>(graph_uses_.size()));
   graph_uses_.push_back(use);
   bool& moves = moving_[raw(use.graph)];
@@ -151,7 +151,7 @@ block_touches touch_index::of(const block_record& block) const {
 
 uses_so_far touch_index::so_far(const block_record& block) const {
   const std::size_t place = by_id_.find(raw(block.id));
-  if (place == positions::none) return {};
+  if (place == id_lookup::none) return {};
   uses_so_far all = blocks_[place].direct;
   if (!block.allocated) return all;
   for (const std::uint32_t which : blocks_[place].graphs) {
@@ -184,7 +184,7 @@ std::uint64_t touch_index::launches_that_copy(time_range range) const {
 std::vector<graph_use> touch_index::graphs_of(trace::block_id block) const {
   std::vector<graph_use> all;
   const std::size_t place = by_id_.find(raw(block));
-  if (place == positions::none) return all;
+  if (place == id_lookup::none) return all;
   for (const std::uint32_t which : blocks_[place].graphs) all.push_back(graph_uses_[which]);
   return all;
 }

@@ -76,10 +76,10 @@ class touch_index {
   void add(const trace::memset_event& row);
   void add(const trace::graph_launch_event& row);
   /// All uses of a block, known from elsewhere: what rows say of it counts no more.
-  void tell(trace::block_id block, const block_touches& uses) { told_[raw(block)] = uses; }
+  void set_known(trace::block_id block, const block_touches& uses) { told_[raw(block)] = uses; }
   /// How a graph's nodes name a block, and whether one of the graph's copies. Then touch rows of nodes are passed over: all are to
   /// be told.
-  void tell(trace::block_id block, const graph_use& use, bool copies);
+  void set_known(trace::block_id block, const graph_use& use, bool copies);
   /// Of rows that tell of uses outside of `run` nothing is taken. Before any row.
   void only_within(time_range run) { run_ = run; }
   /// Uses of a block that other rows told; those here come on top.
@@ -90,7 +90,7 @@ class touch_index {
   /// Whether the recording has touches at all: without them nothing can be said to be unused.
   [[nodiscard]] bool empty() const { return touches_ == 0; }
   /// Says how many touches there are in all; what is here holds a part of them.
-  void tell(std::uint64_t touches) {
+  void set_known(std::uint64_t touches) {
     touches_ = touches;
     whole_told_ = true;
   }
@@ -131,7 +131,7 @@ class touch_index {
   bool copies(trace::string_id name, const trace::tables& tables);
 
   std::vector<uses_of_block> blocks_;
-  positions by_id_;
+  id_lookup by_id_;
   std::vector<graph_use> graph_uses_;
   std::map<trace::graph_id, launches> launches_;
   std::unordered_map<std::uint64_t, bool> moving_;         ///< Graphs by their id: a node of it copies.

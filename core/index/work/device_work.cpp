@@ -7,7 +7,7 @@
 
 namespace sluice::analysis {
 
-using summaries::slice_item;
+using timeline::slice_item;
 using trace::direction;
 using trace::memory_kind;
 
@@ -113,15 +113,15 @@ void device_activity_index::add(const std::vector<trace::graph_launch_event>& ro
   }
 }
 
-summaries::slice_set& device_activity_index::tell(const stream_key& stream, std::size_t lanes, time_ns from) {
-  streams_[stream].tell(lanes, from);
+timeline::slice_set& device_activity_index::set_known(const stream_key& stream, std::size_t lanes, time_ns from) {
+  streams_[stream].set_known(lanes, from);
   return streams_[stream];
 }
 
-summaries::slice_set& device_activity_index::tell(const direction_key& direction, std::size_t lanes,
-                                                  double highest_rate, time_ns from) {
+timeline::slice_set& device_activity_index::set_known(const direction_key& direction, std::size_t lanes,
+                                                      double highest_rate, time_ns from) {
   direction_work& work = directions_[direction];
-  work.slices.tell(lanes, from);
+  work.slices.set_known(lanes, from);
   work.rate.tell_highest(highest_rate);
   return work.slices;
 }
@@ -140,7 +140,7 @@ void device_activity_index::settle() {
     for (auto& [kind, part] : work.parts) part.settle();
   }
   for (auto& [id, device] : devices_) {
-    for (summaries::coverage* each :
+    for (timeline::coverage* each :
          {&device.kernels, &device.copies, &device.either, &device.memsets, &device.anything}) {
       each->settle();
     }

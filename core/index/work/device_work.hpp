@@ -37,19 +37,19 @@ struct direction_key {
 
 /// Transfers of one direction. A slice's `tag` is the memory_kind of its host side (unknown where it has none).
 struct direction_work {
-  summaries::slice_set slices;
-  summaries::level_tree rate;  ///< Bytes per second: a transfer's bytes spread evenly over its interval, summed.
-  summaries::coverage busy;
-  std::map<trace::memory_kind, summaries::coverage> parts;  ///< By the host side.
+  timeline::slice_set slices;
+  timeline::level_tree rate;  ///< Bytes per second: a transfer's bytes spread evenly over its interval, summed.
+  timeline::coverage busy;
+  std::map<trace::memory_kind, timeline::coverage> parts;  ///< By the host side.
 };
 
 /// When a device was busy, and with what.
 struct device_work {
-  summaries::coverage kernels;
-  summaries::coverage copies;  ///< Copies and migrations that a device takes part in.
-  summaries::coverage either;  ///< Kernels or copies: overlap is kernels + copies - either.
-  summaries::coverage memsets;
-  summaries::coverage anything;
+  timeline::coverage kernels;
+  timeline::coverage copies;  ///< Copies and migrations that a device takes part in.
+  timeline::coverage either;  ///< Kernels or copies: overlap is kernels + copies - either.
+  timeline::coverage memsets;
+  timeline::coverage anything;
 };
 
 /// Takes device events in any order. An event that has not ended (its end is not known) lasts for ever: whoever asks cuts
@@ -63,8 +63,8 @@ class device_activity_index {
   void add(const std::vector<trace::graph_launch_event>& rows);
   /// What the whole recording has, of which this holds the part from `from` on: a stream with so many lanes; a direction with so
   /// many, and the highest rate; a device that ran kernels. Returned are the slices, to be told those that run at `from`.
-  summaries::slice_set& tell(const stream_key& stream, std::size_t lanes, time_ns from);
-  summaries::slice_set& tell(const direction_key& direction, std::size_t lanes, double highest_rate, time_ns from);
+  timeline::slice_set& set_known(const stream_key& stream, std::size_t lanes, time_ns from);
+  timeline::slice_set& set_known(const direction_key& direction, std::size_t lanes, double highest_rate, time_ns from);
   void tell_kernels(trace::device_id device) { with_kernels_.insert(device); }
   /// Nobody will ask how long a device or a direction was busy.
   void leave_out_busy() { busy_ = false; }
@@ -72,21 +72,21 @@ class device_activity_index {
 
   /// Whether the device ran kernels at any time of the recording.
   [[nodiscard]] bool ran_kernels(trace::device_id device) const;
-  [[nodiscard]] const std::map<stream_key, summaries::slice_set>& streams() const { return streams_; }
+  [[nodiscard]] const std::map<stream_key, timeline::slice_set>& streams() const { return streams_; }
   [[nodiscard]] const std::map<direction_key, direction_work>& directions() const { return directions_; }
   [[nodiscard]] const std::map<trace::device_id, device_work>& devices() const { return devices_; }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
 
  private:
   template <class Row>
-  void add_to_stream(const Row& row, const summaries::slice_item& made) {
+  void add_to_stream(const Row& row, const timeline::slice_item& made) {
     last_stream_.in(streams_, {row.process, row.device, row.stream}).add(made);
   }
-  void add_copy(const direction_key& key, const summaries::slice_item& item);
+  void add_copy(const direction_key& key, const timeline::slice_item& item);
 
-  std::map<stream_key, summaries::slice_set> streams_;
+  std::map<stream_key, timeline::slice_set> streams_;
   std::map<direction_key, direction_work> directions_;
-  recent_entry<std::map<stream_key, summaries::slice_set>> last_stream_;
+  recent_entry<std::map<stream_key, timeline::slice_set>> last_stream_;
   recent_entry<std::map<direction_key, direction_work>> last_direction_;
   std::map<trace::device_id, device_work> devices_;
   std::set<trace::device_id> with_kernels_;  ///< Only what was told.
@@ -96,7 +96,7 @@ class device_activity_index {
 
 /// Bytes per second of one transfer: bytes / (end - begin); one shorter than 1 ns counts as that long.
 [[nodiscard]] double bandwidth_of(std::uint64_t bytes, time_ns begin, time_ns end);
-[[nodiscard]] inline double bandwidth_of(const summaries::slice_item& transfer) {
+[[nodiscard]] inline double bandwidth_of(const timeline::slice_item& transfer) {
   return bandwidth_of(transfer.bytes, transfer.begin, transfer.end);
 }
 

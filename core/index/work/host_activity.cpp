@@ -4,7 +4,7 @@
 
 namespace sluice::analysis {
 
-using summaries::slice_item;
+using timeline::slice_item;
 
 bool is_waiting_call(std::string_view name) {
   return name.find("Synchronize") != std::string_view::npos || name.find("synchronize") != std::string_view::npos;

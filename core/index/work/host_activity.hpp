@@ -27,11 +27,11 @@ struct thread_key {
 };
 
 struct thread_work {
-  summaries::slice_set ranges;  ///< The program's own scopes and markers: the upper rows of the track.
-  summaries::slice_set calls;   ///< API calls, waits, file operations: the rows below.
-  summaries::coverage call_busy;
-  summaries::coverage wait_busy;
-  summaries::coverage file_busy;
+  timeline::slice_set ranges;  ///< The program's own scopes and markers: the upper rows of the track.
+  timeline::slice_set calls;   ///< API calls, waits, file operations: the rows below.
+  timeline::coverage call_busy;
+  timeline::coverage wait_busy;
+  timeline::coverage file_busy;
 };
 
 /// Takes host events in any order; as device_activity_index.
@@ -44,10 +44,10 @@ class host_activity {
   void add(const std::vector<trace::file_io_event>& rows);
   /// A thread of the whole recording, of which this holds the part from `from` on, with so many lanes. Returned is its work, to be
   /// told the slices that run at `from`.
-  thread_work& tell(const thread_key& thread, std::size_t range_lanes, std::size_t call_lanes, time_ns from) {
+  thread_work& set_known(const thread_key& thread, std::size_t range_lanes, std::size_t call_lanes, time_ns from) {
     thread_work& work = threads_[thread];
-    work.ranges.tell(range_lanes, from);
-    work.calls.tell(call_lanes, from);
+    work.ranges.set_known(range_lanes, from);
+    work.calls.set_known(call_lanes, from);
     return work;
   }
   /// Nobody will ask how long a thread was busy.

@@ -26,16 +26,16 @@ namespace sluice::query {
 /// What the file of a recording says by itself: no event need be taken in for it.
 struct stored_answers {
   std::shared_ptr<const analysis::stored_tiles> tiles;
-  std::shared_ptr<const analysis::digest> digest;
+  std::shared_ptr<const analysis::stored_figures> stored_figures;
   std::shared_ptr<const analysis::tensor_facts> facts;  ///< The steps; no categories.
-  std::shared_ptr<analysis::part_cache> parts;          ///< Of its epochs; null if it does not tell enough of them.
-  using epoch_source = decltype(analysis::bin_sources::epochs);
-  epoch_source at_hand;               ///< Those of them that need not be read, for zooms below the tiles.
-  std::shared_ptr<read_ahead> ahead;  ///< Null where `parts` is.
+  std::shared_ptr<analysis::section_cache> parts;       ///< Of its sections; null if it does not tell enough of them.
+  using section_source = decltype(analysis::bin_sources::sections);
+  section_source at_hand;             ///< Those of them that need not be read, for zooms below the tiles.
+  std::shared_ptr<prefetcher> ahead;  ///< Null where `parts` is.
 };
 
 /// What is read from the file for what is drawn; the rest is drawn from what is at hand.
-enum class drawn_from : std::uint8_t { memory, tiles, epochs };
+enum class drawn_from : std::uint8_t { memory, tiles, sections };
 
 struct sources {
   const analysis::index& index;
@@ -46,7 +46,7 @@ struct sources {
   const stored_answers* stored = nullptr;  ///< Where it answers, `index` may be empty.
   analysis::bin_detail* detail = nullptr;  ///< Raised where what is drawn says less than was asked.
   bool& provisional;  ///< Set by an answer that has frames whose symbols are still to be looked up.
-  drawn_from draws = drawn_from::epochs;
+  drawn_from draws = drawn_from::sections;
 };
 
 [[nodiscard]] result<track_list> answer_to(const tracks_question& question, const sources& from);
@@ -54,13 +54,13 @@ struct sources {
 [[nodiscard]] result<series> answer_to(const series_question& question, const sources& from);
 [[nodiscard]] result<block_table> answer_to(const blocks_question& question, const sources& from);
 [[nodiscard]] result<analysis::range_statistics> answer_to(const statistics_question& question, const sources& from);
-[[nodiscard]] result<analysis::summary> answer_to(const summary_question& question, const sources& from);
+[[nodiscard]] result<analysis::report> answer_to(const report_question& question, const sources& from);
 [[nodiscard]] result<event_details> answer_to(const details_question& question, const sources& from);
 [[nodiscard]] result<stack_view> answer_to(const stacks_question& question, const sources& from);
 [[nodiscard]] result<std::vector<message>> answer_to(const messages_question& question, const sources& from);
 [[nodiscard]] result<search_results> answer_to(const search_question& question, const sources& from);
 /// O(blocks + live blocks * log of them).
-[[nodiscard]] result<address_map> answer_to(const address_map_question& question, const sources& from);
+[[nodiscard]] result<memory_map> answer_to(const memory_map_question& question, const sources& from);
 /// O(blocks). Of an index of a part it is right if it lies inside the part, and else no answer.
 [[nodiscard]] result<memory_step> answer_to(const memory_step_question& question, const sources& from);
 
@@ -71,12 +71,12 @@ struct sources {
   X(series_question)                \
   X(blocks_question)                \
   X(statistics_question)            \
-  X(summary_question)               \
+  X(report_question)                \
   X(details_question)               \
   X(stacks_question)                \
   X(messages_question)              \
   X(search_question)                \
-  X(address_map_question)           \
+  X(memory_map_question)            \
   X(memory_step_question)
 
 /// Questions of the timeline, which tiles answer.
@@ -86,16 +86,16 @@ inline constexpr bool draws = std::is_same_v<Question, tracks_question> || std::
 
 /// What an index of a part must know for an answer.
 template <class Question>
-[[nodiscard]] constexpr analysis::part_scope scope_of(const Question& question) {
-  using analysis::part_scope;
+[[nodiscard]] constexpr analysis::section_scope scope_of(const Question& question) {
+  using analysis::section_scope;
   constexpr bool about_blocks = std::is_same_v<Question, blocks_question> ||
-                                std::is_same_v<Question, address_map_question> ||
+                                std::is_same_v<Question, memory_map_question> ||
                                 std::is_same_v<Question, memory_step_question>;
   if constexpr (std::is_same_v<Question, stacks_question>)
-    return question.measure == stack_measure::transferred ? part_scope::everything : part_scope::memory;
-  if constexpr (about_blocks) return part_scope::memory;
-  if constexpr (std::is_same_v<Question, statistics_question>) return part_scope::figures;
-  return draws<Question> ? part_scope::timeline : part_scope::everything;
+    return question.measure == stack_measure::transferred ? section_scope::everything : section_scope::memory;
+  if constexpr (about_blocks) return section_scope::memory;
+  if constexpr (std::is_same_v<Question, statistics_question>) return section_scope::figures;
+  return draws<Question> ? section_scope::timeline : section_scope::everything;
 }
 
 /// Answers that come from the file's rows alone, so that who works one out keeps nobody from the index.

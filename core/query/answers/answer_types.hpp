@@ -89,7 +89,7 @@ enum class band_role : std::uint8_t { used, reserved, untracked, recorder, total
 struct band {
   std::string label;
   band_role role = band_role::value;
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   trace::direction direction = trace::direction::unknown;
   analysis::category category = analysis::category::none;  ///< Of a layer that is shown by categories.
@@ -150,7 +150,7 @@ struct block_row {
   trace::block_id block{};
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   trace::device_id device{};
   trace::stream_id stream{};
@@ -203,7 +203,7 @@ enum class stack_measure : std::uint8_t {
 
 /// Memory that has a total of its own.
 struct memory_choice {
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   trace::device_id device{};
   trace::memory_kind kind = trace::memory_kind::unknown;
   std::uint64_t peak = 0;   ///< Bytes, in the whole recording.

@@ -35,7 +35,7 @@ class text_filter {
 constexpr std::size_t rows_between_cuts = std::size_t{1} << 14;
 
 block_row row_of(const block_record& block, const analysis::block_category& category) {
-  return {block.id,   block.address, block.bytes, block.level, block.kind, block.device, block.stream,
+  return {block.id,   block.address, block.bytes, block.layer, block.kind, block.device, block.stream,
           block.pool, block.name,    block.alloc, block.born,  block.died, category};
 }
 
@@ -52,7 +52,7 @@ int compare(const block_row& a, const block_row& b, block_column by, const trace
     case block_column::bytes:
       return three_way(a.bytes, b.bytes);
     case block_column::layer:
-      return three_way(a.level, b.level);
+      return three_way(a.layer, b.layer);
     case block_column::kind:
       return three_way(a.kind, b.kind);
     case block_column::born:
@@ -80,7 +80,7 @@ struct row_order {
 };
 
 /// Keeps the first rows in the order asked for.
-class table_of_blocks final : public gathered<block_table> {
+class table_of_blocks final : public section_source<block_table> {
  public:
   explicit table_of_blocks(const blocks_question& question)
       : question_(question), range_(analysis::bounded(question.range)) {}
@@ -95,7 +95,7 @@ class table_of_blocks final : public gathered<block_table> {
       if (!block.allocated || !block.live_in(part)) continue;
       // One that lives on from the part before was counted there.
       if (part.begin != range_.begin && block.born < part.begin) continue;
-      if (question_.level && block.level != *question_.level) continue;
+      if (question_.layer && block.layer != *question_.layer) continue;
       if (question_.only_unfreed && !analysis::is_unfreed(block, end)) continue;
       if (!filter_->takes(block)) continue;
       ++table_.count;

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/base/format.hpp"
+#include "core/figures/link_share.hpp"
 #include "core/index/labels.hpp"
 #include "core/query/answers/rows_about.hpp"
 #include "core/trace/model/driver_results.hpp"
@@ -80,7 +81,7 @@ class words {
   words& interval(time_ns begin, time_ns end) {
     const time_ns from_time = analysis::bounded(begin);
     if (end == unknown_time) {
-      made_.span = {from_time, std::max(from_time, analysis::whole_of(from_.trace).end)};
+      made_.span = {from_time, std::max(from_time, analysis::time_range_of(from_.trace).end)};
       return moment("Begin", from_time).put("End", "not known: it had not ended when the recording did");
     }
     made_.span = {from_time, std::max(from_time, analysis::bounded(end))};
@@ -147,16 +148,13 @@ std::string error_in_words(std::int64_t result) {
 
 /// The part of a direction's link that a transfer reached.
 std::string share_of_link(const trace::transfer_event& row, double bandwidth, const trace::tables& tables) {
-  const trace::device_row* device = tables.devices.find(row.device);
-  if (row.direction == trace::direction::p2p) {
-    const trace::device_row* from = tables.devices.find(row.peer);
-    if (device == nullptr || from == nullptr || device->peer_peak == 0 || from->peer_peak == 0) return "";
-    const auto peak = static_cast<double>(std::min(device->peer_peak, from->peer_peak));
-    return fmt::format(", {} of NVLink's peak", format_share(bandwidth / peak));
-  }
-  const bool over_link = row.direction == trace::direction::h2d || row.direction == trace::direction::d2h;
-  if (device == nullptr || !over_link || device->link_peak == 0) return "";
-  return fmt::format(", {} of the link's peak", format_share(bandwidth / static_cast<double>(device->link_peak)));
+  const bool between_devices = row.direction == trace::direction::p2p;
+  const trace::device_row* const peer = tables.devices.find(row.peer);
+  if (between_devices && peer == nullptr) return "";
+  const double peak = analysis::link_peak_of(row.direction, tables.devices.find(row.device), peer);
+  const auto share = analysis::link_share(bandwidth, peak);
+  if (!share) return "";
+  return fmt::format(", {} of {} peak", format_share(*share), between_devices ? "NVLink's" : "the link's");
 }
 
 /// What is known of the bytes that a copy moved, and of other copies that moved the same.
@@ -192,7 +190,7 @@ words describe_alloc(const trace::alloc_event& row, const sources& from, time_ns
   w.block("Block", row.block).bytes("Bytes", row.bytes);
   if (row.reserved_bytes > row.bytes) w.bytes("Takes in its pool", row.reserved_bytes);
   w.address("Address", row.address);
-  w.put("Layer", std::string(name_of(row.level))).put("Kind", kind_in_words(row.kind)).put("Name", row.name);
+  w.put("Layer", std::string(name_of(row.layer))).put("Kind", kind_in_words(row.kind)).put("Name", row.name);
   w.device(row.device).stream(row.stream).pool(row.pool).block("Segment", row.parent);
   w.moment("Call entered", row.call_begin).moment("Reached by the stream", row.device_time);
   w.common(row).stack(row.stack).on_memory(row.device, row.kind);
@@ -213,7 +211,7 @@ event_details describe(const trace::free_event& row, const sources& from) {
   words w(from, row.id);
   const auto block = find_block(row.block, from);
   w.title(!block ? std::string("Free") : fmt::format("Free of {}", format_bytes(block->bytes))).instant(row.time);
-  w.block("Block", row.block).address("Address", row.address).put("Layer", std::string(name_of(row.level)));
+  w.block("Block", row.block).address("Address", row.address).put("Layer", std::string(name_of(row.layer)));
   w.stream(row.stream).moment("Completed", row.completed).common(row);
   if (block) w.event("Allocated by", block->alloc).on_memory(block->device, block->kind);
   return w.done();
@@ -223,7 +221,7 @@ event_details describe(const trace::alloc_failed_event& row, const sources& from
   words w(from, row.id);
   w.title(fmt::format("Failed allocation of {}", format_bytes(row.bytes))).instant(row.time);
   w.put("Call", row.name).put("Error", error_in_words(row.error)).bytes("Bytes", row.bytes);
-  w.put("Layer", std::string(name_of(row.level))).put("Kind", kind_in_words(row.kind));
+  w.put("Layer", std::string(name_of(row.layer))).put("Kind", kind_in_words(row.kind));
   return w.device(row.device)
       .stream(row.stream)
       .pool(row.pool)
@@ -257,7 +255,7 @@ event_details describe(const trace::transfer_event& row, const sources& from) {
   w.title(fmt::format("Copy {}, {}", name_of(row.direction), format_bytes(row.bytes))).interval(row.time, row.end);
   w.bytes("Bytes", row.bytes);
   if (row.end != unknown_time && row.end > row.time) {
-    summaries::slice_item item;
+    timeline::slice_item item;
     item.begin = analysis::bounded(row.time);
     item.end = analysis::bounded(row.end);
     item.bytes = row.bytes;
@@ -458,10 +456,10 @@ void put_owner(const analysis::block_record& block, const sources& from, words& 
 event_details describe(const analysis::block_record& block, const sources& from) {
   words w(from, block.alloc);
   w.title(fmt::format("Block of {}", format_bytes(block.bytes)));
-  w.span(block.born, block.freed() ? block.died : analysis::whole_of(from.trace).end);
+  w.span(block.born, block.freed() ? block.died : analysis::time_range_of(from.trace).end);
   w.put("Bytes", bytes_exactly(block.bytes));
   if (block.reserved_bytes > block.bytes) w.bytes("Takes in its pool", block.reserved_bytes);
-  w.address("Address", block.address).put("Layer", std::string(name_of(block.level)));
+  w.address("Address", block.address).put("Layer", std::string(name_of(block.layer)));
   w.put("Kind", kind_in_words(block.kind)).put("Name", block.name);
   put_owner(block, from, w);
   w.put("Allocated", block.born_before() ? "before the recording" : format_moment(block.born), block.alloc);

@@ -11,7 +11,7 @@ namespace sluice::query {
 
 namespace {
 
-class statistics_of_parts final : public gathered<analysis::range_statistics> {
+class statistics_of_parts final : public section_source<analysis::range_statistics> {
  public:
   explicit statistics_of_parts(time_range range) : measured_(range) {}
 
@@ -37,8 +37,8 @@ result<analysis::range_statistics> answer_to(const statistics_question& question
   return analysis::measure(from.index, from.trace.tables(), question.range);
 }
 
-result<analysis::summary> answer_to(const summary_question&, const sources& from) {
-  return analysis::summarise(from.index, from.trace, std::nullopt, {from.frames, from.patience, &from.provisional});
+result<analysis::report> answer_to(const report_question&, const sources& from) {
+  return analysis::make_report(from.index, from.trace, std::nullopt, {from.frames, from.patience, &from.provisional});
 }
 
 namespace {
@@ -54,13 +54,13 @@ std::vector<message> messages_of(const trace::snapshot& trace, std::span<const s
                                  std::span<const analysis::recorded_message> messages, std::span<const loss> losses) {
   using trace::severity;
   std::vector<message> all;
-  const time_ns begin = analysis::whole_of(trace).begin;
+  const time_ns begin = analysis::time_range_of(trace).begin;
   for (const std::string& warning : trace.warnings()) all.push_back({severity::warning, warning, begin});
   for (const std::string& warning : warnings) all.push_back({severity::warning, warning, begin});
   if (auto note = symbols::untrusted_note(trace)) all.push_back({severity::info, std::move(*note), 0});
   const std::size_t of_file = all.size();
   for (const analysis::recorded_message& m : messages)
-    all.push_back({m.level, std::string(trace.tables().text(m.text)), m.time});
+    all.push_back({m.severity, std::string(trace.tables().text(m.text)), m.time});
   for (const loss& each : losses) {
     std::string text = fmt::format("the recorder lost {}", format_some(each.events, "event"));
     if (each.memory_events > 0) {
@@ -83,40 +83,42 @@ result<std::vector<message>> answer_to(const messages_question&, const sources& 
   return messages_of(from.trace, from.index.warnings(), from.index.messages(), losses);
 }
 
-// --- of a digest ----------------------------------------------------------------------------------------------------
+// --- of stored figures ----------------------------------------------------------------------------------------------------
 
-std::optional<result<analysis::range_statistics>> answer_from_digest(const statistics_question& question,
-                                                                     const sources& from) {
-  if (analysis::bounded(question.range) != from.stored->digest->span) return {};
-  return from.stored->digest->figures.whole;
+std::optional<result<analysis::range_statistics>> answer_from_figures(const statistics_question& question,
+                                                                      const sources& from) {
+  if (analysis::bounded(question.range) != from.stored->stored_figures->span) return {};
+  return from.stored->stored_figures->figures.whole;
 }
 
-std::optional<result<analysis::summary>> answer_from_digest(const summary_question&, const sources& from) {
-  return analysis::summarise(from.stored->digest->figures, from.trace, {from.frames, from.patience, &from.provisional});
+std::optional<result<analysis::report>> answer_from_figures(const report_question&, const sources& from) {
+  return analysis::make_report(from.stored->stored_figures->figures, from.trace,
+                               {from.frames, from.patience, &from.provisional});
 }
 
-std::optional<result<std::vector<message>>> answer_from_digest(const messages_question&, const sources& from) {
+std::optional<result<std::vector<message>>> answer_from_figures(const messages_question&, const sources& from) {
   std::vector<loss> losses;
-  for (const analysis::loss_span& span : from.stored->digest->losses)
+  for (const analysis::loss_span& span : from.stored->stored_figures->losses)
     losses.push_back({span.begin, span.events, span.memory_events});
-  return messages_of(from.trace, from.stored->digest->figures.warnings, from.stored->digest->figures.messages, losses);
+  return messages_of(from.trace, from.stored->stored_figures->figures.warnings,
+                     from.stored->stored_figures->figures.messages, losses);
 }
 
-static_assert(analysis::digest::block_limit >= block_table::first_rows);
+static_assert(analysis::stored_figures::block_limit >= block_table::first_rows);
 
-std::optional<result<block_table>> answer_from_digest(const blocks_question& question, const sources& from) {
-  const analysis::digest& digest = *from.stored->digest;
-  const bool all_blocks = analysis::bounded(question.range) == digest.span && !question.level &&
+std::optional<result<block_table>> answer_from_figures(const blocks_question& question, const sources& from) {
+  const analysis::stored_figures& stored_figures = *from.stored->stored_figures;
+  const bool all_blocks = analysis::bounded(question.range) == stored_figures.span && !question.layer &&
                           !question.only_unfreed && question.filter.empty();
   const bool biggest_first = question.sort == block_column::bytes && question.descending;
-  const std::size_t known = digest.largest.size();
-  if (!all_blocks || !biggest_first || (known < question.rows && known < digest.block_count)) return {};
+  const std::size_t known = stored_figures.largest.size();
+  if (!all_blocks || !biggest_first || (known < question.rows && known < stored_figures.block_count)) return {};
   block_table table;
-  table.count = digest.block_count;
-  table.total_bytes = digest.block_bytes;
-  for (const analysis::listed_block& b : digest.largest) {
+  table.count = stored_figures.block_count;
+  table.total_bytes = stored_figures.block_bytes;
+  for (const analysis::listed_block& b : stored_figures.largest) {
     if (table.rows.size() == question.rows) break;
-    table.rows.push_back({b.block, b.address, b.bytes, b.level, b.kind, b.device, b.stream, b.pool, b.name, b.alloc,
+    table.rows.push_back({b.block, b.address, b.bytes, b.layer, b.kind, b.device, b.stream, b.pool, b.name, b.alloc,
                           b.born, b.died, b.category});
   }
   return table;

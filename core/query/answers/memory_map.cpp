@@ -66,7 +66,7 @@ class packer {
     item.block = block.id;
     item.stack = block.stack;
     item.name = block.name;
-    item.level = block.level;
+    item.layer = block.layer;
     item.born = block.born;
     item.category = category;
   }
@@ -81,7 +81,7 @@ class packer {
 /// Finds which live block lies in which.
 class sorter {
  public:
-  sorter(const address_map_question& question, const sources& from)
+  sorter(const memory_map_question& question, const sources& from)
       : question_(question), from_(from), blocks_(from.index.memory().blocks()) {}
 
   /// False once nobody wants the answer.
@@ -108,12 +108,12 @@ class sorter {
   /// Live blocks that are no segments and lie in none.
   [[nodiscard]] const std::vector<std::size_t>& lone() const { return lone_; }
 
-  [[nodiscard]] std::optional<address_map::place> place_of(trace::block_id id) const {
+  [[nodiscard]] std::optional<memory_map::place> place_of(trace::block_id id) const {
     const block_record* block = id == trace::block_id::none ? nullptr : from_.index.memory().find(id);
     if (block == nullptr || !block->allocated) return std::nullopt;
     if (question_.device && block->device != *question_.device) return std::nullopt;
-    address_map::place found{id, trace::block_id::none, block->address, taken_by(*block),
-                             block->live_at(question_.time)};
+    memory_map::place found{id, trace::block_id::none, block->address, taken_by(*block),
+                            block->live_at(question_.time)};
     if (const auto holder = holders_.find(raw(id)); holder != holders_.end()) {
       found.segment = blocks_[holder->second].id;
     } else if (const auto place = places_.find(raw(id)); place != places_.end()) {
@@ -129,7 +129,7 @@ class sorter {
   [[nodiscard]] std::tuple<trace::process_id, trace::device_id, std::uint64_t, trace::layer, std::size_t> order(
       std::size_t at) const {
     const block_record& b = blocks_[at];
-    return {b.process, b.device, b.address, b.level, at};
+    return {b.process, b.device, b.address, b.layer, at};
   }
 
   void put(std::size_t into, std::size_t at) {
@@ -155,7 +155,7 @@ class sorter {
         std::erase_if(open, over);
         const auto holder = std::find_if(open.rbegin(), open.rend(), [&](std::size_t other) {
           const block_record& o = blocks_[other];
-          return o.level < block.level && end_of(o.address, bytes_of(other)) >= end_of(block.address, bytes_of(at));
+          return o.layer < block.layer && end_of(o.address, bytes_of(other)) >= end_of(block.address, bytes_of(at));
         });
         if (holder != open.rend()) put(*holder, at);
       }
@@ -168,7 +168,7 @@ class sorter {
   /// Live blocks that hold nothing now are segments all the same if others ever lie in them. False once nobody wants the answer.
   [[nodiscard]] bool find_empty() {
     std::unordered_set<std::size_t> ever;
-    if (const analysis::part* told = from_.index.told()) {
+    if (const analysis::section_facts* told = from_.index.known_from_file()) {
       for (const auto& [id, place] : places_)
         if (std::binary_search(told->whole->segments.begin(), told->whole->segments.end(), trace::block_id{id}))
           ever.insert(place);
@@ -203,14 +203,14 @@ class sorter {
     const block_record* best = nullptr;  // The innermost, whatever the order of the table.
     for (const auto& [at, blocks] : inside_) {
       const block_record& o = blocks_[at];
-      if (o.process != block.process || o.device != block.device || o.level >= block.level) continue;
+      if (o.process != block.process || o.device != block.device || o.layer >= block.layer) continue;
       if (o.address > block.address || end_of(o.address, bytes_of(at)) < end) continue;
-      if (best == nullptr || std::tuple(best->level, raw(best->id)) < std::tuple(o.level, raw(o.id))) best = &o;
+      if (best == nullptr || std::tuple(best->layer, raw(best->id)) < std::tuple(o.layer, raw(o.id))) best = &o;
     }
     return best == nullptr ? trace::block_id::none : best->id;
   }
 
-  const address_map_question& question_;
+  const memory_map_question& question_;
   const sources& from_;
   const std::span<const block_record> blocks_;
   std::vector<std::size_t> live_;
@@ -225,13 +225,13 @@ class sorter {
 
 class mapper {
  public:
-  mapper(const address_map_question& question, const sources& from)
+  mapper(const memory_map_question& question, const sources& from)
       : question_(question),
         from_(from),
         blocks_(from.index.memory().blocks()),
         facts_(from.index.tensors(from.trace)) {}
 
-  result<address_map> draw() {
+  result<memory_map> draw() {
     sorter lives(question_, from_);
     if (!lives.sort()) return fail(error_code::cancelled, "the question was withdrawn");
     made_.time = question_.time;
@@ -262,7 +262,7 @@ class mapper {
   };
   /// Lone blocks come after the segments of a device and process.
   using group_key = std::tuple<trace::device_id, trace::process_id, bool, trace::layer>;
-  static group_key key_of(const address_segment& s) { return {s.device, s.process, s.lone, s.level}; }
+  static group_key key_of(const address_segment& s) { return {s.device, s.process, s.lone, s.layer}; }
 
   [[nodiscard]] bool wanted(std::size_t at) const {
     return question_.segment == trace::block_id::none || blocks_[at].id == question_.segment;
@@ -278,7 +278,7 @@ class mapper {
     into.block = block.id;
     into.device = block.device;
     into.process = block.process;
-    into.level = block.level;
+    into.layer = block.layer;
     into.kind = block.kind;
     into.lone = each.inside == nullptr;
     into.address = block.address;
@@ -291,12 +291,12 @@ class mapper {
     for (const std::size_t at : inside) packed.add(blocks_[at], category_of(at));
     packed.finish();
     count(into);
-    if (made_.segments.size() < address_map::segment_limit) made_.segments.push_back(std::move(into));
+    if (made_.segments.size() < memory_map::segment_limit) made_.segments.push_back(std::move(into));
   }
 
   void count(const address_segment& segment) {
     address_group& sum = groups_[key_of(segment)];
-    std::tie(sum.device, sum.process, sum.lone, sum.level) = key_of(segment);
+    std::tie(sum.device, sum.process, sum.lone, sum.layer) = key_of(segment);
     ++sum.segments;
     sum.bytes += segment.bytes;
     sum.used += segment.used;
@@ -316,19 +316,19 @@ class mapper {
     });
   }
 
-  const address_map_question& question_;
+  const memory_map_question& question_;
   const sources& from_;
   const std::span<const block_record> blocks_;
   const std::shared_ptr<const analysis::tensor_facts> facts_;
-  address_map made_;
+  memory_map made_;
   std::vector<entry> all_;
   std::map<group_key, address_group> groups_;
 };
 
 }  // namespace
 
-result<address_map> answer_to(const address_map_question& asked, const sources& from) {
-  address_map_question question = asked;
+result<memory_map> answer_to(const memory_map_question& asked, const sources& from) {
+  memory_map_question question = asked;
   question.time = analysis::bounded(asked.time);
   question.width = std::clamp<std::uint32_t>(asked.width, 1, widest_view);
   return mapper(question, from).draw();

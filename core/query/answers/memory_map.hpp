@@ -20,7 +20,7 @@ struct address_item {
   trace::block_id block{};  ///< The block, or the largest of several; what follows is of that one.
   trace::stack_id stack{};
   trace::string_id name{};
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   trace::time_ns born = 0;
   analysis::block_category category;
   friend bool operator==(const address_item& a, const address_item& b) {
@@ -44,7 +44,7 @@ struct address_totals {
 struct address_group : address_totals {  // The longest hole is that of any segment.
   trace::device_id device{};
   trace::process_id process{};
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   bool lone = false;
   std::uint64_t segments = 0;
 };
@@ -52,17 +52,17 @@ struct address_group : address_totals {  // The longest hole is that of any segm
 /// A block with the blocks inside it.
 struct address_segment : address_totals {
   trace::block_id block{};
-  std::size_t group = 0;  ///< In `address_map::groups`.
+  std::size_t group = 0;  ///< In `memory_map::groups`.
   trace::device_id device{};
   trace::process_id process{};
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   bool lone = false;  ///< A block that lies in none and never holds any: it is its own only item.
   std::uint64_t address = 0;
   std::vector<address_item> items;  ///< In order of address; what lies between two is free.
 };
 
-struct address_map {
+struct memory_map {
   trace::time_ns time = 0;
   std::vector<address_group> groups;  ///< By device and process, layers from below; of lone blocks after the others.
   std::vector<address_segment> segments;  ///< By group and address; at most `segment_limit`, the largest ones.
@@ -84,7 +84,7 @@ struct address_map {
 /// A segment is a block of a lower layer that others name as the one they lie in (`block_record::parent`), now or at any other time,
 /// or that holds the addresses of a live block of its process and device that names none. Mappings side by side are one segment, named
 /// after the first; reservations are no memory, and physical memory has no address.
-struct address_map_question {
+struct memory_map_question {
   trace::time_ns time = 0;
   std::optional<trace::device_id> device{};
   trace::block_id segment{};  ///< Only this one; none: all of them.
@@ -92,8 +92,8 @@ struct address_map_question {
   std::uint64_t pixel = 0;    ///< Or the bytes of a pixel, the same for all segments: instead of `width` if not 0.
   bool lone = false;          ///< Blocks in no segment are wanted too.
   std::vector<trace::block_id> marks{};  ///< Blocks whose places are wanted.
-  friend bool operator==(const address_map_question&, const address_map_question&) = default;
-  using answer_type = address_map;
+  friend bool operator==(const memory_map_question&, const memory_map_question&) = default;
+  using answer_type = memory_map;
 };
 
 /// What happened to memory at one moment.

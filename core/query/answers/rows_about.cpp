@@ -57,7 +57,7 @@ std::optional<analysis::index::import_owner> import_owner_of(trace::event_id all
 }
 
 bool holds_blocks(trace::block_id id, const sources& from) {
-  if (const analysis::part* told = from.index.told())
+  if (const analysis::section_facts* told = from.index.known_from_file())
     return std::binary_search(told->whole->segments.begin(), told->whole->segments.end(), id);
   const auto blocks = from.index.memory().blocks();
   return std::any_of(blocks.begin(), blocks.end(), [&](const auto& block) { return block.parent == id; });

@@ -75,7 +75,7 @@ class composer {
 
  private:
   const series_question& question_;
-  drawing all_;
+  bin_source all_;
   std::vector<std::uint32_t> places_;
   series made_;
   double stacked_ = 0;
@@ -85,20 +85,20 @@ class composer {
 bool has_bytes(memory_kind kind) { return kind != memory_kind::reservation && kind != memory_kind::mapping; }
 
 bool stacks(const curve_row& curve) {
-  return curve.level == layer::driver &&
+  return curve.layer == layer::driver &&
          (curve.device == trace::device_id::none ? analysis::is_host_resident(curve.kind)
                                                  : analysis::is_device_resident(curve.kind));
 }
 
 std::string memory_label(const curve_row& curve) {
-  if (curve.level == layer::driver) {
+  if (curve.layer == layer::driver) {
     return curve.kind == memory_kind::managed ? "Managed (either side)" : capital(std::string(name_of(curve.kind)));
   }
-  return fmt::format("{}: {}", capital(std::string(name_of(curve.level))), name_of(curve.kind));
+  return fmt::format("{}: {}", capital(std::string(name_of(curve.layer))), name_of(curve.kind));
 }
 
-void put_kind(band& into, layer level, memory_kind kind) {
-  into.level = level;
+void put_kind(band& into, layer layer, memory_kind kind) {
+  into.layer = layer;
   into.kind = kind;
 }
 
@@ -109,7 +109,7 @@ constexpr std::array category_order = {analysis::category::weight,   analysis::c
                                        analysis::category::none};
 
 bool same_memory(const curve_row& a, const curve_row& b) {
-  return a.device == b.device && a.level == b.level && a.kind == b.kind;
+  return a.device == b.device && a.layer == b.layer && a.kind == b.kind;
 }
 
 /// False if there are none of that memory.
@@ -121,7 +121,7 @@ bool put_categories(composer& all, const curve_row& memory) {
     });
     if (part == nullptr) continue;
     band& made = all.add(capital(std::string(analysis::category_name(what))), band_role::used, *part);
-    put_kind(made, memory.level, memory.kind);
+    put_kind(made, memory.layer, memory.kind);
     made.category = what;
     made.by_category = any = true;
   }
@@ -153,7 +153,7 @@ void put_samples(composer& all, const track& row) {
   const curve_row* untracked = all.find(trace::curve_kind::device_untracked, of_device);
   if (untracked == nullptr) return;
   const bool managed = all.find(trace::curve_kind::memory, [&](const curve_row& curve) {
-    return of_device(curve) && curve.level == layer::driver && curve.kind == memory_kind::managed;
+    return of_device(curve) && curve.layer == layer::driver && curve.kind == memory_kind::managed;
   }) != nullptr;
   all.stack(managed ? "Not tracked: context, modules, libraries, managed pages here, other processes"
                     : "Not tracked: context, modules, libraries, other processes",
@@ -171,13 +171,13 @@ result<series> memory_series(const series_question& question, const track& row, 
   };
   for (const curve_row& curve : all.curves())
     if (of_device(curve) && stacks(curve))
-      put_kind(all.stack(memory_label(curve), band_role::used, curve), curve.level, curve.kind);
+      put_kind(all.stack(memory_label(curve), band_role::used, curve), curve.layer, curve.kind);
   put_driver_pools(all, row, from.trace.tables());
   put_samples(all, row);
   for (const curve_row& curve : all.curves()) {
     if (!of_device(curve) || stacks(curve) || !has_bytes(curve.kind)) continue;
     if (question.by_category && put_categories(all, curve)) continue;
-    put_kind(all.line(memory_label(curve), band_role::used, curve), curve.level, curve.kind);
+    put_kind(all.line(memory_label(curve), band_role::used, curve), curve.layer, curve.kind);
   }
   double ceiling = 0;
   if (const trace::device_row* device = from.trace.tables().devices.find(row.device);

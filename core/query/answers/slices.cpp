@@ -27,9 +27,9 @@ bool belongs(const trace::lane_row& lane, const track& row) {
 }
 
 /// Appends slices as drawn, `depth` rows below the first of their track.
-void append(const std::vector<summaries::drawn_slice>& drawn, std::size_t depth, time_ns end_of_all, slice_list& to) {
+void append(const std::vector<timeline::drawn_slice>& drawn, std::size_t depth, time_ns end_of_all, slice_list& to) {
   to.slices.reserve(to.slices.size() + drawn.size());
-  for (const summaries::drawn_slice& d : drawn) {
+  for (const timeline::drawn_slice& d : drawn) {
     slice& made = to.slices.emplace_back();
     made.begin = d.item.begin;
     // What has not ended lasts as long as the recording.
@@ -78,11 +78,11 @@ result<slice_list> answer_to(const slices_question& question, const sources& fro
   list.range = question.range;
   const time_range range = analysis::bounded(question.range);
   const std::uint32_t width = std::clamp<std::uint32_t>(question.width, 1, widest_view);
-  const time_ns last = analysis::whole_of(from.trace).end;
+  const time_ns last = analysis::time_range_of(from.trace).end;
   for (const analysis::step& each : steps_to_look_at(from, *row, range, width)) list.slices.push_back(slice_of(each));
   if (!list.slices.empty()) return list;
-  const drawing all(from, false);
-  thread_scratch<summaries::drawn_slice> drawn;
+  const bin_source all(from, false);
+  thread_scratch<timeline::drawn_slice> drawn;
   std::size_t depth = 0;
   for (std::size_t i = 0; i < all.owners().size(); ++i) {
     if (!belongs(all.owners()[i].about, *row)) continue;

@@ -18,7 +18,7 @@ using analysis::memory_key;
 constexpr std::string_view no_stack = "(no stack recorded)";
 
 std::string label_of(const memory_key& key, const trace::tables& tables) {
-  const std::string what = fmt::format("{}: {}", name_of(key.level), name_of(key.kind));
+  const std::string what = fmt::format("{}: {}", name_of(key.layer), name_of(key.kind));
   if (key.device == trace::device_id::none) return "host, " + what;
   const trace::device_row* row = tables.devices.find(key.device);
   return row != nullptr && row->ordinal >= 0 ? fmt::format("GPU {}, {}", row->ordinal, what)
@@ -27,12 +27,12 @@ std::string label_of(const memory_key& key, const trace::tables& tables) {
 
 memory_choice choice_of(const analysis::memory_standing& standing, const trace::tables& tables) {
   const memory_key& key = standing.of;
-  return {key.level, key.device, key.kind, standing.peak, label_of(key, tables), standing.has_stacks};
+  return {key.layer, key.device, key.kind, standing.peak, label_of(key, tables), standing.has_stacks};
 }
 
 std::vector<memory_choice> list_choices(const sources& from) {
   std::vector<memory_choice> all;
-  for (const auto& standing : analysis::list_memories(from.index.memory(), analysis::whole_of(from.trace)))
+  for (const auto& standing : analysis::list_memories(from.index.memory(), analysis::time_range_of(from.trace)))
     all.push_back(choice_of(standing, from.trace.tables()));
   return all;
 }
@@ -43,7 +43,7 @@ std::optional<std::size_t> choose(const std::vector<memory_choice>& all, const s
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const memory_choice& each = all[i];
-    if (question.level && each.level != *question.level) continue;
+    if (question.layer && each.layer != *question.layer) continue;
     if (question.device && each.device != *question.device) continue;
     if (question.kind && each.kind != *question.kind) continue;
     if (!best) {
@@ -52,7 +52,7 @@ std::optional<std::size_t> choose(const std::vector<memory_choice>& all, const s
     }
     const memory_choice& other = all[*best];
     if (each.peak < all.front().peak / 4) continue;
-    if (std::pair(each.has_stacks, each.level) > std::pair(other.has_stacks, other.level)) best = i;
+    if (std::pair(each.has_stacks, each.layer) > std::pair(other.has_stacks, other.layer)) best = i;
   }
   return best;
 }
@@ -75,7 +75,7 @@ class use_of_range {
     if (first) about_.choice = choose(about_.choices, question_);
     if (!about_.choice) return;
     const memory_choice& chosen = about_.choices[*about_.choice];
-    const analysis::block_filter filter{chosen.level, chosen.device, chosen.kind};
+    const analysis::block_filter filter{chosen.layer, chosen.device, chosen.kind};
     const analysis::memory_use& memory = from.index.memory();
     if (question_.measure == stack_measure::allocated) {
       use_.join(analysis::allocating_stacks(memory, filter, part, from.cancelled));
@@ -149,7 +149,7 @@ result<stack_view> tell(const stacks_question& question, const analysis::stack_u
   return view;
 }
 
-class stacks_of_parts final : public gathered<stack_view> {
+class stacks_of_parts final : public section_source<stack_view> {
  public:
   explicit stacks_of_parts(const stacks_question& question) : question_(question), range_(question) {}
 
@@ -174,7 +174,7 @@ result<stack_view> live_at(const stacks_question& question, const sources& from)
   view.choice = choose(view.choices, question);
   if (!view.choice) return tell(question, {}, from, std::move(view));
   const memory_choice& chosen = view.choices[*view.choice];
-  const analysis::stack_use use = analysis::live_stacks(from.index.memory(), {chosen.level, chosen.device, chosen.kind},
+  const analysis::stack_use use = analysis::live_stacks(from.index.memory(), {chosen.layer, chosen.device, chosen.kind},
                                                         analysis::bounded(question.at), from.cancelled);
   return tell(question, use, from, std::move(view));
 }
@@ -192,22 +192,23 @@ result<stack_view> answer_to(const stacks_question& question, const sources& fro
   return all.tell(from);
 }
 
-std::optional<result<stack_view>> answer_from_digest(const stacks_question& question, const sources& from) {
-  const analysis::digest& digest = *from.stored->digest;
-  if (question.measure == stack_measure::live || analysis::bounded(question.range) != digest.span) return {};
+std::optional<result<stack_view>> answer_from_figures(const stacks_question& question, const sources& from) {
+  const analysis::stored_figures& stored_figures = *from.stored->stored_figures;
+  if (question.measure == stack_measure::live || analysis::bounded(question.range) != stored_figures.span) return {};
   stack_view view;
-  for (const analysis::memory_stacks& memory : digest.memory)
+  for (const analysis::memory_stacks& memory : stored_figures.memory)
     view.choices.push_back(choice_of(memory.standing, from.trace.tables()));
   if (question.measure == stack_measure::transferred) {
-    if (!question.device && !question.direction) return tell(question, digest.all_copies, from, std::move(view));
-    for (const analysis::copy_stacks& copies : digest.copies)
+    if (!question.device && !question.direction)
+      return tell(question, stored_figures.all_copies, from, std::move(view));
+    for (const analysis::copy_stacks& copies : stored_figures.copies)
       if (question.device == copies.device && question.direction == copies.direction)
         return tell(question, copies.use, from, std::move(view));
     return {};
   }
   view.choice = choose(view.choices, question);
   if (!view.choice) return tell(question, {}, from, std::move(view));
-  const analysis::memory_stacks& chosen = digest.memory[*view.choice];
+  const analysis::memory_stacks& chosen = stored_figures.memory[*view.choice];
   const bool peak = question.measure == stack_measure::peak;
   return tell(question, peak ? chosen.at_peak : chosen.allocated, from, std::move(view));
 }

@@ -71,7 +71,7 @@ class tensor_words {
       put("Last touch", std::move(last.text), last.link);
     }
     put("Touched", count_of(used));
-    const trace::time_ns end = block_.freed() ? block_.died : analysis::whole_of(from_.trace).end;
+    const trace::time_ns end = block_.freed() ? block_.died : analysis::time_range_of(from_.trace).end;
     if (end > used.last.time)
       put(block_.freed() ? "Held after that" : "Not used since", format_time(end - used.last.time));
   }
@@ -158,7 +158,7 @@ class tensor_words {
       text += " to " + died;
     }
     const std::size_t crossed =
-        list->begun_between(block_.born, block_.freed() ? block_.died : analysis::whole_of(from_.trace).end);
+        list->begun_between(block_.born, block_.freed() ? block_.died : analysis::time_range_of(from_.trace).end);
     if (crossed > 1) text += fmt::format(", over the begins of {}", format_some(crossed, "step"));
     if (list->inferred()) text += " (inferred)";
     put("Steps", std::move(text));

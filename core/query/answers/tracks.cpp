@@ -55,7 +55,7 @@ track made(track_kind kind, device_id device = {}, trace::process_id process = {
   return row;
 }
 
-void visit_curves(const drawing& all, const trace::tables& tables, const visitor& visit) {
+void visit_curves(const bin_source& all, const trace::tables& tables, const visitor& visit) {
   std::set<device_id> devices;
   for (const trace::curve_row& curve : all.curves()) {
     const bool of_memory = curve.what == curve_kind::memory || curve.what == curve_kind::device_used;
@@ -84,10 +84,10 @@ void visit_curves(const drawing& all, const trace::tables& tables, const visitor
   }
 }
 
-void visit_slices(const drawing& all, const visitor& visit) {
+void visit_slices(const bin_source& all, const visitor& visit) {
   std::set<std::pair<device_id, trace::direction>> axes;
   std::map<std::pair<trace::process_id, trace::thread_id>, track> threads;
-  for (const drawing::owner& owner : all.owners()) {
+  for (const bin_source::owner& owner : all.owners()) {
     const trace::lane_row& about = owner.about;
     switch (about.what) {
       case lane_kind::direction: {
@@ -158,7 +158,7 @@ std::vector<lost_span> losses_of(const sources& from) {
     all.push_back({analysis::bounded(time_range{begin, end}), events, memory_events});
   };
   if (from.stored != nullptr) {
-    for (const analysis::loss_span& loss : from.stored->digest->losses)
+    for (const analysis::loss_span& loss : from.stored->stored_figures->losses)
       add(loss.begin, loss.end, loss.events, loss.memory_events);
   } else {
     for (const trace::loss_event& row : from.index.memory().losses())
@@ -185,7 +185,8 @@ time_ns complete_until(const sources& from) {
     if (mark != trace::unknown_time && (least == trace::unknown_time || mark < least)) least = mark;
   };
   if (from.stored != nullptr) {
-    for (const analysis::process_watermark& mark : from.stored->digest->figures.watermarks) add(mark.complete_until);
+    for (const analysis::process_watermark& mark : from.stored->stored_figures->figures.watermarks)
+      add(mark.complete_until);
   } else {
     for (const auto& [process, mark] : from.index.watermarks()) add(mark);
   }
@@ -251,7 +252,7 @@ void for_each_track(const sources& from, const visitor& visit) {
     row.id = track_id(row);
     visit(std::move(row));
   };
-  const drawing all(from, false);
+  const bin_source all(from, false);
   visit_curves(all, from.trace.tables(), with_id);
   visit_slices(all, with_id);
   visit_steps(from, with_id);
@@ -268,7 +269,7 @@ result<track> find_track(std::uint64_t id, const sources& from) {
 
 result<track_list> answer_to(const tracks_question&, const sources& from) {
   track_list list;
-  list.span = analysis::whole_of(from.trace);
+  list.span = analysis::time_range_of(from.trace);
   list.lost = losses_of(from);
   list.complete_until = complete_until(from);
   const bool many_processes = from.trace.tables().processes.rows().size() > 1;

@@ -6,7 +6,7 @@
 
 namespace sluice::query {
 
-drawing::drawing(const sources& from, bool categories) : from_(from) {
+bin_source::bin_source(const sources& from, bool categories) : from_(from) {
   if (from.stored != nullptr) {
     const analysis::stored_tiles& tiles = *from.stored->tiles;
     curves_.assign(tiles.curves().begin(), tiles.curves().end());
@@ -17,28 +17,29 @@ drawing::drawing(const sources& from, bool categories) : from_(from) {
     return;
   }
   if (categories) facts_ = from.index.tensors(from.trace);
-  of_index_ = analysis::curves_of(from.index, facts_.get(), analysis::whole_of(from.trace));
+  of_index_ = analysis::curves_of(from.index, facts_.get(), analysis::time_range_of(from.trace));
   for (const analysis::index_curve& curve : of_index_) curves_.push_back(curve.about);
   slices_ = analysis::slices_of(from.index, nullptr);
   for (const analysis::index_slices& each : slices_)
     owners_.push_back({each.about, static_cast<std::uint32_t>(each.slices->lanes())});
 }
 
-analysis::bin_sources drawing::bins() const {
-  const bool reads = from_.draws == drawn_from::epochs && from_.stored->parts;
-  const auto read = [this](std::span<const std::size_t> epochs) {
-    return from_.stored->parts->get_each(epochs, analysis::part_scope::timeline, [this] { return !from_.cancelled; });
+analysis::bin_sources bin_source::bins() const {
+  const bool reads = from_.draws == drawn_from::sections && from_.stored->parts;
+  const auto read = [this](std::span<const std::size_t> sections) {
+    return from_.stored->parts->get_each(sections, analysis::section_scope::timeline,
+                                         [this] { return !from_.cancelled; });
   };
   if (reads) return {read, true};
   return {from_.stored->at_hand, from_.draws != drawn_from::memory};
 }
 
-void drawing::say(analysis::bin_detail detail) const {
+void bin_source::say(analysis::bin_detail detail) const {
   if (from_.detail != nullptr) *from_.detail = std::max(*from_.detail, detail);
 }
 
-result<drawing::sampled> drawing::sample(std::span<const std::uint32_t> places, time_range range,
-                                         std::uint32_t width) const {
+result<bin_source::sampled> bin_source::sample(std::span<const std::uint32_t> places, time_range range,
+                                               std::uint32_t width) const {
   sampled made;
   if (from_.stored != nullptr) {
     const analysis::bin_grid grid = from_.stored->tiles->grid_over(range, width);
@@ -53,15 +54,15 @@ result<drawing::sampled> drawing::sample(std::span<const std::uint32_t> places, 
   made.range = range;
   for (const std::uint32_t place : places) {
     std::vector<bin>& to = made.bins.emplace_back(width);
-    of_index_[place].split(range, width, [&](std::uint32_t i, const summaries::extent& part, double at_begin) {
+    of_index_[place].split(range, width, [&](std::uint32_t i, const timeline::extent& part, double at_begin) {
       to[i] = analysis::sampled(part, at_begin);
     });
   }
   return made;
 }
 
-result<void> drawing::draw(std::size_t place, time_range range, std::uint32_t width,
-                           std::vector<summaries::drawn_slice>& into) const {
+result<void> bin_source::draw(std::size_t place, time_range range, std::uint32_t width,
+                              std::vector<timeline::drawn_slice>& into) const {
   if (from_.stored != nullptr) {
     auto detail = analysis::bin_detail::exact;
     auto drawn = from_.stored->tiles->draw(owners_[place].about.lane, from_.stored->tiles->grid_over(range, width),

@@ -12,7 +12,7 @@
 /// to core/query.
 namespace sluice::query {
 
-class drawing {
+class bin_source {
  public:
   /// A stream, a direction, the ranges or the calls of a thread.
   struct owner {
@@ -26,7 +26,7 @@ class drawing {
   };
 
   /// `categories`: curves by category too. O(curves).
-  drawing(const sources& from, bool categories);
+  bin_source(const sources& from, bool categories);
 
   [[nodiscard]] std::span<const trace::curve_row> curves() const { return curves_; }
   [[nodiscard]] std::span<const owner> owners() const { return owners_; }
@@ -38,7 +38,7 @@ class drawing {
 
   /// Replaces `into` by the slices of an owner, by its place in `owners`. Lane after lane, each in order of begin.
   [[nodiscard]] result<void> draw(std::size_t place, time_range range, std::uint32_t width,
-                                  std::vector<summaries::drawn_slice>& into) const;
+                                  std::vector<timeline::drawn_slice>& into) const;
 
  private:
   [[nodiscard]] analysis::bin_sources bins() const;

@@ -235,7 +235,7 @@ struct slot<Question>::state {
     from.pool.add([&from, at] { read_next(from, at); });
   }
 
-  /// Tiles first: those of all tracks are shown before the epochs below them, which take longer, are read.
+  /// Tiles first: those of all tracks are shown before the sections below them, which take longer, are read.
   static void read_next(engine::state& from, const std::shared_ptr<cell>& at) {
     const Question question = wanted_of(at);
     const engine::state::view now = from.seen();

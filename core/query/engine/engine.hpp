@@ -54,7 +54,7 @@ struct series_question {
 /// Blocks that were live at some time in `range`.
 struct blocks_question {
   time_range range;
-  std::optional<trace::layer> level;
+  std::optional<trace::layer> layer;
   bool only_unfreed = false;
   block_column sort = block_column::bytes;
   bool descending = true;
@@ -72,9 +72,9 @@ struct statistics_question {
 };
 
 /// The report's own figures for the whole trace.
-struct summary_question {
-  friend bool operator==(const summary_question&, const summary_question&) = default;
-  using answer_type = analysis::summary;
+struct report_question {
+  friend bool operator==(const report_question&, const report_question&) = default;
+  using answer_type = analysis::report;
 };
 
 struct details_question {
@@ -89,7 +89,7 @@ struct stacks_question {
   time_range range;
   stack_measure measure = stack_measure::peak;
   time_ns at = 0;                       ///< For `live`.
-  std::optional<trace::layer> level{};  ///< None: the memory that says most, see `stack_view::choice`.
+  std::optional<trace::layer> layer{};  ///< None: the memory that says most, see `stack_view::choice`.
   std::optional<trace::device_id> device{};
   std::optional<trace::memory_kind> kind{};
   std::optional<trace::direction> direction{};  ///< For `transferred`.

@@ -20,7 +20,7 @@ engine::state::state(std::shared_ptr<trace::file> f, engine_options o)
       target(opened->latest()),
       frames(symbols::options_for(*target)),
       pool(options.threads),
-      sums(options.memory_bytes, [this](summing::outcome made) { take(std::move(made)); }) {}
+      sums(options.memory_bytes, [this](live_summarizer::outcome made) { take(std::move(made)); }) {}
 
 engine::state::view engine::state::seen() {
   const std::scoped_lock lock(mutex);
@@ -28,7 +28,7 @@ engine::state::view engine::state::seen() {
 }
 
 void engine::state::load() {
-  std::shared_ptr<const stored_answers> found = load_stored(current(), options.memory_bytes);
+  std::shared_ptr<const stored_answers> found = open_summary(current(), options.memory_bytes);
   {
     const std::scoped_lock lock(mutex);
     summaries = std::move(found);
@@ -127,7 +127,7 @@ void engine::state::follow(std::shared_ptr<const trace::snapshot> newest) {
   start_building();
 }
 
-void engine::state::take(summing::outcome made) {
+void engine::state::take(live_summarizer::outcome made) {
   {
     const std::scoped_lock lock(mutex);
     const bool held_all = !summaries;
@@ -165,7 +165,7 @@ void engine::state::read_ahead_of(time_range seen, std::uint32_t width) {
   if (from && from->ahead && from->ahead->look(seen, width)) pool.add([this, ahead = from->ahead] { read_on(ahead); });
 }
 
-void engine::state::read_on(const std::shared_ptr<read_ahead>& ahead) {
+void engine::state::read_on(const std::shared_ptr<prefetcher>& ahead) {
   if (ahead->work()) pool.add([this, ahead] { read_on(ahead); });
 }
 

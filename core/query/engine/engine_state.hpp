@@ -58,8 +58,8 @@ struct engine::state {
 
   symbols::frame_book frames;
 
-  task_pool pool;  ///< Its threads use all of the above and end first;
-  summing sums;    ///< and its one before them.
+  task_pool pool;        ///< Its threads use all of the above and end first;
+  live_summarizer sums;  ///< and its one before them.
 
   void wake() const {
     if (options.wake) options.wake();
@@ -89,9 +89,9 @@ struct engine::state {
   /// Answers are to be about what was appended, too, or about another file: at once, or once it is known what that says of itself, or
   /// it is summed up. The caller holds `mutex`.
   void follow(std::shared_ptr<const trace::snapshot> newest);
-  void take(summing::outcome made);
+  void take(live_summarizer::outcome made);
   /// Reads one part, then queues itself again.
-  void read_on(const std::shared_ptr<read_ahead>& ahead);
+  void read_on(const std::shared_ptr<prefetcher>& ahead);
 };
 
 }  // namespace sluice::query

@@ -10,13 +10,13 @@ namespace sluice::query {
 namespace {
 
 /// What the program takes beside the indexes of parts that it keeps: itself, the window, caches of tiles and chunks, and an index of
-/// some epochs while a question about a long time goes through them.
+/// some sections while a question about a long time goes through them.
 constexpr std::size_t taken_otherwise = 260'000'000;
-/// Some eight epochs.
+/// Some eight sections.
 constexpr std::size_t least_for_parts = 40'000'000;
-/// A question about more epochs than these is answered from them some at a time.
-constexpr std::size_t most_epochs = 16;
-constexpr std::size_t epochs_a_run = 6;
+/// A question about more sections than these is answered from them some at a time.
+constexpr std::size_t most_sections = 16;
+constexpr std::size_t sections_a_run = 6;
 
 // --- when a question is about ---------------------------------------------------------------------------------------
 
@@ -27,7 +27,7 @@ std::optional<time_range> time_of(const stacks_question& question, const sources
   return question.range;
 }
 
-std::optional<time_range> time_of(const address_map_question& question, const sources&) {
+std::optional<time_range> time_of(const memory_map_question& question, const sources&) {
   return time_range{question.time, question.time};
 }
 
@@ -87,13 +87,13 @@ std::optional<time_range> time_of(const Question& /*question*/, const sources& /
   return std::nullopt;
 }
 
-struct epoch_run {
+struct section_run {
   std::size_t first = 0;
   std::size_t last = 0;
 };
 
-epoch_run epochs_of(time_range range, const analysis::part_store& store) {
-  return {store.epoch_at(range.begin), store.epoch_at(std::max(range.begin, range.end - 1))};
+section_run sections_of(time_range range, const analysis::section_reader& store) {
+  return {store.section_at(range.begin), store.section_at(std::max(range.begin, range.end - 1))};
 }
 
 /// Whether somebody still wants the answer.
@@ -105,7 +105,7 @@ sources about_part(const sources& from, const analysis::index& part, bool& provi
   return {part, from.trace, from.cancelled, from.frames, from.patience, nullptr, nullptr, provisional};
 }
 
-/// Gathered from indexes of some epochs each: what it takes of memory does not grow with the range. A step is one index.
+/// Gathered from indexes of some sections each: what it takes of memory does not grow with the range. A step is one index.
 template <class Question>
 class answer_by_runs final : public long_answer<typename Question::answer_type> {
  public:
@@ -114,23 +114,23 @@ class answer_by_runs final : public long_answer<typename Question::answer_type> 
         store_(from.stored->parts->store()),
         range_(range),
         scope_(scope_of(question)),
-        epochs_(epochs_of(range, store_)),
-        next_(epochs_.first),
+        sections_(sections_of(range, store_)),
+        next_(sections_.first),
         told_until_(range.begin),
         answer_(gather(question)) {}
 
   result<bool> work(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled) override {
-    while (next_ <= epochs_.last) {
+    while (next_ <= sections_.last) {
       if (cancelled) return fail(error_code::cancelled, "the question was withdrawn");
       if (const auto taken = take_next(); !taken) return tl::unexpected(taken.error());
       if (std::chrono::steady_clock::now() >= deadline) break;
     }
-    return next_ > epochs_.last;
+    return next_ > sections_.last;
   }
 
   [[nodiscard]] float progress() const override {
-    const double all = static_cast<double>(epochs_.last + 1 - epochs_.first);
-    return static_cast<float>(static_cast<double>(next_ - epochs_.first) / all);
+    const double all = static_cast<double>(sections_.last + 1 - sections_.first);
+    return static_cast<float>(static_cast<double>(next_ - sections_.first) / all);
   }
 
   result<typename Question::answer_type> so_far(bool& provisional) override {
@@ -139,20 +139,20 @@ class answer_by_runs final : public long_answer<typename Question::answer_type> 
 
  private:
   result<void> take_next() {
-    const std::size_t last = std::min(next_ + epochs_a_run - 1, epochs_.last);
+    const std::size_t last = std::min(next_ + sections_a_run - 1, sections_.last);
     const auto index = store_.index_of(next_, last, scope_, wanted_still(from_));
     if (!index) return tl::unexpected(index.error());
-    const time_range part{told_until_, last == epochs_.last ? range_.end : store_.run_of(next_, last).end};
+    const time_range part{told_until_, last == sections_.last ? range_.end : store_.run_of(next_, last).end};
     next_ = last + 1;
     told_until_ = part.end;
     return answer_->add(about_part(from_, **index, from_.provisional), part);
   }
 
   const sources from_;
-  const analysis::part_store& store_;
+  const analysis::section_reader& store_;
   const time_range range_;
-  const analysis::part_scope scope_;
-  const epoch_run epochs_;
+  const analysis::section_scope scope_;
+  const section_run sections_;
   std::size_t next_;
   time_ns told_until_;
   const gathered_answer<Question> answer_;
@@ -160,11 +160,11 @@ class answer_by_runs final : public long_answer<typename Question::answer_type> 
 
 /// Whether they are so many that a question about them is answered from one after another.
 template <class Question>
-bool are_many(epoch_run epochs) {
-  return is_gathered<Question> && epochs.last - epochs.first >= most_epochs;
+bool are_many(section_run sections) {
+  return reads_sections<Question> && sections.last - sections.first >= most_sections;
 }
 
-/// The answer of an index of the epochs that the question is about; nothing, if it is about no time or too many of them.
+/// The answer of an index of the sections that the question is about; nothing, if it is about no time or too many of them.
 template <class Question>
 std::optional<result<typename Question::answer_type>> answer_by_part(const Question& question, const sources& from) {
   if (!from.stored->parts) return std::nullopt;
@@ -176,56 +176,56 @@ std::optional<result<typename Question::answer_type>> answer_by_part(const Quest
       return answer_to(question, about_part(from, from.index, from.provisional));
     return std::nullopt;
   }
-  analysis::part_cache& parts = *from.stored->parts;
-  const epoch_run epochs = epochs_of(analysis::bounded(*about), parts.store());
-  if (are_many<Question>(epochs)) return std::nullopt;
-  const auto part = parts.get(epochs.first, epochs.last, scope_of(question), wanted_still(from));
+  analysis::section_cache& parts = *from.stored->parts;
+  const section_run sections = sections_of(analysis::bounded(*about), parts.store());
+  if (are_many<Question>(sections)) return std::nullopt;
+  const auto part = parts.get(sections.first, sections.last, scope_of(question), wanted_still(from));
   if (!part) return tl::unexpected(part.error());
   return answer_to(question, about_part(from, **part, from.provisional));
 }
 
-/// The step that an index of one epoch knows of: the next one, if it lies inside the epoch.
-result<memory_step> step_within(std::size_t epoch, const memory_step_question& question, const sources& from) {
-  const auto part = from.stored->parts->get(epoch, epoch, scope_of(question), wanted_still(from));
+/// The step that an index of one section knows of: the next one, if it lies inside the section.
+result<memory_step> step_within(std::size_t section, const memory_step_question& question, const sources& from) {
+  const auto part = from.stored->parts->get(section, section, scope_of(question), wanted_still(from));
   if (!part) return tl::unexpected(part.error());
   return answer_to(question, about_part(from, **part, from.provisional));
 }
 
-/// Goes from epoch to epoch until a step is found: memory holds no more than the cache of parts keeps.
+/// Goes from section to section until a step is found: memory holds no more than the cache of parts keeps.
 std::optional<result<memory_step>> answer_by_part(const memory_step_question& question, const sources& from) {
   if (!from.stored->parts) return std::nullopt;
-  const analysis::part_store& store = from.stored->parts->store();
-  const std::size_t last = question.forward ? store.epochs().size() - 1 : 0;
-  for (std::size_t epoch = store.epoch_at(question.time);; question.forward ? ++epoch : --epoch) {
+  const analysis::section_reader& store = from.stored->parts->store();
+  const std::size_t last = question.forward ? store.sections().size() - 1 : 0;
+  for (std::size_t section = store.section_at(question.time);; question.forward ? ++section : --section) {
     if (from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
-    auto step = step_within(epoch, question, from);
-    // A block that crosses into another epoch is known in both, with its whole life.
-    const bool inside = step && step->time != trace::unknown_time && store.run_of(epoch, epoch).holds(step->time);
-    if (!step || inside || epoch == last) return step;
+    auto step = step_within(section, question, from);
+    // A block that crosses into another section is known in both, with its whole life.
+    const bool inside = step && step->time != trace::unknown_time && store.run_of(section, section).holds(step->time);
+    if (!step || inside || section == last) return step;
   }
 }
 
 }  // namespace
 
-std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::snapshot>& trace,
-                                            std::size_t memory_bytes) {
+std::shared_ptr<stored_answers> open_summary(const std::shared_ptr<const trace::snapshot>& trace,
+                                             std::size_t memory_bytes) {
   auto made = std::make_shared<stored_answers>();
   made->tiles = analysis::stored_tiles::of(trace);
   if (!made->tiles) return nullptr;
-  made->digest = analysis::find_digest(*trace);
-  if (!made->digest) return nullptr;
+  made->stored_figures = analysis::find_stored_figures(*trace);
+  if (!made->stored_figures) return nullptr;
   auto facts = std::make_shared<analysis::tensor_facts>();
-  facts->steps = analysis::steps_of(*made->digest, trace);
-  for (const analysis::process_steps& each : made->digest->steps)
+  facts->steps = analysis::steps_of(*made->stored_figures, trace);
+  for (const analysis::process_steps& each : made->stored_figures->steps)
     analysis::add_slices(each.process, each.steps.steps, facts->drawn_steps);
-  if (auto parts = analysis::part_store::open(trace, facts->steps)) {
+  if (auto parts = analysis::section_reader::open(trace, facts->steps)) {
     const std::size_t left = memory_bytes > taken_otherwise ? memory_bytes - taken_otherwise : 0;
-    made->parts = std::make_shared<analysis::part_cache>(std::move(*parts), std::max(left, least_for_parts));
-    made->ahead = std::make_shared<read_ahead>(made->tiles, made->parts);
-    made->at_hand = [parts = made->parts](std::span<const std::size_t> epochs) {
+    made->parts = std::make_shared<analysis::section_cache>(std::move(*parts), std::max(left, least_for_parts));
+    made->ahead = std::make_shared<prefetcher>(made->tiles, made->parts);
+    made->at_hand = [parts = made->parts](std::span<const std::size_t> sections) {
       std::vector<std::shared_ptr<const analysis::index>> found;
-      for (const std::size_t epoch : epochs)
-        found.push_back(parts->at_hand(epoch, epoch, analysis::part_scope::timeline));
+      for (const std::size_t section : sections)
+        found.push_back(parts->at_hand(section, section, analysis::section_scope::timeline));
       return found;
     };
   }
@@ -240,12 +240,12 @@ std::optional<result<typename Question::answer_type>> answer_stored(const Questi
     sources drawn = from;
     drawn.detail = &detail;
     auto found = answer_to(question, drawn);
-    // A file that tells too little of its epochs needs an index of all.
-    if (detail != analysis::bin_detail::exact && from.draws == drawn_from::epochs) return std::nullopt;
+    // A file that tells too little of its sections needs an index of all.
+    if (detail != analysis::bin_detail::exact && from.draws == drawn_from::sections) return std::nullopt;
     if (from.detail != nullptr) *from.detail = detail;
     return found;
   } else {
-    auto found = answer_from_digest(question, from);
+    auto found = answer_from_figures(question, from);
     return found ? std::move(found) : answer_by_part(question, from);
   }
 }
@@ -255,10 +255,10 @@ std::unique_ptr<long_answer<typename Question::answer_type>> start_long_answer(c
                                                                                const sources& from) {
   if constexpr (reads_rows<Question>) {
     return std::make_unique<searcher>(question, from.trace);
-  } else if constexpr (is_gathered<Question>) {
+  } else if constexpr (reads_sections<Question>) {
     if (from.stored == nullptr || !from.stored->parts) return nullptr;
     const std::optional<time_range> about = time_of(question, from);
-    if (!about || !are_many<Question>(epochs_of(analysis::bounded(*about), from.stored->parts->store())))
+    if (!about || !are_many<Question>(sections_of(analysis::bounded(*about), from.stored->parts->store())))
       return nullptr;
     return std::make_unique<answer_by_runs<Question>>(question, from, analysis::bounded(*about));
   } else {

@@ -11,8 +11,8 @@ namespace sluice::query {
 
 /// Reads the summaries of a file; null if it has none, or not all that it takes. Reads the disk; O(summaries of the whole).
 /// `memory_bytes`: see engine_options.
-[[nodiscard]] std::shared_ptr<stored_answers> load_stored(const std::shared_ptr<const trace::snapshot>& trace,
-                                                          std::size_t memory_bytes);
+[[nodiscard]] std::shared_ptr<stored_answers> open_summary(const std::shared_ptr<const trace::snapshot>& trace,
+                                                           std::size_t memory_bytes);
 
 /// The answer, if `from.stored` has it at once; `from.index` is not looked at. Else nothing: it takes long, or an index has to answer.
 template <class Question>

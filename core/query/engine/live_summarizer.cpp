@@ -14,7 +14,7 @@ constexpr int pauses = 1;
 
 }  // namespace
 
-summing::~summing() {
+live_summarizer::~live_summarizer() {
   {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;
@@ -23,7 +23,7 @@ summing::~summing() {
   if (thread_.joinable()) thread_.join();
 }
 
-void summing::look(std::shared_ptr<const trace::snapshot> newest) {
+void live_summarizer::look(std::shared_ptr<const trace::snapshot> newest) {
   {
     const std::scoped_lock lock(mutex_);
     wanted_ = std::move(newest);
@@ -36,12 +36,12 @@ void summing::look(std::shared_ptr<const trace::snapshot> newest) {
   changed_.notify_all();
 }
 
-bool summing::busy() const {
+bool live_summarizer::busy() const {
   const std::scoped_lock lock(mutex_);
   return working_ || (wanted_ && (!wanted_->growing() || steady::now() >= next_));
 }
 
-void summing::work() {
+void live_summarizer::work() {
   lower_priority();
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -54,7 +54,7 @@ void summing::work() {
     const auto begin = steady::now();
     const auto made = analysis::summed_up(
         std::move(trace), {.memory_bytes = memory_bytes_, .cancelled = [this] { return stopping_.load(); }});
-    if (made) take_({*made, load_stored(*made, memory_bytes_)});
+    if (made) take_({*made, open_summary(*made, memory_bytes_)});
     const auto end = steady::now();
     lock.lock();
     working_ = false;

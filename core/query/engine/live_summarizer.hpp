@@ -16,7 +16,7 @@ namespace sluice::query {
 /// Sums up, in a thread of its own, a recording that is still written: what there is of it, and again when there is more. At most half of the time
 /// goes into that, of what others leave, so what is known is the older the longer the recording is; once it ended, all of it is summed up at once.
 /// Thread-safe. Private to core/query.
-class summing {
+class live_summarizer {
  public:
   struct outcome {
     std::shared_ptr<const trace::snapshot> trace;
@@ -24,11 +24,11 @@ class summing {
         answers;  ///< Null: it could not be summed up; the warnings of `trace` say why.
   };
   /// `take` is called by the thread. `memory_bytes`: see engine_options.
-  summing(std::size_t memory_bytes, std::function<void(outcome)> take)
+  live_summarizer(std::size_t memory_bytes, std::function<void(outcome)> take)
       : memory_bytes_(memory_bytes), take_(std::move(take)) {}
-  ~summing();
-  summing(const summing&) = delete;
-  summing& operator=(const summing&) = delete;
+  ~live_summarizer();
+  live_summarizer(const live_summarizer&) = delete;
+  live_summarizer& operator=(const live_summarizer&) = delete;
 
   /// There is this snapshot, newer than those before. Does not wait.
   void look(std::shared_ptr<const trace::snapshot> newest);

@@ -22,7 +22,7 @@ time_range view_around(time_ns centre, double place, time_ns length) {
 
 }  // namespace
 
-bool read_ahead::look(time_range range, std::uint32_t width) {
+bool prefetcher::look(time_range range, std::uint32_t width) {
   range = analysis::bounded(range);
   const std::scoped_lock lock(mutex_);
   if (seen_ && *seen_ == range) return false;
@@ -34,8 +34,8 @@ bool read_ahead::look(time_range range, std::uint32_t width) {
   wanted_.clear();
   next_ = 0;
   // Whoever asks reads them now, one after another: the last first, so that they meet.
-  const bool shows_epochs = tiles_->draws_epochs(tiles_->grid_over(range, width));
-  if (shows_epochs) want_epochs(range, range.end);
+  const bool shows_sections = tiles_->draws_sections(tiles_->grid_over(range, width));
+  if (shows_sections) want_sections(range, range.end);
   const tile_list shown = tiles_over(range, centre, width);
   want(shown);
   const time_ns of_smaller = std::min(tiles_->longest_of_smaller(range, width), range.length());
@@ -43,71 +43,71 @@ bool read_ahead::look(time_range range, std::uint32_t width) {
   urgent_.clear();
   next_urgent_ = 0;
   in_view_ = shown.size();
-  if (!shows_epochs) {
+  if (!shows_sections) {
     urgent_ = shown;
     urgent_.insert(urgent_.end(), smaller.begin(), smaller.end());
   }
-  if (const time_ns due = tiles_->longest_of_epochs(centre, width); before && zoom && range.length() / due < soon) {
+  if (const time_ns due = tiles_->longest_of_sections(centre, width); before && zoom && range.length() / due < soon) {
     // Several are due at once, as soon as the view is as short as that.
-    want_epochs(view_around(centre, place_, due), centre);
+    want_sections(view_around(centre, place_, due), centre);
   }
   want(smaller);
   if (!before) return !wanted_.empty() && !std::exchange(working_, true);
   want(tiles_over({range.begin - beside, range.begin}, range.begin, width / 2));
   want(tiles_over({range.end, range.end + beside}, range.end, width / 2));
-  want_epochs({range.begin - beside, range.end + beside}, centre);  // Last: one takes as long as ten tiles.
+  want_sections({range.begin - beside, range.end + beside}, centre);  // Last: one takes as long as ten tiles.
   return !wanted_.empty() && !std::exchange(working_, true);
 }
 
 /// The nearest to `centre` first.
-read_ahead::tile_list read_ahead::tiles_over(time_range range, time_ns centre, std::uint32_t width) const {
+prefetcher::tile_list prefetcher::tiles_over(time_range range, time_ns centre, std::uint32_t width) const {
   tile_list found = tiles_->tiles_under(tiles_->grid_over(range, width));
-  const auto distance = [=](const summaries::tile& which) {
+  const auto distance = [=](const timeline::tile& which) {
     return std::max<time_ns>({which.begin - centre, centre - which.end(), 0});
   };
   std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
   return found;
 }
 
-void read_ahead::want_epochs(time_range range, time_ns centre) {
-  const analysis::part_store& store = parts_->store();
-  const std::size_t first = store.epoch_at(range.begin);
-  const std::size_t last = store.epoch_at(range.end - 1);
-  if (last - first >= most_epochs) return;
-  const auto middle = static_cast<std::ptrdiff_t>(store.epoch_at(centre));
-  std::vector<epoch_number> epochs;
-  for (std::size_t epoch = first; epoch <= last; ++epoch) epochs.push_back(epoch);
-  const auto distance = [=](epoch_number epoch) { return std::abs(static_cast<std::ptrdiff_t>(epoch) - middle); };
-  std::stable_sort(epochs.begin(), epochs.end(),
-                   [&](epoch_number a, epoch_number b) { return distance(a) < distance(b); });
-  wanted_.insert(wanted_.end(), epochs.begin(), epochs.end());
+void prefetcher::want_sections(time_range range, time_ns centre) {
+  const analysis::section_reader& store = parts_->store();
+  const std::size_t first = store.section_at(range.begin);
+  const std::size_t last = store.section_at(range.end - 1);
+  if (last - first >= most_sections) return;
+  const auto middle = static_cast<std::ptrdiff_t>(store.section_at(centre));
+  std::vector<section_number> sections;
+  for (std::size_t section = first; section <= last; ++section) sections.push_back(section);
+  const auto distance = [=](section_number section) { return std::abs(static_cast<std::ptrdiff_t>(section) - middle); };
+  std::stable_sort(sections.begin(), sections.end(),
+                   [&](section_number a, section_number b) { return distance(a) < distance(b); });
+  wanted_.insert(wanted_.end(), sections.begin(), sections.end());
 }
 
-bool read_ahead::read(const thing& which) {
-  if (const auto* tile = std::get_if<summaries::tile>(&which)) return tiles_->prepare(*tile);
-  return parts_->prepare(std::get<epoch_number>(which), analysis::part_scope::timeline, [this] {
+bool prefetcher::read(const thing& which) {
+  if (const auto* tile = std::get_if<timeline::tile>(&which)) return tiles_->prepare(*tile);
+  return parts_->prepare(std::get<section_number>(which), analysis::section_scope::timeline, [this] {
     read_urgent_tiles();
     return true;
   });
 }
 
-void read_ahead::read_urgent_tiles() {
+void prefetcher::read_urgent_tiles() {
   for (;;) {
     std::unique_lock lock(mutex_);
     const bool in_view = next_urgent_ < in_view_;
     const auto begin = steady::now();
     if (next_urgent_ >= urgent_.size() || (!in_view && begin < turn_of_tiles_)) return;
-    const summaries::tile next = urgent_[next_urgent_++];
+    const timeline::tile next = urgent_[next_urgent_++];
     lock.unlock();
     if (!tiles_->prepare(next) || in_view) continue;
     const auto end = steady::now();
     lock.lock();
-    turn_of_tiles_ = end + epoch_to_tiles * (end - begin);
+    turn_of_tiles_ = end + section_to_tiles * (end - begin);
     return;
   }
 }
 
-bool read_ahead::work() {
+bool prefetcher::work() {
   for (;;) {
     std::unique_lock lock(mutex_);
     if (next_ == wanted_.size()) return working_ = false;

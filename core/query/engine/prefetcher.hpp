@@ -20,49 +20,49 @@ using analysis::time_ns;
 using analysis::time_range;
 
 /// Reads what a moving view is about to show, before anybody waits for it: the tiles in view, those that it will show as the zoom goes
-/// on or turns to a side, and below all tiles the epochs in view and as far as half a view beside it. Those that are drawn now come first,
-/// then what the zoom goes towards: epochs, some notches before it comes to them, and the tiles of the next smaller bins. Of the first view
+/// on or turns to a side, and below all tiles the sections in view and as far as half a view beside it. Those that are drawn now come first,
+/// then what the zoom goes towards: sections, some notches before it comes to them, and the tiles of the next smaller bins. Of the first view
 /// only what it shows itself, and those tiles: it may stay where it is. Thread-safe.
 ///
-/// An epoch takes as long as ten tiles. While it is read, views go on, and need tiles at once: those are read between its chunks.
-class read_ahead {
+/// A section takes as long as ten tiles. While it is read, views go on, and need tiles at once: those are read between its chunks.
+class prefetcher {
  public:
-  read_ahead(std::shared_ptr<const analysis::stored_tiles> tiles, std::shared_ptr<analysis::part_cache> parts)
+  prefetcher(std::shared_ptr<const analysis::stored_tiles> tiles, std::shared_ptr<analysis::section_cache> parts)
       : tiles_(std::move(tiles)), parts_(std::move(parts)) {}
 
   /// A view shows `range` on `width` pixels. True if there is now something to read and nobody does: then `work` is to be called until it
   /// says no. A view that stands still reads nothing ahead. O(width / bins of a tile).
   [[nodiscard]] bool look(time_range range, std::uint32_t width);
 
-  /// Reads one tile or epoch of those that the last view is about; false if none is left.
+  /// Reads one tile or section of those that the last view is about; false if none is left.
   [[nodiscard]] bool work();
 
-  /// What `work` does between the chunks of an epoch: reads the tiles that the last view shows and nobody reads, and where there is time
-  /// one of those that the zoom comes to. Nothing, if the view shows epochs itself.
+  /// What `work` does between the chunks of a section: reads the tiles that the last view shows and nobody reads, and where there is time
+  /// one of those that the zoom comes to. Nothing, if the view shows sections itself.
   void read_urgent_tiles();
 
  private:
   using steady = std::chrono::steady_clock;
-  using epoch_number = std::size_t;
-  using tile_list = std::vector<summaries::tile>;
-  using thing = std::variant<summaries::tile, epoch_number>;
+  using section_number = std::size_t;
+  using tile_list = std::vector<timeline::tile>;
+  using thing = std::variant<timeline::tile, section_number>;
 
   [[nodiscard]] tile_list tiles_over(time_range range, time_ns centre, std::uint32_t width) const;
   void want(const tile_list& more) { wanted_.insert(wanted_.end(), more.begin(), more.end()); }
-  void want_epochs(time_range range, time_ns centre);
+  void want_sections(time_range range, time_ns centre);
   /// False if there is nothing to read.
   bool read(const thing& which);
 
-  /// A view over more epochs is too far away: those it shows would not be those that are wanted.
-  static constexpr std::size_t most_epochs = 24;
-  /// A zoom comes to epochs soon where its view is so many times as long as the longest that draws them: some 24 notches. Zooming a
-  /// server's recording of 100 million events without a pause, with 64 the first views that draw epochs waited 5 ms for them.
+  /// A view over more sections is too far away: those it shows would not be those that are wanted.
+  static constexpr std::size_t most_sections = 24;
+  /// A zoom comes to sections soon where its view is so many times as long as the longest that draws them: some 24 notches. Zooming a
+  /// server's recording of 100 million events without a pause, with 64 the first views that draw sections waited 5 ms for them.
   static constexpr time_ns soon = 1024;
-  /// Between chunks an epoch has so many times as long as tiles that no view shows yet: both are to be there in time.
-  static constexpr int epoch_to_tiles = 2;
+  /// Between chunks a section has so many times as long as tiles that no view shows yet: both are to be there in time.
+  static constexpr int section_to_tiles = 2;
 
   const std::shared_ptr<const analysis::stored_tiles> tiles_;
-  const std::shared_ptr<analysis::part_cache> parts_;
+  const std::shared_ptr<analysis::section_cache> parts_;
   std::mutex mutex_;  ///< Guards what follows; held for moments.
   std::optional<time_range> seen_;
   double place_ = 0.5;         ///< Where in the view the last zoom went, 0..1 of it: the cursor may still be there.

@@ -9,12 +9,12 @@
 namespace sluice::query {
 
 template <class Answer>
-class gathered {
+class section_source {
  public:
-  gathered() = default;
-  virtual ~gathered() = default;
-  gathered(const gathered&) = delete;
-  gathered& operator=(const gathered&) = delete;
+  section_source() = default;
+  virtual ~section_source() = default;
+  section_source(const section_source&) = delete;
+  section_source& operator=(const section_source&) = delete;
 
   /// What `from.index` tells of `part`, which begins where the one before ended, the first with the range of the question.
   virtual result<void> add(const sources& from, time_range part) = 0;
@@ -23,7 +23,7 @@ class gathered {
 };
 
 template <class Question>
-using gathered_answer = std::unique_ptr<gathered<typename Question::answer_type>>;
+using gathered_answer = std::unique_ptr<section_source<typename Question::answer_type>>;
 
 [[nodiscard]] gathered_answer<blocks_question> gather(const blocks_question& question);
 [[nodiscard]] gathered_answer<statistics_question> gather(const statistics_question& question);
@@ -31,7 +31,7 @@ using gathered_answer = std::unique_ptr<gathered<typename Question::answer_type>
 [[nodiscard]] gathered_answer<stacks_question> gather(const stacks_question& question);
 
 template <class Question>
-inline constexpr bool is_gathered =
+inline constexpr bool reads_sections =
     std::is_same_v<Question, blocks_question> || std::is_same_v<Question, statistics_question> ||
     std::is_same_v<Question, stacks_question>;
 

@@ -32,7 +32,7 @@ constexpr entry entries[] = {
     {"*.graph_node", "The node of a graph that this came from; 0: of none"},
     {"*.bytes", "Size in bytes"},
     {"*.address", "Where the memory is"},
-    {"*.level", "Who manages the memory: driver, pool, framework or user. Layers hold one another: never add two"},
+    {"*.layer", "Who manages the memory: driver, pool, framework or user. Layers hold one another: never add two"},
     {"*.kind", "The kind of memory"},
     {"*.stack", "The call stack that asked for it"},
     {"*.call", "The API call that asked for it"},
@@ -86,7 +86,7 @@ constexpr entry entries[] = {
     {"stream.name", "What the program called it"},
 
     {"pool", "Memory pools"},
-    {"pool.level", "Who manages it"},
+    {"pool.layer", "Who manages it"},
     {"pool.name", "What it is called"},
 
     {"counter_definition", "What the values of counter are values of"},

@@ -30,20 +30,20 @@ std::string_view direction_word(trace::direction way) {
 template <class Add>
 made_rows measured(sql_context& context, std::optional<analysis::time_range> range, Add&& add) {
   const auto rows = std::make_shared<held_rows>();
-  if (const analysis::digest* whole = range ? nullptr : context.whole()) {
+  if (const analysis::stored_figures* whole = range ? nullptr : context.whole()) {
     add(*rows, whole->figures.whole);
     return rows;
   }
   const analysis::index* index = context.analysed();
   if (index == nullptr) return tl::unexpected(context.stop_reason());
-  const analysis::time_range of = analysis::bounded(range.value_or(analysis::whole_of(*context.trace)));
+  const analysis::time_range of = analysis::bounded(range.value_or(analysis::time_range_of(*context.trace)));
   add(*rows, analysis::measure(*index, context.trace->tables(), of));
   return rows;
 }
 
 constexpr std::array memory_columns = {
     figure_column{"device", "Null: host memory", type::id, id_kind::device},
-    figure_column{"level", "driver, pool, framework or user. Layers hold one another: never add two", type::text},
+    figure_column{"layer", "driver, pool, framework or user. Layers hold one another: never add two", type::text},
     figure_column{"kind", "The kind of memory", type::text},
     figure_column{"at_begin", "Bytes in use at the range's begin", type::size},
     figure_column{"at_end", "Bytes in use just before its end", type::size},
@@ -60,7 +60,7 @@ constexpr std::array memory_columns = {
 made_rows make_memory_use(sql_context& context, std::optional<analysis::time_range> range) {
   return measured(context, range, [](held_rows& to, const analysis::range_statistics& all) {
     for (const auto& m : all.memory)
-      to.add({id_value(raw(m.device)), words(name_of(m.level)), words(name_of(m.kind)), count(m.at_begin),
+      to.add({id_value(raw(m.device)), words(name_of(m.layer)), words(name_of(m.kind)), count(m.at_begin),
               count(m.at_end), count(m.minimum), count(m.maximum), time_value(m.maximum_time), m.mean,
               count(m.allocations), count(m.allocated_bytes), count(m.frees), count(m.freed_bytes)});
   });
@@ -191,13 +191,13 @@ constexpr std::array finding_columns = {
 };
 
 made_rows make_findings(sql_context& context, std::optional<analysis::time_range> range) {
-  const analysis::digest* whole = range ? nullptr : context.whole();
+  const analysis::stored_figures* whole = range ? nullptr : context.whole();
   const analysis::index* index = whole != nullptr ? nullptr : context.analysed();
   if (whole == nullptr && index == nullptr) return tl::unexpected(context.stop_reason());
   static constexpr std::array<std::string_view, 3> severities = {"info", "warning", "error"};
   const analysis::naming names{*context.frames};
-  const analysis::summary all = whole != nullptr ? analysis::summarise(whole->figures, *context.trace, names)
-                                                 : analysis::summarise(*index, *context.trace, range, names);
+  const analysis::report all = whole != nullptr ? analysis::make_report(whole->figures, *context.trace, names)
+                                                : analysis::make_report(*index, *context.trace, range, names);
   const auto rows = std::make_shared<held_rows>();
   for (const analysis::finding& each : all.findings)
     rows->add({words(severities[static_cast<std::size_t>(each.severity)]), words(each.text), words(each.advice),

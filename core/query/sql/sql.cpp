@@ -77,14 +77,14 @@ const analysis::index* sql_context::analysed() {
   return index.get();
 }
 
-const analysis::digest* sql_context::whole() {
+const analysis::stored_figures* sql_context::whole() {
   if (index) return nullptr;
-  if (std::exchange(looked_for_digest, true)) return digest.get();
+  if (std::exchange(looked_for_stored_figures, true)) return stored_figures.get();
   // A large one that has no end has none yet.
   const auto summed = analysis::summed_up(trace, {.cancelled = [this] { return stopped(); }});
-  if (summed) digest = analysis::find_digest(**summed);
-  if (digest) steps = analysis::steps_of(*digest, *summed);
-  return digest.get();
+  if (summed) stored_figures = analysis::find_stored_figures(**summed);
+  if (stored_figures) steps = analysis::steps_of(*stored_figures, *summed);
+  return stored_figures.get();
 }
 
 void give(sqlite3_context* to, const cell& value, bool fleeting) {

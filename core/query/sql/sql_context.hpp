@@ -25,10 +25,10 @@ struct sql_context {
   std::optional<error> failure;  ///< What ended the running query, where SQLite's own words would say less.
   std::size_t lookup_bytes = 0;  ///< Taken by indexes on ids.
   std::unique_ptr<symbols::frame_book> frames;
-  std::unique_ptr<analysis::index> index;             ///< Made by the first table that needs it.
-  std::shared_ptr<const analysis::digest> digest;     ///< Looked for by the first that would do with it.
-  std::shared_ptr<const analysis::step_facts> steps;  ///< As the digest tells them.
-  bool looked_for_digest = false;
+  std::unique_ptr<analysis::index> index;                          ///< Made by the first table that needs it.
+  std::shared_ptr<const analysis::stored_figures> stored_figures;  ///< Looked for by the first that would do with it.
+  std::shared_ptr<const analysis::step_facts> steps;               ///< As the stored figures tells them.
+  bool looked_for_stored_figures = false;
 
   [[nodiscard]] bool timed_out() const {
     return options.deadline && std::chrono::steady_clock::now() >= *options.deadline;
@@ -47,7 +47,7 @@ struct sql_context {
   const analysis::index* analysed();
   /// What the file says of the whole recording, or what a large one that has no end is summed up to say; null if nothing, or if there is
   /// an index anyway.
-  const analysis::digest* whole();
+  const analysis::stored_figures* whole();
 };
 
 /// A cell as SQLite's result. `fleeting`: the text must be copied.

@@ -107,7 +107,7 @@ result<std::shared_ptr<const figure_rows>> figures_cursor::make_rows() const {
 
 int figures_cursor::filter(const char* plan, int count, sqlite3_value** values) {
   sql_context& context = *table().context;
-  const analysis::time_range whole = analysis::whole_of(*context.trace);
+  const analysis::time_range whole = analysis::time_range_of(*context.trace);
   ranged = false;
   begin = whole.begin;
   end = whole.end;

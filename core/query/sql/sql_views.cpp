@@ -75,7 +75,7 @@ constexpr std::array allocations = {
     part{"id", "The event"},
     part{"time", "When the host had the block"},
     part{"block", "The block"},
-    part{"level", "Who manages the memory: driver, pool, framework or user"},
+    part{"layer", "Who manages the memory: driver, pool, framework or user"},
     part{"kind", "The kind of memory"},
     part{"bytes", "What was asked for"},
     part{"address", "Where it is"},
@@ -96,7 +96,7 @@ constexpr std::array blocks = {
     part{"unfreed", "1: never freed, as the report counts it"},
     part{"lifetime", "died - born, ns"},
     part{"bytes", "What was asked for"},
-    part{"level", "Who manages the memory: driver, pool, framework or user"},
+    part{"layer", "Who manages the memory: driver, pool, framework or user"},
     part{"kind", "The kind of memory"},
     part{"category", "What a framework's block is for; null: not known"},
     part{"name", "The API or the tag that made it"},
@@ -172,12 +172,12 @@ constexpr std::array views = {
                                                                                                    "t",
         transfers},
     view_about{"allocations", "Allocations, with names and stacks",
-               "SELECT a.id, a.time, a.block, a.level, a.kind, a.bytes, a.address, a.name, a.process, "
+               "SELECT a.id, a.time, a.block, a.layer, a.kind, a.bytes, a.address, a.name, a.process, "
                "a.device, " SLUICE_DEVICE_NAME("a") ", a.stream, " SLUICE_STREAM_NAME("a") ", " SLUICE_STACK(
                    "a.stack") " FROM alloc AS a",
                allocations},
     view_about{"blocks", "Blocks from birth to death, with names and stacks",
-               "SELECT b.id, b.born, b.died, b.unfreed, b.died - b.born AS lifetime, b.bytes, b.level, b.kind, "
+               "SELECT b.id, b.born, b.died, b.unfreed, b.died - b.born AS lifetime, b.bytes, b.layer, b.kind, "
                "b.category, b.name,"
                " b.process, b.device, " SLUICE_DEVICE_NAME("b") ", b.address, b.alloc, " SLUICE_STACK(
                    "b.stack") " FROM block AS b",

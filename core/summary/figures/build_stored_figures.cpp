@@ -10,22 +10,23 @@
 namespace sluice::analysis {
 namespace {
 
-/// Of epochs that are larger than most, for many blocks live in them, one is enough at a time.
+/// Of sections that are larger than most, for many blocks live in them, one is enough at a time.
 constexpr std::uint64_t most_events_a_run = 200'000;
 
 }  // namespace
 
-result<digest> digest_of(const part_store& from, const beside_parts& beside, std::size_t epochs_a_run,
-                         const run_visitor& also, const std::function<bool()>& goes_on) {
-  const std::size_t epochs = from.epochs().size();
-  if (epochs == 0 || epochs_a_run == 0)
+result<stored_figures> build_stored_figures(const section_reader& from, const beside_parts& beside,
+                                            std::size_t sections_a_run, const run_visitor& also,
+                                            const std::function<bool()>& goes_on) {
+  const std::size_t sections = from.sections().size();
+  if (sections == 0 || sections_a_run == 0)
     return fail(error_code::invalid_argument, "there is nothing to gather", from.snapshot().path());
-  digest_gatherer all(from.snapshot(), *from.whole()->steps, beside);
+  stored_figures_builder all(from.snapshot(), *from.whole()->steps, beside);
   const auto last_of = [&](std::size_t first) {
     std::size_t last = first;
-    std::uint64_t events = from.epochs()[first].events;
-    while (last + 1 < std::min(first + epochs_a_run, epochs)) {
-      events += from.epochs()[last + 1].events;
+    std::uint64_t events = from.sections()[first].events;
+    while (last + 1 < std::min(first + sections_a_run, sections)) {
+      events += from.sections()[last + 1].events;
       if (events > most_events_a_run) break;
       ++last;
     }
@@ -33,7 +34,7 @@ result<digest> digest_of(const part_store& from, const beside_parts& beside, std
   };
   const auto read = [&](std::size_t first) {
     const auto index = [&, first, last = last_of(first)] {
-      return from.index_of(first, last, part_scope::everything, goes_on);
+      return from.index_of(first, last, section_scope::everything, goes_on);
     };
     try {
       return std::async(std::launch::async, index);
@@ -42,21 +43,20 @@ result<digest> digest_of(const part_store& from, const beside_parts& beside, std
     }
   };
   auto next = read(0);
-  for (std::size_t first = 0, last = 0; first < epochs; first = last + 1) {
+  for (std::size_t first = 0, last = 0; first < sections; first = last + 1) {
     last = last_of(first);
     const auto run = next.get();
     if (!run) return tl::unexpected(run.error());
-    if (last + 1 < epochs) next = read(last + 1);
+    if (last + 1 < sections) next = read(last + 1);
     all.add(**run, from.run_of(first, last));
-    if (also && !also(**run, first, last))
-      return fail(error_code::cancelled, "nobody wants the digest any more", from.snapshot().path());
+    if (also && !also(**run, first, last)) return fail(error_code::cancelled, "cancelled", from.snapshot().path());
   }
   std::set<std::size_t> again;
-  for (const time_ns moment : all.moments()) again.insert(from.epoch_at(moment));
-  for (const std::size_t epoch : again) {
-    const auto run = from.index_of(epoch, epoch, part_scope::everything, goes_on);
+  for (const time_ns moment : all.moments()) again.insert(from.section_at(moment));
+  for (const std::size_t section : again) {
+    const auto run = from.index_of(section, section, section_scope::everything, goes_on);
     if (!run) return tl::unexpected(run.error());
-    all.look(**run, from.run_of(epoch, epoch));
+    all.look(**run, from.run_of(section, section));
   }
   return all.take();
 }

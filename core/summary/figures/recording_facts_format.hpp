@@ -4,13 +4,13 @@
 #include "core/summary/figures/serialize.hpp"
 #include "core/summary/figures/stored_figures_format.hpp"
 
-/// What of each struct is kept of a whole recording beside its parts. A change here is a new version of what `part_store` reads. Private
+/// What of each struct is kept of a whole recording beside its parts. A change here is a new version of what `section_reader` reads. Private
 /// to core.
 namespace sluice::trace {
 
 /// Of files of version 1. Later ones keep them as rows.
 template <class Archive>
-void fields(Archive& all, archive::like<Archive, chunk_reach_row> of) {
+void fields(Archive& all, serialize::like<Archive, chunk_reach_row> of) {
   all(of, of.chunk, of.lowest_event, of.highest_event, of.lowest_block, of.highest_block, of.time, of.end);
 }
 
@@ -22,19 +22,19 @@ namespace sluice::analysis {
   template <class Archive> \
   void fields(Archive& all, like<Archive, type> of)
 
-SLUICE_KEPT(whole_facts::part_of_it) { all(of, of.what, of.highest); }
-SLUICE_KEPT(whole_facts::memory) { all(of, of.key, of.highest, of.stacks, of.by_category); }
-SLUICE_KEPT(whole_facts::pool) { all(of, of.pool, of.has_segments, of.has_blocks, of.highest); }
-SLUICE_KEPT(whole_facts::untracked) { all(of, of.device, of.time, of.value, of.order); }
+SLUICE_KEPT(recording_facts::part_of_it) { all(of, of.what, of.highest); }
+SLUICE_KEPT(recording_facts::memory) { all(of, of.key, of.highest, of.stacks, of.by_category); }
+SLUICE_KEPT(recording_facts::pool) { all(of, of.pool, of.has_segments, of.has_blocks, of.highest); }
+SLUICE_KEPT(recording_facts::untracked) { all(of, of.device, of.time, of.value, of.order); }
 SLUICE_KEPT(stream_key) { all(of, of.process, of.device, of.stream); }
 SLUICE_KEPT(direction_key) { all(of, of.device, of.direction); }
 SLUICE_KEPT(thread_key) { all(of, of.process, of.thread); }
-SLUICE_KEPT(whole_facts::stream) { all(of, of.key, of.lanes); }
-SLUICE_KEPT(whole_facts::direction) { all(of, of.key, of.lanes, of.highest_rate); }
-SLUICE_KEPT(whole_facts::thread) { all(of, of.key, of.range_lanes, of.call_lanes); }
+SLUICE_KEPT(recording_facts::stream) { all(of, of.key, of.lanes); }
+SLUICE_KEPT(recording_facts::direction) { all(of, of.key, of.lanes, of.highest_rate); }
+SLUICE_KEPT(recording_facts::thread) { all(of, of.key, of.range_lanes, of.call_lanes); }
 SLUICE_KEPT(graph_use) { all(of, of.graph, of.nodes, of.first, of.last); }
-SLUICE_KEPT(whole_facts::graph) { all(of, of.block, of.use, of.copies); }
-SLUICE_KEPT(whole_facts) {
+SLUICE_KEPT(recording_facts::graph) { all(of, of.block, of.use, of.copies); }
+SLUICE_KEPT(recording_facts) {
   all(of, of.listed, of.memories, of.pools, of.not_tracked, of.streams, of.directions, of.threads, of.with_kernels,
       of.graphs, of.segments, of.touches, of.tagged, left_out{}, left_out{});
 }

@@ -23,7 +23,7 @@
 ///
 /// Numbers are varints of 7 bits a byte, signed ones zigzag; doubles are their 8 bytes, the lowest first; a string or a vector is its
 /// size and then its parts. Nothing else is written: both sides have to know what there is.
-namespace sluice::archive {
+namespace sluice::serialize {
 
 /// What a description takes: to be filled in, or only to be looked at.
 template <class Archive, class T>
@@ -288,4 +288,4 @@ class describer {
   std::string text_;
 };
 
-}  // namespace sluice::archive
+}  // namespace sluice::serialize

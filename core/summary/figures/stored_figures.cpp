@@ -17,17 +17,17 @@ constexpr std::size_t most_bytes = std::size_t{48} << 20;
 constexpr std::size_t most_memory = std::size_t{256} << 20;
 
 /// Whether what is relied on holds: the bytes were read, but may have been written by anybody.
-bool makes_sense(const digest& of) {
-  const summary_figures& figures = of.figures;
+bool makes_sense(const stored_figures& of) {
+  const report_figures& figures = of.figures;
   const auto as_many = [](std::size_t some, std::size_t all) { return some == 0 || some == all; };
   bool sense = of.span.begin <= of.span.end && figures.whole.range == of.span;
   sense = sense && as_many(figures.held.size(), figures.peaks.size());
   sense = sense && as_many(figures.copied.size(), figures.whole.transfers.size());
   sense = sense && (figures.whole.failed_allocations == 0 || !figures.failures.empty());
   std::set<memory_key> measured;
-  for (const memory_statistics& m : figures.whole.memory) measured.insert({m.device, m.level, m.kind});
+  for (const memory_statistics& m : figures.whole.memory) measured.insert({m.device, m.layer, m.kind});
   for (const memory_peak& peak : figures.peaks)
-    sense = sense && measured.contains({peak.device, peak.level, peak.kind});
+    sense = sense && measured.contains({peak.device, peak.layer, peak.kind});
   for (const unfreed_group& group : figures.unfreed) sense = sense && !group.largest.empty();
   for (const step_summary& steps : figures.steps) sense = sense && steps.highest < steps.steps.size();
   for (const process_steps& process : of.steps) {
@@ -42,9 +42,9 @@ bool makes_sense(const digest& of) {
 
 }  // namespace
 
-result<std::string> encode_digest(const digest& of) {
+result<std::string> encode_stored_figures(const stored_figures& of) {
   std::string bytes;
-  archive::writer all(bytes);
+  serialize::writer all(bytes);
   all.put(of);
   if (all.failed())
     return fail(error_code::invalid_argument, "the recording has figures beyond all bounds: they cannot be kept");
@@ -53,21 +53,21 @@ result<std::string> encode_digest(const digest& of) {
   return bytes;
 }
 
-result<digest> decode_digest(std::string_view bytes) {
-  digest made;
-  archive::reader all(bytes, most_memory);
+result<stored_figures> decode_stored_figures(std::string_view bytes) {
+  stored_figures made;
+  serialize::reader all(bytes, most_memory);
   all.get(made);
   if (!all.failed() && all.at_end() && makes_sense(made)) return made;
   return fail(error_code::corrupt, "the stored summary is corrupt", {}, {}, all.at());
 }
 
-result<trace::saved_row> saved_digest(const digest& of) {
-  auto bytes = encode_digest(of);
+result<trace::saved_row> saved_stored_figures(const stored_figures& of) {
+  auto bytes = encode_stored_figures(of);
   if (!bytes) return tl::unexpected(bytes.error());
-  return trace::saved_row{std::string(digest_name), digest_version, std::move(*bytes)};
+  return trace::saved_row{std::string(stored_figures_name), stored_figures_version, std::move(*bytes)};
 }
 
-std::shared_ptr<const step_facts> steps_of(const digest& of, std::shared_ptr<const trace::snapshot> from) {
+std::shared_ptr<const step_facts> steps_of(const stored_figures& of, std::shared_ptr<const trace::snapshot> from) {
   const bool in_it =
       std::any_of(of.steps.begin(), of.steps.end(), [](const auto& each) { return !each.steps.steps.empty(); });
   if (in_it) {
@@ -81,23 +81,26 @@ std::shared_ptr<const step_facts> steps_of(const digest& of, std::shared_ptr<con
   return std::make_shared<const step_facts>(std::move(from), std::move(sources));
 }
 
-std::shared_ptr<const digest> find_digest(const trace::snapshot& trace) {
+std::shared_ptr<const stored_figures> find_stored_figures(const trace::snapshot& trace) {
   std::vector<trace::saved_row> rows;
   for (const trace::chunk_info& chunk : trace.summaries()) {
     if (chunk.type != trace::row_type::saved || !trace.read_summary(chunk, rows)) continue;
     for (const trace::saved_row& row : rows) {
-      if (row.name != digest_name || (row.version != digest_version && row.version != digest_version_1)) continue;
-      auto found = decode_digest(row.bytes);
-      if (found && found->span == whole_of(trace)) return std::make_shared<const digest>(std::move(*found));
+      if (row.name != stored_figures_name ||
+          (row.version != stored_figures_version && row.version != stored_figures_version_1))
+        continue;
+      auto found = decode_stored_figures(row.bytes);
+      if (found && found->span == time_range_of(trace))
+        return std::make_shared<const stored_figures>(std::move(*found));
     }
   }
   return nullptr;
 }
 
-std::optional<compared_figures> figures_to_compare(const digest& of) {
+std::optional<compared_figures> figures_to_compare(const stored_figures& of) {
   compared_figures made;
   for (const memory_statistics& figures : of.figures.whole.memory) {
-    const memory_key key{figures.device, figures.level, figures.kind};
+    const memory_key key{figures.device, figures.layer, figures.kind};
     const auto kept = std::find_if(of.memory.begin(), of.memory.end(),
                                    [&](const memory_stacks& each) { return each.standing.of == key; });
     if (kept == of.memory.end() && figures.allocations > 0) return std::nullopt;

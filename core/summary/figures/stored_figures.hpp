@@ -57,18 +57,18 @@ struct listed_block {
   time_ns died = trace::unknown_time;  ///< unknown_time: never freed.
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
-  trace::layer level = trace::layer::driver;
+  trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   block_category category;
 };
 
-struct digest {
+struct stored_figures {
   time_range span;  ///< Of the recording.
-  summary_figures figures;
+  report_figures figures;
   std::vector<memory_stacks> memory;  ///< What was used at all, most bytes first.
   std::vector<copy_stacks> copies;    ///< By device and direction.
   stack_use all_copies;               ///< Of every device and direction.
-  /// By process, only of those that have any: how they were found. The steps are rows of the file; only digests of version 1 have them here.
+  /// By process, only of those that have any: how they were found. The steps are rows of the file; only stored figures of version 1 have them here.
   std::vector<process_steps> steps;
   std::vector<loss_span> losses;      ///< In the order of the file.
   std::vector<listed_block> largest;  ///< Biggest first, then by id, of all layers; at most `block_limit`.
@@ -79,35 +79,36 @@ struct digest {
 };
 
 /// Of a recording that ended. `from` must have taken in all of `trace`. O((blocks + copies) log), and what a summary takes.
-[[nodiscard]] digest make_digest(const index& from, const trace::snapshot& trace);
+[[nodiscard]] stored_figures make_stored_figures(const index& from, const trace::snapshot& trace);
 
-/// Of the bytes below. It has to change with anything that is kept, and with what any kept figure means: a reader leaves a digest of
+/// Of the bytes below. It has to change with anything that is kept, and with what any kept figure means: a reader leaves stored figures of
 /// another version alone.
-inline constexpr std::uint32_t digest_version = 2;
+inline constexpr std::uint32_t stored_figures_version = 2;
 /// Is read, too.
-inline constexpr std::uint32_t digest_version_1 = 1;
+inline constexpr std::uint32_t stored_figures_version_1 = 1;
 /// What it is called in the file.
-inline constexpr std::string_view digest_name = "digest";
+inline constexpr std::string_view stored_figures_name = "digest";
 
-/// As bytes. Errors: invalid_argument, where the recording says what no digest can hold (a number of 2^61 or more, 48 MiB).
-[[nodiscard]] result<std::string> encode_digest(const digest& of);
+/// As bytes. Errors: invalid_argument, where the recording says what no stored figures can hold (a number of 2^61 or more, 48 MiB).
+[[nodiscard]] result<std::string> encode_stored_figures(const stored_figures& of);
 
 /// The inverse. The bytes may be hostile: what comes back is safe to be shown, and took at most about 256 MiB. Errors: corrupt, with
 /// the offset in the bytes. Linear in the bytes.
-[[nodiscard]] result<digest> decode_digest(std::string_view bytes);
+[[nodiscard]] result<stored_figures> decode_stored_figures(std::string_view bytes);
 
-/// As a row to be added to the file (`file_writer::add_summary`). Errors: as `encode_digest`.
-[[nodiscard]] result<trace::saved_row> saved_digest(const digest& of);
+/// As a row to be added to the file (`file_writer::add_summary`). Errors: as `encode_stored_figures`.
+[[nodiscard]] result<trace::saved_row> saved_stored_figures(const stored_figures& of);
 
 /// The one that the file has. Null if it has none: it was not closed, is small, or comes from another version of this program; or its
-/// digest is damaged or of other events. Reads the disk; nothing is kept.
-[[nodiscard]] std::shared_ptr<const digest> find_digest(const trace::snapshot& trace);
+/// stored figures is damaged or of other events. Reads the disk; nothing is kept.
+[[nodiscard]] std::shared_ptr<const stored_figures> find_stored_figures(const trace::snapshot& trace);
 
 /// The steps of the recording that it is of: those that its file keeps are read when somebody asks for one.
-[[nodiscard]] std::shared_ptr<const step_facts> steps_of(const digest& of, std::shared_ptr<const trace::snapshot> from);
+[[nodiscard]] std::shared_ptr<const step_facts> steps_of(const stored_figures& of,
+                                                         std::shared_ptr<const trace::snapshot> from);
 
-/// The same of a whole recording, from what is kept of it: O(stacks). None if something is compared that no digest keeps, which are
+/// The same of a whole recording, from what is kept of it: O(stacks). None if something is compared that no stored figures keeps, which are
 /// allocations of no bytes where there are no others.
-[[nodiscard]] std::optional<compared_figures> figures_to_compare(const digest& of);
+[[nodiscard]] std::optional<compared_figures> figures_to_compare(const stored_figures& of);
 
 }  // namespace sluice::analysis

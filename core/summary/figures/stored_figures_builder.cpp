@@ -14,12 +14,13 @@ bool goes_before(const listed_block& a, const listed_block& b) {
 
 }  // namespace
 
-digest_gatherer::digest_gatherer(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside)
-    : of_(of), steps_(steps), figures_(of, steps, beside, whole_of(of)) {
-  made_.span = whole_of(of);
+stored_figures_builder::stored_figures_builder(const trace::snapshot& of, const step_facts& steps,
+                                               const beside_parts& beside)
+    : of_(of), steps_(steps), figures_(of, steps, beside, time_range_of(of)) {
+  made_.span = time_range_of(of);
 }
 
-void digest_gatherer::add(const index& from, time_range run) {
+void stored_figures_builder::add(const index& from, time_range run) {
   const memory_use& of = from.memory();
   if (!any_) {
     // They are few: any part has them all.
@@ -38,17 +39,17 @@ void digest_gatherer::add(const index& from, time_range run) {
   list(from, run);
 }
 
-void digest_gatherer::add_memory(const memory_use& of, const memory_key& key, time_range part) {
+void stored_figures_builder::add_memory(const memory_use& of, const memory_key& key, time_range part) {
   const auto [place, fresh] = memories_.try_emplace(key);
   memory& to = place->second;
   if (fresh) to.allocated.time = to.highest.time = made_.span.begin;
-  const block_filter filter{key.level, key.device, key.kind};
+  const block_filter filter{key.layer, key.device, key.kind};
   to.allocated.join(allocating_stacks(of, filter, part, never_cancelled));
   const held_bytes most = most_held(of, filter, part, never_cancelled);
   if (most.bytes > to.highest.bytes) to.highest = most;
 }
 
-void digest_gatherer::list(const index& from, time_range run) {
+void stored_figures_builder::list(const index& from, time_range run) {
   const auto facts = from.tensors(of_);
   const std::span<const block_record> blocks = from.memory().blocks();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -57,21 +58,21 @@ void digest_gatherer::list(const index& from, time_range run) {
     ++made_.block_count;
     made_.block_bytes += block.bytes;
     made_.largest.push_back({block.id, block.alloc, block.device, block.stream, block.pool, block.name, block.born,
-                             block.died, block.address, block.bytes, block.level, block.kind,
+                             block.died, block.address, block.bytes, block.layer, block.kind,
                              i < facts->categories.size() ? facts->categories[i] : block_category{}});
-    if (made_.largest.size() >= 8 * digest::block_limit) cut();
+    if (made_.largest.size() >= 8 * stored_figures::block_limit) cut();
   }
 }
 
-void digest_gatherer::cut() {
+void stored_figures_builder::cut() {
   std::vector<listed_block>& all = made_.largest;
-  if (all.size() <= digest::block_limit) return;
-  const auto end = all.begin() + static_cast<std::ptrdiff_t>(digest::block_limit);
+  if (all.size() <= stored_figures::block_limit) return;
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(stored_figures::block_limit);
   std::nth_element(all.begin(), end, all.end(), goes_before);
   all.erase(end, all.end());
 }
 
-std::vector<time_ns> digest_gatherer::moments() {
+std::vector<time_ns> stored_figures_builder::moments() {
   std::vector<time_ns> all = figures_.moments();
   for (const memory_standing& standing : standings_.list()) all.push_back(memories_.at(standing.of).highest.time);
   std::sort(all.begin(), all.end());
@@ -79,14 +80,14 @@ std::vector<time_ns> digest_gatherer::moments() {
   return all;
 }
 
-void digest_gatherer::look(const index& from, time_range run) {
+void stored_figures_builder::look(const index& from, time_range run) {
   figures_.look(from, run);
   for (auto& [key, of] : memories_)
     if (run.holds(of.highest.time))
-      of.at_peak = live_stacks(from.memory(), {key.level, key.device, key.kind}, of.highest.time, never_cancelled);
+      of.at_peak = live_stacks(from.memory(), {key.layer, key.device, key.kind}, of.highest.time, never_cancelled);
 }
 
-digest digest_gatherer::take() {
+stored_figures stored_figures_builder::take() {
   for (const memory_standing& standing : standings_.list()) {
     memory& of = memories_.at(standing.of);
     made_.memory.push_back({standing, std::move(of.at_peak), std::move(of.allocated)});
@@ -100,10 +101,10 @@ digest digest_gatherer::take() {
   return std::move(made_);
 }
 
-digest make_digest(const index& from, const trace::snapshot& trace) {
+stored_figures make_stored_figures(const index& from, const trace::snapshot& trace) {
   const beside_parts beside = beside_of(from);
   const auto facts = from.tensors(trace);
-  digest_gatherer all(trace, *facts->steps, beside);
+  stored_figures_builder all(trace, *facts->steps, beside);
   all.add(from, all_time);
   all.look(from, all_time);
   return all.take();

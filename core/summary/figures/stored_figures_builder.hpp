@@ -9,17 +9,17 @@
 
 namespace sluice::analysis {
 
-/// Gathers the digest of a recording, as figures_gatherer does its figures. Not thread-safe.
-class digest_gatherer {
+/// Gathers the stored figures of a recording, as figures_builder does its figures. Not thread-safe.
+class stored_figures_builder {
  public:
   /// Of the recording `of`, whose steps are `steps`. All outlive this.
-  digest_gatherer(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside);
+  stored_figures_builder(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside);
 
-  /// See figures_gatherer.
+  /// See figures_builder.
   void add(const index& from, time_range run);
   [[nodiscard]] std::vector<time_ns> moments();
   void look(const index& from, time_range run);
-  [[nodiscard]] digest take();
+  [[nodiscard]] stored_figures take();
 
  private:
   void add_memory(const memory_use& of, const memory_key& key, time_range part);
@@ -28,7 +28,7 @@ class digest_gatherer {
 
   const trace::snapshot& of_;
   const step_facts& steps_;
-  figures_gatherer figures_;
+  figures_builder figures_;
   struct memory {
     stack_use allocated;
     held_bytes highest;
@@ -37,7 +37,7 @@ class digest_gatherer {
   memory_lister standings_;
   std::map<memory_key, memory> memories_;
   bool any_ = false;  ///< A part was added.
-  digest made_;
+  stored_figures made_;
 };
 
 }  // namespace sluice::analysis

@@ -3,8 +3,8 @@
 #include "core/summary/figures/serialize.hpp"
 #include "core/summary/figures/stored_figures.hpp"
 
-/// What of each struct is kept in a digest. A change here is a new `digest_version`. Private to core.
-namespace sluice::archive {
+/// What of each struct is kept in stored figures. A change here is a new `stored_figures_version`. Private to core.
+namespace sluice::serialize {
 
 template <>
 inline constexpr std::uint64_t enum_end<analysis::category> = analysis::category_count;
@@ -15,25 +15,25 @@ template <>
 inline constexpr std::uint64_t enum_end<analysis::step_source> =
     static_cast<std::uint64_t>(analysis::step_source::pattern) + 1;
 
-}  // namespace sluice::archive
+}  // namespace sluice::serialize
 
 namespace sluice::analysis {
 
-using archive::left_out;
-using archive::like;
-using archive::or_unknown;
+using serialize::left_out;
+using serialize::like;
+using serialize::or_unknown;
 
 #define SLUICE_KEPT(type)  \
   template <class Archive> \
   void fields(Archive& all, like<Archive, type> of)
 
 SLUICE_KEPT(time_range) { all(of, of.begin, of.end); }
-SLUICE_KEPT(memory_key) { all(of, of.device, of.level, of.kind); }
+SLUICE_KEPT(memory_key) { all(of, of.device, of.layer, of.kind); }
 
 // --- figures of a range ---------------------------------------------------------------------------------------------
 
 SLUICE_KEPT(memory_statistics) {
-  all(of, of.device, of.level, of.kind, of.at_begin, of.at_end, of.minimum, of.maximum, of.maximum_time, of.mean,
+  all(of, of.device, of.layer, of.kind, of.at_begin, of.at_end, of.minimum, of.maximum, of.maximum_time, of.mean,
       of.allocations, of.allocated_bytes, of.frees, of.freed_bytes);
 }
 SLUICE_KEPT(untracked_statistics) {
@@ -77,34 +77,34 @@ SLUICE_KEPT(copy_stacks) { all(of, of.device, of.direction, of.use); }
 SLUICE_KEPT(process_watermark) { all(of, of.process, of.complete_until); }
 SLUICE_KEPT(holder) { all(of, of.name, of.pool, of.blocks, of.bytes, of.largest, of.largest_bytes); }
 SLUICE_KEPT(memory_peak) {
-  all(of, of.device, of.level, of.kind, of.bytes, of.time, of.blocks, of.holders, of.other_bytes, left_out{});
+  all(of, of.device, of.layer, of.kind, of.bytes, of.time, of.blocks, of.holders, of.other_bytes, left_out{});
 }
 SLUICE_KEPT(unfreed_block) { all(of, of.block, of.alloc, of.name, of.device, of.address, of.bytes, of.born); }
 SLUICE_KEPT(unfreed_group) {
-  all(of, of.process, of.process_ended, of.keeps_growing, of.level, of.kind, of.count, of.bytes, of.largest);
+  all(of, of.process, of.process_ended, of.keeps_growing, of.layer, of.kind, of.count, of.bytes, of.largest);
 }
-SLUICE_KEPT(imported_memory) { all(of, of.process, of.owner, of.level, of.kind, of.blocks, of.bytes, of.inferred); }
+SLUICE_KEPT(imported_memory) { all(of, of.process, of.owner, of.layer, of.kind, of.blocks, of.bytes, of.inferred); }
 SLUICE_KEPT(failed_allocation) {
-  all(of, of.event, of.time, of.process, of.device, of.level, of.kind, of.call, of.bytes, of.error);
+  all(of, of.event, of.time, of.process, of.device, of.layer, of.kind, of.call, of.bytes, of.error);
 }
 SLUICE_KEPT(fault_launch) { all(of, of.time, of.kernel, of.stream); }
 SLUICE_KEPT(gpu_fault) {
   all(of, of.event, of.time, of.process, of.thread, of.error, of.call, of.stream, of.launches, of.calls_after);
 }
 SLUICE_KEPT(fragmentation_figure) {
-  all(of, of.device, of.level, of.time, of.segments, of.segment_bytes, of.free_bytes, of.largest_free,
+  all(of, of.device, of.layer, of.time, of.segments, of.segment_bytes, of.free_bytes, of.largest_free,
       of.fragmentation);
 }
 SLUICE_KEPT(category_share) { all(of, of.what, of.bytes, of.blocks, of.exact_bytes); }
 SLUICE_KEPT(peak_composition) {
-  all(of, of.device, of.level, of.kind, of.bytes, of.time, of.kept_gradient_bytes, of.shares);
+  all(of, of.device, of.layer, of.kind, of.bytes, of.time, of.kept_gradient_bytes, of.shares);
 }
 SLUICE_KEPT(step_figures) {
   all(of, of.number, of.span, of.event, of.peak, of.peak_time, of.at_begin, of.at_end, of.allocations,
       of.allocated_bytes, of.h2d_bytes, of.d2h_bytes);
 }
 SLUICE_KEPT(step_summary) {
-  all(of, of.process, of.source, of.device, of.level, of.kind, of.count, of.steps, of.median_duration, of.highest,
+  all(of, of.process, of.source, of.device, of.layer, of.kind, of.count, of.steps, of.median_duration, of.highest,
       of.growth, of.keeps_growing);
 }
 SLUICE_KEPT(unused_group) {
@@ -112,7 +112,7 @@ SLUICE_KEPT(unused_group) {
       of.longest, of.longest_block);
 }
 SLUICE_KEPT(unused_memory) {
-  all(of, of.device, of.level, of.kind, of.peak_time, of.peak_bytes, left_out{}, left_out{}, of.groups, left_out{},
+  all(of, of.device, of.layer, of.kind, of.peak_time, of.peak_bytes, left_out{}, left_out{}, of.groups, left_out{},
       of.never_touched, of.never_touched_bytes);
 }
 SLUICE_KEPT(copy_figures) { all(of, of.copies, of.bytes, of.busy); }
@@ -129,14 +129,14 @@ SLUICE_KEPT(pool_at_mark) { all(of, of.pool, of.reserved, of.used); }
 SLUICE_KEPT(program_mark) {
   all(of, of.time, of.process, of.thread, of.name, of.step, of.memory, of.counters, of.pools);
 }
-SLUICE_KEPT(recorded_message) { all(of, of.level, of.time, of.text, of.event); }
-SLUICE_KEPT(summary_figures) {
+SLUICE_KEPT(recorded_message) { all(of, of.severity, of.time, of.text, of.event); }
+SLUICE_KEPT(report_figures) {
   all(of, of.events, of.blocks, of.watermarks, of.whole, of.peaks, of.held, of.unfreed, of.imports, of.copied,
       of.failures, of.faults, of.fragmentation, of.compositions, of.steps, of.unused, of.duplicates, of.marks,
       of.warnings, of.messages);
 }
 
-// --- the rest of a digest -------------------------------------------------------------------------------------------
+// --- the rest of stored figures -------------------------------------------------------------------------------------------
 
 SLUICE_KEPT(step) { all(of, of.span, of.number, of.event); }
 SLUICE_KEPT(step_list) { all(of, of.source, of.steps); }
@@ -145,9 +145,9 @@ SLUICE_KEPT(loss_span) { all(of, of.begin, or_unknown{of.end}, of.events, of.mem
 SLUICE_KEPT(block_category) { all(of, of.what, of.why); }
 SLUICE_KEPT(listed_block) {
   all(of, of.block, of.alloc, of.device, of.stream, of.pool, of.name, of.born, or_unknown{of.died}, of.address,
-      of.bytes, of.level, of.kind, of.category);
+      of.bytes, of.layer, of.kind, of.category);
 }
-SLUICE_KEPT(digest) {
+SLUICE_KEPT(stored_figures) {
   all(of, of.span, of.figures, of.memory, of.copies, of.all_copies, of.steps, of.losses, of.largest, of.block_count,
       of.block_bytes);
 }

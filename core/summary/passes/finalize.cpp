@@ -20,7 +20,7 @@ namespace sluice::analysis {
 namespace {
 
 /// Two indexes of so many are there at once, of some 10 MB each.
-constexpr std::size_t epochs_a_run = 2;
+constexpr std::size_t sections_a_run = 2;
 /// Measured: what an event takes in an index of all; what the window takes beside it, and summing up where the index is still held.
 constexpr std::size_t bytes_an_event = 100;
 constexpr std::size_t taken_otherwise = 180'000'000;
@@ -45,7 +45,7 @@ bool has_many_small_chunks(const trace::snapshot& trace, std::size_t rows_a_chun
   return trace.chunks().size() > std::max<std::uint64_t>(few_chunks, times_as_many * full);
 }
 
-beside_parts beside_of(const survey& known, const swept& found) {
+beside_parts beside_of(const recording_scan& known, const section_pass_result& found) {
   beside_parts made;
   made.events = known.events();
   made.warnings = known.unreadable();
@@ -59,9 +59,9 @@ beside_parts beside_of(const survey& known, const swept& found) {
   return made;
 }
 
-std::vector<trace::epoch_row> planned_epochs(const trace::snapshot& trace, double events) {
-  const time_range span = whole_of(trace);
-  return summaries::plan_epochs(span.begin, span.end - 1, trace.chunks(), std::max(events, 1.0));
+std::vector<trace::section_row> planned_sections(const trace::snapshot& trace, double events) {
+  const time_range span = time_range_of(trace);
+  return timeline::plan_sections(span.begin, span.end - 1, trace.chunks(), std::max(events, 1.0));
 }
 
 /// Who waits for the summaries, and how long still.
@@ -104,39 +104,40 @@ tl::unexpected<error> given_up(const trace::snapshot& trace) {
 /// must be told, which a sweep over its rows finds; then what indexes of those parts show. The second reads what the first wrote. Where it
 /// fails the summaries are not all there: readers leave half of them alone. Errors: corrupt, if the recording cannot be read twice
 /// or contradicts itself; invalid_argument, if it says what no summary can hold; cancelled.
-result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace, const std::vector<trace::epoch_row>& epochs,
-                    onlooker by) {
-  const std::vector<time_ns> begins = begins_of(epochs);
+result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace,
+                    const std::vector<trace::section_row>& sections, onlooker by) {
+  const std::vector<time_ns> begins = begins_of(sections);
   const std::function<bool()> goes_on = [&] { return by.wants_it(); };
-  const survey known(trace, by.stage(0, surveyed, trace.chunks().size()));
+  const recording_scan known(trace, by.stage(0, surveyed, trace.chunks().size()));
   if (!by.wants_it()) return given_up(trace);
-  parts_writer into(file, begins);
-  swept found = sweep(known, known.steps(), into, by.stage(surveyed, swept_through, epochs.size()), goes_on);
+  section_writer into(file, begins);
+  section_pass_result found =
+      run_section_pass(known, known.steps(), into, by.stage(surveyed, swept_through, sections.size()), goes_on);
   if (!by.wants_it()) return given_up(trace);
   if (!found.complete) return fail(error_code::corrupt, "a part of it cannot be read again", trace.path());
   const beside_parts beside = beside_of(known, found);
-  const auto whole = std::make_shared<whole_facts>(std::move(found.whole));
+  const auto whole = std::make_shared<recording_facts>(std::move(found.whole));
 
   const auto swept_file = trace::file::open(file.path(), {.cache_bytes = cache_bytes, .unfinished_summaries = true});
   if (!swept_file) return tl::unexpected(swept_file.error());
-  const auto parts = part_store::of(trace.with_summaries(*(*swept_file)->latest()), epochs, whole);
-  tile_maker tiles(file, epochs, trace);
-  const auto found_digest = digest_of(
-      *parts, beside, epochs_a_run,
+  const auto parts = section_reader::of(trace.with_summaries(*(*swept_file)->latest()), sections, whole);
+  tile_maker tiles(file, sections, trace);
+  const auto found_stored_figures = build_stored_figures(
+      *parts, beside, sections_a_run,
       [&](const index& from, std::size_t first, std::size_t last) {
         const bool added = tiles.add(from, first, last);
-        const double share = static_cast<double>(last + 1) / static_cast<double>(epochs.size());
+        const double share = static_cast<double>(last + 1) / static_cast<double>(sections.size());
         return added && from.is_complete() && by.look(swept_through, 1, share);
       },
       goes_on);
   if (!by.wants_it()) return given_up(trace);
-  if (!found_digest) return fail(error_code::corrupt, "its parts contradict one another", trace.path());
+  if (!found_stored_figures) return fail(error_code::corrupt, "its parts contradict one another", trace.path());
   tiles.end();
   tiles.put_highest(*whole);
-  if (const auto saved = parts_writer::saved(*whole)) into.add_whole(*saved);
-  const auto saved = saved_digest(*found_digest);
+  if (const auto saved = section_writer::saved(*whole)) into.add_whole(*saved);
+  const auto saved = saved_stored_figures(*found_stored_figures);
   if (saved) file.add_summary<trace::saved_row>(std::span(&*saved, 1));
-  file.add_summary<trace::epoch_row>(epochs);
+  file.add_summary<trace::section_row>(sections);
   return saved ? result<void>{} : tl::unexpected(saved.error());
 }
 
@@ -147,8 +148,8 @@ result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapsho
   if (!scratch) return tl::unexpected(scratch.error());
   auto file = trace::file_writer::create(*scratch);
   if (!file) return tl::unexpected(file.error());
-  const auto epochs = planned_epochs(trace, options.epoch_events);
-  const auto summed = sum_up(*file, trace, epochs, {options.cancelled, options.progress});
+  const auto sections = planned_sections(trace, options.section_events);
+  const auto summed = sum_up(*file, trace, sections, {options.cancelled, options.progress});
   // A full disk is why what was written cannot be read again.
   if (const auto closed = file->close(); !closed) return tl::unexpected(closed.error());
   if (!summed) return tl::unexpected(summed.error());
@@ -157,17 +158,18 @@ result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapsho
   return trace.with_summaries(*(*made)->latest());
 }
 
-/// Writes what `file` has into another, compacted, with summaries if there are epochs, and lets that take its place. Errors: those of
-/// `compact`, of creating and of closing a file; then `file` is as it was.
-result<void> finish_compacted(trace::file_writer& file, const trace::snapshot& trace,
-                              const std::vector<trace::epoch_row>& epochs, const std::function<bool()>& cancelled) {
+/// Writes what `file` has into another, compacted, with summaries if there are sections, and lets that take its place. Errors: those of
+/// `reorder_chunks`, of creating and of closing a file; then `file` is as it was.
+result<void> finalize_reordered(trace::file_writer& file, const trace::snapshot& trace,
+                                const std::vector<trace::section_row>& sections,
+                                const std::function<bool()>& cancelled) {
   auto made = file.create_beside();
   if (!made) return tl::unexpected(made.error());
-  if (auto moved = compact(trace, epochs, *made, [&] { return !cancelled(); }); !moved) return moved;
-  if (!epochs.empty()) {
+  if (auto moved = reorder_chunks(trace, sections, *made, [&] { return !cancelled(); }); !moved) return moved;
+  if (!sections.empty()) {
     const auto opened = trace::file::open(made->path());
     if (!opened) return tl::unexpected(opened.error());
-    static_cast<void>(sum_up(*made, *(*opened)->latest(), epochs, {cancelled, {}}));
+    static_cast<void>(sum_up(*made, *(*opened)->latest(), sections, {cancelled, {}}));
   }
   if (auto closed = made->close(); !closed) return closed;
   return file.yield_place_to(*made);
@@ -175,19 +177,19 @@ result<void> finish_compacted(trace::file_writer& file, const trace::snapshot& t
 
 }  // namespace
 
-result<void> finish(trace::file_writer& file, const finish_options& options) {
+result<void> finalize(trace::file_writer& file, const finalize_options& options) {
   if (const auto flushed = file.flush(); !flushed || !file.is_at_its_path()) return file.close();
   const auto opened = trace::file::open(file.path());
   if (!opened) return file.close();
   const auto trace = (*opened)->latest();
   // What cannot be summed up is read as a whole later.
   const bool sums =
-      events_in(*trace) >= std::max<std::uint64_t>(options.least_events, 1) && whole_of(*trace).length() > 0;
-  const auto epochs = sums ? planned_epochs(*trace, options.epoch_events) : std::vector<trace::epoch_row>{};
+      events_in(*trace) >= std::max<std::uint64_t>(options.least_events, 1) && time_range_of(*trace).length() > 0;
+  const auto sections = sums ? planned_sections(*trace, options.section_events) : std::vector<trace::section_row>{};
   const auto cancelled = [&] { return options.cancel != nullptr && *options.cancel; };
   const bool compacts = sums || has_many_small_chunks(*trace, file.options().rows_per_chunk);
-  if (compacts && trace->warnings().empty() && finish_compacted(file, *trace, epochs, cancelled)) return {};
-  if (sums) static_cast<void>(sum_up(file, *trace, epochs, {cancelled, {}}));
+  if (compacts && trace->warnings().empty() && finalize_reordered(file, *trace, sections, cancelled)) return {};
+  if (sums) static_cast<void>(sum_up(file, *trace, sections, {cancelled, {}}));
   return file.close();
 }
 
@@ -198,7 +200,7 @@ bool is_beyond(const trace::snapshot& recording, std::size_t memory_bytes) {
 
 bool wants_summing_up(const trace::snapshot& recording, const unfinished_options& options) {
   const bool unfinished = !recording.complete() && recording.summaries().empty();
-  return unfinished && is_beyond(recording, options.memory_bytes) && whole_of(recording).length() > 0;
+  return unfinished && is_beyond(recording, options.memory_bytes) && time_range_of(recording).length() > 0;
 }
 
 result<std::shared_ptr<const trace::snapshot>> summed_up(std::shared_ptr<const trace::snapshot> recording,

@@ -15,7 +15,7 @@ constexpr std::size_t most_births = std::size_t{1} << 20;  // Of all processes: 
 
 }  // namespace
 
-survey::survey(const trace::snapshot& of, const std::function<bool()>& wanted)
+recording_scan::recording_scan(const trace::snapshot& of, const std::function<bool()>& wanted)
     : of_(of), clues_(of.tables()), most_births_(2 * most_pattern_blocks) {
   for (std::size_t i = 0; i < of.chunks().size() && wanted(); ++i) take_chunk(i);
   contents_.settle();
@@ -24,9 +24,9 @@ survey::survey(const trace::snapshot& of, const std::function<bool()>& wanted)
 }
 
 template <class Row>
-void survey::each(std::size_t chunk) {
+void recording_scan::each(std::size_t chunk) {
   std::vector<Row> rows;
-  if (auto got = of_.read_into<Row>(chunk, rows, columns_read<Row>(part_scope::everything)); !got) {
+  if (auto got = of_.read_into<Row>(chunk, rows, columns_needed<Row>(section_scope::everything)); !got) {
     unreadable_.push_back(got.error().to_string());
     return;
   }
@@ -38,7 +38,7 @@ void survey::each(std::size_t chunk) {
   for (const Row& row : rows) take(row);
 }
 
-void survey::take_chunk(std::size_t chunk) {
+void recording_scan::take_chunk(std::size_t chunk) {
   switch (of_.chunks()[chunk].type) {
 #define SLUICE_TAKE(row, kind)                                              \
   case trace::row_type::kind:                                               \
@@ -51,11 +51,11 @@ void survey::take_chunk(std::size_t chunk) {
   }
 }
 
-void survey::take(const trace::alloc_event& row) {
+void recording_scan::take(const trace::alloc_event& row) {
   take_block(row, row.time);
   allocated_.insert(raw(row.block));
   if (row.block == trace::block_id::none || (row.flags & trace::born_before) != 0) return;
-  births& of = births_[{row.process, row.level}];
+  births& of = births_[{row.process, row.layer}];
   of.last.push_back({bounded(row.time), of.count++, row.block, row.stack, row.bytes});
   ++births_kept_;
   if (of.last.size() >= most_births_) {
@@ -65,7 +65,7 @@ void survey::take(const trace::alloc_event& row) {
   if (births_kept_ > most_births) keep_births_within_bounds();
 }
 
-void survey::births::keep_latest(std::size_t most) {
+void recording_scan::births::keep_latest(std::size_t most) {
   if (last.size() <= most) return;
   const auto later = [](const birth& a, const birth& b) {
     return std::tuple(a.born, a.order) > std::tuple(b.born, b.order);
@@ -75,7 +75,7 @@ void survey::births::keep_latest(std::size_t most) {
   last.erase(cut, last.end());
 }
 
-void survey::keep_births_within_bounds() {
+void recording_scan::keep_births_within_bounds() {
   while (births_kept_ > most_births / 2 && most_births_ > 2 * least_telling_blocks) {
     most_births_ /= 2;
     births_kept_ = 0;
@@ -87,13 +87,13 @@ void survey::keep_births_within_bounds() {
   }
 }
 
-void survey::take(const trace::checkpoint_event& row) {
+void recording_scan::take(const trace::checkpoint_event& row) {
   listed_blocks& known = checkpoints_[row.id];
   known.of.about = row;
   known.seen = true;
 }
 
-void survey::take(const trace::live_block_event& row) {
+void recording_scan::take(const trace::live_block_event& row) {
   listed_blocks& listed = checkpoints_[row.checkpoint];
   if (listed.blocks++ == 0) listed.of.first_chunk = chunk_;
   listed.of.last_chunk = chunk_;
@@ -105,7 +105,7 @@ void survey::take(const trace::live_block_event& row) {
   only_in_checkpoints_.push_back(row);
 }
 
-std::vector<survey::telling_checkpoint> survey::telling_checkpoints() const {
+std::vector<recording_scan::telling_checkpoint> recording_scan::telling_checkpoints() const {
   std::vector<telling_checkpoint> all;
   for (const auto& [id, known] : checkpoints_)
     if (known.seen && tells_of_deaths(known.of.about, known.blocks, losses_)) all.push_back(known.of);
@@ -115,8 +115,8 @@ std::vector<survey::telling_checkpoint> survey::telling_checkpoints() const {
   return all;
 }
 
-std::optional<std::vector<complete_checkpoint>> survey::listed_by(std::span<const telling_checkpoint> checkpoints,
-                                                                  const std::function<bool()>& wanted) const {
+std::optional<std::vector<complete_checkpoint>> recording_scan::listed_by(
+    std::span<const telling_checkpoint> checkpoints, const std::function<bool()>& wanted) const {
   std::vector<complete_checkpoint> all;
   std::unordered_map<std::uint64_t, std::size_t> places;
   std::size_t first = SIZE_MAX, last = 0;
@@ -143,13 +143,13 @@ std::optional<std::vector<complete_checkpoint>> survey::listed_by(std::span<cons
   return all;
 }
 
-std::vector<std::size_t> survey::chunks_of(trace::row_type type) const {
+std::vector<std::size_t> recording_scan::chunks_of(trace::row_type type) const {
   std::vector<std::size_t> all = *chunks_.all();
   std::erase_if(all, [&](std::size_t chunk) { return of_.chunks()[chunk].type != type; });
   return all;
 }
 
-std::optional<id_set> survey::freed(const std::function<bool()>& wanted) const {
+std::optional<id_set> recording_scan::freed(const std::function<bool()>& wanted) const {
   id_set all;
   std::vector<trace::block_id> blocks;
   for (const std::size_t chunk : chunks_of(trace::row_type::free)) {
@@ -159,34 +159,34 @@ std::optional<id_set> survey::freed(const std::function<bool()>& wanted) const {
   return all;
 }
 
-void survey::take_block(const trace::alloc_event& row, time_ns born) {
+void recording_scan::take_block(const trace::alloc_event& row, time_ns born) {
   if (row.block == trace::block_id::none) return;
   const bool counts = (row.flags & trace::ipc_import) == 0;
-  if (counts && row.level == trace::layer::driver && row.pool != trace::pool_id::none) with_segments_.insert(row.pool);
-  if (is_device_resident(row.kind)) memories_[row.process].insert({row.device, row.level, row.kind});
-  if (holds_tensors(row.level)) clues_.add(row.process, row.thread, row.stack, bounded(born));
+  if (counts && row.layer == trace::layer::driver && row.pool != trace::pool_id::none) with_segments_.insert(row.pool);
+  if (is_device_resident(row.kind)) memories_[row.process].insert({row.device, row.layer, row.kind});
+  if (holds_tensors(row.layer)) clues_.add(row.process, row.thread, row.stack, bounded(born));
 }
 
-void survey::take(const trace::api_call_event& row) {
+void recording_scan::take(const trace::api_call_event& row) {
   take<trace::api_call_event>(row);
   faults_.add(row);
 }
 
-void survey::take(const trace::host_range_event& row) {
+void recording_scan::take(const trace::host_range_event& row) {
   take<trace::host_range_event>(row);
   marks_.add(row, of_.tables());
 }
 
-void survey::take(const trace::kernel_event& row) {
+void recording_scan::take(const trace::kernel_event& row) {
   take<trace::kernel_event>(row);
   with_kernels_.insert(row.device);
 }
 
-void survey::take(const trace::message_event& row) {
+void recording_scan::take(const trace::message_event& row) {
   messages_.push_back({row.severity, bounded(row.time), row.text, row.id});
 }
 
-void survey::take(const trace::pool_event& row) {
+void recording_scan::take(const trace::pool_event& row) {
   take_sample(trace::sampled_thing::pool, raw(row.pool), row, [&](trace::last_sample_row& of) {
     of.pool = row.pool;
     of.reserved = row.reserved;
@@ -194,7 +194,7 @@ void survey::take(const trace::pool_event& row) {
   });
 }
 
-void survey::take(const trace::device_memory_event& row) {
+void recording_scan::take(const trace::device_memory_event& row) {
   take_sample(trace::sampled_thing::device, raw(row.device), row, [&](trace::last_sample_row& of) {
     of.device = row.device;
     of.free = row.free;
@@ -203,7 +203,7 @@ void survey::take(const trace::device_memory_event& row) {
   });
 }
 
-void survey::take(const trace::counter_event& row) {
+void recording_scan::take(const trace::counter_event& row) {
   if (!std::isfinite(row.value)) return;
   take_sample(trace::sampled_thing::counter, raw(row.counter), row, [&](trace::last_sample_row& of) {
     of.counter = row.counter;
@@ -211,24 +211,25 @@ void survey::take(const trace::counter_event& row) {
   });
 }
 
-void survey::take(const trace::touch_event& row) {
+void recording_scan::take(const trace::touch_event& row) {
   if (row.block == trace::block_id::none) return;
   ++touches_;
   if (row.graph != trace::graph_id::none) graph_touches_.add(row, of_.tables());
 }
 
-void survey::take(const trace::attribute_event& row) {
+void recording_scan::take(const trace::attribute_event& row) {
   faults_.add(row, of_.tables());
   if (row.target == trace::event_id::none || row.text == trace::string_id::none) return;
   if (of_.tables().text(row.key) == "category") categories_[raw(row.target)] = row.text;  // The last word counts.
 }
 
-void survey::take(const trace::link_event& row) {
+void recording_scan::take(const trace::link_event& row) {
   if (row.kind == trace::link_kind::import_to_owner) import_owners_[raw(row.from)] = {row.to, row.source};
 }
 
 template <class Fill>
-void survey::take_sample(trace::sampled_thing what, std::uint64_t id, const trace::event_base& event, Fill&& fill) {
+void recording_scan::take_sample(trace::sampled_thing what, std::uint64_t id, const trace::event_base& event,
+                                 Fill&& fill) {
   const auto [place, fresh] = first_samples_.try_emplace({what, id});
   trace::last_sample_row& known = place->second;
   const time_ns time = bounded(event.time);
@@ -241,8 +242,8 @@ void survey::take_sample(trace::sampled_thing what, std::uint64_t id, const trac
   fill(known);
 }
 
-std::vector<whole_facts::graph> survey::graphs() const {
-  std::vector<whole_facts::graph> all;
+std::vector<recording_facts::graph> recording_scan::graphs() const {
+  std::vector<recording_facts::graph> all;
   graph_touches_.for_each_block([&](trace::block_id block) {
     for (const graph_use& use : graph_touches_.graphs_of(block))
       all.push_back({block, use, graph_touches_.graph_copies(use.graph)});
@@ -250,16 +251,16 @@ std::vector<whole_facts::graph> survey::graphs() const {
   return all;
 }
 
-std::vector<trace::last_sample_row> survey::first_samples() const {
+std::vector<trace::last_sample_row> recording_scan::first_samples() const {
   std::vector<trace::last_sample_row> all;
   for (const auto& [thing, row] : first_samples_) all.push_back(row);
   return all;
 }
 
-std::shared_ptr<const step_facts> survey::steps() const {
+std::shared_ptr<const step_facts> recording_scan::steps() const {
   auto made = std::make_shared<step_facts>();
   step_facts& all = *made;
-  const time_ns end = whole_of(of_).end;
+  const time_ns end = time_range_of(of_).end;
   const auto take = [&](trace::process_id process, step_list found) {
     if (!found.steps.empty()) all.add(process, std::move(found));
   };
@@ -278,15 +279,15 @@ std::shared_ptr<const step_facts> survey::steps() const {
   return made;
 }
 
-const survey::births* survey::telling_births_of(trace::process_id process) const {
-  for (const trace::layer level : telling_layers) {
-    const auto known = births_.find({process, level});
+const recording_scan::births* recording_scan::telling_births_of(trace::process_id process) const {
+  for (const trace::layer layer : telling_layers) {
+    const auto known = births_.find({process, layer});
     if (known != births_.end() && known->second.count >= least_telling_blocks) return &known->second;
   }
   return nullptr;
 }
 
-void survey::find_deaths(deaths& of) const {
+void recording_scan::find_deaths(deaths& of) const {
   std::vector<trace::free_event> frees;
   for (const std::size_t chunk : chunks_of(trace::row_type::free)) {
     if (!of_.read_into(chunk, frees)) continue;
@@ -297,7 +298,7 @@ void survey::find_deaths(deaths& of) const {
 }
 
 /// As `memory_use` does.
-void survey::infer_deaths(trace::process_id process, std::span<block_record> blocks) const {
+void recording_scan::infer_deaths(trace::process_id process, std::span<block_record> blocks) const {
   for (const telling_checkpoint& each : telling_checkpoints()) {
     if (each.about.process != process) continue;
     const time_ns time = bounded(each.about.time);
@@ -311,7 +312,8 @@ void survey::infer_deaths(trace::process_id process, std::span<block_record> blo
   }
 }
 
-step_list survey::pattern_of(trace::process_id process, const births& of, const deaths& known, time_ns end) const {
+step_list recording_scan::pattern_of(trace::process_id process, const births& of, const deaths& known,
+                                     time_ns end) const {
   std::vector<birth> last = of.last;
   std::sort(last.begin(), last.end(),
             [](const birth& a, const birth& b) { return std::tuple(a.born, a.order) < std::tuple(b.born, b.order); });

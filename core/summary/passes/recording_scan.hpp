@@ -32,15 +32,15 @@ namespace sluice::analysis {
 
 class step_facts;
 
-class survey {
+class recording_scan {
  public:
   /// Of all chunks that there are; those that cannot be read leave a warning. `of` outlives it. `wanted` is asked before each chunk:
   /// once it says no, what is found means nothing. O(rows).
-  explicit survey(
+  explicit recording_scan(
       const trace::snapshot& of, const std::function<bool()>& wanted = [] { return true; });
 
   [[nodiscard]] const trace::snapshot& trace() const { return of_; }
-  [[nodiscard]] const chunk_reaches& chunks() const { return chunks_; }
+  [[nodiscard]] const chunk_index& chunks() const { return chunks_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
   /// Chunks that could not be read, in words.
   [[nodiscard]] const std::vector<std::string>& unreadable() const { return unreadable_; }
@@ -78,7 +78,7 @@ class survey {
   /// Touch rows that name a block.
   [[nodiscard]] std::uint64_t touches() const { return touches_; }
   /// How nodes of graphs name blocks, by block.
-  [[nodiscard]] std::vector<whole_facts::graph> graphs() const;
+  [[nodiscard]] std::vector<recording_facts::graph> graphs() const;
   /// Those that blocks of the driver's lie in.
   [[nodiscard]] const std::set<trace::pool_id>& pools_with_segments() const { return with_segments_; }
   [[nodiscard]] const std::set<trace::device_id>& with_kernels() const { return with_kernels_; }
@@ -141,7 +141,7 @@ class survey {
                                      time_ns end) const;
 
   const trace::snapshot& of_;
-  chunk_reaches chunks_;
+  chunk_index chunks_;
   std::size_t chunk_ = 0;  ///< That is being read.
   std::uint64_t events_ = 0;
   std::vector<std::string> unreadable_;

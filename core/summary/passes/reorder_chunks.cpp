@@ -14,7 +14,7 @@
 namespace sluice::analysis {
 namespace {
 
-/// Fewer rows of a kind wait for those of the next epoch, or are not parted by where they end: to read a chunk of so many is quick, and its
+/// Fewer rows of a kind wait for those of the next section, or are not parted by where they end: to read a chunk of so many is quick, and its
 /// header and columns would be much beside them.
 constexpr std::size_t few_rows = 256;
 /// Of one kind in memory.
@@ -30,8 +30,8 @@ class moved_kind {
 
   /// Once all chunks are known.
   virtual void begin(const trace::snapshot&) {}
-  /// Writes the rows that begin before `end`, the end of an epoch; all of them if it is the `last`. Asks `goes_on` before it reads a
-  /// chunk, for a recording without epochs is moved in one go.
+  /// Writes the rows that begin before `end`, the end of a section; all of them if it is the `last`. Asks `goes_on` before it reads a
+  /// chunk, for a recording without sections is moved in one go.
   virtual result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns end, bool last,
                             const std::function<bool()>& goes_on) = 0;
 
@@ -213,15 +213,15 @@ tables_and_events kinds_in(const trace::snapshot& from) {
 
 }  // namespace
 
-result<void> compact(const trace::snapshot& from, std::span<const trace::epoch_row> epochs, trace::file_writer& to,
-                     const std::function<bool()>& goes_on) {
+result<void> reorder_chunks(const trace::snapshot& from, std::span<const trace::section_row> sections,
+                            trace::file_writer& to, const std::function<bool()>& goes_on) {
   const auto [tables, events] = kinds_in(from);
   for (const auto& [type, kind] : tables)
     if (auto moved = kind->move(from, to, latest_time, true, goes_on); !moved) return moved;
-  for (std::size_t i = 0; i < std::max<std::size_t>(epochs.size(), 1); ++i) {
-    const bool last = i + 1 >= epochs.size();
+  for (std::size_t i = 0; i < std::max<std::size_t>(sections.size(), 1); ++i) {
+    const bool last = i + 1 >= sections.size();
     for (const auto& [type, kind] : events)
-      if (auto moved = kind->move(from, to, last ? latest_time : epochs[i].end, last, goes_on); !moved) return moved;
+      if (auto moved = kind->move(from, to, last ? latest_time : sections[i].end, last, goes_on); !moved) return moved;
   }
   return {};
 }

@@ -20,9 +20,9 @@ namespace {
 
 /// Who owns the slices of a part, by position.
 struct owners {
-  std::vector<whole_facts::stream> streams;
-  std::vector<whole_facts::direction> directions;
-  std::vector<whole_facts::thread> threads;
+  std::vector<recording_facts::stream> streams;
+  std::vector<recording_facts::direction> directions;
+  std::vector<recording_facts::thread> threads;
 
   static owners of(const index& part) {
     owners all;
@@ -46,13 +46,13 @@ struct owners {
   }
 };
 
-class sweeper {
+class section_pass {
  public:
-  sweeper(const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into,
-          const std::function<bool()>& wanted, const std::function<bool()>& goes_on)
+  section_pass(const recording_scan& known, std::shared_ptr<const step_facts> steps, section_writer& into,
+               const std::function<bool()>& wanted, const std::function<bool()>& goes_on)
       : known_(known),
         of_(known.trace()),
-        span_(whole_of(of_)),
+        span_(time_range_of(of_)),
         into_(into),
         wanted_(wanted),
         goes_on_(goes_on),
@@ -60,25 +60,25 @@ class sweeper {
         steps_(std::move(steps)),
         judge_({known.clues(), steps_->lists(), known.category_tags(), of_.tables(), span_}),
         first_samples_(known.first_samples()) {
-    whole_->chunks = std::make_shared<const chunk_reaches>(known.chunks());
+    whole_->chunks = std::make_shared<const chunk_index>(known.chunks());
     whole_->graphs = known.graphs();
     whole_->touches = known.touches();
     whole_->steps = steps_;
     for (const trace::live_block_event& row : known.only_in_checkpoints())
-      only_in_checkpoints_[epoch_of(begins_, bounded(row.born))].push_back(row);
-    for (const survey::telling_checkpoint& each : known.telling_checkpoints())
-      checkpoints_[epoch_of(begins_, bounded(each.about.time))].push_back(each);
+      only_in_checkpoints_[section_of(begins_, bounded(row.born))].push_back(row);
+    for (const recording_scan::telling_checkpoint& each : known.telling_checkpoints())
+      checkpoints_[section_of(begins_, bounded(each.about.time))].push_back(each);
     for (const trace::pool_id pool : known.pools_with_segments()) whole_->pools.push_back({pool, true, false, 0});
   }
 
-  swept all() {
+  section_pass_result all() {
     if (!checkpoints_.empty()) {
       auto freed = known_.freed(wanted_);
       if (!freed) return {};
       freed_anywhere_ = std::move(*freed);
     }
-    for (std::size_t epoch = 0; epoch < begins_.size(); ++epoch) {
-      if (!wanted_() || !go_through(epoch)) return {};
+    for (std::size_t section = 0; section < begins_.size(); ++section) {
+      if (!wanted_() || !go_through(section)) return {};
     }
     if (!settle_late_words()) return {};
     into_.add_chunks(known_.chunks());
@@ -102,22 +102,22 @@ class sweeper {
     std::shared_ptr<const owners> by;
   };
 
-  [[nodiscard]] time_range run_of(std::size_t epoch) const {
-    return {epoch == 0 ? -latest_time : begins_[epoch],
-            epoch + 1 < begins_.size() ? begins_[epoch + 1] : latest_time + 1};
+  [[nodiscard]] time_range run_of(std::size_t section) const {
+    return {section == 0 ? -latest_time : begins_[section],
+            section + 1 < begins_.size() ? begins_[section + 1] : latest_time + 1};
   }
 
   /// Nothing, if something could not be read.
-  [[nodiscard]] std::optional<part> begin_of(std::size_t epoch) const {
-    part made;
-    made.run = run_of(epoch);
+  [[nodiscard]] std::optional<section_facts> begin_of(std::size_t section) const {
+    section_facts made;
+    made.run = run_of(section);
     made.whole = whole_;
     made.unfolding = true;
     made.samples_told = true;
     made.chunks = *whole_->chunks->in(made.run, made.samples_told);
-    if (const auto born = only_in_checkpoints_.find(epoch); born != only_in_checkpoints_.end())
+    if (const auto born = only_in_checkpoints_.find(section); born != only_in_checkpoints_.end())
       made.births = born->second;
-    if (const auto told = checkpoints_.find(epoch); told != checkpoints_.end()) {
+    if (const auto told = checkpoints_.find(section); told != checkpoints_.end()) {
       auto listed = known_.listed_by(told->second, wanted_);
       if (!listed) return std::nullopt;
       made.checkpoints = std::move(*listed);
@@ -127,38 +127,38 @@ class sweeper {
   }
 
   /// Whether all of it could be read.
-  bool go_through(std::size_t epoch) {
-    auto begun = begin_of(epoch);
+  bool go_through(std::size_t section) {
+    auto begun = begin_of(section);
     if (!begun) return false;
-    part& about = *begun;
+    section_facts& about = *begun;
     about.carried = std::exchange(carried_, {});
-    const auto tell = [&](std::span<const trace::last_sample_row> rows) {
+    const auto add_samples = [&](std::span<const trace::last_sample_row> rows) {
       for (const trace::last_sample_row& row : rows)
         if (row.sampled < about.run.begin || row.sampled >= about.run.end) about.samples.push_back(row);
     };
-    tell(first_samples_);
-    tell(samples_before_);
+    add_samples(first_samples_);
+    add_samples(samples_before_);
     for (const trace::open_slice_row& row : open_) about.open.push_back(slice_of(row));
     index part;
-    if (!part.absorb_part(of_, std::move(about), goes_on_) || !part.is_complete()) return false;
-    take_blocks(epoch, part);
-    take_facts(run_of(epoch), part);
+    if (!part.absorb_section(of_, std::move(about), goes_on_) || !part.is_complete()) return false;
+    take_blocks(section, part);
+    take_facts(run_of(section), part);
     tell_last_samples(first_and_highest_samples(part.memory(), part.counters()), samples_, counters_);
-    if (epoch + 1 == begins_.size()) return true;
-    samples_before_ = samples_before(begins_[epoch + 1], part.memory(), part.counters());
-    into_.add_samples(epoch + 1, samples_before_);
-    open_ = open_slices_at(begins_[epoch + 1], part);
+    if (section + 1 == begins_.size()) return true;
+    samples_before_ = samples_before(begins_[section + 1], part.memory(), part.counters());
+    into_.add_samples(section + 1, samples_before_);
+    open_ = open_slices_at(begins_[section + 1], part);
     boundaries_.push_back({open_, owners_});
     return true;
   }
 
   // --- blocks -------------------------------------------------------------------------------------------------------
 
-  void take_blocks(std::size_t epoch, const index& part) {
+  void take_blocks(std::size_t section, const index& part) {
     const memory_use& memory = part.memory();
     const std::set<trace::block_id> disputed(memory.disputed().begin(), memory.disputed().end());
     std::map<std::size_t, std::vector<trace::block_category_row>> categories;
-    const bool last = epoch + 1 == begins_.size();
+    const bool last = section + 1 == begins_.size();
     malformed_ += memory.malformed();
     for (const block_record& block : memory.blocks()) {
       const uses_so_far uses = part.touches().so_far(block);
@@ -199,16 +199,16 @@ class sweeper {
   void finish(const block_record& block, const uses_so_far& uses,
               std::map<std::size_t, std::vector<trace::block_category_row>>& categories) {
     done_.insert(raw(block.id));
-    kept_block made{block, {}, uses.all()};
+    saved_block made{block, {}, uses.all()};
     made.category = judge_.of(block, made.uses);
     made.disputed = disputed_.contains(raw(block.id));
     const bool keep = is_kept(made, begins_);
     if (!made.crosses && !made.disputed && made.category.what != category::none)
-      categories[epoch_of(begins_, block.born)].push_back(category_row_of(made));
+      categories[section_of(begins_, block.born)].push_back(category_row_of(made));
     tagged_ = tagged_ || made.category.exact();
     if (block.parent != trace::block_id::none) segments_.insert(block.parent);
     if (!block.imported() && block.stack != trace::stack_id::none)
-      memories_[{block.device, block.level, block.kind}].stacks = true;
+      memories_[{block.device, block.layer, block.kind}].stacks = true;
     count(made, 1);
     if (!keep) return;
     kept_places_.emplace(raw(block.id), kept_.size());
@@ -216,13 +216,13 @@ class sweeper {
     kept_.push_back(std::move(made));
   }
 
-  void count(const kept_block& block, std::int64_t sign) {
-    kind_of_memory& of = memories_[{block.block.device, block.block.level, block.block.kind}];
+  void count(const saved_block& block, std::int64_t sign) {
+    kind_of_memory& of = memories_[{block.block.device, block.block.layer, block.block.kind}];
     if (block.category.what != category::none) of.categorised += sign;
     if (!block.block.imported()) of.by_category[static_cast<std::size_t>(block.category.what)] += sign;
   }
 
-  /// Late rows are added to what is kept of a block; of one of which nothing was kept its epoch is read again.
+  /// Late rows are added to what is kept of a block; of one of which nothing was kept its section is read again.
   /// False: not all could be read.
   bool settle_late_words() {
     std::map<std::size_t, std::vector<trace::block_category_row>> categories;
@@ -230,30 +230,30 @@ class sweeper {
     for (const auto& [id, late] : late_words_) {
       if (const auto place = kept_places_.find(id); place != kept_places_.end()) {
         amend(kept_[place->second], kept_uses_[place->second], late, categories);
-      } else if (const auto born = born_epoch_of(id)) {
+      } else if (const auto born = born_section_of(id)) {
         to_read[*born].push_back(id);
       }
     }
-    for (const auto& [epoch, ids] : to_read) {
-      auto about = begin_of(epoch);
+    for (const auto& [section, ids] : to_read) {
+      auto about = begin_of(section);
       if (!about) return false;
       index part;
-      if (!part.absorb_part(of_, std::move(*about), goes_on_)) return false;
+      if (!part.absorb_section(of_, std::move(*about), goes_on_)) return false;
       for (const std::uint64_t id : ids) {
         const block_record* block = part.memory().find(trace::block_id{id});
         if (block == nullptr) continue;
         uses_so_far uses = part.touches().so_far(*block);
-        kept_block made{*block, {}, uses.all()};
+        saved_block made{*block, {}, uses.all()};
         made.category = judge_.of(made.block, made.uses);
         amend(made, uses, late_words_.at(id), categories);
         if (is_kept(made, begins_)) kept_.push_back(std::move(made));
       }
     }
-    for (auto& [epoch, rows] : categories) into_.add_categories(epoch, rows);
+    for (auto& [section, rows] : categories) into_.add_categories(section, rows);
     return true;
   }
 
-  void amend(kept_block& kept, uses_so_far& uses, const late_word& late,
+  void amend(saved_block& kept, uses_so_far& uses, const late_word& late,
              std::map<std::size_t, std::vector<trace::block_category_row>>& categories) {
     count(kept, -1);
     uses.add(late.uses);
@@ -262,13 +262,13 @@ class sweeper {
     kept.disputed = kept.disputed || late.disputed;
     count(kept, 1);
     if (!kept.crosses && !kept.disputed)
-      categories[epoch_of(begins_, kept.block.born)].push_back(category_row_of(kept));
+      categories[section_of(begins_, kept.block.born)].push_back(category_row_of(kept));
   }
 
-  /// The epoch that a block was born in which lived in it alone.
-  [[nodiscard]] std::optional<std::size_t> born_epoch_of(std::uint64_t id) const {
+  /// The section that a block was born in which lived in it alone.
+  [[nodiscard]] std::optional<std::size_t> born_section_of(std::uint64_t id) const {
     for (const trace::live_block_event& row : known_.only_in_checkpoints())
-      if (raw(row.block) == id) return epoch_of(begins_, bounded(row.born));
+      if (raw(row.block) == id) return section_of(begins_, bounded(row.born));
     std::vector<trace::block_id> blocks;
     std::vector<time_ns> times;
     const auto names = [=](const chunk_reach& reach) { return id >= reach.lowest_block && id <= reach.highest_block; };
@@ -279,7 +279,7 @@ class sweeper {
       const auto found = std::find(blocks.begin(), blocks.end(), trace::block_id{id});
       if (found == blocks.end() || !of_.read_column<trace::alloc_event>(chunk, &trace::alloc_event::time, times))
         continue;
-      return epoch_of(begins_, bounded(times[static_cast<std::size_t>(found - blocks.begin())]));
+      return section_of(begins_, bounded(times[static_cast<std::size_t>(found - blocks.begin())]));
     }
     return std::nullopt;
   }
@@ -300,7 +300,7 @@ class sweeper {
     }
     for (const auto& [key, work] : part.devices().directions()) raise(highest_rates_[key], work.rate, run);
     for (const auto& [id, pool] : part.memory().pools()) {
-      whole_facts::pool& of = pools_[id];
+      recording_facts::pool& of = pools_[id];
       raise(of.highest, pool.blocks, run);
       of.pool = id;
       of.has_segments = pool.has_segments;
@@ -324,15 +324,15 @@ class sweeper {
     }
   }
 
-  whole_facts facts() {
-    whole_facts all = *whole_;
+  recording_facts facts() {
+    recording_facts all = *whole_;
     std::erase_if(all.graphs,
                   [&](const auto& of) { return !done_.contains(raw(of.block)) && !freed_.contains(raw(of.block)); });
     all.pools.clear();
     for (const auto& [id, pool] : pools_) all.pools.push_back(pool);
     for (const auto& [key, of] : memories_) {
       if (!of.counted) continue;
-      whole_facts::memory& made = all.memories.emplace_back();
+      recording_facts::memory& made = all.memories.emplace_back();
       made.key = key;
       made.highest = of.highest;
       made.stacks = of.stacks;
@@ -340,7 +340,7 @@ class sweeper {
       for (std::size_t i = 0; i < category_count; ++i)
         if (of.by_category[i] > 0) made.by_category.push_back({static_cast<category>(i), 0});
     }
-    for (whole_facts::direction& each : all.directions) each.highest_rate = highest_rates_.at(each.key);
+    for (recording_facts::direction& each : all.directions) each.highest_rate = highest_rates_.at(each.key);
     for (const auto& [device, samples] : not_tracked_)
       all.not_tracked.insert(all.not_tracked.end(), samples.begin(), samples.end());
     all.with_kernels.assign(known_.with_kernels().begin(), known_.with_kernels().end());
@@ -357,10 +357,10 @@ class sweeper {
     std::array<std::int64_t, category_count> by_category = {};  ///< Blocks, but for those that are another process'.
   };
 
-  const survey& known_;
+  const recording_scan& known_;
   const trace::snapshot& of_;
   const time_range span_;
-  parts_writer& into_;
+  section_writer& into_;
   const std::function<bool()>& wanted_;
   const std::function<bool()>& goes_on_;
   const std::span<const time_ns> begins_;
@@ -368,11 +368,12 @@ class sweeper {
   category_judge judge_;
   const std::vector<trace::last_sample_row> first_samples_;
   /// As far as it is known. No part is alive while it changes.
-  const std::shared_ptr<whole_facts> whole_ = std::make_shared<whole_facts>();
+  const std::shared_ptr<recording_facts> whole_ = std::make_shared<recording_facts>();
 
-  std::map<std::size_t, std::vector<trace::live_block_event>> only_in_checkpoints_;  ///< By the epoch of their birth.
-  std::map<std::size_t, std::vector<survey::telling_checkpoint>> checkpoints_;       ///< By the epoch that they lie in.
-  id_set freed_anywhere_;                                                            ///< Where there is any of them.
+  std::map<std::size_t, std::vector<trace::live_block_event>> only_in_checkpoints_;  ///< By the section of their birth.
+  std::map<std::size_t, std::vector<recording_scan::telling_checkpoint>>
+      checkpoints_;        ///< By the section that they lie in.
+  id_set freed_anywhere_;  ///< Where there is any of them.
   std::vector<carried_block> carried_;
   std::vector<trace::last_sample_row> samples_before_;
   std::vector<trace::open_slice_row> open_;  ///< Their owners are `owners_`.
@@ -381,16 +382,16 @@ class sweeper {
   id_set done_;
   id_set freed_;  ///< Of which nothing else is known.
   std::unordered_set<std::uint64_t> disputed_;
-  std::vector<kept_block> kept_;
+  std::vector<saved_block> kept_;
   std::vector<uses_so_far> kept_uses_;  ///< Of each of those.
   std::unordered_map<std::uint64_t, std::size_t> kept_places_;
   std::unordered_map<std::uint64_t, late_word> late_words_;
-  std::vector<boundary_slices> boundaries_;  ///< From the second epoch's begin on.
+  std::vector<boundary_slices> boundaries_;  ///< From the second section's begin on.
 
   std::map<memory_key, kind_of_memory> memories_;
   std::map<direction_key, double> highest_rates_;
-  std::map<trace::pool_id, whole_facts::pool> pools_;
-  std::map<trace::device_id, std::vector<whole_facts::untracked>> not_tracked_;
+  std::map<trace::pool_id, recording_facts::pool> pools_;
+  std::map<trace::device_id, std::vector<recording_facts::untracked>> not_tracked_;
   std::set<trace::block_id> segments_;
   bool tagged_ = false;
   std::uint64_t malformed_ = 0;
@@ -400,9 +401,10 @@ class sweeper {
 
 }  // namespace
 
-swept sweep(const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into,
-            const std::function<bool()>& wanted, const std::function<bool()>& goes_on) {
-  return sweeper(known, std::move(steps), into, wanted, goes_on).all();
+section_pass_result run_section_pass(const recording_scan& known, std::shared_ptr<const step_facts> steps,
+                                     section_writer& into, const std::function<bool()>& wanted,
+                                     const std::function<bool()>& goes_on) {
+  return section_pass(known, std::move(steps), into, wanted, goes_on).all();
 }
 
 }  // namespace sluice::analysis

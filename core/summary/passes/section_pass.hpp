@@ -8,30 +8,30 @@
 #include "core/summary/passes/recording_scan.hpp"
 #include "core/summary/sections/section_writer.hpp"
 
-/// Finding out, epoch after epoch, what a file keeps of its parts, without ever holding more than one of them.
+/// Finding out, section after section, what a file keeps of its parts, without ever holding more than one of them.
 namespace sluice::analysis {
 
-struct swept {
+struct section_pass_result {
   bool complete =
       false;  ///< Else something could not be read again, or nobody wanted it any more: the rest means nothing.
-  whole_facts whole;
+  recording_facts whole;
   std::uint64_t malformed = 0;  ///< Rows about memory that make no sense.
 };
 
-/// Goes through the epochs in order of time. Of each it makes an index from the rows in it and from what the one before left: blocks
+/// Goes through the sections in order of time. Of each it makes an index from the rows in it and from what the one before left: blocks
 /// that live on, slices that run on, samples in force. A block is done with when it was freed: what it was for is known then.
 ///
-/// Adds to the file what `save_parts` adds of an index of all rows, but for what only all parts together show, which is returned. In that
-/// the highest values of categories are still 0: the caller fills them in and adds it. What it takes of memory: an epoch's index, the blocks that live at
-/// once, and some 400 bytes for each that lives over the begin of an epoch. O(rows * log): those of a chunk once for each epoch that
+/// Adds to the file what `save_sections` adds of an index of all rows, but for what only all parts together show, which is returned. In that
+/// the highest values of categories are still 0: the caller fills them in and adds it. What it takes of memory: a section's index, the blocks that live at
+/// once, and some 400 bytes for each that lives over the begin of a section. O(rows * log): those of a chunk once for each section that
 /// it reaches into.
 ///
-/// Once it is not `wanted`, which is asked once an epoch, or does not `go_on`, which is asked after each chunk, it stops.
+/// Once it is not `wanted`, which is asked once a section, or does not `go_on`, which is asked after each chunk, it stops.
 ///
 /// Beside an index of all rows it errs only where a checkpoint after a loss implies that blocks were freed, which no row says: it has
 /// them live on.
-[[nodiscard]] swept sweep(
-    const survey& known, std::shared_ptr<const step_facts> steps, parts_writer& into,
+[[nodiscard]] section_pass_result run_section_pass(
+    const recording_scan& known, std::shared_ptr<const step_facts> steps, section_writer& into,
     const std::function<bool()>& wanted = [] { return true; }, const std::function<bool()>& goes_on = {});
 
 }  // namespace sluice::analysis

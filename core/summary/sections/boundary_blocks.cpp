@@ -5,7 +5,7 @@
 
 namespace sluice::analysis {
 
-std::size_t epoch_of(std::span<const time_ns> begins, time_ns time) {
+std::size_t section_of(std::span<const time_ns> begins, time_ns time) {
   const auto next = std::upper_bound(begins.begin(), begins.end(), time);
   return next == begins.begin() ? 0 : static_cast<std::size_t>(next - begins.begin()) - 1;
 }
@@ -19,8 +19,8 @@ std::uint32_t keeper_of(std::uint32_t born, std::uint32_t died) {
 
 std::optional<std::uint32_t> keeper_of(const block_record& block, std::span<const time_ns> begins) {
   if (begins.empty()) return std::nullopt;
-  const auto born = static_cast<std::uint32_t>(epoch_of(begins, block.born));
-  const auto died = static_cast<std::uint32_t>(block.freed() ? epoch_of(begins, block.died) : begins.size() - 1);
+  const auto born = static_cast<std::uint32_t>(section_of(begins, block.born));
+  const auto died = static_cast<std::uint32_t>(block.freed() ? section_of(begins, block.died) : begins.size() - 1);
   if (born < died) return keeper_of(born, died);
   return block.death_inferred ? std::optional(born) : std::nullopt;
 }

@@ -13,15 +13,15 @@
 /// the tree, log2(boundaries) at most; and what is kept low in the tree spans little time.
 namespace sluice::analysis {
 
-/// Which of `epochs` holds `time`, given their begins in order: the first one also what comes before it.
-[[nodiscard]] std::size_t epoch_of(std::span<const time_ns> begins, time_ns time);
+/// Which of `sections` holds `time`, given their begins in order: the first one also what comes before it.
+[[nodiscard]] std::size_t section_of(std::span<const time_ns> begins, time_ns time);
 
-/// The boundary that keeps a block that is born in epoch `born` and dies in epoch `died` > `born`.
+/// The boundary that keeps a block that is born in section `born` and dies in section `died` > `born`.
 [[nodiscard]] std::uint32_t keeper_of(std::uint32_t born, std::uint32_t died);
 
-/// The boundary that keeps a block if it crosses the begin of any epoch but the first: it was born before it, and dies at it, after it
-/// or never. Of a block whose death no row tells, as it is inferred, the epoch of its birth, though it may cross none. None for
-/// others. O(log epochs).
+/// The boundary that keeps a block if it crosses the begin of any section but the first: it was born before it, and dies at it, after it
+/// or never. Of a block whose death no row tells, as it is inferred, the section of its birth, though it may cross none. None for
+/// others. O(log sections).
 [[nodiscard]] std::optional<std::uint32_t> keeper_of(const block_record& block, std::span<const time_ns> begins);
 
 }  // namespace sluice::analysis

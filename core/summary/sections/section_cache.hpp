@@ -13,38 +13,38 @@
 namespace sluice::analysis {
 
 /// Keeps the indexes of the parts of a recording that were asked for last, within a budget of memory. Thread-safe.
-class part_cache {
+class section_cache {
  public:
   /// Keeps at most `most_bytes`, as `index::memory_bytes` counts them, but always the last one.
-  part_cache(std::shared_ptr<const part_store> store, std::size_t most_bytes);
+  section_cache(std::shared_ptr<const section_reader> store, std::size_t most_bytes);
 
-  [[nodiscard]] const part_store& store() const { return *store_; }
+  [[nodiscard]] const section_reader& store() const { return *store_; }
 
-  /// An index of epochs [first, last] of that scope or a wider one. One that is not kept is built by the caller; others who ask for it
-  /// meanwhile wait. What is given out stays as long as it is held, be it kept or not. Errors as of `part_store::index_of`: who gives up
+  /// An index of sections [first, last] of that scope or a wider one. One that is not kept is built by the caller; others who ask for it
+  /// meanwhile wait. What is given out stays as long as it is held, be it kept or not. Errors as of `section_reader::index_of`: who gives up
   /// does not keep others from it.
-  [[nodiscard]] result<std::shared_ptr<const index>> get(std::size_t first, std::size_t last, part_scope scope,
+  [[nodiscard]] result<std::shared_ptr<const index>> get(std::size_t first, std::size_t last, section_scope scope,
                                                          const std::function<bool()>& goes_on = {});
 
-  /// An index of each of some epochs alone, as `get` gives it; null where that fails. Callers who ask for the same at a time share the
+  /// An index of each of some sections alone, as `get` gives it; null where that fails. Callers who ask for the same at a time share the
   /// work: none waits while one is left that nobody builds.
-  [[nodiscard]] std::vector<std::shared_ptr<const index>> get_each(std::span<const std::size_t> epochs,
-                                                                   part_scope scope,
+  [[nodiscard]] std::vector<std::shared_ptr<const index>> get_each(std::span<const std::size_t> sections,
+                                                                   section_scope scope,
                                                                    const std::function<bool()>& goes_on = {});
 
-  /// Builds that of an epoch before it is asked for, and calls `goes_on` now and then meanwhile: see `part_store::index_of`. False if it is
+  /// Builds that of a section before it is asked for, and calls `goes_on` now and then meanwhile: see `section_reader::index_of`. False if it is
   /// kept, or somebody builds it: never waits for that. What fails is told to whoever asks.
-  bool prepare(std::size_t epoch, part_scope scope, const std::function<bool()>& goes_on);
+  bool prepare(std::size_t section, section_scope scope, const std::function<bool()>& goes_on);
 
   /// The same if it is kept, else null. Never waits.
-  [[nodiscard]] std::shared_ptr<const index> at_hand(std::size_t first, std::size_t last, part_scope scope);
+  [[nodiscard]] std::shared_ptr<const index> at_hand(std::size_t first, std::size_t last, section_scope scope);
 
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
   struct wanted {
     std::size_t first, last;
-    part_scope scope;
+    section_scope scope;
     friend auto operator<=>(const wanted&, const wanted&) = default;
     [[nodiscard]] bool is_in(const wanted& other) const {
       return first == other.first && last == other.last && analysis::is_in(scope, other.scope);
@@ -52,7 +52,7 @@ class part_cache {
   };
   [[nodiscard]] std::vector<result<std::shared_ptr<const index>>> get_all(std::span<const wanted> all,
                                                                           const std::function<bool()>& goes_on);
-  const std::shared_ptr<const part_store> store_;
+  const std::shared_ptr<const section_reader> store_;
   shared_cache<wanted, index> kept_;
 };
 

@@ -27,7 +27,7 @@ bool is_everywhere(const trace::chunk_info& chunk) {
 /// some time between.
 template <class Row>
 constexpr bool are_by_boundary =
-    std::is_same_v<Row, trace::crossing_block_row> || std::is_same_v<Row, trace::block_uses_row>;
+    std::is_same_v<Row, trace::boundary_block_row> || std::is_same_v<Row, trace::block_uses_row>;
 
 // --- blocks, as rows ------------------------------------------------------------------------------------------------
 
@@ -36,7 +36,7 @@ block_category category_of(std::uint8_t what, std::uint8_t why) {
   return {static_cast<category>(what), static_cast<category_reason>(why)};
 }
 
-told_block block_of(const trace::crossing_block_row& row) {
+told_block block_of(const trace::boundary_block_row& row) {
   constexpr std::uint64_t most_bytes = std::uint64_t{1} << 52;
   told_block made;
   block_record& b = made.block;
@@ -57,7 +57,7 @@ told_block block_of(const trace::crossing_block_row& row) {
   b.bytes = std::min(row.bytes, most_bytes);
   b.reserved_bytes = std::min(row.reserved_bytes, most_bytes);
   b.flags = row.flags;
-  b.level = row.level;
+  b.layer = row.layer;
   b.kind = row.kind;
   b.allocated = true;
   b.death_inferred = row.death_inferred;
@@ -82,20 +82,20 @@ told_uses uses_of(const trace::block_uses_row& row) {
   return made;
 }
 
-void save_blocks(const index& from, const trace::snapshot& of, parts_writer& into) {
+void save_blocks(const index& from, const trace::snapshot& of, section_writer& into) {
   const std::span<const block_record> blocks = from.memory().blocks();
   const auto tensors = from.tensors(of);
   const std::set<trace::block_id> disputed(from.memory().disputed().begin(), from.memory().disputed().end());
   std::vector<std::vector<trace::block_category_row>> categories(into.begins().size());
-  std::vector<kept_block> kept;
+  std::vector<saved_block> kept;
   for (std::size_t at = 0; at < blocks.size(); ++at) {
     if (!blocks[at].allocated) continue;
-    kept_block each{blocks[at], at < tensors->categories.size() ? tensors->categories[at] : block_category{}, {}};
+    saved_block each{blocks[at], at < tensors->categories.size() ? tensors->categories[at] : block_category{}, {}};
     each.uses = from.touches().of(each.block);
     each.disputed = disputed.contains(each.block.id);
     const bool keep = is_kept(each, into.begins());
     if (!each.crosses && !each.disputed && each.category.what != category::none)
-      categories[epoch_of(into.begins(), each.block.born)].push_back(category_row_of(each));
+      categories[section_of(into.begins(), each.block.born)].push_back(category_row_of(each));
     if (keep) kept.push_back(std::move(each));
   }
   into.add_blocks(kept);
@@ -104,13 +104,13 @@ void save_blocks(const index& from, const trace::snapshot& of, parts_writer& int
 
 }  // namespace
 
-void save_parts(const index& from, const trace::snapshot& of, std::span<const trace::epoch_row> epochs,
-                trace::file_writer& to) {
-  if (epochs.empty()) return;
-  const auto whole = parts_writer::saved(facts_of_whole(from, of));
+void save_sections(const index& from, const trace::snapshot& of, std::span<const trace::section_row> sections,
+                   trace::file_writer& to) {
+  if (sections.empty()) return;
+  const auto whole = section_writer::saved(facts_of_recording(from, of));
   if (!whole) return;
-  const std::vector<time_ns> begins = begins_of(epochs);
-  parts_writer into(to, begins);
+  const std::vector<time_ns> begins = begins_of(sections);
+  section_writer into(to, begins);
   save_blocks(from, of, into);
   for (std::size_t i = 1; i < begins.size(); ++i) {
     into.add_open_slices(i, open_slices_at(begins[i], from));
@@ -122,7 +122,7 @@ void save_parts(const index& from, const trace::snapshot& of, std::span<const tr
   into.add_whole(*whole);
 }
 
-void part_store::take(std::shared_ptr<const trace::snapshot> from) {
+void section_reader::take(std::shared_ptr<const trace::snapshot> from) {
   from_ = std::move(from);
   for (std::uint32_t place = 0; place < from_->summaries().size(); ++place) {
     const trace::chunk_info& chunk = summary(place);
@@ -135,8 +135,8 @@ void part_store::take(std::shared_ptr<const trace::snapshot> from) {
 
 /// Calls `use(row, chunk)` for the rows of a chunk, unless none of them is wanted that lives in [from, to).
 template <class Row, class Use>
-result<void> part_store::rows_of(const trace::chunk_info& chunk, time_ns from, time_ns to, Use&& use,
-                                 trace::column_set<Row> wanted) const {
+result<void> section_reader::rows_of(const trace::chunk_info& chunk, time_ns from, time_ns to, Use&& use,
+                                     trace::column_set<Row> wanted) const {
   if constexpr (are_by_boundary<Row>) {
     if (!is_everywhere(chunk)) {
       const auto spans = from_->read_spans<Row>(chunk);
@@ -145,7 +145,7 @@ result<void> part_store::rows_of(const trace::chunk_info& chunk, time_ns from, t
       if (std::none_of((*spans)->begin(), (*spans)->end(), lives)) return {};
     }
   }
-  if constexpr (std::is_same_v<Row, trace::block_category_row>) {  // Of one epoch alone: nobody else wants it.
+  if constexpr (std::is_same_v<Row, trace::block_category_row>) {  // Of one section alone: nobody else wants it.
     std::vector<Row> rows;
     if (auto got = from_->read_summary<Row>(chunk, rows); !got) return got;
     for (const Row& row : rows) use(row, chunk);
@@ -159,8 +159,8 @@ result<void> part_store::rows_of(const trace::chunk_info& chunk, time_ns from, t
 
 /// The same for the rows of a kind in the chunks that overlap [from, to); and `between` after each chunk.
 template <class Row, class Use>
-result<void> part_store::rows_in(time_ns from, time_ns to, Use&& use, trace::column_set<Row> wanted,
-                                 const std::function<bool()>& goes_on) const {
+result<void> section_reader::rows_in(time_ns from, time_ns to, Use&& use, trace::column_set<Row> wanted,
+                                     const std::function<bool()>& goes_on) const {
   const auto of_kind = summaries_.find(trace::type_of_row<Row>);
   if (of_kind == summaries_.end()) return {};
   result<void> got;
@@ -172,13 +172,13 @@ result<void> part_store::rows_in(time_ns from, time_ns to, Use&& use, trace::col
   return got;
 }
 
-result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const trace::snapshot> from,
-                                                           std::shared_ptr<const step_facts> steps) {
-  auto made = std::make_shared<part_store>();
+result<std::shared_ptr<const section_reader>> section_reader::open(std::shared_ptr<const trace::snapshot> from,
+                                                                   std::shared_ptr<const step_facts> steps) {
+  auto made = std::make_shared<section_reader>();
   made->take(std::move(from));
   const trace::snapshot& of = *made->from_;
-  if (auto got = made->rows_in<trace::epoch_row>(INT64_MIN, INT64_MAX,
-                                                 [&](const auto& row, const auto&) { made->epochs_.push_back(row); });
+  if (auto got = made->rows_in<trace::section_row>(
+          INT64_MIN, INT64_MAX, [&](const auto& row, const auto&) { made->sections_.push_back(row); });
       !got)
     return tl::unexpected(got.error());
   std::optional<trace::saved_row> saved;
@@ -187,48 +187,48 @@ result<std::shared_ptr<const part_store>> part_store::open(std::shared_ptr<const
     if (auto got = of.read_summary<trace::saved_row>(made->summary(place), rows); !got)
       return tl::unexpected(got.error());
     for (trace::saved_row& row : rows)
-      if (row.name == parts_name && (row.version == parts_version || row.version == parts_version_1))
+      if (row.name == sections_name && (row.version == sections_version || row.version == sections_version_1))
         saved = std::move(row);
   }
-  if (made->epochs_.empty() || !saved)
+  if (made->sections_.empty() || !saved)
     return fail(error_code::not_found, "the file does not say what its parts are", of.path());
-  made->begins_ = begins_of(made->epochs_);
-  auto whole = std::make_shared<whole_facts>();
-  archive::reader words(saved->bytes, 4 * most_saved_bytes);
+  made->begins_ = begins_of(made->sections_);
+  auto whole = std::make_shared<recording_facts>();
+  serialize::reader words(saved->bytes, 4 * most_saved_bytes);
   words.get(*whole);
   if (words.failed() || !words.at_end() || !std::is_sorted(made->begins_.begin(), made->begins_.end()))
     return fail(error_code::corrupt, "what the file says of its parts makes no sense", of.path());
-  if (saved->version == parts_version_1) {
-    chunk_reaches known;
+  if (saved->version == sections_version_1) {
+    chunk_index known;
     for (const chunk_reach& each : std::exchange(whole->listed, {}))
       if (each.chunk < of.chunks().size()) known.add(each, of.chunks()[each.chunk].type);
-    whole->chunks = std::make_shared<const chunk_reaches>(std::move(known));
+    whole->chunks = std::make_shared<const chunk_index>(std::move(known));
   } else {
-    whole->chunks = std::make_shared<const chunk_reaches>(made->from_);
+    whole->chunks = std::make_shared<const chunk_index>(made->from_);
   }
   whole->steps = steps ? std::move(steps) : std::make_shared<const step_facts>();
   made->whole_ = std::move(whole);
-  return std::shared_ptr<const part_store>(std::move(made));
+  return std::shared_ptr<const section_reader>(std::move(made));
 }
 
-std::shared_ptr<const part_store> part_store::of(std::shared_ptr<const trace::snapshot> from,
-                                                 std::span<const trace::epoch_row> epochs,
-                                                 std::shared_ptr<const whole_facts> whole) {
-  auto made = std::make_shared<part_store>();
+std::shared_ptr<const section_reader> section_reader::of(std::shared_ptr<const trace::snapshot> from,
+                                                         std::span<const trace::section_row> sections,
+                                                         std::shared_ptr<const recording_facts> whole) {
+  auto made = std::make_shared<section_reader>();
   made->take(std::move(from));
   made->whole_ = std::move(whole);
-  made->epochs_.assign(epochs.begin(), epochs.end());
-  made->begins_ = begins_of(epochs);
+  made->sections_.assign(sections.begin(), sections.end());
+  made->begins_ = begins_of(sections);
   return made;
 }
 
-std::size_t part_store::epoch_at(time_ns time) const { return epoch_of(begins_, bounded(time)); }
+std::size_t section_reader::section_at(time_ns time) const { return section_of(begins_, bounded(time)); }
 
-time_range part_store::run_of(std::size_t first, std::size_t last) const {
+time_range section_reader::run_of(std::size_t first, std::size_t last) const {
   return {first == 0 ? -latest_time : begins_[first], last + 1 < begins_.size() ? begins_[last + 1] : latest_time + 1};
 }
 
-std::vector<step> part_store::few_steps_in(time_range range, trace::process_id process) const {
+std::vector<step> section_reader::few_steps_in(time_range range, trace::process_id process) const {
   constexpr std::size_t most_chunks = 3;
   std::vector<step> found;
   const auto known = summaries_.find(trace::row_type::step);
@@ -243,9 +243,9 @@ std::vector<step> part_store::few_steps_in(time_range range, trace::process_id p
   return found;
 }
 
-result<part> part_store::read(std::size_t first, std::size_t last, part_scope scope,
-                              const std::function<bool()>& goes_on) const {
-  part made;
+result<section_facts> section_reader::read(std::size_t first, std::size_t last, section_scope scope,
+                                           const std::function<bool()>& goes_on) const {
+  section_facts made;
   made.scope = scope;
   made.run = run_of(first, last);
   made.whole = whole_;
@@ -253,9 +253,9 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
   const auto lives = [=](const auto& row) { return row.time < end && row.end >= begin; };
   result<void> got;
   const auto read = [&]<class Row>(time_ns from, time_ns to, auto&& use) {
-    if (got) got = rows_in<Row>(from, to, use, columns_read<Row>(scope), goes_on);
+    if (got) got = rows_in<Row>(from, to, use, columns_needed<Row>(scope), goes_on);
   };
-  read.operator()<trace::crossing_block_row>(begin, end, [&](const auto& row, const auto& chunk) {
+  read.operator()<trace::boundary_block_row>(begin, end, [&](const auto& row, const auto& chunk) {
     if (lives(row) || is_everywhere(chunk)) made.blocks.push_back(block_of(row));
   });
   read.operator()<trace::block_category_row>(begins_[first], end, [&](const auto& row, const auto&) {
@@ -281,7 +281,7 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
       if (row.time == begin) made.open.push_back(slice_of(row));
     });
   }
-  if (scope == part_scope::everything) {
+  if (scope == section_scope::everything) {
     read.operator()<trace::block_uses_row>(begin, end, [&](const auto& row, const auto&) {
       if (lives(row)) made.uses.push_back(uses_of(row));
     });
@@ -293,15 +293,15 @@ result<part> part_store::read(std::size_t first, std::size_t last, part_scope sc
   return made;
 }
 
-result<std::shared_ptr<const index>> part_store::index_of(std::size_t first, std::size_t last, part_scope scope,
-                                                          const std::function<bool()>& goes_on) const {
-  if (first > last || last >= epochs_.size())
-    return fail(error_code::invalid_argument, "there are no such epochs", from_->path());
+result<std::shared_ptr<const index>> section_reader::index_of(std::size_t first, std::size_t last, section_scope scope,
+                                                              const std::function<bool()>& goes_on) const {
+  if (first > last || last >= sections_.size())
+    return fail(error_code::invalid_argument, "there are no such sections", from_->path());
   auto about = read(first, last, scope, goes_on);
   if (!about) return tl::unexpected(about.error());
   auto made = std::make_shared<index>();
-  if (!made->absorb_part(*from_, std::move(*about), goes_on)) return given_up(*from_);
-  if (scope == part_scope::timeline) made->keep_what_is_drawn(*from_);
+  if (!made->absorb_section(*from_, std::move(*about), goes_on)) return given_up(*from_);
+  if (scope == section_scope::timeline) made->keep_what_is_drawn(*from_);
   return std::shared_ptr<const index>(std::move(made));
 }
 

@@ -16,8 +16,8 @@ constexpr std::size_t rows_a_chunk = 4096;
 constexpr std::size_t reaches_a_chunk = 1024;
 constexpr std::size_t least_rows = 1024;  ///< Of a chunk that is cut where another boundary begins.
 
-trace::crossing_block_row row_of(const block_record& b, block_category is) {
-  trace::crossing_block_row row;
+trace::boundary_block_row row_of(const block_record& b, block_category is) {
+  trace::boundary_block_row row;
   row.time = b.born;
   row.end = b.freed() ? b.died : latest_time;
   row.block = b.id;
@@ -35,7 +35,7 @@ trace::crossing_block_row row_of(const block_record& b, block_category is) {
   row.bytes = b.bytes;
   row.reserved_bytes = b.reserved_bytes;
   row.flags = b.flags;
-  row.level = b.level;
+  row.layer = b.layer;
   row.kind = b.kind;
   row.death_inferred = b.death_inferred;
   row.category = static_cast<std::uint8_t>(is.what);
@@ -65,14 +65,14 @@ trace::block_uses_row row_of(const block_record& b, const block_touches& uses) {
 
 /// `rows(kept)` gives a row, or none, for each; chunks span little time each.
 template <class Row, class Made>
-void write_kept(trace::file_writer& to, std::span<const kept_block> kept, Made&& made) {
+void write_kept(trace::file_writer& to, std::span<const saved_block> kept, Made&& made) {
   std::vector<Row> rows;
   std::uint32_t boundary = 0;
   const auto write = [&] {
     to.add_summary<Row>(rows);
     rows.clear();
   };
-  for (const kept_block& each : kept) {
+  for (const saved_block& each : kept) {
     if (rows.size() >= (each.boundary == boundary ? rows_a_chunk : least_rows)) write();
     boundary = each.boundary;
     if (auto row = made(each)) rows.push_back(*row);
@@ -82,63 +82,63 @@ void write_kept(trace::file_writer& to, std::span<const kept_block> kept, Made&&
 
 }  // namespace
 
-std::vector<time_ns> begins_of(std::span<const trace::epoch_row> epochs) {
+std::vector<time_ns> begins_of(std::span<const trace::section_row> sections) {
   std::vector<time_ns> all;
-  for (const trace::epoch_row& epoch : epochs) all.push_back(bounded(epoch.time));
+  for (const trace::section_row& section : sections) all.push_back(bounded(section.time));
   return all;
 }
 
-trace::block_category_row category_row_of(const kept_block& of) {
+trace::block_category_row category_row_of(const saved_block& of) {
   return {of.block.id, static_cast<std::uint8_t>(of.category.what), static_cast<std::uint8_t>(of.category.why)};
 }
 
-bool is_kept(kept_block& of, std::span<const time_ns> begins) {
+bool is_kept(saved_block& of, std::span<const time_ns> begins) {
   const block_record& block = of.block;
-  const std::size_t born = epoch_of(begins, block.born);
+  const std::size_t born = section_of(begins, block.born);
   const std::optional<std::uint32_t> keeper = keeper_of(block, begins);
   of.crosses = keeper.has_value();
   of.boundary = keeper.value_or(static_cast<std::uint32_t>(born));
-  const bool used_elsewhere = of.uses.first.known() && (epoch_of(begins, of.uses.first.time) != born ||
-                                                        epoch_of(begins, of.uses.last.time) != born);
+  const bool used_elsewhere = of.uses.first.known() && (section_of(begins, of.uses.first.time) != born ||
+                                                        section_of(begins, of.uses.last.time) != born);
   return of.crosses || of.disputed || used_elsewhere;
 }
 
-void parts_writer::add_blocks(std::vector<kept_block>& blocks) {
-  const auto order = [](const kept_block& b) {
+void section_writer::add_blocks(std::vector<saved_block>& blocks) {
+  const auto order = [](const saved_block& b) {
     return std::tuple(-std::countr_zero(b.boundary), b.boundary, b.block.born, b.block.id);
   };
   std::sort(blocks.begin(), blocks.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
   // Wherever rows disagree about a block may be far from where it lives: every part is told of it.
-  std::vector<trace::crossing_block_row> disputed;
-  for (const kept_block& each : blocks)
+  std::vector<trace::boundary_block_row> disputed;
+  for (const saved_block& each : blocks)
     if (each.disputed) disputed.push_back(row_of(each.block, each.category));
-  to_.add_summary<trace::crossing_block_row>(disputed, std::pair(INT64_MIN, INT64_MAX));
-  write_kept<trace::crossing_block_row>(to_, blocks, [](const kept_block& each) {
+  to_.add_summary<trace::boundary_block_row>(disputed, std::pair(INT64_MIN, INT64_MAX));
+  write_kept<trace::boundary_block_row>(to_, blocks, [](const saved_block& each) {
     return each.crosses && !each.disputed ? std::optional(row_of(each.block, each.category)) : std::nullopt;
   });
-  write_kept<trace::block_uses_row>(to_, blocks, [](const kept_block& each) {
+  write_kept<trace::block_uses_row>(to_, blocks, [](const saved_block& each) {
     return each.uses.first.known() ? std::optional(row_of(each.block, each.uses)) : std::nullopt;
   });
 }
 
-void parts_writer::add_categories(std::size_t epoch, std::vector<trace::block_category_row>& rows) {
+void section_writer::add_categories(std::size_t section, std::vector<trace::block_category_row>& rows) {
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.block < b.block; });
-  to_.add_summary<trace::block_category_row>(rows, std::pair(begins_[epoch], begins_[epoch]));
+  to_.add_summary<trace::block_category_row>(rows, std::pair(begins_[section], begins_[section]));
 }
 
-void parts_writer::add_open_slices(std::size_t epoch, std::span<const trace::open_slice_row> rows) {
-  to_.add_summary<trace::open_slice_row>(rows, std::pair(begins_[epoch], begins_[epoch]));
+void section_writer::add_open_slices(std::size_t section, std::span<const trace::open_slice_row> rows) {
+  to_.add_summary<trace::open_slice_row>(rows, std::pair(begins_[section], begins_[section]));
 }
 
-void parts_writer::add_samples(std::size_t epoch, std::span<const trace::last_sample_row> rows) {
-  to_.add_summary<trace::last_sample_row>(rows, std::pair(begins_[epoch], begins_[epoch]));
+void section_writer::add_samples(std::size_t section, std::span<const trace::last_sample_row> rows) {
+  to_.add_summary<trace::last_sample_row>(rows, std::pair(begins_[section], begins_[section]));
 }
 
-void parts_writer::add_first_and_highest(std::span<const trace::last_sample_row> rows) {
+void section_writer::add_first_and_highest(std::span<const trace::last_sample_row> rows) {
   to_.add_summary<trace::last_sample_row>(rows, std::pair(INT64_MIN, INT64_MAX));
 }
 
-void parts_writer::add_chunks(const chunk_reaches& chunks) {
+void section_writer::add_chunks(const chunk_index& chunks) {
   for (std::span<const chunk_reach> left = chunks.known(); !left.empty();) {
     const std::size_t count = std::min(reaches_a_chunk, left.size());
     to_.add_summary<trace::chunk_reach_row>(left.first(count));
@@ -146,7 +146,7 @@ void parts_writer::add_chunks(const chunk_reaches& chunks) {
   }
 }
 
-void parts_writer::add_steps(const step_facts& steps) {
+void section_writer::add_steps(const step_facts& steps) {
   std::vector<trace::step_row> rows;
   const auto write = [&] {
     to_.add_summary<trace::step_row>(rows);
@@ -161,9 +161,9 @@ void parts_writer::add_steps(const step_facts& steps) {
   }
 }
 
-std::optional<trace::saved_row> parts_writer::saved(const whole_facts& whole) {
-  trace::saved_row made{parts_name, parts_version, {}};
-  archive::writer words(made.bytes);
+std::optional<trace::saved_row> section_writer::saved(const recording_facts& whole) {
+  trace::saved_row made{sections_name, sections_version, {}};
+  serialize::writer words(made.bytes);
   words.put(whole);
   if (words.failed() || made.bytes.size() > most_saved_bytes) return std::nullopt;
   return made;
@@ -186,8 +186,8 @@ told_slice slice_of(const trace::open_slice_row& row) {
 
 std::vector<trace::open_slice_row> open_slices_at(time_ns time, const index& from) {
   std::vector<trace::open_slice_row> rows;
-  const auto put = [&](trace::lane_kind what, std::size_t owner, const summaries::slice_set& set) {
-    set.for_each_open(time, [&](const summaries::slice_item& item, std::uint16_t lane) {
+  const auto put = [&](trace::lane_kind what, std::size_t owner, const timeline::slice_set& set) {
+    set.for_each_open(time, [&](const timeline::slice_item& item, std::uint16_t lane) {
       rows.push_back({time, what, static_cast<std::uint32_t>(owner), lane, item.begin, item.end, item.event, item.name,
                       item.bytes, item.kind, item.tag});
     });

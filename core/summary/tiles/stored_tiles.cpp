@@ -12,11 +12,11 @@
 namespace sluice::analysis {
 namespace {
 
-using summaries::tile;
+using timeline::tile;
 using trace::row_type;
 using trace::tile_bins;
 
-/// More than any recording has of epochs, curves or lanes: a few bytes can claim a great many rows.
+/// More than any recording has of sections, curves or lanes: a few bytes can claim a great many rows.
 constexpr std::size_t most_rows = std::size_t{1} << 18;
 /// Bins more than 16 times too wide say too little to be drawn instead.
 constexpr unsigned most_levels_above = 4;
@@ -39,15 +39,15 @@ unsigned level_of(time_ns begin, time_ns end) {
   const auto length = static_cast<std::uint64_t>(end - begin);
   if (!std::has_single_bit(length) || (begin & static_cast<time_ns>(length - 1)) != 0) return 0;
   const auto level = static_cast<unsigned>(std::countr_zero(length));
-  return level >= summaries::lowest_tile_level ? level : 0;
+  return level >= timeline::lowest_tile_level ? level : 0;
 }
 
-bool in_order(std::span<const trace::epoch_row> epochs) {
-  for (std::size_t i = 0; i < epochs.size(); ++i) {
-    if (level_of(epochs[i].time, epochs[i].end) == 0) return false;
-    if (i > 0 && epochs[i].time != epochs[i - 1].end) return false;
+bool in_order(std::span<const trace::section_row> sections) {
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    if (level_of(sections[i].time, sections[i].end) == 0) return false;
+    if (i > 0 && sections[i].time != sections[i - 1].end) return false;
   }
-  return !epochs.empty();
+  return !sections.empty();
 }
 
 /// What is longer than this is, by their ratio, nearer to twice a length than to it.
@@ -60,15 +60,15 @@ unsigned level_nearest_to(time_ns length) {
 }
 
 /// Makes the last slice drawn one with that before it, if it goes on from there. Those of its lane begin at `lane`.
-void join_last(std::size_t lane, std::vector<summaries::drawn_slice>& drawn) {
+void join_last(std::size_t lane, std::vector<timeline::drawn_slice>& drawn) {
   if (drawn.size() < lane + 2) return;
-  const summaries::drawn_slice& next = drawn.back();
-  summaries::drawn_slice& last = drawn[drawn.size() - 2];
+  const timeline::drawn_slice& next = drawn.back();
+  timeline::drawn_slice& last = drawn[drawn.size() - 2];
   // Of steps, which may have been inferred and have no event, the number tells; each is counted again where it is drawn again.
   const bool steps = is_step(next.item.kind);
   const bool same = last.item.event == next.item.event && (!steps || last.item.bytes == next.item.bytes);
   if (!same || last.item.end < next.item.begin) return;
-  const auto covered = [](const summaries::drawn_slice& s) {
+  const auto covered = [](const timeline::drawn_slice& s) {
     return static_cast<double>(s.busy) * static_cast<double>(s.item.end - s.item.begin);
   };
   const double busy = covered(last) + covered(next);
@@ -81,7 +81,7 @@ void join_last(std::size_t lane, std::vector<summaries::drawn_slice>& drawn) {
 }
 
 /// What a bin of a tile draws. Filled where it stays: to make it elsewhere and copy it took twice as long.
-void fill(summaries::drawn_slice& slice, const drawn_bin& bin, time_range over, std::size_t lane) {
+void fill(timeline::drawn_slice& slice, const drawn_bin& bin, time_range over, std::size_t lane) {
   slice.item = {over.begin, over.end, bin.event, static_cast<trace::string_id>(bin.name), bin.bytes, bin.kind, bin.tag};
   slice.busy = bin.busy;
   if (bin.count == 0) {  // The end of one that began before is known.
@@ -96,9 +96,9 @@ void fill(summaries::drawn_slice& slice, const drawn_bin& bin, time_range over, 
 }  // namespace
 
 bin_grid stored_tiles::grid_over(time_range range, std::uint32_t width) const {
-  const time_ns all = epochs_.back().end - epochs_.front().time;
+  const time_ns all = sections_.back().end - sections_.front().time;
   const auto near = [&](time_ns time) {
-    return std::clamp(time, epochs_.front().time - all, epochs_.back().end + all);
+    return std::clamp(time, sections_.front().time - all, sections_.back().end + all);
   };
   const time_range over{near(range.begin), std::max(near(range.begin) + 1, near(range.end))};
   const time_ns pixel = std::max<time_ns>(over.length() / std::max<std::uint32_t>(width, 1), 1);
@@ -131,15 +131,15 @@ std::shared_ptr<const stored_tiles> stored_tiles::of(std::shared_ptr<const trace
 }
 
 bool stored_tiles::load() {
-  const bool read = read_all(*trace_, row_type::epoch, epochs_) && read_all(*trace_, row_type::curve, curves_) &&
+  const bool read = read_all(*trace_, row_type::section, sections_) && read_all(*trace_, row_type::curve, curves_) &&
                     read_all(*trace_, row_type::lane, lanes_);
-  if (!read || !in_order(epochs_)) return false;
+  if (!read || !in_order(sections_)) return false;
   for (std::size_t i = 0; i < curves_.size(); ++i)
     if (curves_[i].curve != i || !std::isfinite(curves_[i].maximum)) return false;
   for (std::size_t i = 0; i < lanes_.size(); ++i)
-    if (lanes_[i].lane != i || lanes_[i].depth >= summaries::slice_set::lane_limit) return false;
-  const auto roots = summaries::root_tiles(epochs_.front().time, epochs_.back().end - 1);
-  if (roots.front().begin != epochs_.front().time || roots.back().end() != epochs_.back().end) return false;
+    if (lanes_[i].lane != i || lanes_[i].depth >= timeline::slice_set::lane_limit) return false;
+  const auto roots = timeline::root_tiles(sections_.front().time, sections_.back().end - 1);
+  if (roots.front().begin != sections_.front().time || roots.back().end() != sections_.back().end) return false;
   root_level_ = roots.front().level;
   return find_tiles() && !claims_too_many_rows();
 }
@@ -214,22 +214,22 @@ std::vector<tile> stored_tiles::tiles_under(const bin_grid& grid) const {
   return all;
 }
 
-bool stored_tiles::draws_epochs(const bin_grid& grid) const {
+bool stored_tiles::draws_sections(const bin_grid& grid) const {
   const std::vector<piece> pieces = cut(grid);
-  return std::any_of(pieces.begin(), pieces.end(), [](const piece& each) { return each.epoch.has_value(); });
+  return std::any_of(pieces.begin(), pieces.end(), [](const piece& each) { return each.section.has_value(); });
 }
 
-std::size_t stored_tiles::epoch_at(time_ns time) const {
-  const auto behind = std::upper_bound(epochs_.begin() + 1, epochs_.end(), time,
-                                       [](time_ns t, const trace::epoch_row& row) { return t < row.time; });
-  return static_cast<std::size_t>(behind - epochs_.begin() - 1);
+std::size_t stored_tiles::section_at(time_ns time) const {
+  const auto behind = std::upper_bound(sections_.begin() + 1, sections_.end(), time,
+                                       [](time_ns t, const trace::section_row& row) { return t < row.time; });
+  return static_cast<std::size_t>(behind - sections_.begin() - 1);
 }
 
-time_ns stored_tiles::longest_of_epochs(time_ns time, std::uint32_t width) const {
-  const trace::epoch_row& epoch = epochs_[epoch_at(time)];
+time_ns stored_tiles::longest_of_sections(time_ns time, std::uint32_t width) const {
+  const trace::section_row& section = sections_[section_at(time)];
   const auto pixels = static_cast<time_ns>(std::max<std::uint32_t>(width, 1));
-  // Pixels draw the epoch where they are nearer to half of its tile's bins than to these.
-  const time_ns bin = (epoch.end - epoch.time) / tile_bins;
+  // Pixels draw the section where they are nearer to half of its tile's bins than to these.
+  const time_ns bin = (section.end - section.time) / tile_bins;
   return std::clamp<time_ns>(static_cast<time_ns>(half_way_to_twice(bin) / 2) + 1, 1, latest_time / pixels) * pixels;
 }
 
@@ -238,11 +238,11 @@ unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, bool reads_ti
   if (reads_tiles) return wanted;
   const unsigned highest = std::min(wanted + most_levels_above, root_level_);
   for (unsigned level = wanted; level <= highest; ++level)
-    if (is_level(level) && at_hand(summaries::tile_at(time, level))) return level;
+    if (is_level(level) && at_hand(timeline::tile_at(time, level))) return level;
   return wanted;
 }
 
-/// A grid in pieces of a tile or an epoch each, whose bins are as asked.
+/// A grid in pieces of a tile or a section each, whose bins are as asked.
 std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
   std::vector<piece> all;
   const auto bins_until = [&](time_ns time) {
@@ -258,20 +258,20 @@ std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
     const time_ns time = grid.begin + (static_cast<time_ns>(at) << grid.level);
     piece next;
     next.first = at;
-    if (time < epochs_.front().time || time >= epochs_.back().end) {
-      const bool before = time < epochs_.front().time;
+    if (time < sections_.front().time || time >= sections_.back().end) {
+      const bool before = time < sections_.front().time;
       next.outside = true;
-      next.from = summaries::tile_at(before ? epochs_.front().time : epochs_.back().end - 1, root_level_);
-      add(next, before ? bins_until(epochs_.front().time) : grid.count);
+      next.from = timeline::tile_at(before ? sections_.front().time : sections_.back().end - 1, root_level_);
+      add(next, before ? bins_until(sections_.front().time) : grid.count);
       continue;
     }
-    const std::size_t epoch = epoch_at(time);
+    const std::size_t section = section_at(time);
     const unsigned wanted = grid.level + trace::tile_bins_log2;
-    unsigned level = level_of(epochs_[epoch].time, epochs_[epoch].end);
-    if (wanted < level) next.epoch = epoch;
+    unsigned level = level_of(sections_[section].time, sections_[section].end);
+    if (wanted < level) next.section = section;
     for (unsigned above = std::min(wanted, root_level_); above > level; --above)
       if (is_level(above)) level = above;
-    next.from = summaries::tile_at(time, level);
+    next.from = timeline::tile_at(time, level);
     add(next, bins_until(next.from.end()));
   }
   return all;
@@ -281,20 +281,20 @@ std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
 std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, const bin_sources& from,
                                                          bin_detail& detail) const {
   std::vector<piece> all = cut(grid);
-  std::vector<std::size_t> epochs;
+  std::vector<std::size_t> sections;
   for (const piece& each : all)
-    if (each.epoch) epochs.push_back(*each.epoch);
+    if (each.section) sections.push_back(*each.section);
   std::vector<std::shared_ptr<const index>> indexes;
-  if (from.epochs && !epochs.empty()) indexes = from.epochs(epochs);
-  indexes.resize(epochs.size());
+  if (from.sections && !sections.empty()) indexes = from.sections(sections);
+  indexes.resize(sections.size());
   auto next = indexes.begin();
   for (piece& each : all) {
-    if (each.epoch) each.instead = *next++;
+    if (each.section) each.instead = *next++;
     if (each.outside || each.instead) continue;
-    if (each.epoch) detail = std::max(detail, bin_detail::of_tiles);
+    if (each.section) detail = std::max(detail, bin_detail::of_tiles);
     const unsigned level = level_to_use(each.from.begin, each.from.level, from.reads_tiles);
     if (level != each.from.level) detail = bin_detail::of_kept_tiles;
-    each.from = summaries::tile_at(each.from.begin, level);
+    each.from = timeline::tile_at(each.from.begin, level);
   }
   return all;
 }
@@ -320,7 +320,7 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
         all[c].resize(all[c].size() + part.count);
         if (found == listed.end()) continue;
         sampled_bin* const to = &all[c][part.first];
-        found->split(over, part.count, [=](std::uint32_t i, const summaries::extent& bin, double at_begin) {
+        found->split(over, part.count, [=](std::uint32_t i, const timeline::extent& bin, double at_begin) {
           to[i] = sampled(bin, at_begin);
         });
       }
@@ -354,7 +354,7 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
 }
 
 result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const bin_sources& from, bin_detail& detail,
-                                std::vector<summaries::drawn_slice>& into) const {
+                                std::vector<timeline::drawn_slice>& into) const {
   std::uint32_t behind = first;
   while (behind < lanes_.size() && same_owner(lanes_[behind], lanes_[first])) ++behind;
   std::vector<piece> pieces = pieces_of(grid, from, detail);
@@ -366,7 +366,7 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
                       grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};
   };
   // What indexes draw of all lanes, the upper ones first.
-  std::vector<std::vector<summaries::drawn_slice>> of_indexes(pieces.size());
+  std::vector<std::vector<timeline::drawn_slice>> of_indexes(pieces.size());
   std::size_t lanes = behind - first;
   for (std::size_t p = 0; p < pieces.size(); ++p) {
     if (!pieces[p].instead) continue;
@@ -384,7 +384,7 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
     for (std::size_t p = 0; p < pieces.size(); ++p) {
       const piece& part = pieces[p];
       if (part.instead) {
-        const std::vector<summaries::drawn_slice>& drawn = of_indexes[p];
+        const std::vector<timeline::drawn_slice>& drawn = of_indexes[p];
         for (; next[p] < drawn.size() && drawn[next[p]].lane <= l; ++next[p]) {
           into.push_back(drawn[next[p]]);
           join_last(lane, into);
@@ -413,7 +413,7 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
       }
     }
   }
-  for (summaries::drawn_slice& slice : into) slice.count = std::max(slice.count, 1U);
+  for (timeline::drawn_slice& slice : into) slice.count = std::max(slice.count, 1U);
   return {};
 }
 

@@ -11,7 +11,7 @@
 namespace sluice::analysis {
 namespace {
 
-using summaries::tile;
+using timeline::tile;
 using trace::tile_bins;
 
 curve_bins fill_curve(const tile& where, const index_curve& curve) {
@@ -20,7 +20,7 @@ curve_bins fill_curve(const tile& where, const index_curve& curve) {
   bool constant = true;
   const double first = curve.at(where.begin);
   const time_ns length = time_ns{1} << where.bin_level();
-  curve.split({where.begin, where.end()}, tile_bins, [&](std::uint32_t i, const summaries::extent& part, double) {
+  curve.split({where.begin, where.end()}, tile_bins, [&](std::uint32_t i, const timeline::extent& part, double) {
     curve_bin& bin = made.bins[i];
     bin = {part.minimum, part.maximum, part.integral / static_cast<double>(part.length), part.minimum};
     if (part.minimum == part.maximum) {
@@ -34,7 +34,7 @@ curve_bins fill_curve(const tile& where, const index_curve& curve) {
   return made;
 }
 
-void add_slice(const tile& where, const summaries::slice_item& item, time_ns end_of_all, lane_bins& bins) {
+void add_slice(const tile& where, const timeline::slice_item& item, time_ns end_of_all, lane_bins& bins) {
   bins.resize(tile_bins);
   const time_ns end = item.end == latest_time ? std::max(item.begin, end_of_all) : item.end;
   const unsigned level = where.bin_level();
@@ -197,7 +197,7 @@ filled_tile fill_tile(const tile& where, std::span<const index_curve> curves, st
   for (const index_slices& owner : slices) {
     const std::size_t first = made.lanes.size();
     made.lanes.resize(first + owner.slices->lanes());
-    owner.slices->for_each(where.begin, where.end(), [&](const summaries::slice_item& item, std::uint16_t lane) {
+    owner.slices->for_each(where.begin, where.end(), [&](const timeline::slice_item& item, std::uint16_t lane) {
       add_slice(where, item, end_of_all, made.lanes[first + lane]);
     });
   }

@@ -54,13 +54,13 @@ struct filled_tile {
 
 /// Fills a tile from the curves and slices of an index that has all that happened in it; slices without an end last until
 /// `end_of_all`. O(curves * bins * log events + slices in it).
-[[nodiscard]] filled_tile fill_tile(const summaries::tile& where, std::span<const index_curve> curves,
+[[nodiscard]] filled_tile fill_tile(const timeline::tile& where, std::span<const index_curve> curves,
                                     std::span<const index_slices> slices, time_ns end_of_all);
 
 /// The tile over two neighbours, given in order of time. O(bins).
 [[nodiscard]] filled_tile join_tiles(std::span<const filled_tile> parts);
 
 /// Adds a tile's rows to a file: only bins that say something new.
-void write_tile(trace::file_writer& to, const summaries::tile& where, const filled_tile& what);
+void write_tile(trace::file_writer& to, const timeline::tile& where, const filled_tile& what);
 
 }  // namespace sluice::analysis

@@ -9,14 +9,15 @@
 
 namespace sluice::analysis {
 
-using summaries::tile;
+using timeline::tile;
 
 namespace {
 
 constexpr std::size_t fan_out = std::size_t{1} << trace::tile_fan_out_log2;
 
-tile tile_of(const trace::epoch_row& epoch) {
-  return {epoch.time, static_cast<unsigned>(std::countr_zero(static_cast<std::uint64_t>(epoch.end - epoch.time)))};
+tile tile_of(const trace::section_row& section) {
+  return {section.time,
+          static_cast<unsigned>(std::countr_zero(static_cast<std::uint64_t>(section.end - section.time)))};
 }
 
 /// The last of those under one tile.
@@ -24,9 +25,9 @@ bool ends_group(const tile& which) { return ((which.begin >> which.level) & (fan
 
 }  // namespace
 
-tile_maker::tile_maker(trace::file_writer& to, std::span<const trace::epoch_row> epochs, const trace::snapshot& of)
-    : to_(to), epochs_(epochs), of_(of), whole_(whole_of(of)) {
-  root_level_ = summaries::root_tiles(whole_.begin, whole_.end - 1).front().level;
+tile_maker::tile_maker(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of)
+    : to_(to), sections_(sections), of_(of), whole_(time_range_of(of)) {
+  root_level_ = timeline::root_tiles(whole_.begin, whole_.end - 1).front().level;
 }
 
 bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
@@ -41,13 +42,13 @@ bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
     lanes_ = lane_rows(slices);
   }
   if (curves.size() != curves_.size() || lane_rows(slices).size() != lanes_.size()) return false;
-  last = std::min(last, epochs_.size() - 1);
-  const time_range inside = common_of(whole_, {epochs_[first].time, epochs_[last].end});
+  last = std::min(last, sections_.size() - 1);
+  const time_range inside = common_of(whole_, {sections_[first].time, sections_[last].end});
   if (inside.length() > 0)
     for (std::size_t c = 0; c < curves.size(); ++c)
       curves_[c].maximum = std::max(curves_[c].maximum, curves[c].over(inside).maximum);
   for (std::size_t i = first; i <= last; ++i) {
-    const tile where = tile_of(epochs_[i]);
+    const tile where = tile_of(sections_[i]);
     put(where, fill_tile(where, curves, slices, whole_.end));
   }
   return true;
@@ -60,22 +61,22 @@ void tile_maker::end() {
   to_.add_summary<trace::lane_row>(lanes_);
 }
 
-void tile_maker::put_highest(whole_facts& into) const {
+void tile_maker::put_highest(recording_facts& into) const {
   for (const trace::curve_row& row : curves_) {
     const double highest = std::isfinite(row.maximum) ? row.maximum : 0;
-    const memory_key key{row.device, row.level, row.kind};
-    for (whole_facts::memory& each : into.memories) {
+    const memory_key key{row.device, row.layer, row.kind};
+    for (recording_facts::memory& each : into.memories) {
       if (each.key != key) continue;
       if (row.what == trace::curve_kind::memory) each.highest = highest;
       if (row.what != trace::curve_kind::category) continue;
-      for (whole_facts::part_of_it& part : each.by_category)
+      for (recording_facts::part_of_it& part : each.by_category)
         if (part.what == static_cast<category>(row.category)) part.highest = highest;
     }
     if (row.what == trace::curve_kind::pool_blocks)
-      for (whole_facts::pool& each : into.pools)
+      for (recording_facts::pool& each : into.pools)
         if (each.pool == row.pool) each.highest = highest;
     if (row.what == trace::curve_kind::rate)
-      for (whole_facts::direction& each : into.directions)
+      for (recording_facts::direction& each : into.directions)
         if (each.key.device == row.device && each.key.direction == row.way) each.highest_rate = highest;
   }
 }
@@ -88,7 +89,7 @@ void tile_maker::put(const tile& where, filled_tile made) {
   std::vector<filled_tile> parts;
   for (auto part = waiting_.end() - fan_out; part != waiting_.end(); ++part) parts.push_back(std::move(part->second));
   waiting_.resize(waiting_.size() - fan_out);
-  put(summaries::tile_at(where.begin, where.level + trace::tile_fan_out_log2), join_tiles(parts));
+  put(timeline::tile_at(where.begin, where.level + trace::tile_fan_out_log2), join_tiles(parts));
 }
 
 }  // namespace sluice::analysis

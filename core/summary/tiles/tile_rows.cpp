@@ -12,7 +12,7 @@
 namespace sluice::analysis {
 namespace {
 
-using summaries::tile;
+using timeline::tile;
 using trace::curve_bin_row;
 using trace::integer_bin_row;
 using trace::lane_bin_row;

@@ -42,7 +42,7 @@ class tile_rows {
   /// `joins`: bins of lanes may be drawn as one, for which it has to be known how long their longest slices are. Errors: io, corrupt.
   [[nodiscard]] static result<std::shared_ptr<const tile_rows>> read(const trace::snapshot& from,
                                                                      std::span<const trace::chunk_info> chunks,
-                                                                     const summaries::tile& where, std::size_t curves,
+                                                                     const timeline::tile& where, std::size_t curves,
                                                                      std::size_t lanes, bool joins);
 
   [[nodiscard]] told_bins<curve_bin> curve(std::size_t number) const { return curves_.of(number); }
@@ -68,23 +68,23 @@ class tile_rows {
     }
     /// Says where the bins of rows lie that have these owners and times; false unless they are in order, and of this tile and so many.
     template <class Owners, class Times>
-    bool place(const Owners& owner, const Times& time, std::size_t rows, const summaries::tile& where,
+    bool place(const Owners& owner, const Times& time, std::size_t rows, const timeline::tile& where,
                std::size_t count);
     /// Replaces them by what `bin_of` makes of rows that are in order.
     template <class Row, class Make>
-    void take(std::span<const Row> rows, const summaries::tile& where, std::size_t count, Make&& bin_of);
+    void take(std::span<const Row> rows, const timeline::tile& where, std::size_t count, Make&& bin_of);
     [[nodiscard]] std::size_t bytes() const {
       return begins.size() * sizeof(std::uint32_t) + places.size() * sizeof(std::uint16_t) + bins.size() * sizeof(Bin);
     }
   };
   /// Replaces bins by what rows say; false, and they mean nothing, unless all rows are in order and make sense.
-  bool take(const trace::row_values<trace::integer_bin_row>& rows, const summaries::tile& where, std::size_t count);
-  bool take(const trace::row_values<trace::lane_bin_row>& rows, const summaries::tile& where, std::size_t count,
+  bool take(const trace::row_values<trace::integer_bin_row>& rows, const timeline::tile& where, std::size_t count);
+  bool take(const trace::row_values<trace::lane_bin_row>& rows, const timeline::tile& where, std::size_t count,
             bool joins);
   result<void> read_curves(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
-                           const summaries::tile& where, std::size_t count);
+                           const timeline::tile& where, std::size_t count);
   result<void> read_lanes(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
-                          const summaries::tile& where, std::size_t count, bool joins);
+                          const timeline::tile& where, std::size_t count, bool joins);
 
   bins_of_many<curve_bin> curves_;
   bins_of_many<drawn_bin> lanes_;

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-/// Little numbers in bytes: read from a span that may be hostile, and appended to a vector.
+/// Reads numbers and varints from bytes that may be damaged or hostile; appends varints to a vector.
 namespace sluice::trace {
 
 /// Reads within a span; once it ran off the end it stays failed.

@@ -50,10 +50,7 @@ void dropped_rows::take(row_type type, std::uint64_t rows, time_ns begin, time_n
 }
 
 void dropped_rows::give_up_frees() {
-  for (const free_event& row : frees) {
-    count_in(row_type::free, row.process, 1);
-    reach(row.time, row.time);
-  }
+  for (const free_event& row : frees) take(row);
   frees.clear();
 }
 
@@ -72,12 +69,16 @@ void dropped_rows::reach(time_ns begin, time_ns end) {
   end_ = std::max(end_, end);
 }
 
-/// What it says was lost is lost all the same.
-void dropped_rows::take_loss(const loss_event& row) {
+void dropped_rows::take(const loss_event& row) {
   ++rows_;
   processes_[row.process].events += row.events;
   processes_[row.process].memory_events += row.memory_events;
   reach(row.time, row.end);
+}
+
+void dropped_rows::take(const free_event& row) {
+  reach(row.time, row.time);
+  if (row.source != provenance::inferred) count_in(row_type::free, row.process, 1);
 }
 
 /// Blocks are numbered in the order in which they are written.
@@ -89,8 +90,7 @@ void dropped_rows::note_first_block(block_id block) {
     if (raw(row.block) < first_block_) {
       kept.push_back(row);
     } else {
-      count_in(row_type::free, row.process, 1);
-      reach(row.time, row.time);
+      take(row);
     }
   }
   frees = std::move(kept);

@@ -57,6 +57,10 @@ class dropped_rows {
   void take(row_columns<Row>& columns);
   /// A chunk that was written and is given up.
   void take(row_type type, std::uint64_t rows, time_ns begin, time_ns end);
+  /// What it says was lost is lost all the same.
+  void take(const loss_event& row);
+  /// It is lost, unless it was only inferred.
+  void take(const free_event& row);
   /// Rows of a table, for which there was no room to wait.
   void take_definitions(row_type type, std::uint64_t rows) { kinds_[type] += rows; }
 
@@ -68,7 +72,6 @@ class dropped_rows {
  private:
   void count_in(row_type type, process_id process, std::uint64_t rows);
   void reach(time_ns begin, time_ns end);
-  void take_loss(const loss_event& row);
   void note_first_block(block_id block);
   bool keep(const free_event& row);
 
@@ -120,10 +123,12 @@ void dropped_rows::take(row_columns<Row>& columns) {
   const auto processes = detail::values_of(columns, &event_base::process);
   const auto times = detail::values_of(columns, &event_base::time);
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    if constexpr (type == row_type::loss) take_loss(detail::row_at(columns, i));
+    if constexpr (type == row_type::loss) take(detail::row_at(columns, i));
     if constexpr (type == row_type::alloc) note_first_block(detail::row_at(columns, i).block);
     if constexpr (type == row_type::free) {
-      if (keep(detail::row_at(columns, i))) continue;
+      const free_event row = detail::row_at(columns, i);
+      if (!keep(row)) take(row);
+      continue;
     }
     if constexpr (type != row_type::loss) count_in(type, static_cast<process_id>(processes[i]), 1);
     reach(static_cast<time_ns>(times[i]), static_cast<time_ns>(times[i]));

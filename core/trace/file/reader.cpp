@@ -552,7 +552,7 @@ result<bool> file::read_bits(const chunk_info& chunk, std::uint16_t number, std:
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
 SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_INSTANTIATE)
 #undef SLUICE_INSTANTIATE
-template result<std::shared_ptr<const std::vector<row_span>>> file::read_spans<crossing_block_row>(
+template result<std::shared_ptr<const std::vector<row_span>>> file::read_spans<boundary_block_row>(
     const chunk_info&) const;
 template result<std::shared_ptr<const std::vector<row_span>>> file::read_spans<block_uses_row>(const chunk_info&) const;
 #define SLUICE_INSTANTIATE(row) \

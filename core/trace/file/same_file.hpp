@@ -7,7 +7,7 @@
 
 namespace sluice::trace {
 
-/// Whether who opens `path` finds the file that is open as `fd`; nothing if there is no file, or it cannot be told.
+/// True if `path` is still the file that is open as `fd`. Empty if there is no such file, or if this cannot be told.
 [[nodiscard]] inline std::optional<bool> finds_same_file(const std::string& path, int fd) {
   struct stat ours {
   }, there{};

@@ -245,6 +245,17 @@ struct file_writer::state : file_writer::waiting_rows {
     if (!rows.empty()) write_chunk(std::span<const loss_event>(rows));
   }
 
+  /// The rows of a chunk that was written. Nothing if they cannot be read.
+  template <class Row>
+  std::optional<std::vector<Row>> read_back(const index_row& chunk) const {
+    std::vector<std::byte> bytes(chunk.stored_bytes);
+    const auto at = static_cast<off_t>(chunk.offset + sizeof(chunk_header));
+    if (::pread(fd, bytes.data(), bytes.size(), at) != static_cast<ssize_t>(bytes.size())) return std::nullopt;
+    std::vector<Row> rows;
+    if (!decode_rows<Row>(bytes, chunk.rows, rows)) return std::nullopt;
+    return rows;
+  }
+
   /// The disk stays full: as many chunks go from the end of the file as what was lost takes to be said. What refers to the rows of
   /// a chunk lies behind it.
   void write_losses_over_last_chunks() {
@@ -253,10 +264,18 @@ struct file_writer::state : file_writer::waiting_rows {
     auto& chunks = of<index_row>();
     while (failure && !dropped.processes().empty() && !chunks.empty()) {
       const index_row last = chunks.back();
+      const auto losses = last.type == row_type::loss ? read_back<loss_event>(last) : std::nullopt;
+      const auto frees = last.type == row_type::free ? read_back<free_event>(last) : std::nullopt;
       if (::ftruncate(fd, static_cast<off_t>(last.offset)) != 0) break;
       chunks.pop_back();
       offset = last.offset;
-      dropped.take(last.type, last.rows, last.min_time, last.max_time);
+      if (losses) {
+        for (const loss_event& row : *losses) dropped.take(row);
+      } else if (frees) {
+        for (const free_event& row : *frees) dropped.take(row);
+      } else {
+        dropped.take(last.type, last.rows, last.min_time, last.max_time);
+      }
       failure.reset();
       write_losses();
     }

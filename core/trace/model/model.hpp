@@ -27,7 +27,7 @@ struct event_base {
 struct alloc_event : event_base {
   block_id block{};
   block_id parent{};  ///< The segment of the layer below that holds it, when known.
-  layer level = layer::driver;
+  trace::layer layer = trace::layer::driver;
   memory_kind kind = memory_kind::unknown;
   device_id device{};
   context_id context{};
@@ -55,7 +55,7 @@ enum alloc_flag : std::uint64_t {
 /// A block dies. `time` is the request (entry of the call): the address may be reused from then on.
 struct free_event : event_base {
   block_id block{};
-  layer level = layer::driver;
+  trace::layer layer = trace::layer::driver;
   std::uint64_t address = 0;
   stream_id stream{};
   time_ns completed = unknown_time;  ///< When the stream reached it; the host's exit for a synchronous free.
@@ -64,7 +64,7 @@ struct free_event : event_base {
 
 /// An attempt that got nothing.
 struct alloc_failed_event : event_base {
-  layer level = layer::driver;
+  trace::layer layer = trace::layer::driver;
   memory_kind kind = memory_kind::unknown;
   device_id device{};
   stream_id stream{};
@@ -395,9 +395,9 @@ struct pool_row {
   pool_id id{};
   process_id process{};
   device_id device{};
-  layer level =
-      layer::driver;  ///< Who manages it. A driver's pool holds memory that no driver-layer block accounts for;
-                      ///< any other pool's segments are blocks of the driver layer. Blocks inside: layer pool.
+  trace::layer layer =
+      trace::layer::driver;  ///< Who manages it. A driver's pool holds memory that no driver-layer block accounts for;
+                             ///< any other pool's segments are blocks of the driver layer. Blocks inside: layer pool.
   memory_kind kind = memory_kind::device;
   std::uint64_t handle = 0;
   string_id name{};

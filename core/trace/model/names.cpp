@@ -19,9 +19,9 @@ std::string_view name_of(trace::recording_mode mode) {
   return "unknown";
 }
 
-std::string_view name_of(trace::layer level) {
+std::string_view name_of(trace::layer layer) {
   static constexpr std::array<std::string_view, trace::layer_count> names = {"driver", "pool", "framework", "user"};
-  return names[static_cast<std::size_t>(level) % names.size()];
+  return names[static_cast<std::size_t>(layer) % names.size()];
 }
 
 std::string_view name_of(trace::memory_kind kind) {

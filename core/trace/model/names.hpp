@@ -8,7 +8,7 @@
 namespace sluice {
 
 /// "driver", "pool", "framework", "user".
-[[nodiscard]] std::string_view name_of(trace::layer level);
+[[nodiscard]] std::string_view name_of(trace::layer layer);
 /// "memory", "timeline", "all".
 [[nodiscard]] std::string_view name_of(trace::recording_mode mode);
 /// "device", "pinned", ...

@@ -56,8 +56,8 @@ enum class row_type : std::uint16_t {
   transfer_part = 92,
   // The file's own.
   index = 1024,
-  epoch = 1025,
-  crossing_block = 1026,
+  section = 1025,
+  boundary_block = 1026,
   block_category = 1027,
   curve = 1028,
   curve_bin = 1029,
@@ -132,7 +132,7 @@ inline constexpr bool is_event_row = std::is_base_of_v<event_base, Row>;
 
 /// Whether it sums up what other rows say.
 [[nodiscard]] constexpr bool is_summary(row_type type) {
-  return type >= row_type::epoch && type <= row_type::integer_bin;
+  return type >= row_type::section && type <= row_type::integer_bin;
 }
 /// Whether it is a bin of a tile.
 [[nodiscard]] constexpr bool is_of_tile(row_type type) {

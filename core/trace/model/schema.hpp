@@ -61,12 +61,12 @@ SLUICE_TABLE(index_row, field{1, &row::type}, field{2, &row::rows}, field{3, &ro
              field{4, &row::stored_bytes}, field{5, &row::raw_bytes}, field{6, &row::min_time},
              field{7, &row::max_time}, field{8, &row::lowest_event}, field{9, &row::highest_event});
 
-SLUICE_TABLE(epoch_row, field{1, &row::events}, field{2, &row::time}, field{3, &row::end});
-SLUICE_TABLE(crossing_block_row, field{1, &row::block}, field{2, &row::time}, field{3, &row::end},
+SLUICE_TABLE(section_row, field{1, &row::events}, field{2, &row::time}, field{3, &row::end});
+SLUICE_TABLE(boundary_block_row, field{1, &row::block}, field{2, &row::time}, field{3, &row::end},
              field{4, &row::parent}, field{5, &row::alloc}, field{6, &row::free}, field{7, &row::process},
              field{8, &row::thread}, field{9, &row::device}, field{10, &row::stream}, field{11, &row::pool},
              field{12, &row::stack}, field{13, &row::name}, field{14, &row::address}, field{15, &row::bytes},
-             field{16, &row::reserved_bytes}, field{17, &row::flags}, field{18, &row::level}, field{19, &row::kind},
+             field{16, &row::reserved_bytes}, field{17, &row::flags}, field{18, &row::layer}, field{19, &row::kind},
              field{20, &row::death_inferred}, field{21, &row::category}, field{22, &row::reason});
 SLUICE_TABLE(block_category_row, field{1, &row::block}, field{2, &row::category}, field{3, &row::reason});
 SLUICE_TABLE(block_uses_row, field{1, &row::block}, field{2, &row::time}, field{3, &row::end},
@@ -74,7 +74,7 @@ SLUICE_TABLE(block_uses_row, field{1, &row::block}, field{2, &row::time}, field{
              field{7, &row::last_event}, field{8, &row::kernels}, field{9, &row::copies}, field{10, &row::replays},
              field{11, &row::first_kernel}, field{12, &row::first_arrival}, field{13, &row::last_arrival},
              field{14, &row::arrivals}, field{15, &row::pageable_arrivals});
-SLUICE_TABLE(curve_row, field{1, &row::curve}, field{2, &row::what}, field{3, &row::level}, field{4, &row::kind},
+SLUICE_TABLE(curve_row, field{1, &row::curve}, field{2, &row::what}, field{3, &row::layer}, field{4, &row::kind},
              field{5, &row::way}, field{6, &row::category}, field{7, &row::has_segments}, field{8, &row::device},
              field{9, &row::pool}, field{10, &row::counter}, field{11, &row::maximum});
 SLUICE_TABLE(curve_bin_row, field{1, &row::curve}, field{2, &row::time}, field{3, &row::minimum},
@@ -115,7 +115,7 @@ SLUICE_TABLE(context_row, field{1, &row::id}, field{2, &row::process}, field{3, 
 SLUICE_TABLE(stream_row, field{1, &row::id}, field{2, &row::process}, field{3, &row::context}, field{4, &row::device},
              field{5, &row::handle}, field{6, &row::generation}, field{7, &row::priority}, field{8, &row::is_default},
              field{9, &row::name});
-SLUICE_TABLE(pool_row, field{1, &row::id}, field{2, &row::process}, field{3, &row::device}, field{4, &row::level},
+SLUICE_TABLE(pool_row, field{1, &row::id}, field{2, &row::process}, field{3, &row::device}, field{4, &row::layer},
              field{5, &row::kind}, field{6, &row::handle}, field{7, &row::name});
 SLUICE_TABLE(counter_row, field{1, &row::id}, field{2, &row::process}, field{3, &row::device}, field{4, &row::unit},
              field{5, &row::name});
@@ -127,7 +127,7 @@ SLUICE_TABLE(module_row, field{1, &row::id}, field{2, &row::process}, field{3, &
 SLUICE_TABLE(source_row, field{1, &row::id}, field{2, &row::file}, field{3, &row::first_line}, field{4, &row::text});
 
 #define SLUICE_ALLOC_FIELDS                                                                                         \
-  field{8, &alloc_event::block}, field{9, &alloc_event::parent}, field{10, &alloc_event::level},                    \
+  field{8, &alloc_event::block}, field{9, &alloc_event::parent}, field{10, &alloc_event::layer},                    \
       field{11, &alloc_event::kind}, field{12, &alloc_event::device}, field{13, &alloc_event::context},             \
       field{14, &alloc_event::stream}, field{15, &alloc_event::pool}, field{16, &alloc_event::address},             \
       field{17, &alloc_event::bytes}, field{18, &alloc_event::reserved_bytes}, field{19, &alloc_event::call_begin}, \
@@ -140,9 +140,9 @@ SLUICE_EVENT(alloc_event, SLUICE_ALLOC_FIELDS);
 SLUICE_EVENT(live_block_event, SLUICE_ALLOC_FIELDS, field{40, &row::checkpoint}, field{41, &row::born},
              field{42, &row::alloc});
 #undef SLUICE_ALLOC_FIELDS
-SLUICE_EVENT(free_event, field{8, &row::block}, field{9, &row::level}, field{10, &row::address},
+SLUICE_EVENT(free_event, field{8, &row::block}, field{9, &row::layer}, field{10, &row::address},
              field{11, &row::stream}, field{12, &row::completed}, field{13, &row::correlation});
-SLUICE_EVENT(alloc_failed_event, field{8, &row::level}, field{9, &row::kind}, field{10, &row::device},
+SLUICE_EVENT(alloc_failed_event, field{8, &row::layer}, field{9, &row::kind}, field{10, &row::device},
              field{11, &row::stream}, field{12, &row::pool}, field{13, &row::bytes}, field{14, &row::error},
              field{15, &row::name}, field{16, &row::stack});
 SLUICE_EVENT(pool_event, field{8, &row::pool}, field{9, &row::operation}, field{10, &row::reserved},

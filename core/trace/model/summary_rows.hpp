@@ -13,9 +13,9 @@
 /// not closed, or that is small, has none.
 ///
 /// Time is cut into *tiles*: spans of 2^n ns that begin at multiples of their length, two to the span above. A tile in which
-/// more than some 50,000 events lie, more where many blocks live, is divided; the others are the *epochs*, one after another.
+/// more than some 50,000 events lie, more where many blocks live, is divided; the others are the *sections*, one after another.
 /// Each tile sums up every curve and every lane of slices in `tile_bins` equal bins. So a view of any span finds bins about as
-/// wide as its pixels by reading a few tiles; below an epoch's bins it reads the epoch's events themselves.
+/// wide as its pixels by reading a few tiles; below a section's bins it reads the section's events themselves.
 namespace sluice::trace {
 
 inline constexpr unsigned tile_bins_log2 = 9;
@@ -24,16 +24,16 @@ inline constexpr std::uint32_t tile_bins = 1U << tile_bins_log2;
 inline constexpr unsigned tile_fan_out_log2 = 1;
 
 /// A leaf of the tree of tiles, [time, end). In order of time; from the first tile to the last without a gap.
-struct epoch_row {
+struct section_row {
   time_ns time = 0;
   time_ns end = 0;
   std::uint64_t events = 0;  ///< Estimated: how many lie in it.
 };
 
-/// A block that lives over a boundary between two epochs, with all that its events say. Stored once: at the boundary that it
+/// A block that lives over a boundary between two sections, with all that its events say. Stored once: at the boundary that it
 /// crosses whose number has the most trailing zeros. In order of (that many, the most first; the boundary; birth), so that all
 /// but a few chunks span little time.
-struct crossing_block_row {
+struct boundary_block_row {
   time_ns time = 0;  ///< Birth.
   time_ns end = 0;   ///< Death; the latest time there is for a block that was never freed.
   block_id block{};
@@ -51,23 +51,23 @@ struct crossing_block_row {
   std::uint64_t bytes = 0;
   std::uint64_t reserved_bytes = 0;
   std::uint64_t flags = 0;
-  layer level = layer::driver;
+  trace::layer layer = trace::layer::driver;
   memory_kind kind = memory_kind::unknown;
   bool death_inferred = false;  ///< Not freed in any event, but gone from a checkpoint after a loss.
   std::uint8_t category = 0;    ///< analysis::category
   std::uint8_t reason = 0;      ///< analysis::category_reason
 };
 
-/// What a block is for; of those that have a category and cross no boundary. A chunk holds those of one epoch.
+/// What a block is for; of those that have a category and cross no boundary. A chunk holds those of one section.
 struct block_category_row {
   block_id block{};
   std::uint8_t category = 0;
   std::uint8_t reason = 0;
 };
 
-/// All uses of a block that lives over a boundary, or was used outside of the epoch that it lives in.
+/// All uses of a block that lives over a boundary, or was used outside of the section that it lives in.
 struct block_uses_row {
-  time_ns time = 0;  ///< Birth, and death as of crossing_block_row.
+  time_ns time = 0;  ///< Birth, and death as of boundary_block_row.
   time_ns end = 0;
   block_id block{};
   time_ns first_time = unknown_time;
@@ -105,7 +105,7 @@ inline constexpr std::uint64_t enum_values<curve_kind> = 11;
 struct curve_row {
   std::uint32_t curve = 0;  ///< Its number in this file, from 0.
   curve_kind what = curve_kind::unknown;
-  layer level = layer::driver;
+  trace::layer layer = trace::layer::driver;
   memory_kind kind = memory_kind::unknown;
   direction way = direction::unknown;
   std::uint8_t category = 0;  ///< analysis::category
@@ -188,7 +188,7 @@ struct lane_bin_row {
   std::uint8_t tag = 0;
 };
 
-/// A slice that runs on over the begin of an epoch. A chunk holds those of one boundary.
+/// A slice that runs on over the begin of a section. A chunk holds those of one boundary.
 struct open_slice_row {
   time_ns time = 0;  ///< The boundary.
   lane_kind what = lane_kind::unknown;
@@ -208,7 +208,7 @@ enum class sampled_thing : std::uint8_t { unknown, counter, pool, device };
 template <>
 inline constexpr std::uint64_t enum_values<sampled_thing> = 4;
 
-/// The last sample of a counter, a pool or a device before an epoch begins: it holds until the next. A chunk holds those of one
+/// The last sample of a counter, a pool or a device before a section begins: it holds until the next. A chunk holds those of one
 /// boundary. Chunks of all times hold the first sample of each, however late, and the highest; a file without those has no such rows.
 struct last_sample_row {
   time_ns time = 0;  ///< The boundary.
@@ -256,8 +256,8 @@ struct saved_row {
 
 /// Every kind of these rows: X(struct, row_type).
 #define SLUICE_FOR_EACH_SUMMARY_ROW(X)  \
-  X(epoch_row, epoch)                   \
-  X(crossing_block_row, crossing_block) \
+  X(section_row, section)               \
+  X(boundary_block_row, boundary_block) \
   X(block_category_row, block_category) \
   X(curve_row, curve)                   \
   X(curve_bin_row, curve_bin)           \

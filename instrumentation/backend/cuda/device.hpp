@@ -16,8 +16,8 @@
 
 namespace sluice::backend::cuda {
 
-/// A device's context is the calling thread's for as long as this lives; then the one before is again. A thread that had none keeps the
-/// first device's, as it would get it from the CUDA runtime: programs that use one device are spared two calls.
+/// Makes a device's context current on the calling thread while this lives, then restores the previous one. If the thread had none, the
+/// first device's context stays current, as with the CUDA runtime: programs that use one device save two calls.
 class entered {
  public:
   entered(const driver& d, CUresult result, CUcontext before, bool restores) noexcept

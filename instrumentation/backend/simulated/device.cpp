@@ -20,7 +20,7 @@ device_description describe_device(const simulated_config& config) {
   d.ordinal = config.ordinal;
   d.name = config.name;
   d.memory_bytes = config.memory_bytes;
-  // PCIe Gen5 x16: 32 GT/s a lane, 128b/130b coding.
+  // PCIe Gen5 x16: 32 GT/s a pool_stream, 128b/130b coding.
   d.link_generation = 5;
   d.link_width = 16;
   d.link_peak = 32e9 * 16 / 8 * 128 / 130;

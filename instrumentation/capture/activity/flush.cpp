@@ -175,7 +175,7 @@ void sample(bool last) {
 
 constexpr unsigned warning = raw(trace::severity::warning);
 
-/// Whether records go elsewhere, told by what is missing: for a rival that `rivals.cpp` did not see come. The host has waited
+/// Whether records go elsewhere, told by what is missing: for a rival that `other_profilers.cpp` did not see come. The host has waited
 /// for work, so it is done; its records are owed all the same, and are more than the buffers CUPTI has of ours could hold; or
 /// none at all has come for so long that no kernel is likely to have held them back.
 class rival_watch {
@@ -303,7 +303,7 @@ void* loop(void*) {
     torch::report_totals();
     if (++turns % turns_a_search == 0) prepare_stacks();
     watch_native_modules();
-    around::look(last);
+    bypass_check::look(last);
     repair_live_set();
     if (options.samples) sample(last);
     if (options.flushes || last) flush(last);

@@ -6,9 +6,9 @@
 /// What a copy is about to move, as a hash: two copies with the same hash and the same number of bytes moved the same, for
 /// certain (as far as 64 bits can tell) if all was read, or as far as a sample of it shows.
 ///
-/// The memory is read as the kernel reads it (`process_vm_readv` on this process), so that no address can harm the program:
-/// what is not mapped, must not be read, lies behind the end of a file that was cut, or is a device's registers is an answer, and
-/// no signal. Takes 6 KiB of the caller's stack; no lock of ours, no allocation.
+/// The memory is read as the kernel reads it (`process_vm_readv` on this process), so that no address can harm the program.
+/// Memory that cannot be read (not mapped, no permission, behind the end of a cut file, device registers) gives an error result and
+/// never raises a signal. Takes 6 KiB of the caller's stack; no lock of ours, no allocation.
 namespace sluice::capture {
 
 /// Copies up to this size are read wholly, larger ones in `sampled_pieces` of `piece_bytes`: the first and the last bytes, and in

@@ -47,8 +47,8 @@ std::uint32_t device_of(std::uint64_t packed) {
 
 /// Where blocks of one layer begin in a region.
 struct leaf {
-  std::uint64_t base;  ///< The region's first address. This and `level` are set before anybody sees the leaf.
-  std::uint32_t level;
+  std::uint64_t base;  ///< The region's first address. This and `layer` are set before anybody sees the leaf.
+  std::uint32_t layer;
   std::atomic<std::uint64_t> begins[bitmap_words];
   /// The granule, counted from 1, of the block that reaches into these 16 KiB from before; 0: none that begins in this region.
   std::atomic<std::uint16_t> reaching[bitmap_words];
@@ -161,13 +161,13 @@ SLUICE_INLINE region* make_region(everything& t, std::uint64_t address) {
   return r != nullptr ? r : make_node(t, address);
 }
 
-SLUICE_RARE leaf* make_leaf(everything& t, region& r, std::uint64_t address, std::size_t level) {
+SLUICE_RARE leaf* make_leaf(everything& t, region& r, std::uint64_t address, std::size_t layer) {
   leaf* l = nullptr;
   auto* fresh = static_cast<leaf*>(take(t, sizeof(leaf)));
   if (fresh == nullptr) return nullptr;
   fresh->base = address & ~(region_bytes - 1);
-  fresh->level = static_cast<std::uint32_t>(level);
-  if (!r.leaves[level].compare_exchange_strong(l, fresh, std::memory_order_acq_rel)) return l;
+  fresh->layer = static_cast<std::uint32_t>(layer);
+  if (!r.leaves[layer].compare_exchange_strong(l, fresh, std::memory_order_acq_rel)) return l;
   const std::uint64_t number = t.leaves.fetch_add(1, std::memory_order_relaxed);
   t.all_leaves[number].store(fresh, std::memory_order_release);
   return fresh;
@@ -189,7 +189,7 @@ SLUICE_INLINE void widen(std::uint64_t first, std::uint64_t last) {
 
 /// Says to the 16 KiB and the regions that the block reaches into from before where it begins (`there`), or takes that back.
 /// Only what says `expected` is changed: an overlapping block that nobody removed keeps what it said.
-SLUICE_HOT void mark_long_reach(everything& t, leaf& own, std::size_t level, std::uint64_t address, std::uint64_t last,
+SLUICE_HOT void mark_long_reach(everything& t, leaf& own, std::size_t layer, std::uint64_t address, std::uint64_t last,
                                 bool there) {
   const std::uint64_t base = base_of(address);
   const std::uint64_t end_here = last < base + region_bytes - 1 ? last : base + region_bytes - 1;
@@ -207,7 +207,7 @@ SLUICE_HOT void mark_long_reach(everything& t, leaf& own, std::size_t level, std
   for (std::uint64_t at = base + (at_start ? 0 : region_bytes); at <= last; at += region_bytes) {
     region* r = there ? make_region(t, at) : find_region(t, at);
     if (r == nullptr) return;
-    std::atomic<std::uint64_t>& says = r->reaching[level];
+    std::atomic<std::uint64_t>& says = r->reaching[layer];
     if (there) {
       says.store(address, std::memory_order_release);
     } else if (says.load(std::memory_order_relaxed) == address) {
@@ -216,18 +216,18 @@ SLUICE_HOT void mark_long_reach(everything& t, leaf& own, std::size_t level, std
   }
 }
 
-SLUICE_INLINE void mark_reach(everything& t, leaf& own, std::size_t level, std::uint64_t address, std::uint64_t bytes,
+SLUICE_INLINE void mark_reach(everything& t, leaf& own, std::size_t layer, std::uint64_t address, std::uint64_t bytes,
                               bool there) {
   constexpr std::uint64_t word_bytes = std::uint64_t{64} << granule_bits;
   const std::uint64_t last = address + bytes - 1;
   // A small block reaches nowhere.
   if (address / word_bytes == last / word_bytes && address != base_of(address)) return;
-  mark_long_reach(t, own, level, address, last, there);
+  mark_long_reach(t, own, layer, address, last, there);
 }
 
-SLUICE_INLINE bool erase(everything& t, std::uint64_t address, std::size_t level) {
+SLUICE_INLINE bool erase(everything& t, std::uint64_t address, std::size_t layer) {
   region* r = find_region(t, address);
-  leaf* l = r == nullptr ? nullptr : r->leaves[level].load(std::memory_order_acquire);
+  leaf* l = r == nullptr ? nullptr : r->leaves[layer].load(std::memory_order_acquire);
   if (l == nullptr) return false;
   const std::size_t granule = granule_of(address);
   std::uint64_t packed = l->blocks[granule].load(std::memory_order_acquire);
@@ -235,11 +235,11 @@ SLUICE_INLINE bool erase(everything& t, std::uint64_t address, std::size_t level
   // Of two that remove it at once one does.
   if (!l->blocks[granule].compare_exchange_strong(packed, 0, std::memory_order_acq_rel)) return false;
   l->begins[granule / 64].fetch_and(~(std::uint64_t{1} << (granule % 64)), std::memory_order_acq_rel);
-  mark_reach(t, *l, level, address, bytes_of(packed), false);
+  mark_reach(t, *l, layer, address, bytes_of(packed), false);
   return true;
 }
-SLUICE_RARE bool erase_elsewhere(everything& t, std::uint64_t address, std::size_t level) {
-  return erase(t, address, level);
+SLUICE_RARE bool erase_elsewhere(everything& t, std::uint64_t address, std::size_t layer) {
+  return erase(t, address, layer);
 }
 
 /// The block that begins in `granule` of `l`, whose first address is `base`, if it holds `word`: its address.
@@ -250,8 +250,8 @@ SLUICE_INLINE std::uint64_t holding(const leaf& l, std::uint64_t base, std::size
   return word - begin < bytes_of(packed) ? begin : 0;
 }
 
-SLUICE_HOT std::uint64_t find_in(const everything& t, const region& r, std::size_t level, std::uint64_t word) {
-  if (const leaf* l = r.leaves[level].load(std::memory_order_acquire)) {
+SLUICE_HOT std::uint64_t find_in(const everything& t, const region& r, std::size_t layer, std::uint64_t word) {
+  if (const leaf* l = r.leaves[layer].load(std::memory_order_acquire)) {
     const std::size_t granule = granule_of(word);
     const std::uint64_t base = base_of(word);
     // Most words are where a block begins, or in its first 256 bytes: then nothing else needs to be read.
@@ -267,10 +267,10 @@ SLUICE_HOT std::uint64_t find_in(const everything& t, const region& r, std::size
       if (const std::uint64_t found = holding(*l, base, reaching - 1U, word)) return found;
     }
   }
-  const std::uint64_t begin = r.reaching[level].load(std::memory_order_acquire);
+  const std::uint64_t begin = r.reaching[layer].load(std::memory_order_acquire);
   if (begin == 0) return 0;
   const region* first = find_region(t, begin);
-  const leaf* l = first == nullptr ? nullptr : first->leaves[level].load(std::memory_order_acquire);
+  const leaf* l = first == nullptr ? nullptr : first->leaves[layer].load(std::memory_order_acquire);
   return l == nullptr ? 0 : holding(*l, base_of(begin), granule_of(begin), word);
 }
 
@@ -327,19 +327,19 @@ SLUICE_HOT bool add(const block& b) noexcept {
   if (t != nullptr && is_apart(b.kind)) [[unlikely]] {
     added = add_apart(*t, b);
   } else if (t != nullptr && addressable && (b.address + b.bytes) >> address_bits == 0) {
-    const auto level = static_cast<std::size_t>(b.level);
+    const auto layer = static_cast<std::size_t>(b.layer);
     region* r = make_region(*t, b.address);
-    leaf* l = r == nullptr ? nullptr : r->leaves[level].load(std::memory_order_acquire);
-    if (l == nullptr && r != nullptr) l = make_leaf(*t, *r, b.address, level);
+    leaf* l = r == nullptr ? nullptr : r->leaves[layer].load(std::memory_order_acquire);
+    if (l == nullptr && r != nullptr) l = make_leaf(*t, *r, b.address, layer);
     if (l != nullptr) [[likely]] {
       const std::size_t granule = granule_of(b.address);
       if (const std::uint64_t there = l->blocks[granule].load(std::memory_order_acquire)) [[unlikely]] {
-        erase_elsewhere(*t, base_of(b.address) + (granule << granule_bits) + offset_of(there), level);
+        erase_elsewhere(*t, base_of(b.address) + (granule << granule_bits) + offset_of(there), layer);
       }
       widen(b.address, b.address + (b.bytes == 0 ? 0 : b.bytes - 1));
       l->blocks[granule].store(pack(b), std::memory_order_release);
       l->begins[granule / 64].fetch_or(std::uint64_t{1} << (granule % 64), std::memory_order_acq_rel);
-      mark_reach(*t, *l, level, b.address, b.bytes == 0 ? 1 : b.bytes, true);
+      mark_reach(*t, *l, layer, b.address, b.bytes == 0 ? 1 : b.bytes, true);
       added = true;
     }
   }
@@ -347,23 +347,23 @@ SLUICE_HOT bool add(const block& b) noexcept {
   return added;
 }
 
-SLUICE_HOT bool remove(std::uint64_t address, layer level, memory_kind kind) noexcept {
+SLUICE_HOT bool remove(std::uint64_t address, layer layer, memory_kind kind) noexcept {
   everything* t = table.load(std::memory_order_acquire);
   if (t == nullptr) return false;
   if (is_apart(kind)) return remove_apart(*t, address, kind);
   if (address == 0 || address >> address_bits != 0) return false;
-  if (erase(*t, address, static_cast<std::size_t>(level))) return true;
+  if (erase(*t, address, static_cast<std::size_t>(layer))) return true;
   // cuMemFree takes what cuMemAllocAsync gave, and the other way round.
-  if (kind != memory_kind::unknown || (level != layer::driver && level != layer::pool)) return false;
-  const std::size_t other = static_cast<std::size_t>(level == layer::driver ? layer::pool : layer::driver);
+  if (kind != memory_kind::unknown || (layer != layer::driver && layer != layer::pool)) return false;
+  const std::size_t other = static_cast<std::size_t>(layer == layer::driver ? layer::pool : layer::driver);
   return erase_elsewhere(*t, address, other);
 }
 
-SLUICE_HOT void expect(std::uint64_t address, layer level) noexcept {
+SLUICE_HOT void expect(std::uint64_t address, layer layer) noexcept {
   const everything* t = table.load(std::memory_order_acquire);
   if (t == nullptr || address >> address_bits != 0) return;
   region* r = find_region(*t, address);
-  leaf* l = r == nullptr ? nullptr : r->leaves[static_cast<std::size_t>(level)].load(std::memory_order_acquire);
+  leaf* l = r == nullptr ? nullptr : r->leaves[static_cast<std::size_t>(layer)].load(std::memory_order_acquire);
   if (l == nullptr) return;
   const std::size_t granule = granule_of(address);
   collector::expect_write(&l->blocks[granule]);
@@ -380,8 +380,8 @@ SLUICE_HOT void lookup_each(std::uint64_t* words, std::size_t count) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
       const region* r = words[i] >> address_bits == 0 ? find_region(*t, words[i]) : nullptr;
       if (r == nullptr) continue;
-      for (std::size_t level = trace::layer_count; level-- > static_cast<std::size_t>(layer::driver);) {
-        const leaf* l = r->leaves[level].load(std::memory_order_acquire);
+      for (std::size_t layer = trace::layer_count; layer-- > static_cast<std::size_t>(layer::driver);) {
+        const leaf* l = r->leaves[layer].load(std::memory_order_acquire);
         if (l == nullptr) continue;
         collector::expect_read(&l->blocks[granule_of(words[i])]);
         break;
@@ -396,8 +396,8 @@ SLUICE_HOT std::uint64_t lookup(std::uint64_t word) noexcept {
   if (t == nullptr || word >> address_bits != 0) return 0;
   const region* r = find_region(*t, word);
   if (r == nullptr) return 0;
-  for (std::size_t level = trace::layer_count; level-- > 0;) {
-    if (const std::uint64_t found = find_in(*t, *r, level, word)) return found;
+  for (std::size_t layer = trace::layer_count; layer-- > 0;) {
+    if (const std::uint64_t found = find_in(*t, *r, layer, word)) return found;
   }
   return 0;
 }
@@ -414,7 +414,7 @@ void for_each(void (*visit)(void* context, const block& b), void* context) noexc
         const std::uint64_t packed = l->blocks[granule].load(std::memory_order_acquire);
         if (packed == 0) continue;
         visit(context, {l->base + (granule << granule_bits) + offset_of(packed), bytes_of(packed),
-                        static_cast<layer>(l->level), kind_of(packed), device_of(packed)});
+                        static_cast<layer>(l->layer), kind_of(packed), device_of(packed)});
       }
     }
   }
@@ -429,7 +429,7 @@ void for_each(void (*visit)(void* context, const block& b), void* context) noexc
 }
 
 void clear() noexcept {
-  for_each([](void*, const block& b) { remove(b.address, b.level, b.kind); }, nullptr);
+  for_each([](void*, const block& b) { remove(b.address, b.layer, b.kind); }, nullptr);
 }
 
 std::uint64_t untracked() noexcept { return not_tracked.load(std::memory_order_relaxed); }

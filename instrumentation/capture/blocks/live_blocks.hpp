@@ -23,7 +23,7 @@ namespace sluice::capture::live_blocks {
 struct block {
   std::uint64_t address;
   std::uint64_t bytes;
-  trace::layer level;
+  trace::layer layer;
   trace::memory_kind kind;
   std::uint32_t device;  ///< `collector::no_device` if of none.
 };
@@ -34,7 +34,7 @@ struct block {
 bool add(const block& b) noexcept;
 
 /// It dies. `memory_kind::unknown` stands for whatever the layer's call may free there. False if none is there.
-bool remove(std::uint64_t address, trace::layer level, trace::memory_kind kind) noexcept;
+bool remove(std::uint64_t address, trace::layer layer, trace::memory_kind kind) noexcept;
 
 namespace detail {
 extern std::atomic<std::uint64_t> lowest, highest;  ///< Of all addresses that were ever in a block.
@@ -53,7 +53,7 @@ extern std::atomic<std::uint64_t> lowest, highest;  ///< Of all addresses that w
 void lookup_each(std::uint64_t* words, std::size_t count) noexcept;
 
 /// A block at `address` is about to be added or removed: asks for the memory where it is noted, and does not wait for it.
-void expect(std::uint64_t address, trace::layer level) noexcept;
+void expect(std::uint64_t address, trace::layer layer) noexcept;
 
 /// Calls `visit` for each live block, in no order. Blocks that come or go meanwhile may be told or not. O(address space in
 /// which blocks ever began); allocates nothing.

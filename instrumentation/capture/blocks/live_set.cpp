@@ -50,7 +50,7 @@ void add(void* to, const live_blocks::block& b) {
   std::uint64_t* words = set.words + set.count * words_each;
   words[0] = b.address;
   words[1] = b.bytes;
-  words[2] = raw(b.level) | (std::uint64_t{raw(b.kind)} << 8) | (std::uint64_t{b.device} << 16);
+  words[2] = raw(b.layer) | (std::uint64_t{raw(b.kind)} << 8) | (std::uint64_t{b.device} << 16);
   if (++set.count == most_blocks) send_part(set, collector::live_set_part);
 }
 

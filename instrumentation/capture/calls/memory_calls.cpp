@@ -30,7 +30,7 @@ struct allocation {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   memory_kind kind = memory_kind::device;
-  layer level = layer::driver;
+  trace::layer layer = trace::layer::driver;
   std::uint64_t stream = 0;
   std::uint64_t pool = 0;
   std::uint32_t flags = 0;
@@ -60,7 +60,7 @@ SLUICE_HOT void allocated(const call& c, const allocation& a) {
     out.stack = current_stack();
     out.status = c.result;
     out.device = c.device();
-    out.level = raw(a.level);
+    out.layer = raw(a.layer);
     out.kind = raw(a.kind);
     collector::emit(out);
     note_failure(c, a.stream);
@@ -69,7 +69,7 @@ SLUICE_HOT void allocated(const call& c, const allocation& a) {
   if (a.address == 0) return;
   // What is held once more is there already.
   if ((a.flags & collector::flag_shared) == 0 || a.bytes != 0) {
-    live_blocks::add({a.address, a.bytes, a.level, a.kind, c.device()});
+    live_blocks::add({a.address, a.bytes, a.layer, a.kind, c.device()});
   }
   collector::alloc_record out{};
   out.header.time = c.now;
@@ -85,7 +85,7 @@ SLUICE_HOT void allocated(const call& c, const allocation& a) {
   out.device = c.device();
   out.context = c.context();
   out.correlation = c.correlation();
-  out.level = raw(a.level);
+  out.layer = raw(a.layer);
   out.kind = raw(a.kind);
   collector::emit(out);
 }
@@ -93,18 +93,18 @@ SLUICE_HOT void allocated(const call& c, const allocation& a) {
 /// What this thread freed last is no block that anybody told of.
 SLUICE_THREAD_LOCAL bool freed_unknown = false;
 
-SLUICE_HOT void freed(const call& c, std::uint64_t address, memory_kind kind, layer level = layer::driver,
+SLUICE_HOT void freed(const call& c, std::uint64_t address, memory_kind kind, layer layer = layer::driver,
                       std::uint64_t stream = 0, std::uint32_t flags = 0) {
   if (address == 0) return;
   note_change();
-  freed_unknown = !live_blocks::remove(address, level, kind);
+  freed_unknown = !live_blocks::remove(address, layer, kind);
   collector::free_record out{};
   out.header.time = c.begin;
   out.header.flags = flags;
   out.address = address;
   out.stream = stream;
   out.correlation = c.correlation();
-  out.level = raw(level);
+  out.layer = raw(layer);
   out.kind = raw(kind);
   collector::emit(out);
 }
@@ -122,7 +122,7 @@ void unmapped(const call& c, std::uint64_t address, std::uint64_t bytes) {
   out.address = address;
   out.bytes = bytes;
   out.correlation = c.correlation();
-  out.level = raw(layer::driver);
+  out.layer = raw(layer::driver);
   out.kind = raw(memory_kind::mapping);
   collector::emit(out);
 }
@@ -144,12 +144,12 @@ void noted(const call& c, std::uint64_t address, std::uint64_t bytes) {
 /// A synchronous free has returned.
 void free_done(const call& c, std::uint64_t address) {
   if (address == 0 || !c.ok()) return;
-  if (freed_unknown && entry_points::in_use()) around::unknown_free(address);
+  if (freed_unknown && entry_points::in_use()) bypass_check::unknown_free(address);
   collector::free_completed_record out{};
   out.header.time = c.now;
   out.address = address;
   out.correlation = c.correlation();
-  out.level = raw(layer::driver);
+  out.layer = raw(layer::driver);
   collector::emit(out);
 }
 
@@ -191,7 +191,7 @@ void graph_allocated(const call& c, std::uint64_t address, std::size_t bytes, st
   const std::uint32_t device = c.device();
   allocated(c, {.address = address,
                 .bytes = bytes,
-                .level = layer::pool,
+                .layer = layer::pool,
                 .pool = graph_pool(device),
                 .flags = collector::flag_graph,
                 .owner = graph});
@@ -221,7 +221,7 @@ void async_allocated(const call& c, const CUdeviceptr* address, std::size_t byte
   }
   allocated(c, {.address = written(c, address),
                 .bytes = bytes,
-                .level = layer::pool,
+                .layer = layer::pool,
                 .stream = c.stream(stream),
                 .pool = pool,
                 .flags = collector::flag_asynchronous});
@@ -234,14 +234,14 @@ void async_freed(const call& c, CUdeviceptr address, CUstream stream) {
 }
 
 /// Memory that another process owns: its size is only known where it lies.
-void ipc_opened(const call& c, const CUdeviceptr* address, layer level, std::uint64_t pool) {
+void ipc_opened(const call& c, const CUdeviceptr* address, layer layer, std::uint64_t pool) {
   const std::uint64_t where = written(c, address);
   CUdeviceptr base = 0;
   std::size_t bytes = 0;
   if (where != 0 && driver.address_range != nullptr) driver.address_range(&base, &bytes, where);
   allocated(c, {.address = where,
                 .bytes = bytes,
-                .level = level,
+                .layer = layer,
                 .pool = pool,
                 .flags = collector::flag_ipc | collector::flag_shared});
 }

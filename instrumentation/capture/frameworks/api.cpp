@@ -59,7 +59,7 @@ EXPORTED void sluice_block_alloc(const void* address, size_t bytes, int device, 
   out.name = collector::intern(allocator);
   out.stack = current_stack();
   out.device = device < 0 ? collector::no_device : static_cast<std::uint32_t>(device);
-  out.level = raw(trace::layer::framework);
+  out.layer = raw(trace::layer::framework);
   out.kind = raw(trace::memory_kind::device);
   collector::emit(out);
   live_blocks::add({out.address, bytes, trace::layer::framework, trace::memory_kind::device, out.device});
@@ -70,7 +70,7 @@ EXPORTED void sluice_block_free(const void* address) {
   collector::free_record out{};
   out.header.time = collector::now();
   out.address = reinterpret_cast<std::uint64_t>(address);
-  out.level = raw(trace::layer::framework);
+  out.layer = raw(trace::layer::framework);
   out.kind = raw(trace::memory_kind::device);
   live_blocks::remove(out.address, trace::layer::framework, trace::memory_kind::device);
   collector::emit(out);

@@ -164,7 +164,7 @@ void block_appears(std::uint64_t address, std::uint64_t bytes, std::uint64_t now
   out.name = name_of_blocks();
   out.stack = current_stack();
   out.device = device;
-  out.level = raw(trace::layer::framework);
+  out.layer = raw(trace::layer::framework);
   out.kind = raw(trace::memory_kind::device);
   collector::emit(out);
   live_blocks::add({address, bytes, trace::layer::framework, trace::memory_kind::device, device});
@@ -175,7 +175,7 @@ void block_goes(std::uint64_t address, std::uint64_t now) {
   collector::free_record out{};
   out.header.time = now;
   out.address = address;
-  out.level = raw(trace::layer::framework);
+  out.layer = raw(trace::layer::framework);
   out.kind = raw(trace::memory_kind::device);
   collector::emit(out);
 }
@@ -207,7 +207,7 @@ void out_of_memory(std::int64_t bytes, c10::Device device) {
   out.stack = current_stack();
   out.status = CUDA_ERROR_OUT_OF_MEMORY;
   out.device = number_of(device);
-  out.level = raw(trace::layer::framework);
+  out.layer = raw(trace::layer::framework);
   out.kind = raw(trace::memory_kind::device);
   collector::emit(out);
 }

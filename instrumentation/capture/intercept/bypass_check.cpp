@@ -15,7 +15,7 @@
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/ring/producer.hpp"
 
-namespace sluice::capture::around {
+namespace sluice::capture::bypass_check {
 
 namespace {
 
@@ -238,4 +238,4 @@ void unknown_free(std::uint64_t address) noexcept {
   collector::message(warning, text);
 }
 
-}  // namespace sluice::capture::around
+}  // namespace sluice::capture::bypass_check

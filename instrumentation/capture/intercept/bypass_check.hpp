@@ -13,7 +13,7 @@
 /// - Memory is freed through us that no call through us had allocated.
 ///
 /// Each is told once, as a warning of the recording.
-namespace sluice::capture::around {
+namespace sluice::capture::bypass_check {
 
 /// On a thread of ours, every so often: looks through the libraries a second after the last one was loaded, ten seconds after it, and
 /// with `last`. Reads memory through the kernel, so that a library may be unloaded meanwhile. Some milliseconds a time for the
@@ -23,4 +23,4 @@ void look(bool last) noexcept;
 /// A free is asked for at `address`, of a block that is not known; and has worked.
 void unknown_free(std::uint64_t address) noexcept;
 
-}  // namespace sluice::capture::around
+}  // namespace sluice::capture::bypass_check

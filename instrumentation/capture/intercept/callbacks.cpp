@@ -122,7 +122,7 @@ std::atomic<bool> ending{false};
 void forget_block(void* device, const live_blocks::block& b) {
   const bool of_process = b.kind == trace::memory_kind::reservation || b.kind == trace::memory_kind::physical ||
                           b.kind == trace::memory_kind::mapping;
-  if (b.device == *static_cast<std::uint32_t*>(device) && !of_process) live_blocks::remove(b.address, b.level, b.kind);
+  if (b.device == *static_cast<std::uint32_t*>(device) && !of_process) live_blocks::remove(b.address, b.layer, b.kind);
 }
 
 /// What was allocated in it goes with it.

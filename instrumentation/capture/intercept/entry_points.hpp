@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-/// The driver's entry points, handed out in their place, so that `memory` mode does without CUPTI: with records asked for, CUPTI makes
-/// each launch of a kernel some 350 ns longer, takes some 80 MiB of device memory a context, and serves nobody else in the
+/// Our own functions, given to the program in place of the driver's entry points, so that `memory` mode needs no CUPTI. With activity
+/// records on, CUPTI adds about 350 ns to each launch, takes about 80 MiB of device memory per context, and serves one user per
 /// process. A function of ours costs a call.
 ///
 /// Preloaded, the library is where the loader finds `cuMemAlloc_v2` and its kin first; what is looked up by `dlsym` and by

@@ -47,7 +47,7 @@ CUptiResult subscribe() {
 
 /// Another subscriber, named if CUPTI names it or we saw it come. We leave CUPTI's activity side alone as well, for
 /// registering our buffers would take the other's records away.
-void report_rival(CUptiResult result) {
+void report_other_profiler(CUptiResult result) {
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || result == CUPTI_ERROR_MAX_LIMIT_REACHED) {
     const char* who = earlier_subscriber()[0] != '\0' ? earlier_subscriber() : holder;
     char text[512];
@@ -79,7 +79,7 @@ void at_exit() {
 
 void in_child() {
   owner.store(0);
-  forget_rivals();
+  forget_other_profilers();
   forget_flushing();
   forget_faults();
   torch::forget_totals();
@@ -132,13 +132,13 @@ bool begin_with_cupti(const char* cupti_paths, bool late) {
   leave_out_code_at(reinterpret_cast<const void*>(cupti.subscribe));
   const CUptiResult result = subscribe();
   if (result != CUPTI_SUCCESS) {
-    report_rival(result);
+    report_other_profiler(result);
     return false;
   }
   take_over();
   start_activity();
   ask_for_callbacks(late);
-  watch_rivals();
+  watch_other_profilers();
   char text[640];
   snprintf(text, sizeof text, "recorded with CUPTI version %u, %s", cupti_version, cupti_location());
   collector::message(info, text);
@@ -205,7 +205,7 @@ int sluice_capture_start(const char* socket_name, const char* cupti_paths) {
 
 void sluice_capture_stop(void) {
   if (capture::owner.load() != getpid()) return;
-  capture::forget_rivals();
+  capture::forget_other_profilers();
   // Callbacks first, so that nothing is enqueued that the last flush would miss.
   if (capture::cupti.unsubscribe != nullptr) capture::cupti.unsubscribe(capture::subscriber);
   capture::at_exit();

@@ -78,9 +78,9 @@ void* others_cupti(const char* function) noexcept {
   return found;
 }
 
-void watch_rivals() noexcept { watching.store(true); }
+void watch_other_profilers() noexcept { watching.store(true); }
 
-void forget_rivals() noexcept {
+void forget_other_profilers() noexcept {
   watching.store(false);
   taken_back();
 }

@@ -5,7 +5,7 @@
 #include "instrumentation/capture/start/cuda_api.hpp"
 
 /// Other users of CUPTI in this process. CUPTI serves one subscriber and one owner of activity buffers, and tells neither of
-/// the other. Preloaded as we are, we are asked first when another library calls it: `rivals.cpp` interposes the few calls that
+/// the other. Preloaded as we are, we are asked first when another library calls it: `other_profilers.cpp` interposes the few calls that
 /// take something from us or ask for what we hold, notes them and passes them on unchanged. A rival is reported, not fought;
 /// when it has stopped, what it took is taken back.
 namespace sluice::capture {
@@ -18,9 +18,9 @@ void name_caller(const void* address, char* name, std::size_t bytes) noexcept;
 [[nodiscard]] void* others_cupti(const char* function) noexcept;
 
 /// We are attached: from here on calls of others matter.
-void watch_rivals() noexcept;
+void watch_other_profilers() noexcept;
 /// In a fork's child: nobody has taken anything.
-void forget_rivals() noexcept;
+void forget_other_profilers() noexcept;
 
 /// Somebody else has our records now, or has switched them off, or has shut CUPTI down.
 [[nodiscard]] bool records_are_taken() noexcept;

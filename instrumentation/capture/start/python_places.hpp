@@ -6,8 +6,8 @@
 
 #include "instrumentation/capture/start/launch_environment.hpp"
 
-/// Where the Python of a command keeps its packages. Found by reading names and small files: nothing is run, for a command is run once,
-/// by who asked for it; and nothing is loaded. Part of the program, not of the capture library.
+/// Where the Python of a command keeps its packages. Found by reading names and small files. No program is run (the command must run
+/// once, when the user asked for it) and no library is loaded. Part of the program, not of the capture library.
 namespace sluice::capture {
 
 /// The parts of `text` between separators, without empty ones.

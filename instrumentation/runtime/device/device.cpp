@@ -12,7 +12,6 @@
 #include "instrumentation/backend/simulated/device.hpp"
 #include "instrumentation/runtime/device/device_state.hpp"
 #include "instrumentation/runtime/pool/live_sets.hpp"
-#include "instrumentation/runtime/pool/pool_inside.hpp"
 #include "instrumentation/runtime/recording.hpp"
 
 namespace sluice::runtime {
@@ -73,35 +72,18 @@ device_state::~device_state() {
 }
 
 void device_state::forget(device_observer* observer) noexcept {
-  if (!pooling::is_cut_off(mutex_)) {
-    const pooling::pool_lock lock(mutex_, pooling::guards::list_of_pools);
-    std::erase(observers_, observer);
-    return;
-  }
-  // What is held by this thread is held for ever, and nobody is told any more.
-  if (pooling::holds(mutex_) || forsaken_.load(std::memory_order_relaxed)) return;
-  // Who holds it now lists what lives and is done soon, or waits for a pool that this thread is inside, and never comes back. Where this
-  // thread was about to take it, and it cannot be known whether it has, the question is one that POSIX allows.
-  constexpr auto longer_than_a_look = live_set_teller::longest_end + std::chrono::milliseconds(500);
-  if (const auto lock = look_limit(std::chrono::steady_clock::now() + longer_than_a_look).lock(mutex_)) {
-    std::erase(observers_, observer);
-  } else {
-    forsaken_.store(true, std::memory_order_relaxed);
-  }
+  const std::lock_guard lock(mutex_);
+  std::erase(observers_, observer);
 }
 
 void device_state::retire(backend::stream_handle stream) noexcept {
-  if (pooling::is_cut_off(mutex_)) return;
-  const pooling::pool_lock lock(mutex_, pooling::guards::list_of_pools);
+  const std::lock_guard lock(mutex_);
   tell_all([&](device_observer* observer) { observer->retire(stream); });
 }
 
 bool device_state::list_live(std::vector<pool_live_set>& to, const look_limit& limit) {
-  if (pooling::is_cut_off(mutex_)) return false;
-  const pooling::pool_lock lock(mutex_, limit, pooling::guards::list_of_pools);
-  const auto list = [&](device_observer* observer) {
-    return !forsaken_.load(std::memory_order_relaxed) && observer->list_live(to, limit);
-  };
+  const std::unique_lock lock = limit.lock(mutex_);
+  const auto list = [&](device_observer* observer) { return observer->list_live(to, limit); };
   return static_cast<bool>(lock) && std::all_of(observers_.begin(), observers_.end(), list);
 }
 

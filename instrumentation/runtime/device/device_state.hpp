@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "instrumentation/backend/device.hpp"
-#include "instrumentation/runtime/pool/pool_inside.hpp"
 #include "instrumentation/runtime/stream.hpp"
 
 namespace sluice::runtime {
@@ -59,7 +58,7 @@ class device_state : public std::enable_shared_from_this<device_state> {
   }
 
   void observe(device_observer* observer) {
-    const pooling::pool_lock lock(mutex_, pooling::guards::list_of_pools);
+    const std::lock_guard lock(mutex_);
     observers_.push_back(observer);
   }
   void forget(device_observer* observer) noexcept;
@@ -67,7 +66,7 @@ class device_state : public std::enable_shared_from_this<device_state> {
 
   void announce() {
     device_->announce();
-    const pooling::pool_lock lock(mutex_, pooling::guards::list_of_pools);
+    const std::lock_guard lock(mutex_);
     tell_all([](device_observer* observer) { observer->announce(); });
   }
 
@@ -97,7 +96,6 @@ class device_state : public std::enable_shared_from_this<device_state> {
   template <class Tell>
   void tell_all(const Tell& tell) {
     for (device_observer* observer : observers_) {
-      if (forsaken_.load(std::memory_order_relaxed)) return;
       tell(observer);
     }
   }
@@ -107,7 +105,6 @@ class device_state : public std::enable_shared_from_this<device_state> {
   std::uint64_t mark_ = next_mark();
   std::mutex mutex_;  ///< held while observers are told, which may wait for streams
   std::vector<device_observer*> observers_;
-  std::atomic<bool> forsaken_{false};  ///< The program ends, and one has gone that could not be taken off the list.
   std::mutex resources_mutex_;
   std::shared_ptr<memory_resource> resource_, pinned_resource_;
 };

@@ -6,7 +6,6 @@
 
 #include "instrumentation/runtime/device/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
-#include "instrumentation/runtime/pool/pool_inside.hpp"
 
 namespace sluice::runtime {
 
@@ -26,7 +25,6 @@ struct stream_ref::state : facts {
   ~state() {
     if (!owned) return;
     device.state()->retire(handle);
-    if (pooling::is_cut_off()) return;  // It may be the device that was interrupted.
     device.backend().destroy_stream(handle);
   }
 };

@@ -36,7 +36,7 @@ capture_arena& pool_core::arena_of(active_capture& capture) {
 block* pool_core::allocate_captured(active_capture& capture, const stream_ref& stream, std::uint64_t bytes) {
   const std::uint64_t want = size_for(bytes);
   front* f = front_here();
-  const pool_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   capture_arena& arena = arena_of(capture);
   auto& freed = arena.free[stream.identity()];
   // Twice the size at most: the rest of a block is not cut off here.
@@ -62,8 +62,7 @@ block* pool_core::allocate_captured(active_capture& capture, const stream_ref& s
 
 void pool_core::give_back_captured(const std::shared_ptr<active_capture>& capture, std::uint64_t stream,
                                    block* b) noexcept {
-  if (is_cut_off(mutex_)) return;
-  const pool_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   count(nullptr, *b, -1);
   auto* arena = static_cast<capture_arena*>(b->arena.load(std::memory_order_relaxed));
   // Its graph has gone since the caller looked, on another thread: a block like others.
@@ -114,8 +113,7 @@ void pool_core::retag(zone& from, zone& to) noexcept {
 /// The graph and all that was made of it are gone, and so is its work; what streams did with the blocks besides may go on. What a
 /// caller still has becomes an ordinary block.
 void pool_core::release_arena(std::uint64_t capture) noexcept {
-  if (is_cut_off(mutex_)) return;
-  const pool_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   const auto at = arenas_.find(capture);
   if (at == arenas_.end()) return;
   for (block* b : at->second->all) {

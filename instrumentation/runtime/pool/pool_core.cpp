@@ -33,40 +33,40 @@ pool_core::pool_core(const device_ref& device, memory_space space, std::unique_p
       clock_(device.backend().clock()),
       trace_key_(layer_log::next_pool_key()),
       ordinal_(device.description().ordinal),
-      hash_(static_cast<unsigned>(trace_key_ % lanes_remembered)),
+      hash_(static_cast<unsigned>(trace_key_ % pool_streams_remembered)),
       source_(std::move(source)) {
   (void)withheld();  // What needs it later may have no memory to make it.
 }
 
-// --- lanes --------------------------------------------------------------------------------------------------
+// --- pool_streams --------------------------------------------------------------------------------------------------
 
-lane& pool_core::lane_of(front& f, std::uint64_t stream) {
-  lane* found = nullptr;
-  for (const auto& l : f.lanes) {
+pool_stream& pool_core::pool_stream_of(front& f, std::uint64_t stream) {
+  pool_stream* found = nullptr;
+  for (const auto& l : f.pool_streams) {
     if (l->in_use && l->is_of(stream)) found = l.get();
   }
   if (found == nullptr) {
-    (void)heap_.zone_of(stream);  // Draining a lane must not need memory.
-    for (const auto& l : f.lanes) {
+    (void)heap_.zone_of(stream);  // Draining a pool_stream must not need memory.
+    for (const auto& l : f.pool_streams) {
       if (!l->in_use) found = l.get();
     }
     if (found == nullptr) {
-      f.lanes.push_back(std::make_unique<lane>(f, front_bytes_));
-      found = f.lanes.back().get();
+      f.pool_streams.push_back(std::make_unique<pool_stream>(f, front_bytes_));
+      found = f.pool_streams.back().get();
     }
     found->stream.store(stream, std::memory_order_relaxed);
     found->in_use = true;
     found->names = {};
   }
-  lanes_here[stream_ref::hash_of(stream) ^ hash_].set(this, *found);
+  pool_streams_here[stream_ref::hash_of(stream) ^ hash_].set(this, *found);
   return *found;
 }
 
-void pool_core::drain(lane& l) noexcept {
+void pool_core::drain(pool_stream& l) noexcept {
   if (l.room_bytes == front_bytes_) return;
   zone& to = heap_.zone_of(l.stream.load(std::memory_order_relaxed));
-  for (std::size_t at = 0; at < lane_classes; ++at) {
-    lane::bin& bin = l.bins[at];
+  for (std::size_t at = 0; at < pool_stream_classes; ++at) {
+    pool_stream::bin& bin = l.bins[at];
     while (block* b = bin.head) {
       bin.head = b->next;
       heap_.give(b, to);
@@ -80,14 +80,14 @@ void pool_core::drain(lane& l) noexcept {
 void pool_core::drain_fronts() noexcept {
   const claim all(fronts_);
   for (const auto& f : fronts_) {
-    for (const auto& l : f->lanes) drain(*l);
+    for (const auto& l : f->pool_streams) drain(*l);
   }
 }
 
 /// The thread has missed in this list again: it gets some more at once, so that it comes back seldom.
-void pool_core::refill(lane& l, std::uint64_t bytes, zone& from) {
+void pool_core::refill(pool_stream& l, std::uint64_t bytes, zone& from) {
   const std::size_t at = class_of(bytes / granule);
-  lane::bin& bin = l.bins[at];
+  pool_stream::bin& bin = l.bins[at];
   for (std::uint32_t more = bin.refill - 1; more != 0 && bin.room != 0; --more) {
     if (bytes > l.room_bytes) break;
     block* b = heap_.take(bytes, from);
@@ -97,8 +97,8 @@ void pool_core::refill(lane& l, std::uint64_t bytes, zone& from) {
   bin.refill = std::min<std::uint32_t>(bin.refill * 2, most_of_class[at] / 2u);
 }
 
-void pool_core::flush_half(lane& l, std::size_t at) noexcept {
-  lane::bin& bin = l.bins[at];
+void pool_core::flush_half(pool_stream& l, std::size_t at) noexcept {
+  pool_stream::bin& bin = l.bins[at];
   zone& to = heap_.zone_of(l.stream.load(std::memory_order_relaxed));
   for (std::uint32_t left = (most_of_class[at] - bin.room) / 2; left != 0; --left) {
     block* b = bin.head;
@@ -124,15 +124,15 @@ void pool_core::count(front* f, const block& b, std::int64_t sign) noexcept {
 block* pool_core::allocate(const stream_ref& stream, std::uint64_t bytes) {
   const std::uint64_t want = size_for(bytes), on = stream.identity();
   front* f = front_here();
-  const pool_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   zone& own = heap_.zone_of(on);
-  lane* l = nullptr;
+  pool_stream* l = nullptr;
   try {
-    if (f != nullptr && !host_reachable_) l = &lane_of(*f, on);
+    if (f != nullptr && !host_reachable_) l = &pool_stream_of(*f, on);
   } catch (const std::bad_alloc&) {
-    // Without a lane the next allocation takes longer.
+    // Without a pool_stream the next allocation takes longer.
   }
-  // The thread remembers its last lanes only: it may have a block in one that it had forgotten.
+  // The thread remembers its last pool_streams only: it may have a block in one that it had forgotten.
   if (block* b = hit(l, on, bytes)) return b;
   block* b = find(stream, want);
   if (b == nullptr) return nullptr;
@@ -240,22 +240,16 @@ bool pool_core::wait_for(std::uint64_t stream) noexcept {
 struct pool_core::without_mutex {
   pool_core* core;  ///< null: the mutex is kept
   std::uint64_t bytes;
-  inside* here = nullptr;
   without_mutex(pool_core* of, std::uint64_t on_its_way) : core(of), bytes(on_its_way) {
     if (core == nullptr) return;
     core->growing_ += bytes;
-    here = &inside::of(core->mutex_);
-    here->set_holds(false);
     core->mutex_.unlock();
-    here->set_out(true);
   }
   without_mutex(const without_mutex&) = delete;
   without_mutex& operator=(const without_mutex&) = delete;
   ~without_mutex() {
     if (core == nullptr) return;
-    here->set_out(false);
     core->mutex_.lock();
-    here->set_holds(true);
     core->growing_ -= bytes;
   }
 };
@@ -345,33 +339,32 @@ backend::outcome<segment> pool_core::grow_between(std::uint64_t least, std::uint
 }
 
 bool pool_core::reserve(std::uint64_t bytes) {
-  const pool_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   return grow(pool_heap::round_up(bytes), heap_.clean());
 }
 
 // --- deallocation ------------------------------------------------------------------------------------------
 
 void pool_core::give_back(std::uint64_t stream, block* b) noexcept {
-  if (is_cut_off(mutex_)) return;
   front* f = nullptr;
   try {
     f = front_here();
   } catch (const std::bad_alloc&) {
     // Without a front, straight to the heap.
   }
-  const pool_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   count(f, *b, -1);
   sample();
   zone& to = zone_or_wait(stream);
   try {
-    if (f != nullptr && !host_reachable_ && b->bin < lane_classes) {
-      lane& l = lane_of(*f, stream);
-      lane::bin& bin = l.bins[b->bin];
+    if (f != nullptr && !host_reachable_ && b->bin < pool_stream_classes) {
+      pool_stream& l = pool_stream_of(*f, stream);
+      pool_stream::bin& bin = l.bins[b->bin];
       if (bin.room == 0) flush_half(l, b->bin);
       if (bin.room != 0 && b->bytes <= l.room_bytes) return push(l, bin, b);
     }
   } catch (const std::bad_alloc&) {
-    // Without a lane, straight to the heap.
+    // Without a pool_stream, straight to the heap.
   }
   heap_.give(b, to);
 }
@@ -387,30 +380,27 @@ zone& pool_core::zone_or_wait(std::uint64_t stream) noexcept {
 }
 
 void pool_core::withhold(block* b) noexcept {
-  if (is_cut_off(mutex_)) return;
-  const pool_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   count(nullptr, *b, -1);
   note_withheld(b->bytes);
   heap_.give(b, withheld());
 }
 
 block* pool_core::look_again(const void* address) noexcept {
-  if (is_cut_off(mutex_)) return nullptr;
-  const pool_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   return heap_.find(reinterpret_cast<std::uint64_t>(address));
 }
 
 void pool_core::retire(std::uint64_t stream) noexcept {
-  if (is_cut_off(mutex_)) return;
-  const pool_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   const auto of_stream = [&](const auto& l) { return l->in_use && l->is_of(stream); };
   const bool kept = std::any_of(fronts_.begin(), fronts_.end(), [&](const auto& f) {
-    return std::any_of(f->lanes.begin(), f->lanes.end(), of_stream);
+    return std::any_of(f->pool_streams.begin(), f->pool_streams.end(), of_stream);
   });
   if (kept) {
     const claim all(fronts_);
     for (const auto& f : fronts_) {
-      for (const auto& l : f->lanes) {
+      for (const auto& l : f->pool_streams) {
         if (!of_stream(l)) continue;
         drain(*l);
         l->in_use = false;
@@ -447,23 +437,19 @@ std::uint64_t pool_core::release(std::uint64_t keep_bytes, trace::pool_operation
 }
 
 std::uint64_t pool_core::trim(std::uint64_t keep_bytes) {
-  const pool_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   drain_fronts();
   wait_for_streams();
   return release(keep_bytes, trace::pool_operation::trim);
 }
 
 void pool_core::set_limit(std::uint64_t bytes) noexcept {
-  const pool_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   options_.limit_bytes = bytes;
 }
 
 void pool_core::close() noexcept {
-  if (is_cut_off(mutex_)) {
-    left_alone_ = shared_from_this();
-    return;
-  }
-  const pool_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   drain_fronts();
   wait_for_streams();
   closed_.store(true, std::memory_order_release);
@@ -489,7 +475,7 @@ std::uint64_t pool_core::used_about() const noexcept {
 }
 
 pool_stats pool_core::stats() {
-  const pool_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   constexpr int attempts = 4;
   for (int i = 0; i < attempts; ++i) {
     front_counts sum = gone_;
@@ -522,7 +508,7 @@ pool_stats pool_core::stats_from(const front_counts& counts) const noexcept {
 }
 
 void pool_core::reset_peaks() noexcept {
-  const pool_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   const claim all(fronts_);
   for (const auto& f : fronts_) f->peak.store(f->used.load(std::memory_order_relaxed), std::memory_order_relaxed);
   gone_.peak = gone_.used;

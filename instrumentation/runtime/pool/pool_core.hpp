@@ -14,7 +14,6 @@
 #include "instrumentation/runtime/pool/pool_front.hpp"
 #include "instrumentation/runtime/pool/pool_growth.hpp"
 #include "instrumentation/runtime/pool/pool_heap.hpp"
-#include "instrumentation/runtime/pool/pool_inside.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 
 // A pool without its public face: the heap, the threads' fronts, and how they give to each other. Internal. Threads that have
@@ -45,27 +44,27 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   /// The calling thread's own of the stream, or of another of that hash; null: none that is remembered, or the host reaches the
   /// memory.
-  [[nodiscard]] SLUICE_INLINE lane* lane_by_hash(unsigned hash) const noexcept {
-    const lane_entry& here = lanes_here[hash ^ hash_];
+  [[nodiscard]] SLUICE_INLINE pool_stream* pool_stream_by_hash(unsigned hash) const noexcept {
+    const pool_stream_entry& here = pool_streams_here[hash ^ hash_];
     if (here.core != this) [[unlikely]]
       return nullptr;
     if (here.place == nullptr) __builtin_unreachable();
     return here.place;
   }
-  [[nodiscard]] SLUICE_INLINE lane* own_lane(std::uint64_t stream) const noexcept {
-    return lane_by_hash(stream_ref::hash_of(stream));
+  [[nodiscard]] SLUICE_INLINE pool_stream* own_pool_stream(std::uint64_t stream) const noexcept {
+    return pool_stream_by_hash(stream_ref::hash_of(stream));
   }
 
-  /// A block that `own`, the calling thread's lane, has of `stream` for `bytes` > 0; null: none.
-  [[nodiscard]] SLUICE_INLINE block* hit(lane* own, std::uint64_t stream, std::uint64_t bytes) noexcept {
+  /// A block that `own`, the calling thread's pool_stream, has of `stream` for `bytes` > 0; null: none.
+  [[nodiscard]] SLUICE_INLINE block* hit(pool_stream* own, std::uint64_t stream, std::uint64_t bytes) noexcept {
     if (own == nullptr) [[unlikely]]
       return nullptr;
-    lane& l = *own;
+    pool_stream& l = *own;
     front& f = *l.owner;
     std::uint64_t before = 0;
     if (!f.enter(before)) [[unlikely]]
       return nullptr;
-    lane::bin& bin = l.bins[bin_for(bytes)];
+    pool_stream::bin& bin = l.bins[bin_for(bytes)];
     block* b = bin.head;
     const bool fits = l.is_of(stream) && b != nullptr && b->bytes >= bytes;
     if (fits) [[likely]] {
@@ -81,18 +80,18 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
     return fits ? b : nullptr;
   }
 
-  /// The calling thread keeps a used block, which no graph holds, of its own accord, freed on `stream`, in its lane `own`. False: it
+  /// The calling thread keeps a used block, which no graph holds, of its own accord, freed on `stream`, in its pool_stream `own`. False: it
   /// has no room.
-  [[nodiscard]] SLUICE_INLINE bool keep(lane* own, std::uint64_t stream, block* b) noexcept {
+  [[nodiscard]] SLUICE_INLINE bool keep(pool_stream* own, std::uint64_t stream, block* b) noexcept {
     const std::size_t at = b->bin;
-    if (own == nullptr || at >= lane_classes) [[unlikely]]
+    if (own == nullptr || at >= pool_stream_classes) [[unlikely]]
       return false;
-    lane& l = *own;
+    pool_stream& l = *own;
     front& f = *l.owner;
     std::uint64_t before = 0;
     if (!f.enter(before)) [[unlikely]]
       return false;
-    lane::bin& bin = l.bins[at];
+    pool_stream::bin& bin = l.bins[at];
     const bool room = l.is_of(stream) && bin.room != 0 && b->bytes <= l.room_bytes;
     if (room) [[likely]] {
       f.count_returned(b->bytes, b->requested);
@@ -149,13 +148,13 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   /// Called by the thread that allocated, before anybody else can know the address. `begin` is the entry of the call; 0: it
   /// is the exit too.
   void note_allocated(const stream_ref& stream, block& b, std::uint64_t begin) noexcept;
-  /// The same of a hit in the lane `own`, over in less than the clock can tell, so that one reading does for both edges.
+  /// The same of a hit in the pool_stream `own`, over in less than the clock can tell, so that one reading does for both edges.
   /// Returns the block's address.
-  void* note_hit(const lane& own, const stream_ref& stream, block& b) noexcept;
-  /// The caller has freed `b` at `now`; before the pool knows. `own`: the calling thread's lane. `on`: the stream's identity.
-  void note_freed(const lane& own, std::uint64_t on, const stream_ref& stream, const block& b,
+  void* note_hit(const pool_stream& own, const stream_ref& stream, block& b) noexcept;
+  /// The caller has freed `b` at `now`; before the pool knows. `own`: the calling thread's pool_stream. `on`: the stream's identity.
+  void note_freed(const pool_stream& own, std::uint64_t on, const stream_ref& stream, const block& b,
                   std::uint64_t now) noexcept;
-  /// The same where there is no lane.
+  /// The same where there is no pool_stream.
   void note_freed_in_full(const stream_ref& stream, const block& b, std::uint64_t now) const noexcept;
   void note_failed(const stream_ref& stream, std::uint64_t bytes) noexcept;
   /// Somebody has freed what is no block of ours.
@@ -166,7 +165,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   [[nodiscard]] backend::simulated_clock* clock() const noexcept { return clock_; }
 
  private:
-  SLUICE_INLINE static void push(lane& l, lane::bin& bin, block* b) noexcept {
+  SLUICE_INLINE static void push(pool_stream& l, pool_stream::bin& bin, block* b) noexcept {
     b->state.store(block_state::cached, std::memory_order_relaxed);
     b->next = bin.head;
     bin.head = b;
@@ -181,12 +180,12 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   // Fronts.
   /// The calling thread's; null when it is ending.
   [[nodiscard]] front* front_here();
-  [[nodiscard]] lane& lane_of(front& f, std::uint64_t stream);
+  [[nodiscard]] pool_stream& pool_stream_of(front& f, std::uint64_t stream);
   void leave(front* f) noexcept;
-  void drain(lane& l) noexcept;
+  void drain(pool_stream& l) noexcept;
   void drain_fronts() noexcept;
-  void refill(lane& l, std::uint64_t bytes, zone& from);
-  void flush_half(lane& l, std::size_t bin) noexcept;
+  void refill(pool_stream& l, std::uint64_t bytes, zone& from);
+  void flush_half(pool_stream& l, std::size_t bin) noexcept;
   friend struct thread_fronts;
 
   [[nodiscard]] block* look_again(const void* address) noexcept;
@@ -224,15 +223,15 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   /// Gives segments back, without the mutex meanwhile if that may call back.
   std::uint64_t release(std::uint64_t keep_bytes, trace::pool_operation operation) noexcept;
   void count(front* f, const block& b, std::int64_t sign) noexcept;
-  void note_hit_in_full(const lane& own, const stream_ref& stream, block& b) noexcept;
+  void note_hit_in_full(const pool_stream& own, const stream_ref& stream, block& b) noexcept;
   [[nodiscard]] std::uint64_t used_about() const noexcept;
   [[nodiscard]] pool_stats stats_from(const front_counts& counts) const noexcept;
   void state(trace::pool_operation operation) const noexcept;
   void sample() const noexcept;
 
   /// What the present recording calls the stream, and the pool on it.
-  [[nodiscard]] lane_names names(const stream_ref& stream) const noexcept;
-  void find_names(const stream_ref& stream, bool introduce, lane_names& found) const noexcept;
+  [[nodiscard]] pool_stream_names names(const stream_ref& stream) const noexcept;
+  void find_names(const stream_ref& stream, bool introduce, pool_stream_names& found) const noexcept;
 
   device_ref device_;
   memory_space space_;
@@ -244,12 +243,11 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   backend::simulated_clock* clock_;
   std::uint64_t trace_key_;
   std::uint32_t ordinal_;
-  unsigned hash_;  ///< below `lanes_remembered`
+  unsigned hash_;  ///< below `pool_streams_remembered`
 
   std::mutex mutex_;
   std::atomic<bool> closed_{false};
-  std::shared_ptr<pool_core> left_alone_;  ///< itself, for the rest of the process
-  std::uint64_t growing_ = 0;              ///< bytes that threads ask upstream for now, without the mutex
+  std::uint64_t growing_ = 0;  ///< bytes that threads ask upstream for now, without the mutex
   std::shared_ptr<growth> source_;
   pool_heap heap_;
   std::vector<std::unique_ptr<front>> fronts_;

@@ -25,14 +25,14 @@ namespace sluice::runtime::pooling {
 class pool_core;
 struct front;
 
-/// Blocks of up to this many bytes are rounded to their class, and every block of a lane's list fits. Larger ones are not
+/// Blocks of up to this many bytes are rounded to their class, and every block of a pool_stream's list fits. Larger ones are not
 /// rounded, and the first in the list is looked at.
 inline constexpr std::uint64_t largest_rounded = std::uint64_t{1} << 20;
 /// Larger blocks go straight to the heap.
 inline constexpr std::uint64_t largest_kept = std::uint64_t{256} << 20;
-inline constexpr std::size_t lane_classes = class_of(largest_kept / granule) + 1;
+inline constexpr std::size_t pool_stream_classes = class_of(largest_kept / granule) + 1;
 
-/// How many free blocks of a class a lane keeps: 512 KiB of them, but at least 4 and at most 64.
+/// How many free blocks of a class a pool_stream keeps: 512 KiB of them, but at least 4 and at most 64.
 [[nodiscard]] constexpr std::uint32_t most_kept(std::uint64_t bytes) noexcept {
   const std::uint64_t count = (std::uint64_t{512} << 10) / bytes;
   return static_cast<std::uint32_t>(count < 4 ? 4 : count > 64 ? 64 : count);
@@ -40,7 +40,7 @@ inline constexpr std::size_t lane_classes = class_of(largest_kept / granule) + 1
 
 /// The same by class.
 inline constexpr auto most_of_class = [] {
-  std::array<std::uint8_t, lane_classes> most{};
+  std::array<std::uint8_t, pool_stream_classes> most{};
   for (std::uint64_t granules = 1; granules <= largest_kept / granule;) {
     most[class_of(granules)] = static_cast<std::uint8_t>(most_kept(granules * granule));
     granules = round_to_class(granules + 1);
@@ -49,22 +49,22 @@ inline constexpr auto most_of_class = [] {
 }();
 
 /// What a recording calls a stream, and the pool on it.
-struct lane_names {
+struct pool_stream_names {
   std::uint32_t generation = 0;  ///< the recording that has these, by number; 0: none
   std::uint64_t stream = 0, pool = 0;
-  std::uint64_t lane = 0;  ///< key of the `lane_record` that the thread has sent; 0: it could not
+  std::uint64_t pool_stream = 0;  ///< key of the `pool_stream_record` that the thread has sent; 0: it could not
 };
 
 /// What a front keeps of one stream.
-struct lane {
+struct pool_stream {
   struct bin {
     block* head = nullptr;
     std::uint32_t room = 0;    ///< for so many more
     std::uint32_t refill = 1;  ///< how many the heap gives at the next miss; doubles
   };
 
-  lane(front& of, std::uint64_t most_bytes) noexcept : owner(&of), room_bytes(most_bytes) {
-    for (std::size_t at = 0; at < lane_classes; ++at) bins[at].room = most_of_class[at];
+  pool_stream(front& of, std::uint64_t most_bytes) noexcept : owner(&of), room_bytes(most_bytes) {
+    for (std::size_t at = 0; at < pool_stream_classes; ++at) bins[at].room = most_of_class[at];
   }
 
   front* owner;
@@ -72,24 +72,24 @@ struct lane {
   bool in_use = false;                   ///< false: its stream is gone, and another may have it
   std::uint64_t room_bytes;              ///< for blocks of so many more
 
-  lane_names names;  ///< the owner's alone
+  pool_stream_names names;  ///< the owner's alone
 
   [[nodiscard]] SLUICE_INLINE bool is_of(std::uint64_t s) const noexcept {
     return stream.load(std::memory_order_relaxed) == s;
   }
 
-  std::array<bin, lane_classes + 1> bins{};  ///< and one that stays empty
+  std::array<bin, pool_stream_classes + 1> bins{};  ///< and one that stays empty
 };
 
 /// The kernel has a barrier for all threads; decided once, before the first front.
 extern const bool barrier_for_all;
 
-/// The bin of a lane in which a block for `bytes` > 0 would be; `lane_classes`, which stays empty, where none is kept.
+/// The bin of a pool_stream in which a block for `bytes` > 0 would be; `pool_stream_classes`, which stays empty, where none is kept.
 [[nodiscard]] constexpr std::size_t bin_for(std::uint64_t bytes) noexcept {
   const std::uint64_t last = (bytes - 1) / granule;
   if (bytes <= largest_rounded) [[likely]]
     return class_that_holds(last + 1);
-  return bytes <= largest_kept ? class_of(last + 1) : lane_classes;
+  return bytes <= largest_kept ? class_of(last + 1) : pool_stream_classes;
 }
 
 /// Counts of one thread's own. Sums over all fronts mean something; of a thread that frees what others allocated they are
@@ -99,7 +99,7 @@ struct front_counts {
   std::int64_t peak = 0;  ///< the most that `used` was
 };
 
-/// One thread's lanes of one pool. Cache lines of its own.
+/// One thread's pool_streams of one pool. Cache lines of its own.
 struct alignas(128) front {
   /// Why the owner cannot just go ahead.
   enum obstacle : std::uint8_t { none = 0, claimed = 1, needs_fence = 2 };
@@ -108,10 +108,9 @@ struct alignas(128) front {
   std::atomic<std::uint8_t> obstacles{barrier_for_all ? none : needs_fence};
   std::atomic<std::int64_t> used{0}, requested{0}, blocks{0}, peak{0};
 
-  std::vector<std::unique_ptr<lane>> lanes;  ///< changed and walked under the pool's mutex
+  std::vector<std::unique_ptr<pool_stream>> pool_streams;  ///< changed and walked under the pool's mutex
 
-  /// The owner begins a hit; `before` is for `leave`. False: the front is claimed, and nothing may be touched. Odd stays odd: in a
-  /// signal handler that interrupted a hit and ends the program.
+  /// The owner begins a hit; `before` is for `leave`. False: the front is claimed, and nothing may be touched.
   [[nodiscard]] SLUICE_INLINE bool enter(std::uint64_t& before) noexcept {
     before = sequence.load(std::memory_order_relaxed);
     sequence.store(2 * before + 1, std::memory_order_relaxed);  // Odd and larger, whatever it was, in one instruction.
@@ -178,23 +177,19 @@ class claim {
 /// mutex is held.
 [[nodiscard]] bool collect(std::span<const std::unique_ptr<front>> fronts, front_counts& sum) noexcept;
 
-/// The lanes that the calling thread used last, by pool and stream: one of the stream's hash and the pool's. It may belong to another
+/// The pool_streams that the calling thread used last, by pool and stream: one of the stream's hash and the pool's. It may belong to another
 /// stream by now.
-struct lane_entry {
+struct pool_stream_entry {
   const pool_core* core = nullptr;
-  lane* place = nullptr;  ///< `core`'s, if that is not null
+  pool_stream* place = nullptr;  ///< `core`'s, if that is not null
 
-  /// A signal handler finds no moment in between.
-  void set(const pool_core* of, lane& l) noexcept {
-    core = nullptr;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+  void set(const pool_core* of, pool_stream& l) noexcept {
     place = &l;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
     core = of;
   }
   void forget() noexcept { core = nullptr; }
 };
-inline constexpr std::size_t lanes_remembered = stream_ref::hashes;
-SLUICE_THREAD_LOCAL inline lane_entry lanes_here[lanes_remembered]{};
+inline constexpr std::size_t pool_streams_remembered = stream_ref::hashes;
+SLUICE_THREAD_LOCAL inline pool_stream_entry pool_streams_here[pool_streams_remembered]{};
 
 }  // namespace sluice::runtime::pooling

@@ -86,7 +86,7 @@ SLUICE_HOT void* pool_memory_resource::do_allocate(const stream_ref& stream, std
   const unsigned hash = stream.hash();
   if (capturing() || on == 0) [[unlikely]]
     return allocate_with_a_look(stream, bytes);
-  pooling::lane* own = core_->lane_by_hash(hash);
+  pooling::pool_stream* own = core_->pool_stream_by_hash(hash);
   block* b = core_->hit(own, on, bytes);
   if (b == nullptr) [[unlikely]]
     return allocate_slowly(stream, bytes);
@@ -104,7 +104,7 @@ SLUICE_RARE void* pool_memory_resource::allocate_with_a_look(const stream_ref& s
     }
   }
   const std::uint64_t on = stream.identity();
-  pooling::lane* own = core_->own_lane(on);
+  pooling::pool_stream* own = core_->own_pool_stream(on);
   block* b = core_->hit(own, on, bytes);
   if (b == nullptr) return allocate_slowly(stream, bytes);
   return layer_log::on() ? core_->note_hit(*own, stream, *b) : b->pointer();
@@ -153,7 +153,7 @@ SLUICE_INLINE bool pool_memory_resource::deallocate_quickly(const stream_ref& st
   block* b = core.used_block_at_once(address);
   if (b == nullptr || on == 0 || capturing() || core.clock() != nullptr) [[unlikely]]
     return deallocate_slowly(stream, address, now);
-  pooling::lane* own = core.lane_by_hash(hash);
+  pooling::pool_stream* own = core.pool_stream_by_hash(hash);
   if (own == nullptr) [[unlikely]]
     return deallocate_slowly(stream, address, now);
   if constexpr (told) core.note_freed(*own, on, stream, *b, now);
@@ -182,7 +182,7 @@ SLUICE_HOT bool pool_memory_resource::deallocate_recorded(const stream_ref& stre
   block* b = core_->used_block(address);
   if (b == nullptr) return core_->refuse_free(address), false;
   const std::uint64_t on = stream.identity();
-  pooling::lane* own = core_->own_lane(on);
+  pooling::pool_stream* own = core_->own_pool_stream(on);
   if (told && own != nullptr) core_->note_freed(*own, on, stream, *b, now);
   if (told && own == nullptr) core_->note_freed_in_full(stream, *b, now);
   if (core_->clock() != nullptr) b->freed_at = core_->clock()->now();
@@ -191,7 +191,8 @@ SLUICE_HOT bool pool_memory_resource::deallocate_recorded(const stream_ref& stre
 }
 
 /// A used block, where a thread cannot just keep it. Returns true.
-SLUICE_RARE bool pool_memory_resource::give_back(pooling::lane* own, const stream_ref& stream, block* b) noexcept {
+SLUICE_RARE bool pool_memory_resource::give_back(pooling::pool_stream* own, const stream_ref& stream,
+                                                 block* b) noexcept {
   if (!(stream.device() == device())) {
     // No order of ours holds there: the host waits, and the default stream has it then.
     const bool waited = stream.device().backend().sync_stream(stream.handle()).has_value();

@@ -9,7 +9,7 @@
 #include "instrumentation/runtime/recording/layer_log.hpp"
 #include "instrumentation/runtime/tags.hpp"
 
-// What a pool says in recordings. What the blocks of a lane have in common is said once, and a hit is told by its address and
+// What a pool says in recordings. What the blocks of a pool_stream have in common is said once, and a hit is told by its address and
 // sizes. Bytes in use follow from the blocks: the pool's state is told when it grows or shrinks, and now and then.
 
 namespace sluice::runtime::pooling {
@@ -18,72 +18,75 @@ void pool_core::define() noexcept { layer_log::define_pool(device_, trace_key_, 
 
 namespace {
 
-/// The present recording knows the lane, which is its stream's.
-SLUICE_INLINE bool is_told(const lane& l, std::uint64_t stream) noexcept {
+/// The present recording knows the pool_stream, which is its stream's.
+SLUICE_INLINE bool is_told(const pool_stream& l, std::uint64_t stream) noexcept {
   return l.names.generation == layer_log::generation() && l.is_of(stream);
 }
 
 }  // namespace
 
-lane_names pool_core::names(const stream_ref& stream) const noexcept {
+pool_stream_names pool_core::names(const stream_ref& stream) const noexcept {
   const std::uint64_t on = stream.identity();
-  lane* own = own_lane(on);
+  pool_stream* own = own_pool_stream(on);
   const bool remembered = own != nullptr && own->is_of(on);
   if (remembered && is_told(*own, on)) return own->names;
-  lane_names spare;
-  lane_names& found = remembered ? own->names : spare;
+  pool_stream_names spare;
+  pool_stream_names& found = remembered ? own->names : spare;
   find_names(stream, remembered, found);
   return found;
 }
 
-/// Only a lane that is remembered is worth a record; one that could not be introduced is tried again next time.
-SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce, lane_names& found) const noexcept {
+/// Only a pool_stream that is remembered is worth a record; one that could not be introduced is tried again next time.
+SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce,
+                                       pool_stream_names& found) const noexcept {
   const std::uint32_t generation = layer_log::generation();
   found.stream = stream.device().backend().trace_stream(stream.handle());
   found.pool = collector::intern(options_.name.data(), options_.name.size());
-  found.lane = 0;
+  found.pool_stream = 0;
   // A stream without a name yet is asked about again.
   if (!introduce || found.stream == 0) return;
-  collector::lane_record lane{};
-  lane.header.time = layer_log::now();
-  lane.pool = trace_key_;
-  lane.stream = found.stream;
-  lane.name = found.pool;
-  lane.device = ordinal_;
-  lane.context = static_cast<std::uint32_t>(found.stream >> 32);
-  lane.level = static_cast<std::uint8_t>(trace::layer::pool);
-  lane.kind = static_cast<std::uint8_t>(backend::trace_kind(space_));
-  found.lane = collector::introduce_lane(lane);
-  found.generation = found.lane != 0 ? generation : 0;
+  collector::pool_stream_record pool_stream{};
+  pool_stream.header.time = layer_log::now();
+  pool_stream.pool = trace_key_;
+  pool_stream.stream = found.stream;
+  pool_stream.name = found.pool;
+  pool_stream.device = ordinal_;
+  pool_stream.context = static_cast<std::uint32_t>(found.stream >> 32);
+  pool_stream.layer = static_cast<std::uint8_t>(trace::layer::pool);
+  pool_stream.kind = static_cast<std::uint8_t>(backend::trace_kind(space_));
+  found.pool_stream = collector::introduce_pool_stream(pool_stream);
+  found.generation = found.pool_stream != 0 ? generation : 0;
 }
 
-/// A hit's lane is its stream's. Only what is usual is here, so that it needs no registers of its caller's.
-SLUICE_HOT void* pool_core::note_hit(const lane& own, const stream_ref& stream, block& b) noexcept {
+/// A hit's pool_stream is its stream's. Only what is usual is here, so that it needs no registers of its caller's.
+SLUICE_HOT void* pool_core::note_hit(const pool_stream& own, const stream_ref& stream, block& b) noexcept {
   const bool usual =
       own.names.generation == layer_log::generation() && b.parent == 0 && !scoped_tag::any() && layer_log::by_counter();
   if (usual) [[likely]] {
     b.recorded = own.names.generation;
-    collector::emit_lane_alloc(collector::read_tsc(), own.names.lane, b.trace_address, b.requested, b.bytes);
+    collector::emit_pool_stream_alloc(collector::read_tsc(), own.names.pool_stream, b.trace_address, b.requested,
+                                      b.bytes);
   } else {
     note_hit_in_full(own, stream, b);
   }
   return b.pointer();
 }
 
-[[gnu::noinline]] void pool_core::note_hit_in_full(const lane& own, const stream_ref& stream, block& b) noexcept {
+[[gnu::noinline]] void pool_core::note_hit_in_full(const pool_stream& own, const stream_ref& stream,
+                                                   block& b) noexcept {
   if (own.names.generation != layer_log::generation()) return note_allocated(stream, b, 0);
   const std::uint64_t tag = scoped_tag::current_key();
   b.recorded = own.names.generation;
   const std::uint64_t now = layer_log::now();
   if ((tag | b.parent) == 0) {
-    collector::emit_lane_alloc(now, own.names.lane, b.trace_address, b.requested, b.bytes);
+    collector::emit_pool_stream_alloc(now, own.names.pool_stream, b.trace_address, b.requested, b.bytes);
   } else {
-    collector::emit_lane_alloc(now, own.names.lane, b.trace_address, b.requested, b.bytes, tag, b.parent);
+    collector::emit_pool_stream_alloc(now, own.names.pool_stream, b.trace_address, b.requested, b.bytes, tag, b.parent);
   }
 }
 
 void pool_core::note_allocated(const stream_ref& stream, block& b, std::uint64_t begin) noexcept {
-  const lane_names keys = names(stream);
+  const pool_stream_names keys = names(stream);
   const std::uint64_t tag = scoped_tag::current_key();
   collector::alloc_record r{};
   r.header.time = layer_log::now();
@@ -97,17 +100,17 @@ void pool_core::note_allocated(const stream_ref& stream, block& b, std::uint64_t
   r.parent = b.parent;
   r.device = ordinal_;
   r.context = static_cast<std::uint32_t>(keys.stream >> 32);
-  r.level = static_cast<std::uint8_t>(trace::layer::pool);
+  r.layer = static_cast<std::uint8_t>(trace::layer::pool);
   r.kind = static_cast<std::uint8_t>(backend::trace_kind(space_));
   b.recorded = layer_log::generation();
   collector::emit(r);
 }
 
-SLUICE_HOT void pool_core::note_freed(const lane& own, std::uint64_t on, const stream_ref& stream, const block& b,
-                                      std::uint64_t now) noexcept {
+SLUICE_HOT void pool_core::note_freed(const pool_stream& own, std::uint64_t on, const stream_ref& stream,
+                                      const block& b, std::uint64_t now) noexcept {
   if (!is_told(own, on)) [[unlikely]]
     return note_freed_in_full(stream, b, now);
-  collector::emit_lane_free(now, own.names.lane, b.trace_address);
+  collector::emit_pool_stream_free(now, own.names.pool_stream, b.trace_address);
 }
 
 SLUICE_RARE void pool_core::note_freed_in_full(const stream_ref& stream, const block& b,
@@ -116,7 +119,7 @@ SLUICE_RARE void pool_core::note_freed_in_full(const stream_ref& stream, const b
   r.header.time = now;
   r.address = b.trace_address;
   r.stream = names(stream).stream;
-  r.level = static_cast<std::uint8_t>(trace::layer::pool);
+  r.layer = static_cast<std::uint8_t>(trace::layer::pool);
   r.kind = static_cast<std::uint8_t>(backend::trace_kind(space_));
   collector::emit(r);
 }
@@ -143,7 +146,7 @@ void pool_core::sample() const noexcept {
 }
 
 void pool_core::announce() noexcept {
-  const pool_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   const claim all(fronts_);
   define();
   heap_.for_each([&](block& b) {
@@ -162,8 +165,7 @@ void pool_core::announce() noexcept {
 }
 
 std::optional<pool_live_set> pool_core::live_set(const look_limit& limit) {
-  if (is_cut_off(mutex_)) return std::nullopt;
-  const pool_lock lock(mutex_, limit);
+  const std::unique_lock lock = limit.lock(mutex_);
   if (!lock) return std::nullopt;
   pool_live_set set{.pool = trace_key_, .time = layer_log::latest(), .words = {}};
   // Not while threads wait for their fronts. What callers have is of what the heap has given, and that stays.
@@ -181,7 +183,6 @@ std::optional<pool_live_set> pool_core::live_set(const look_limit& limit) {
 }
 
 void pool_core::refuse_free(const void* address) noexcept {
-  if (is_cut_off()) return;  // It may be one of ours that was not found.
   refused_frees_.fetch_add(1, std::memory_order_relaxed);
   if (!layer_log::on()) return;
   constexpr std::size_t line_bytes = 256;

@@ -21,14 +21,14 @@ std::uint64_t intern(std::string_view text) noexcept { return collector::intern(
 std::uint64_t intern_in_scope(const block& b) noexcept {
   const std::string_view scope = scoped_tag::current();
   if (scope.empty() || b.born_before) return intern(b.name);
-  if (b.level != trace::layer::user || b.name.empty()) return scoped_tag::current_key();
+  if (b.layer != trace::layer::user || b.name.empty()) return scoped_tag::current_key();
   constexpr std::size_t longest = 512;
   char text[longest];
   const auto end = fmt::format_to_n(text, sizeof text, "{}/{}", scope, b.name);
   return intern({text, std::min(end.size, sizeof text)});
 }
 
-std::uint8_t byte(trace::layer level) noexcept { return static_cast<std::uint8_t>(level); }
+std::uint8_t byte(trace::layer layer) noexcept { return static_cast<std::uint8_t>(layer); }
 std::uint8_t byte(memory_space space) noexcept { return static_cast<std::uint8_t>(backend::trace_kind(space)); }
 
 }  // namespace
@@ -60,7 +60,7 @@ void allocated(const stream_ref& stream, const block& b) noexcept {
   r.parent = b.parent;
   r.device = stream.device().description().ordinal;
   r.context = static_cast<std::uint32_t>(r.stream >> 32);
-  r.level = byte(b.level);
+  r.layer = byte(b.layer);
   r.kind = byte(b.space);
   if (b.born_before) r.header.flags |= collector::flag_born_before;
   collector::emit(r);
@@ -71,7 +71,7 @@ void freed(const stream_ref& stream, const block& b) noexcept {
   auto r = collector::record_at<collector::free_record>(b.begin);
   r.address = b.address;
   r.stream = stream.device().backend().trace_stream(stream.handle());
-  r.level = byte(b.level);
+  r.layer = byte(b.layer);
   r.kind = byte(b.space);
   collector::emit(r);
 }
@@ -85,7 +85,7 @@ void failed(const stream_ref& stream, const block& b, int status) noexcept {
   r.name = intern_in_scope(b);
   r.status = status;
   r.device = stream.device().description().ordinal;
-  r.level = byte(b.level);
+  r.layer = byte(b.layer);
   r.kind = byte(b.space);
   collector::emit(r);
 }
@@ -117,7 +117,7 @@ void define_pool(const device_ref& device, std::uint64_t pool, memory_space spac
   auto r = collector::record_at<collector::pool_record>(now());
   r.pool = pool;
   r.device = device.description().ordinal;
-  r.level = byte(trace::layer::pool);
+  r.layer = byte(trace::layer::pool);
   r.kind = byte(space);
   r.name = intern(name);
   collector::emit(r);

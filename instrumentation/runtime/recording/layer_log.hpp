@@ -55,7 +55,7 @@ void use_clock(backend::simulated_clock* clock) noexcept;
 
 /// A block of the pool layer or of the user's. `address` is as traces name it.
 struct block {
-  trace::layer level = trace::layer::user;
+  trace::layer layer = trace::layer::user;
   memory_space space = memory_space::device;
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;

@@ -120,7 +120,7 @@ constexpr receptions receptions_of_real = [] {
   set(reception::from_device, {record_type::copy, record_type::memset, record_type::kernel, record_type::migration,
                                record_type::graph_launch, record_type::watermark});
   set(reception::defines, {record_type::string, record_type::thread, record_type::frame, record_type::module,
-                           record_type::stack, record_type::lane});
+                           record_type::stack, record_type::pool_stream});
   set(reception::tells_loss, {record_type::loss});
   return all;
 }();
@@ -250,8 +250,8 @@ void assembler::define_early(ring_source& ring, const record_view& record) {
       ring.thread = names_.thread(ring.process->names, r.tid, {r.name, strnlen(r.name, sizeof r.name)});
       return;
     }
-    case record_type::lane:
-      names_.define_lane(decode<lane_record>(record));
+    case record_type::pool_stream:
+      names_.define_pool_stream(decode<pool_stream_record>(record));
       return;
     case record_type::frame:
       kept = stacks_.define(ring.process->stacks, decode<frame_record>(record));
@@ -299,7 +299,7 @@ void assembler::process_due() {
   process(due_.from_device);
   due_.ordered.clear();
   due_.from_device.clear();
-  if (laneless_) report_laneless();
+  if (streamless_) report_streamless();
 }
 
 // ------------------------------------------------------------------------------------ losses, messages, checkpoints

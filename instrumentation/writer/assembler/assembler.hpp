@@ -62,7 +62,7 @@ struct recorded_process {
   work_joiner work;
   graph_nodes graphs;
   open_ranges ranges;
-  live_doubts doubts;                                             ///< Memory events were lost.
+  inexact_spans doubts;                                           ///< Memory events were lost.
   told_set live_set;                                              ///< The capture library's.
   std::unordered_map<std::uint64_t, told_set> pool_live_sets;     ///< Those that have begun, by pool key,
   std::unordered_map<std::uint64_t, telling_pool> telling_pools;  ///< and those.
@@ -70,7 +70,7 @@ struct recorded_process {
   std::vector<std::uint32_t>
       dropped;  ///< Copies that a pool's set was dropped of, and that have not told all pools since.
   std::map<std::uint32_t, trace::loss_event>
-      laneless;        ///< By copy: allocations and frees of lanes that nobody introduced, since the last turn.
+      streamless;      ///< By copy: allocations and frees of pool_streams that nobody introduced, since the last turn.
   bool heard = false;  ///< It has said something.
 
   /// Nothing more comes of the process: gives back the memory that only late records of it would need.
@@ -262,10 +262,10 @@ class assembler {
   }
   void on(const context& c, const alloc_record& r);
   void on(const context& c, const free_record& r);
-  void on(const context& c, const lane_alloc_record& r);
-  void on(const context& c, const lane_free_record& r);
-  [[nodiscard]] const lane_record* lane_of(const context& c, std::uint64_t key);
-  void report_laneless();
+  void on(const context& c, const pool_stream_alloc_record& r);
+  void on(const context& c, const pool_stream_free_record& r);
+  [[nodiscard]] const pool_stream_record* pool_stream_of(const context& c, std::uint64_t key);
+  void report_streamless();
   void on(const context& c, const free_completed_record& r);
   void on(const context& c, const alloc_failed_record& r);
   void on(const context& c, const pool_state_record& r);
@@ -321,10 +321,10 @@ class assembler {
   assembler_options options_;
   catalogue names_;
   call_stacks stacks_;
-  shares shares_;
+  ipc_links shares_;
   bool stacks_left_out_ = false;
-  bool laneless_ = false;           ///< Some process has said so since the last turn,
-  bool laneless_reported_ = false;  ///< and it has been told in words.
+  bool streamless_ = false;           ///< Some process has said so since the last turn,
+  bool streamless_reported_ = false;  ///< and it has been told in words.
   std::uint64_t last_block_ = 0;
   std::uint64_t last_graph_ = 0;
   std::vector<std::unique_ptr<recorded_process>> processes_;
@@ -337,7 +337,7 @@ class assembler {
   };
   waiting_records due_, later_;  ///< To be processed in this turn and in the next.
   std::vector<pending> spare_;   ///< For sorting.
-  patience now_;
+  turn_clock now_;
   trace::time_ns settled_ = INT64_MIN;  ///< The latest host time that the previous turn took.
   trace::time_ns latest_ = INT64_MIN;   ///< The same of this turn.
   trace::time_ns reached_ = 0;          ///< Of the last host event processed.

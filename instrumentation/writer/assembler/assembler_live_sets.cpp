@@ -40,7 +40,7 @@ assembler::set_state assembler::take_part(const context& c, const record_view& r
     block_ledger::known_block block;
     block.address = word[0];
     block.bytes = word[1];
-    block.level = checked<layer>(static_cast<std::uint8_t>(word[2]));
+    block.layer = checked<layer>(static_cast<std::uint8_t>(word[2]));
     block.kind = checked<memory_kind>(static_cast<std::uint8_t>(word[2] >> 8));
     block.device = names_.device(c.process.names, static_cast<std::uint32_t>(word[2] >> 16));
     set.blocks.push_back(block);
@@ -65,7 +65,7 @@ void assembler::on_live_set(const context& c, const record_view& record) {
 
 void assembler::on(const context& c, const pool_record& r) {
   names_.define(c.process.names, r);
-  if (r.level != static_cast<std::uint8_t>(layer::pool)) return;  // One of the driver's.
+  if (r.layer != static_cast<std::uint8_t>(layer::pool)) return;  // One of the driver's.
   telling_pool& pool = c.process.telling_pools[r.pool];
   pool = {c.copy, std::max(pool.last, c.time)};
 }

@@ -49,11 +49,11 @@ inline bool assembler::dispatch_frequent(const context& c, const record_head& he
     case record_type::free:
       hand_on<free_record>(c, head, record);
       return true;
-    case record_type::lane_alloc:
-      hand_on<lane_alloc_record>(c, head, record);
+    case record_type::pool_stream_alloc:
+      hand_on<pool_stream_alloc_record>(c, head, record);
       return true;
-    case record_type::lane_free:
-      hand_on<lane_free_record>(c, head, record);
+    case record_type::pool_stream_free:
+      hand_on<pool_stream_free_record>(c, head, record);
       return true;
     case record_type::touch:
       on_touch(c, sound_record_at(record));
@@ -227,7 +227,7 @@ void assembler::dispatch_host(const context& c, const record_view& record) {
 void assembler::on(const context& c, const alloc_record& r) {
   process_names& names = c.process.names;
   auto row = begin<alloc_event>(c);
-  row.level = checked<layer>(r.level);
+  row.layer = checked<layer>(r.layer);
   row.kind = checked<memory_kind>(r.kind);
   row.device = names_.device(names, r.device);
   row.context = names_.context(names, r.context != 0 ? r.context : context_of(r.stream));
@@ -252,7 +252,7 @@ void assembler::on(const context& c, const alloc_record& r) {
 void assembler::on(const context& c, const free_record& r) {
   free_request request;
   request.row = begin<free_event>(c);
-  request.row.level = checked<layer>(r.level);
+  request.row.layer = checked<layer>(r.layer);
   request.row.address = r.address;
   request.row.stream = names_.stream(c.process.names, r.stream);
   request.row.correlation = r.correlation;
@@ -264,13 +264,13 @@ void assembler::on(const context& c, const free_record& r) {
 }
 
 void assembler::on(const context& c, const free_completed_record& r) {
-  c.process.blocks.complete(checked<layer>(r.level), r.address, c.time, now_);
+  c.process.blocks.complete(checked<layer>(r.layer), r.address, c.time, now_);
 }
 
 void assembler::on(const context& c, const alloc_failed_record& r) {
   process_names& names = c.process.names;
   auto row = begin<alloc_failed_event>(c);
-  row.level = checked<layer>(r.level);
+  row.layer = checked<layer>(r.layer);
   row.kind = checked<memory_kind>(r.kind);
   row.device = names_.device(names, r.device);
   row.stream = names_.stream(names, r.stream);

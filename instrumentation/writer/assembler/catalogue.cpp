@@ -37,11 +37,11 @@ string_id catalogue::bounded_name(std::string_view name) {
   return other_names_;
 }
 
-bool catalogue::define_lane(const lane_record& lane) {
-  if (lanes_.contains(lane.key)) return true;
-  if (lane.key == 0 || detail::lane_key(lane) != lane.key) return false;
-  if (!budget_.take(declared::lane, 4 * sizeof lane)) return false;
-  lanes_.put(lane.key, lane);
+bool catalogue::define_pool_stream(const pool_stream_record& pool_stream) {
+  if (pool_streams_.contains(pool_stream.key)) return true;
+  if (pool_stream.key == 0 || detail::pool_stream_key(pool_stream) != pool_stream.key) return false;
+  if (!budget_.take(declared::pool_stream, 4 * sizeof pool_stream)) return false;
+  pool_streams_.put(pool_stream.key, pool_stream);
   return true;
 }
 
@@ -271,7 +271,7 @@ void catalogue::define(process_names& process, const pool_record& record) {
   if (!has_place(process.pools, record.pool, declared::pool)) return;
   trace::pool_row& row = pool_row(process, record.pool);
   row.device = device(process, record.device);
-  row.level = checked<layer>(record.level);
+  row.layer = checked<layer>(record.layer);
   row.kind = checked<memory_kind>(record.kind);
   row.name = text(record.name);
   file_.add(row);
@@ -289,7 +289,7 @@ pool_id catalogue::look_up_pool(process_names& process, std::uint64_t key) {
 std::unordered_set<pool_id> catalogue::pools_of_program(const process_names& process) {
   std::unordered_set<pool_id> found;
   for (const auto& [key, row] : process.pools) {
-    if (row.level == layer::pool) found.insert(row.id);
+    if (row.layer == layer::pool) found.insert(row.id);
   }
   return found;
 }

@@ -58,10 +58,10 @@ class catalogue {
   }
   trace::string_id text_id(std::string_view text) { return file_.intern(text); }
 
-  // The same holds for lanes.
-  bool define_lane(const lane_record& lane);
-  /// Null: nobody introduced it. Valid until the next `define_lane`.
-  [[nodiscard]] const lane_record* lane(std::uint64_t key) const { return lanes_.find(key); }
+  // The same holds for pool_streams.
+  bool define_pool_stream(const pool_stream_record& pool_stream);
+  /// Null: nobody introduced it. Valid until the next `define_pool_stream`.
+  [[nodiscard]] const pool_stream_record* pool_stream(std::uint64_t key) const { return pool_streams_.find(key); }
 
   /// Gives the process its id and writes its row.
   void add_process(process_names& process, const producer_identity& identity, std::uint64_t pid,
@@ -134,7 +134,7 @@ class catalogue {
   mutable table_budget budget_;
   trace::string_id other_names_{};  ///< Once names are left out.
   key_map<trace::string_id> texts_;
-  key_map<lane_record> lanes_;
+  key_map<pool_stream_record> pool_streams_;
   std::map<gpu_uuid, trace::device_id> devices_by_uuid_;
   std::map<gpu_uuid, trace::device_row> gpus_;  ///< As last written.
   std::map<std::pair<trace::string_id, trace::string_id>, trace::host_id> hosts_;

@@ -14,7 +14,7 @@ namespace sluice::collector {
 /// Where the live set of a process may be wrong because memory events were lost: in which layers, and which copy of the recorder did not
 /// tell them. A program and its libraries may have one each, and each makes good what it would have told itself. Not thread-safe.
 /// Every function is O(copies).
-class live_doubts {
+class inexact_spans {
  public:
   /// The copy lost events of `layers`, the last one at `end`. False: what lived then has been told since.
   bool add(std::uint32_t copy, layer_bits layers, trace::time_ns end) {

@@ -11,12 +11,12 @@ std::uint64_t mixed(process_id process, std::uint64_t handle) { return handle ^ 
 constexpr std::size_t most_pools_of_a_key = 64;
 }  // namespace
 
-event_id shares::first_owner(event_id alloc) const {
+event_id ipc_links::first_owner(event_id alloc) const {
   const auto before = owners_.find(alloc);
   return before == owners_.end() ? alloc : before->second;
 }
 
-void shares::link(event_id owner, link_event row) {
+void ipc_links::link(event_id owner, link_event row) {
   owner = first_owner(owner);
   // Had once more, or had by who made it known.
   if (owner == row.from || owners_.contains(row.from)) return;
@@ -27,7 +27,7 @@ void shares::link(event_id owner, link_event row) {
   file_.add(row);
 }
 
-void shares::exported(std::uint64_t key, const alloc_event& block) {
+void ipc_links::exported(std::uint64_t key, const alloc_event& block) {
   if (key == 0) return;
   if (blocks_.insert_or_assign(key, block.id).second) order_.push_back(key);
   if (order_.size() <= most) return;
@@ -35,16 +35,16 @@ void shares::exported(std::uint64_t key, const alloc_event& block) {
   order_.pop_front();
 }
 
-void shares::imported(std::uint64_t key, link_event row) {
+void ipc_links::imported(std::uint64_t key, link_event row) {
   const auto owner = blocks_.find(key);
   if (owner != blocks_.end()) link(owner->second, row);
 }
 
-void shares::exported_pool(std::uint64_t key, pool_id pool) {
+void ipc_links::exported_pool(std::uint64_t key, pool_id pool) {
   if (key != 0 && pools_.size() < most) pools_[key] = pool;
 }
 
-void shares::imported_pool(std::uint64_t key, process_id process, std::uint64_t handle) {
+void ipc_links::imported_pool(std::uint64_t key, process_id process, std::uint64_t handle) {
   const auto pool = pools_.find(key);
   // The handle may have been another pool's.
   if (pool == pools_.end()) {
@@ -54,7 +54,7 @@ void shares::imported_pool(std::uint64_t key, process_id process, std::uint64_t 
   }
 }
 
-void shares::exported_from_pool(std::uint64_t key, const alloc_event& block) {
+void ipc_links::exported_from_pool(std::uint64_t key, const alloc_event& block) {
   if (pool_blocks_.size() >= most) pool_blocks_.clear();
   std::vector<pool_block>& all = pool_blocks_[key];
   const auto same = std::find_if(all.begin(), all.end(), [&](const pool_block& b) { return b.pool == block.pool; });
@@ -65,7 +65,7 @@ void shares::exported_from_pool(std::uint64_t key, const alloc_event& block) {
   }
 }
 
-void shares::imported_from_pool(std::uint64_t key, process_id process, std::uint64_t handle, link_event row) {
+void ipc_links::imported_from_pool(std::uint64_t key, process_id process, std::uint64_t handle, link_event row) {
   const auto found = pool_blocks_.find(key);
   if (found == pool_blocks_.end()) return;
   const std::vector<pool_block>& all = found->second;

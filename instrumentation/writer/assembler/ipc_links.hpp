@@ -14,9 +14,9 @@ namespace sluice::collector {
 /// Whose memory an imported block is: joins what processes made known with what others had of it, by the keys that a
 /// `share_record` carries, and writes a link for each import whose owner is known. An import of an import leads to the first
 /// owner. Not thread-safe. All calls are O(1) on average; what was exported longest ago is forgotten beyond a limit.
-class shares {
+class ipc_links {
  public:
-  explicit shares(trace::file_writer& file) : file_(file) {}
+  explicit ipc_links(trace::file_writer& file) : file_(file) {}
 
   /// `block` was made known by `key`; a later one of the same key goes before it.
   void exported(std::uint64_t key, const trace::alloc_event& block);

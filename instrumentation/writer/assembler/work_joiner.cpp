@@ -180,7 +180,7 @@ void work_joiner::write_with_parts(transfer_event& whole, batches::iterator of, 
 
 // --------------------------------------------------------------------------------------------------------------- work
 
-void work_joiner::wait(const work& w, const patience& now) {
+void work_joiner::wait(const work& w, const turn_clock& now) {
   waiting_for_.emplace(correlation_of(w), next_number_);
   waiting_.push_back({w, now, next_number_});
   ++next_number_;
@@ -199,7 +199,7 @@ void work_joiner::write_watermark() {
   file_.add(watermark_);
 }
 
-void work_joiner::settle(const patience& now, bool everything) {
+void work_joiner::settle(const turn_clock& now, bool everything) {
   while (!waiting_.empty()) {
     waiting_work& oldest = waiting_.front();
     if (oldest.number != written_already) {

@@ -73,7 +73,7 @@ class work_joiner {
 
   /// Writes `w` if its call is known or it has none, else keeps it. Amortised O(1).
   template <class Work>
-  void add_work(Work& w, const patience& now) {
+  void add_work(Work& w, const turn_clock& now) {
     const call* const known = w.correlation == 0 ? nullptr : calls_.find(w.correlation);
     if (w.correlation == 0 || known != nullptr) return finish(w, known);
     wait(w, now);
@@ -91,7 +91,7 @@ class work_joiner {
   /// The watermark is written once everything that came before it is.
   void add_watermark(const trace::watermark_event& watermark);
 
-  void settle(const patience& now, bool everything);
+  void settle(const turn_clock& now, bool everything);
 
   /// Nothing more comes of the process, and all work that waited was written: forgets the calls, which is most of the memory.
   void forget_past() {
@@ -102,10 +102,10 @@ class work_joiner {
  private:
   struct waiting_work {
     work what;
-    patience since;
+    turn_clock since;
     std::uint64_t number = 0;
   };
-  void wait(const work& w, const patience& now);
+  void wait(const work& w, const turn_clock& now);
   void add_moved(std::uint64_t correlation, moved_memory m);
   void write_waiting(std::uint64_t correlation, const call& c);
   void take_moved(trace::transfer_event& copy, moved_memory& m);

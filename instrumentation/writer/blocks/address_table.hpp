@@ -21,16 +21,16 @@ namespace sluice::collector {
 /// is much, or has been passed over often. All operations are O(1) amortised, but `at_or_below`, O(log n) amortised.
 /// Pointers to values stay valid until that value is erased. Not thread-safe.
 template <class Value>
-class address_map {
+class address_table {
   struct place {
     std::uint64_t address = 0;
     Value* value = nullptr;  ///< Null: the place is free. `gone_`: what lay here is.
   };
 
  public:
-  address_map() = default;
-  address_map(const address_map&) = delete;
-  address_map& operator=(const address_map&) = delete;
+  address_table() = default;
+  address_table(const address_table&) = delete;
+  address_table& operator=(const address_table&) = delete;
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
@@ -41,7 +41,7 @@ class address_map {
     return is_here(value) ? value : nullptr;
   }
   [[nodiscard]] Value* find(std::uint64_t address) {
-    return const_cast<Value*>(static_cast<const address_map*>(this)->find(address));
+    return const_cast<Value*>(static_cast<const address_table*>(this)->find(address));
   }
 
   /// The value with the greatest address that is not above `address`; null if there is none.
@@ -63,7 +63,7 @@ class address_map {
   /// is put, or asked for that is not there.
   class spot {
    private:
-    friend address_map;
+    friend address_table;
     spot(std::uint64_t address, place* at) : address_(address), at_(at) {}
     std::uint64_t address_;
     place* at_;

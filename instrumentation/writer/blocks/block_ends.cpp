@@ -14,7 +14,7 @@ void block_ledger::end_by_inference(const alloc_event& block, time_ns when) {
   inferred.row.process = block.process;
   inferred.row.source = provenance::inferred;
   inferred.row.block = block.block;
-  inferred.row.level = block.level;
+  inferred.row.layer = block.layer;
   inferred.row.address = block.address;
   write(inferred);
 }

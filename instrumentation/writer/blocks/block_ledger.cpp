@@ -46,8 +46,8 @@ const alloc_event* block_ledger::find_in(places where, std::uint64_t address) co
 }
 
 const alloc_event* block_ledger::find_of_driver(std::uint64_t address) const {
-  for (const layer level : {layer::driver, layer::pool}) {
-    if (const alloc_event* block = containing(place_of(level, memory_kind::device), address)) return block;
+  for (const layer layer : {layer::driver, layer::pool}) {
+    if (const alloc_event* block = containing(place_of(layer, memory_kind::device), address)) return block;
   }
   return nullptr;
 }
@@ -65,13 +65,13 @@ block_id block_ledger::find_inside(std::uint64_t address) const {
 
 block_id block_ledger::parent_of(const alloc_event& row, std::uint64_t parent_address) const {
   const std::uint64_t address = parent_address != 0 ? parent_address : row.address;
-  if (row.level == layer::driver) {
+  if (row.layer == layer::driver) {
     // Within the driver's layer a mapping lies in its reservation.
     if (row.kind != memory_kind::mapping) return block_id::none;
     const alloc_event* reservation = containing(place_of(layer::driver, memory_kind::reservation), address);
     return reservation == nullptr ? block_id::none : reservation->block;
   }
-  const alloc_event* segment = find_in(occupied_ & below(row.level), address);
+  const alloc_event* segment = find_in(occupied_ & below(row.layer), address);
   return segment == nullptr ? block_id::none : segment->block;
 }
 
@@ -85,7 +85,7 @@ std::size_t block_ledger::live_blocks() const {
 std::uint64_t block_ledger::device_bytes_of(const alloc_event& block) {
   const bool given_out =
       block.kind == memory_kind::device || block.kind == memory_kind::managed || block.kind == memory_kind::physical;
-  const bool by_driver = block.level == layer::driver || (block.level == layer::pool && block.parent == block_id::none);
+  const bool by_driver = block.layer == layer::driver || (block.layer == layer::pool && block.parent == block_id::none);
   return given_out && by_driver && (block.flags & ipc_import) == 0 ? block.bytes : 0;
 }
 
@@ -110,8 +110,8 @@ void block_ledger::erase(const location& where, const alloc_event& block) {
 
 // --------------------------------------------------------------------------------------------------------- allocating
 
-block_id block_ledger::add(alloc_event& row, const block_ties& ties, const patience& now) {
-  const std::size_t place = place_of(row.level, row.kind);
+block_id block_ledger::add(alloc_event& row, const block_ties& ties, const turn_clock& now) {
+  const std::size_t place = place_of(row.layer, row.kind);
   const location where = locate(place, row.address);
   if (const alloc_event* there = live_[place].find(where.spot)) {
     if (ties.shared) {
@@ -139,7 +139,7 @@ block_id block_ledger::add(alloc_event& row, const block_ties& ties, const patie
 }
 
 /// A free that came before its allocation and is later than it by its time.
-bool block_ledger::match_early_free(const alloc_event& row, std::size_t place, const patience& now) {
+bool block_ledger::match_early_free(const alloc_event& row, std::size_t place, const turn_clock& now) {
   if (early_frees_.empty()) return false;
   const auto [first, last] = early_frees_.equal_range({place, row.address});
   for (auto f = first; f != last; ++f) {
@@ -167,26 +167,26 @@ alloc_event* block_ledger::live_block(const free_request& request, location& whe
     return found;
   };
   // cuMemFree takes what cuMemAllocAsync gave, and the other way round.
-  if (request.row.level == layer::driver || request.row.level == layer::pool) {
-    const layer beside = request.row.level == layer::driver ? layer::pool : layer::driver;
+  if (request.row.layer == layer::driver || request.row.layer == layer::pool) {
+    const layer beside = request.row.layer == layer::driver ? layer::pool : layer::driver;
     if (alloc_event* found = look_at(place_of(beside, memory_kind::device))) return found;
   }
   for (const memory_kind kind : {memory_kind::mapping, memory_kind::physical, memory_kind::reservation}) {
-    if (alloc_event* found = look_at(place_of(request.row.level, kind))) return found;
+    if (alloc_event* found = look_at(place_of(request.row.layer, kind))) return found;
   }
   return nullptr;
 }
 
-void block_ledger::remove(free_request& request, const patience& now) {
+void block_ledger::remove(free_request& request, const turn_clock& now) {
   if (request.range != 0) remove_within(request, now);
-  location where = locate(place_of(request.row.level, request.kind), request.row.address);
+  location where = locate(place_of(request.row.layer, request.kind), request.row.address);
   const alloc_event* found = live_block(request, where);
   if (found != nullptr && request.row.time >= found->time) {
     if (!held_again_.empty() && let_go(found->block)) return;
     if (found->kind == memory_kind::physical && release_physical(request, *found)) return;
     if (found->kind == memory_kind::mapping) let_go_of_physical(request, *found);
     request.row.block = found->block;
-    request.row.level = found->level;
+    request.row.layer = found->layer;
     retire(*found, where.place, request.row.time);
     erase(where, *found);
     await_completion(request, now);
@@ -206,11 +206,11 @@ bool block_ledger::let_go(block_id block) {
 }
 
 /// Mappings that begin after the first address of an unmapped range, from its end down.
-void block_ledger::remove_within(free_request& request, const patience& now) {
+void block_ledger::remove_within(free_request& request, const turn_clock& now) {
   const std::uint64_t first = request.row.address;
   std::uint64_t below = first + std::exchange(request.range, 0);
   while (below > first) {
-    const alloc_event* mapping = live_[place_of(request.row.level, memory_kind::mapping)].at_or_below(below - 1);
+    const alloc_event* mapping = live_[place_of(request.row.layer, memory_kind::mapping)].at_or_below(below - 1);
     if (mapping == nullptr || mapping->address <= first) return;
     free_request one = request;
     below = one.row.address = mapping->address;
@@ -218,7 +218,7 @@ void block_ledger::remove_within(free_request& request, const patience& now) {
   }
 }
 
-bool block_ledger::match_displaced(free_request& request, std::size_t place, const patience& now) {
+bool block_ledger::match_displaced(free_request& request, std::size_t place, const turn_clock& now) {
   const auto [first, last] = displaced_.equal_range({place, request.row.address});
   for (auto d = first; d != last; ++d) {
     if (request.row.time < d->second.block.time) continue;
@@ -230,9 +230,9 @@ bool block_ledger::match_displaced(free_request& request, std::size_t place, con
   return false;
 }
 
-void block_ledger::await_completion(const free_request& request, const patience& now) {
+void block_ledger::await_completion(const free_request& request, const turn_clock& now) {
   // A framework's block is back in its hands at once; should a completion be told of after all, it comes as an attribute.
-  const bool by_framework = request.row.level == layer::framework || request.row.level == layer::user;
+  const bool by_framework = request.row.layer == layer::framework || request.row.layer == layer::user;
   if (by_framework || request.row.completed != unknown_time) {
     write(request);
     return;
@@ -248,17 +248,17 @@ void block_ledger::write_oldest_incomplete() {
   first_incomplete_ = 0;
 }
 
-void block_ledger::complete(layer level, std::uint64_t address, time_ns when, const patience& now) {
+void block_ledger::complete(layer layer, std::uint64_t address, time_ns when, const turn_clock& now) {
   for (std::size_t i = incomplete_.size(); i-- > first_incomplete_;) {
     free_request& waiting = incomplete_[i].request;
-    if (waiting.row.address != address || !may_complete(level, waiting.row.level)) continue;
+    if (waiting.row.address != address || !may_complete(layer, waiting.row.layer)) continue;
     waiting.row.completed = when;
     write(waiting);
     incomplete_.erase(incomplete_.begin() + static_cast<std::ptrdiff_t>(i));
     return;
   }
   const auto early = std::find_if(early_frees_.begin(), early_frees_.end(), [&](const auto& e) {
-    return e.second.request.row.address == address && may_complete(level, e.second.request.row.level);
+    return e.second.request.row.address == address && may_complete(layer, e.second.request.row.layer);
   });
   if (early != early_frees_.end()) {
     early->second.request.row.completed = when;
@@ -291,7 +291,7 @@ void block_ledger::retire(const alloc_event& block, std::size_t place, time_ns w
 
 // ----------------------------------------------------------------------------------------------------------- settling
 
-void block_ledger::settle(const patience& now, bool everything) {
+void block_ledger::settle(const turn_clock& now, bool everything) {
   while (first_incomplete_ < incomplete_.size() &&
          (everything || now.is_over(incomplete_[first_incomplete_].since, turns_for_completion))) {
     write_oldest_incomplete();
@@ -308,7 +308,7 @@ void block_ledger::settle(const patience& now, bool everything) {
     inferred.row.process = block.process;
     inferred.row.source = provenance::inferred;
     inferred.row.block = block.block;
-    inferred.row.level = block.level;
+    inferred.row.layer = block.layer;
     inferred.row.address = block.address;
     write(inferred);
     d = displaced_.erase(d);
@@ -320,7 +320,7 @@ void block_ledger::write_freed() {
   while (first_incomplete_ < incomplete_.size()) write_oldest_incomplete();
 }
 
-void block_ledger::settle_early_frees(const patience& now, bool everything) {
+void block_ledger::settle_early_frees(const turn_clock& now, bool everything) {
   for (auto f = early_frees_.begin(); f != early_frees_.end();) {
     if (!everything && !now.is_over(f->second.since)) {
       ++f;

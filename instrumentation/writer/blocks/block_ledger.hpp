@@ -21,7 +21,9 @@ namespace sluice::collector {
 
 /// How long before its moment a set of live blocks does not tell what moved. A simulated recording is told at its end only, when
 /// nothing moves any more.
-[[nodiscard]] constexpr trace::time_ns in_motion(const patience& now) { return now.simulated ? 0 : live_set_motion_ns; }
+[[nodiscard]] constexpr trace::time_ns in_motion(const turn_clock& now) {
+  return now.simulated ? 0 : live_set_motion_ns;
+}
 
 /// A free on its way into the file.
 struct free_request {
@@ -46,11 +48,11 @@ class block_ledger {
 
   /// Gives the allocation its ids and its parent (the segment of the next layer below that holds it, unless
   /// `ties.parent` names one), writes it and returns its block. O(log live).
-  trace::block_id add(trace::alloc_event& row, const block_ties& ties, const patience& now);
+  trace::block_id add(trace::alloc_event& row, const block_ties& ties, const turn_clock& now);
 
   /// Ends the block at `request.row.address`. The row waits for its completion. Physical memory whose handle is released lives
   /// on while it is mapped; what is held more than once, until the last one lets go. O(log live).
-  void remove(free_request& request, const patience& now);
+  void remove(free_request& request, const turn_clock& now);
 
   /// What was allocated in `context`, and what lies in that, has gone with it: freed, inferred. O(live).
   void end_context(trace::context_id context, trace::time_ns when);
@@ -64,7 +66,7 @@ class block_ledger {
   struct known_block {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
-    trace::layer level{};
+    trace::layer layer{};
     trace::memory_kind kind{};
     trace::device_id device{};
   };
@@ -79,13 +81,13 @@ class block_ledger {
   /// of, for another recorder in the process may have it, unless all of a pool's is known. Returns layers that were left alone though
   /// blocks of them live. O(live).
   layer_bits reconcile(const std::vector<known_block>& live, const set_scope& scope, trace::process_id process,
-                       trace::time_ns from, const patience& now);
+                       trace::time_ns from, const turn_clock& now);
   /// These pools are gone at `when`: so is what they held before (`live_set_motion_ns`), and what users had in that. Freed,
   /// inferred. O(live).
-  void end_pools(const std::unordered_set<trace::pool_id>& pools, trace::time_ns when, const patience& now);
+  void end_pools(const std::unordered_set<trace::pool_id>& pools, trace::time_ns when, const turn_clock& now);
 
   /// The latest free of `address` was completed at `when`.
-  void complete(trace::layer level, std::uint64_t address, trace::time_ns when, const patience& now);
+  void complete(trace::layer layer, std::uint64_t address, trace::time_ns when, const turn_clock& now);
 
   /// The block that holds `address`, of the highest layer that has one; one freed lately if none is live: work that was
   /// enqueued before a stream-ordered free may be seen after it. None if it is unknown. O(1) where a block of the highest layer
@@ -118,7 +120,7 @@ class block_ledger {
   }
 
   /// Writes what has waited long enough; all of it if `everything`.
-  void settle(const patience& now, bool everything);
+  void settle(const turn_clock& now, bool everything);
 
   /// Calls `visit(const trace::alloc_event&)` for each live block.
   template <class Visit>
@@ -132,12 +134,12 @@ class block_ledger {
  private:
   /// A reservation, its physical memory and the mapping between them may have the same address: they are apart here.
   static constexpr std::size_t spaces = 4;
-  static constexpr std::size_t place_of(trace::layer level, trace::memory_kind kind) {
+  static constexpr std::size_t place_of(trace::layer layer, trace::memory_kind kind) {
     std::size_t space = 0;
     if (kind == trace::memory_kind::reservation) space = 1;
     if (kind == trace::memory_kind::physical) space = 2;
     if (kind == trace::memory_kind::mapping) space = 3;
-    return static_cast<std::size_t>(level) * spaces + space;
+    return static_cast<std::size_t>(layer) * spaces + space;
   }
   /// Places where addresses that a program uses are looked for, two a layer: a bit each, the higher the earlier.
   using places = std::uint32_t;
@@ -147,7 +149,7 @@ class block_ledger {
     return places{1} << (place / spaces * 2 + (space == 0 ? 1 : 0));
   }
   /// Those of the layers below.
-  static constexpr places below(trace::layer level) { return (places{1} << (static_cast<std::size_t>(level) * 2)) - 1; }
+  static constexpr places below(trace::layer layer) { return (places{1} << (static_cast<std::size_t>(layer) * 2)) - 1; }
   static constexpr std::size_t highest_bit(places where) { return static_cast<std::size_t>(std::bit_width(where)) - 1; }
   static constexpr std::size_t place_of_bit(std::size_t bit) { return bit / 2 * spaces + (bit % 2 == 1 ? 0 : 3); }
   void occupy(places now);
@@ -156,12 +158,12 @@ class block_ledger {
 
   struct waiting_free {
     free_request request;
-    patience since;
+    turn_clock since;
   };
   struct displaced_block {
     trace::alloc_event block;
     trace::time_ns displaced_at;
-    patience since;
+    turn_clock since;
   };
   struct retired_block {
     std::uint64_t address = 0;
@@ -169,7 +171,7 @@ class block_ledger {
     std::uint64_t bytes = 0;
     trace::time_ns when = 0;
   };
-  using live_map = address_map<trace::alloc_event>;
+  using live_map = address_table<trace::alloc_event>;
   /// Where a block lies, or would lie.
   struct location {
     std::size_t place;
@@ -179,7 +181,7 @@ class block_ledger {
 
   [[nodiscard]] const trace::alloc_event* containing(std::size_t place, std::uint64_t address) const;
   bool let_go(trace::block_id block);
-  void remove_within(free_request& request, const patience& now);
+  void remove_within(free_request& request, const turn_clock& now);
   void hold_physical(const trace::alloc_event& mapping, std::uint64_t handle);
   bool release_physical(const free_request& request, const trace::alloc_event& block);
   void let_go_of_physical(const free_request& request, const trace::alloc_event& mapping);
@@ -189,14 +191,14 @@ class block_ledger {
   template <class Choose>
   void end_those(Choose&& choose, trace::time_ns when);
   [[nodiscard]] trace::block_id parent_of(const trace::alloc_event& row, std::uint64_t parent_address) const;
-  bool match_early_free(const trace::alloc_event& row, std::size_t place, const patience& now);
-  bool match_displaced(free_request& request, std::size_t place, const patience& now);
+  bool match_early_free(const trace::alloc_event& row, std::size_t place, const turn_clock& now);
+  bool match_displaced(free_request& request, std::size_t place, const turn_clock& now);
   trace::alloc_event* live_block(const free_request& request, location& where);
   void retire(const trace::alloc_event& block, std::size_t place, trace::time_ns when);
-  void await_completion(const free_request& request, const patience& now);
+  void await_completion(const free_request& request, const turn_clock& now);
   void write(const free_request& request);
   void write_oldest_incomplete();
-  void settle_early_frees(const patience& now, bool everything);
+  void settle_early_frees(const turn_clock& now, bool everything);
 
   [[nodiscard]] location locate(std::size_t place, std::uint64_t address) {
     return {place, live_[place].locate(address)};
@@ -216,8 +218,8 @@ class block_ledger {
   std::multimap<address_key, displaced_block> displaced_;      ///< Allocated over; their free is still to come.
   std::vector<waiting_free> incomplete_;                       ///< Waiting for their completion, oldest first.
   std::size_t first_incomplete_ = 0;                           ///< Those before it have been written.
-  latest_notes<retired_block> retired_{std::size_t{1} << 12};  ///< Freed lately.
-  latest_notes<trace::event_id> written_frees_{std::size_t{1} << 16};  ///< For completions that come late.
+  recent_frees<retired_block> retired_{std::size_t{1} << 12};  ///< Freed lately.
+  recent_frees<trace::event_id> written_frees_{std::size_t{1} << 16};  ///< For completions that come late.
 
   struct physical_use {
     std::uint64_t mappings = 0;

@@ -9,14 +9,14 @@ namespace sluice::collector {
 using namespace trace;
 
 layer_bits block_ledger::reconcile(const std::vector<known_block>& live, const set_scope& scope, process_id process,
-                                   time_ns from, const patience& now) {
+                                   time_ns from, const turn_clock& now) {
   const time_ns still_moves = from - in_motion(now);
   const bool one_pool = scope.pool != pool_id::none;
   std::array<std::unordered_map<std::uint64_t, const known_block*>, layer_count * spaces> named;
   std::array<bool, layer_count> known_layer{true};
   for (const known_block& block : live) {
-    named[place_of(block.level, block.kind)][block.address] = &block;
-    known_layer[static_cast<std::size_t>(block.level)] = true;
+    named[place_of(block.layer, block.kind)][block.address] = &block;
+    known_layer[static_cast<std::size_t>(block.layer)] = true;
   }
   if (one_pool) known_layer[static_cast<std::size_t>(layer::pool)] = true;
 
@@ -29,7 +29,7 @@ layer_bits block_ledger::reconcile(const std::vector<known_block>& live, const s
     const bool known = known_layer[place / spaces];
     live_[place].for_each([&](const alloc_event& block) {
       if (is_others(block)) return;
-      if (!known) left_alone |= layer_bit(block.level);
+      if (!known) left_alone |= layer_bit(block.layer);
       if (!known || block.time > still_moves) return;
       const auto found = named[place].find(block.address);
       const bool same = found != named[place].end() && (found->second->bytes == block.bytes || block.bytes == 0);
@@ -40,7 +40,7 @@ layer_bits block_ledger::reconcile(const std::vector<known_block>& live, const s
   }
   end_unnamed(gone, from);
   for (const known_block& block : live) {
-    const std::size_t place = place_of(block.level, block.kind);
+    const std::size_t place = place_of(block.layer, block.kind);
     if (live_[place].find(block.address) != nullptr) continue;
     const retired_block* freed = retired_.find(block.address);
     if (freed != nullptr && freed->when > still_moves) continue;
@@ -48,7 +48,7 @@ layer_bits block_ledger::reconcile(const std::vector<known_block>& live, const s
     row.time = from;
     row.process = process;
     row.source = provenance::inferred;
-    row.level = block.level;
+    row.layer = block.layer;
     row.kind = block.kind;
     row.device = block.device;
     row.address = block.address;
@@ -61,12 +61,12 @@ layer_bits block_ledger::reconcile(const std::vector<known_block>& live, const s
   return left_alone;
 }
 
-void block_ledger::end_pools(const std::unordered_set<pool_id>& pools, time_ns when, const patience& now) {
+void block_ledger::end_pools(const std::unordered_set<pool_id>& pools, time_ns when, const turn_clock& now) {
   if (pools.empty()) return;
   const time_ns still_moves = when - in_motion(now);
   std::vector<alloc_event> gone;
   for_each_live([&](const alloc_event& block) {
-    if (block.level == layer::pool && block.time <= still_moves && pools.contains(block.pool)) gone.push_back(block);
+    if (block.layer == layer::pool && block.time <= still_moves && pools.contains(block.pool)) gone.push_back(block);
   });
   end_unnamed(gone, when);
   end_orphans(when, still_moves);
@@ -74,7 +74,7 @@ void block_ledger::end_pools(const std::unordered_set<pool_id>& pools, time_ns w
 
 void block_ledger::end_unnamed(const std::vector<alloc_event>& gone, time_ns when) {
   for (const alloc_event& block : gone) {
-    const std::size_t place = place_of(block.level, block.kind);
+    const std::size_t place = place_of(block.layer, block.kind);
     if (block.kind == memory_kind::mapping) {
       free_request request;
       request.row.time = when;
@@ -95,13 +95,13 @@ void block_ledger::end_orphans(time_ns when, time_ns still_moves) {
   for (std::size_t place = place_of(layer::user, {}); place < live_.size(); ++place) {
     live_[place].for_each([&](const alloc_event& block) {
       if (block.time > still_moves || block.parent == block_id::none || live.contains(block.parent)) return;
-      const alloc_event* there = find_in(occupied_ & below(block.level), block.address);
+      const alloc_event* there = find_in(occupied_ & below(block.layer), block.address);
       const bool unseen = there != nullptr && there->source == provenance::inferred && there->time > block.time;
       if (!unseen) orphans.push_back(block);
     });
   }
   for (const alloc_event& block : orphans) {
-    const std::size_t place = place_of(block.level, block.kind);
+    const std::size_t place = place_of(block.layer, block.kind);
     end_by_inference(block, when);
     retire(block, place, when);
     erase(place, block);

@@ -14,10 +14,10 @@ namespace sluice::collector {
 /// the one before, and notes are sorted in by address once somebody asks: a table that is looked up at random costs more than all else
 /// that is done for the event. Not thread-safe.
 template <class Value>
-class latest_notes {
+class recent_frees {
  public:
   /// `most`: how many of the latest are kept, a power of two.
-  explicit latest_notes(std::size_t most) : most_(most) {}
+  explicit recent_frees(std::size_t most) : most_(most) {}
 
   /// Goes before an earlier one of the same address. O(1).
   void put(std::uint64_t address, const Value& value) {
@@ -62,7 +62,7 @@ class latest_notes {
     Value value{};
     std::uint64_t number = 0;  ///< Of the note.
   };
-  using index = address_map<numbered>;
+  using index = address_table<numbered>;
 
   [[nodiscard]] std::size_t place_of(std::uint64_t number) const {
     return static_cast<std::size_t>(number) & (2 * most_ - 1);

@@ -148,7 +148,7 @@ TEST_F(Demo, RecordsItselfThroughTheCaptureLibraryWhereThereIsACudaDevice) {
   EXPECT_TRUE(exact) << "kernel times are CUPTI's";
   // The runtime's pool and user layers lie above the driver's, in one file.
   std::array<int, trace::layer_count> layers{};
-  (void)s->for_each<trace::alloc_event>([&](const auto& a) { ++layers[static_cast<std::size_t>(a.level)]; });
+  (void)s->for_each<trace::alloc_event>([&](const auto& a) { ++layers[static_cast<std::size_t>(a.layer)]; });
   EXPECT_GT(layers[static_cast<std::size_t>(trace::layer::driver)], 0);
   EXPECT_GT(layers[static_cast<std::size_t>(trace::layer::pool)], 0);
   EXPECT_GT(layers[static_cast<std::size_t>(trace::layer::user)], 0);

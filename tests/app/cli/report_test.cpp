@@ -92,8 +92,8 @@ class report : public ::testing::Test {
     made_.close();
     all_.emplace(made_.open());
   }
-  analysis::summary summary(std::optional<analysis::time_range> range = std::nullopt) {
-    analysis::summary all = analysis::summarise(all_->index, *all_->snapshot, range);
+  analysis::report summary(std::optional<analysis::time_range> range = std::nullopt) {
+    analysis::report all = analysis::make_report(all_->index, *all_->snapshot, range);
     all.file_bytes = 4321;  // Depends on the compressor's version.
     return all;
   }
@@ -112,7 +112,7 @@ class report : public ::testing::Test {
         << "if the change is meant, run again with SLUICE_WRITE_GOLDEN=1 and review the difference";
   }
 
-  void expect_described(const analysis::summary& all) {
+  void expect_described(const analysis::report& all) {
     std::set<std::string> members;
     gather_members(nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"})), members);
     EXPECT_GT(members.size(), 80U);
@@ -130,31 +130,31 @@ class report : public ::testing::Test {
 };
 
 TEST_F(report, prints_text) {
-  const analysis::summary all = summary();
+  const analysis::report all = summary();
   expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report.txt");
 }
 
 TEST_F(report, prints_json) {
-  const analysis::summary all = summary();
+  const analysis::report all = summary();
   expect_golden(report_json({all, all_->snapshot->tables(), "train.sluice"}), "report.json");
 }
 
-/// The words of the text and of JSON, from the index and from the digest.
+/// The words of the text and of JSON, from the index and from the stored_figures.
 void expect_same_report(const std::shared_ptr<trace::file>& file) {
   const indexed all(file);
-  const auto kept = analysis::encode_digest(analysis::make_digest(all.index, *all.snapshot));
+  const auto kept = analysis::encode_stored_figures(analysis::make_stored_figures(all.index, *all.snapshot));
   ASSERT_TRUE(kept);
   symbols::frame_book book(symbols::options_for(*all.snapshot));
-  const analysis::summary from_index = analysis::summarise(all.index, *all.snapshot);
-  const analysis::summary from_digest =
-      analysis::summarise(analysis::decode_digest(*kept).value().figures, *all.snapshot, {book});
+  const analysis::report from_index = analysis::make_report(all.index, *all.snapshot);
+  const analysis::report from_stored_figures =
+      analysis::make_report(analysis::decode_stored_figures(*kept).value().figures, *all.snapshot, {book});
   const report_subject one{from_index, all.snapshot->tables(), "file"};
-  const report_subject other{from_digest, all.snapshot->tables(), "file"};
+  const report_subject other{from_stored_figures, all.snapshot->tables(), "file"};
   EXPECT_EQ(report_text(one), report_text(other));
   EXPECT_EQ(report_json(one), report_json(other));
 }
 
-TEST_F(report, is_the_same_from_a_digest) {
+TEST_F(report, is_the_same_from_a_stored_figures) {
   expect_same_report(made_.open());
   for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/assets/recordings")) {
     if (entry.path().extension() != ".sluice") continue;
@@ -164,7 +164,7 @@ TEST_F(report, is_the_same_from_a_digest) {
 }
 
 TEST_F(report, prints_a_range) {
-  const analysis::summary all = summary(analysis::time_range{0, 100 * ms});
+  const analysis::report all = summary(analysis::time_range{0, 100 * ms});
   expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report_range.txt");
 }
 
@@ -187,7 +187,7 @@ class report_of_stacks : public report {
     row.block = trace::block_id{++last_};
     row.bytes = bytes;
     row.kind = memory_kind::device;
-    row.level = layer::framework;
+    row.layer = layer::framework;
     row.device = trace::device_id{1};
     row.stack = by;
     told_.writer().add(row);
@@ -245,12 +245,12 @@ class report_of_stacks : public report {
 };
 
 TEST_F(report_of_stacks, names_the_line_that_holds_the_memory_and_the_copy_that_the_device_waits_for) {
-  const analysis::summary all = summary();
+  const analysis::report all = summary();
   expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report_stacks.txt");
 }
 
 TEST_F(report_of_stacks, holds_whole_stacks_in_json) {
-  const analysis::summary all = summary();
+  const analysis::report all = summary();
   const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
   const auto& memory = json["memory"].at(0)["by_line_at_maximum"];
   const auto& first = memory["lines"].at(0);
@@ -275,13 +275,13 @@ TEST_F(report_of_stacks, holds_whole_stacks_in_json) {
 }
 
 TEST_F(report_of_stacks, says_first_for_which_line_the_device_waited) {
-  const analysis::summary all = summary(analysis::time_range{0, 48 * ms});
+  const analysis::report all = summary(analysis::time_range{0, 48 * ms});
   EXPECT_THAT(report_text({all, all_->snapshot->tables(), "train.sluice"}),
               HasSubstr("Longest for the copies of step (me/train.py:39): 30.0 ms."));
 }
 
 TEST_F(report, says_whose_memory_was_imported) {
-  analysis::summary all = summary();
+  analysis::report all = summary();
   analysis::imported_memory had;
   had.process = had.owner = trace::process_id{1};
   had.kind = memory_kind::device;
@@ -345,12 +345,12 @@ class report_of_duplicates : public report_of_stacks {
 };
 
 TEST_F(report_of_duplicates, names_the_line_and_says_how_it_is_known) {
-  const analysis::summary all = summary();
+  const analysis::report all = summary();
   expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report_duplicates.txt");
 }
 
 TEST_F(report_of_duplicates, has_the_same_figures_in_json) {
-  const analysis::summary all = summary();
+  const analysis::report all = summary();
   const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
   const auto& found = json["duplicates"];
   EXPECT_EQ(found["sampled"]["count"], 7);
@@ -367,7 +367,7 @@ TEST_F(report_of_duplicates, has_the_same_figures_in_json) {
 TEST_F(report_of_duplicates, has_every_member_of_its_json_described) { expect_described(summary()); }
 
 TEST_F(report, has_no_duplicates_where_nobody_looked) {
-  const analysis::summary all = summary();
+  const analysis::report all = summary();
   const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
   EXPECT_TRUE(json["duplicates"].is_null());
 }
@@ -382,7 +382,7 @@ TEST_F(report, survives_names_that_are_no_utf8) {
   odd.add_kernel(0, 10, "bad \xff\xfe name");
   odd.close();
   const indexed all(odd.open());
-  const analysis::summary of = analysis::summarise(all.index, *all.snapshot);
+  const analysis::report of = analysis::make_report(all.index, *all.snapshot);
   EXPECT_TRUE(nlohmann::json::accept(report_json({of, all.snapshot->tables(), "odd"})));
 }
 
@@ -462,9 +462,9 @@ TEST_F(report_program, takes_the_figures_that_the_file_has_of_the_whole) {
   tell_a_training(told);
   told.flush();
   const indexed all(told.open());
-  analysis::digest of = analysis::make_digest(all.index, *all.snapshot);
+  analysis::stored_figures of = analysis::make_stored_figures(all.index, *all.snapshot);
   of.figures.blocks = 4711;  // Nothing else says so.
-  const trace::saved_row kept = analysis::saved_digest(of).value();
+  const trace::saved_row kept = analysis::saved_stored_figures(of).value();
   told.writer().add_summary(std::span(&kept, 1));
   told.close();
   EXPECT_EQ(nlohmann::json::parse(run("--format json " + told.path()).output)["blocks"], 4711);

@@ -272,7 +272,7 @@ TEST(shows, forty_forgotten_blocks_and_no_other_of_the_users) {
   const auto s = record("leak");
   std::map<trace::block_id, std::string> live;
   for (const auto& a : all_of<trace::alloc_event>(*s)) {
-    if (a.level == trace::layer::user) live[a.block] = s->tables().text(a.name);
+    if (a.layer == trace::layer::user) live[a.block] = s->tables().text(a.name);
   }
   for (const auto& f : all_of<trace::free_event>(*s)) live.erase(f.block);
   EXPECT_EQ(live.size(), 40u);

@@ -12,7 +12,7 @@ namespace {
 /// begin anew elsewhere.
 TEST(Positions, AreThoseOfAMap) {
   std::mt19937_64 random(3);
-  positions tried;
+  id_lookup tried;
   std::map<std::uint64_t, std::size_t> obvious;
   for (int i = 0; i < 200'000; ++i) {
     const auto recent = static_cast<std::uint64_t>(i / 2) + random() % 50;
@@ -27,7 +27,7 @@ TEST(Positions, AreThoseOfAMap) {
     ASSERT_EQ(fresh, new_there) << id;
     const std::uint64_t asked = random() % 3 == 0 ? random() : random() % 1'000'000;
     const auto known = obvious.find(asked);
-    ASSERT_EQ(tried.find(asked), known == obvious.end() ? positions::none : known->second) << asked;
+    ASSERT_EQ(tried.find(asked), known == obvious.end() ? id_lookup::none : known->second) << asked;
   }
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace sluice::summaries {
+namespace sluice::timeline {
 namespace {
 
 using item = std::pair<int, int>;  ///< What it is sorted by, and where it was.
@@ -33,4 +33,4 @@ TEST_P(runs, are_sorted_as_a_stable_sort_sorts_them) {
 INSTANTIATE_TEST_SUITE_P(numbers, runs, ::testing::Range(0, 40));
 
 }  // namespace
-}  // namespace sluice::summaries
+}  // namespace sluice::timeline

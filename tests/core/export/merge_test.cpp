@@ -19,13 +19,13 @@ using generate::testing::rows;
 using generate::testing::temporary;
 using trace::raw;
 
-constexpr std::int64_t epoch = 1'700'000'000'000'000'000;
+constexpr std::int64_t section = 1'700'000'000'000'000'000;
 
 /// What a rank's recording says: a device of its own, a block, and collectives that end at given times of the world.
 struct rank {
   std::int64_t number = 0;
-  std::int64_t origin = epoch;   ///< CLOCK_REALTIME at its time 0, as its machine believes.
-  std::int64_t clock_error = 0;  ///< By which that machine's clock is ahead of the world.
+  std::int64_t origin = section;  ///< CLOCK_REALTIME at its time 0, as its machine believes.
+  std::int64_t clock_error = 0;   ///< By which that machine's clock is ahead of the world.
   std::uint64_t uuid = 1;
   std::size_t collectives = 20;
   std::int64_t apart = 1'000'000;  ///< ns between collectives.
@@ -67,10 +67,10 @@ void record(const rank& of, const std::string& path) {
     trace::kernel_event kernel;
     kernel.process = process.id;
     kernel.device = device.id;
-    // In the world's time they end at epoch + 1 s and later, give or take 100 ns.
+    // In the world's time they end at section + 1 s and later, give or take 100 ns.
     const std::int64_t since =
         1'000'000'000 + static_cast<std::int64_t>(i) * of.apart + static_cast<std::int64_t>(i * 37 % 100);
-    kernel.end = epoch + since + of.clock_error + std::llround(of.drift * static_cast<double>(since)) - of.origin;
+    kernel.end = section + since + of.clock_error + std::llround(of.drift * static_cast<double>(since)) - of.origin;
     kernel.time = kernel.end - 5'000;
     kernel.name = to.intern(i % 2 == 0 ? "ncclDevKernel_AllReduce_Sum_f32_RING_LL" : "ncclDevKernel_Broadcast_RING_LL");
     to.add(kernel);
@@ -80,9 +80,10 @@ void record(const rank& of, const std::string& path) {
 
 TEST(merge, puts_ranks_on_one_clock_by_what_they_end_together) {
   const temporary a("merge-a"), b("merge-b"), whole("merge-whole");
-  record({.number = 0, .origin = epoch, .clock_error = 0, .uuid = 1}, a.path());
+  record({.number = 0, .origin = section, .clock_error = 0, .uuid = 1}, a.path());
   // Began 300 ms later, on a machine whose clock is 2 ms ahead.
-  record({.number = 1, .origin = epoch + 300'000'000, .clock_error = 2'000'000, .uuid = 2, .host = "other"}, b.path());
+  record({.number = 1, .origin = section + 300'000'000, .clock_error = 2'000'000, .uuid = 2, .host = "other"},
+         b.path());
   const auto made = merge({read(a.path()), read(b.path())}, whole.path());
   ASSERT_TRUE(made) << made.error().to_string();
   ASSERT_EQ(made->clocks.size(), 2U);
@@ -98,7 +99,7 @@ TEST(merge, puts_ranks_on_one_clock_by_what_they_end_together) {
   EXPECT_EQ(ends.begin()->second, ends.rbegin()->second);
   EXPECT_EQ(now->tables().hosts.rows().size(), 2U);
   EXPECT_EQ(now->tables().devices.rows().size(), 2U);
-  EXPECT_EQ(now->realtime_origin(), epoch);
+  EXPECT_EQ(now->realtime_origin(), section);
   bool stated = false;
   for (const auto& row : rows<trace::message_event>(*now))
     stated = stated || now->tables().text(row.text).find("20 collectives") != std::string_view::npos;
@@ -108,10 +109,10 @@ TEST(merge, puts_ranks_on_one_clock_by_what_they_end_together) {
 
 TEST(merge, follows_a_clock_that_drifts) {
   const temporary a("merge-drift-a"), b("merge-drift-b"), whole("merge-drift");
-  record({.number = 0, .origin = epoch, .uuid = 1, .collectives = 400, .apart = 50'000'000}, a.path());
+  record({.number = 0, .origin = section, .uuid = 1, .collectives = 400, .apart = 50'000'000}, a.path());
   // 80 us a second: 1.6 ms over the recording.
   record({.number = 1,
-          .origin = epoch + 300'000'000,
+          .origin = section + 300'000'000,
           .clock_error = 2'000'000,
           .uuid = 2,
           .collectives = 400,
@@ -153,7 +154,7 @@ TEST(merge, states_the_error_that_is_left) {
       // Some did not end together: one rank was late.
       if (i % 25 == 24) other[name].back() += 3'000'000;
     }
-    const clock_offset found = align(epoch, first, epoch, other);
+    const clock_offset found = align(section, first, section, other);
     ASSERT_EQ(found.from, clock_offset::basis::collectives);
     std::vector<trace::time_ns> left;
     for (const auto& [world, theirs] : both) {
@@ -175,8 +176,8 @@ TEST(merge, states_the_error_that_is_left) {
 
 TEST(merge, goes_by_realtime_where_nothing_ends_together) {
   const temporary a("merge-clock-a"), b("merge-clock-b"), whole("merge-clock");
-  record({.number = 0, .origin = epoch + 50'000, .collectives = 0}, a.path());
-  record({.number = 1, .origin = epoch, .collectives = 3}, b.path());  // Began first.
+  record({.number = 0, .origin = section + 50'000, .collectives = 0}, a.path());
+  record({.number = 1, .origin = section, .collectives = 3}, b.path());  // Began first.
   const auto made = merge({read(a.path()), read(b.path())}, whole.path());
   ASSERT_TRUE(made);
   EXPECT_EQ(made->clocks[0].offset, 50'000);

@@ -74,6 +74,13 @@ TEST(Redact, KnowsUsersByTheirEnvironment) {
   EXPECT_EQ(some.text("ada, bob, eve, kim", text_role::plain), "user1, user2, user3, kim");
 }
 
+TEST(Redact, KnowsUsersInAnyCaseOfLetters) {
+  redactor some{redaction::all()};
+  some.learn_users("/home/Ann/train.py");
+  some.learn_host("Node17");
+  EXPECT_EQ(some.text("ann, ANN, Annabel on NODE17", text_role::plain), "user1, user1, Annabel on host1");
+}
+
 TEST(Redact, KeepsNamesOfCodeButNotPathsInThem) {
   redactor some{redaction::all()};
   EXPECT_EQ(some.text("void f<float, 4>(a/b)", text_role::code), "void f<float, 4>(a/b)");

@@ -112,7 +112,7 @@ TEST_F(SqliteExport, QueriesGiveTheSameAnswers) {
         "SELECT name, count(*) FROM kernels GROUP BY name", "SELECT * FROM alloc WHERE time BETWEEN 1000 AND 50000",
         "SELECT t.id, c.name FROM transfer AS t JOIN api_call AS c ON c.id = t.call",
         "SELECT k.id FROM kernel AS k LEFT JOIN stream AS s ON s.id = k.stream WHERE s.id IS NULL",
-        "SELECT device_name, stream_name, stack_text FROM transfers", "SELECT level, maximum FROM memory_use"})
+        "SELECT device_name, stream_name, stack_text FROM transfers", "SELECT layer, maximum FROM memory_use"})
     expect_same(text);
 }
 

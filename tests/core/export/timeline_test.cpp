@@ -98,7 +98,7 @@ std::string recording(const own_folder& folder) {
     alloc.process = process;
     alloc.thread = thread;
     alloc.block = static_cast<trace::block_id>(block);
-    alloc.level = block == 1 ? trace::layer::framework : trace::layer::driver;
+    alloc.layer = block == 1 ? trace::layer::framework : trace::layer::driver;
     alloc.kind = trace::memory_kind::device;
     alloc.device = device;
     alloc.address = 4096 * block;
@@ -168,7 +168,7 @@ figures figures_of(const trace::file& file) {
   }
   for (const auto& row : rows_of<trace::marker_event>(file)) ++all["mark " + name_of(row.name)];
   for (const auto& row : rows_of<trace::alloc_event>(file)) {
-    if (row.level != trace::layer::framework) continue;
+    if (row.layer != trace::layer::framework) continue;
     ++all["blocks"];
     all["block bytes"] += static_cast<std::int64_t>(row.bytes);
     all["block addresses"] += static_cast<std::int64_t>(row.address % 1'000'003);

@@ -66,7 +66,7 @@ std::multiset<std::string> said_by(const trace::file& file) {
     const auto* pool = tables.pools.find(row.pool);
     all.insert(
         fmt::format("alloc {} at {} of {} takes {} layer {} kind {} stream {} flags {} source {} pool {} name {}{}{}",
-                    row.address, row.time, row.bytes, row.reserved_bytes, int(row.level), int(row.kind),
+                    row.address, row.time, row.bytes, row.reserved_bytes, int(row.layer), int(row.kind),
                     stream(row.stream), row.flags, int(row.source), pool == nullptr ? "" : tables.text(pool->name),
                     tables.text(row.name), stack(row.stack), attributes[row.id]));
   }
@@ -253,7 +253,7 @@ TEST(TorchExport, TakesARange) {
   const auto part = imported(folder.file("part.pickle"), folder.file("part.sluice"));
   std::map<std::uint64_t, std::uint64_t> blocks;  // by size, and whether it was there before
   for (const auto& row : rows_of<trace::alloc_event>(*part)) {
-    if (row.level == trace::layer::framework) blocks[row.bytes] = row.flags;
+    if (row.layer == trace::layer::framework) blocks[row.bytes] = row.flags;
   }
   EXPECT_EQ(blocks, (std::map<std::uint64_t, std::uint64_t>{{1000, trace::born_before}, {2000, 0}}));
 }

@@ -35,7 +35,7 @@ std::string figures(const trace::snapshot& of, analysis::time_range range) {
           << raw(each.longest_event) << '\n';
   };
   for (const auto& m : all.memory) {
-    out << "memory " << raw(m.device) << ' ' << int(m.level) << ' ' << int(m.kind) << ' ' << m.at_begin << ' '
+    out << "memory " << raw(m.device) << ' ' << int(m.layer) << ' ' << int(m.kind) << ' ' << m.at_begin << ' '
         << m.at_end << ' ' << m.minimum << ' ' << m.maximum << ' ' << m.maximum_time << ' ' << m.mean << ' '
         << m.allocations << ' ' << m.allocated_bytes << ' ' << m.frees << ' ' << m.freed_bytes << '\n';
   }
@@ -147,7 +147,7 @@ void expect_same_unfreed(const trace::snapshot& part, const trace::snapshot& who
 /// Cuts random ranges of `path` out, and compares each figure with the whole recording's of that range.
 void expect_same_figures(const std::string& path, std::uint64_t seed, int cuts) {
   const auto whole = read(path);
-  const auto span = analysis::whole_of(*whole);
+  const auto span = analysis::time_range_of(*whole);
   generate::random chance(seed);
   for (int i = 0; i < cuts; ++i) {
     const auto length = static_cast<std::uint64_t>(span.length());
@@ -322,7 +322,7 @@ TEST(trim, keeps_what_is_said_of_what_it_keeps_whenever_it_was_said) {
       row.process = process.id;
       row.time = time;
       row.block = trace::block_id{block};
-      row.level = trace::layer::framework;
+      row.layer = trace::layer::framework;
       row.bytes = 100;
       allocs[block] = to.add(row);
     };
@@ -349,7 +349,7 @@ TEST(trim, keeps_what_is_said_of_what_it_keeps_whenever_it_was_said) {
       row.process = process.id;
       row.time = time;
       row.block = trace::block_id{block};
-      row.level = trace::layer::framework;
+      row.layer = trace::layer::framework;
       to.add(row);
     };
     for (std::uint64_t block = 1; block <= 3; ++block) alloc(100, block);

@@ -54,7 +54,7 @@ class telling {
     auto row = made_.event<trace::alloc_event>(time);
     row.block = trace::block_id{of_.first + blocks_++};
     row.kind = trace::memory_kind::device;
-    row.level = trace::layer::framework;
+    row.layer = trace::layer::framework;
     row.device = trace::device_id{1};
     row.bytes = bytes;
     row.stack = stack;
@@ -64,7 +64,7 @@ class telling {
   void free_last(trace::time_ns time) {
     auto row = made_.event<trace::free_event>(time);
     row.block = last_;
-    row.level = trace::layer::framework;
+    row.layer = trace::layer::framework;
     made_.writer().add(row);
   }
   void copy(trace::time_ns time, std::uint64_t bytes, trace::stack_id stack) {
@@ -97,7 +97,7 @@ struct taken {
     while (!from.absorb(*snapshot, 1 << 20)) {
     }
   }
-  [[nodiscard]] diff_side whole() { return range(whole_of(*snapshot)); }
+  [[nodiscard]] diff_side whole() { return range(time_range_of(*snapshot)); }
   [[nodiscard]] diff_side range(time_range of) {
     const trace::tables& tables = snapshot->tables();
     return {figures.emplace_back(figures_to_compare(from, tables, of)), tables};
@@ -210,7 +210,7 @@ TEST(diff, knows_memory_that_one_side_has_none_of) {
 std::string text_of(const difference& found) {
   std::ostringstream out;
   const auto say = [&](const memory_statistics& m) {
-    out << raw(m.device) << ' ' << int(m.level) << ' ' << int(m.kind) << ' ' << m.at_begin << ' ' << m.at_end << ' '
+    out << raw(m.device) << ' ' << int(m.layer) << ' ' << int(m.kind) << ' ' << m.at_begin << ' ' << m.at_end << ' '
         << m.minimum << ' ' << m.maximum << ' ' << m.maximum_time << ' ' << m.mean << ' ' << m.allocations << ' '
         << m.allocated_bytes << ' ' << m.frees << ' ' << m.freed_bytes << '\n';
   };
@@ -226,7 +226,7 @@ std::string text_of(const difference& found) {
     }
   };
   for (const memory_change& m : found.memory) {
-    out << m.device << ' ' << int(m.level) << ' ' << int(m.kind) << '\n';
+    out << m.device << ' ' << int(m.layer) << ' ' << int(m.kind) << '\n';
     say(m.before), say(m.after);
     say_stacks(m.at_peak), say_stacks(m.allocated);
   }
@@ -242,33 +242,33 @@ struct from_file {
   explicit from_file(const std::string& path) : file(trace::file::open(path).value()), snapshot(file->latest()) {
     while (!all.absorb(*snapshot, 1 << 20)) {
     }
-    by_index = figures_to_compare(all, snapshot->tables(), whole_of(*snapshot));
-    auto kept = figures_to_compare(make_digest(all, *snapshot));
+    by_index = figures_to_compare(all, snapshot->tables(), time_range_of(*snapshot));
+    auto kept = figures_to_compare(make_stored_figures(all, *snapshot));
     EXPECT_TRUE(kept) << path;
-    if (kept) by_digest = std::move(*kept);
+    if (kept) by_stored_figures = std::move(*kept);
   }
   std::shared_ptr<trace::file> file;
   std::shared_ptr<const trace::snapshot> snapshot;
   index all;
-  compared_figures by_index, by_digest;
+  compared_figures by_index, by_stored_figures;
 };
 
-void expect_same_by_digest(const from_file& a, const from_file& b) {
+void expect_same_by_stored_figures(const from_file& a, const from_file& b) {
   const auto& before = a.snapshot->tables();
   const auto& after = b.snapshot->tables();
   const std::string known = text_of(between({a.by_index, before}, {b.by_index, after}));
   EXPECT_GT(known.size(), 100U);
-  EXPECT_EQ(text_of(between({a.by_digest, before}, {b.by_digest, after})), known);
-  // One may have a digest and the other none.
-  EXPECT_EQ(text_of(between({a.by_index, before}, {b.by_digest, after})), known);
+  EXPECT_EQ(text_of(between({a.by_stored_figures, before}, {b.by_stored_figures, after})), known);
+  // One may have stored figures and the other none.
+  EXPECT_EQ(text_of(between({a.by_index, before}, {b.by_stored_figures, after})), known);
 }
 
 TEST(diff, says_the_same_from_digests_as_from_all_events) {
   const std::string folder = SLUICE_SOURCE_DIR "/assets/recordings/";
   const from_file training(folder + "pytorch-training.sluice"), leak(folder + "leak.sluice"),
       managed(folder + "managed-migration.sluice");
-  expect_same_by_digest(training, leak);
-  expect_same_by_digest(leak, managed);
+  expect_same_by_stored_figures(training, leak);
+  expect_same_by_stored_figures(leak, managed);
   std::list<from_file> made;
   for (unsigned seed = 1; seed <= 4; ++seed) {
     const std::string path = ::testing::TempDir() + "diff-" + std::to_string(seed) + ".sluice";
@@ -279,14 +279,14 @@ TEST(diff, says_the_same_from_digests_as_from_all_events) {
     std::filesystem::remove(path);
   }
   for (const from_file& a : made)
-    for (const from_file& b : made) expect_same_by_digest(a, b);
+    for (const from_file& b : made) expect_same_by_stored_figures(a, b);
 }
 
-TEST(diff, knows_what_no_digest_keeps) {
+TEST(diff, knows_what_no_stored_figures_keeps) {
   telling told({});
   told.alloc(10 * ms, 0, told.stack("nothing", "model.py", 1));
   const taken all(told);
-  EXPECT_FALSE(figures_to_compare(make_digest(all.from, *all.snapshot)));
+  EXPECT_FALSE(figures_to_compare(make_stored_figures(all.from, *all.snapshot)));
 }
 
 }  // namespace

@@ -69,13 +69,13 @@ void add_write(recording& to, time_ns begin, time_ns length, std::uint64_t addre
   to.writer().add(row);
 }
 
-summary summary_of(recording& from, std::optional<time_range> range = std::nullopt) {
+report report_of(recording& from, std::optional<time_range> range = std::nullopt) {
   from.close();
   const testing::indexed made(from.open());
-  return summarise(made.index, *made.snapshot, range);
+  return make_report(made.index, *made.snapshot, range);
 }
 
-const finding* hint_of(const summary& all) {
+const finding* hint_of(const report& all) {
   for (const finding& f : all.findings) {
     if (f.kind == finding_kind::repeated_copies) return &f;
   }
@@ -93,7 +93,7 @@ TEST(Duplicates, AreCopiesOfTheSameContentToTheSameDevice) {
   add(made, {.begin = 60 * ms, .process = 2});                     // Another process.
   add(made, {.begin = 70 * ms, .device = 2});                      // Another device.
   add(made, {.begin = 80 * ms, .source = 0x5000, .destination = 0x7000});  // Again, from elsewhere to elsewhere.
-  const summary all = summary_of(made);
+  const report all = report_of(made);
   const duplicate_copies& found = all.duplicates;
   EXPECT_EQ(found.repeated.all, (copy_figures{2, 4 * mib, 2 * ms}));
   EXPECT_EQ(found.repeated.same_source, (copy_figures{1, 2 * mib, 1 * ms}));
@@ -111,7 +111,7 @@ TEST(Duplicates, CountAgainstAllEarlierOnesNotOnlyTheLast) {
   add(made, {.begin = 2 * ms, .hash = 1, .source = 0x2000});
   add(made, {.begin = 3 * ms, .hash = 2, .source = 0x1000});
   add(made, {.begin = 4 * ms, .hash = 1, .source = 0x1000});
-  const summary all = summary_of(made);
+  const report all = report_of(made);
   EXPECT_EQ(all.duplicates.repeated.all.copies, 2U);
   EXPECT_EQ(all.duplicates.repeated.same_source.copies, 1U);
 }
@@ -121,7 +121,7 @@ TEST(Duplicates, InABlockThatWasFreedAndMadeAnewAreNotInTheSamePlace) {
   made.standard_tables();
   add(made, {.begin = 1 * ms, .block = 1});
   add(made, {.begin = 2 * ms, .block = 2});
-  EXPECT_EQ(summary_of(made).duplicates.repeated.same_destination.copies, 0U);
+  EXPECT_EQ(report_of(made).duplicates.repeated.same_destination.copies, 0U);
 }
 
 TEST(Duplicates, AreOrderedByWhenTheyWereAskedFor) {
@@ -130,7 +130,7 @@ TEST(Duplicates, AreOrderedByWhenTheyWereAskedFor) {
   // The second call's copy ran first, on another stream.
   add(made, {.begin = 50 * ms, .queued = 45 * ms});
   add(made, {.begin = 20 * ms, .queued = 10 * ms});
-  const summary early = summary_of(made, time_range{0, 30 * ms});
+  const report early = report_of(made, time_range{0, 30 * ms});
   EXPECT_EQ(early.duplicates.repeated.all.copies, 1U) << "what it repeats may begin outside of the range";
 }
 
@@ -138,7 +138,7 @@ TEST(Duplicates, OfARangeAreThoseThatBeginInIt) {
   recording made;
   made.standard_tables();
   for (int i = 0; i < 10; ++i) add(made, {.begin = i * 10 * ms});
-  const summary all = summary_of(made, time_range{35 * ms, 65 * ms});
+  const report all = report_of(made, time_range{35 * ms, 65 * ms});
   EXPECT_EQ(all.duplicates.exact.copies, 3U);
   EXPECT_EQ(all.duplicates.repeated.all.copies, 3U);
 }
@@ -150,7 +150,7 @@ TEST(Duplicates, WhatCouldNotBeHashedIsCountedAndComparedWithNothing) {
     add(made, {.begin = i * 10 * ms, .hash = 0, .check = content_check::over_budget});
     add(made, {.begin = i * 10 * ms + 5 * ms, .hash = 0, .check = content_check::unreadable});
   }
-  const summary all = summary_of(made);
+  const report all = report_of(made);
   EXPECT_EQ(all.duplicates.over_budget.copies, 3U);
   EXPECT_EQ(all.duplicates.unreadable.copies, 3U);
   EXPECT_EQ(all.duplicates.repeated.all.copies, 0U);
@@ -163,7 +163,7 @@ TEST(Duplicates, WhereNobodyLookedThereIsNothingToSay) {
   made.standard_tables();
   made.add_copy(1 * ms, 2 * ms, 4 * mib);
   made.add_copy(3 * ms, 4 * ms, 4 * mib);
-  const summary all = summary_of(made);
+  const report all = report_of(made);
   EXPECT_FALSE(all.duplicates.looked());
   EXPECT_EQ(hint_of(all), nullptr);
 }
@@ -177,7 +177,7 @@ TEST(Duplicates, AreNotCopiesWhoseSourceTheDeviceWroteMeanwhile) {
     add(made, {.begin = 10 * ms});
     write(made);
     add(made, second);
-    const summary all = summary_of(made);
+    const report all = report_of(made);
     EXPECT_EQ(all.duplicates.repeated.all.copies + all.duplicates.overtaken.copies, 1U);
     return all.duplicates.repeated.all.copies == 1;
   };
@@ -234,7 +234,7 @@ TEST(Duplicates, AreNamedByTheLinesThatAskedForThem) {
                .call = call_from(table, i * 10 * ms)});
   }
   add(made, {.begin = 80 * ms, .hash = 1});  // Nobody knows who asked.
-  const summary all = summary_of(made);
+  const report all = report_of(made);
   const duplicate_copies& found = all.duplicates;
   ASSERT_EQ(found.lines.size(), 2U);
   EXPECT_EQ(found.lines[0].line.line, 57U);
@@ -271,7 +271,7 @@ TEST(Duplicates, SayThatCopiesInGraphsWereLeftOut) {
   }
   add(made, {.begin = 10 * ms});
   add(made, {.begin = 20 * ms});
-  const summary all = summary_of(made);
+  const report all = report_of(made);
   EXPECT_EQ(all.duplicates.graph_launches, 2U);
   const finding* hint = hint_of(all);
   ASSERT_NE(hint, nullptr);
@@ -339,7 +339,7 @@ TEST(Duplicates, AgreeWithComparingEachCopyWithAllBefore) {
       if (same_destination) expected.same_destination.add(one);
       if (again && copies[i].check == content_check::exact) expected.exact.add(one);
     }
-    const summary all = summary_of(made);
+    const report all = report_of(made);
     EXPECT_EQ(all.duplicates.repeated.all, expected.all);
     EXPECT_EQ(all.duplicates.repeated.same_source, expected.same_source);
     EXPECT_EQ(all.duplicates.repeated.same_destination, expected.same_destination);

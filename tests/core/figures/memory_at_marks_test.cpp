@@ -24,25 +24,25 @@ class marks : public ::testing::Test {
     row.process = trace::process_id{process};
     made_.writer().add(row);
   }
-  void block(trace::time_ns time, std::uint64_t id, std::uint64_t bytes, layer level, std::uint64_t parent = 0) {
+  void block(trace::time_ns time, std::uint64_t id, std::uint64_t bytes, layer layer, std::uint64_t parent = 0) {
     auto row = made_.event<trace::alloc_event>(time);
     row.block = trace::block_id{id};
     row.parent = trace::block_id{parent};
     row.bytes = bytes;
     row.kind = memory_kind::device;
-    row.level = level;
+    row.layer = layer;
     row.device = trace::device_id{1};
     made_.writer().add(row);
   }
   std::vector<program_mark> found() {
     made_.close();
     const indexed all(made_.open());
-    return summarise(all.index, *all.snapshot).marks;
+    return make_report(all.index, *all.snapshot).marks;
   }
   /// Null if nothing of that layer is there.
-  static const memory_at_mark* of(const program_mark& mark, layer level) {
+  static const memory_at_mark* of(const program_mark& mark, layer layer) {
     for (const memory_at_mark& m : mark.memory) {
-      if (m.of.level == level) return &m;
+      if (m.of.layer == layer) return &m;
     }
     return nullptr;
   }

@@ -19,29 +19,29 @@ using trace::direction;
 using trace::layer;
 using trace::memory_kind;
 
-summary summary_of(recording& made) {
+report report_of(recording& made) {
   made.close();
   const indexed all(made.open());
-  return summarise(all.index, *all.snapshot);
+  return make_report(all.index, *all.snapshot);
 }
 
-const finding* find(const summary& of, finding_kind kind) {
+const finding* find(const report& of, finding_kind kind) {
   for (const finding& f : of.findings) {
     if (f.kind == kind) return &f;
   }
   return nullptr;
 }
 
-TEST(summary, of_an_empty_recording_is_empty) {
+TEST(report, of_an_empty_recording_is_empty) {
   recording made;
-  const summary none = summary_of(made);
+  const report none = report_of(made);
   EXPECT_EQ(none.events, 0U);
   EXPECT_EQ(none.span.length(), 0);
   EXPECT_TRUE(none.findings.empty());
   EXPECT_TRUE(none.warnings.empty());
 }
 
-TEST(summary, names_the_ranks_of_a_set_of_processes) {
+TEST(report, names_the_ranks_of_a_set_of_processes) {
   recording made;
   made.standard_tables(true);
   for (const std::int64_t rank : {0, 1}) {
@@ -54,7 +54,7 @@ TEST(summary, names_the_ranks_of_a_set_of_processes) {
   }
   made.close();
   const indexed all(made.open());
-  const summary made_of = summarise(all.index, *all.snapshot);
+  const report made_of = make_report(all.index, *all.snapshot);
   ASSERT_EQ(made_of.processes.size(), 3U);
   EXPECT_EQ(made_of.processes[0].rank, -1);
   EXPECT_EQ(made_of.processes[1].rank, 0);
@@ -62,7 +62,7 @@ TEST(summary, names_the_ranks_of_a_set_of_processes) {
   EXPECT_EQ(process_label(trace::process_id{101}, all.snapshot->tables()), "rank 1, python3 (4001)");
 }
 
-TEST(summary, tells_blocks_left_by_a_process_that_ended_from_those_still_in_use) {
+TEST(report, tells_blocks_left_by_a_process_that_ended_from_those_still_in_use) {
   for (const bool ended : {true, false}) {
     recording made;
     made.standard_tables(ended);
@@ -70,7 +70,7 @@ TEST(summary, tells_blocks_left_by_a_process_that_ended_from_those_still_in_use)
     made.add_alloc(2 * ms, 2, 300 * mib, memory_kind::device, layer::driver, "cuMemAllocPitch_v2");
     made.add_alloc(3 * ms, 3, 50 * mib);
     made.add_free(4 * ms, 3);
-    const summary all = summary_of(made);
+    const report all = report_of(made);
     ASSERT_EQ(all.unfreed.size(), 1U);
     EXPECT_EQ(all.unfreed[0].process_ended, ended);
     EXPECT_EQ(all.unfreed[0].count, 2U);
@@ -87,7 +87,7 @@ TEST(summary, tells_blocks_left_by_a_process_that_ended_from_those_still_in_use)
   }
 }
 
-TEST(summary, calls_nothing_a_leak_that_was_born_in_the_last_half_second_of_a_recording_that_was_cut) {
+TEST(report, calls_nothing_a_leak_that_was_born_in_the_last_half_second_of_a_recording_that_was_cut) {
   const auto unfreed = [](trace::time_ns process_end, std::int64_t exit_status, trace::recording_mode mode) {
     recording made;
     trace::process_row process;
@@ -99,7 +99,7 @@ TEST(summary, calls_nothing_a_leak_that_was_born_in_the_last_half_second_of_a_re
     made.add_alloc(1 * ms, 1, mib);
     made.add_alloc(600 * ms, 2, mib);
     made.add_kernel(900 * ms, 1000 * ms);
-    const summary all = summary_of(made);
+    const report all = report_of(made);
     return all.unfreed.empty() ? 0 : all.unfreed[0].count;
   };
   using mode = trace::recording_mode;
@@ -110,14 +110,14 @@ TEST(summary, calls_nothing_a_leak_that_was_born_in_the_last_half_second_of_a_re
   EXPECT_EQ(unfreed(trace::unknown_time, -1, mode::unknown), 2U) << "an import tells no ends";
 }
 
-TEST(summary, calls_blocks_that_keep_coming_and_never_go_a_leak) {
+TEST(report, calls_blocks_that_keep_coming_and_never_go_a_leak) {
   recording made;
   made.standard_tables();
   for (std::uint64_t i = 1; i <= 20; ++i) {
     made.add_alloc(static_cast<time_ns>(i) * ms, i, mib);
     if (i % 2 == 0) made.add_free(static_cast<time_ns>(i) * ms + 1000, i);
   }
-  const summary all = summary_of(made);
+  const report all = report_of(made);
   ASSERT_EQ(all.unfreed.size(), 1U);
   EXPECT_TRUE(all.unfreed[0].keeps_growing);
   const finding* hint = find(all, finding_kind::unfreed_blocks);
@@ -126,7 +126,7 @@ TEST(summary, calls_blocks_that_keep_coming_and_never_go_a_leak) {
   EXPECT_THAT(hint->text, HasSubstr("They kept coming until the end, as a leak does."));
 }
 
-TEST(summary, counts_a_device_as_idle_only_between_its_first_and_its_last_work) {
+TEST(report, counts_a_device_as_idle_only_between_its_first_and_its_last_work) {
   recording made;
   made.standard_tables();
   made.add_alloc(0, 1, mib);
@@ -134,19 +134,19 @@ TEST(summary, counts_a_device_as_idle_only_between_its_first_and_its_last_work) 
   made.add_kernel(1030 * ms, 1040 * ms);
   made.add_kernel(1090 * ms, 1100 * ms);
   made.add_free(3000 * ms, 1);
-  const summary all = summary_of(made);
+  const report all = report_of(made);
   const finding* hint = find(all, finding_kind::device_idle);
   ASSERT_NE(hint, nullptr);
   EXPECT_EQ(hint->text, "The GPU was idle for 70 % of the time from its first to its last work (70.0 ms of 100 ms).");
   EXPECT_EQ(hint->range, (time_range{1000 * ms, 1100 * ms}));
 }
 
-TEST(summary, warns_of_pageable_copies_with_what_pinned_ones_reach) {
+TEST(report, warns_of_pageable_copies_with_what_pinned_ones_reach) {
   recording made;
   made.standard_tables();
   made.add_copy(0, 100 * ms, 930'000'000, direction::h2d, memory_kind::host);
   made.add_copy(200 * ms, 206 * ms, 312'000'000);
-  const summary all = summary_of(made);
+  const report all = report_of(made);
   const finding* hint = find(all, finding_kind::pageable_copies);
   ASSERT_NE(hint, nullptr);
   EXPECT_EQ(
@@ -155,40 +155,40 @@ TEST(summary, warns_of_pageable_copies_with_what_pinned_ones_reach) {
       "link's 64.0 GB/s.");
 }
 
-TEST(summary, does_not_hold_slower_pinned_copies_against_pageable_ones) {
+TEST(report, does_not_hold_slower_pinned_copies_against_pageable_ones) {
   recording made;
   made.standard_tables();
   made.add_copy(0, 100 * ms, 930'000'000, direction::h2d, memory_kind::host);
   made.add_copy(200 * ms, 300 * ms, 4'000);  // Small copies are slow, wherever they come from.
-  const summary all = summary_of(made);
+  const report all = report_of(made);
   const finding* hint = find(all, finding_kind::pageable_copies);
   ASSERT_NE(hint, nullptr);
   EXPECT_THAT(hint->text, HasSubstr("at 9.30 GB/s; the link's peak is 64.0 GB/s."));
 }
 
-TEST(summary, leaves_pageable_copies_alone_that_reach_the_link) {
+TEST(report, leaves_pageable_copies_alone_that_reach_the_link) {
   recording made;
   made.standard_tables();
   made.add_copy(0, 100 * ms, 5'500'000'000, direction::h2d, memory_kind::host);
-  EXPECT_EQ(find(summary_of(made), finding_kind::pageable_copies), nullptr);
+  EXPECT_EQ(find(report_of(made), finding_kind::pageable_copies), nullptr);
 }
 
-TEST(summary, has_nothing_to_say_about_copies_that_are_fast_and_overlapped) {
+TEST(report, has_nothing_to_say_about_copies_that_are_fast_and_overlapped) {
   recording made;
   made.standard_tables();
   made.add_kernel(0, 100 * ms);
   for (int i = 0; i < 10; ++i) made.add_copy(i * 10 * ms, i * 10 * ms + 8 * ms, 440'000'000);
-  EXPECT_THAT(summary_of(made).findings, ::testing::IsEmpty());
+  EXPECT_THAT(report_of(made).findings, ::testing::IsEmpty());
 }
 
-TEST(summary, warns_when_the_device_waits_for_copies) {
+TEST(report, warns_when_the_device_waits_for_copies) {
   recording made;
   made.standard_tables();
   for (int i = 0; i < 5; ++i) {
     made.add_copy(i * 20 * ms, i * 20 * ms + 10 * ms, 500'000'000);
     made.add_kernel(i * 20 * ms + 10 * ms, i * 20 * ms + 20 * ms);
   }
-  const summary all = summary_of(made);
+  const report all = report_of(made);
   const finding* hint = find(all, finding_kind::copies_not_overlapped);
   ASSERT_NE(hint, nullptr);
   EXPECT_EQ(
@@ -196,7 +196,7 @@ TEST(summary, warns_when_the_device_waits_for_copies) {
       "Copies ran for 50.0 ms and 0 % of that beside kernels: the GPU waited 50.0 ms for data, 50 % of the recording.");
 }
 
-TEST(summary, lists_failures_in_order_of_time) {
+TEST(report, lists_failures_in_order_of_time) {
   recording made;
   made.standard_tables();
   for (const time_ns time : {50 * ms, 20 * ms}) {
@@ -206,7 +206,7 @@ TEST(summary, lists_failures_in_order_of_time) {
     row.name = made.text("cuMemAlloc_v2");
     made.writer().add(row);
   }
-  const summary all = summary_of(made);
+  const report all = report_of(made);
   ASSERT_EQ(all.failures.size(), 2U);
   EXPECT_EQ(all.failures[0].time, 20 * ms);
   ASSERT_FALSE(all.findings.empty());
@@ -214,7 +214,7 @@ TEST(summary, lists_failures_in_order_of_time) {
   EXPECT_EQ(all.findings[0].text, "2 allocations failed; the first asked for 200 GiB at 20.000 ms with cuMemAlloc_v2.");
 }
 
-TEST(summary, measures_the_holes_in_segments) {
+TEST(report, measures_the_holes_in_segments) {
   recording made;
   made.standard_tables();
   made.add_alloc(1, 1, 1000);  // The segment, at 1 << 32.
@@ -224,7 +224,7 @@ TEST(summary, measures_the_holes_in_segments) {
     row.parent = trace::block_id{1};
     row.address = (std::uint64_t{1} << 32) + offset;
     row.bytes = bytes;
-    row.level = layer::pool;
+    row.layer = layer::pool;
     row.kind = memory_kind::device;
     row.device = trace::device_id{1};
     made.writer().add(row);
@@ -233,7 +233,7 @@ TEST(summary, measures_the_holes_in_segments) {
   sub(11, 3, 300, 100);
   sub(12, 4, 700, 100);
   made.add_free(20, 3, layer::pool);
-  const summary all = summary_of(made);
+  const report all = report_of(made);
   ASSERT_EQ(all.fragmentation.size(), 1U);
   const fragmentation_figure& figure = all.fragmentation[0];
   EXPECT_EQ(figure.time, 12);
@@ -243,17 +243,17 @@ TEST(summary, measures_the_holes_in_segments) {
   EXPECT_DOUBLE_EQ(figure.fragmentation, 0.5);
 }
 
-TEST(summary, measures_holes_across_mappings_that_lie_side_by_side) {
+TEST(report, measures_holes_across_mappings_that_lie_side_by_side) {
   recording made;
   made.standard_tables();
-  const auto add = [&](time_ns time, std::uint64_t id, std::uint64_t address, std::uint64_t bytes, layer level,
+  const auto add = [&](time_ns time, std::uint64_t id, std::uint64_t address, std::uint64_t bytes, layer layer,
                        memory_kind kind, std::uint64_t parent) {
     auto row = made.event<trace::alloc_event>(time);
     row.block = trace::block_id{id};
     row.parent = trace::block_id{parent};
     row.address = address;
     row.bytes = bytes;
-    row.level = level;
+    row.layer = layer;
     row.kind = kind;
     row.device = trace::device_id{1};
     made.writer().add(row);
@@ -264,7 +264,7 @@ TEST(summary, measures_holes_across_mappings_that_lie_side_by_side) {
   add(3, 10, 10'500, 2'000, layer::framework, memory_kind::device,
       2);  // Over three of them, the second holds nothing else.
   add(4, 11, 13'900, 100, layer::framework, memory_kind::device, 5);
-  const summary all = summary_of(made);
+  const report all = report_of(made);
   ASSERT_EQ(all.fragmentation.size(), 1U);
   const fragmentation_figure& figure = all.fragmentation[0];
   EXPECT_EQ(figure.segments, 1U);
@@ -273,7 +273,7 @@ TEST(summary, measures_holes_across_mappings_that_lie_side_by_side) {
   EXPECT_EQ(figure.largest_free, 1'400U);
 }
 
-TEST(summary, of_a_range_is_about_that_range_alone) {
+TEST(report, of_a_range_is_about_that_range_alone) {
   recording made;
   made.standard_tables();
   made.add_alloc(1 * ms, 1, 100 * mib);
@@ -282,7 +282,7 @@ TEST(summary, of_a_range_is_about_that_range_alone) {
   made.add_kernel(90 * ms, 100 * ms);
   made.close();
   const indexed all(made.open());
-  const summary late = summarise(all.index, *all.snapshot, time_range{40 * ms, 60 * ms});
+  const report late = make_report(all.index, *all.snapshot, time_range{40 * ms, 60 * ms});
   EXPECT_EQ(late.span.end, 100 * ms + 1);
   EXPECT_EQ(late.whole.range, (time_range{40 * ms, 60 * ms}));
   ASSERT_EQ(late.peaks.size(), 1U);
@@ -291,29 +291,29 @@ TEST(summary, of_a_range_is_about_that_range_alone) {
   EXPECT_TRUE(late.whole.kernels.empty());
 }
 
-TEST(summary, passes_on_what_the_recorder_warned_of_and_each_warning_once) {
+TEST(report, passes_on_what_the_recorder_warned_of_and_each_warning_once) {
   recording made;
   made.standard_tables(true);
-  const auto say = [&](trace::severity level, const char* text) {
+  const auto say = [&](trace::severity layer, const char* text) {
     trace::message_event said;
     said.time = 1 * ms;
-    said.severity = level;
+    said.severity = layer;
     said.text = made.text(text);
     made.writer().add(said);
   };
   say(trace::severity::info, "recorded with CUPTI");
   say(trace::severity::warning, "another profiler holds CUPTI");
   say(trace::severity::warning, "another profiler holds CUPTI");
-  EXPECT_THAT(summary_of(made).warnings, ::testing::ElementsAre("another profiler holds CUPTI"));
+  EXPECT_THAT(report_of(made).warnings, ::testing::ElementsAre("another profiler holds CUPTI"));
 }
 
-TEST(summary, says_that_a_recording_still_runs) {
+TEST(report, says_that_a_recording_still_runs) {
   recording made;
   made.standard_tables();
   made.add_kernel(0, 100);
   made.flush();
   const indexed all(made.open());
-  const summary part = summarise(all.index, *all.snapshot);
+  const report part = make_report(all.index, *all.snapshot);
   EXPECT_FALSE(part.complete);
   ASSERT_EQ(part.warnings.size(), 1U);
   EXPECT_THAT(part.warnings[0], HasSubstr("still runs"));

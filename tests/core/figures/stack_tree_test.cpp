@@ -27,7 +27,7 @@ using path = std::vector<std::uint64_t>;  ///< Lines from the outermost to the i
 struct block {
   trace::stack_id stack{};
   std::uint64_t bytes = 0;
-  layer level = layer::driver;
+  trace::layer layer = trace::layer::driver;
   memory_kind kind = memory_kind::device;
   time_ns born = 0;
   time_ns died = span * 2;  ///< Later than any question: never.
@@ -92,12 +92,12 @@ struct random_trace {
     auto row = made.event<trace::alloc_event>(b.born);
     row.block = trace::block_id{id};
     row.bytes = b.bytes;
-    row.level = b.level;
+    row.layer = b.layer;
     row.kind = b.kind;
     row.device = trace::device_id{1};
     row.stack = b.stack;
     made.writer().add(row);
-    if (b.died < span * 2) made.add_free(b.died, id, b.level);
+    if (b.died < span * 2) made.add_free(b.died, id, b.layer);
     blocks.push_back(b);
   }
 
@@ -207,7 +207,7 @@ TEST(stack_trees, add_up_exactly_to_what_lives_was_allocated_and_was_copied) {
       std::vector<std::pair<path, stack_figures>> live;
       std::vector<std::pair<path, stack_figures>> born;
       for (const block& each : slow.blocks) {
-        if (each.level != filter.level || (filter.kind && each.kind != *filter.kind)) continue;
+        if (each.layer != filter.layer || (filter.kind && each.kind != *filter.kind)) continue;
         const path whole = ordered(slow.paths.at(each.stack), order);
         if (each.born <= a && a < each.died) live.push_back({whole, {each.bytes, 1, 0, 0}});
         if (each.born >= range.begin && each.born < range.end) born.push_back({whole, {each.bytes, 1, 0, 0}});
@@ -254,7 +254,7 @@ TEST(peak_time, is_the_one_that_the_figures_of_a_range_name) {
     const time_range range{std::min(a, b), std::max(a, b) + 1};
     for (const memory_statistics& of : measure(all.index, all.snapshot->tables(), range).memory) {
       if (of.maximum == 0) continue;
-      const block_filter filter{of.level, of.device, of.kind};
+      const block_filter filter{of.layer, of.device, of.kind};
       EXPECT_EQ(peak_time(all.index.memory(), filter, range, wanted), of.maximum_time);
       stack_figures sum;
       for (const stack_share& share : live_stacks(all.index.memory(), filter, of.maximum_time, wanted).shares)

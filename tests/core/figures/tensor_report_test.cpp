@@ -44,7 +44,7 @@ struct read_training {
     return right / all_bytes;
   }
   [[nodiscard]] const step_list& steps() const { return facts->steps->lists().at(trace::process_id{1}); }
-  [[nodiscard]] summary summed() const { return summarise(all->index, *all->snapshot); }
+  [[nodiscard]] report summed() const { return make_report(all->index, *all->snapshot); }
 
   recording made;
   training told;
@@ -52,7 +52,7 @@ struct read_training {
   std::shared_ptr<const tensor_facts> facts;
 };
 
-const finding* find(const summary& in, finding_kind kind) {
+const finding* find(const report& in, finding_kind kind) {
   for (const finding& each : in.findings)
     if (each.kind == kind) return &each;
   return nullptr;
@@ -238,7 +238,7 @@ TEST(clues, survive_stacks_that_go_round) {
 // --- figures --------------------------------------------------------------------------------------------------------
 
 TEST(composition, adds_up_to_the_peak) {
-  const summary all = read_training({.weight_bytes = 4 * mib, .activation_bytes = 96 * mib}).summed();
+  const report all = read_training({.weight_bytes = 4 * mib, .activation_bytes = 96 * mib}).summed();
   ASSERT_EQ(all.compositions.size(), 1U);
   std::uint64_t sum = 0;
   for (const category_share& share : all.compositions[0].shares) sum += share.bytes;
@@ -250,7 +250,7 @@ TEST(composition, adds_up_to_the_peak) {
 }
 
 TEST(composition, says_of_which_device_it_is_where_there_are_several) {
-  summary of;
+  report of;
   peak_composition& peak = of.compositions.emplace_back();
   peak.device = trace::device_id{2};
   peak.bytes = 256 * mib;
@@ -268,18 +268,18 @@ TEST(composition, says_of_which_device_it_is_where_there_are_several) {
 }
 
 TEST(composition, tells_gradients_that_are_kept) {
-  const summary all = read_training({.activation_bytes = 16 * mib, .keep_gradients = true}).summed();
+  const report all = read_training({.activation_bytes = 16 * mib, .keep_gradients = true}).summed();
   EXPECT_EQ(all.compositions.at(0).kept_gradient_bytes, 4 * 16 * mib);
   EXPECT_NE(find(all, finding_kind::gradients_kept), nullptr);
 }
 
 TEST(step_figures, count_what_happens_in_each) {
   const read_training of({});
-  const summary all = of.summed();
+  const report all = of.summed();
   ASSERT_EQ(all.steps.size(), 1U);
   const step_summary& steps = all.steps[0];
   ASSERT_EQ(steps.count, 6U);
-  EXPECT_EQ(steps.level, trace::layer::framework);
+  EXPECT_EQ(steps.layer, trace::layer::framework);
   for (std::size_t i = 1; i < 5; ++i) {
     EXPECT_EQ(steps.steps[i].h2d_bytes, 4.0 * mib);
     EXPECT_EQ(steps.steps[i].allocations, steps.steps[4].allocations);
@@ -293,7 +293,7 @@ TEST(step_figures, count_what_happens_in_each) {
 }
 
 TEST(step_figures, tell_a_leak_by_what_each_step_leaves) {
-  const summary all = read_training({.steps = 10, .leak = true}).summed();
+  const report all = read_training({.steps = 10, .leak = true}).summed();
   ASSERT_TRUE(all.steps.at(0).keeps_growing);
   EXPECT_NEAR(all.steps[0].growth, 2.0 * mib, 0.3 * mib);
   EXPECT_NE(find(all, finding_kind::memory_grows), nullptr);
@@ -312,7 +312,7 @@ TEST(step_figures, of_very_many_steps_keep_both_ends_and_the_highest) {
   }
   made.close();
   const indexed read(made.open());
-  const summary all = summarise(read.index, *read.snapshot);
+  const report all = make_report(read.index, *read.snapshot);
   const step_summary& steps = all.steps.at(0);
   EXPECT_EQ(steps.count, 1000U);
   EXPECT_LE(steps.steps.size(), step_summary::limit);
@@ -321,7 +321,7 @@ TEST(step_figures, of_very_many_steps_keep_both_ends_and_the_highest) {
 }
 
 TEST(unused_memory, is_what_was_held_after_its_last_use) {
-  const summary all = read_training({.hold_output = true}).summed();
+  const report all = read_training({.hold_output = true}).summed();
   ASSERT_EQ(all.unused.size(), 1U);
   EXPECT_GE(all.unused[0].bytes_at_peak, 48 * mib) << "the output of the step before";
   EXPECT_EQ(all.unused[0].groups.front().what, category::activation);

@@ -99,7 +99,7 @@ class training {
     row.block = trace::block_id{++blocks_};
     row.bytes = bytes;
     row.kind = trace::memory_kind::device;
-    row.level = trace::layer::framework;
+    row.layer = trace::layer::framework;
     row.device = trace::device_id{1};
     row.stream = trace::stream_id{1};
     row.address = blocks_ << 32;

@@ -99,9 +99,9 @@ struct lives {
     std::map<std::tuple<std::uint64_t, trace::layer, std::uint64_t>, std::uint64_t> live;  // To the end.
     for (const step& s : steps) {
       const trace::alloc_event& born = blocks.at(s.block).born;
-      const std::tuple at{raw(born.process), born.level, born.address};
+      const std::tuple at{raw(born.process), born.layer, born.address};
       const auto same_space = [&](const auto& other) {
-        return std::get<0>(other->first) == raw(born.process) && std::get<1>(other->first) == born.level;
+        return std::get<0>(other->first) == raw(born.process) && std::get<1>(other->first) == born.layer;
       };
       if (!s.birth) {
         live.erase(at);
@@ -115,7 +115,7 @@ struct lives {
         EXPECT_LE(std::prev(after)->second, born.address);
       }
       live.emplace(at, born.address + born.bytes);
-      if (born.level != trace::layer::framework) continue;
+      if (born.layer != trace::layer::framework) continue;
       const auto parent = blocks.find(raw(born.parent));
       ASSERT_NE(parent, blocks.end());
       EXPECT_GE(born.address, parent->second.born.address);

@@ -216,7 +216,7 @@ TEST(Kineto, MemoryInstantsAreBlocksInOrderOfTimeWhateverTheFilesOrder) {
   ASSERT_EQ(allocs.size(), 2U);
   ASSERT_EQ(frees.size(), 1U);
   EXPECT_EQ(allocs[0].bytes, 64U);
-  EXPECT_EQ(allocs[0].level, trace::layer::framework);
+  EXPECT_EQ(allocs[0].layer, trace::layer::framework);
   EXPECT_EQ(frees[0].block, allocs[0].block);
   // What the totals count beside the instants was there before, and nobody says where.
   EXPECT_EQ(allocs[1].bytes, 512U);

@@ -107,7 +107,7 @@ TEST(Nsys, MemoryEventsAreBlocksAndSamplesOfTheirPool) {
   const auto frees = made.rows<trace::free_event>();
   ASSERT_EQ(allocs.size(), 3U);
   ASSERT_EQ(frees.size(), 2U);
-  EXPECT_EQ(allocs[0].level, trace::layer::driver);
+  EXPECT_EQ(allocs[0].layer, trace::layer::driver);
   EXPECT_EQ(allocs[0].kind, trace::memory_kind::device);
   EXPECT_EQ(frees[0].block, allocs[0].block);
   EXPECT_EQ(allocs[1].kind, trace::memory_kind::pinned);

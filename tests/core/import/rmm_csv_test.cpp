@@ -41,7 +41,7 @@ TEST(RmmLog, PairsFreesWithWhatTheyFree) {
   EXPECT_EQ(log.allocations[1].time, 250'000);
   EXPECT_EQ(log.frees[0].time, 1'000'000'000);
   EXPECT_EQ(log.allocations[1].bytes, 2048U);
-  EXPECT_EQ(log.allocations[1].level, trace::layer::framework);
+  EXPECT_EQ(log.allocations[1].layer, trace::layer::framework);
   EXPECT_EQ(log.allocations[1].kind, trace::memory_kind::device);
   EXPECT_NE(log.allocations[1].stream, log.allocations[0].stream);
   EXPECT_NE(log.frees[0].thread, log.allocations[0].thread);

@@ -32,11 +32,11 @@ class totals {
       blocks[row.block] = row;
       if (row.source == trace::provenance::inferred) {
         // The rest of a mapped segment of which a part was unmapped.
-        if (row.flags == 0 && row.level == trace::layer::driver)
+        if (row.flags == 0 && row.layer == trace::layer::driver)
           bytes_[name_of(row.kind) + " segment_unmap"] -= row.bytes;
         continue;
       }
-      const bool block = row.level == trace::layer::framework;
+      const bool block = row.layer == trace::layer::framework;
       const bool mapped = tables_.text(row.name) == "cuMemMap";
       count(row.kind, block ? "alloc" : mapped ? "segment_map" : "segment_alloc", row.bytes);
       if (!block) continue;
@@ -48,7 +48,7 @@ class totals {
     for (const auto& row : rows_of<trace::free_event>(file)) {
       const trace::alloc_event& of = blocks.at(row.block);
       live.erase(row.block);
-      if (row.level == trace::layer::driver) {
+      if (row.layer == trace::layer::driver) {
         if (tables_.text(of.name) == "cuMemMap") {
           bytes_[name_of(of.kind) + " segment_unmap"] += of.bytes;
         } else {
@@ -67,8 +67,8 @@ class totals {
       std::uint64_t reserved = 0, allocated = 0, number = 0;
       for (const auto& [id, row] : live) {
         if (name_of(row.kind) != kind) continue;
-        (row.level == trace::layer::driver ? reserved : allocated) += row.bytes;
-        number += row.level == trace::layer::framework ? 1 : 0;
+        (row.layer == trace::layer::driver ? reserved : allocated) += row.bytes;
+        number += row.layer == trace::layer::framework ? 1 : 0;
       }
       json_[std::string(kind) + " reserved at the end"] = reserved;
       json_[std::string(kind) + " allocated at the end"] = allocated;

@@ -28,10 +28,10 @@ struct imported {
     report = std::move(*done);
     file = trace::file::open(folder.file("out.sluice")).value();
     for (const auto& row : rows_of<trace::alloc_event>(*file)) {
-      (row.level == trace::layer::driver ? segments : blocks).push_back(row);
+      (row.layer == trace::layer::driver ? segments : blocks).push_back(row);
     }
     for (const auto& row : rows_of<trace::free_event>(*file)) {
-      (row.level == trace::layer::driver ? segment_frees : frees).push_back(row);
+      (row.layer == trace::layer::driver ? segment_frees : frees).push_back(row);
     }
   }
   explicit imported(const json& snapshot) : imported(pickled(snapshot)) {}
@@ -65,7 +65,7 @@ TEST(TorchSnapshot, MakesSegmentsTheDriversAndBlocksTheFrameworks) {
   EXPECT_EQ(snapshot.segments[0].bytes, 2 * mib);
   EXPECT_EQ(snapshot.blocks[1].parent, snapshot.segments[0].block);
   EXPECT_EQ(snapshot.blocks[1].bytes, 200U);
-  EXPECT_EQ(snapshot.blocks[1].level, trace::layer::framework);
+  EXPECT_EQ(snapshot.blocks[1].layer, trace::layer::framework);
   EXPECT_EQ(snapshot.blocks[1].time, 6 * us);
   EXPECT_EQ(snapshot.frees[0].block, snapshot.blocks[0].block);
   EXPECT_EQ(snapshot.frees[0].time, 8 * us);

@@ -49,13 +49,13 @@ class chunks_of_a_recording : public ::testing::TestWithParam<bool> {
       known.add(reach, type);
     }
     std::vector<time_ns> begins{0};
-    parts_writer(made.writer(), begins).add_chunks(known);
+    section_writer(made.writer(), begins).add_chunks(known);
     made.close();
     of = made.open()->latest();
   }
 
   /// As they were found, or as the file keeps them.
-  [[nodiscard]] chunk_reaches reaches() const { return GetParam() ? chunk_reaches(of) : known; }
+  [[nodiscard]] chunk_index reaches() const { return GetParam() ? chunk_index(of) : known; }
 
   [[nodiscard]] chunks one_by_one(const std::function<bool(const chunk_reach&)>& wanted) const {
     chunks found;
@@ -67,7 +67,7 @@ class chunks_of_a_recording : public ::testing::TestWithParam<bool> {
   testing::recording made;
   std::shared_ptr<const trace::snapshot> of;
   std::vector<chunk_reach> listed;
-  chunk_reaches known;
+  chunk_index known;
 };
 
 INSTANTIATE_TEST_SUITE_P(All, chunks_of_a_recording, ::testing::Bool(),
@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(All, chunks_of_a_recording, ::testing::Bool(),
 
 TEST_P(chunks_of_a_recording, are_found_by_time_as_by_looking_at_each) {
   ASSERT_EQ(listed.size(), 3000U);
-  const chunk_reaches all = reaches();
+  const chunk_index all = reaches();
   std::mt19937_64 random(8);
   for (int i = 0; i < 300; ++i) {
     const auto begin = static_cast<time_ns>(random() % 33'000);
@@ -90,7 +90,7 @@ TEST_P(chunks_of_a_recording, are_found_by_time_as_by_looking_at_each) {
 }
 
 TEST_P(chunks_of_a_recording, are_found_by_ids_as_by_looking_at_each) {
-  const chunk_reaches all = reaches();
+  const chunk_index all = reaches();
   std::mt19937_64 random(9);
   for (int i = 0; i < 100; ++i) {
     const std::uint64_t event = random() % 300'000, block = random() % 21'000;
@@ -116,7 +116,7 @@ TEST_P(chunks_of_a_recording, are_read_only_where_they_are_looked_for) {
   EXPECT_LT(asked, listed.size() / 2);
 }
 
-TEST(ChunkReaches, MayBeNone) { EXPECT_TRUE(chunk_reaches().in({-latest_time, latest_time}, false)->empty()); }
+TEST(ChunkReaches, MayBeNone) { EXPECT_TRUE(chunk_index().in({-latest_time, latest_time}, false)->empty()); }
 
 TEST(ChunkReaches, AreFoundInAFileThatWasFollowedToItsEnd) {
   testing::recording made;
@@ -124,14 +124,14 @@ TEST(ChunkReaches, AreFoundInAFileThatWasFollowedToItsEnd) {
   made.writer().add(trace::alloc_event{});
   made.flush();
   const auto followed = made.open();
-  chunk_reaches known;
+  chunk_index known;
   const std::size_t last = followed->latest()->chunks().size() - 1;
   known.add({0, 10, last, 7, 9, 0, 0}, trace::row_type::alloc);
   std::vector<time_ns> begins{0};
-  parts_writer(made.writer(), begins).add_chunks(known);
+  section_writer(made.writer(), begins).add_chunks(known);
   made.close();
   ASSERT_TRUE(followed->refresh().value());
-  const auto found = chunk_reaches(followed->latest()).find([](const chunk_reach& each) {
+  const auto found = chunk_index(followed->latest()).find([](const chunk_reach& each) {
     return each.lowest_event <= 8 && each.highest_event >= 8;
   });
   EXPECT_EQ(found.value(), chunks{last});
@@ -146,7 +146,7 @@ TEST(ChunkReaches, NameAChunkOnceWhateverAFileSays) {
   const std::vector<chunk_reach> rows(1000, {0, 10, last, 7, 9, 0, 0});
   made.writer().add_summary(std::span(rows));
   made.close();
-  EXPECT_EQ(chunk_reaches(made.open()->latest()).all().value(), chunks{last});
+  EXPECT_EQ(chunk_index(made.open()->latest()).all().value(), chunks{last});
 }
 
 TEST(ChunkReaches, SayWhereAPageOfThemCannotBeRead) {
@@ -154,18 +154,18 @@ TEST(ChunkReaches, SayWhereAPageOfThemCannotBeRead) {
   made.standard_tables();
   made.writer().add(trace::alloc_event{});
   made.flush();
-  chunk_reaches known;
+  chunk_index known;
   known.add({0, 10, made.open()->latest()->chunks().size() - 1, 0, 0, 0, 0}, trace::row_type::alloc);
   std::vector<time_ns> begins{0};
-  parts_writer(made.writer(), begins).add_chunks(known);
+  section_writer(made.writer(), begins).add_chunks(known);
   made.close();
   const auto whole = made.open()->latest();
-  ASSERT_EQ(chunk_reaches(whole).all()->size(), 1U);
+  ASSERT_EQ(chunk_index(whole).all()->size(), 1U);
   const auto page = whole->summaries().front();
   std::fstream raw(made.path(), std::ios::in | std::ios::out | std::ios::binary);
   raw.seekp(static_cast<std::streamoff>(page.offset + sizeof(trace::chunk_header))).write("??", 2);
   raw.close();
-  const auto found = chunk_reaches(made.open()->latest()).all();
+  const auto found = chunk_index(made.open()->latest()).all();
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, error_code::corrupt);
   EXPECT_EQ(found.error().offset, page.offset);

@@ -16,9 +16,9 @@ using testing::recording;
 using trace::layer;
 using trace::memory_kind;
 
-const memory_statistics* find(const range_statistics& all, layer level, memory_kind kind) {
+const memory_statistics* find(const range_statistics& all, layer layer, memory_kind kind) {
   for (const memory_statistics& of : all.memory) {
-    if (of.level == level && of.kind == kind) return &of;
+    if (of.layer == layer && of.kind == kind) return &of;
   }
   return nullptr;
 }
@@ -87,7 +87,7 @@ TEST(memory_use, does_not_count_imported_memory_or_births_before_the_recording) 
   made.writer().add(before);
   made.close();
   const indexed all(made.open());
-  const summary figures = summarise(all.index, *all.snapshot);
+  const report figures = make_report(all.index, *all.snapshot);
   const memory_statistics* device = find(figures.whole, layer::driver, memory_kind::device);
   EXPECT_EQ(device->maximum, 1000U);
   EXPECT_EQ(device->allocations, 0U);
@@ -138,11 +138,11 @@ TEST(memory_use, corrects_what_is_not_tracked_when_an_allocation_comes_late) {
 
 class pools : public ::testing::Test {
  protected:
-  void define(layer level) {
+  void define(layer layer) {
     trace::pool_row row;
     row.id = trace::pool_id{1};
     row.device = trace::device_id{1};
-    row.level = level;
+    row.layer = layer;
     row.name = made_.text("cache");
     made_.writer().add(row);
   }
@@ -157,7 +157,7 @@ class pools : public ::testing::Test {
     auto row = made_.event<trace::alloc_event>(time);
     row.block = trace::block_id{id};
     row.bytes = bytes;
-    row.level = layer::pool;
+    row.layer = layer::pool;
     row.kind = memory_kind::device;
     row.device = trace::device_id{1};
     row.pool = trace::pool_id{1};

@@ -42,7 +42,7 @@ struct random_trace {
     made.standard_tables();
     make_blocks();
     make_work();
-    tell();
+    set_known();
     made.close();
   }
 
@@ -82,13 +82,13 @@ struct random_trace {
     }
   }
 
-  void tell() {
+  void set_known() {
     std::vector<std::function<void()>> rows;
     std::uint64_t id = 0;
     for (const block& b : blocks) {
       ++id;
-      rows.push_back([this, &b, id] { made.add_alloc(b.born, id, b.bytes, b.key.kind, b.key.level, b.name); });
-      if (b.died < span * 2) rows.push_back([this, &b, id] { made.add_free(b.died, id, b.key.level); });
+      rows.push_back([this, &b, id] { made.add_alloc(b.born, id, b.bytes, b.key.kind, b.key.layer, b.name); });
+      if (b.died < span * 2) rows.push_back([this, &b, id] { made.add_free(b.died, id, b.key.layer); });
     }
     for (const work& w : kernels) {
       rows.push_back([this, &w] { made.add_kernel(w.begin, w.end, w.name, 1 + random() % 3); });
@@ -169,7 +169,7 @@ void check_memory(const random_trace& slow, const range_statistics& fast, time_r
       }
     }
     const auto found = std::find_if(fast.memory.begin(), fast.memory.end(), [&, k = key](const memory_statistics& m) {
-      return m.device == k.device && m.level == k.level && m.kind == k.kind;
+      return m.device == k.device && m.layer == k.layer && m.kind == k.kind;
     });
     if (of.maximum == 0 && of.allocations == 0 && of.frees == 0) {
       EXPECT_EQ(found, fast.memory.end());
@@ -314,9 +314,9 @@ TEST(peaks, name_those_that_were_live_then) {
   for (std::uint64_t seed = 20; seed <= 26; ++seed) {
     random_trace slow(seed);
     const indexed all(slow.made.open());
-    const summary found = summarise(all.index, *all.snapshot);
+    const report found = make_report(all.index, *all.snapshot);
     for (const memory_peak& peak : found.peaks) {
-      const memory_key key{peak.device, peak.level, peak.kind};
+      const memory_key key{peak.device, peak.layer, peak.kind};
       EXPECT_EQ(peak.bytes, slow.used_at(key, peak.time));
       std::map<std::string, std::uint64_t> wanted;
       std::uint64_t live = 0;

@@ -9,20 +9,20 @@
 
 namespace sluice::testing {
 
-/// A recording in eight epochs of 500 ns each, from 0 on.
+/// A recording in eight sections of 500 ns each, from 0 on.
 struct in_parts {
   in_parts() {
     told.made.flush();
     const indexed before(told.made.open());
-    std::vector<trace::epoch_row> epochs;
-    for (trace::time_ns begin = 0; begin < 4000; begin += 500) epochs.push_back({begin, begin + 500, 0});
-    told.made.writer().add_summary<trace::epoch_row>(epochs);
-    analysis::save_parts(before.index, *before.snapshot, epochs, told.made.writer());
+    std::vector<trace::section_row> sections;
+    for (trace::time_ns begin = 0; begin < 4000; begin += 500) sections.push_back({begin, begin + 500, 0});
+    told.made.writer().add_summary<trace::section_row>(sections);
+    analysis::save_sections(before.index, *before.snapshot, sections, told.made.writer());
     told.made.close();
-    store = analysis::part_store::open(told.made.open()->latest(), {}).value();
+    store = analysis::section_reader::open(told.made.open()->latest(), {}).value();
   }
   query::random_recording told{11, false};
-  std::shared_ptr<const analysis::part_store> store;
+  std::shared_ptr<const analysis::section_reader> store;
 };
 
 }  // namespace sluice::testing

@@ -74,7 +74,7 @@ class random_recording {
   void tell_block(std::uint64_t id) {
     auto row = event<trace::alloc_event>(at());
     row.block = trace::block_id{id};
-    row.level = one_in(2) ? trace::layer::framework : static_cast<trace::layer>(random_() % 4);
+    row.layer = one_in(2) ? trace::layer::framework : static_cast<trace::layer>(random_() % 4);
     row.kind = one_in(4) ? trace::memory_kind::pinned : trace::memory_kind::device;
     row.device = trace::device_id{1 + random_() % 2};
     row.pool = trace::pool_id{random_() % 3};
@@ -267,7 +267,7 @@ class random_recording {
       row.block = trace::block_id{i < 5 ? 200 + i : 1 + random_() % 120};
       row.born = i < 5 || hostile_ ? std::min(at(), about.time) : about.time;
       row.bytes = 77;
-      row.level = trace::layer::framework;
+      row.layer = trace::layer::framework;
       row.kind = trace::memory_kind::device;
       row.device = trace::device_id{1};
       if (i < 5 || hostile_) later(row);

@@ -92,21 +92,21 @@ class recording {
 
   trace::event_id add_alloc(time_ns time, std::uint64_t block, std::uint64_t bytes,
                             trace::memory_kind kind = trace::memory_kind::device,
-                            trace::layer level = trace::layer::driver, std::string_view name = "cuMemAlloc_v2") {
+                            trace::layer layer = trace::layer::driver, std::string_view name = "cuMemAlloc_v2") {
     auto row = event<trace::alloc_event>(time);
     row.block = trace::block_id{block};
     row.bytes = bytes;
     row.kind = kind;
-    row.level = level;
+    row.layer = layer;
     row.device = trace::device_id{1};
     row.address = block << 32;
     row.name = text(name);
     return trace::event_id{writer_->add(row)};
   }
-  void add_free(time_ns time, std::uint64_t block, trace::layer level = trace::layer::driver) {
+  void add_free(time_ns time, std::uint64_t block, trace::layer layer = trace::layer::driver) {
     auto row = event<trace::free_event>(time);
     row.block = trace::block_id{block};
-    row.level = level;
+    row.layer = layer;
     writer_->add(row);
   }
   trace::event_id add_copy(time_ns begin, time_ns end, std::uint64_t bytes,

@@ -10,7 +10,7 @@
 namespace sluice::analysis {
 namespace {
 
-/// Blocks with random lives, in no order, and some epochs.
+/// Blocks with random lives, in no order, and some sections.
 struct random_lives {
   explicit random_lives(std::uint64_t seed) {
     std::mt19937_64 random(seed);
@@ -39,7 +39,7 @@ struct random_lives {
   memory_use memory;
 };
 
-TEST(crossing_blocks, are_those_that_live_over_a_boundary) {
+TEST(boundary_blocks, are_those_that_live_over_a_boundary) {
   for (std::uint64_t seed = 1; seed < 50; ++seed) {
     const random_lives all(seed);
     std::set<std::size_t> expected;
@@ -57,7 +57,7 @@ TEST(crossing_blocks, are_those_that_live_over_a_boundary) {
   }
 }
 
-TEST(crossing_blocks, are_kept_as_high_in_the_tree_as_they_reach) {
+TEST(boundary_blocks, are_kept_as_high_in_the_tree_as_they_reach) {
   for (std::uint32_t born = 0; born < 40; ++born) {
     for (std::uint32_t died = born + 1; died < 40; ++died) {
       std::uint32_t highest = died;
@@ -68,7 +68,7 @@ TEST(crossing_blocks, are_kept_as_high_in_the_tree_as_they_reach) {
   }
 }
 
-TEST(crossing_blocks, leave_out_what_lives_in_one_epoch_unless_its_death_is_inferred) {
+TEST(boundary_blocks, leave_out_what_lives_in_one_section_unless_its_death_is_inferred) {
   memory_use memory;
   trace::loss_event lost;
   lost.memory_events = 1;
@@ -96,15 +96,15 @@ TEST(crossing_blocks, leave_out_what_lives_in_one_epoch_unless_its_death_is_infe
   EXPECT_EQ(keeper_of(*memory.find(trace::block_id{2}), begins), 1U);
 }
 
-TEST(crossing_blocks, of_one_epoch_are_none) {
+TEST(boundary_blocks, of_one_section_are_none) {
   const random_lives all(3);
   for (const block_record& block : all.memory.blocks()) {
     EXPECT_EQ(keeper_of(block, std::vector<time_ns>{0}), std::nullopt);
     EXPECT_EQ(keeper_of(block, std::vector<time_ns>{}), std::nullopt);
   }
-  EXPECT_EQ(epoch_of(std::vector<time_ns>{10, 20}, 5), 0U);
-  EXPECT_EQ(epoch_of(std::vector<time_ns>{10, 20}, 19), 0U);
-  EXPECT_EQ(epoch_of(std::vector<time_ns>{10, 20}, 20), 1U);
+  EXPECT_EQ(section_of(std::vector<time_ns>{10, 20}, 5), 0U);
+  EXPECT_EQ(section_of(std::vector<time_ns>{10, 20}, 19), 0U);
+  EXPECT_EQ(section_of(std::vector<time_ns>{10, 20}, 20), 1U);
 }
 
 }  // namespace

@@ -75,65 +75,65 @@ void expect_same_tiles(const trace::snapshot& found, const trace::snapshot& expe
   }
 }
 
-whole_facts without_highest(whole_facts facts) {
-  for (whole_facts::memory& each : facts.memories) {
+recording_facts without_highest(recording_facts facts) {
+  for (recording_facts::memory& each : facts.memories) {
     each.highest = 0;
-    for (whole_facts::part_of_it& part : each.by_category) part.highest = 0;
+    for (recording_facts::part_of_it& part : each.by_category) part.highest = 0;
   }
-  for (whole_facts::pool& each : facts.pools) each.highest = 0;
-  for (whole_facts::direction& each : facts.directions) each.highest_rate = 0;
+  for (recording_facts::pool& each : facts.pools) each.highest = 0;
+  for (recording_facts::direction& each : facts.directions) each.highest_rate = 0;
   return facts;
 }
 
 // --- a recording and its parts --------------------------------------------------------------------------------------
 
-/// The rows of `made`, which is closed, in epochs that begin at `begins`; or in those that a file of its own would have, of about so many
+/// The rows of `made`, which is closed, in sections that begin at `begins`; or in those that a file of its own would have, of about so many
 /// events: then tiles are compared, too.
-void expect_same_of_parts(recording& made, std::variant<std::vector<time_ns>, double> cut, std::size_t epochs_a_run) {
+void expect_same_of_parts(recording& made, std::variant<std::vector<time_ns>, double> cut, std::size_t sections_a_run) {
   made.flush();
-  std::vector<trace::epoch_row> epochs;
+  std::vector<trace::section_row> sections;
   {
     const indexed before(made.open());
-    const time_range span = whole_of(*before.snapshot);
+    const time_range span = time_range_of(*before.snapshot);
     if (const auto* begins = std::get_if<std::vector<time_ns>>(&cut)) {
       for (std::size_t i = 0; i < begins->size(); ++i)
-        epochs.push_back(
+        sections.push_back(
             {(*begins)[i], i + 1 < begins->size() ? (*begins)[i + 1] : std::max((*begins)[i], span.end), 0});
     } else {
-      epochs = summaries::plan_epochs(span.begin, span.end - 1, before.snapshot->chunks(), std::get<double>(cut));
+      sections = timeline::plan_sections(span.begin, span.end - 1, before.snapshot->chunks(), std::get<double>(cut));
     }
-    made.writer().add_summary<trace::epoch_row>(epochs);
-    save_parts(before.index, *before.snapshot, epochs, made.writer());
+    made.writer().add_summary<trace::section_row>(sections);
+    save_sections(before.index, *before.snapshot, sections, made.writer());
     // What is made of parts does not ask for what they were told of the highest values: those are found on the way.
-    const std::vector<time_ns> begins = begins_of(epochs);
-    parts_writer(made.writer(), begins)
-        .add_whole(parts_writer::saved(without_highest(facts_of_whole(before.index, *before.snapshot))).value());
+    const std::vector<time_ns> begins = begins_of(sections);
+    section_writer(made.writer(), begins)
+        .add_whole(section_writer::saved(without_highest(facts_of_recording(before.index, *before.snapshot))).value());
   }
   made.close();
   const indexed whole(made.open());
-  const auto store = part_store::open(whole.snapshot, whole.index.tensors(*whole.snapshot)->steps);
+  const auto store = section_reader::open(whole.snapshot, whole.index.tensors(*whole.snapshot)->steps);
   ASSERT_TRUE(store) << store.error().to_string();
   recording tiles_of_parts, tiles_of_all;
   std::optional<tile_maker> tiles;
-  if (std::holds_alternative<double>(cut)) tiles.emplace(tiles_of_parts.writer(), epochs, *whole.snapshot);
-  const auto found = digest_of(**store, beside_of(whole.index), epochs_a_run,
-                               [&](const index& from, std::size_t first, std::size_t last) {
-                                 EXPECT_TRUE(from.is_part());
-                                 if (tiles) {
-                                   EXPECT_TRUE(tiles->add(from, first, last));
-                                 }
-                                 return true;
-                               });
+  if (std::holds_alternative<double>(cut)) tiles.emplace(tiles_of_parts.writer(), sections, *whole.snapshot);
+  const auto found = build_stored_figures(**store, beside_of(whole.index), sections_a_run,
+                                          [&](const index& from, std::size_t first, std::size_t last) {
+                                            EXPECT_TRUE(from.is_part());
+                                            if (tiles) {
+                                              EXPECT_TRUE(tiles->add(from, first, last));
+                                            }
+                                            return true;
+                                          });
   ASSERT_TRUE(found) << found.error().to_string();
-  expect_same_digest(*found, make_digest(whole.index, *whole.snapshot));
+  expect_same_stored_figures(*found, make_stored_figures(whole.index, *whole.snapshot));
   if (!tiles) return;
   tiles->end();
-  const whole_facts facts = facts_of_whole(whole.index, *whole.snapshot);
-  whole_facts put = without_highest(facts);
+  const recording_facts facts = facts_of_recording(whole.index, *whole.snapshot);
+  recording_facts put = without_highest(facts);
   tiles->put_highest(put);
-  EXPECT_EQ(parts_writer::saved(put)->bytes, parts_writer::saved(facts)->bytes);
-  tile_maker all(tiles_of_all.writer(), epochs, *whole.snapshot);
-  EXPECT_TRUE(all.add(whole.index, 0, epochs.size() - 1));
+  EXPECT_EQ(section_writer::saved(put)->bytes, section_writer::saved(facts)->bytes);
+  tile_maker all(tiles_of_all.writer(), sections, *whole.snapshot);
+  EXPECT_TRUE(all.add(whole.index, 0, sections.size() - 1));
   all.end();
   tiles_of_parts.close();
   tiles_of_all.close();
@@ -142,7 +142,7 @@ void expect_same_of_parts(recording& made, std::variant<std::vector<time_ns>, do
 
 class parts_of_a_random_recording : public ::testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(parts_of_a_random_recording, make_the_digest_of_all) {
+TEST_P(parts_of_a_random_recording, make_the_stored_figures_of_all) {
   query::random_recording told(GetParam(), GetParam() % 4 == 0);
   expect_same_of_parts(told.made, told.begins(), 1 + GetParam() % 3);
 }
@@ -154,7 +154,7 @@ TEST_P(parts_of_a_random_recording, make_the_tiles_of_all) {
 
 INSTANTIATE_TEST_SUITE_P(seeds, parts_of_a_random_recording, ::testing::Range<std::uint64_t>(1, 60));
 
-TEST(parts_of_a_training, make_the_digest_and_the_tiles_of_all) {
+TEST(parts_of_a_training, make_the_stored_figures_and_the_tiles_of_all) {
   using enum testing::training_options::marking;
   for (const auto by : {marks, profiler, nvtx, none}) {
     for (const bool stacks : {true, false}) {
@@ -170,17 +170,17 @@ TEST(parts_of_a_training, make_the_digest_and_the_tiles_of_all) {
   }
 }
 
-void expect_same_of_copy(const std::string& path, double epoch_events) {
+void expect_same_of_copy(const std::string& path, double section_events) {
   SCOPED_TRACE(path);
   recording made(1024);
   {
     const auto file = trace::file::open(path).value();
     testing::copy_rows(*file->latest(), made.writer());
   }
-  expect_same_of_parts(made, epoch_events, 2);
+  expect_same_of_parts(made, section_events, 2);
 }
 
-TEST(parts_of_a_real_recording, make_the_digest_and_the_tiles_of_all) {
+TEST(parts_of_a_real_recording, make_the_stored_figures_and_the_tiles_of_all) {
   int read = 0;
   for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/assets/recordings")) {
     if (entry.path().extension() != ".sluice") continue;
@@ -192,7 +192,7 @@ TEST(parts_of_a_real_recording, make_the_digest_and_the_tiles_of_all) {
 
 class parts_of_a_generated_recording : public ::testing::TestWithParam<generate::generate_options> {};
 
-TEST_P(parts_of_a_generated_recording, make_the_digest_and_the_tiles_of_all) {
+TEST_P(parts_of_a_generated_recording, make_the_stored_figures_and_the_tiles_of_all) {
   const std::string path =
       (std::filesystem::temp_directory_path() / fmt::format("sluice-digest-{}.sluice", ::getpid())).string();
   ASSERT_TRUE(generate::generate(GetParam(), path));
@@ -209,35 +209,35 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// A recording that has its parts.
 struct told_in_parts {
-  explicit told_in_parts(std::vector<trace::epoch_row> epochs) {
+  explicit told_in_parts(std::vector<trace::section_row> sections) {
     told.made.flush();
     {
       const indexed before(told.made.open());
-      told.made.writer().add_summary<trace::epoch_row>(epochs);
-      save_parts(before.index, *before.snapshot, epochs, told.made.writer());
+      told.made.writer().add_summary<trace::section_row>(sections);
+      save_sections(before.index, *before.snapshot, sections, told.made.writer());
     }
     told.made.close();
     whole = std::make_unique<indexed>(told.made.open());
-    store = part_store::open(whole->snapshot, std::make_shared<const step_facts>()).value();
+    store = section_reader::open(whole->snapshot, std::make_shared<const step_facts>()).value();
   }
   query::random_recording told{1, false};
   std::unique_ptr<indexed> whole;
-  std::shared_ptr<const part_store> store;
+  std::shared_ptr<const section_reader> store;
 };
 
-TEST(a_digest_of_parts, is_given_up_when_nobody_wants_it_any_more) {
+TEST(a_stored_figures_of_parts, is_given_up_when_nobody_wants_it_any_more) {
   const told_in_parts of({{0, 1024, 0}, {1024, 2048, 0}, {2048, 4096, 0}});
   int shown = 0;
-  const auto found = digest_of(*of.store, beside_of(of.whole->index), 1,
-                               [&](const index&, std::size_t, std::size_t) { return ++shown < 2; });
+  const auto found = build_stored_figures(*of.store, beside_of(of.whole->index), 1,
+                                          [&](const index&, std::size_t, std::size_t) { return ++shown < 2; });
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, error_code::cancelled);
   EXPECT_EQ(shown, 2);
 }
 
-TEST(a_digest_of_parts, needs_runs_of_one_epoch_at_least) {
+TEST(a_stored_figures_of_parts, needs_runs_of_one_section_at_least) {
   const told_in_parts of({{0, 4096, 0}});
-  const auto found = digest_of(*of.store, beside_of(of.whole->index), 0);
+  const auto found = build_stored_figures(*of.store, beside_of(of.whole->index), 0);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, error_code::invalid_argument);
 }

@@ -28,8 +28,8 @@ namespace fs = std::filesystem;
 using testing::indexed;
 using testing::recording;
 
-unfinished_options however_small(double epoch_events = 100) {
-  return {.memory_bytes = 0, .epoch_events = epoch_events};
+unfinished_options however_small(double section_events = 100) {
+  return {.memory_bytes = 0, .section_events = section_events};
 }
 
 /// What a writer left that died.
@@ -55,17 +55,17 @@ class remains {
 };
 
 /// Summed up, the file says what an index of all that is left says.
-void expect_same_as_of_all(const remains& left, double epoch_events) {
+void expect_same_as_of_all(const remains& left, double section_events) {
   const indexed all(left.open());
-  const auto summed = summed_up(left.open()->latest(), however_small(epoch_events));
+  const auto summed = summed_up(left.open()->latest(), however_small(section_events));
   ASSERT_TRUE(summed) << summed.error().to_string();
-  if (whole_of(*all.snapshot).length() == 0) return;
+  if (time_range_of(*all.snapshot).length() == 0) return;
   ASSERT_FALSE((*summed)->complete());
   ASSERT_EQ((*summed)->warnings().size(), all.snapshot->warnings().size())
       << ((*summed)->warnings().empty() ? "" : (*summed)->warnings().back());
-  const auto kept = find_digest(**summed);
+  const auto kept = find_stored_figures(**summed);
   ASSERT_NE(kept, nullptr);
-  expect_same_digest(*kept, make_digest(all.index, *all.snapshot));
+  expect_same_stored_figures(*kept, make_stored_figures(all.index, *all.snapshot));
 }
 
 class a_random_recording_cut_short : public ::testing::TestWithParam<std::uint64_t> {};
@@ -73,16 +73,16 @@ class a_random_recording_cut_short : public ::testing::TestWithParam<std::uint64
 TEST_P(a_random_recording_cut_short, says_what_an_index_of_all_says_wherever_it_was_cut) {
   const bool hostile = GetParam() % 4 == 0;
   query::random_recording told(GetParam(), hostile);
-  ASSERT_TRUE(finish(told.made.writer(), {.least_events = 1, .epoch_events = 50}));
+  ASSERT_TRUE(finalize(told.made.writer(), {.least_events = 1, .section_events = 50}));
   std::mt19937_64 random(GetParam());
   const remains left(told.made.path());
   left.cut_at(sizeof(trace::file_header) + random() % (left.bytes() - sizeof(trace::file_header)));
-  const auto epoch_events = static_cast<double>(20 + random() % 200);
+  const auto section_events = static_cast<double>(20 + random() % 200);
   // Where rows contradict each other it is left open which are believed.
   if (hostile) {
-    EXPECT_TRUE(summed_up(left.open()->latest(), however_small(epoch_events)));
+    EXPECT_TRUE(summed_up(left.open()->latest(), however_small(section_events)));
   } else {
-    expect_same_as_of_all(left, epoch_events);
+    expect_same_as_of_all(left, section_events);
   }
 }
 
@@ -157,7 +157,7 @@ TEST(a_pattern_cut_short, has_the_steps_of_all_that_can_be_read) {
   left.cut_at(left.bytes() - 1);
   left.damage(first->offset + sizeof(trace::chunk_header));
   const auto summed = summed_up(left.open()->latest(), however_small()).value();
-  EXPECT_EQ(find_digest(*summed)->steps.size(), 1U);
+  EXPECT_EQ(find_stored_figures(*summed)->steps.size(), 1U);
   expect_same_as_of_all(left, 100);
 }
 
@@ -174,7 +174,7 @@ TEST(a_pattern_cut_short, is_found_in_each_of_many_processes) {
       row.process = process.id;
       row.block = static_cast<trace::block_id>(p * 1'000 + i);
       row.bytes = static_cast<std::uint64_t>(1'000 + p + i % a_step * 10);
-      row.level = trace::layer::framework;
+      row.layer = trace::layer::framework;
       row.kind = trace::memory_kind::device;
       made.writer().add(row);
       for (int j = 0; i % a_step == 12 && j < a_step && i - j >= 0; ++j) {
@@ -189,7 +189,7 @@ TEST(a_pattern_cut_short, is_found_in_each_of_many_processes) {
   const remains left(made.path());
   left.cut_at(left.bytes() - 1);
   const auto summed = summed_up(left.open()->latest(), however_small()).value();
-  EXPECT_EQ(find_digest(*summed)->steps.size(), static_cast<std::size_t>(processes));
+  EXPECT_EQ(find_stored_figures(*summed)->steps.size(), static_cast<std::size_t>(processes));
   expect_same_as_of_all(left, 100);
 }
 
@@ -219,7 +219,7 @@ TEST(a_pattern_cut_short, has_steps_that_end_where_a_checkpoint_shows_what_is_go
   const remains left(made.path());
   left.cut_at(left.bytes() - 1);
   const auto summed = summed_up(left.open()->latest(), however_small()).value();
-  EXPECT_EQ(find_digest(*summed)->steps.size(), 1U);
+  EXPECT_EQ(find_stored_figures(*summed)->steps.size(), 1U);
   expect_same_as_of_all(left, 100);
 }
 
@@ -246,8 +246,8 @@ TEST_F(cut_short, is_summed_up_and_still_says_that_it_was_cut_short) {
   EXPECT_FALSE(summed->complete());
   EXPECT_FALSE(summed->growing());
   symbols::frame_book names;
-  const auto said = summarise(find_digest(*summed)->figures, *summed, naming{names}).warnings;
-  EXPECT_EQ(said, summarise(indexed(left_->open()).index, *before).warnings);
+  const auto said = make_report(find_stored_figures(*summed)->figures, *summed, naming{names}).warnings;
+  EXPECT_EQ(said, make_report(indexed(left_->open()).index, *before).warnings);
   ASSERT_EQ(said.size(), 1U);
   EXPECT_NE(said[0].find("writer died"), std::string::npos) << said[0];
 }
@@ -272,7 +272,7 @@ TEST_F(cut_short, leaves_nothing_behind_and_is_not_touched) {
   const auto summed = summed_up(left_->open()->latest(), however_small()).value();
   ::unsetenv("TMPDIR");
   EXPECT_TRUE(fs::is_empty(folder));
-  EXPECT_NE(find_digest(*summed), nullptr);
+  EXPECT_NE(find_stored_figures(*summed), nullptr);
   EXPECT_EQ(left_->bytes(), bytes);
   EXPECT_EQ(fs::last_write_time(left_->path()), changed);
   fs::remove(folder);
@@ -324,7 +324,7 @@ TEST(a_recording_that_is_written, is_summed_up_as_far_as_it_goes) {
   EXPECT_TRUE(summed->growing());
   made.add_kernel(1'000'000, 1'000'050);
   made.flush();
-  expect_same_digest(*find_digest(*summed), make_digest(all.index, *all.snapshot));
+  expect_same_stored_figures(*find_stored_figures(*summed), make_stored_figures(all.index, *all.snapshot));
 }
 
 /// 3,000 kernels as they come: 10 to a chunk.
@@ -337,7 +337,7 @@ class a_recording_that_ends : public ::testing::Test {
       if (i % 10 == 9) made_.flush();
     }
   }
-  [[nodiscard]] auto summed() const { return finish_options{.least_events = 1, .epoch_events = 500}; }
+  [[nodiscard]] auto summed() const { return finalize_options{.least_events = 1, .section_events = 500}; }
   /// The recording, and nothing that it was written anew into.
   [[nodiscard]] std::size_t files() const { return testing::files_named_after(made_.path()); }
   static std::size_t chunks_of_kernels(const trace::snapshot& of) {
@@ -353,7 +353,7 @@ TEST_F(a_recording_that_ends, is_compacted_into_a_file_that_takes_its_place) {
   const auto before = followed->latest();
   ASSERT_EQ(chunks_of_kernels(*before), 300U);
   EXPECT_EQ(followed->successor().value(), nullptr);
-  ASSERT_TRUE(finish(made_.writer(), {.least_events = 5'000}));
+  ASSERT_TRUE(finalize(made_.writer(), {.least_events = 5'000}));
   EXPECT_EQ(files(), 1U);
   const auto next = followed->successor().value();
   ASSERT_NE(next, nullptr);
@@ -376,7 +376,7 @@ TEST(a_recording_of_full_chunks, stays_in_its_file) {
   const auto followed = made.open();
   const auto before = followed->latest();
   ASSERT_GE(before->chunks().size(), 150U);
-  ASSERT_TRUE(finish(made.writer(), {.least_events = 5'000}));
+  ASSERT_TRUE(finalize(made.writer(), {.least_events = 5'000}));
   EXPECT_EQ(followed->successor().value(), nullptr);
   const auto after = made.open()->latest();
   EXPECT_TRUE(after->complete());
@@ -394,7 +394,7 @@ TEST_F(a_recording_that_ends, keeps_its_permissions_and_the_link_that_names_it) 
     row.time = i;
     file.add(row);
   }
-  ASSERT_TRUE(finish(file, summed()));
+  ASSERT_TRUE(finalize(file, summed()));
   EXPECT_TRUE(fs::is_symlink(link));
   EXPECT_EQ(fs::status(made_.path()).permissions(),
             fs::perms::owner_read | fs::perms::owner_write | fs::perms::others_read);
@@ -410,7 +410,7 @@ TEST(a_recording_in_a_scratch_file, is_summed_up_where_it_is) {
     row.time = i;
     file.add(row);
   }
-  ASSERT_TRUE(finish(file, {.least_events = 1, .epoch_events = 500}));
+  ASSERT_TRUE(finalize(file, {.least_events = 1, .section_events = 500}));
   const auto made = trace::file::open(scratch.path()).value()->latest();
   EXPECT_TRUE(made->complete());
   EXPECT_FALSE(made->summaries().empty());
@@ -421,7 +421,7 @@ TEST_F(a_recording_that_ends, leaves_another_file_alone_that_has_its_name_by_now
   made_.flush();
   fs::rename(made_.path(), moved);
   std::ofstream(made_.path()) << "somebody's";
-  ASSERT_TRUE(finish(made_.writer(), summed()));
+  ASSERT_TRUE(finalize(made_.writer(), summed()));
   EXPECT_EQ(fs::file_size(made_.path()), 10U);
   EXPECT_EQ(files(), 2U);
   const auto kept = trace::file::open(moved).value()->latest();
@@ -435,7 +435,7 @@ TEST_F(a_recording_that_ends, is_left_as_it_is_if_its_end_is_cancelled) {
   const std::atomic<bool> cancel{true};
   auto how = summed();
   how.cancel = &cancel;
-  ASSERT_TRUE(finish(made_.writer(), how));
+  ASSERT_TRUE(finalize(made_.writer(), how));
   EXPECT_EQ(files(), 1U);
   EXPECT_EQ(followed->successor().value(), nullptr);
   EXPECT_TRUE(followed->refresh().value());

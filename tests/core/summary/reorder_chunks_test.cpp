@@ -23,19 +23,19 @@ using testing::recording;
 
 bool always() { return true; }
 
-std::vector<trace::epoch_row> epochs_of(time_ns length, std::size_t count) {
-  std::vector<trace::epoch_row> epochs;
+std::vector<trace::section_row> sections_of(time_ns length, std::size_t count) {
+  std::vector<trace::section_row> sections;
   for (std::size_t i = 0; i < count; ++i) {
     const auto begin = static_cast<time_ns>(i) * length;
-    epochs.push_back({begin, begin + length, 0});
+    sections.push_back({begin, begin + length, 0});
   }
-  return epochs;
+  return sections;
 }
 
-std::shared_ptr<const trace::snapshot> compacted(recording& made, std::span<const trace::epoch_row> epochs,
+std::shared_ptr<const trace::snapshot> compacted(recording& made, std::span<const trace::section_row> sections,
                                                  recording& into) {
   made.flush();
-  const auto done = compact(*made.open()->latest(), epochs, into.writer(), always);
+  const auto done = reorder_chunks(*made.open()->latest(), sections, into.writer(), always);
   EXPECT_TRUE(done) << done.error().to_string();
   into.close();
   return into.open()->latest();
@@ -84,10 +84,10 @@ TEST_P(any_recording, has_the_same_rows_when_it_is_compacted) {
   rows_by_kind before = rows_of(*told.made.open()->latest());
   recording into(64);
   std::mt19937_64 random(GetParam());
-  const auto span = whole_of(*told.made.open()->latest());
+  const auto span = time_range_of(*told.made.open()->latest());
   const auto count = 1 + random() % 9;
   rows_by_kind after =
-      rows_of(*compacted(told.made, epochs_of(span.length() / static_cast<time_ns>(count) + 1, count), into));
+      rows_of(*compacted(told.made, sections_of(span.length() / static_cast<time_ns>(count) + 1, count), into));
   for (auto* all : {&before, &after})
     for (auto& [type, rows] : *all)
       if (!keeps_its_order(type)) std::sort(rows.begin(), rows.end());
@@ -96,30 +96,30 @@ TEST_P(any_recording, has_the_same_rows_when_it_is_compacted) {
 
 INSTANTIATE_TEST_SUITE_P(seeds, any_recording, ::testing::Range<std::uint64_t>(1, 40));
 
-TEST(compacted_chunks, hold_the_rows_of_one_epoch_or_those_that_reach_beyond_it) {
+TEST(compacted_chunks, hold_the_rows_of_one_section_or_those_that_reach_beyond_it) {
   recording made(50), into;
   made.standard_tables();
-  constexpr time_ns epoch = 100'000;
-  // In no order, and one in fifty reaches beyond its epoch.
+  constexpr time_ns section = 100'000;
+  // In no order, and one in fifty reaches beyond its section.
   std::mt19937_64 random(1);
   for (int i = 0; i < 10'000; ++i) {
-    const auto begin = static_cast<time_ns>(random() % (10 * epoch));
-    const time_ns end = i % 50 == 0 ? begin + epoch : std::min(begin + 10, begin / epoch * epoch + epoch - 1);
+    const auto begin = static_cast<time_ns>(random() % (10 * section));
+    const time_ns end = i % 50 == 0 ? begin + section : std::min(begin + 10, begin / section * section + section - 1);
     made.add_kernel(begin, end);
   }
-  const auto trace = compacted(made, epochs_of(epoch, 11), into);
+  const auto trace = compacted(made, sections_of(section, 11), into);
   std::size_t inside = 0, beyond = 0;
   for (std::size_t i = 0; i < trace->chunks().size(); ++i) {
     const trace::chunk_info& chunk = trace->chunks()[i];
     if (chunk.type != trace::row_type::kernel) continue;
-    const bool stays = chunk.max_time / epoch == chunk.min_time / epoch;
+    const bool stays = chunk.max_time / section == chunk.min_time / section;
     (stays ? inside : beyond) += chunk.rows;
     const auto rows = trace->read<trace::kernel_event>(i).value();
     EXPECT_TRUE(std::is_sorted(rows->begin(), rows->end(), [](const auto& a, const auto& b) {
       return std::pair(a.time, raw(a.id)) < std::pair(b.time, raw(b.id));
     }));
-    EXPECT_EQ(rows->front().time / epoch, rows->back().time / epoch);
-    for (const auto& row : *rows) EXPECT_EQ(row.end / epoch == row.time / epoch, stays);
+    EXPECT_EQ(rows->front().time / section, rows->back().time / section);
+    for (const auto& row : *rows) EXPECT_EQ(row.end / section == row.time / section, stays);
   }
   EXPECT_EQ(inside, 9'800U);
   EXPECT_EQ(beyond, 200U);
@@ -134,7 +134,7 @@ TEST(compacted_chunks, are_few_and_of_about_the_same_size) {
     made.flush();
   }
   ASSERT_GT(made.open()->latest()->chunks().size(), 2'500U);
-  const auto trace = compacted(made, epochs_of(50'000, 5), into);
+  const auto trace = compacted(made, sections_of(50'000, 5), into);
   std::map<trace::row_type, std::vector<std::uint32_t>> sizes;
   for (const trace::chunk_info& chunk : trace->chunks()) sizes[chunk.type].push_back(chunk.rows);
   EXPECT_EQ(sizes[trace::row_type::kernel], (std::vector<std::uint32_t>{500, 500, 500, 500, 500}));
@@ -156,7 +156,7 @@ TEST(compacted_chunks, hold_everything_where_each_chunk_reaches_back_to_the_begi
   made.standard_tables();
   constexpr int count = 300'000;
   for (int i = 0; i < count; ++i) made.add_kernel(i % 500 == 499 ? 0 : i, i + 10);
-  const auto trace = compacted(made, epochs_of(count / 30, 30), into);
+  const auto trace = compacted(made, sections_of(count / 30, 30), into);
   std::vector<std::uint64_t> ids;
   ASSERT_TRUE(trace->for_each<trace::kernel_event>([&](const auto& row) { ids.push_back(raw(row.id)); }));
   std::sort(ids.begin(), ids.end());
@@ -176,7 +176,7 @@ TEST(compacting, tells_of_a_chunk_that_cannot_be_read) {
     file.seekp(static_cast<std::streamoff>(damaged.offset + sizeof(trace::chunk_header)));
     file.write("damaged", 7);
   }
-  const auto done = compact(*trace, epochs_of(10'000, 10), into.writer(), always);
+  const auto done = reorder_chunks(*trace, sections_of(10'000, 10), into.writer(), always);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, error_code::corrupt) << done.error().to_string();
 }
@@ -187,7 +187,8 @@ TEST(compacting, ends_when_it_is_told_to) {
   for (int i = 0; i < 1'000; ++i) made.add_kernel(i * 100, i * 100 + 50);
   made.flush();
   int asked = 0;
-  const auto done = compact(*made.open()->latest(), epochs_of(10'000, 10), into.writer(), [&] { return ++asked < 5; });
+  const auto done =
+      reorder_chunks(*made.open()->latest(), sections_of(10'000, 10), into.writer(), [&] { return ++asked < 5; });
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, error_code::cancelled);
   EXPECT_EQ(asked, 5);

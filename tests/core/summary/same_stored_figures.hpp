@@ -21,7 +21,7 @@ struct digest_value {
 };
 
 /// Takes a kept struct apart.
-class digest_flattener {
+class stored_figures_flattener {
  public:
   static constexpr bool reading = false;
 
@@ -36,10 +36,10 @@ class digest_flattener {
 
   template <class T>
   void put(const T& of) {
-    if constexpr (std::is_same_v<T, archive::left_out>) {
+    if constexpr (std::is_same_v<T, serialize::left_out>) {
     } else if constexpr (std::is_same_v<T, std::string>) {
       values.push_back({where_, of});
-    } else if constexpr (archive::detail::is_vector<T>) {
+    } else if constexpr (serialize::detail::is_vector<T>) {
       values.push_back({where_ + " size", std::uint64_t{of.size()}});
       for (std::size_t i = 0; i < of.size(); ++i) inside(fmt::format("[{}]", i), of[i]);
     } else if constexpr (std::is_enum_v<T>) {
@@ -50,7 +50,7 @@ class digest_flattener {
       values.push_back({where_, std::int64_t{of}});
     } else if constexpr (std::is_integral_v<T>) {
       values.push_back({where_, std::uint64_t{of}});
-    } else if constexpr (archive::detail::is_or_unknown<T>) {
+    } else if constexpr (serialize::detail::is_or_unknown<T>) {
       values.push_back({where_, std::int64_t{of.time}});
     } else {
       fields(*this, of);
@@ -83,8 +83,8 @@ inline std::string in_words(const digest_value& of) {
   return of.where + " is " + std::visit([](const auto& is) { return fmt::format("{}", is); }, of.is);
 }
 
-inline void expect_same_digest(const digest& found, const digest& expected) {
-  digest_flattener a, b;
+inline void expect_same_stored_figures(const stored_figures& found, const stored_figures& expected) {
+  stored_figures_flattener a, b;
   a.put(found);
   b.put(expected);
   std::size_t i = 0;

@@ -29,33 +29,33 @@ struct whole {
 };
 
 template <class Archive>
-void fields(Archive& all, archive::like<Archive, part> of) {
+void fields(Archive& all, serialize::like<Archive, part> of) {
   all(of, of.number, of.name);
 }
 template <class Archive>
-void fields(Archive& all, archive::like<Archive, whole> of) {
-  all(of, of.size, of.little, of.flag, of.real, of.paint, of.block, archive::or_unknown{of.until}, archive::left_out{},
-      of.parts, of.words);
+void fields(Archive& all, serialize::like<Archive, whole> of) {
+  all(of, of.size, of.little, of.flag, of.real, of.paint, of.block, serialize::or_unknown{of.until},
+      serialize::left_out{}, of.parts, of.words);
 }
 
 }  // namespace sluice::analysis::archive_test
 
-namespace sluice::archive {
+namespace sluice::serialize {
 template <>
 inline constexpr std::uint64_t enum_end<analysis::archive_test::colour> = 3;
-}  // namespace sluice::archive
+}  // namespace sluice::serialize
 
 namespace sluice::analysis::archive_test {
 namespace {
 
-static_assert(archive::member_count<part> == 2);
-static_assert(archive::member_count<whole> == 10);
+static_assert(serialize::member_count<part> == 2);
+static_assert(serialize::member_count<whole> == 10);
 
 constexpr std::size_t room = 1 << 20;
 
 std::string written(const whole& value) {
   std::string bytes;
-  archive::writer to(bytes);
+  serialize::writer to(bytes);
   to.put(value);
   EXPECT_FALSE(to.failed());
   return bytes;
@@ -68,9 +68,9 @@ whole some_value() {
           -0.1,
           colour::blue,
           trace::block_id{~std::uint64_t{0}},
-          archive::largest_signed,
+          serialize::largest_signed,
           0,
-          {{-archive::largest_signed, "a"}, {7, std::string(300, 'x')}},
+          {{-serialize::largest_signed, "a"}, {7, std::string(300, 'x')}},
           {"", "b"}};
 }
 
@@ -78,7 +78,7 @@ TEST(an_archive, gives_back_what_was_written) {
   for (const whole& value : {whole{}, some_value()}) {
     const std::string bytes = written(value);
     whole read;
-    archive::reader from(bytes, room);
+    serialize::reader from(bytes, room);
     from.get(read);
     EXPECT_FALSE(from.failed());
     EXPECT_TRUE(from.at_end());
@@ -96,7 +96,7 @@ TEST(an_archive, that_was_cut_anywhere_fails) {
   const std::string bytes = written(some_value());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     whole read;
-    archive::reader from(std::string_view(bytes).substr(0, size), room);
+    serialize::reader from(std::string_view(bytes).substr(0, size), room);
     from.get(read);
     EXPECT_TRUE(from.failed()) << size;
   }
@@ -107,14 +107,14 @@ TEST(an_archive, does_not_keep_numbers_that_could_overflow) {
     whole value;
     spoil(value);
     std::string bytes;
-    archive::writer to(bytes);
+    serialize::writer to(bytes);
     to.put(value);
     whole read;
-    archive::reader from(bytes, room);
+    serialize::reader from(bytes, room);
     from.get(read);
     return to.failed() && from.failed();
   };
-  EXPECT_TRUE(refused([](whole& v) { v.parts = {{archive::largest_signed + 1, {}}}; }));
+  EXPECT_TRUE(refused([](whole& v) { v.parts = {{serialize::largest_signed + 1, {}}}; }));
   EXPECT_TRUE(refused([](whole& v) { v.parts = {{trace::unknown_time, {}}}; })) << "only where it may be unknown";
   EXPECT_TRUE(refused([](whole& v) { v.until = INT64_MAX; }));
   EXPECT_TRUE(refused([](whole& v) { v.real = std::numeric_limits<double>::quiet_NaN(); }));
@@ -125,17 +125,17 @@ TEST(an_archive, does_not_believe_claimed_sizes) {
   // 2^63 parts, and so many bytes of a string.
   const std::string huge = std::string(9, '\x80') + '\x01';
   std::vector<part> parts;
-  archive::reader of_parts(huge, room);
+  serialize::reader of_parts(huge, room);
   of_parts.get(parts);
   EXPECT_TRUE(of_parts.failed());
   EXPECT_EQ(parts.capacity(), 0U);
   std::string text;
-  archive::reader of_text(huge, room);
+  serialize::reader of_text(huge, room);
   of_text.get(text);
   EXPECT_TRUE(of_text.failed());
   // As many parts as there are bytes, but more than there is room for.
   std::string bytes = "\xff\x7f" + std::string(16383, '\0');
-  archive::reader little_room(bytes, 1000);
+  serialize::reader little_room(bytes, 1000);
   little_room.get(parts);
   EXPECT_TRUE(little_room.failed());
   EXPECT_EQ(parts.capacity(), 0U);
@@ -143,7 +143,7 @@ TEST(an_archive, does_not_believe_claimed_sizes) {
 
 TEST(an_archive, refuses_values_that_their_type_does_not_have) {
   const auto refuses = []<class T>(T value, std::string_view bytes) {
-    archive::reader from(bytes, room);
+    serialize::reader from(bytes, room);
     from.get(value);
     return from.failed();
   };
@@ -163,12 +163,12 @@ TEST(an_archive, comes_back_from_any_bytes) {
     for (auto changes = 1 + random() % 4; changes > 0; --changes)
       bytes[random() % bytes.size()] = static_cast<char>(random());
     whole read;
-    archive::reader from(bytes, room);
+    serialize::reader from(bytes, room);
     from.get(read);
     if (from.failed() || !from.at_end()) continue;
     whole again;
     const std::string twice = written(read);
-    archive::reader from_twice(twice, room);
+    serialize::reader from_twice(twice, room);
     from_twice.get(again);
     // Of a double that is -0 or the like the bytes count.
     EXPECT_EQ(written(again), twice);
@@ -176,7 +176,7 @@ TEST(an_archive, comes_back_from_any_bytes) {
 }
 
 TEST(a_description, says_what_is_kept) {
-  archive::describer of;
+  serialize::describer of;
   of.put(whole{});
   EXPECT_EQ(of.text(), "{u8u1u1de3et[{i8s}][s]}");
 }

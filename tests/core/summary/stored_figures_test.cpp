@@ -20,25 +20,25 @@ using testing::recording;
 
 const std::atomic<bool> wanted{false};
 
-std::string bytes_of(const digest& of) { return encode_digest(of).value(); }
+std::string bytes_of(const stored_figures& of) { return encode_stored_figures(of).value(); }
 
 /// Anything that is kept, as bytes: what cannot be compared member by member can be compared by that.
 template <class T>
 std::string kept(const T& value) {
   std::string bytes;
-  archive::writer(bytes).put(value);
+  serialize::writer(bytes).put(value);
   return bytes;
 }
 
 /// What comes back from bytes says what the index says.
 void expect_exact(const indexed& all) {
-  const digest made = make_digest(all.index, *all.snapshot);
+  const stored_figures made = make_stored_figures(all.index, *all.snapshot);
   const std::string bytes = bytes_of(made);
-  const auto read = decode_digest(bytes);
+  const auto read = decode_stored_figures(bytes);
   ASSERT_TRUE(read) << read.error().to_string();
   EXPECT_EQ(bytes_of(*read), bytes);
 
-  const time_range whole = whole_of(*all.snapshot);
+  const time_range whole = time_range_of(*all.snapshot);
   EXPECT_EQ(read->span, whole);
   EXPECT_EQ(kept(read->figures.whole), kept(measure(all.index, all.snapshot->tables(), whole)));
   for (const memory_stacks& memory : read->memory) {
@@ -74,7 +74,7 @@ void expect_exact(const indexed& all) {
   std::stable_sort(blocks.begin(), blocks.end(), [](const block_record* a, const block_record* b) {
     return a->bytes != b->bytes ? a->bytes > b->bytes : a->id < b->id;
   });
-  ASSERT_EQ(read->largest.size(), std::min(blocks.size(), digest::block_limit));
+  ASSERT_EQ(read->largest.size(), std::min(blocks.size(), stored_figures::block_limit));
   for (std::size_t i = 0; i < read->largest.size(); ++i) {
     const listed_block& listed = read->largest[i];
     EXPECT_EQ(listed.block, blocks[i]->id);
@@ -86,14 +86,14 @@ void expect_exact(const indexed& all) {
   }
 }
 
-TEST(a_digest, says_what_the_index_says) {
+TEST(stored_figures, says_what_the_index_says) {
   recording made(100);
   testing::tell_a_lot(made);
   made.close();
   const indexed all(made.open());
   expect_exact(all);
-  const digest of = make_digest(all.index, *all.snapshot);
-  const summary_figures& figures = of.figures;
+  const stored_figures of = make_stored_figures(all.index, *all.snapshot);
+  const report_figures& figures = of.figures;
   // The test would say little of what is empty.
   EXPECT_FALSE(figures.watermarks.empty() || figures.peaks.empty() || figures.held.empty() || figures.unfreed.empty() ||
                figures.copied.empty() || figures.failures.empty() || figures.faults.empty() ||
@@ -102,7 +102,7 @@ TEST(a_digest, says_what_the_index_says) {
   EXPECT_FALSE(of.memory.empty() || of.copies.empty() || of.steps.empty() || of.losses.empty() || of.largest.empty());
 }
 
-TEST(a_digest, is_exact_for_real_recordings) {
+TEST(stored_figures, is_exact_for_real_recordings) {
   int read = 0;
   for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/assets/recordings")) {
     if (entry.path().extension() != ".sluice") continue;
@@ -113,7 +113,7 @@ TEST(a_digest, is_exact_for_real_recordings) {
   EXPECT_GT(read, 5);
 }
 
-TEST(a_digest, is_exact_for_generated_recordings) {
+TEST(stored_figures, is_exact_for_generated_recordings) {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("sluice-digest-" + std::to_string(::getpid()) + ".sluice")).string();
   for (const auto pattern : {generate::program_pattern::training, generate::program_pattern::inference}) {
@@ -127,7 +127,7 @@ TEST(a_digest, is_exact_for_generated_recordings) {
   std::filesystem::remove(path);
 }
 
-TEST(a_digest, of_nothing_is_one_too) {
+TEST(stored_figures, of_nothing_is_one_too) {
   recording made;
   made.close();
   expect_exact(indexed(made.open()));
@@ -156,7 +156,7 @@ void add_random(recording& made, std::mt19937_64& random, bool tamed) {
   }
 }
 
-TEST(a_digest, of_a_recording_that_lies_is_exact_or_none) {
+TEST(stored_figures, of_a_recording_that_lies_is_exact_or_none) {
   int kept_any = 0;
   for (std::uint64_t seed = 1; seed <= 24; ++seed) {
     SCOPED_TRACE(seed);
@@ -168,58 +168,59 @@ TEST(a_digest, of_a_recording_that_lies_is_exact_or_none) {
 #undef SLUICE_ADD
     made.close();
     const indexed all(made.open());
-    if (!encode_digest(make_digest(all.index, *all.snapshot))) continue;
+    if (!encode_stored_figures(make_stored_figures(all.index, *all.snapshot))) continue;
     ++kept_any;
     expect_exact(all);
   }
   EXPECT_GT(kept_any, 0);
 }
 
-TEST(a_digest, that_was_cut_anywhere_is_an_error) {
+TEST(stored_figures, that_was_cut_anywhere_is_an_error) {
   recording made;
   made.standard_tables();
   made.add_alloc(1, 1, 100);
   made.add_copy(5, 9, 10);
   made.close();
   const indexed all(made.open());
-  const std::string bytes = bytes_of(make_digest(all.index, *all.snapshot));
+  const std::string bytes = bytes_of(make_stored_figures(all.index, *all.snapshot));
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    const auto read = decode_digest(std::string_view(bytes).substr(0, size));
+    const auto read = decode_stored_figures(std::string_view(bytes).substr(0, size));
     ASSERT_FALSE(read) << size;
     EXPECT_EQ(read.error().code, error_code::corrupt);
     EXPECT_LE(read.error().offset, size);
   }
-  EXPECT_FALSE(decode_digest(bytes + '\0')) << "nor may anything follow";
+  EXPECT_FALSE(decode_stored_figures(bytes + '\0')) << "nor may anything follow";
 }
 
-TEST(a_digest, that_contradicts_itself_is_an_error) {
+TEST(stored_figures, that_contradicts_itself_is_an_error) {
   recording made;
   testing::tell_a_lot(made);
   made.close();
   const indexed all(made.open());
-  const digest good = make_digest(all.index, *all.snapshot);
+  const stored_figures good = make_stored_figures(all.index, *all.snapshot);
   const auto refused = [&](auto&& spoil) {
-    digest bad = good;
+    stored_figures bad = good;
     spoil(bad);
-    return !decode_digest(bytes_of(bad));
+    return !decode_stored_figures(bytes_of(bad));
   };
-  EXPECT_FALSE(refused([](digest&) {}));
-  EXPECT_TRUE(refused([](digest& d) { d.figures.failures.clear(); }));
-  EXPECT_TRUE(refused([](digest& d) { d.figures.held.emplace_back(); }));
-  EXPECT_TRUE(refused([](digest& d) { d.figures.copied.emplace_back(); }));
-  EXPECT_TRUE(refused([](digest& d) { d.figures.whole.memory.clear(); })) << "of which there are peaks";
-  EXPECT_TRUE(refused([](digest& d) { d.figures.unfreed.front().largest.clear(); }));
-  EXPECT_TRUE(refused([](digest& d) { d.figures.steps.front().highest = d.figures.steps.front().steps.size(); }));
-  EXPECT_TRUE(refused([](digest& d) { std::swap(d.span.begin, d.span.end); }));
-  EXPECT_TRUE(refused([](digest& d) { d.figures.whole.range.end += 1; }));
+  EXPECT_FALSE(refused([](stored_figures&) {}));
+  EXPECT_TRUE(refused([](stored_figures& d) { d.figures.failures.clear(); }));
+  EXPECT_TRUE(refused([](stored_figures& d) { d.figures.held.emplace_back(); }));
+  EXPECT_TRUE(refused([](stored_figures& d) { d.figures.copied.emplace_back(); }));
+  EXPECT_TRUE(refused([](stored_figures& d) { d.figures.whole.memory.clear(); })) << "of which there are peaks";
+  EXPECT_TRUE(refused([](stored_figures& d) { d.figures.unfreed.front().largest.clear(); }));
+  EXPECT_TRUE(
+      refused([](stored_figures& d) { d.figures.steps.front().highest = d.figures.steps.front().steps.size(); }));
+  EXPECT_TRUE(refused([](stored_figures& d) { std::swap(d.span.begin, d.span.end); }));
+  EXPECT_TRUE(refused([](stored_figures& d) { d.figures.whole.range.end += 1; }));
   // Of version 1, which has steps in it.
   const step first{{10, 20}, 1, {}}, second{{20, 30}, 2, {}};
-  EXPECT_FALSE(refused([&](digest& d) { d.steps.front().steps.steps = {first, second}; }));
-  EXPECT_TRUE(refused([&](digest& d) { d.steps.front().steps.steps = {second, first}; }));
+  EXPECT_FALSE(refused([&](stored_figures& d) { d.steps.front().steps.steps = {first, second}; }));
+  EXPECT_TRUE(refused([&](stored_figures& d) { d.steps.front().steps.steps = {second, first}; }));
 }
 
-TEST(a_digest, that_has_the_steps_of_some_processes_says_nothing_of_the_others) {
-  digest of_version_1;
+TEST(stored_figures, that_has_the_steps_of_some_processes_says_nothing_of_the_others) {
+  stored_figures of_version_1;
   of_version_1.steps.push_back({trace::process_id{1}, {step_source::marks, {{{10, 20}, 1, {}}}}});
   of_version_1.steps.push_back({trace::process_id{2}, {step_source::marks, {}}});
   const auto steps = steps_of(of_version_1, nullptr);
@@ -227,46 +228,46 @@ TEST(a_digest, that_has_the_steps_of_some_processes_says_nothing_of_the_others) 
   EXPECT_EQ(steps->sources().size(), 1U);
 }
 
-TEST(a_digest, is_found_in_the_file_that_has_one) {
+TEST(stored_figures, is_found_in_the_file_that_has_one) {
   recording made;
   testing::tell_a_lot(made);
   made.flush();
   const auto file = made.open();
   const indexed growing(file);
-  EXPECT_EQ(find_digest(*growing.snapshot), nullptr);
-  const digest of = make_digest(growing.index, *growing.snapshot);
-  auto of_other_version = saved_digest(of).value();
-  of_other_version.version = digest_version + 1;
-  auto of_other_name = saved_digest(of).value();
+  EXPECT_EQ(find_stored_figures(*growing.snapshot), nullptr);
+  const stored_figures of = make_stored_figures(growing.index, *growing.snapshot);
+  auto of_other_version = saved_stored_figures(of).value();
+  of_other_version.version = stored_figures_version + 1;
+  auto of_other_name = saved_stored_figures(of).value();
   of_other_name.name = "something else";
-  auto damaged = saved_digest(of).value();
+  auto damaged = saved_stored_figures(of).value();
   damaged.bytes.pop_back();
-  const std::vector<trace::saved_row> rows{of_other_version, of_other_name, damaged, saved_digest(of).value()};
+  const std::vector<trace::saved_row> rows{of_other_version, of_other_name, damaged, saved_stored_figures(of).value()};
   made.writer().add_summary(std::span<const trace::saved_row>(rows));
   made.close();
-  const auto found = find_digest(*made.open()->latest());
+  const auto found = find_stored_figures(*made.open()->latest());
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(bytes_of(*found), bytes_of(of));
 }
 
-TEST(a_digest, of_another_version_is_left_alone) {
+TEST(stored_figures, of_another_version_is_left_alone) {
   recording made;
   made.standard_tables();
   made.add_alloc(1, 1, 100);
   made.flush();
   const indexed growing(made.open());
-  auto row = saved_digest(make_digest(growing.index, *growing.snapshot)).value();
+  auto row = saved_stored_figures(make_stored_figures(growing.index, *growing.snapshot)).value();
   ++row.version;
   made.writer().add_summary(std::span<const trace::saved_row>(&row, 1));
   made.close();
-  EXPECT_EQ(find_digest(*made.open()->latest()), nullptr);
+  EXPECT_EQ(find_stored_figures(*made.open()->latest()), nullptr);
 }
 
 /// Whoever changes what is kept has to change the version too: files of the one before are out there.
-TEST(a_digest, keeps_in_version_2_what_it_kept_when_that_was_settled) {
-  archive::describer of;
-  of.put(digest{});
-  EXPECT_EQ(digest_version, 2U);
+TEST(stored_figures, keeps_in_version_2_what_it_kept_when_that_was_settled) {
+  serialize::describer of;
+  of.put(stored_figures{});
+  EXPECT_EQ(stored_figures_version, 2U);
   EXPECT_EQ(of.text(),
             "{{i8i8}{u8u8[{ei8}]{{i8i8}[{ee4e9u8u8u8u8i8du8u8u8u8}][{eu8u8u8u8du8u8}][{eu8u8i8u8u8i8u8d}][{ee6u8u"
             "8di8i8dddedd[{e9u8di8dd}]}][{eu8i8i8i8i8i8i8i8i8u8i8}][{eu8i8i8e}][{eu8i8i8e}][{eu8i8i8e}][{eeu8i8i8"

@@ -48,7 +48,7 @@ class random_recording {
     alloc.block = static_cast<trace::block_id>(++blocks_);
     alloc.process = trace::process_id{1};
     alloc.device = trace::device_id{1};
-    alloc.level = random_() % 2 == 0 ? trace::layer::driver : trace::layer::framework;
+    alloc.layer = random_() % 2 == 0 ? trace::layer::driver : trace::layer::framework;
     alloc.kind = random_() % 4 == 0 ? trace::memory_kind::pinned : trace::memory_kind::device;
     alloc.pool = random_() % 3 == 0 ? trace::pool_id{1} : trace::pool_id::none;
     alloc.bytes = random_() % 1000;
@@ -57,7 +57,7 @@ class random_recording {
     trace::free_event free;
     free.block = alloc.block;
     free.process = alloc.process;
-    free.level = alloc.level;
+    free.layer = alloc.layer;
     free.time = alloc.time + static_cast<time_ns>(random_() % static_cast<std::uint64_t>(span_ / 5));
     rows.emplace_back([this, free] { writer().add(free); });
   }
@@ -116,11 +116,11 @@ class random_recording {
 /// A finished recording, its index as the reference, and its tiles.
 struct finished {
   explicit finished(std::uint64_t seed) : made(seed) {
-    EXPECT_TRUE(finish(made.writer(), {1, static_cast<double>(20 + seed % 200)}));
+    EXPECT_TRUE(finalize(made.writer(), {1, static_cast<double>(20 + seed % 200)}));
     trace = trace::file::open(made.path()).value()->latest();
     while (!all->absorb(*trace, SIZE_MAX)) {
     }
-    whole = whole_of(*trace);
+    whole = time_range_of(*trace);
     tiles = stored_tiles::of(trace);
   }
   bin_grid any_grid() {
@@ -151,7 +151,7 @@ TEST_P(stored_tiles_of_any_recording, list_what_the_index_lists) {
     EXPECT_EQ(made.tiles->curves()[i].maximum, curves[i].about.maximum);
   }
   std::uint64_t events = 0;
-  for (const trace::epoch_row& epoch : made.tiles->epochs()) events += epoch.events;
+  for (const trace::section_row& section : made.tiles->sections()) events += section.events;
   EXPECT_NEAR(static_cast<double>(events), static_cast<double>(made.made.writer().events()),
               0.2 * static_cast<double>(made.made.writer().events()) + 100);
 }
@@ -166,7 +166,7 @@ void expect_bins_of_the_index(finished& made, const bin_grid& grid, const std::v
   const auto facts = made.all->tensors(*made.trace);
   const auto curves = curves_of(*made.all, facts.get(), made.whole);
   for (std::size_t c = 0; c < curves.size(); ++c) {
-    curves[c].split(grid.range(), grid.count, [&](std::uint32_t i, const summaries::extent& part, double) {
+    curves[c].split(grid.range(), grid.count, [&](std::uint32_t i, const timeline::extent& part, double) {
       const sampled_bin& bin = bins[c][i];
       ASSERT_EQ(bin.minimum, part.minimum) << "curve " << c << " bin " << i;
       ASSERT_EQ(bin.maximum, part.maximum) << "curve " << c << " bin " << i;
@@ -194,8 +194,8 @@ TEST_P(stored_tiles_of_any_recording, sample_curves_exactly_at_any_zoom) {
       ++from_tiles;
       expect_bins_of_the_index(made, grid, *plain);
     }
-    const auto exact = made.tiles->sample(curves, grid, {[&](std::span<const std::size_t> epochs) {
-                                            return std::vector<std::shared_ptr<const index>>(epochs.size(), made.all);
+    const auto exact = made.tiles->sample(curves, grid, {[&](std::span<const std::size_t> sections) {
+                                            return std::vector<std::shared_ptr<const index>>(sections.size(), made.all);
                                           }},
                                           detail);
     ASSERT_TRUE(exact);
@@ -276,12 +276,12 @@ TEST_P(stored_tiles_of_any_recording, draw_every_slice) {
       const bin_grid grid = made.tiles->grid_over({made.whole.begin - 10, made.whole.end + 10},
                                                   10 + static_cast<std::uint32_t>(made.made.random()() % 400));
       auto detail = bin_detail::exact;
-      std::vector<summaries::drawn_slice> drawn;
+      std::vector<timeline::drawn_slice> drawn;
       ASSERT_TRUE(made.tiles->draw(first, grid, {}, detail, drawn));
       std::uint64_t count = 0;
       double busy = 0;
       std::uint64_t bytes = 0;
-      for (const summaries::drawn_slice& slice : drawn) {
+      for (const timeline::drawn_slice& slice : drawn) {
         count += slice.count;
         bytes += slice.item.bytes;
         busy += static_cast<double>(slice.busy) * static_cast<double>(slice.item.end - slice.item.begin);
@@ -292,7 +292,7 @@ TEST_P(stored_tiles_of_any_recording, draw_every_slice) {
         std::uint64_t slices = 0;  // Where lanes run out, some are left out.
         double really = 0;
         std::uint64_t really_bytes = 0;
-        owner.slices->for_each(INT64_MIN / 2, INT64_MAX / 2, [&](const summaries::slice_item& item, std::uint16_t) {
+        owner.slices->for_each(INT64_MIN / 2, INT64_MAX / 2, [&](const timeline::slice_item& item, std::uint16_t) {
           const time_ns end = item.end == latest_time ? std::max(item.begin, made.whole.end) : item.end;
           ++slices;
           really += static_cast<double>(end - item.begin);
@@ -332,10 +332,10 @@ class steps_in_tiles : public ::testing::TestWithParam<bool> {
         made.add_free(begin + 50'000 + i * 1000, block);
       }
     }
-    EXPECT_TRUE(finish(made.writer(), {1, 60}));
+    EXPECT_TRUE(finalize(made.writer(), {1, 60}));
     trace = made.open()->latest();
     tiles = stored_tiles::of(trace);
-    store = part_store::open(trace, steps_of(*find_digest(*trace), trace)).value();
+    store = section_reader::open(trace, steps_of(*find_stored_figures(*trace), trace)).value();
     index all;
     all.absorb(*trace, SIZE_MAX);
     for (const auto& [process, list] : all.tensors(*trace)->steps->lists()) expected = list.steps;
@@ -351,7 +351,7 @@ class steps_in_tiles : public ::testing::TestWithParam<bool> {
   testing::recording made;
   std::shared_ptr<const trace::snapshot> trace;
   std::shared_ptr<const stored_tiles> tiles;
-  std::shared_ptr<const part_store> store;
+  std::shared_ptr<const section_reader> store;
   std::vector<step> expected;
 };
 
@@ -360,23 +360,24 @@ INSTANTIATE_TEST_SUITE_P(All, steps_in_tiles, ::testing::Bool(),
 
 TEST_P(steps_in_tiles, are_drawn_once_each_with_their_number) {
   ASSERT_GE(expected.size(), 8U);
-  ASSERT_GE(tiles->epochs().size(), 3U);
-  const auto epochs = [&](std::span<const std::size_t> wanted) {
+  ASSERT_GE(tiles->sections().size(), 3U);
+  const auto sections = [&](std::span<const std::size_t> wanted) {
     std::vector<std::shared_ptr<const index>> all;
-    for (const std::size_t epoch : wanted) all.push_back(store->index_of(epoch, epoch, part_scope::timeline).value());
+    for (const std::size_t section : wanted)
+      all.push_back(store->index_of(section, section, section_scope::timeline).value());
     return all;
   };
   for (const std::uint32_t width : {100U, 1000U, 20'000U}) {
     for (const bool below : {false, true}) {
       const bin_grid grid = tiles->grid_over({-10, steps * step_length}, width);
       auto detail = bin_detail::exact;
-      std::vector<summaries::drawn_slice> drawn;
-      ASSERT_TRUE(tiles->draw(lane(), grid, below ? bin_sources{epochs} : bin_sources{}, detail, drawn));
-      // As wide as what they are drawn from: an epoch's tile, where nothing below it is read.
+      std::vector<timeline::drawn_slice> drawn;
+      ASSERT_TRUE(tiles->draw(lane(), grid, below ? bin_sources{sections} : bin_sources{}, detail, drawn));
+      // As wide as what they are drawn from: a section's tile, where nothing below it is read.
       const time_ns bin = below ? grid.bin() : std::max<time_ns>(grid.bin(), step_length / 20);
-      ASSERT_EQ(drawn.size(), expected.size()) << width << (below ? " with epochs" : " of tiles");
+      ASSERT_EQ(drawn.size(), expected.size()) << width << (below ? " with sections" : " of tiles");
       for (std::size_t i = 0; i < expected.size(); ++i) {
-        const summaries::drawn_slice& slice = drawn[i];
+        const timeline::drawn_slice& slice = drawn[i];
         EXPECT_EQ(slice.count, 1U) << i << " at " << width;
         EXPECT_EQ(static_cast<std::int64_t>(slice.item.bytes), expected[i].number) << i << " at " << width;
         EXPECT_EQ(slice.item.event, expected[i].event);
@@ -394,7 +395,7 @@ TEST(stored_tiles, are_not_there_for_a_small_recording) {
   made.standard_tables();
   trace::marker_event mark;
   made.writer().add(mark);
-  ASSERT_TRUE(finish(made.writer()));
+  ASSERT_TRUE(finalize(made.writer()));
   EXPECT_EQ(stored_tiles::of(trace::file::open(made.path()).value()->latest()), nullptr);
 }
 
@@ -402,7 +403,7 @@ TEST(stored_tiles, go_on_behind_a_bin_that_a_hostile_file_tells_of_twice) {
   constexpr time_ns length = time_ns{1} << 14, bin = length / trace::tile_bins;
   testing::recording made;
   made.standard_tables();
-  made.writer().add_summary<trace::epoch_row>(std::vector<trace::epoch_row>{{0, length, 1}});
+  made.writer().add_summary<trace::section_row>(std::vector<trace::section_row>{{0, length, 1}});
   trace::curve_row curve;
   curve.what = trace::curve_kind::counter;
   curve.maximum = 10;
@@ -452,7 +453,7 @@ TEST(tiles, hold_more_values_than_a_chunk_has_rows) {
       made.writer().add(counter);
     }
   }
-  ASSERT_TRUE(finish(made.writer(), {1, 1e9}));
+  ASSERT_TRUE(finalize(made.writer(), {1, 1e9}));
   const auto trace = trace::file::open(made.path()).value()->latest();
   EXPECT_TRUE(std::any_of(trace->summaries().begin(), trace->summaries().end(), [](const trace::chunk_info& chunk) {
     return chunk.type == trace::row_type::integer_bin && chunk.rows == trace::max_chunk_rows;

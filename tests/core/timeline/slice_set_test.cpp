@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-namespace sluice::summaries {
+namespace sluice::timeline {
 namespace {
 
 using ::testing::ElementsAre;
@@ -149,4 +149,4 @@ TEST(slice_set, cuts_what_finds_no_lane_instead_of_growing_without_bound) {
 }
 
 }  // namespace
-}  // namespace sluice::summaries
+}  // namespace sluice::timeline

@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::summaries {
+namespace sluice::timeline {
 namespace {
 
 constexpr time_ns span = time_ns{1} << 30;
 
 /// Chunks of `rows` rows of a kind each, one after another over the span.
-void tell(std::vector<trace::chunk_info>& chunks, trace::row_type type, int count, std::uint32_t rows) {
+void set_known(std::vector<trace::chunk_info>& chunks, trace::row_type type, int count, std::uint32_t rows) {
   for (int i = 0; i < count; ++i) {
     trace::chunk_info chunk;
     chunk.type = type;
@@ -19,16 +19,16 @@ void tell(std::vector<trace::chunk_info>& chunks, trace::row_type type, int coun
   }
 }
 
-void expect_no_gap(std::span<const trace::epoch_row> epochs) {
-  ASSERT_FALSE(epochs.empty());
-  EXPECT_EQ(epochs.front().time, 0);
-  EXPECT_GE(epochs.back().end, span);
-  for (std::size_t i = 1; i < epochs.size(); ++i) EXPECT_EQ(epochs[i].time, epochs[i - 1].end);
+void expect_no_gap(std::span<const trace::section_row> sections) {
+  ASSERT_FALSE(sections.empty());
+  EXPECT_EQ(sections.front().time, 0);
+  EXPECT_GE(sections.back().end, span);
+  for (std::size_t i = 1; i < sections.size(); ++i) EXPECT_EQ(sections[i].time, sections[i - 1].end);
 }
 
-std::uint64_t most_events(std::span<const trace::epoch_row> epochs) {
+std::uint64_t most_events(std::span<const trace::section_row> sections) {
   std::uint64_t most = 0;
-  for (const trace::epoch_row& each : epochs) most = std::max(most, each.events);
+  for (const trace::section_row& each : sections) most = std::max(most, each.events);
   return most;
 }
 
@@ -45,44 +45,44 @@ TEST(small_share, is_a_share_to_a_2048th_of_itself) {
   EXPECT_LE(trace::share_of(trace::small_share(0.99999)), 1) << "no more than all";
 }
 
-TEST(plan_of_epochs, divides_until_few_events_lie_in_each) {
+TEST(plan_of_sections, divides_until_few_events_lie_in_each) {
   std::vector<trace::chunk_info> chunks;
-  tell(chunks, trace::row_type::kernel, 1024, 1000);
-  const auto epochs = plan_epochs(0, span - 1, chunks, 5000);
-  expect_no_gap(epochs);
-  EXPECT_LE(most_events(epochs), 5000U);
-  EXPECT_GE(most_events(epochs), 5000U / 2);
+  set_known(chunks, trace::row_type::kernel, 1024, 1000);
+  const auto sections = plan_sections(0, span - 1, chunks, 5000);
+  expect_no_gap(sections);
+  EXPECT_LE(most_events(sections), 5000U);
+  EXPECT_GE(most_events(sections), 5000U / 2);
 }
 
-TEST(plan_of_epochs, divides_roots_even_where_nothing_happens) {
-  const auto epochs = plan_epochs(0, span - 1, {}, 5000);
-  expect_no_gap(epochs);
-  EXPECT_EQ(epochs.size(), 16U);
+TEST(plan_of_sections, divides_roots_even_where_nothing_happens) {
+  const auto sections = plan_sections(0, span - 1, {}, 5000);
+  expect_no_gap(sections);
+  EXPECT_EQ(sections.size(), 16U);
 }
 
-TEST(plan_of_epochs, takes_no_notice_of_blocks_that_are_freed_soon) {
+TEST(plan_of_sections, takes_no_notice_of_blocks_that_are_freed_soon) {
   std::vector<trace::chunk_info> chunks;
-  tell(chunks, trace::row_type::alloc, 512, 1000);
-  tell(chunks, trace::row_type::free, 512, 1000);
-  const auto epochs = plan_epochs(0, span - 1, chunks, 5000);
-  EXPECT_LE(most_events(epochs), 5000U);
+  set_known(chunks, trace::row_type::alloc, 512, 1000);
+  set_known(chunks, trace::row_type::free, 512, 1000);
+  const auto sections = plan_sections(0, span - 1, chunks, 5000);
+  EXPECT_LE(most_events(sections), 5000U);
 }
 
-/// What every epoch is told of the blocks that live on into it is no more than some share of all events, however many leak.
-TEST(plan_of_epochs, leaves_more_events_together_the_more_blocks_live) {
+/// What every section is told of the blocks that live on into it is no more than some share of all events, however many leak.
+TEST(plan_of_sections, leaves_more_events_together_the_more_blocks_live) {
   std::vector<trace::chunk_info> chunks;
-  tell(chunks, trace::row_type::alloc, 4096, 1000);
-  tell(chunks, trace::row_type::free, 4096, 800);
-  const auto epochs = plan_epochs(0, span - 1, chunks, 5000);
-  expect_no_gap(epochs);
-  EXPECT_LE(epochs.front().events, 5000U);
+  set_known(chunks, trace::row_type::alloc, 4096, 1000);
+  set_known(chunks, trace::row_type::free, 4096, 800);
+  const auto sections = plan_sections(0, span - 1, chunks, 5000);
+  expect_no_gap(sections);
+  EXPECT_LE(sections.front().events, 5000U);
   const auto live_at = [](time_ns time) {
     return 4096.0 * 200 * static_cast<double>(time) / static_cast<double>(span);
   };
   double told = 0;
-  for (const trace::epoch_row& each : epochs) told += live_at(each.time);
+  for (const trace::section_row& each : sections) told += live_at(each.time);
   EXPECT_LE(told, 4096 * 1800 * 4 / events_a_live_block);
 }
 
 }  // namespace
-}  // namespace sluice::summaries
+}  // namespace sluice::timeline

@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-namespace sluice::summaries {
+namespace sluice::timeline {
 namespace {
 
 /// The slow, obvious way: all steps in order, walked from the start for every question.
@@ -187,4 +187,4 @@ TEST(coverage, is_the_length_of_the_union) {
 }
 
 }  // namespace
-}  // namespace sluice::summaries
+}  // namespace sluice::timeline

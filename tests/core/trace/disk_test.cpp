@@ -64,14 +64,14 @@ class training {
     if (live_[i] != block_id::none) {
       auto free = begin<free_event>();
       free.block = live_[i];
-      free.level = layer::framework;
+      free.layer = layer::framework;
       free.address = addresses_[i];
       to_.add(free);
       time_ += 300 + static_cast<time_ns>(random_() % 100);
     }
     auto alloc = begin<alloc_event>();
     alloc.block = live_[i] = static_cast<block_id>(++last_block_);
-    alloc.level = layer::framework;
+    alloc.layer = layer::framework;
     alloc.kind = memory_kind::device;
     alloc.address = addresses_[i];
     alloc.bytes = bytes_[i];

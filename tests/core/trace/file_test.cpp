@@ -397,8 +397,8 @@ TEST_F(trace_file, a_table_row_written_again_replaces_the_earlier) {
 
 TEST_F(trace_file, keeps_summaries_apart_from_what_they_sum_up) {
   auto writer = kernels(100, 10);
-  const std::vector<epoch_row> epochs = {{0, 4096, 40}, {4096, 16384, 60}};
-  writer.add_summary<epoch_row>(epochs);
+  const std::vector<section_row> sections = {{0, 4096, 40}, {4096, 16384, 60}};
+  writer.add_summary<section_row>(sections);
   const std::vector<curve_bin_row> bins(3, curve_bin_row{8192, 1, 2, 3, 2.5, 3});
   writer.add_summary<curve_bin_row>(bins, std::pair<time_ns, time_ns>{4096, 16383});
   ASSERT_TRUE(writer.close());
@@ -408,18 +408,18 @@ TEST_F(trace_file, keeps_summaries_apart_from_what_they_sum_up) {
   for (const chunk_info& chunk : now->chunks()) EXPECT_FALSE(is_summary(chunk.type));
   ASSERT_EQ(now->summaries().size(), 2u);
   EXPECT_EQ(now->end(), 9910) << "a summary is no event";
-  std::vector<epoch_row> read_epochs;
-  ASSERT_TRUE(now->read_summary(now->summaries()[0], read_epochs));
-  ASSERT_EQ(read_epochs.size(), 2u);
-  EXPECT_EQ(read_epochs[1].events, 60u);
+  std::vector<section_row> read_sections;
+  ASSERT_TRUE(now->read_summary(now->summaries()[0], read_sections));
+  ASSERT_EQ(read_sections.size(), 2u);
+  EXPECT_EQ(read_sections[1].events, 60u);
   EXPECT_EQ(now->summaries()[1].min_time, 4096);
   EXPECT_EQ(now->summaries()[1].max_time, 16383);
-  EXPECT_FALSE(now->read_summary(now->summaries()[1], read_epochs)) << "rows of another kind";
+  EXPECT_FALSE(now->read_summary(now->summaries()[1], read_sections)) << "rows of another kind";
 }
 
 TEST_F(trace_file, gives_who_wants_some_columns_of_summaries_those_and_others_all) {
   auto writer = kernels(100, 10);
-  std::vector<crossing_block_row> blocks(50);
+  std::vector<boundary_block_row> blocks(50);
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const auto n = static_cast<std::int64_t>(i);
     blocks[i].time = 100 * n;
@@ -427,16 +427,16 @@ TEST_F(trace_file, gives_who_wants_some_columns_of_summaries_those_and_others_al
     blocks[i].address = 4096 * i;
     blocks[i].bytes = 512 * i;
   }
-  writer.add_summary<crossing_block_row>(blocks);
+  writer.add_summary<boundary_block_row>(blocks);
   ASSERT_TRUE(writer.close());
 
   const auto now = file::open(path_).value()->latest();
   const chunk_info& chunk = now->summaries()[0];
-  const auto some = column_set<crossing_block_row>::of(&crossing_block_row::time, &crossing_block_row::bytes);
+  const auto some = column_set<boundary_block_row>::of(&boundary_block_row::time, &boundary_block_row::bytes);
   for (int again = 0; again < 2; ++again) {
-    const auto times = now->read_spans<crossing_block_row>(chunk).value();
-    const auto few = now->read_summary<crossing_block_row>(chunk, some).value();
-    const auto all = now->read_summary<crossing_block_row>(chunk).value();
+    const auto times = now->read_spans<boundary_block_row>(chunk).value();
+    const auto few = now->read_summary<boundary_block_row>(chunk, some).value();
+    const auto all = now->read_summary<boundary_block_row>(chunk).value();
     ASSERT_EQ(times->size(), blocks.size());
     ASSERT_EQ(few->size(), blocks.size());
     ASSERT_EQ(all->size(), blocks.size());
@@ -454,7 +454,7 @@ TEST_F(trace_file, gives_who_wants_some_columns_of_summaries_those_and_others_al
 
 TEST_F(trace_file, leaves_summaries_out_of_a_file_that_was_not_closed) {
   auto writer = kernels(100, 10);
-  writer.add_summary<epoch_row>(std::vector<epoch_row>{{0, 4096, 40}});
+  writer.add_summary<section_row>(std::vector<section_row>{{0, 4096, 40}});
   const auto now = file::open(path_).value()->latest();
   EXPECT_EQ(count_kernels(*now), 100u);
   EXPECT_TRUE(now->summaries().empty());
@@ -468,7 +468,7 @@ TEST_F(trace_file, takes_the_summaries_of_another_file_for_the_events_that_they_
   const std::string beside = path_ + ".summaries";
   {
     auto writer = file_writer::create(beside).value();
-    writer.add_summary<epoch_row>(std::vector<epoch_row>{{0, 4096, 40}});
+    writer.add_summary<section_row>(std::vector<section_row>{{0, 4096, 40}});
     ASSERT_TRUE(writer.close());
   }
   const auto opened = file::open(path_).value();
@@ -482,9 +482,9 @@ TEST_F(trace_file, takes_the_summaries_of_another_file_for_the_events_that_they_
   EXPECT_FALSE(summed->complete());
   EXPECT_EQ(count_kernels(*summed), count_kernels(*first));
   ASSERT_EQ(summed->summaries().size(), 1u);
-  std::vector<epoch_row> epochs;
-  ASSERT_TRUE(summed->read_summary(summed->summaries()[0], epochs));
-  EXPECT_EQ(epochs.at(0).events, 40u);
+  std::vector<section_row> sections;
+  ASSERT_TRUE(summed->read_summary(summed->summaries()[0], sections));
+  EXPECT_EQ(sections.at(0).events, 40u);
 
   put(whole);
   ASSERT_TRUE(opened->refresh().value());

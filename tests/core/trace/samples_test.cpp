@@ -118,10 +118,10 @@ void write_every_row(const std::filesystem::path& path) {
 /// A recording of everything, with all that sums it up.
 void write_summed_up(const std::filesystem::path& path) {
   query::random_recording told(5, false);
-  analysis::finish_options every_epoch;
-  every_epoch.least_events = 1;
-  every_epoch.epoch_events = 200;
-  ASSERT_TRUE(analysis::finish(told.made.writer(), every_epoch));
+  analysis::finalize_options every_section;
+  every_section.least_events = 1;
+  every_section.section_events = 200;
+  ASSERT_TRUE(analysis::finalize(told.made.writer(), every_section));
   std::filesystem::copy_file(told.made.path(), path);
 }
 
@@ -188,9 +188,9 @@ TEST(samples, of_any_version_say_what_their_chunks_are_about_and_what_steps_ther
     const summed_up sample(version);
     ASSERT_NE(sample.now, nullptr) << version;
     const auto& [now, of_all] = sample;
-    const auto digest = analysis::find_digest(*now);
-    ASSERT_NE(digest, nullptr) << version;
-    const auto steps = analysis::steps_of(*digest, now);
+    const auto stored_figures = analysis::find_stored_figures(*now);
+    ASSERT_NE(stored_figures, nullptr) << version;
+    const auto steps = analysis::steps_of(*stored_figures, now);
     const auto& expected = of_all.tensors(*now)->steps->lists();
     EXPECT_FALSE(expected.empty());
     ASSERT_EQ(steps->lists().size(), expected.size()) << version;
@@ -204,19 +204,19 @@ TEST(samples, of_any_version_say_what_their_chunks_are_about_and_what_steps_ther
         EXPECT_EQ(found.steps[i].event, list.steps[i].event) << version;
       }
     }
-    const auto parts = analysis::part_store::open(now, steps);
+    const auto parts = analysis::section_reader::open(now, steps);
     ASSERT_TRUE(parts) << version;
     EXPECT_EQ((*parts)->whole()->chunks->all().value(), of_all.chunks().all().value()) << version;
   }
 }
 
-/// Versions before 4 have tiles of every second level, and all curves in rows of reals.
+/// Versions before 4 have tiles of every second layer, and all curves in rows of reals.
 TEST(samples, of_any_version_are_drawn_from_their_tiles) {
   for (const char* version : with_tiles_and_parts) {
     const summed_up sample(version);
     ASSERT_NE(sample.now, nullptr) << version;
     const auto& [now, of_all] = sample;
-    const analysis::time_range whole = analysis::whole_of(*now);
+    const analysis::time_range whole = analysis::time_range_of(*now);
     const auto facts = of_all.tensors(*now);
     const auto expected = analysis::curves_of(of_all, facts.get(), whole);
     const auto tiles = analysis::stored_tiles::of(now);
@@ -233,7 +233,7 @@ TEST(samples, of_any_version_are_drawn_from_their_tiles) {
       if (detail != analysis::bin_detail::exact) break;
       ++levels;
       for (std::size_t c = 0; c < expected.size(); ++c) {
-        expected[c].split(grid.range(), grid.count, [&](std::uint32_t i, const summaries::extent& bin, double) {
+        expected[c].split(grid.range(), grid.count, [&](std::uint32_t i, const timeline::extent& bin, double) {
           // Rates were of 256ths of a byte.
           const double rounding = expected[c].about.what == curve_kind::rate ? 10 : 0;
           ASSERT_NEAR((*bins)[c][i].minimum, bin.minimum, rounding) << version << ", curve " << c << ", bin " << i;

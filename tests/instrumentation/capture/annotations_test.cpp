@@ -80,7 +80,7 @@ TEST(SluiceHeader, BlocksOfTheProgramsOwnPoolAndTheirTags) {
   const recording run = record_c("exit");
   ASSERT_EQ(run.allocs.size(), 1U);
   const alloc_event& block = run.allocs[0];
-  EXPECT_EQ(block.level, layer::framework);
+  EXPECT_EQ(block.layer, layer::framework);
   EXPECT_EQ(block.bytes, 32768U);
   EXPECT_EQ(text(run, block.name), "my pool");
   ASSERT_EQ(run.frees.size(), 1U);

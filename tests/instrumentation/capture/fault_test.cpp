@@ -28,11 +28,11 @@ recording record_fault(const std::vector<std::string>& how, const std::string& m
   return run;
 }
 
-analysis::summary summary_of(const recording& run) {
+analysis::report report_of(const recording& run) {
   analysis::index index;
   while (!index.absorb(*run.snapshot, 64)) {
   }
-  return analysis::summarise(index, *run.snapshot);
+  return analysis::make_report(index, *run.snapshot);
 }
 
 std::vector<std::string> names_before(const recording& run, const analysis::gpu_fault& fault) {
@@ -83,7 +83,7 @@ TEST_P(Fault, LeavesAFileThatHoldsEveryCall) {
 }
 
 TEST_P(Fault, IsAFindingThatNamesWhoSawItAndWhatWasAtWork) {
-  const analysis::summary all = summary_of(run_);
+  const analysis::report all = report_of(run_);
   ASSERT_EQ(all.faults.size(), 1U);
   const analysis::gpu_fault& fault = all.faults[0];
   EXPECT_EQ(fault.error, 700);
@@ -129,7 +129,7 @@ TEST_P(Fault, DeviceTimesAreCompleteUpToTheFirstCallThatHasNone) {
     EXPECT_GT(k.time, 0) << "one without times was not done";
     EXPECT_NE(run_.tables().text(k.name), "faulting");
   }
-  const analysis::gpu_fault fault = summary_of(run_).faults.at(0);
+  const analysis::gpu_fault fault = report_of(run_).faults.at(0);
   EXPECT_LE(stated, fault.launches[0].time) << "the one that faulted has no times, and nothing after it";
 }
 
@@ -143,14 +143,14 @@ TEST(Faults, HaveTheNamesOfTheirErrors) {
   for (const auto& [kernel, name] :
        {std::pair{"trapping", "CUDA_ERROR_LAUNCH_FAILED"}, {"asserting", "CUDA_ERROR_ASSERT"}}) {
     const recording run = record_fault({"fault", kernel}, "memory");
-    ASSERT_FALSE(summary_of(run).findings.empty());
-    EXPECT_THAT(summary_of(run).findings[0].text, HasSubstr(name));
+    ASSERT_FALSE(report_of(run).findings.empty());
+    EXPECT_THAT(report_of(run).findings[0].text, HasSubstr(name));
   }
 }
 
 TEST(Faults, ThatNoCallShowsAreSeenByTheRecorder) {
   const recording run = record_fault({"silent-fault"}, "memory");
-  const analysis::summary all = summary_of(run);
+  const analysis::report all = report_of(run);
   ASSERT_EQ(all.faults.size(), 1U);
   EXPECT_THAT(run.tables().text(all.faults[0].call), HasSubstr("the recorder"));
   EXPECT_THAT(names_before(run, all.faults[0]), testing::ElementsAre("faulting"));
@@ -165,8 +165,8 @@ TEST(Faults, DoNotHoldUpACallThatDestroysTheContext) {
 
 TEST(Faults, AreNotWhatAFailedAllocationIs) {
   const recording run = record({.arguments = {"program"}});
-  EXPECT_TRUE(summary_of(run).faults.empty());
-  const std::vector<analysis::finding> found = summary_of(run).findings;
+  EXPECT_TRUE(report_of(run).faults.empty());
+  const std::vector<analysis::finding> found = report_of(run).findings;
   const auto failed = std::find_if(found.begin(), found.end(), [](const analysis::finding& f) {
     return f.kind == analysis::finding_kind::failed_allocations;
   });

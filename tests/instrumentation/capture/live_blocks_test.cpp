@@ -23,8 +23,8 @@ using trace::memory_kind;
 
 constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB, GiB = 1024 * MiB;
 
-live::block device_block(std::uint64_t address, std::uint64_t bytes, layer level = layer::driver) {
-  return {address, bytes, level, memory_kind::device, 0};
+live::block device_block(std::uint64_t address, std::uint64_t bytes, layer layer = layer::driver) {
+  return {address, bytes, layer, memory_kind::device, 0};
 }
 
 std::vector<live::block> all() {
@@ -38,7 +38,7 @@ std::vector<live::block> all() {
 class LiveBlocks : public testing::Test {
  protected:
   void SetUp() override {
-    for (const live::block& b : all()) live::remove(b.address, b.level, b.kind);
+    for (const live::block& b : all()) live::remove(b.address, b.layer, b.kind);
     ASSERT_TRUE(all().empty());
   }
 };
@@ -117,7 +117,7 @@ TEST_F(LiveBlocks, WhatIsToldOfABlockComesBack) {
   ASSERT_EQ(found.size(), 2U);
   const live::block& first = found.at(0x7f40'0000'0310);
   EXPECT_EQ(first.bytes, 12345U);
-  EXPECT_EQ(first.level, layer::framework);
+  EXPECT_EQ(first.layer, layer::framework);
   EXPECT_EQ(first.kind, memory_kind::managed);
   EXPECT_EQ(first.device, 7U);
   EXPECT_EQ(found.at(0x7f41'0000'0000).device, collector::no_device);
@@ -148,16 +148,16 @@ TEST_F(LiveBlocks, AForksChildBeginsWithNone) {
 class reference {
  public:
   [[nodiscard]] bool overlaps(const live::block& b) const {
-    const auto& blocks = of(b.level);
+    const auto& blocks = of(b.layer);
     const auto after = blocks.lower_bound(b.address + b.bytes);
     return after != blocks.begin() && std::prev(after)->first + std::prev(after)->second > b.address;
   }
-  void add(const live::block& b) { of(b.level)[b.address] = b.bytes; }
-  void remove(std::uint64_t address, layer level) { of(level).erase(address); }
+  void add(const live::block& b) { of(b.layer)[b.address] = b.bytes; }
+  void remove(std::uint64_t address, layer layer) { of(layer).erase(address); }
   [[nodiscard]] std::uint64_t lookup(std::uint64_t word) const {
-    for (std::size_t level = trace::layer_count; level-- > 0;) {
-      const auto after = levels_[level].upper_bound(word);
-      if (after == levels_[level].begin()) continue;
+    for (std::size_t layer = trace::layer_count; layer-- > 0;) {
+      const auto after = levels_[layer].upper_bound(word);
+      if (after == levels_[layer].begin()) continue;
       const auto& [begin, bytes] = *std::prev(after);
       if (word - begin < bytes) return begin;
     }
@@ -168,12 +168,12 @@ class reference {
     for (const auto& l : levels_) count += l.size();
     return count;
   }
-  [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& of(layer level) const {
-    return levels_[static_cast<std::size_t>(level)];
+  [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& of(layer layer) const {
+    return levels_[static_cast<std::size_t>(layer)];
   }
 
  private:
-  std::map<std::uint64_t, std::uint64_t>& of(layer level) { return levels_[static_cast<std::size_t>(level)]; }
+  std::map<std::uint64_t, std::uint64_t>& of(layer layer) { return levels_[static_cast<std::size_t>(layer)]; }
   std::array<std::map<std::uint64_t, std::uint64_t>, trace::layer_count> levels_;
 };
 
@@ -183,23 +183,23 @@ TEST_F(LiveBlocks, AnswersAsAMapDoesWhateverComesAndGoes) {
   reference expected;
   constexpr std::uint64_t base = 0x7f60'0000'0000;
   for (int round = 0; round < 40'000; ++round) {
-    const auto level = static_cast<layer>(below(trace::layer_count));
+    const auto layer = static_cast<trace::layer>(below(trace::layer_count));
     const unsigned scale = 8 + static_cast<unsigned>(below(18));  // 256 B to 32 MiB
     const live::block b{base + below(64 * MiB / 256) * 256 + (below(8) == 0 ? 16 : 0),
-                        1 + below(std::uint64_t{1} << scale), level, memory_kind::device, 0};
+                        1 + below(std::uint64_t{1} << scale), layer, memory_kind::device, 0};
     if (below(5) < 3) {
       // One block begins in 256 bytes of a layer.
-      const auto& there = std::as_const(expected).of(level);
+      const auto& there = std::as_const(expected).of(layer);
       const auto near = there.lower_bound(b.address & ~std::uint64_t{255});
       const bool taken = near != there.end() && near->first / 256 == b.address / 256;
       if (!taken && !expected.overlaps(b)) {
         expected.add(b);
         ASSERT_TRUE(live::add(b));
       }
-    } else if (const auto& there = std::as_const(expected).of(level); !there.empty()) {
+    } else if (const auto& there = std::as_const(expected).of(layer); !there.empty()) {
       const std::uint64_t address = std::next(there.begin(), static_cast<std::ptrdiff_t>(below(there.size())))->first;
-      expected.remove(address, level);
-      ASSERT_TRUE(live::remove(address, level, memory_kind::device));
+      expected.remove(address, layer);
+      ASSERT_TRUE(live::remove(address, layer, memory_kind::device));
     }
     for (int i = 0; i < 8; ++i) {
       const std::uint64_t word = base - MiB + below(100 * MiB);

@@ -27,10 +27,10 @@ INSTANTIATE_TEST_SUITE_P(By, MemoryKinds, testing::Values(route::callbacks, rout
                          testing::PrintToStringParamName());
 
 /// The only block of this size, layer and kind.
-std::optional<alloc_event> block_of(const recording& run, std::uint64_t bytes, layer level, memory_kind kind) {
+std::optional<alloc_event> block_of(const recording& run, std::uint64_t bytes, layer layer, memory_kind kind) {
   std::optional<alloc_event> found;
   for (const alloc_event& a : run.allocs) {
-    if (a.bytes != bytes || a.level != level || a.kind != kind) continue;
+    if (a.bytes != bytes || a.layer != layer || a.kind != kind) continue;
     EXPECT_FALSE(found.has_value()) << "more than one";
     found = a;
   }
@@ -75,7 +75,7 @@ TEST_P(MemoryKinds, AGraphsMemoryIsItsOwnUntilTheLastGraphThatHoldsItIsGone) {
   ASSERT_TRUE(sign.has_value());
   for (const alloc_event& node : nodes) {
     EXPECT_EQ(node.bytes, 1 * mib);
-    EXPECT_EQ(node.level, layer::pool);
+    EXPECT_EQ(node.layer, layer::pool);
     EXPECT_NE(node.pool, pool_id::none);
     const auto end = end_of(run, node);
     ASSERT_TRUE(end.has_value());
@@ -114,7 +114,7 @@ TEST_P(MemoryKinds, PoolsAndThePlainDriverMayFreeForEachOther) {
     const auto end = end_of(run, block);
     ASSERT_TRUE(end.has_value());
     EXPECT_EQ(end->source, provenance::exact);
-    EXPECT_EQ(end->level, block->level);
+    EXPECT_EQ(end->layer, block->layer);
   }
 }
 

@@ -47,9 +47,9 @@ class Program : public testing::Test {
     delete journal_;
   }
 
-  static ledger_entry allocated(memory_kind kind, layer level = layer::driver) {
+  static ledger_entry allocated(memory_kind kind, layer layer = layer::driver) {
     return tally<alloc_event>(run_->allocs, [=](const alloc_event& a) {
-      return a.kind == kind && a.level == level && (a.flags & registered) == 0;
+      return a.kind == kind && a.layer == layer && (a.flags & registered) == 0;
     });
   }
   /// What the journal's records of one kind say, by correlation id.
@@ -110,7 +110,7 @@ TEST_F(Program, StreamOrderedAllocationsAndGraphsMemoryNodesAreInThePoolLayer) {
 TEST_F(Program, StreamOrderedAllocationsNameStreamAndPool) {
   std::set<pool_id> pools;
   for (const alloc_event& a : run_->allocs) {
-    if (a.level != layer::pool || (a.flags & graph_memory) != 0) continue;
+    if (a.layer != layer::pool || (a.flags & graph_memory) != 0) continue;
     EXPECT_NE(a.stream, stream_id::none);
     EXPECT_NE(a.pool, pool_id::none);
     pools.insert(a.pool);

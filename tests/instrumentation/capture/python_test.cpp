@@ -205,7 +205,7 @@ TEST_P(KnownPython, TensorsNameTheirLinesAndNobodyWaitsForThePythonLock) {
   std::map<std::uint64_t, std::set<std::vector<std::string>>> stacks;
   std::map<std::uint64_t, std::size_t> blocks;
   for (const alloc_event& a : run.allocs) {
-    if (a.level != layer::framework) continue;
+    if (a.layer != layer::framework) continue;
     stacks[a.bytes].insert(lines(run, a.stack));
     ++blocks[a.bytes];
   }
@@ -239,7 +239,7 @@ std::vector<std::string> names(const recording& run, stack_id id) {
 std::map<std::uint64_t, std::vector<std::string>> tensors_by_size(const recording& run) {
   std::map<std::uint64_t, std::vector<std::string>> stacks;
   for (const alloc_event& a : run.allocs) {
-    if (a.level == layer::framework) stacks[a.bytes] = names(run, a.stack);
+    if (a.layer == layer::framework) stacks[a.bytes] = names(run, a.stack);
   }
   return stacks;
 }

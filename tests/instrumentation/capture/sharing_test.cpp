@@ -54,7 +54,7 @@ std::vector<analysis::imported_memory> reported(const recording& run) {
   analysis::index index;
   while (!index.absorb(*run.snapshot, 16)) {
   }
-  return analysis::find_imports(index, analysis::whole_of(*run.snapshot));
+  return analysis::find_imports(index, analysis::time_range_of(*run.snapshot));
 }
 
 TEST_P(Sharing, ABlockThatIsOpenedByItsHandleLeadsToItsOwners) {
@@ -116,7 +116,7 @@ TEST_P(Sharing, ABlockOfAPoolLeadsToItsOwnersInThatPool) {
   ASSERT_EQ(all.size(), 2U);
   std::vector<pool_id> made;
   for (const alloc_event& a : run.allocs) {
-    if ((a.flags & ipc_import) == 0 && a.level == layer::pool) made.push_back(a.pool);
+    if ((a.flags & ipc_import) == 0 && a.layer == layer::pool) made.push_back(a.pool);
   }
   ASSERT_EQ(made.size(), 2U);
   ASSERT_NE(all[0].owner, nullptr);

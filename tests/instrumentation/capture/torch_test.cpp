@@ -70,16 +70,16 @@ torch_run record_torch(const std::string& mode, bool preload = true) {
   return run;
 }
 
-std::vector<alloc_event> blocks_of(const recording& run, layer level) {
+std::vector<alloc_event> blocks_of(const recording& run, layer layer) {
   std::vector<alloc_event> blocks;
   std::copy_if(run.allocs.begin(), run.allocs.end(), std::back_inserter(blocks),
-               [=](const alloc_event& a) { return a.level == level; });
+               [=](const alloc_event& a) { return a.layer == layer; });
   return blocks;
 }
-std::vector<free_event> frees_of(const recording& run, layer level) {
+std::vector<free_event> frees_of(const recording& run, layer layer) {
   std::vector<free_event> frees;
   std::copy_if(run.frees.begin(), run.frees.end(), std::back_inserter(frees),
-               [=](const free_event& f) { return f.level == level; });
+               [=](const free_event& f) { return f.layer == layer; });
   return frees;
 }
 
@@ -213,7 +213,7 @@ TEST(TorchBackendCudaMallocAsync, TensorsAreThePoolsBlocks) {
 TEST(TorchOutOfMemory, IsAFailedAllocationOfTheFramework) {
   const auto [run, said] = record_torch("out-of-memory");
   const auto failed = std::count_if(run.failed.begin(), run.failed.end(), [](const alloc_failed_event& f) {
-    return f.level == layer::framework && f.bytes == std::uint64_t{1} << 50;
+    return f.layer == layer::framework && f.bytes == std::uint64_t{1} << 50;
   });
   EXPECT_EQ(failed, 1);
   EXPECT_EQ(said.told_failures, 1);

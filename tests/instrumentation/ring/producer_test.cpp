@@ -88,7 +88,7 @@ TEST(Producer, RecordsWhatAThreadEmits) {
   ASSERT_EQ(trace.tables().processes.rows().size(), 1u);
   const process_row& process = trace.tables().processes.rows()[0];
   EXPECT_EQ(process.pid, static_cast<std::uint64_t>(getpid()));
-  EXPECT_NE(trace.text(process.command).find("test_collector"), std::string::npos);
+  EXPECT_NE(trace.text(process.command).find("test_ring"), std::string::npos);
 }
 
 TEST(Producer, RecordsNothingWhenNobodyListens) {

@@ -107,7 +107,7 @@ TEST(Ring, CountsWhatItDropsAndReportsItWhenThereIsRoom) {
   std::vector<std::byte> storage;
   std::uint64_t time = 100;
   alloc_record alloc{};
-  alloc.level = static_cast<std::uint8_t>(trace::layer::framework);
+  alloc.layer = static_cast<std::uint8_t>(trace::layer::framework);
   do {
     alloc.header.time = ++time;
   } while (pair.producer.put(&alloc.header, record_type::alloc, sizeof alloc));
@@ -158,12 +158,12 @@ TEST(Ring, SaysOfEachLossWhichLayersItIsOf) {
   auto reader = pair.open_reader();
   std::vector<std::byte> storage;
   const auto fill = [&] {
-    while (put_words(pair.producer, record_type::lane_free, 1, std::uint64_t{2}, std::uint64_t{3})) {
+    while (put_words(pair.producer, record_type::pool_stream_free, 1, std::uint64_t{2}, std::uint64_t{3})) {
     }
   };
   fill();
   free_record free{};
-  free.level = static_cast<std::uint8_t>(trace::layer::user);
+  free.layer = static_cast<std::uint8_t>(trace::layer::user);
   EXPECT_FALSE(pair.producer.put(&free.header, record_type::free, sizeof free));
   EXPECT_EQ(reader->lost().layers, layer_bit(trace::layer::pool) | layer_bit(trace::layer::user));
   read_all(*reader, storage);

@@ -66,7 +66,7 @@ class recorded_foreign_capture : public on_each_device {
     EXPECT_TRUE(file);
     if (!file) return rows;
     (void)(*file)->latest()->for_each<trace::alloc_event>([&](const trace::alloc_event& a) {
-      if (a.level == trace::layer::pool) rows.push_back(a);
+      if (a.layer == trace::layer::pool) rows.push_back(a);
     });
     std::sort(rows.begin(), rows.end(),
               [](const auto& a, const auto& b) { return std::tie(a.time, a.id) < std::tie(b.time, b.id); });

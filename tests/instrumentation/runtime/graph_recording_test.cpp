@@ -82,7 +82,7 @@ TEST_P(recorded_graphs, have_a_definition_launches_and_memory_of_their_own) {
   }
   ASSERT_EQ(nodes.size(), 1u) << "the memory node";
   EXPECT_EQ(nodes[0].bytes, mib);
-  EXPECT_EQ(nodes[0].level, trace::layer::pool);
+  EXPECT_EQ(nodes[0].layer, trace::layer::pool);
   EXPECT_EQ(std::string(snapshot->tables().text(snapshot->tables().pools.find(nodes[0].pool)->name)), "graph memory");
   const auto frees = rows<trace::free_event>();
   EXPECT_EQ(std::count_if(frees.begin(), frees.end(), [&](const auto& f) { return f.block == nodes[0].block; }), 1)

@@ -185,7 +185,7 @@ TEST_P(libraries, have_a_workspace_that_is_seen) {
   const auto snapshot = (*file)->latest();
   std::vector<std::uint64_t> seen;
   (void)snapshot->for_each<trace::alloc_event>([&](const auto& a) {
-    if (snapshot->tables().text(a.name) == cublas::workspace_tag && a.level == trace::layer::user)
+    if (snapshot->tables().text(a.name) == cublas::workspace_tag && a.layer == trace::layer::user)
       seen.push_back(a.bytes);
   });
   std::filesystem::remove(path);

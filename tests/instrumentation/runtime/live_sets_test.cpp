@@ -40,7 +40,7 @@ class lost_events : public on_each_device {
   }
 
   /// Blocks of a layer at the last checkpoint: how many of which size.
-  [[nodiscard]] std::map<std::uint64_t, int> live_at_end(trace::layer level) const {
+  [[nodiscard]] std::map<std::uint64_t, int> live_at_end(trace::layer layer) const {
     auto file = trace::file::open(path_.string());
     EXPECT_TRUE(file) << file.error().to_string();
     const auto snapshot = (*file)->latest();
@@ -49,7 +49,7 @@ class lost_events : public on_each_device {
         [&](const trace::checkpoint_event& row) { last = std::max(last, row.id); }));
     std::map<std::uint64_t, int> found;
     EXPECT_TRUE(snapshot->for_each<trace::live_block_event>([&](const trace::live_block_event& row) {
-      if (row.checkpoint == last && row.level == level) ++found[row.bytes];
+      if (row.checkpoint == last && row.layer == layer) ++found[row.bytes];
     }));
     return found;
   }

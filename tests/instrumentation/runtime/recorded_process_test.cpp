@@ -111,7 +111,7 @@ TEST_F(recorded_process, leaves_no_block_of_a_pool_live_that_it_freed_right_befo
   EXPECT_TRUE(exact) << "only a pool's blocks were lost, and it has told them all";
   std::map<std::uint64_t, int> live;
   EXPECT_TRUE(snapshot_->for_each<trace::live_block_event>([&](const trace::live_block_event& row) {
-    if (row.checkpoint == last && row.level == trace::layer::pool) ++live[row.bytes];
+    if (row.checkpoint == last && row.layer == trace::layer::pool) ++live[row.bytes];
   }));
   EXPECT_THAT(live, testing::ElementsAre(testing::Pair(kept_bytes, 10)));
 }
@@ -150,7 +150,7 @@ TEST_F(recorded_process, that_has_the_runtime_twice_has_the_pools_and_blocks_of_
   std::map<std::string, account> pools;
   std::map<trace::block_id, account*> blocks;
   EXPECT_TRUE(snapshot_->for_each<trace::alloc_event>([&](const trace::alloc_event& row) {
-    if (row.level != trace::layer::pool) return;
+    if (row.layer != trace::layer::pool) return;
     account& of = pools[std::string(snapshot_->tables().text(snapshot_->tables().pools.find(row.pool)->name))];
     ++of.allocated;
     of.kept.insert(row.bytes);

@@ -56,7 +56,7 @@ class recorded : public on_each_device {
 
   template <class Row>
   static std::vector<Row> of_pools(std::vector<Row> rows) {
-    std::erase_if(rows, [](const Row& row) { return row.level != trace::layer::pool; });
+    std::erase_if(rows, [](const Row& row) { return row.layer != trace::layer::pool; });
     return rows;
   }
 
@@ -173,7 +173,7 @@ TEST_P(recorded, blocks_nest_in_layers_and_every_free_is_there) {
   std::map<trace::layer, std::vector<trace::alloc_event>> by_layer;
   std::map<trace::block_id, trace::alloc_event> by_block;
   for (const auto& a : all<trace::alloc_event>(*s)) {
-    by_layer[a.level].push_back(a);
+    by_layer[a.layer].push_back(a);
     by_block[a.block] = a;
   }
   // A block, or, where the pool maps its memory, addresses, bytes and the mapping between them.
@@ -182,8 +182,8 @@ TEST_P(recorded, blocks_nest_in_layers_and_every_free_is_there) {
   ASSERT_EQ(by_layer[trace::layer::user].size(), 2u);
   for (const auto& user : by_layer[trace::layer::user]) {
     ASSERT_TRUE(by_block.count(user.parent)) << "a user's block lies in a pool's";
-    EXPECT_EQ(by_block[user.parent].level, trace::layer::pool);
-    EXPECT_EQ(by_block[by_block[user.parent].parent].level, trace::layer::driver) << "and that in a segment";
+    EXPECT_EQ(by_block[user.parent].layer, trace::layer::pool);
+    EXPECT_EQ(by_block[by_block[user.parent].parent].layer, trace::layer::driver) << "and that in a segment";
   }
   EXPECT_EQ(by_layer[trace::layer::pool][0].bytes, 1000u);
   EXPECT_EQ(by_layer[trace::layer::pool][0].reserved_bytes, 1024u);
@@ -211,8 +211,8 @@ TEST_P(recorded, pools_say_their_size_when_it_changes_and_their_blocks_say_the_r
   const std::vector<std::pair<std::uint64_t, std::uint64_t>> expected = {{4 * mib, 0}, {4 * mib, mib}, {0, 0}};
   EXPECT_EQ(sizes, expected);
   std::size_t blocks = 0, freed = 0;
-  for (const auto& a : all<trace::alloc_event>(*s)) blocks += a.level == trace::layer::pool ? 1 : 0;
-  for (const auto& f : all<trace::free_event>(*s)) freed += f.level == trace::layer::pool ? 1 : 0;
+  for (const auto& a : all<trace::alloc_event>(*s)) blocks += a.layer == trace::layer::pool ? 1 : 0;
+  for (const auto& f : all<trace::free_event>(*s)) freed += f.layer == trace::layer::pool ? 1 : 0;
   EXPECT_EQ(blocks, 100u);
   EXPECT_EQ(freed, 100u);
 }
@@ -281,7 +281,7 @@ TEST_P(recorded, failed_allocations_are_events_too) {
   const auto failed = all<trace::alloc_failed_event>(*read());
   ASSERT_FALSE(failed.empty());
   EXPECT_EQ(failed.back().bytes, 2 * mib);
-  EXPECT_EQ(failed.back().level, trace::layer::pool);
+  EXPECT_EQ(failed.back().layer, trace::layer::pool);
 }
 
 TEST_P(recorded, kernels_sets_ranges_steps_and_counters_are_there) {
@@ -331,7 +331,7 @@ TEST_P(recorded, what_was_there_before_is_known_to_be_older) {
   const auto snapshot = read();
   bool seen = false;
   for (const auto& a : all<trace::alloc_event>(*snapshot)) {
-    if (a.level != trace::layer::pool) continue;
+    if (a.layer != trace::layer::pool) continue;
     seen = true;
     EXPECT_TRUE(a.flags & trace::born_before);
     EXPECT_EQ(a.bytes, mib);
@@ -367,7 +367,7 @@ TEST(recording, of_a_pool_goes_on_in_a_forks_child) {
   const auto s = (*file)->latest();
   std::map<trace::process_id, std::size_t> blocks;
   (void)s->for_each<trace::alloc_event>([&](const trace::alloc_event& a) {
-    if (a.level != trace::layer::pool) return;
+    if (a.layer != trace::layer::pool) return;
     ++blocks[a.process];
     EXPECT_EQ(s->tables().text(a.name), "inherited");
     EXPECT_EQ(a.bytes, mib);
@@ -396,7 +396,7 @@ TEST(recording, tells_the_pools_of_different_devices_apart) {
   const auto s = (*file)->latest();
   std::map<std::string, std::uint64_t> bytes;
   (void)s->for_each<trace::alloc_event>([&](const trace::alloc_event& e) {
-    if (e.level == trace::layer::pool)
+    if (e.layer == trace::layer::pool)
       bytes[std::string(s->tables().text(s->tables().pools.find(e.pool)->name))] += e.bytes;
   });
   const std::map<std::string, std::uint64_t> expected = {{"pool-a", mib}, {"pool-b", 3 * mib}};
@@ -417,7 +417,7 @@ TEST_P(recorded, buffers_of_an_earlier_recording_have_no_block_to_free_in_a_late
   { const device_buffer own(mib, s, "own"); }
   r.finish();
   const auto frees = all<trace::free_event>(*read());
-  EXPECT_EQ(std::count_if(frees.begin(), frees.end(), [](const auto& f) { return f.level == trace::layer::user; }), 1);
+  EXPECT_EQ(std::count_if(frees.begin(), frees.end(), [](const auto& f) { return f.layer == trace::layer::user; }), 1);
 }
 
 TEST(recording, cannot_be_made_where_no_file_can) {

@@ -160,7 +160,7 @@ TEST_F(two_devices, a_recording_of_one_knows_what_the_other_had_and_does) {
   std::size_t older = 0;
   std::set<trace::pool_id> of_driver;
   (void)s->for_each<trace::alloc_event>([&](const trace::alloc_event& e) {
-    if (e.level != trace::layer::pool) return;
+    if (e.layer != trace::layer::pool) return;
     pools.emplace(tables.text(tables.pools.find(e.pool)->name));
     if ((e.flags & trace::born_before) != 0)
       ++older;

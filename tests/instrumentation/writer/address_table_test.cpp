@@ -5,14 +5,16 @@
 #include <malloc.h>
 
 #include <map>
+#include <memory>
 #include <random>
+#include <vector>
 
 namespace sluice::collector {
 namespace {
 
-TEST(AddressMap, AnswersAsAnOrderedMapWould) {
+TEST(AddressTable, AnswersAsAnOrderedMapWould) {
   std::mt19937_64 random(1);
-  address_map<std::uint64_t> map;
+  address_table<std::uint64_t> map;
   std::map<std::uint64_t, std::uint64_t> model;
   // Grows, shrinks to nothing, and grows again; keys near each other, so that most questions hit.
   for (int round = 0; round < 300'000; ++round) {
@@ -48,8 +50,8 @@ TEST(AddressMap, AnswersAsAnOrderedMapWould) {
   EXPECT_EQ(values, expected);
 }
 
-TEST(AddressMap, TakesTheEndsOfTheAddressSpace) {
-  address_map<int> map;
+TEST(AddressTable, TakesTheEndsOfTheAddressSpace) {
+  address_table<int> map;
   EXPECT_EQ(map.at_or_below(5), nullptr);
   map.erase(5);
   map.put(0, 1);
@@ -59,16 +61,16 @@ TEST(AddressMap, TakesTheEndsOfTheAddressSpace) {
   EXPECT_EQ(*map.at_or_below(0), 1);
 }
 
-TEST(AddressMap, ValuesStayWhereTheyAre) {
-  address_map<int> map;
+TEST(AddressTable, ValuesStayWhereTheyAre) {
+  address_table<int> map;
   int* first = &map.put(1000, 42);
   for (std::uint64_t i = 0; i < 10'000; ++i) map.put(i == 1000 ? 99'999 : i, 7);
   EXPECT_EQ(map.find(1000), first);
   EXPECT_EQ(*first, 42);
 }
 
-TEST(AddressMap, IsOfUseAfterItGaveItsMemoryBack) {
-  address_map<int> map;
+TEST(AddressTable, IsOfUseAfterItGaveItsMemoryBack) {
+  address_table<int> map;
   for (int round = 0; round < 3; ++round) {
     for (std::uint64_t i = 0; i < 2000; ++i) map.put(i * 8, static_cast<int>(i));
     map.shrink_if_empty();
@@ -81,18 +83,22 @@ TEST(AddressMap, IsOfUseAfterItGaveItsMemoryBack) {
   }
 }
 
-TEST(AddressMap, TakesNoMemoryWhileItIsEmpty) {
-  const std::size_t before = mallinfo2().uordblks;
-  address_map<int> map;
-  EXPECT_EQ(map.find(8), nullptr);
-  EXPECT_EQ(map.at_or_below(8), nullptr);
-  map.erase(8);
-  EXPECT_LE(mallinfo2().uordblks, before) << "nothing was put into it yet";
-  for (std::uint64_t i = 0; i < 1000; ++i) map.put(i * 8, 1);
-  static_cast<void>(map.at_or_below(UINT64_MAX - 1));
-  for (std::uint64_t i = 0; i < 1000; ++i) map.erase(i * 8);
-  map.shrink_if_empty();
-  EXPECT_LE(mallinfo2().uordblks, before);
+std::size_t allocated() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
+
+TEST(AddressTable, TakesNoMemoryWhileItIsEmpty) {
+  std::vector<std::unique_ptr<address_table<int>>> many(64);
+  const std::size_t before = allocated();
+  for (auto& table : many) {
+    table = std::make_unique<address_table<int>>();
+    EXPECT_EQ(table->find(8), nullptr);
+    EXPECT_EQ(table->at_or_below(8), nullptr);
+    table->erase(8);
+    for (std::uint64_t i = 0; i < 1000; ++i) table->put(i * 8, 1);
+    EXPECT_NE(table->at_or_below(UINT64_MAX - 1), nullptr);
+    for (std::uint64_t i = 0; i < 1000; ++i) table->erase(i * 8);
+    table->shrink_if_empty();
+  }
+  EXPECT_LE(allocated(), before + many.size() * 1024);
 }
 
 }  // namespace

@@ -70,21 +70,21 @@ class Assembler : public testing::Test {
   }
   static std::uint64_t key_of(const std::string& words) { return detail::hash_text(words.data(), words.size()); }
 
-  void alloc(thread& t, time_ns time, std::uint64_t address, std::uint64_t bytes, layer level = layer::driver,
+  void alloc(thread& t, time_ns time, std::uint64_t address, std::uint64_t bytes, layer layer = layer::driver,
              memory_kind kind = memory_kind::device) {
     alloc_record r{};
     r.address = address;
     r.bytes = bytes;
     r.device = no_device;
-    r.level = static_cast<std::uint8_t>(level);
+    r.layer = static_cast<std::uint8_t>(layer);
     r.kind = static_cast<std::uint8_t>(kind);
     put(t, time, r);
   }
-  void free(thread& t, time_ns time, std::uint64_t address, layer level = layer::driver,
+  void free(thread& t, time_ns time, std::uint64_t address, layer layer = layer::driver,
             memory_kind kind = memory_kind::unknown) {
     free_record r{};
     r.address = address;
-    r.level = static_cast<std::uint8_t>(level);
+    r.layer = static_cast<std::uint8_t>(layer);
     r.kind = static_cast<std::uint8_t>(kind);
     put(t, time, r);
   }

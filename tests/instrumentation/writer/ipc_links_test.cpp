@@ -26,7 +26,7 @@ class Shares : public Assembler {
     r.bytes = 64;
     r.device = no_device;
     r.pool = pool;
-    r.level = static_cast<std::uint8_t>(kind == shared_thing::pool_block ? layer::pool : layer::driver);
+    r.layer = static_cast<std::uint8_t>(kind == shared_thing::pool_block ? layer::pool : layer::driver);
     r.kind = static_cast<std::uint8_t>(kind == shared_thing::physical ? memory_kind::physical : memory_kind::device);
     put(t, time, r);
     share(t, time, kind, key, what, pool, true);
@@ -79,7 +79,7 @@ TEST_F(Shares, APoolsBlockIsToldByItsPoolOrByBeingTheOnlyOne) {
     r.bytes = bytes;
     r.device = no_device;
     r.pool = pool;
-    r.level = static_cast<std::uint8_t>(layer::pool);
+    r.layer = static_cast<std::uint8_t>(layer::pool);
     r.kind = static_cast<std::uint8_t>(memory_kind::device);
     put(*here_, time, r);
   };

@@ -13,20 +13,20 @@ class LiveSets : public Assembler {
  protected:
   static constexpr std::uint64_t block_bytes = 512;
 
-  void define_pool(thread& t, std::uint64_t key, layer level, time_ns time = 1) {
+  void define_pool(thread& t, std::uint64_t key, layer layer, time_ns time = 1) {
     pool_record pool{};
     pool.pool = key;
     pool.device = no_device;
-    pool.level = static_cast<std::uint8_t>(level);
+    pool.layer = static_cast<std::uint8_t>(layer);
     put(t, time, pool);
   }
-  void alloc_in(thread& t, std::uint64_t pool, time_ns time, std::uint64_t address, layer level = layer::pool) {
+  void alloc_in(thread& t, std::uint64_t pool, time_ns time, std::uint64_t address, layer layer = layer::pool) {
     alloc_record r{};
     r.address = address;
     r.bytes = block_bytes;
     r.pool = pool;
     r.device = no_device;
-    r.level = static_cast<std::uint8_t>(level);
+    r.layer = static_cast<std::uint8_t>(layer);
     r.kind = static_cast<std::uint8_t>(memory_kind::device);
     put(t, time, r);
   }
@@ -217,12 +217,12 @@ TEST_F(LiveSetsOfCopies, LeaveInDoubtWhatTheirCopyWouldNotHaveTold) {
   EXPECT_TRUE(exact());
 }
 
-// What such a lane would have said is of its sender's pools.
+// What such a pool_stream would have said is of its sender's pools.
 TEST_F(LiveSetsOfCopies, MakeGoodWhatWasOfLanesThatNobodyIntroduced) {
-  lane_free_record of_no_lane{};
-  of_no_lane.address = 0x1000;
-  put(program, 20, of_no_lane);
-  put(library, 25, of_no_lane);
+  pool_stream_free_record of_no_pool_stream{};
+  of_no_pool_stream.address = 0x1000;
+  put(program, 20, of_no_pool_stream);
+  put(library, 25, of_no_pool_stream);
   EXPECT_FALSE(exact());
   say_complete(program, told);
   EXPECT_FALSE(exact()) << "the library has not told its own";

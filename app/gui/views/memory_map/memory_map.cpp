@@ -25,7 +25,7 @@ constexpr std::array<order_choice, 3> orders = {
     {{map_order::address, "by address"}, {map_order::size, "by size"}, {map_order::free, "most free first"}}};
 
 /// The layer that says most about a device's memory: the innermost one that still explains a good part of what any layer holds.
-const analysis::memory_peak* telling_peak(const analysis::summary& of, trace::device_id device) {
+const analysis::memory_peak* telling_peak(const analysis::report& of, trace::device_id device) {
   std::uint64_t most = 0;
   const auto counts = [&](const analysis::memory_peak& each) {
     return each.device == device && each.kind != trace::memory_kind::reservation;
@@ -35,7 +35,7 @@ const analysis::memory_peak* telling_peak(const analysis::summary& of, trace::de
   const analysis::memory_peak* best = nullptr;
   for (const analysis::memory_peak& each : of.peaks) {
     if (!counts(each) || each.bytes < most / 4) continue;
-    if (best == nullptr || std::pair(each.level, each.bytes) > std::pair(best->level, best->bytes)) best = &each;
+    if (best == nullptr || std::pair(each.layer, each.bytes) > std::pair(best->layer, best->bytes)) best = &each;
   }
   return best;
 }
@@ -86,6 +86,63 @@ void memory_map_view::reset() {
   drawn_ = {};
 }
 
+void memory_map_view::add_commands(const command_home& home) {
+  documents& state = home.state;
+  const auto ready = [&state] { return state.ready(); };
+  home.commands.add({.id = "map.open",
+                     .title = "Memory map of the moment",
+                     .group = "Go",
+                     .keys = {ImGuiKey_M},
+                     .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Memory map"); },
+                     .enabled = ready});
+  home.commands.add({.id = "moment.set",
+                     .run =
+                         [&state](const argument& with) {
+                           if (const auto* at = std::get_if<query::time_range>(&with)) state.set_moment(at->begin);
+                         },
+                     .enabled = ready});
+  home.commands.add({.id = "moment.previous",
+                     .title = "Previous allocation event",
+                     .group = "Go",
+                     .icon = icon::previous,
+                     .keys = {ImGuiKey_Comma},
+                     .repeats = true,
+                     .run = [this](const argument&) { step(false); },
+                     .enabled = ready});
+  home.commands.add({.id = "moment.next",
+                     .title = "Next allocation event",
+                     .group = "Go",
+                     .icon = icon::next,
+                     .keys = {ImGuiKey_Period},
+                     .repeats = true,
+                     .run = [this](const argument&) { step(true); },
+                     .enabled = ready});
+  home.commands.add({.id = "moment.peak",
+                     .title = "Go to peak",
+                     .group = "Go",
+                     .run = [&state](const argument&) { state.set_moment(std::nullopt); },
+                     .enabled = [&state, ready] { return ready() && state.moment().has_value(); }});
+  const auto shown = [this, ready] { return ready() && shown_ != nullptr; };
+  home.commands.add({.id = "map.zoom_in",
+                     .title = "Zoom in on the map",
+                     .group = "Memory map",
+                     .icon = icon::zoom_in,
+                     .run = [this](const argument&) { zoom(0.5); },
+                     .enabled = shown});
+  home.commands.add({.id = "map.zoom_out",
+                     .title = "Zoom out of the map",
+                     .group = "Memory map",
+                     .icon = icon::zoom_out,
+                     .run = [this](const argument&) { zoom(2); },
+                     .enabled = shown});
+  home.commands.add({.id = "map.fit",
+                     .title = "Fit the map",
+                     .group = "Memory map",
+                     .icon = icon::expand,
+                     .run = [this](const argument&) { fit(); },
+                     .enabled = shown});
+}
+
 // --- what is shown --------------------------------------------------------------------------------------------------
 
 void memory_map_view::learn_memories(const view_context& with) {
@@ -123,8 +180,8 @@ void memory_map_view::choose_moment(const view_context& with) {
   if (!moment_ && chosen() != nullptr) moment_ = chosen()->when;
 }
 
-query::address_map_question memory_map_view::question(const view_context& with) const {
-  query::address_map_question wanted;
+query::memory_map_question memory_map_view::question(const view_context& with) const {
+  query::memory_map_question wanted;
   wanted.time = *moment_;
   if (chosen() != nullptr) wanted.device = chosen()->device;
   wanted.lone = true;
@@ -192,7 +249,7 @@ void memory_map_view::draw(view_context& with) {
   }
   if (learned_ != nullptr && memories_.empty() && !with.state.active()->live)
     return empty_state(with, icon::search, "No memory", "This recording holds no allocation.");
-  query::answer<query::address_map> answer;
+  query::answer<query::memory_map> answer;
   if (moment_) answer = question_.ask(*with.state.active()->engine, question(with));
   waiting_ = !answer.complete && !answer.failure;
   if (answer) shown_ = answer.value;
@@ -338,7 +395,7 @@ void memory_map_view::draw_lost_selection(const view_context& with) {
   const selection& chosen_one = with.state.selected();
   if (chosen_one.kind != selection_kind::block) return;
   const auto id = static_cast<trace::block_id>(chosen_one.id);
-  for (const query::address_map::place& each : shown_->marked)
+  for (const query::memory_map::place& each : shown_->marked)
     if (each.block == id && each.live) return;
   const auto answer = selected_question_.ask(*with.state.active()->engine, {trace::event_id::none, id});
   if (!answer || !answer.complete || answer.failure) return;

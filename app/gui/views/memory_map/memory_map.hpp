@@ -21,8 +21,13 @@ class memory_map_view final : public view {
   [[nodiscard]] const char* name() const override { return "Memory map"; }
   [[nodiscard]] bool scrolls() const override { return false; }
   [[nodiscard]] bool uses_arrows() const override { return true; }
+  [[nodiscard]] bool offers_choices() const override { return true; }
+  void add_commands(const command_home& home) override;
   void draw(view_context& with) override;
   void reset() override;
+  /// Finishes what was begun by `step`.
+  void follow(const view_context& with) override;
+  [[nodiscard]] bool busy() const override { return stepping_.has_value() || waiting_; }
 
   // What commands do.
   /// Goes to the next allocation or free, or the one before, as soon as it is found: see `follow`.
@@ -31,15 +36,11 @@ class memory_map_view final : public view {
   void zoom(double factor);
   /// Chooses lines so that all is to be seen, now and when the map changes.
   void fit() { fitted_ = true, line_bytes_ = 0; }
-  /// Finishes what was begun by `step`; once a frame, whether the panel is drawn or not.
-  void follow(const view_context& with);
-  /// Something that was begun is not finished.
-  [[nodiscard]] bool busy() const { return stepping_.has_value() || waiting_; }
 
   // For tests.
   /// The moment that is shown, as soon as it is known.
   [[nodiscard]] std::optional<query::time_ns> moment() const { return moment_; }
-  [[nodiscard]] std::shared_ptr<const query::address_map> shown() const { return shown_; }
+  [[nodiscard]] std::shared_ptr<const query::memory_map> shown() const { return shown_; }
   /// Where in the window a byte of a segment was drawn last: the middle of its line; nullopt if it is not to be seen.
   [[nodiscard]] std::optional<ImVec2> place_of(trace::block_id segment, std::uint64_t address) const;
 
@@ -62,7 +63,7 @@ class memory_map_view final : public view {
   void learn_memories(const view_context& with);
   [[nodiscard]] const memory* chosen() const;
   void choose_moment(const view_context& with);
-  [[nodiscard]] query::address_map_question question(const view_context& with) const;
+  [[nodiscard]] query::memory_map_question question(const view_context& with) const;
 
   // Above the chart.
   void draw_controls(const view_context& with);
@@ -85,7 +86,7 @@ class memory_map_view final : public view {
   void draw_labels(const view_context& with) const;
   void draw_line_labels(const view_context& with, const map_row& row, std::int64_t line) const;
   void draw_marks(const view_context& with) const;
-  void outline(const view_context& with, const query::address_map::place& place, ImU32 colour) const;
+  void outline(const view_context& with, const query::memory_map::place& place, ImU32 colour) const;
   void handle_mouse(const view_context& with);
   void handle_wheel(const view_context& with);
   [[nodiscard]] std::optional<spot> spot_at(ImVec2 mouse) const;
@@ -106,15 +107,15 @@ class memory_map_view final : public view {
   }
   [[nodiscard]] const query::address_segment* find_segment(trace::block_id id) const;
 
-  screen_slot<query::summary_question> peaks_question_;
+  screen_slot<query::report_question> peaks_question_;
   screen_slot<query::tracks_question> tracks_question_;
-  screen_slot<query::address_map_question> question_;
+  screen_slot<query::memory_map_question> question_;
   screen_slot<query::details_question> hovered_question_;
   screen_slot<query::details_question> selected_question_;
   screen_slot<query::memory_step_question> step_question_;
 
   std::vector<memory> memories_;  ///< Of which devices there is any; most bytes first, the host's last.
-  std::shared_ptr<const analysis::summary> learned_;
+  std::shared_ptr<const analysis::report> learned_;
   std::optional<trace::device_id> device_;  ///< That was chosen; none: the one with most memory.
   std::optional<query::time_ns> moment_;
   std::optional<bool> stepping_;  ///< Forward, or back.
@@ -123,11 +124,11 @@ class memory_map_view final : public view {
   map_order order_ = map_order::address;
   memory_curve curve_;
 
-  std::shared_ptr<const query::address_map> shown_;
+  std::shared_ptr<const query::memory_map> shown_;
   std::vector<std::pair<std::string, ImU32>> legend_;
   /// What the legend was made for.
   struct legend_key {
-    std::shared_ptr<const query::address_map> map;
+    std::shared_ptr<const query::memory_map> map;
     bool by_category = false;
     theme_kind theme = theme_kind::dark;
     friend bool operator==(const legend_key&, const legend_key&) = default;
@@ -153,7 +154,7 @@ class memory_map_view final : public view {
   std::vector<draw::box> blocks_;
   /// What the boxes on the GPU were made for.
   struct drawn_state {
-    std::shared_ptr<const query::address_map> map;
+    std::shared_ptr<const query::memory_map> map;
     std::uint64_t line_bytes = 0;
     std::int64_t first = 0;
     std::int64_t fits = 0;

@@ -25,7 +25,7 @@ constexpr float narrow_header = 84;
 constexpr float least_for_wide = 640;
 
 std::string title_of(const query::address_group& group) {
-  std::string layer(name_of(group.level));
+  std::string layer(name_of(group.layer));
   if (!layer.empty()) layer[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(layer[0])));
   return layer + (group.lone ? " blocks in no segment" : " segments");
 }
@@ -65,12 +65,12 @@ std::optional<ImVec2> memory_map_view::place_of(trace::block_id segment, std::ui
 ImU32 memory_map_view::colour_of(const view_context& with, const query::address_segment& segment,
                                  const query::address_item& item) const {
   if (with.state.memory_by_category &&
-      (item.category.what != analysis::category::none || analysis::holds_tensors(item.level)))
+      (item.category.what != analysis::category::none || analysis::holds_tensors(item.layer)))
     return with.colours.categories[static_cast<std::size_t>(item.category.what)];
-  if (item.level == trace::layer::driver && segment.kind != trace::memory_kind::device &&
+  if (item.layer == trace::layer::driver && segment.kind != trace::memory_kind::device &&
       segment.kind != trace::memory_kind::unknown)
     return with.colours.memory[static_cast<std::size_t>(segment.kind)];
-  return with.colours.layers[static_cast<std::size_t>(item.level)];
+  return with.colours.layers[static_cast<std::size_t>(item.layer)];
 }
 
 ImU32 memory_map_view::fill_of(const view_context& with, const query::address_segment& segment,
@@ -163,17 +163,17 @@ void memory_map_view::learn_legend(const view_context& with) {
   for (const query::address_segment& segment : shown_->segments)
     for (const query::address_item& item : segment.items) {
       const ImU32 colour = colour_of(with, segment, item);
-      auto& name = names[static_cast<std::size_t>(item.level)];
-      if (name && *name != item.name) named_[static_cast<std::size_t>(item.level)] = true;
+      auto& name = names[static_cast<std::size_t>(item.layer)];
+      if (name && *name != item.name) named_[static_cast<std::size_t>(item.layer)] = true;
       name = item.name;
       if (used.contains(colour)) continue;
       const bool tensors =
-          by_category && (item.category.what != analysis::category::none || analysis::holds_tensors(item.level));
-      const bool host = item.level == trace::layer::driver && segment.kind != trace::memory_kind::device &&
+          by_category && (item.category.what != analysis::category::none || analysis::holds_tensors(item.layer));
+      const bool host = item.layer == trace::layer::driver && segment.kind != trace::memory_kind::device &&
                         segment.kind != trace::memory_kind::unknown;
       used.emplace(colour, tensors ? analysis::category_name(item.category.what)
                            : host  ? name_of(segment.kind)
-                                   : name_of(item.level));
+                                   : name_of(item.layer));
     }
   legend_.clear();
   for (const auto& [colour, label] : used) legend_.emplace_back(label, colour);
@@ -335,7 +335,7 @@ void memory_map_view::draw_line_labels(const view_context& with, const map_row& 
     const std::string size = format_bytes(item.used);
     const std::string_view name = with.text(item.name);
     std::string label =
-        name.empty() || !named_[static_cast<std::size_t>(item.level)] ? size : short_name(name) + "   " + size;
+        name.empty() || !named_[static_cast<std::size_t>(item.layer)] ? size : short_name(name) + "   " + size;
     if (ImGui::CalcTextSize(label.c_str()).x > right - left) label = size;
     const float width = ImGui::CalcTextSize(label.c_str()).x;
     if (width > right - left) continue;  // A number cut short says something else.
@@ -347,7 +347,7 @@ void memory_map_view::draw_line_labels(const view_context& with, const map_row& 
 
 void memory_map_view::draw_marks(const view_context& with) const {
   const selection& chosen_one = with.state.selected();
-  for (const query::address_map::place& each : shown_->marked) {
+  for (const query::memory_map::place& each : shown_->marked) {
     const bool selected = chosen_one.kind == selection_kind::block && chosen_one.id == trace::raw(each.block);
     const ImU32 colour = selected ? with.colours.text : each.live ? with.colours.accent : with.colours.failure;
     if (selected && !each.live) continue;  // Somebody else may be there by now.
@@ -355,7 +355,7 @@ void memory_map_view::draw_marks(const view_context& with) const {
   }
 }
 
-void memory_map_view::outline(const view_context& with, const query::address_map::place& place, ImU32 colour) const {
+void memory_map_view::outline(const view_context& with, const query::memory_map::place& place, ImU32 colour) const {
   const query::address_segment* segment = find_segment(place.segment);
   if (segment == nullptr || place.address < segment->address) return;
   const auto at = static_cast<std::size_t>(segment - shown_->segments.data());
@@ -379,7 +379,7 @@ void memory_map_view::outline(const view_context& with, const query::address_map
 /// What was selected elsewhere, and what the last step changed, comes into view: once.
 void memory_map_view::scroll_to_marks(const view_context& with) {
   const selection& chosen_one = with.state.selected();
-  for (const query::address_map::place& each : shown_->marked) {
+  for (const query::memory_map::place& each : shown_->marked) {
     const bool selected = chosen_one.kind == selection_kind::block && chosen_one.id == trace::raw(each.block);
     if (selected ? revealed_ == chosen_one : step_revealed_ == shown_->time) continue;
     if (selected) {
@@ -507,7 +507,7 @@ void memory_map_view::tip(const view_context& with, const spot& at) {
 void memory_map_view::tip_of_segment(const view_context& with, const query::address_segment& segment) const {
   const float column = with.px(96);
   ImGui::PushFont(with.fonts.bold, 0);
-  ImGui::Text("%s %s", std::string(name_of(segment.level)).c_str(), segment.lone ? "block in no segment" : "segment");
+  ImGui::Text("%s %s", std::string(name_of(segment.layer)).c_str(), segment.lone ? "block in no segment" : "segment");
   ImGui::PopFont();
   tip_field(with, "address", format_address(segment.address), column);
   tip_field(with, "size", format_bytes(segment.bytes) + " of " + std::string(name_of(segment.kind)) + " memory",
@@ -540,7 +540,7 @@ void memory_map_view::tip_of_block(const view_context& with, const spot& at) {
   }
   tip_field(with, "size", format_bytes(item.used), column);
   tip_field(with, "age", item.born <= shown_->time ? format_time(shown_->time - item.born) : std::string("-"), column);
-  tip_field(with, "layer", name_of(item.level), column);
+  tip_field(with, "layer", name_of(item.layer), column);
   if (item.category.what != analysis::category::none)
     tip_field(with, "category",
               std::string(analysis::category_name(item.category.what)) + (item.category.exact() ? "" : " (inferred)"),

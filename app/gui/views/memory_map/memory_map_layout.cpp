@@ -11,7 +11,7 @@ std::int64_t lines_of(std::uint64_t bytes, std::uint64_t bytes_per_line) {
   return bytes == 0 ? 1 : static_cast<std::int64_t>((bytes - 1) / bytes_per_line + 1);
 }
 
-std::int64_t lines_of(const query::address_map& map, std::uint64_t bytes_per_line) {
+std::int64_t lines_of(const query::memory_map& map, std::uint64_t bytes_per_line) {
   auto lines = static_cast<std::int64_t>(map.groups.size());
   for (const query::address_segment& each : map.segments) lines += lines_of(each.bytes, bytes_per_line);
   return lines;
@@ -24,7 +24,7 @@ std::uint64_t free_in(const query::address_segment& segment) { return segment.by
 
 }  // namespace
 
-void map_layout::assign(const query::address_map& map, std::uint64_t bytes_per_line, map_order order,
+void map_layout::assign(const query::memory_map& map, std::uint64_t bytes_per_line, map_order order,
                         const std::set<map_group_key>& folded) {
   bytes_per_line_ = bytes_per_line;
   rows_.clear();
@@ -74,7 +74,7 @@ std::optional<std::int64_t> map_layout::line_of(std::size_t segment, std::uint64
   return row.first + std::min(static_cast<std::int64_t>(offset / bytes_per_line_), row.lines - 1);
 }
 
-std::uint64_t fitting_line(const query::address_map& map, std::int64_t fits) {
+std::uint64_t fitting_line(const query::memory_map& map, std::int64_t fits) {
   const auto rows = static_cast<std::int64_t>(map.segments.size() + map.groups.size());
   std::uint64_t line = longest_line(map);
   if (map.segments.empty()) return line;
@@ -92,7 +92,7 @@ std::uint64_t fitting_line(const query::address_map& map, std::int64_t fits) {
   return line;
 }
 
-std::uint64_t longest_line(const query::address_map& map) {
+std::uint64_t longest_line(const query::memory_map& map) {
   std::uint64_t longest = shortest_line;
   for (const query::address_segment& each : map.segments) longest = std::max(longest, each.bytes);
   const std::uint64_t power = std::bit_ceil(std::min(longest, std::uint64_t{1} << 62));

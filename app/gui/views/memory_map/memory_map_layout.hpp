@@ -17,13 +17,13 @@ enum class map_order : std::uint8_t { address, size, free };
 /// What tells a group of segments from others, whatever the moment.
 using map_group_key = std::tuple<trace::device_id, trace::process_id, bool, trace::layer>;
 [[nodiscard]] inline map_group_key key_of(const query::address_group& group) {
-  return {group.device, group.process, group.lone, group.level};
+  return {group.device, group.process, group.lone, group.layer};
 }
 
 /// A heading, or a segment in its lines.
 struct map_row {
   bool heading = false;
-  std::size_t at = 0;      ///< In `address_map::groups` or `address_map::segments`.
+  std::size_t at = 0;      ///< In `memory_map::groups` or `memory_map::segments`.
   std::int64_t first = 0;  ///< The number of its first line.
   std::int64_t lines = 1;
 };
@@ -37,7 +37,7 @@ struct map_piece {
 class map_layout {
  public:
   /// Lines of `bytes_per_line`, which is not 0; of groups in `folded` only the heading. O(segments * log segments).
-  void assign(const query::address_map& map, std::uint64_t bytes_per_line, map_order order,
+  void assign(const query::memory_map& map, std::uint64_t bytes_per_line, map_order order,
               const std::set<map_group_key>& folded);
 
   [[nodiscard]] std::int64_t lines() const;
@@ -47,7 +47,7 @@ class map_layout {
   [[nodiscard]] const map_row* row_at(std::int64_t line) const;
   /// What of the segment, which has `bytes`, is on `line` of its `row`.
   [[nodiscard]] map_piece piece(const map_row& row, std::int64_t line, std::uint64_t bytes) const;
-  /// The line of `offset` in the segment at this place of `address_map::segments`; nullopt if its group is folded. O(1).
+  /// The line of `offset` in the segment at this place of `memory_map::segments`; nullopt if its group is folded. O(1).
   [[nodiscard]] std::optional<std::int64_t> line_of(std::size_t segment, std::uint64_t offset) const;
 
  private:
@@ -61,9 +61,9 @@ inline constexpr std::uint64_t shortest_line = std::uint64_t{16} << 10;
 
 /// The shortest line, a power of two or one and a half of it, that shows all of `map` in `fits` lines. Where segments are too many for that, so that one scrolls
 /// through them anyway, one of which half of the segments take a quarter at most, while large ones take few lines.
-[[nodiscard]] std::uint64_t fitting_line(const query::address_map& map, std::int64_t fits);
+[[nodiscard]] std::uint64_t fitting_line(const query::memory_map& map, std::int64_t fits);
 /// The shortest such line that no segment is longer than.
-[[nodiscard]] std::uint64_t longest_line(const query::address_map& map);
+[[nodiscard]] std::uint64_t longest_line(const query::memory_map& map);
 
 /// The item that holds `address` or, where none does, comes next; its end if there is none. O(log items).
 [[nodiscard]] std::size_t item_at(const query::address_segment& segment, std::uint64_t address);

@@ -81,14 +81,14 @@ class stacks_view final : public view {
     wanted.measure = measure_;
     if (measure_ == stack_measure::live) wanted.at = cursor_.value_or(of.span.end);
     if (choice_) {
-      wanted.level = choice_->level;
+      wanted.layer = choice_->layer;
       wanted.device = choice_->device;
       wanted.kind = choice_->kind;
     }
     wanted.weight = weight();
     wanted.order = inverted_ ? analysis::stack_order::from_callee : analysis::stack_order::from_caller;
     wanted.fold = !libraries_;
-    if (measure_ == stack_measure::transferred) wanted.level.reset(), wanted.device.reset(), wanted.kind.reset();
+    if (measure_ == stack_measure::transferred) wanted.layer.reset(), wanted.device.reset(), wanted.kind.reset();
     return wanted;
   }
 

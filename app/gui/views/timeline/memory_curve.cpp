@@ -26,10 +26,10 @@ void memory_curve::upload(const view_context& with) {
   const double ns_per_bin = width == 0 ? 0 : static_cast<double>(shown_->range.length()) / static_cast<double>(width);
   for (std::size_t at = 0; at < width; ++at) {
     double highest = 0;
-    for (std::size_t level = 0; level < trace::layer_count; ++level) {
+    for (std::size_t layer = 0; layer < trace::layer_count; ++layer) {
       double total = 0;
       for (const query::band& band : shown_->bands)
-        if (band.role == query::band_role::used && static_cast<std::size_t>(band.level) == level &&
+        if (band.role == query::band_role::used && static_cast<std::size_t>(band.layer) == layer &&
             at < band.bins.size())
           total += band.bins[at].maximum;
       highest = std::max(highest, total);

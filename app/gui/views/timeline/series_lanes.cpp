@@ -21,17 +21,17 @@ bool tracked(const query::band& band) {
   return band.role != query::band_role::untracked && band.role != query::band_role::recorder;
 }
 
-std::vector<level> levels_of(const query::series& curves, query::track_kind kind) {
-  level stack;
-  std::array<level, trace::layer_count> above;
-  std::vector<level> levels;
+std::vector<band_stack> levels_of(const query::series& curves, query::track_kind kind) {
+  band_stack stack;
+  std::array<band_stack, trace::layer_count> above;
+  std::vector<band_stack> levels;
   for (std::size_t i = 0; i < curves.bands.size(); ++i) {
     const query::band& band = curves.bands[i];
     if (band.stacked) {
       stack.bands.push_back(i);
     } else if (band.role == query::band_role::used && kind == query::track_kind::memory &&
-               band.level != trace::layer::driver) {
-      above[static_cast<std::size_t>(band.level)].bands.push_back(i);
+               band.layer != trace::layer::driver) {
+      above[static_cast<std::size_t>(band.layer)].bands.push_back(i);
     } else if (band.role != query::band_role::total) {
       levels.push_back({{i}});
     }
@@ -40,7 +40,7 @@ std::vector<level> levels_of(const query::series& curves, query::track_kind kind
   std::stable_partition(stack.bands.begin(), stack.bands.end(),
                         [&](std::size_t i) { return curves.bands[i].role != query::band_role::untracked; });
   // The highest layer first: where it holds all that the driver gave out, its colour is the one to be seen.
-  for (level& each : above)
+  for (band_stack& each : above)
     if (!each.bands.empty()) levels.insert(levels.begin(), std::move(each));
   if (!stack.bands.empty()) levels.push_back(std::move(stack));
   return levels;
@@ -111,7 +111,8 @@ std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind
   device.height = 52;
   device.caption = "whole GPU";
   device.levels = {all.levels.back()};  // the stack, with what is not tracked
-  for (level& each : all.levels) std::erase_if(each.bands, [&](std::size_t i) { return !tracked(curves.bands[i]); });
+  for (band_stack& each : all.levels)
+    std::erase_if(each.bands, [&](std::size_t i) { return !tracked(curves.bands[i]); });
   all.limits = false;
   lanes.push_back(std::move(device));
   return lanes;
@@ -120,7 +121,7 @@ std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind
 double highest_of(const series_lane& lane, const query::series& curves, query::track_kind kind) {
   double highest = 0;
   for (std::size_t at = 0; at < width_of(curves); ++at)
-    for (const level& each : lane.levels) {
+    for (const band_stack& each : lane.levels) {
       double total = 0;
       for (const std::size_t band : each.bands) total += value_at(curves, band, at, kind);
       highest = std::max(highest, total);
@@ -133,12 +134,12 @@ void fill(series_lane& lane, const query::series& curves, query::track_kind kind
   boxes.clear();
   const std::size_t width = width_of(curves);
   const double ns_per_bin = width == 0 ? 0 : static_cast<double>(curves.range.length()) / static_cast<double>(width);
-  std::vector<std::pair<double, const level*>> order;
+  std::vector<std::pair<double, const band_stack*>> order;
   for (std::size_t at = 0; at < width; ++at) {
     const auto left = static_cast<float>(static_cast<double>(at) * ns_per_bin);
     const auto right = static_cast<float>(static_cast<double>(at + 1) * ns_per_bin);
     order.clear();
-    for (const level& each : lane.levels) {
+    for (const band_stack& each : lane.levels) {
       double total = 0;
       for (const std::size_t band : each.bands) total += value_at(curves, band, at, kind);
       order.emplace_back(total, &each);

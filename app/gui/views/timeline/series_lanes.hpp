@@ -10,14 +10,14 @@
 namespace sluice::gui {
 
 /// Bands that stand on one another. The levels of a lane lie inside one another: a pool's bytes are the driver's too, so
-/// the level that reaches lower is drawn in front of the one that reaches higher, never added to it.
-struct level {
+/// the layer that reaches lower is drawn in front of the one that reaches higher, never added to it.
+struct band_stack {
   std::vector<std::size_t> bands;  ///< Indices into the series.
 };
 
 /// A chart of a track with an axis of its own.
 struct series_lane {
-  std::vector<level> levels;
+  std::vector<band_stack> levels;
   trace::direction direction = trace::direction::unknown;  ///< Of a lane that shows one.
   float height = 46;                                       ///< Design pixels.
   const char* caption = nullptr;                           ///< What the lane is, where a track has two.

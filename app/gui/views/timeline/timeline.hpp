@@ -16,9 +16,10 @@ class timeline_view final : public view {
   void draw(view_context& with) override;
   void reset() override;
   [[nodiscard]] bool scrolls() const override { return false; }
+  [[nodiscard]] panel_place place() const override { return panel_place::centre; }
+  void add_commands(const command_home& home) override;  ///< In timeline_commands.cpp.
+  [[nodiscard]] std::optional<query::time_ns> hovered_time() const override { return hovered_time_; }
 
-  /// The time under the mouse in the last frame.
-  [[nodiscard]] std::optional<query::time_ns> hovered_time() const { return hovered_time_; }
   /// Where the time axis was drawn in the last frame: tests aim the mouse with it.
   [[nodiscard]] const draw::rectangle& axis_area() const { return axis_area_; }
 

@@ -17,7 +17,7 @@ inline std::string in_words(const block_table& of) {
   std::string text = fmt::format("{} blocks, {} bytes\n", of.count, of.total_bytes);
   for (const block_row& r : of.rows)
     text += fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}\n", raw(r.block), r.address, r.bytes,
-                        static_cast<int>(r.level), static_cast<int>(r.kind), raw(r.device), raw(r.stream), raw(r.pool),
+                        static_cast<int>(r.layer), static_cast<int>(r.kind), raw(r.device), raw(r.stream), raw(r.pool),
                         raw(r.name), raw(r.alloc), r.born, r.died, static_cast<int>(r.category.what),
                         static_cast<int>(r.category.why));
   return text;
@@ -65,7 +65,7 @@ inline std::string in_words(const stack_view& of) {
 inline std::string in_words(const analysis::range_statistics& of) {
   std::string text;
   for (const auto& m : of.memory)
-    text += fmt::format("memory {} {} {}: {} {} {} {} {} {} {} {} {} {}\n", raw(m.device), static_cast<int>(m.level),
+    text += fmt::format("memory {} {} {}: {} {} {} {} {} {} {} {} {} {}\n", raw(m.device), static_cast<int>(m.layer),
                         static_cast<int>(m.kind), m.at_begin, m.at_end, m.minimum, m.maximum, m.maximum_time,
                         number(m.mean), m.allocations, m.allocated_bytes, m.frees, m.freed_bytes);
   for (const auto& u : of.untracked)
@@ -98,20 +98,20 @@ inline std::string in_words(const analysis::range_statistics& of) {
          fmt::format("{} {} {} {}\n", of.kernel_names, of.failed_allocations, of.lost_events, of.lost_memory_events);
 }
 
-inline std::string in_words(const address_map& of) {
+inline std::string in_words(const memory_map& of) {
   std::string text = fmt::format("{} segments at {}\n", of.count, of.time);
   for (const address_group& g : of.groups)
     text +=
         fmt::format("group {} {} layer {} lone {}: {} of {} used {} hole {} blocks {}\n", raw(g.device), raw(g.process),
-                    static_cast<int>(g.level), g.lone, g.segments, g.bytes, g.used, g.largest_hole, g.blocks);
+                    static_cast<int>(g.layer), g.lone, g.segments, g.bytes, g.used, g.largest_hole, g.blocks);
   for (const address_segment& s : of.segments) {
     text += fmt::format("{} on {} layer {} kind {}: {} {} used {} hole {} blocks {}\n", raw(s.block), raw(s.device),
-                        static_cast<int>(s.level), static_cast<int>(s.kind), s.address, s.bytes, s.used, s.largest_hole,
+                        static_cast<int>(s.layer), static_cast<int>(s.kind), s.address, s.bytes, s.used, s.largest_hole,
                         s.blocks);
     for (const address_item& i : s.items)
       text +=
           fmt::format("  {} {} {} {} {} {} {} {} {} {}\n", i.address, i.bytes, i.used, i.count, raw(i.block),
-                      raw(i.stack), raw(i.name), static_cast<int>(i.category.what), static_cast<int>(i.level), i.born);
+                      raw(i.stack), raw(i.name), static_cast<int>(i.category.what), static_cast<int>(i.layer), i.born);
   }
   return text;
 }

@@ -42,9 +42,9 @@ class answers : public ::testing::Test {
     ADD_FAILURE() << "no such track";
     return {};
   }
-  static const band* find(const series& all, band_role role, layer level = layer::driver) {
+  static const band* find(const series& all, band_role role, layer layer = layer::driver) {
     for (const band& b : all.bands) {
-      if (b.role == role && b.level == level) return &b;
+      if (b.role == role && b.layer == layer) return &b;
     }
     return nullptr;
   }
@@ -236,7 +236,7 @@ TEST_F(answers, list_blocks_that_were_live_in_a_range) {
   question.only_unfreed = true;
   EXPECT_THAT(ids(question), ElementsAre(3, 1));
   question.filter = "WEIGHTS";
-  question.level = layer::driver;
+  question.layer = layer::driver;
   EXPECT_THAT(ids(question), ElementsAre(1));
   question = {};
   question.range = {0, 100};

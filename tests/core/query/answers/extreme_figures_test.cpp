@@ -59,10 +59,10 @@ class ExtremeFigures : public ::testing::TestWithParam<unsigned> {
   }
     SLUICE_FOR_EACH_ROW(SLUICE_ADD)
 #undef SLUICE_ADD
-    analysis::finish_options how;
+    analysis::finalize_options how;
     how.least_events = GetParam() % 2 == 0 ? 1 : UINT64_MAX;
-    how.epoch_events = 100;
-    ASSERT_TRUE(analysis::finish(to.writer(), how));
+    how.section_events = 100;
+    ASSERT_TRUE(analysis::finalize(to.writer(), how));
   }
   void TearDown() override { std::filesystem::remove_all(out_); }
 
@@ -88,7 +88,7 @@ TEST_P(ExtremeFigures, AreAskedFor) {
          {stack_measure::peak, stack_measure::live, stack_measure::allocated, stack_measure::transferred})
       static_cast<void>(asked.ask_now(stacks_question{range, measure, range.begin}));
   }
-  EXPECT_TRUE(asked.ask_now(summary_question{}));
+  EXPECT_TRUE(asked.ask_now(report_question{}));
   EXPECT_TRUE(asked.ask_now(search_question{"nccl"}));
   for (std::uint64_t id = 0; id < 9; ++id) {
     static_cast<void>(asked.ask_now(details_question{trace::event_id{id}, {}}));

@@ -7,7 +7,7 @@
 #include "tests/core/figures/training_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
 
-/// What a digest answers is what the index answers.
+/// What stored figures answers is what the index answers.
 namespace sluice::query {
 namespace {
 
@@ -18,8 +18,10 @@ class both_ways {
  public:
   explicit both_ways(const std::shared_ptr<trace::file>& file) : all_(file) {
     // As it comes back from a file.
-    const std::string kept = analysis::encode_digest(analysis::make_digest(all_.index, *all_.snapshot)).value();
-    stored_.digest = std::make_shared<const analysis::digest>(analysis::decode_digest(kept).value());
+    const std::string kept =
+        analysis::encode_stored_figures(analysis::make_stored_figures(all_.index, *all_.snapshot)).value();
+    stored_.stored_figures =
+        std::make_shared<const analysis::stored_figures>(analysis::decode_stored_figures(kept).value());
   }
 
   template <class Question>
@@ -28,15 +30,15 @@ class both_ways {
   }
   template <class Question>
   std::optional<result<typename Question::answer_type>> ask(const Question& question) {
-    return answer_from_digest(question, with(nothing_, &stored_));
+    return answer_from_figures(question, with(nothing_, &stored_));
   }
   template <class Question>
   auto fast(const Question& question) {
     return ask(question).value().value();
   }
 
-  [[nodiscard]] time_range whole() const { return stored_.digest->span; }
-  [[nodiscard]] const analysis::digest& digest() const { return *stored_.digest; }
+  [[nodiscard]] time_range whole() const { return stored_.stored_figures->span; }
+  [[nodiscard]] const analysis::stored_figures& stored_figures() const { return *stored_.stored_figures; }
 
  private:
   sources with(const analysis::index& index, const stored_answers* stored) {
@@ -90,12 +92,12 @@ void expect_same_stacks(both_ways& asked) {
   for (const memory_choice& choice : asked.slow(question).choices) {
     stacks_question of;
     of.range = asked.whole();
-    of.level = choice.level;
+    of.layer = choice.layer;
     of.device = choice.device;
     of.kind = choice.kind;
     expect_same(asked.slow(of), asked.fast(of));
   }
-  for (const analysis::copy_stacks& copies : asked.digest().copies) {
+  for (const analysis::copy_stacks& copies : asked.stored_figures().copies) {
     question.device = copies.device;
     question.direction = copies.direction;
     expect_same(asked.slow(question), asked.fast(question));
@@ -114,9 +116,9 @@ void expect_same_blocks(both_ways& asked, std::size_t rows) {
   for (std::size_t i = 0; i < slow.rows.size(); ++i) {
     const block_row& a = slow.rows[i];
     const block_row& b = fast.rows[i];
-    EXPECT_EQ(std::tie(a.block, a.address, a.bytes, a.level, a.kind, a.device, a.stream, a.pool, a.name, a.alloc,
+    EXPECT_EQ(std::tie(a.block, a.address, a.bytes, a.layer, a.kind, a.device, a.stream, a.pool, a.name, a.alloc,
                        a.born, a.died, a.category.what, a.category.why),
-              std::tie(b.block, b.address, b.bytes, b.level, b.kind, b.device, b.stream, b.pool, b.name, b.alloc,
+              std::tie(b.block, b.address, b.bytes, b.layer, b.kind, b.device, b.stream, b.pool, b.name, b.alloc,
                        b.born, b.died, b.category.what, b.category.why));
   }
 }
@@ -132,24 +134,24 @@ void expect_same_messages(both_ways& asked) {
   }
 }
 
-TEST(a_digest_answers, as_the_index_does_for_real_recordings) {
+TEST(stored_figures_answer, as_the_index_does_for_real_recordings) {
   for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/assets/recordings")) {
     if (entry.path().extension() != ".sluice") continue;
     SCOPED_TRACE(entry.path().string());
     both_ways asked(trace::file::open(entry.path().string()).value());
     expect_same_stacks(asked);
     expect_same_blocks(asked, 10);
-    expect_same_blocks(asked, analysis::digest::block_limit);
+    expect_same_blocks(asked, analysis::stored_figures::block_limit);
     expect_same_messages(asked);
-    const auto slow = asked.slow(summary_question{});
-    const auto fast = asked.fast(summary_question{});
+    const auto slow = asked.slow(report_question{});
+    const auto fast = asked.fast(report_question{});
     ASSERT_EQ(slow.findings.size(), fast.findings.size());
     for (std::size_t i = 0; i < slow.findings.size(); ++i) EXPECT_EQ(slow.findings[i].text, fast.findings[i].text);
     EXPECT_EQ(slow.warnings, fast.warnings);
   }
 }
 
-TEST(a_digest_answers, messages_of_losses_too) {
+TEST(stored_figures_answer, messages_of_losses_too) {
   recording made;
   made.standard_tables();
   made.add_alloc(10, 1, 100);
@@ -166,7 +168,7 @@ TEST(a_digest_answers, messages_of_losses_too) {
   EXPECT_EQ(asked.fast(messages_question{}).size(), 2U);
 }
 
-TEST(a_digest_answers, the_figures_of_the_whole_alone) {
+TEST(stored_figures_answer, the_figures_of_the_whole_alone) {
   recording made;
   testing::training(made).tell();
   made.close();
@@ -183,7 +185,7 @@ TEST(a_digest_answers, the_figures_of_the_whole_alone) {
   EXPECT_FALSE(asked.ask(blocks));
 }
 
-TEST(a_digest_answers, nothing_that_it_does_not_know) {
+TEST(stored_figures_answer, nothing_that_it_does_not_know) {
   recording made;
   testing::training(made).tell();
   made.close();
@@ -202,7 +204,7 @@ TEST(a_digest_answers, nothing_that_it_does_not_know) {
     change(other);
     return !asked.ask(other);
   };
-  EXPECT_TRUE(refused([](blocks_question& q) { q.level = trace::layer::framework; }));
+  EXPECT_TRUE(refused([](blocks_question& q) { q.layer = trace::layer::framework; }));
   EXPECT_TRUE(refused([](blocks_question& q) { q.only_unfreed = true; }));
   EXPECT_TRUE(refused([](blocks_question& q) { q.filter = "x"; }));
   EXPECT_TRUE(refused([](blocks_question& q) { q.sort = block_column::born; }));
@@ -211,14 +213,14 @@ TEST(a_digest_answers, nothing_that_it_does_not_know) {
   EXPECT_FALSE(asked.ask(details_question{}));
 }
 
-TEST(a_digest_answers, more_blocks_than_it_lists_never) {
+TEST(stored_figures_answer, more_blocks_than_it_lists_never) {
   recording made;
   made.standard_tables();
-  for (std::uint64_t i = 1; i <= analysis::digest::block_limit + 1; ++i)
+  for (std::uint64_t i = 1; i <= analysis::stored_figures::block_limit + 1; ++i)
     made.add_alloc(static_cast<time_ns>(i), i, 1 + i % 7);
   made.close();
   both_ways asked(made.open());
-  expect_same_blocks(asked, analysis::digest::block_limit);
+  expect_same_blocks(asked, analysis::stored_figures::block_limit);
   blocks_question question;
   question.range = asked.whole();
   EXPECT_FALSE(asked.ask(question)) << "as many as there are";

@@ -18,27 +18,27 @@ using trace::layer;
 using trace::memory_kind;
 
 trace::alloc_event block(recording& made, time_ns time, std::uint64_t id, std::uint64_t address, std::uint64_t bytes,
-                         layer level, std::uint64_t parent = 0) {
+                         layer layer, std::uint64_t parent = 0) {
   auto row = made.event<trace::alloc_event>(time);
   row.block = trace::block_id{id};
   row.parent = trace::block_id{parent};
   row.address = address;
   row.bytes = bytes;
-  row.level = level;
+  row.layer = layer;
   row.kind = memory_kind::device;
   row.device = trace::device_id{1};
   return row;
 }
 
-address_map ask(recording& made, const address_map_question& question) {
+memory_map ask(recording& made, const memory_map_question& question) {
   made.close();
   engine asked(made.open());
   const auto found = asked.ask_now(question);
   EXPECT_TRUE(found) << found.error().to_string();
-  return found ? **found : address_map{};
+  return found ? **found : memory_map{};
 }
 
-TEST(address_map, shows_blocks_in_their_segment_and_the_holes_between_them) {
+TEST(memory_map, shows_blocks_in_their_segment_and_the_holes_between_them) {
   recording made;
   made.standard_tables();
   made.writer().add(block(made, 1, 1, 1000, 100, layer::driver));
@@ -46,7 +46,7 @@ TEST(address_map, shows_blocks_in_their_segment_and_the_holes_between_them) {
   made.writer().add(block(made, 2, 3, 1040, 20, layer::framework, 1));
   made.writer().add(block(made, 2, 4, 1090, 10, layer::framework, 1));
   made.add_free(5, 4, layer::framework);
-  const address_map found = ask(made, {.time = 4, .width = 100});
+  const memory_map found = ask(made, {.time = 4, .width = 100});
   ASSERT_EQ(found.segments.size(), 1U);
   const address_segment& segment = found.segments[0];
   EXPECT_EQ(segment.block, trace::block_id{1});
@@ -59,21 +59,21 @@ TEST(address_map, shows_blocks_in_their_segment_and_the_holes_between_them) {
   EXPECT_EQ(segment.items[2].block, trace::block_id{4});
 }
 
-TEST(address_map, leaves_out_what_died_and_what_is_not_born) {
+TEST(memory_map, leaves_out_what_died_and_what_is_not_born) {
   recording made;
   made.standard_tables();
   made.writer().add(block(made, 1, 1, 1000, 100, layer::driver));
   made.writer().add(block(made, 2, 2, 1000, 10, layer::framework, 1));
   made.writer().add(block(made, 7, 3, 1040, 20, layer::framework, 1));
   made.add_free(5, 2, layer::framework);
-  const address_map found = ask(made, {.time = 7, .width = 100});
+  const memory_map found = ask(made, {.time = 7, .width = 100});
   ASSERT_EQ(found.segments.size(), 1U);
   ASSERT_EQ(found.segments[0].items.size(), 1U);
   EXPECT_EQ(found.segments[0].items[0].block, trace::block_id{3});
   EXPECT_EQ(found.segments[0].largest_hole, 40U);
 }
 
-TEST(address_map, finds_the_segment_by_address_where_a_block_names_none) {
+TEST(memory_map, finds_the_segment_by_address_where_a_block_names_none) {
   recording made;
   made.standard_tables();
   made.writer().add(block(made, 1, 1, 1000, 100, layer::driver));
@@ -81,7 +81,7 @@ TEST(address_map, finds_the_segment_by_address_where_a_block_names_none) {
   made.writer().add(block(made, 2, 3, 1220, 30, layer::pool));
   made.writer().add(block(made, 2, 4, 1230, 10, layer::framework));
   made.writer().add(block(made, 2, 5, 1290, 30, layer::pool));  // Sticks out: it lies in nothing.
-  const address_map found = ask(made, {.time = 3, .width = 100});
+  const memory_map found = ask(made, {.time = 3, .width = 100});
   ASSERT_EQ(found.segments.size(), 2U);
   EXPECT_EQ(found.segments[0].block, trace::block_id{2});
   EXPECT_EQ(found.segments[0].items.at(0).block, trace::block_id{3});
@@ -90,7 +90,7 @@ TEST(address_map, finds_the_segment_by_address_where_a_block_names_none) {
   EXPECT_EQ(found.segments[1].items.at(0).block, trace::block_id{4});
 }
 
-TEST(address_map, is_asked_for_one_segment_or_one_device) {
+TEST(memory_map, is_asked_for_one_segment_or_one_device) {
   recording made;
   made.standard_tables();
   for (const std::uint64_t id : {1, 2}) {
@@ -100,21 +100,21 @@ TEST(address_map, is_asked_for_one_segment_or_one_device) {
   }
   made.close();
   engine asked(made.open());
-  const auto one = asked.ask_now(address_map_question{.time = 2, .segment = trace::block_id{2}, .width = 10});
+  const auto one = asked.ask_now(memory_map_question{.time = 2, .segment = trace::block_id{2}, .width = 10});
   ASSERT_EQ((*one)->segments.size(), 1U);
   EXPECT_EQ((*one)->segments[0].block, trace::block_id{2});
-  const auto other = asked.ask_now(address_map_question{.time = 2, .device = trace::device_id{9}, .width = 10});
+  const auto other = asked.ask_now(memory_map_question{.time = 2, .device = trace::device_id{9}, .width = 10});
   EXPECT_TRUE((*other)->segments.empty());
 }
 
-TEST(address_map, shows_a_segment_that_nothing_lies_in_now) {
+TEST(memory_map, shows_a_segment_that_nothing_lies_in_now) {
   recording made;
   made.standard_tables();
   made.writer().add(block(made, 1, 1, 1000, 100, layer::driver));
   made.writer().add(block(made, 1, 2, 2000, 100, layer::driver));
   made.writer().add(block(made, 2, 3, 1000, 10, layer::framework, 1));
   made.add_free(5, 3, layer::framework);
-  const address_map found = ask(made, {.time = 6, .width = 100});
+  const memory_map found = ask(made, {.time = 6, .width = 100});
   ASSERT_EQ(found.segments.size(), 1U) << "what never holds a block is no segment";
   EXPECT_EQ(found.segments[0].block, trace::block_id{1});
   EXPECT_EQ(found.segments[0].used, 0U);
@@ -123,7 +123,7 @@ TEST(address_map, shows_a_segment_that_nothing_lies_in_now) {
   EXPECT_EQ(found.segments[0].fragmentation(), 0);
 }
 
-TEST(address_map, shows_blocks_in_no_segment_if_asked) {
+TEST(memory_map, shows_blocks_in_no_segment_if_asked) {
   recording made;
   made.standard_tables();
   made.writer().add(block(made, 1, 1, 1000, 100, layer::driver));
@@ -131,8 +131,8 @@ TEST(address_map, shows_blocks_in_no_segment_if_asked) {
   made.writer().add(block(made, 2, 3, 1000, 10, layer::framework, 1));
   made.close();
   engine asked(made.open());
-  EXPECT_EQ((*asked.ask_now(address_map_question{.time = 3, .width = 10}))->segments.size(), 1U);
-  const auto found = *asked.ask_now(address_map_question{.time = 3, .width = 10, .lone = true});
+  EXPECT_EQ((*asked.ask_now(memory_map_question{.time = 3, .width = 10}))->segments.size(), 1U);
+  const auto found = *asked.ask_now(memory_map_question{.time = 3, .width = 10, .lone = true});
   ASSERT_EQ(found->segments.size(), 2U);
   const address_segment& lone = found->segments[1];
   EXPECT_TRUE(lone.lone);
@@ -142,37 +142,37 @@ TEST(address_map, shows_blocks_in_no_segment_if_asked) {
   EXPECT_EQ(lone.items[0].block, trace::block_id{2});
 }
 
-TEST(address_map, adds_up_each_layer_by_itself) {
+TEST(memory_map, adds_up_each_layer_by_itself) {
   recording made;
   made.standard_tables();
   for (const std::uint64_t id : {1, 2, 3}) made.writer().add(block(made, 1, id, id * 1000, 100, layer::driver));
   made.writer().add(block(made, 2, 4, 1000, 60, layer::pool, 1));
   made.writer().add(block(made, 2, 5, 2010, 10, layer::framework, 2));
   made.writer().add(block(made, 2, 6, 1000, 20, layer::framework, 4));
-  const address_map found = ask(made, {.time = 3, .width = 100, .lone = true});
+  const memory_map found = ask(made, {.time = 3, .width = 100, .lone = true});
   ASSERT_EQ(found.groups.size(), 3U);
   const address_group& driver = found.groups[0];
-  EXPECT_EQ(driver.level, layer::driver);
+  EXPECT_EQ(driver.layer, layer::driver);
   EXPECT_EQ(driver.segments, 2U);
   EXPECT_EQ(driver.bytes, 200U);
   EXPECT_EQ(driver.used, 70U);
   EXPECT_EQ(driver.largest_hole, 80U);
   EXPECT_DOUBLE_EQ(driver.fragmentation(), 1 - 80.0 / 130);
-  EXPECT_EQ(found.groups[1].level, layer::pool);
+  EXPECT_EQ(found.groups[1].layer, layer::pool);
   EXPECT_EQ(found.groups[1].used, 20U);
   EXPECT_TRUE(found.groups[2].lone);
   EXPECT_EQ(found.groups[2].bytes, 100U);
-  for (const address_segment& each : found.segments) EXPECT_EQ(found.groups[each.group].level, each.level);
+  for (const address_segment& each : found.segments) EXPECT_EQ(found.groups[each.group].layer, each.layer);
 }
 
-TEST(address_map, of_more_segments_than_it_shows_still_tells_the_sums) {
+TEST(memory_map, of_more_segments_than_it_shows_still_tells_the_sums) {
   recording made;
   made.standard_tables();
-  constexpr std::uint64_t many = address_map::segment_limit + 50;
+  constexpr std::uint64_t many = memory_map::segment_limit + 50;
   for (std::uint64_t id = 1; id <= many; ++id)
     made.writer().add(block(made, 1, id, id << 20, 1000 + id, layer::driver));
-  const address_map found = ask(made, {.time = 3, .width = 100, .lone = true});
-  EXPECT_EQ(found.segments.size(), address_map::segment_limit);
+  const memory_map found = ask(made, {.time = 3, .width = 100, .lone = true});
+  EXPECT_EQ(found.segments.size(), memory_map::segment_limit);
   EXPECT_EQ(found.count, many);
   ASSERT_EQ(found.groups.size(), 1U);
   EXPECT_EQ(found.groups[0].segments, many);
@@ -180,7 +180,7 @@ TEST(address_map, of_more_segments_than_it_shows_still_tells_the_sums) {
   EXPECT_EQ(found.segments[0].block, trace::block_id{51}) << "the smallest are left out";
 }
 
-TEST(address_map, merges_what_shares_a_pixel_of_so_many_bytes) {
+TEST(memory_map, merges_what_shares_a_pixel_of_so_many_bytes) {
   recording made;
   made.standard_tables();
   made.writer().add(block(made, 1, 1, 0x1000, 1000, layer::driver));
@@ -188,15 +188,15 @@ TEST(address_map, merges_what_shares_a_pixel_of_so_many_bytes) {
     made.writer().add(block(made, 2, 2 + i, 0x1000 + i * 10, 5, layer::framework, 1));
   made.close();
   engine asked(made.open());
-  EXPECT_EQ((*asked.ask_now(address_map_question{.time = 3, .pixel = 1}))->segments[0].items.size(), 100U);
-  const auto coarse = *asked.ask_now(address_map_question{.time = 3, .pixel = 100});
+  EXPECT_EQ((*asked.ask_now(memory_map_question{.time = 3, .pixel = 1}))->segments[0].items.size(), 100U);
+  const auto coarse = *asked.ask_now(memory_map_question{.time = 3, .pixel = 100});
   ASSERT_EQ(coarse->segments[0].items.size(), 10U);
   EXPECT_EQ(coarse->segments[0].items[0].count, 10U);
   EXPECT_EQ(coarse->segments[0].items[0].used, 50U);
   EXPECT_EQ(coarse->segments[0].used, 500U);
 }
 
-TEST(address_map, tells_where_a_block_lies_or_lay) {
+TEST(memory_map, tells_where_a_block_lies_or_lay) {
   recording made;
   made.standard_tables();
   made.writer().add(block(made, 1, 1, 1000, 100, layer::driver));
@@ -206,9 +206,9 @@ TEST(address_map, tells_where_a_block_lies_or_lay) {
   made.close();
   engine asked(made.open());
   const auto found = *asked.ask_now(
-      address_map_question{.time = 6,
-                           .width = 10,
-                           .marks = {trace::block_id{3}, trace::block_id{2}, trace::block_id{1}, trace::block_id{77}}});
+      memory_map_question{.time = 6,
+                          .width = 10,
+                          .marks = {trace::block_id{3}, trace::block_id{2}, trace::block_id{1}, trace::block_id{77}}});
   ASSERT_EQ(found->marked.size(), 3U) << "there is no block 77";
   EXPECT_EQ(found->marked[0].block, trace::block_id{3});
   EXPECT_EQ(found->marked[0].segment, trace::block_id{1});
@@ -220,7 +220,7 @@ TEST(address_map, tells_where_a_block_lies_or_lay) {
   EXPECT_EQ(found->marked[2].segment, trace::block_id{1}) << "a segment is where it is";
 }
 
-TEST(address_map, takes_mappings_side_by_side_for_one_segment) {
+TEST(memory_map, takes_mappings_side_by_side_for_one_segment) {
   recording made;
   made.standard_tables();
   const auto virtual_memory = [&](std::uint64_t id, std::uint64_t address, std::uint64_t bytes, memory_kind kind,
@@ -239,7 +239,7 @@ TEST(address_map, takes_mappings_side_by_side_for_one_segment) {
   made.writer().add(block(made, 2, 8, 0x14000, 0x100, layer::framework));
   made.close();
   engine asked(made.open());
-  const auto found = *asked.ask_now(address_map_question{
+  const auto found = *asked.ask_now(memory_map_question{
       .time = 3, .width = 100, .lone = true, .marks = {trace::block_id{7}, trace::block_id{3}, trace::block_id{1}}});
   ASSERT_EQ(found->segments.size(), 2U) << "no reservation, no physical memory";
   const address_segment& run = found->segments[0];
@@ -287,7 +287,7 @@ TEST(memory_step, is_the_next_birth_or_death) {
 }
 
 /// Against a walk over every byte.
-TEST(address_map, of_random_segments_is_right_to_the_byte_at_any_width) {
+TEST(memory_map, of_random_segments_is_right_to_the_byte_at_any_width) {
   constexpr std::uint64_t size = 2000;
   for (std::uint64_t seed = 1; seed < 40; ++seed) {
     std::mt19937_64 random(seed);
@@ -311,7 +311,7 @@ TEST(address_map, of_random_segments_is_right_to_the_byte_at_any_width) {
       at += bytes;
     }
     const auto width = static_cast<std::uint32_t>(1 + random() % 400);
-    const address_map found = ask(made, {.time = 6, .width = width});
+    const memory_map found = ask(made, {.time = 6, .width = width});
     if (count == 0) {
       EXPECT_TRUE(found.segments.empty());
       continue;
@@ -344,13 +344,13 @@ TEST(address_map, of_random_segments_is_right_to_the_byte_at_any_width) {
   }
 }
 
-TEST(address_map, survives_addresses_at_the_end_of_all_and_blocks_on_top_of_one_another) {
+TEST(memory_map, survives_addresses_at_the_end_of_all_and_blocks_on_top_of_one_another) {
   recording made;
   made.standard_tables();
   made.writer().add(block(made, 1, 1, UINT64_MAX - 50, 1000, layer::driver));
   for (std::uint64_t id = 2; id < 300; ++id)
     made.writer().add(block(made, 1, id, UINT64_MAX - 40, UINT64_MAX, layer::framework, 1 + id % 3));
-  const address_map found = ask(made, {.time = 2, .width = UINT32_MAX});
+  const memory_map found = ask(made, {.time = 2, .width = UINT32_MAX});
   for (const address_segment& segment : found.segments) {
     EXPECT_LE(segment.used, segment.bytes);
     EXPECT_LE(segment.largest_hole, segment.bytes);

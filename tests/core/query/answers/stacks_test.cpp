@@ -48,12 +48,12 @@ class stacks : public ::testing::Test {
     return row;
   }
   void alloc(time_ns time, std::uint64_t block, std::uint64_t bytes, trace::stack_id by,
-             layer level = layer::framework) {
+             layer layer = layer::framework) {
     auto row = made_.event<trace::alloc_event>(time);
     row.block = trace::block_id{block};
     row.bytes = bytes;
     row.kind = memory_kind::device;
-    row.level = level;
+    row.layer = layer;
     row.device = trace::device_id{1};
     row.stack = by;
     made_.writer().add(row);
@@ -120,7 +120,7 @@ TEST_F(stacks, tell_which_line_holds_the_memory_at_the_peak) {
   const stack_view born = ask({{2 * ms, 4 * ms}, stack_measure::allocated});
   EXPECT_EQ(born.tree.nodes[0].all.bytes, 3 * gib);
   stacks_question driver{{0, 10 * ms}, stack_measure::peak};
-  driver.level = layer::driver;
+  driver.layer = layer::driver;
   EXPECT_EQ(path(ask(driver), 1), "reserve");
 }
 

@@ -126,7 +126,7 @@ TEST(slot, gives_what_is_ready_and_wakes_the_loop_when_there_is_more) {
   loop window;
   engine asked(made.open(), window.options());
   slot<tracks_question> tracks;
-  slot<summary_question> summary;
+  slot<report_question> summary;
   window.until([&] { return tracks.ask(asked, {}).complete && summary.ask(asked, {}).complete; });
   const auto answer = tracks.ask(asked, {});
   ASSERT_TRUE(answer);

@@ -33,7 +33,7 @@ struct told_recording {
 class stored_answers_test : public ::testing::TestWithParam<told_recording> {
  protected:
   static constexpr std::uint64_t events = 30'000;
-  static constexpr double epoch_events = 1'500;
+  static constexpr double section_events = 1'500;
 
   void SetUp() override {
     generate::generate_options how;
@@ -50,10 +50,10 @@ class stored_answers_test : public ::testing::TestWithParam<told_recording> {
     } else {
       plain_.close();
       testing::copy_rows(*from, summed_.writer());
-      analysis::finish_options ending;
+      analysis::finalize_options ending;
       ending.least_events = 1;
-      ending.epoch_events = epoch_events;
-      ASSERT_TRUE(analysis::finish(summed_.writer(), ending));
+      ending.section_events = section_events;
+      ASSERT_TRUE(analysis::finalize(summed_.writer(), ending));
       with_ = std::make_unique<engine>(trace::file::open(summed_.path()).value());
     }
     without_ = std::make_unique<engine>(trace::file::open(plain_.path()).value());
@@ -64,7 +64,8 @@ class stored_answers_test : public ::testing::TestWithParam<told_recording> {
     plain_.close();
     std::filesystem::resize_file(plain_.path(), std::filesystem::file_size(plain_.path()) / 4 * 3);
     const auto cut = trace::file::open(plain_.path()).value();
-    const auto summed = analysis::summed_up(cut->latest(), {.memory_bytes = 0, .epoch_events = epoch_events}).value();
+    const auto summed =
+        analysis::summed_up(cut->latest(), {.memory_bytes = 0, .section_events = section_events}).value();
     ASSERT_FALSE(summed->summaries().empty());
     ASSERT_TRUE(cut->adopt(summed));
     with_ = std::make_unique<engine>(cut);
@@ -261,7 +262,7 @@ TEST_P(stored_answers_test, go_through_the_same_steps_of_memory) {
       EXPECT_EQ(by_parts->block, by_all->block);
       if (by_all->time == trace::unknown_time) break;
       ASSERT_TRUE(forward ? by_all->time > now : by_all->time < now);
-      // Now and then far ahead, into another epoch.
+      // Now and then far ahead, into another section.
       now = i % 10 == 9 ? any_range(plain->span).begin : by_all->time;
     }
   }
@@ -327,9 +328,9 @@ TEST(summaries, are_left_out_of_what_opens_as_fast_without) {
     testing::recording made;
     made.standard_tables();
     for (int i = 0; i < 1000; ++i) made.writer().add(made.event<trace::marker_event>(i));
-    analysis::finish_options ending;
+    analysis::finalize_options ending;
     ending.least_events = least;
-    ASSERT_TRUE(analysis::finish(made.writer(), ending));
+    ASSERT_TRUE(analysis::finalize(made.writer(), ending));
     EXPECT_EQ(trace::file::open(made.path()).value()->latest()->summaries().empty(), least == 1'001);
   }
 }
@@ -339,14 +340,14 @@ TEST(summaries, are_left_out_when_nobody_waits_for_them) {
   testing::recording made;
   made.standard_tables();
   for (int i = 0; i < 1000; ++i) made.writer().add(made.event<trace::marker_event>(i));
-  analysis::finish_options ending;
+  analysis::finalize_options ending;
   ending.least_events = 1;
   ending.cancel = &cancelled;
-  ASSERT_TRUE(analysis::finish(made.writer(), ending));
+  ASSERT_TRUE(analysis::finalize(made.writer(), ending));
   const auto trace = trace::file::open(made.path()).value()->latest();
   EXPECT_TRUE(trace->complete());
   EXPECT_EQ(trace->chunks().back().rows, 1000U);
-  EXPECT_EQ(analysis::find_digest(*trace), nullptr);
+  EXPECT_EQ(analysis::find_stored_figures(*trace), nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(Patterns, stored_answers_test,

@@ -75,7 +75,7 @@ void ask_everything(const recording& made, bool disputed = false) {
         stacks.order = order;
         EXPECT_TRUE(asked.ask_now(stacks));
       }
-  EXPECT_TRUE(asked.ask_now(summary_question{}));
+  EXPECT_TRUE(asked.ask_now(report_question{}));
   EXPECT_TRUE(asked.ask_now(messages_question{}));
   for (std::uint64_t id = 0; id < 1010; ++id) {
     static_cast<void>(asked.ask_now(details_question{trace::event_id{id}, {}}));
@@ -93,10 +93,10 @@ TEST(hostile_trace, is_answered_whatever_it_says) {
   }
 }
 
-analysis::finish_options many_epochs() {
-  analysis::finish_options how;
+analysis::finalize_options many_sections() {
+  analysis::finalize_options how;
   how.least_events = 1;
-  how.epoch_events = 60;
+  how.section_events = 60;
   return how;
 }
 
@@ -105,7 +105,7 @@ TEST(hostile_trace, is_summed_up_whatever_it_says) {
     std::mt19937_64 random(seed);
     recording made(50);
     add_all_kinds(made, random);
-    ASSERT_TRUE(analysis::finish(made.writer(), many_epochs()));
+    ASSERT_TRUE(analysis::finalize(made.writer(), many_sections()));
     ask_everything(made);
   }
 }
@@ -133,25 +133,25 @@ TEST(hostile_summaries, are_answered_from_or_left_alone) {
       }
       made.writer().add_summary<Row>(rows, over);
     };
-    std::vector<trace::epoch_row> epochs;
-    for (const summaries::tile& root : summaries::root_tiles(0, 50'000))
+    std::vector<trace::section_row> sections;
+    for (const timeline::tile& root : timeline::root_tiles(0, 50'000))
       for (time_ns at = root.begin; at < root.end(); at += root.length() / 4)
-        epochs.push_back({at, at + root.length() / 4, 10});
-    made.writer().add_summary<trace::epoch_row>(epochs);
+        sections.push_back({at, at + root.length() / 4, 10});
+    made.writer().add_summary<trace::section_row>(sections);
     lie(trace::curve_row{}, 8);
     lie(trace::lane_row{}, 8);
-    for (const trace::epoch_row& epoch : epochs) {
-      lie(trace::curve_bin_row{}, 50, std::pair{epoch.time, epoch.end - 1});
-      lie(trace::integer_bin_row{}, 50, std::pair{epoch.time, epoch.end - 1});
-      lie(trace::lane_bin_row{}, 50, std::pair{epoch.time, epoch.end - 1});
+    for (const trace::section_row& section : sections) {
+      lie(trace::curve_bin_row{}, 50, std::pair{section.time, section.end - 1});
+      lie(trace::integer_bin_row{}, 50, std::pair{section.time, section.end - 1});
+      lie(trace::lane_bin_row{}, 50, std::pair{section.time, section.end - 1});
     }
-    lie(trace::crossing_block_row{}, 20, std::pair{time_ns{0}, time_ns{50'000}});
+    lie(trace::boundary_block_row{}, 20, std::pair{time_ns{0}, time_ns{50'000}});
     lie(trace::block_category_row{}, 20, std::pair{time_ns{0}, time_ns{50'000}});
     analysis::index all;
     const auto now = made.open()->latest();
     while (!all.absorb(*now, SIZE_MAX)) {
     }
-    const auto saved = analysis::saved_digest(analysis::make_digest(all, *now));
+    const auto saved = analysis::saved_stored_figures(analysis::make_stored_figures(all, *now));
     if (saved && seed % 2 == 0) made.writer().add_summary<trace::saved_row>(std::span(&*saved, 1));
     made.close();
     ask_everything(made, true);

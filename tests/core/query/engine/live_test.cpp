@@ -94,8 +94,8 @@ std::string answer_of_all(const Question& question, const indexed& all) {
 
 void expect_same_answers(engine& asked, const recording& made, std::mt19937_64& random) {
   const indexed all(made.open());
-  const time_range whole = analysis::whole_of(*all.snapshot);
-  ASSERT_EQ(analysis::whole_of(*asked.snapshot()), whole);
+  const time_range whole = analysis::time_range_of(*all.snapshot);
+  ASSERT_EQ(analysis::time_range_of(*asked.snapshot()), whole);
   const auto any = [&] {
     return whole.begin + static_cast<time_ns>(random() % static_cast<std::uint64_t>(whole.length()));
   };
@@ -117,13 +117,13 @@ void expect_same_answers(engine& asked, const recording& made, std::mt19937_64& 
     stacks.measure = stack_measure::live;
     stacks.at = any();
     same(stacks);
-    address_map_question map;
+    memory_map_question map;
     map.time = any();
     same(map);
   }
   const auto tracks = asked.ask_now(tracks_question{}).value();
   EXPECT_EQ(tracks->span, whole);
-  EXPECT_EQ(asked.ask_now(summary_question{}).value()->events, all.index.events());
+  EXPECT_EQ(asked.ask_now(report_question{}).value()->events, all.index.events());
 }
 
 TEST(a_live_recording_too_large_to_be_held, is_answered_as_an_index_of_what_there_is_answers) {
@@ -180,7 +180,7 @@ TEST(a_live_recording_too_large_to_be_held, goes_over_to_the_summaries_that_its_
   catch_up(asked, *file);
   while (of.write(100)) {
   }
-  ASSERT_TRUE(analysis::finish(of.made.writer(), {.least_events = 1, .epoch_events = 2'000}));
+  ASSERT_TRUE(analysis::finalize(of.made.writer(), {.least_events = 1, .section_events = 2'000}));
   ASSERT_NE(file->successor().value(), nullptr);
   catch_up_with_the_end(asked);
   EXPECT_EQ(asked.snapshot()->summaries().size(), of.made.open()->latest()->summaries().size());
@@ -196,7 +196,7 @@ TEST(a_live_recording, goes_over_to_the_compacted_file_whether_that_is_summed_up
     expect_same_answers(asked, of.made, random);
     while (of.write(5)) {
     }
-    ASSERT_TRUE(analysis::finish(of.made.writer(), {.least_events = least_events, .epoch_events = 2'000}));
+    ASSERT_TRUE(analysis::finalize(of.made.writer(), {.least_events = least_events, .section_events = 2'000}));
     catch_up_with_the_end(asked);
     EXPECT_EQ(asked.snapshot()->summaries().empty(), least_events > 1);
     expect_same_answers(asked, of.made, random);
@@ -214,11 +214,11 @@ TEST(a_live_recording_too_large_to_be_held, is_shown_to_views_up_to_its_end_what
   engine asked(file, some);
   slot<tracks_question> tracks;
   slot<statistics_question> figures;
-  slot<summary_question> summary;
+  slot<report_question> summary;
   slot<series_question> curve;
   std::uint64_t memory = 0;
   const auto ask_all = [&] {
-    const time_range whole = analysis::whole_of(*asked.snapshot());
+    const time_range whole = analysis::time_range_of(*asked.snapshot());
     const auto listed = tracks.ask(asked, {});
     if (listed && memory == 0)
       for (const track& each : listed->tracks)
@@ -238,7 +238,7 @@ TEST(a_live_recording_too_large_to_be_held, is_shown_to_views_up_to_its_end_what
   catch_up(asked, *file);
   until(ask_all);
   const indexed all(of.made.open());
-  const time_range whole = analysis::whole_of(*all.snapshot);
+  const time_range whole = analysis::time_range_of(*all.snapshot);
   EXPECT_EQ(summary.ask(asked, {})->events, all.index.events());
   EXPECT_EQ(in_words(*figures.ask(asked, {whole}).value), answer_of_all(statistics_question{whole}, all));
   EXPECT_EQ(tracks.ask(asked, {})->span, whole);
@@ -265,7 +265,7 @@ TEST(a_live_recording_whose_writer_dies, is_summed_up_to_its_end) {
   EXPECT_FALSE(asked.snapshot()->complete());
   EXPECT_FALSE(asked.snapshot()->summaries().empty());
   const indexed all(trace::file::open(left).value());
-  EXPECT_EQ(asked.ask_now(summary_question{}).value()->events, all.index.events());
+  EXPECT_EQ(asked.ask_now(report_question{}).value()->events, all.index.events());
   std::filesystem::remove(left);
 }
 

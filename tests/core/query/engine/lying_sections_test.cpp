@@ -14,7 +14,7 @@
 namespace sluice::query {
 namespace {
 
-using analysis::part_store;
+using analysis::section_reader;
 using testing::indexed;
 using testing::recording;
 
@@ -46,10 +46,10 @@ TEST(part_of_a_lying_file, answers_something_and_does_not_break) {
     trace::file_writer& to = told.made.writer();
     {
       const indexed before(told.made.open());
-      const std::vector<trace::epoch_row> epochs{{0, 1000, 5}, {1000, 2500, 5}, {2500, 9000, 5}};
-      to.add_summary<trace::epoch_row>(epochs);
-      lie<trace::crossing_block_row>(to, random, {INT64_MIN, INT64_MAX});
-      lie<trace::crossing_block_row>(to, random, {500, 1500});
+      const std::vector<trace::section_row> sections{{0, 1000, 5}, {1000, 2500, 5}, {2500, 9000, 5}};
+      to.add_summary<trace::section_row>(sections);
+      lie<trace::boundary_block_row>(to, random, {INT64_MIN, INT64_MAX});
+      lie<trace::boundary_block_row>(to, random, {500, 1500});
       lie<trace::block_uses_row>(to, random, {0, 5000});
       lie<trace::block_category_row>(to, random, {0, 5000});
       lie<trace::open_slice_row>(to, random, {1000, 1000});
@@ -59,17 +59,17 @@ TEST(part_of_a_lying_file, answers_something_and_does_not_break) {
       lie<trace::step_row>(to, random, {1000, 1000});
       lie<trace::last_sample_row>(to, random, {INT64_MIN, INT64_MAX});
       lie<trace::last_sample_row>(to, random, {1000, 1000});
-      save_parts(before.index, *before.snapshot, epochs, to);
+      save_sections(before.index, *before.snapshot, sections, to);
     }
     told.made.close();
     const auto file = told.made.open();
     const std::map<trace::process_id, analysis::step_source> sources{
         {trace::process_id{0}, analysis::step_source::marks}, {trace::process_id{1}, analysis::step_source::marks}};
     const auto steps = std::make_shared<const analysis::step_facts>(file->latest(), sources);
-    const auto store = part_store::open(file->latest(), steps);
+    const auto store = section_reader::open(file->latest(), steps);
     ASSERT_TRUE(store) << store.error().to_string();
-    for (std::size_t epoch = 0; epoch < 3; ++epoch) {
-      const auto found = (*store)->index_of(epoch, epoch);
+    for (std::size_t section = 0; section < 3; ++section) {
+      const auto found = (*store)->index_of(section, section);
       ASSERT_TRUE(found) << found.error().to_string();
       const time_range all{-analysis::latest_time, analysis::latest_time};
       static_cast<void>(ask(statistics_question{all}, **found, *file->latest()));
@@ -92,8 +92,8 @@ TEST(part_of_a_lying_file, is_refused_if_what_is_saved_of_the_whole_is_cut_or_ch
   {
     recording other;
     const indexed before(told.made.open());
-    const std::vector<trace::epoch_row> epochs{{0, 1000, 5}, {1000, 9000, 5}};
-    save_parts(before.index, *before.snapshot, epochs, other.writer());
+    const std::vector<trace::section_row> sections{{0, 1000, 5}, {1000, 9000, 5}};
+    save_sections(before.index, *before.snapshot, sections, other.writer());
     other.close();
     const auto now = other.open()->latest();
     std::vector<trace::saved_row> rows;
@@ -114,11 +114,11 @@ TEST(part_of_a_lying_file, is_refused_if_what_is_saved_of_the_whole_is_cut_or_ch
     } else {
       for (int changes = 0; changes < 5; ++changes) lies.bytes[random() % saved.size()] = static_cast<char>(random());
     }
-    const std::vector<trace::epoch_row> epochs{{0, 1000, 5}, {1000, 9000, 5}};
-    made.writer().add_summary<trace::epoch_row>(epochs);
+    const std::vector<trace::section_row> sections{{0, 1000, 5}, {1000, 9000, 5}};
+    made.writer().add_summary<trace::section_row>(sections);
     made.writer().add_summary<trace::saved_row>(std::span(&lies, 1));
     made.close();
-    const auto store = part_store::open(made.open()->latest(), {});
+    const auto store = section_reader::open(made.open()->latest(), {});
     if (i % 2 == 0) {
       EXPECT_FALSE(store);
     } else if (store) {
@@ -131,7 +131,7 @@ TEST(part_of_a_file_without_summaries, is_not_found) {
   recording made;
   made.add_alloc(5, 1, 10);
   made.close();
-  const auto store = part_store::open(made.open()->latest(), {});
+  const auto store = section_reader::open(made.open()->latest(), {});
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code, error_code::not_found);
 }

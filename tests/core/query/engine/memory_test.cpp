@@ -71,7 +71,7 @@ TEST(memory_budget, holds_while_the_map_is_stepped_through) {
     const auto step = [&](time_ns from, bool forward) {
       const auto found = all.ask(memory_step_question{from, forward, {}});
       ASSERT_NE(found->time, trace::unknown_time);
-      all.ask(address_map_question{.time = found->time, .width = 1600, .marks = {found->block}});
+      all.ask(memory_map_question{.time = found->time, .width = 1600, .marks = {found->block}});
     };
     for (const bool forward : {true, false}) {
       time_ns at = whole.begin + whole.length() / 2;
@@ -94,7 +94,7 @@ void write_many_at_one_time(recording& made, time_ns at) {
     row.block = trace::block_id{block};
     row.bytes = 512;
     row.kind = trace::memory_kind::device;
-    row.level = trace::layer::driver;
+    row.layer = trace::layer::driver;
     row.device = trace::device_id{1};
     row.address = (block % 1000) << 12;
     made.writer().add(row);
@@ -107,7 +107,7 @@ void write_many_at_one_time(recording& made, time_ns at) {
   for (int i = 0; i < 1000; ++i) live(at - 200'000'000 + i * 100'000, at - 200'000'000 + i * 100'000 + 50'000);
   for (int i = 0; i < 1'000'000; ++i) live(at, at);
   for (int i = 0; i < 1000; ++i) live(at + 100'000'000 + i * 100'000, at + 100'000'000 + i * 100'000 + 50'000);
-  ASSERT_TRUE(analysis::finish(made.writer()));
+  ASSERT_TRUE(analysis::finalize(made.writer()));
 }
 
 class many_at_one_time : public ::testing::Test {
@@ -133,13 +133,13 @@ TEST_F(many_at_one_time, cost_nothing_until_somebody_looks_at_that_time) {
   const double taken = resident_of([&] {
     questions_about all(path_);
     const time_range whole = all.ask(tracks_question{})->span;
-    all.ask(summary_question{});
+    all.ask(report_question{});
     blocks_question blocks;
     blocks.range = whole;
     blocks.rows = block_table::first_rows;
     EXPECT_EQ(all.ask(blocks)->count, 1'002'000U);
     all.ask(statistics_question{{whole.begin, at_ - 50'000'000}});
-    all.ask(address_map_question{.time = at_ - 150'000'000, .width = 1600});
+    all.ask(memory_map_question{.time = at_ - 150'000'000, .width = 1600});
     all.ask(memory_step_question{at_ + 150'000'000, true, {}});
   });
   EXPECT_GT(taken, 0);
@@ -156,7 +156,7 @@ TEST_F(many_at_one_time, take_the_memory_of_an_index_of_their_section) {
     blocks.sort = block_column::address;
     EXPECT_EQ(all.ask(blocks)->count, 1'000'000U);
     all.ask(memory_step_question{at_ - 1, true, {}});
-    all.ask(address_map_question{.time = at_, .width = 1600});
+    all.ask(memory_map_question{.time = at_, .width = 1600});
   });
   EXPECT_GT(taken, 0);
   EXPECT_LT(taken, 240);

@@ -9,183 +9,185 @@
 namespace sluice::query {
 namespace {
 
-using analysis::part_cache;
-using analysis::part_scope;
+using analysis::section_cache;
+using analysis::section_scope;
 using analysis::stored_tiles;
-using epochs = std::vector<std::size_t>;
-using tiles = std::vector<summaries::tile>;
+using sections = std::vector<std::size_t>;
+using tiles = std::vector<timeline::tile>;
 
-constexpr std::size_t all_epochs = 64;
-constexpr time_ns epoch_length = time_ns{1} << 14;
-constexpr unsigned epoch_level = 14;
+constexpr std::size_t all_sections = 64;
+constexpr time_ns section_length = time_ns{1} << 14;
+constexpr unsigned section_level = 14;
 constexpr std::uint32_t width = 512;  ///< As many pixels as a tile has bins.
 
-/// Epochs of 2^14 ns; two of them lie under each tile of the next level.
+/// Sections of 2^14 ns; two of them lie under each tile of the next level.
 class moving_view : public ::testing::Test {
  protected:
   moving_view() {
     recording_.standard_tables();
     for (int i = 0; i < 64 * 64; ++i) {
-      auto row = recording_.event<trace::kernel_event>(i * epoch_length / 64);
+      auto row = recording_.event<trace::kernel_event>(i * section_length / 64);
       row.end = row.time + 1;
       recording_.writer().add(row);
     }
-    analysis::finish_options often;
+    analysis::finalize_options often;
     often.least_events = 1;
-    often.epoch_events = 100;
-    EXPECT_TRUE(analysis::finish(recording_.writer(), often));
+    often.section_events = 100;
+    EXPECT_TRUE(analysis::finalize(recording_.writer(), often));
     const auto of = recording_.open()->latest();
     drawn = stored_tiles::of(of);
-    store = analysis::part_store::open(of, {}).value();
-    EXPECT_EQ(store->epochs().size(), all_epochs);
-    parts = std::make_shared<part_cache>(store, SIZE_MAX);
-    ahead = std::make_unique<read_ahead>(drawn, parts);
+    store = analysis::section_reader::open(of, {}).value();
+    EXPECT_EQ(store->sections().size(), all_sections);
+    parts = std::make_shared<section_cache>(store, SIZE_MAX);
+    ahead = std::make_unique<prefetcher>(drawn, parts);
   }
 
   void work() {
     while (ahead->work()) {
     }
   }
-  [[nodiscard]] epochs epochs_at_hand() const {
-    epochs all;
-    for (std::size_t epoch = 0; epoch < all_epochs; ++epoch)
-      if (parts->at_hand(epoch, epoch, part_scope::timeline) != nullptr) all.push_back(epoch);
+  [[nodiscard]] sections sections_at_hand() const {
+    sections all;
+    for (std::size_t section = 0; section < all_sections; ++section)
+      if (parts->at_hand(section, section, section_scope::timeline) != nullptr) all.push_back(section);
     return all;
   }
   [[nodiscard]] tiles tiles_at_hand() const {
     tiles all;
-    for (unsigned level = epoch_level; level <= epoch_level + 3; ++level)
-      for (time_ns begin = 0; begin < 64 * epoch_length; begin += time_ns{1} << level)
+    for (unsigned level = section_level; level <= section_level + 3; ++level)
+      for (time_ns begin = 0; begin < 64 * section_length; begin += time_ns{1} << level)
         if (drawn->at_hand({begin, level})) all.push_back({begin, level});
     return all;
   }
 
   testing::recording recording_;
   std::shared_ptr<const stored_tiles> drawn;
-  std::shared_ptr<const analysis::part_store> store;
-  std::shared_ptr<part_cache> parts;
-  std::unique_ptr<read_ahead> ahead;
+  std::shared_ptr<const analysis::section_reader> store;
+  std::shared_ptr<section_cache> parts;
+  std::unique_ptr<prefetcher> ahead;
 };
 
 TEST_F(moving_view, reads_nothing_more_while_it_stands_still) {
-  EXPECT_TRUE(ahead->look({0, 4 * epoch_length}, width));
+  EXPECT_TRUE(ahead->look({0, 4 * section_length}, width));
   work();
-  EXPECT_EQ(tiles_at_hand(), (tiles{{0, epoch_level + 1}, {2 * epoch_length, epoch_level + 1}, {0, epoch_level + 2}}))
+  EXPECT_EQ(tiles_at_hand(),
+            (tiles{{0, section_level + 1}, {2 * section_length, section_level + 1}, {0, section_level + 2}}))
       << "what a first notch of the wheel would show";
-  EXPECT_EQ(epochs_at_hand(), epochs());
-  EXPECT_FALSE(ahead->look({0, 4 * epoch_length}, width));
+  EXPECT_EQ(sections_at_hand(), sections());
+  EXPECT_FALSE(ahead->look({0, 4 * section_length}, width));
   EXPECT_FALSE(ahead->work());
 }
 
 TEST_F(moving_view, reads_the_tiles_in_view_those_below_and_those_beside) {
-  EXPECT_TRUE(ahead->look({0, 16 * epoch_length}, width));
-  EXPECT_FALSE(ahead->look({4 * epoch_length, 9 * epoch_length}, width))
+  EXPECT_TRUE(ahead->look({0, 16 * section_length}, width));
+  EXPECT_FALSE(ahead->look({4 * section_length, 9 * section_length}, width))
       << "somebody reads already, and goes on with this";
-  // A tile over four epochs has a bin for each pixel of this.
-  EXPECT_FALSE(ahead->look({4 * epoch_length, 8 * epoch_length}, width)) << "somebody reads already";
+  // A tile over four sections has a bin for each pixel of this.
+  EXPECT_FALSE(ahead->look({4 * section_length, 8 * section_length}, width)) << "somebody reads already";
   work();
-  const summaries::tile below[] = {{4 * epoch_length, epoch_level + 1}, {6 * epoch_length, epoch_level + 1}};
-  const summaries::tile over[] = {
-      {0, epoch_level + 2}, {4 * epoch_length, epoch_level + 2}, {8 * epoch_length, epoch_level + 2}};
+  const timeline::tile below[] = {{4 * section_length, section_level + 1}, {6 * section_length, section_level + 1}};
+  const timeline::tile over[] = {
+      {0, section_level + 2}, {4 * section_length, section_level + 2}, {8 * section_length, section_level + 2}};
   tiles expected(std::begin(below), std::end(below));
   expected.insert(expected.end(), std::begin(over), std::end(over));
   EXPECT_EQ(tiles_at_hand(), expected);
   EXPECT_FALSE(ahead->work());
 }
 
-TEST_F(moving_view, reads_the_epochs_in_view_and_half_a_view_beside_it) {
-  EXPECT_TRUE(ahead->look({0, 16 * epoch_length}, width));
-  EXPECT_FALSE(ahead->look({4 * epoch_length, 8 * epoch_length}, width))
+TEST_F(moving_view, reads_the_sections_in_view_and_half_a_view_beside_it) {
+  EXPECT_TRUE(ahead->look({0, 16 * section_length}, width));
+  EXPECT_FALSE(ahead->look({4 * section_length, 8 * section_length}, width))
       << "somebody reads already, and goes on with this";
   work();
-  EXPECT_EQ(epochs_at_hand(), (epochs{2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(sections_at_hand(), (sections{2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
-TEST_F(moving_view, reads_first_the_epochs_that_it_draws_from_the_end_that_who_draws_comes_to_last) {
-  EXPECT_TRUE(ahead->look({4 * epoch_length, 7 * epoch_length}, 5 * width));
+TEST_F(moving_view, reads_first_the_sections_that_it_draws_from_the_end_that_who_draws_comes_to_last) {
+  EXPECT_TRUE(ahead->look({4 * section_length, 7 * section_length}, 5 * width));
   EXPECT_TRUE(ahead->work());
-  EXPECT_EQ(epochs_at_hand(), epochs{6});
+  EXPECT_EQ(sections_at_hand(), sections{6});
   EXPECT_TRUE(ahead->work());
-  EXPECT_EQ(epochs_at_hand(), (epochs{5, 6}));
+  EXPECT_EQ(sections_at_hand(), (sections{5, 6}));
   EXPECT_EQ(tiles_at_hand(), tiles());
 }
 
-TEST_F(moving_view, reads_no_epochs_from_afar) {
-  EXPECT_TRUE(ahead->look({0, 16 * epoch_length}, width));
-  EXPECT_FALSE(ahead->look({0, 30 * epoch_length}, width)) << "somebody reads already, and goes on with this";
+TEST_F(moving_view, reads_no_sections_from_afar) {
+  EXPECT_TRUE(ahead->look({0, 16 * section_length}, width));
+  EXPECT_FALSE(ahead->look({0, 30 * section_length}, width)) << "somebody reads already, and goes on with this";
   work();
-  EXPECT_EQ(epochs_at_hand(), epochs());
+  EXPECT_EQ(sections_at_hand(), sections());
 }
 
-TEST_F(moving_view, reads_the_epochs_that_a_zoom_comes_to_soon_and_those_alone) {
-  EXPECT_TRUE(ahead->look({0, 64 * epoch_length}, width));
-  // The point that stays in place is at the begin of epoch 48, and at three quarters of the view.
-  EXPECT_FALSE(ahead->look({18 * epoch_length, 58 * epoch_length}, width))
+TEST_F(moving_view, reads_the_sections_that_a_zoom_comes_to_soon_and_those_alone) {
+  EXPECT_TRUE(ahead->look({0, 64 * section_length}, width));
+  // The point that stays in place is at the begin of section 48, and at three quarters of the view.
+  EXPECT_FALSE(ahead->look({18 * section_length, 58 * section_length}, width))
       << "somebody reads already, and goes on with this";
   work();
-  EXPECT_EQ(epochs_at_hand(), (epochs{47, 48})) << "in a view two thirds as long as one";
+  EXPECT_EQ(sections_at_hand(), (sections{47, 48})) << "in a view two thirds as long as one";
 }
 
-TEST_F(moving_view, reads_no_epochs_that_many_notches_of_a_zoom_lie_before) {
+TEST_F(moving_view, reads_no_sections_that_many_notches_of_a_zoom_lie_before) {
   constexpr std::uint32_t narrow = 8;
-  EXPECT_TRUE(ahead->look({0, 64 * epoch_length}, narrow));
-  EXPECT_FALSE(ahead->look({12 * epoch_length, 60 * epoch_length}, narrow))
+  EXPECT_TRUE(ahead->look({0, 64 * section_length}, narrow));
+  EXPECT_FALSE(ahead->look({12 * section_length, 60 * section_length}, narrow))
       << "somebody reads already, and goes on with this";
   work();
-  EXPECT_EQ(epochs_at_hand(), epochs());
+  EXPECT_EQ(sections_at_hand(), sections());
 }
 
 TEST_F(moving_view, begins_where_the_zoom_goes) {
-  EXPECT_TRUE(ahead->look({0, 16 * epoch_length}, width));
+  EXPECT_TRUE(ahead->look({0, 16 * section_length}, width));
   // The point that stays in place is at nine tenths of the view: under the last tile.
-  EXPECT_FALSE(ahead->look({epoch_length * 54 / 10, epoch_length * 154 / 10}, width))
+  EXPECT_FALSE(ahead->look({section_length * 54 / 10, section_length * 154 / 10}, width))
       << "somebody reads already, and goes on with this";
   EXPECT_TRUE(ahead->work());
-  EXPECT_EQ(tiles_at_hand(), (tiles{{8 * epoch_length, epoch_level + 3}}));
-  EXPECT_FALSE(ahead->look({0, epoch_length}, width)) << "somebody reads already, and goes on with this";
+  EXPECT_EQ(tiles_at_hand(), (tiles{{8 * section_length, section_level + 3}}));
+  EXPECT_FALSE(ahead->look({0, section_length}, width)) << "somebody reads already, and goes on with this";
   EXPECT_TRUE(ahead->work());
-  EXPECT_EQ(tiles_at_hand(), (tiles{{0, epoch_level}, {8 * epoch_length, epoch_level + 3}}));
+  EXPECT_EQ(tiles_at_hand(), (tiles{{0, section_level}, {8 * section_length, section_level + 3}}));
 }
 
-TEST_F(moving_view, reads_between_the_chunks_of_an_epoch_the_tiles_that_it_shows_and_one_of_smaller_bins) {
-  EXPECT_TRUE(ahead->look({0, 8 * epoch_length}, width));
-  EXPECT_FALSE(ahead->look({4 * epoch_length, 8 * epoch_length}, width))
+TEST_F(moving_view, reads_between_the_chunks_of_an_section_the_tiles_that_it_shows_and_one_of_smaller_bins) {
+  EXPECT_TRUE(ahead->look({0, 8 * section_length}, width));
+  EXPECT_FALSE(ahead->look({4 * section_length, 8 * section_length}, width))
       << "somebody reads already, and goes on with this";
   ahead->read_urgent_tiles();
-  EXPECT_EQ(tiles_at_hand(), (tiles{{6 * epoch_length, epoch_level + 1}, {4 * epoch_length, epoch_level + 2}}));
-  EXPECT_EQ(epochs_at_hand(), epochs());
+  EXPECT_EQ(tiles_at_hand(), (tiles{{6 * section_length, section_level + 1}, {4 * section_length, section_level + 2}}));
+  EXPECT_EQ(sections_at_hand(), sections());
   EXPECT_TRUE(ahead->work()) << "more is still to be read";
 }
 
-TEST_F(moving_view, reads_nothing_between_the_chunks_of_an_epoch_that_it_shows) {
-  EXPECT_TRUE(ahead->look({4 * epoch_length, 7 * epoch_length}, 5 * width));
+TEST_F(moving_view, reads_nothing_between_the_chunks_of_an_section_that_it_shows) {
+  EXPECT_TRUE(ahead->look({4 * section_length, 7 * section_length}, 5 * width));
   ahead->read_urgent_tiles();
   EXPECT_EQ(tiles_at_hand(), tiles());
 }
 
 TEST_F(moving_view, expects_the_next_zoom_where_the_last_one_went) {
-  EXPECT_TRUE(ahead->look({0, 16 * epoch_length}, width));
-  EXPECT_FALSE(ahead->look({0, 8 * epoch_length}, width)) << "somebody reads already, and goes on with this";
+  EXPECT_TRUE(ahead->look({0, 16 * section_length}, width));
+  EXPECT_FALSE(ahead->look({0, 8 * section_length}, width)) << "somebody reads already, and goes on with this";
   // Turned to a side: the next smaller bins are wanted at the left.
-  EXPECT_FALSE(ahead->look({4 * epoch_length, 12 * epoch_length}, width)) << "somebody reads already";
+  EXPECT_FALSE(ahead->look({4 * section_length, 12 * section_length}, width)) << "somebody reads already";
   ahead->read_urgent_tiles();
-  EXPECT_EQ(tiles_at_hand(),
-            (tiles{{4 * epoch_length, epoch_level + 2}, {0, epoch_level + 3}, {8 * epoch_length, epoch_level + 3}}));
+  EXPECT_EQ(tiles_at_hand(), (tiles{{4 * section_length, section_level + 2},
+                                    {0, section_level + 3},
+                                    {8 * section_length, section_level + 3}}));
 }
 
 TEST_F(moving_view, works_again_after_it_has_ended) {
   EXPECT_TRUE(ahead->look({0, 4000}, width));
   EXPECT_FALSE(ahead->look({0, 100}, width)) << "somebody reads already, and goes on with this";
   work();
-  EXPECT_TRUE(ahead->look({14 * epoch_length, 15 * epoch_length}, width));
+  EXPECT_TRUE(ahead->look({14 * section_length, 15 * section_length}, width));
 }
 
-TEST_F(moving_view, reads_each_epoch_once_even_where_the_budget_holds_one) {
-  // Tiles of the next smaller bins may be read between the chunks of an epoch; then they are not counted.
-  for (const time_ns begin : {4 * epoch_length, 6 * epoch_length}) drawn->prepare({begin, epoch_level + 1});
-  read_ahead one(drawn, std::make_shared<part_cache>(store, 0));
-  EXPECT_TRUE(one.look({0, 16 * epoch_length}, width));
-  EXPECT_FALSE(one.look({4 * epoch_length, 8 * epoch_length}, width))
+TEST_F(moving_view, reads_each_section_once_even_where_the_budget_holds_one) {
+  // Tiles of the next smaller bins may be read between the chunks of a section; then they are not counted.
+  for (const time_ns begin : {4 * section_length, 6 * section_length}) drawn->prepare({begin, section_level + 1});
+  prefetcher one(drawn, std::make_shared<section_cache>(store, 0));
+  EXPECT_TRUE(one.look({0, 16 * section_length}, width));
+  EXPECT_FALSE(one.look({4 * section_length, 8 * section_length}, width))
       << "somebody reads already, and goes on with this";
   int read = 0;
   while (one.work() && read < 100) ++read;

@@ -24,24 +24,24 @@
 namespace sluice::query {
 namespace {
 
-using analysis::part_store;
+using analysis::section_reader;
 using testing::indexed;
 using testing::recording;
 
-std::vector<trace::epoch_row> epochs_of(const std::vector<time_ns>& begins, time_ns end) {
-  std::vector<trace::epoch_row> epochs;
+std::vector<trace::section_row> sections_of(const std::vector<time_ns>& begins, time_ns end) {
+  std::vector<trace::section_row> sections;
   for (std::size_t i = 0; i < begins.size(); ++i)
-    epochs.push_back({begins[i], i + 1 < begins.size() ? begins[i + 1] : std::max(begins[i], end), 0});
-  return epochs;
+    sections.push_back({begins[i], i + 1 < begins.size() ? begins[i + 1] : std::max(begins[i], end), 0});
+  return sections;
 }
 
 void save_of_all(recording& made, const std::vector<time_ns>& begins) {
   made.flush();
   {
     const indexed all(made.open());
-    const auto epochs = epochs_of(begins, all.snapshot->end());
-    made.writer().add_summary<trace::epoch_row>(epochs);
-    analysis::save_parts(all.index, *all.snapshot, epochs, made.writer());
+    const auto sections = sections_of(begins, all.snapshot->end());
+    made.writer().add_summary<trace::section_row>(sections);
+    analysis::save_sections(all.index, *all.snapshot, sections, made.writer());
   }
   made.close();
 }
@@ -51,12 +51,12 @@ void save_part_after_part(recording& made, const std::vector<time_ns>& begins) {
   {
     const auto file = made.open();
     const auto trace = file->latest();
-    const auto epochs = epochs_of(begins, trace->end());
-    made.writer().add_summary<trace::epoch_row>(epochs);
-    const auto begins_of_epochs = analysis::begins_of(epochs);
-    analysis::parts_writer into(made.writer(), begins_of_epochs);
-    const analysis::survey known(*trace);
-    const auto whole = analysis::parts_writer::saved(analysis::sweep(known, known.steps(), into).whole);
+    const auto sections = sections_of(begins, trace->end());
+    made.writer().add_summary<trace::section_row>(sections);
+    const auto begins_of_sections = analysis::begins_of(sections);
+    analysis::section_writer into(made.writer(), begins_of_sections);
+    const analysis::recording_scan known(*trace);
+    const auto whole = analysis::section_writer::saved(analysis::run_section_pass(known, known.steps(), into).whole);
     ASSERT_TRUE(whole);
     into.add_whole(*whole);
   }
@@ -97,7 +97,7 @@ std::set<std::string> rows_of(const trace::snapshot& from) {
   return all;
 }
 
-/// The last word on each block, with the epoch that it is read with.
+/// The last word on each block, with the section that it is read with.
 std::set<std::string> categories_of(const trace::snapshot& from) {
   std::map<trace::block_id, std::string> last;
   read_rows<trace::block_category_row>(from, [&](const trace::chunk_info& chunk, const trace::block_category_row& row) {
@@ -121,10 +121,10 @@ void expect_same(const char* what, const std::set<std::string>& of_all, const st
 }
 
 /// In any order, but for the highest values of categories, which the sweep leaves to others.
-std::set<std::string> facts_in_words(const analysis::whole_facts& of) {
+std::set<std::string> facts_in_words(const analysis::recording_facts& of) {
   std::set<std::string> all;
   const auto key = [](const analysis::memory_key& k) {
-    return fmt::format("{} {} {}", raw(k.device), static_cast<int>(k.level), static_cast<int>(k.kind));
+    return fmt::format("{} {} {}", raw(k.device), static_cast<int>(k.layer), static_cast<int>(k.kind));
   };
   for (const auto& m : of.memories) {
     std::string words = fmt::format("memory {} highest {} stacks {}:", key(m.key), m.highest, m.stacks);
@@ -159,15 +159,15 @@ void expect_same_parts(const recording& of_all, const recording& swept, bool con
   if (contradictions) {
     std::set<trace::block_id> one, other;
     for (auto& [trace, blocks] : {std::pair(expected, &one), std::pair(found, &other)})
-      read_rows<trace::crossing_block_row>(*trace, [&](const trace::chunk_info& chunk, const auto& row) {
+      read_rows<trace::boundary_block_row>(*trace, [&](const trace::chunk_info& chunk, const auto& row) {
         if (chunk.min_time == INT64_MIN) blocks->insert(row.block);
       });
     EXPECT_TRUE(std::includes(one.begin(), one.end(), other.begin(), other.end()));
     EXPECT_GE(2 * other.size(), one.size());
     return;
   }
-  expect_same("crossing blocks", rows_of<trace::crossing_block_row>(*expected),
-              rows_of<trace::crossing_block_row>(*found));
+  expect_same("crossing blocks", rows_of<trace::boundary_block_row>(*expected),
+              rows_of<trace::boundary_block_row>(*found));
   expect_same("uses", rows_of<trace::block_uses_row>(*expected), rows_of<trace::block_uses_row>(*found));
   expect_same("categories", categories_of(*expected), categories_of(*found));
   expect_same("open slices", rows_of<trace::open_slice_row>(*expected), rows_of<trace::open_slice_row>(*found));
@@ -175,7 +175,7 @@ void expect_same_parts(const recording& of_all, const recording& swept, bool con
   expect_same("steps", rows_of<trace::step_row>(*expected), rows_of<trace::step_row>(*found));
   expect_same("samples", rows_of<trace::last_sample_row>(*expected), rows_of<trace::last_sample_row>(*found));
   const auto facts = [](const std::shared_ptr<const trace::snapshot>& from) {
-    const auto store = part_store::open(from, nullptr);
+    const auto store = section_reader::open(from, nullptr);
     EXPECT_TRUE(store) << store.error().to_string();
     return facts_in_words(*(*store)->whole());
   };

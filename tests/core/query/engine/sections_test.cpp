@@ -20,7 +20,7 @@ namespace sluice::query {
 namespace {
 
 using analysis::index;
-using analysis::part_store;
+using analysis::section_reader;
 using testing::indexed;
 using testing::recording;
 
@@ -33,15 +33,15 @@ class parts {
     {
       const indexed before(made.open());
       const time_ns end = before.snapshot->end();
-      std::vector<trace::epoch_row> epochs;
+      std::vector<trace::section_row> sections;
       for (std::size_t i = 0; i < begins.size(); ++i)
-        epochs.push_back({begins[i], i + 1 < begins.size() ? begins[i + 1] : std::max(begins[i], end), 0});
-      made.writer().add_summary<trace::epoch_row>(epochs);
-      save_parts(before.index, *before.snapshot, epochs, made.writer());
+        sections.push_back({begins[i], i + 1 < begins.size() ? begins[i + 1] : std::max(begins[i], end), 0});
+      made.writer().add_summary<trace::section_row>(sections);
+      save_sections(before.index, *before.snapshot, sections, made.writer());
     }
     made.close();
     whole = std::make_unique<indexed>(made.open());
-    auto opened = part_store::open(whole->snapshot, whole->index.tensors(*whole->snapshot)->steps);
+    auto opened = section_reader::open(whole->snapshot, whole->index.tensors(*whole->snapshot)->steps);
     EXPECT_TRUE(opened) << opened.error().to_string();
     store = *opened;
   }
@@ -49,15 +49,15 @@ class parts {
   const trace::snapshot& now() const { return *whole->snapshot; }
 
   std::unique_ptr<indexed> whole;
-  std::shared_ptr<const part_store> store;
+  std::shared_ptr<const section_reader> store;
 };
 
-/// Asks both about ranges and moments inside a random run of epochs.
+/// Asks both about ranges and moments inside a random run of sections.
 class examiner {
  public:
   examiner(const parts& of, std::uint64_t seed) : of_(of), random_(seed) {
-    first_ = random_() % of.store->epochs().size();
-    last_ = first_ + random_() % std::min<std::size_t>(3, of.store->epochs().size() - first_);
+    first_ = random_() % of.store->sections().size();
+    last_ = first_ + random_() % std::min<std::size_t>(3, of.store->sections().size() - first_);
     run_ = of.store->run_of(first_, last_);
     run_.begin = std::max(run_.begin, of.now().begin() - 10);
     run_.end = std::min(run_.end, of.now().end() + 10);
@@ -93,7 +93,7 @@ class examiner {
       const auto place = static_cast<std::size_t>(at - text.begin());
       return text.substr(place < 300 ? 0 : place - 300, 600);
     };
-    ADD_FAILURE() << about << ", epochs " << first_ << ".." << last_ << " [" << run_.begin << ", " << run_.end
+    ADD_FAILURE() << about << ", sections " << first_ << ".." << last_ << " [" << run_.begin << ", " << run_.end
                   << ")\nof all: ..." << around(expected, e) << "\nof the part: ..." << around(found, f);
   }
 
@@ -102,10 +102,10 @@ class examiner {
     const std::string when = fmt::format("[{}, {})", asked.begin, asked.end);
     expect_same(statistics_question{asked}, "statistics " + when);
     blocks_question blocks{asked, {}, random_() % 4 == 0, static_cast<block_column>(random_() % 9), true, ""};
-    if (random_() % 3 == 0) blocks.level = static_cast<trace::layer>(random_() % 4);
+    if (random_() % 3 == 0) blocks.layer = static_cast<trace::layer>(random_() % 4);
     if (random_() % 6 == 0) blocks.filter = "1";
     expect_same(blocks, "blocks " + when);
-    address_map_question map;
+    memory_map_question map;
     map.time = moment();
     map.width = static_cast<std::uint32_t>(1 + random_() % 50);
     map.lone = map.width % 2 == 0;
@@ -123,7 +123,7 @@ class examiner {
       question.range = asked;
       question.measure = measure;
       question.at = moment();
-      if (random_() % 2 == 0) question.level = static_cast<trace::layer>(random_() % 4);
+      if (random_() % 2 == 0) question.layer = static_cast<trace::layer>(random_() % 4);
       expect_same(question, fmt::format("stacks {} at {} {}", static_cast<int>(measure), question.at, when));
     }
   }
@@ -166,7 +166,7 @@ class examiner {
   std::mt19937_64 random_;
   std::size_t first_ = 0;
   std::size_t last_ = 0;
-  std::map<analysis::part_scope, std::shared_ptr<const index>> made_;
+  std::map<analysis::section_scope, std::shared_ptr<const index>> made_;
   time_range run_;
 };
 

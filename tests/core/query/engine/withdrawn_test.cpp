@@ -28,11 +28,11 @@ class withdrawn_question : public ::testing::Test {
   static void TearDownTestSuite() { trace_ = nullptr; }
 
   void SetUp() override {
-    stored_ = load_stored(trace_, enough);
+    stored_ = open_summary(trace_, enough);
     ASSERT_NE(stored_, nullptr);
     ASSERT_NE(stored_->parts, nullptr);
-    ASSERT_GT(stored_->parts->store().epochs().size(), 20U)
-        << "half of it is answered from one run of epochs after another";
+    ASSERT_GT(stored_->parts->store().sections().size(), 20U)
+        << "half of it is answered from one run of sections after another";
   }
 
   /// Asks as a task of the engine does, when nobody wants the answer any more. What was built of indexes would be kept.
@@ -56,7 +56,7 @@ class withdrawn_question : public ::testing::Test {
     EXPECT_EQ(stored_->parts->memory_bytes(), 0U);
   }
 
-  [[nodiscard]] static time_range whole() { return analysis::whole_of(*trace_); }
+  [[nodiscard]] static time_range whole() { return analysis::time_range_of(*trace_); }
   [[nodiscard]] static time_range half() {
     return {whole().begin + whole().length() / 4, whole().end - whole().length() / 4};
   }
@@ -70,13 +70,13 @@ class withdrawn_question : public ::testing::Test {
   bool provisional_ = false;
 };
 
-// Each kind of question about a moment, which takes an index of one epoch.
+// Each kind of question about a moment, which takes an index of one section.
 TEST_F(withdrawn_question, about_a_moment_builds_no_index) {
   blocks_question blocks;
   blocks.range = {middle(), middle() + 1};
   expect_nothing_is_built(blocks);
   expect_nothing_is_built(statistics_question{{middle(), middle() + 1000}});
-  expect_nothing_is_built(address_map_question{.time = middle(), .width = 100});
+  expect_nothing_is_built(memory_map_question{.time = middle(), .width = 100});
   expect_nothing_is_built(memory_step_question{middle(), true, {}});
   expect_nothing_is_built(memory_step_question{middle(), false, {}});
   stacks_question stacks;
@@ -85,7 +85,7 @@ TEST_F(withdrawn_question, about_a_moment_builds_no_index) {
   expect_nothing_is_built(stacks);
 }
 
-// Each kind of question about half of the recording, which takes indexes of many epochs.
+// Each kind of question about half of the recording, which takes indexes of many sections.
 TEST_F(withdrawn_question, about_a_long_time_builds_no_index) {
   blocks_question blocks;
   blocks.range = half();
@@ -120,15 +120,15 @@ TEST_F(withdrawn_question, of_the_timeline_builds_no_index) {
 
 // The flag is looked at after each chunk of rows, and of summaries, that an index is made from.
 TEST_F(withdrawn_question, is_noticed_after_each_chunk) {
-  const analysis::part_store& store = stored_->parts->store();
-  const std::size_t epoch = store.epoch_at(middle());
+  const analysis::section_reader& store = stored_->parts->store();
+  const std::size_t section = store.section_at(middle());
   std::size_t looks = 0;
   const auto counted = [&] { return ++looks > 0; };
-  ASSERT_TRUE(store.index_of(epoch, epoch, analysis::part_scope::everything, counted));
-  EXPECT_GE(looks, store.whole()->chunks->in(store.run_of(epoch, epoch), true).value().size());
+  ASSERT_TRUE(store.index_of(section, section, analysis::section_scope::everything, counted));
+  EXPECT_GE(looks, store.whole()->chunks->in(store.run_of(section, section), true).value().size());
   std::size_t until = 0;
   const auto stopped =
-      store.index_of(epoch, epoch, analysis::part_scope::everything, [&] { return ++until < looks / 2; });
+      store.index_of(section, section, analysis::section_scope::everything, [&] { return ++until < looks / 2; });
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().code, error_code::cancelled);
   EXPECT_EQ(until, looks / 2) << "nothing is read after that";

@@ -21,7 +21,7 @@ namespace {
 
 using namespace trace;
 
-const std::string document = SLUICE_SOURCE_DIR "/core/trace/format.md";
+const std::string document = SLUICE_SOURCE_DIR "/core/trace/file/format.md";
 const std::string marker = "<!-- made by a test from here on -->\n";
 
 std::string contents(const std::string& path) {
@@ -103,10 +103,10 @@ struct summary_words {
 const std::map<row_type, summary_words>& words_of_summaries() {
   static const std::string placed = "Number of its curve";
   static const std::map<row_type, summary_words> all = {
-      {row_type::epoch,
+      {row_type::section,
        {"The leaves of the tree of tiles, in order of time, without gaps", {"Events in it, about", "Begin", "End"}}},
-      {row_type::crossing_block,
-       {"Blocks that live over the begin of an epoch, with all that their events say",
+      {row_type::boundary_block,
+       {"Blocks that live over the begin of a section, with all that their events say",
         {"The block",
          "Birth",
          "Death; 2^61 if it was never freed",
@@ -130,11 +130,11 @@ const std::map<row_type, summary_words>& words_of_summaries() {
          "0 none, 1 weight, 2 gradient, 3 optimizer state, 4 activation, 5 input, 6 workspace",
          "What led to the category: core/index/memory/categories.hpp"}}},
       {row_type::block_category,
-       {"What blocks are for that cross no boundary; a chunk holds those of one epoch",
-        {"The block", "As of crossing_block", "As of crossing_block"}}},
+       {"What blocks are for that cross no boundary; a chunk holds those of one section",
+        {"The block", "As of boundary_block", "As of boundary_block"}}},
       {row_type::block_uses,
-       {"All uses of a block that lives over a boundary, or was used outside of the epoch that it lives in",
-        {"The block", "Its birth", "Its death, as of crossing_block", "Time of the first use", "The event of that one",
+       {"All uses of a block that lives over a boundary, or was used outside of the section that it lives in",
+        {"The block", "Its birth", "Its death, as of boundary_block", "Time of the first use", "The event of that one",
          "Time of the last use", "The event of that one", "Launches of kernels that name it", "Copies that touch it",
          "Launches of graphs that name it", "Time of the first kernel", "Time of the first copy from the host",
          "Time of the last copy from the host", "Copies from the host", "Of those, from pageable memory"}}},
@@ -155,7 +155,7 @@ const std::map<row_type, summary_words>& words_of_summaries() {
        {"Steps of a program that repeats itself, by process and time; those of one do not overlap",
         {"Whose", "Begin", "End", "As the program says, else from 0", "The mark or range; none: inferred"}}},
       {row_type::last_sample,
-       {"What was sampled last before an epoch begins; a chunk holds those of one boundary",
+       {"What was sampled last before a section begins; a chunk holds those of one boundary",
         {"The event", "The boundary", "1 counter, 2 pool, 3 device", "When it was sampled", "The counter", "The pool",
          "The device", "Of a counter", "Of a pool: bytes that it holds", "Of a pool: bytes given out",
          "Of a device: bytes that are free", "Of a device: bytes that it has",

@@ -95,7 +95,7 @@ TEST_F(Sql, FiguresAreThoseOfTheReport) {
   analysis::index index;
   while (!index.absorb(*trace_, 1000)) {
   }
-  const auto all = analysis::measure(index, trace_->tables(), analysis::whole_of(*trace_));
+  const auto all = analysis::measure(index, trace_->tables(), analysis::time_range_of(*trace_));
   ASSERT_EQ(all.memory.size(), 1U);
   EXPECT_THAT(ask("SELECT maximum, maximum_time, allocations FROM memory_use"),
               ElementsAre(std::to_string(all.memory[0].maximum) + "|" + std::to_string(all.memory[0].maximum_time) +
@@ -254,7 +254,7 @@ TEST_F(SqlTest, FiguresOfTheWholeAreThoseThatTheFileHas) {
   testing::training(made_).tell();
   ASSERT_TRUE(made_.writer().flush());
   const testing::indexed all(made_.open());
-  analysis::digest of = analysis::make_digest(all.index, *all.snapshot);
+  analysis::stored_figures of = analysis::make_stored_figures(all.index, *all.snapshot);
   const std::vector<std::string> figures{"transfer_use", "device_use", "thread_use", "finding", "step"};
   auto plain = sql_database::open(all.snapshot).value();
   std::vector<std::vector<std::string>> wanted;
@@ -262,10 +262,10 @@ TEST_F(SqlTest, FiguresOfTheWholeAreThoseThatTheFileHas) {
   EXPECT_FALSE(wanted.front().empty() || wanted.back().empty());
 
   of.figures.whole.memory[0].frees = 4711;  // Nothing else says so.
-  const trace::saved_row kept = analysis::saved_digest(of).value();
+  const trace::saved_row kept = analysis::saved_stored_figures(of).value();
   made_.writer().add_summary(std::span(&kept, 1));
   const std::vector<analysis::time_ns> begins{0};
-  analysis::parts_writer(made_.writer(), begins).add_steps(*all.index.tensors(*all.snapshot)->steps);
+  analysis::section_writer(made_.writer(), begins).add_steps(*all.index.tensors(*all.snapshot)->steps);
   open();
   const std::vector<std::string> ours{"4711"};
   EXPECT_EQ(ask("SELECT frees FROM memory_use LIMIT 1"), ours);

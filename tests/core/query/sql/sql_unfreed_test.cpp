@@ -45,7 +45,7 @@ class SqlUnfreed : public SqlTest {
   /// As the report has it.
   std::string reported() {
     engine asked(file_);
-    const auto all = asked.ask_now(summary_question{}).value();
+    const auto all = asked.ask_now(report_question{}).value();
     std::uint64_t count = 0, bytes = 0;
     for (const auto& each : all->unfreed) count += each.count, bytes += each.bytes;
     return std::to_string(count) + "|" + std::to_string(bytes);

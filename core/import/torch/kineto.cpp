@@ -193,7 +193,7 @@ class allocator_writer {
       made.pool = known->owner;
     }
     row.block = made.block;
-    row.level = trace::layer::driver;
+    row.layer = trace::layer::driver;
     row.kind = host_ ? trace::memory_kind::pinned : trace::memory_kind::device;
     row.device = device_;
     row.stream = all_.stream(ordinal_, stream);
@@ -212,7 +212,7 @@ class allocator_writer {
   std::uint64_t free_segment(const ranges::range& which, std::uint64_t stream, trace::provenance source) {
     auto row = event<trace::free_event>(now_, source);
     row.block = which.owner.block;
-    row.level = trace::layer::driver;
+    row.layer = trace::layer::driver;
     row.address = which.begin;
     row.stream = all_.stream(ordinal_, stream);
     row.completed = now_;
@@ -271,7 +271,7 @@ class allocator_writer {
                           const ranges& segments, const entry* from, live_block& made) {
     auto row = event<trace::alloc_event>(time, source);
     row.block = made.block = static_cast<trace::block_id>(++all_.last_block);
-    row.level = trace::layer::framework;
+    row.layer = trace::layer::framework;
     row.kind = host_ ? trace::memory_kind::pinned : trace::memory_kind::device;
     row.device = device_;
     row.stream = all_.stream(ordinal_, stream);
@@ -307,7 +307,7 @@ class allocator_writer {
                          trace::provenance source) {
     auto row = event<trace::free_event>(time, source);
     row.block = which.block;
-    row.level = trace::layer::framework;
+    row.layer = trace::layer::framework;
     row.address = e.address;
     row.stream = all_.stream(ordinal_, e.stream);
     row.completed = completed;
@@ -419,7 +419,7 @@ class allocator_writer {
 
   void refuse(const entry& e, std::uint32_t number) {
     auto row = event<trace::alloc_failed_event>(now_, source_);
-    row.level = trace::layer::framework;
+    row.layer = trace::layer::framework;
     row.kind = host_ ? trace::memory_kind::pinned : trace::memory_kind::device;
     row.device = device_;
     row.stream = all_.stream(ordinal_, e.stream);

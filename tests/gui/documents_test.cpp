@@ -34,7 +34,7 @@ class Session : public testing::Test {
   const std::string path = test::own_path("session.sluice");
   std::mutex mutex;
   std::condition_variable changed;
-  session state{[this] { changed.notify_all(); }};
+  documents state{[this] { changed.notify_all(); }};
 };
 
 TEST_F(Session, OpensAFileAndShowsAllOfIt) {
@@ -134,7 +134,7 @@ TEST_F(Session, ComesBackToAFileThatIsOpen) {
   open(path);
   const document_id first = state.active()->id;
   open(path);
-  EXPECT_EQ(state.documents().size(), 1U);
+  EXPECT_EQ(state.all().size(), 1U);
   EXPECT_EQ(state.active()->id, first);
 }
 
@@ -162,11 +162,11 @@ TEST_F(Session, GoesBackAndForwardThroughWhatWasSelected) {
 
 TEST_F(Session, NeverShowsLessThanAPixelOrMoreThanThereIs) {
   const query::time_range span{0, 1'000'000};
-  const query::time_range deep = session::clamp({500'000, 500'001}, span);
+  const query::time_range deep = documents::clamp({500'000, 500'001}, span);
   EXPECT_GE(deep.length(), 10);
-  const query::time_range wide = session::clamp({-9'000'000'000, 9'000'000'000}, span);
+  const query::time_range wide = documents::clamp({-9'000'000'000, 9'000'000'000}, span);
   EXPECT_LE(wide.length(), 1'100'000);
-  const query::time_range beside = session::clamp({5'000'000, 5'100'000}, span);
+  const query::time_range beside = documents::clamp({5'000'000, 5'100'000}, span);
   EXPECT_EQ(beside.length(), 100'000);
   EXPECT_LE(beside.end, 1'010'000);
 }

@@ -1,4 +1,4 @@
-#include "core/export/perfetto/clock_alignment.hpp"
+#include "core/export/recording/clock_alignment.hpp"
 
 #include <algorithm>
 #include <array>

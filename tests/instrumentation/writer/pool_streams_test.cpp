@@ -1,4 +1,4 @@
-// A block told of in short, by its lane, is in the trace as one told of in full; and nothing depends on its lane being there.
+// A block told of in short, by its pool_stream, is in the trace as one told of in full; and nothing depends on its pool_stream being there.
 #include <sys/wait.h>
 
 #include <cstddef>
@@ -14,29 +14,29 @@ class Lanes : public Assembler {
  protected:
   static constexpr std::uint64_t stream = stream_key(7, 3);
 
-  lane_record lane(thread& t, std::uint64_t pool = 1001) {
-    lane_record l{};
+  pool_stream_record pool_stream(thread& t, std::uint64_t pool = 1001) {
+    pool_stream_record l{};
     l.pool = pool;
     l.stream = stream;
     l.name = text(t, "pool");
     l.device = 2;
     l.context = 7;
-    l.level = static_cast<std::uint8_t>(layer::pool);
+    l.layer = static_cast<std::uint8_t>(layer::pool);
     l.kind = static_cast<std::uint8_t>(memory_kind::pinned);
-    l.key = detail::lane_key(l);
+    l.key = detail::pool_stream_key(l);
     return l;
   }
   std::uint64_t introduce(thread& t) {
-    const lane_record l = lane(t);
+    const pool_stream_record l = pool_stream(t);
     put(t, 0, l);
     return l.key;
   }
-  static void alloc_of(thread& t, time_ns time, std::uint64_t lane, std::uint64_t address) {
-    EXPECT_TRUE(put_words(t.pair.producer, record_type::lane_alloc, raw_time(time), address, std::uint64_t{100},
-                          std::uint64_t{512}, lane));
+  static void alloc_of(thread& t, time_ns time, std::uint64_t pool_stream, std::uint64_t address) {
+    EXPECT_TRUE(put_words(t.pair.producer, record_type::pool_stream_alloc, raw_time(time), address, std::uint64_t{100},
+                          std::uint64_t{512}, pool_stream));
   }
-  static void free_of(thread& t, time_ns time, std::uint64_t lane, std::uint64_t address) {
-    EXPECT_TRUE(put_words(t.pair.producer, record_type::lane_free, raw_time(time), address, lane));
+  static void free_of(thread& t, time_ns time, std::uint64_t pool_stream, std::uint64_t address) {
+    EXPECT_TRUE(put_words(t.pair.producer, record_type::pool_stream_free, raw_time(time), address, pool_stream));
   }
 };
 
@@ -46,7 +46,7 @@ TEST_F(Lanes, MakeRowsLikeThoseOfFullRecords) {
   alloc(t, 1, 0x10000, 0x10000);
   alloc_of(t, 10, key, 0x11000);
   free_of(t, 20, key, 0x11000);
-  const lane_record l = lane(t);
+  const pool_stream_record l = pool_stream(t);
   alloc_record born{};
   born.address = 0x11000;
   born.bytes = 100;
@@ -57,13 +57,13 @@ TEST_F(Lanes, MakeRowsLikeThoseOfFullRecords) {
   born.name = l.name;
   born.device = l.device;
   born.context = l.context;
-  born.level = l.level;
+  born.layer = l.layer;
   born.kind = l.kind;
   put(t, 30, born);
   free_record died{};
   died.address = 0x11000;
   died.stream = l.stream;
-  died.level = l.level;
+  died.layer = l.layer;
   died.kind = l.kind;
   put(t, 40, died);
   const recorded& trace = finish();
@@ -78,7 +78,7 @@ TEST_F(Lanes, MakeRowsLikeThoseOfFullRecords) {
   EXPECT_EQ(in_short.reserved_bytes, in_full.reserved_bytes);
   EXPECT_EQ(in_short.parent, in_full.parent);
   EXPECT_EQ(in_short.parent, allocs[0].block);
-  EXPECT_EQ(in_short.level, in_full.level);
+  EXPECT_EQ(in_short.layer, in_full.layer);
   EXPECT_EQ(in_short.kind, in_full.kind);
   EXPECT_EQ(in_short.kind, memory_kind::pinned);
   EXPECT_EQ(in_short.device, in_full.device);
@@ -97,7 +97,7 @@ TEST_F(Lanes, MakeRowsLikeThoseOfFullRecords) {
   EXPECT_EQ(frees[0].block, in_short.block);
   EXPECT_EQ(frees[1].block, in_full.block);
   EXPECT_EQ(frees[0].stream, frees[1].stream);
-  EXPECT_EQ(frees[0].level, frees[1].level);
+  EXPECT_EQ(frees[0].layer, frees[1].layer);
   EXPECT_EQ(frees[0].source, provenance::exact);
   EXPECT_TRUE(trace.all<loss_event>().empty());
 }
@@ -107,8 +107,8 @@ TEST_F(Lanes, LeaveNamesAndParentsToThoseThatHaveTheirOwn) {
   const std::uint64_t key = introduce(t);
   alloc(t, 1, 0x50000, 0x1000);
   const auto put_named = [&](time_ns time, std::uint64_t address, auto... more) {
-    put_words(t.pair.producer, record_type::lane_alloc, raw_time(time), address, std::uint64_t{1}, std::uint64_t{512},
-              key, more...);
+    put_words(t.pair.producer, record_type::pool_stream_alloc, raw_time(time), address, std::uint64_t{1},
+              std::uint64_t{512}, key, more...);
   };
   put_named(10, 0x1000, text(t, "tag"));
   put_named(20, 0x2000, text(t, "tag"), std::uint64_t{0x50000});
@@ -132,10 +132,10 @@ TEST_F(Lanes, ThatNobodyIntroducedAreALossAndSaidSoOnce) {
   alloc_of(t, 30, 0, 0x1000);
   alloc_of(t, 40, key, 0x2000);
   // Cut short, and nothing but a header.
-  put_words(t.pair.producer, record_type::lane_alloc, raw_time(50), std::uint64_t{0x1000});
+  put_words(t.pair.producer, record_type::pool_stream_alloc, raw_time(50), std::uint64_t{0x1000});
   record_header bare{};
   bare.time = raw_time(60);
-  t.pair.producer.put(&bare, record_type::lane_free, sizeof bare);
+  t.pair.producer.put(&bare, record_type::pool_stream_free, sizeof bare);
   turns(3);
   alloc_of(t, 70'000'000, key + 8, 0x1000);
   const recorded& trace = finish();
@@ -153,7 +153,7 @@ TEST_F(Lanes, ThatNobodyIntroducedAreALossAndSaidSoOnce) {
   EXPECT_FALSE(trace.all<checkpoint_event>().back().exact);
   std::size_t told = 0;
   for (const message_event& m : trace.all<message_event>()) {
-    told += trace.text(m.text).find("lanes that it never introduced") != std::string::npos ? 1 : 0;
+    told += trace.text(m.text).find("pools and streams that it never introduced") != std::string::npos ? 1 : 0;
   }
   EXPECT_EQ(told, 1u);
 }
@@ -161,7 +161,7 @@ TEST_F(Lanes, ThatNobodyIntroducedAreALossAndSaidSoOnce) {
 TEST_F(Lanes, AreWhatTheirKeySaysOrAreRefused) {
   thread& honest = add_thread();
   thread& liar = add_thread(rows_->add_process(identity(200), 200));
-  lane_record forged = lane(honest);
+  pool_stream_record forged = pool_stream(honest);
   forged.kind = static_cast<std::uint8_t>(memory_kind::host);
   put(liar, 0, forged);
   const std::uint64_t key = introduce(honest);
@@ -193,12 +193,12 @@ TEST_F(Lanes, OfAParentAreKnownOfItsChild) {
 TEST(LaneRing, HoldsWordsAsItHoldsTheStruct) {
   ring_pair pair;
   auto reader = pair.open_reader();
-  lane_free_record died{};
+  pool_stream_free_record died{};
   died.header.time = 11;
   died.address = 22;
-  died.lane = 33;
-  ASSERT_TRUE(pair.producer.put(&died.header, record_type::lane_free, sizeof died));
-  ASSERT_TRUE(put_words(pair.producer, record_type::lane_free, 11, std::uint64_t{22}, std::uint64_t{33}));
+  died.pool_stream = 33;
+  ASSERT_TRUE(pair.producer.put(&died.header, record_type::pool_stream_free, sizeof died));
+  ASSERT_TRUE(put_words(pair.producer, record_type::pool_stream_free, 11, std::uint64_t{22}, std::uint64_t{33}));
   std::vector<std::byte> bytes;
   ASSERT_EQ(reader->drain(bytes).value(), 2 * sizeof died);
   EXPECT_EQ(std::memcmp(bytes.data(), bytes.data() + sizeof died, sizeof died), 0);
@@ -218,9 +218,9 @@ TEST(LaneRing, WrapsAndFillsAsWithOtherRecords) {
         seen += decode<loss_record>(record).events;
         return;
       }
-      const auto born = decode<lane_alloc_record>(record);
+      const auto born = decode<pool_stream_alloc_record>(record);
       ASSERT_EQ(born.address, seen);
-      ASSERT_EQ(born.lane, 4u);
+      ASSERT_EQ(born.pool_stream, 4u);
       ASSERT_EQ(born.name, 0u);
       ++seen;
     }));
@@ -228,8 +228,8 @@ TEST(LaneRing, WrapsAndFillsAsWithOtherRecords) {
   for (int round = 0; round < 10; ++round) {
     const int some = round == 5 ? 1000 : 250;  // Once more than there is room for.
     for (int i = 0; i < some; ++i) {
-      const bool put = put_words(pair.producer, record_type::lane_alloc, 1, sent++, std::uint64_t{2}, std::uint64_t{3},
-                                 std::uint64_t{4});
+      const bool put = put_words(pair.producer, record_type::pool_stream_alloc, 1, sent++, std::uint64_t{2},
+                                 std::uint64_t{3}, std::uint64_t{4});
       dropped += put ? 0 : 1;
     }
     drain();
@@ -243,27 +243,27 @@ TEST(LaneRing, WrapsAndFillsAsWithOtherRecords) {
 TEST(LaneProducer, SaysInShortWhatAnotherSaysInFull) {
   recording r;
   ASSERT_TRUE(start(r.socket(), {}));
-  lane_record lane{};
-  lane.pool = 77;
-  lane.name = intern("pool");
-  lane.device = no_device;
-  lane.level = static_cast<std::uint8_t>(layer::pool);
-  lane.kind = static_cast<std::uint8_t>(memory_kind::device);
-  const std::uint64_t key = introduce_lane(lane);
+  pool_stream_record pool_stream{};
+  pool_stream.pool = 77;
+  pool_stream.name = intern("pool");
+  pool_stream.device = no_device;
+  pool_stream.layer = static_cast<std::uint8_t>(layer::pool);
+  pool_stream.kind = static_cast<std::uint8_t>(memory_kind::device);
+  const std::uint64_t key = introduce_pool_stream(pool_stream);
   EXPECT_NE(key, 0u);
-  EXPECT_TRUE(emit_lane_alloc(now(), key, 0x1000, 100, 512));
-  EXPECT_TRUE(emit_lane_free(now(), key, 0x1000));
+  EXPECT_TRUE(emit_pool_stream_alloc(now(), key, 0x1000, 100, 512));
+  EXPECT_TRUE(emit_pool_stream_free(now(), key, 0x1000));
   const pid_t child = fork();
   if (child == 0) {
     // Its parent's key, in a ring of its own.
-    _exit(emit_lane_alloc(now(), key, 0x2000, 200, 512, intern("tag"), 0) ? 0 : 1);
+    _exit(emit_pool_stream_alloc(now(), key, 0x2000, 200, 512, intern("tag"), 0) ? 0 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
   stop();
-  EXPECT_EQ(introduce_lane(lane), 0u) << "nobody records";
-  EXPECT_FALSE(emit_lane_free(now(), key, 0x1000));
+  EXPECT_EQ(introduce_pool_stream(pool_stream), 0u) << "nobody records";
+  EXPECT_FALSE(emit_pool_stream_free(now(), key, 0x1000));
   const recorded trace = r.finish();
   const auto allocs = trace.all<alloc_event>();
   ASSERT_EQ(allocs.size(), 2u);
@@ -282,20 +282,20 @@ TEST(LaneProducer, IntroducesNothingWhereThereIsNoRoom) {
   auto door = listener::open();
   ASSERT_TRUE(door.has_value());
   ASSERT_TRUE(start(door->name().c_str(), {.ring_bytes = minimum_ring_bytes}));
-  lane_record lane{};
-  lane.pool = 77;
-  EXPECT_NE(introduce_lane(lane), 0u);
-  while (has_room(sizeof lane)) ASSERT_TRUE(emit_lane_free(now(), 1, 0x1000));
-  lane.pool = 78;
-  EXPECT_EQ(introduce_lane(lane), 0u);
-  EXPECT_TRUE(emit_lane_free(now(), 1, 0x1000)) << "which leaves the last quarter to the blocks";
+  pool_stream_record pool_stream{};
+  pool_stream.pool = 77;
+  EXPECT_NE(introduce_pool_stream(pool_stream), 0u);
+  while (has_room(sizeof pool_stream)) ASSERT_TRUE(emit_pool_stream_free(now(), 1, 0x1000));
+  pool_stream.pool = 78;
+  EXPECT_EQ(introduce_pool_stream(pool_stream), 0u);
+  EXPECT_TRUE(emit_pool_stream_free(now(), 1, 0x1000)) << "which leaves the last quarter to the blocks";
   std::vector<std::string> complaints;
   auto arrivals = door->take(complaints);
   ASSERT_EQ(arrivals.size(), 1u);
   EXPECT_EQ(arrivals[0].reader.lost().events, 0u);
   std::vector<std::byte> bytes;
   ASSERT_TRUE(arrivals[0].reader.drain(bytes).has_value());
-  EXPECT_NE(introduce_lane(lane), 0u);
+  EXPECT_NE(introduce_pool_stream(pool_stream), 0u);
   stop();
 }
 

@@ -1,0 +1,116 @@
+// What the timeline does by keys, menus and buttons.
+#include <algorithm>
+
+#include "app/gui/views/timeline/timeline.hpp"
+#include "core/base/saturating.hpp"
+
+namespace sluice::gui {
+
+void timeline_view::add_commands(const command_home& home) {
+  documents& state = home.state;
+  const auto ready = [&state] { return state.ready(); };
+  const auto zoom = [this, &state](double factor) {
+    const query::time_range from = state.active()->target;
+    const double middle = static_cast<double>(from.begin) + static_cast<double>(from.length()) * 0.5;
+    const auto& over = hovered_time_;
+    const double about = over ? static_cast<double>(*over) : middle;
+    const double share =
+        std::clamp((about - static_cast<double>(from.begin)) / static_cast<double>(from.length()), 0.0, 1.0);
+    const double length = std::max(static_cast<double>(from.length()) * factor, 2.0);
+    const double begin = about - length * share;
+    state.show({saturating_cast<query::time_ns>(begin), saturating_cast<query::time_ns>(begin + length)}, true);
+  };
+  const auto pan = [&state](double share) {
+    const query::time_range from = state.active()->target;
+    const auto shift = saturating_cast<query::time_ns>(static_cast<double>(from.length()) * share);
+    state.show({saturating_sum(from.begin, shift), saturating_sum(from.end, shift)}, true);
+  };
+  home.commands.add({.id = "timeline.zoom_in",
+                     .title = "Zoom in",
+                     .group = "Timeline",
+                     .icon = icon::zoom_in,
+                     .keys = {ImGuiKey_W},
+                     .repeats = true,
+                     .run = [zoom](const argument&) { zoom(0.7); },
+                     .enabled = ready});
+  home.commands.add({.id = "timeline.zoom_out",
+                     .title = "Zoom out",
+                     .group = "Timeline",
+                     .icon = icon::zoom_out,
+                     .keys = {ImGuiKey_S},
+                     .repeats = true,
+                     .run = [zoom](const argument&) { zoom(1 / 0.7); },
+                     .enabled = ready});
+  home.commands.add({.id = "timeline.pan_left",
+                     .title = "Move left",
+                     .group = "Timeline",
+                     .keys = {ImGuiKey_A},
+                     .repeats = true,
+                     .run = [pan](const argument&) { pan(-0.12); },
+                     .enabled = ready});
+  home.commands.add({.id = "timeline.pan_right",
+                     .title = "Move right",
+                     .group = "Timeline",
+                     .keys = {ImGuiKey_D},
+                     .repeats = true,
+                     .run = [pan](const argument&) { pan(0.12); },
+                     .enabled = ready});
+  home.commands.add({.id = "timeline.fit",
+                     .title = "Show all",
+                     .group = "Timeline",
+                     .icon = icon::fit,
+                     .keys = {ImGuiKey_F},
+                     .run =
+                         [&state](const argument&) {
+                           const query::time_range span = state.active()->span;
+                           state.go_to({span.begin - span.length(), span.end + span.length()}, true);
+                         },
+                     .enabled = ready});
+  home.commands.add({.id = "timeline.by_category",
+                     .title = "Colour memory by category",
+                     .group = "Timeline",
+                     .keys = {ImGuiKey_C},
+                     .run =
+                         [&state, &remembered = home.remembered](const argument&) {
+                           state.memory_by_category = !state.memory_by_category;
+                           remembered.memory_by_category = state.memory_by_category;
+                           remembered.save();
+                         },
+                     .enabled = ready,
+                     .checked = [&state] { return state.memory_by_category; }});
+  home.commands.add({.id = "timeline.zoom_to_range",
+                     .title = "Zoom to the selected range",
+                     .group = "Timeline",
+                     .keys = {ImGuiKey_Z},
+                     .run =
+                         [&state](const argument&) {
+                           const query::time_range range = *state.range();
+                           const query::time_ns air = range.length() / 30 + 1;
+                           state.go_to({range.begin - air, range.end + air}, true);
+                         },
+                     .enabled = [&state, ready] { return ready() && state.range().has_value(); }});
+  // What the views need: they name the range themselves.
+  const auto with_range = [&state](void (*act)(documents&, query::time_range)) {
+    return [&state, act](const argument& with) {
+      if (const auto* range = std::get_if<query::time_range>(&with); range != nullptr && range->length() > 0)
+        act(state, *range);
+    };
+  };
+  home.commands.add({.id = "timeline.show",
+                     .run = with_range([](documents& s, query::time_range r) { s.show(r, false); }),
+                     .enabled = ready});
+  home.commands.add({.id = "timeline.glide",
+                     .run = with_range([](documents& s, query::time_range r) { s.show(r, true); }),
+                     .enabled = ready});
+  home.commands.add({.id = "timeline.go_to",
+                     .run = with_range([](documents& s, query::time_range r) { s.go_to(r, true); }),
+                     .enabled = ready});
+  home.commands.add({.id = "timeline.pan",
+                     .run =
+                         [pan](const argument& with) {
+                           if (const auto* share = std::get_if<double>(&with)) pan(*share);
+                         },
+                     .enabled = ready});
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,25 @@
+#include "app/gui/views/views.hpp"
+
+#include "app/gui/views/memory_map/memory_map.hpp"
+#include "app/gui/views/query.hpp"
+#include "app/gui/views/search.hpp"
+#include "app/gui/views/timeline/timeline.hpp"
+
+namespace sluice::gui {
+
+std::vector<std::unique_ptr<view>> make_views(const std::function<void()>& wake, const settings& remembered) {
+  std::vector<std::unique_ptr<view>> all;
+  all.push_back(std::make_unique<timeline_view>());
+  all.push_back(make_summary_view());
+  all.push_back(make_details_view());
+  all.push_back(make_statistics_view());
+  all.push_back(make_blocks_view());
+  all.push_back(std::make_unique<memory_map_view>());
+  all.push_back(make_stacks_view());
+  all.push_back(std::make_unique<search_view>());
+  all.push_back(std::make_unique<query_view>(wake, remembered));
+  all.push_back(make_messages_view());
+  return all;
+}
+
+}  // namespace sluice::gui

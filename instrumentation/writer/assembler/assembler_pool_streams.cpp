@@ -1,0 +1,68 @@
+// What is told of blocks in short, by the pool_streams that they belong to.
+#include <utility>
+
+#include "instrumentation/writer/assembler/assembler.hpp"
+
+namespace sluice::collector {
+
+using namespace trace;
+
+/// What a record leaves to its pool_stream; null, and counted as lost, if nobody introduced that.
+const pool_stream_record* assembler::pool_stream_of(const context& c, std::uint64_t key) {
+  const pool_stream_record* const found = names_.pool_stream(key);
+  if (found != nullptr) [[likely]]
+    return found;
+  loss_event& loss = c.process.streamless[c.copy];
+  if (loss.events++ == 0) loss.time = c.time;
+  loss.end = c.time;
+  streamless_ = true;
+  return nullptr;
+}
+
+void assembler::on(const context& c, const pool_stream_alloc_record& r) {
+  const pool_stream_record* const pool_stream = pool_stream_of(c, r.pool_stream);
+  if (pool_stream == nullptr) return;
+  alloc_record whole{};
+  whole.header = r.header;
+  whole.address = r.address;
+  whole.bytes = r.bytes;
+  whole.reserved_bytes = r.reserved_bytes;
+  whole.call_begin = r.header.time;
+  whole.pool = pool_stream->pool;
+  whole.stream = pool_stream->stream;
+  whole.name = r.name != 0 ? r.name : pool_stream->name;
+  whole.parent = r.parent;
+  whole.device = pool_stream->device;
+  whole.context = pool_stream->context;
+  whole.layer = pool_stream->layer;
+  whole.kind = pool_stream->kind;
+  on(c, whole);
+}
+
+void assembler::on(const context& c, const pool_stream_free_record& r) {
+  const pool_stream_record* const pool_stream = pool_stream_of(c, r.pool_stream);
+  if (pool_stream == nullptr) return;
+  free_record whole{};
+  whole.header = r.header;
+  whole.address = r.address;
+  whole.stream = pool_stream->stream;
+  whole.layer = pool_stream->layer;
+  whole.kind = pool_stream->kind;
+  on(c, whole);
+}
+
+/// Once a turn and copy at most, whatever a process says. Lanes are of pools, and each copy tells what its own hold.
+void assembler::report_streamless() {
+  streamless_ = false;
+  for (const auto& process : processes_) {
+    for (auto& [copy, loss] : std::exchange(process->streamless, {})) {
+      loss.memory_events = loss.events;
+      add_loss(*process, loss, copy, layer_bit(layer::pool));
+    }
+  }
+  if (std::exchange(streamless_reported_, true)) return;
+  add_message(severity::warning,
+              "a process told of blocks in pools and streams that it never introduced: they are counted as lost");
+}
+
+}  // namespace sluice::collector
