@@ -125,6 +125,7 @@ void replace_words(std::string& in, std::string& lower, std::string_view what, s
 void replace_names(std::string& in, const std::unordered_map<std::string, std::string>& names) {
   if (names.empty()) return;
   std::vector<std::pair<std::string, std::string_view>> sorted;
+  sorted.reserve(names.size());
   for (const auto& [name, by] : names) sorted.emplace_back(lower_case(name), by);
   std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
     return a.first.size() != b.first.size() ? a.first.size() > b.first.size() : a < b;
