@@ -275,7 +275,8 @@ std::shared_ptr<const step_facts> recording_scan::steps() const {
     for (const birth& each : telling->last) died.emplace(raw(each.block), trace::unknown_time);
   }
   if (!died.empty()) find_deaths(died);
-  for (const auto& [process, telling] : unmarked) take(process, pattern_of(process, *telling, died, end));
+  const std::vector<telling_checkpoint> checkpoints = telling_checkpoints();
+  for (const auto& [process, telling] : unmarked) take(process, pattern_of(process, *telling, died, checkpoints, end));
   return made;
 }
 
@@ -298,8 +299,9 @@ void recording_scan::find_deaths(deaths& of) const {
 }
 
 /// As `memory_use` does.
-void recording_scan::infer_deaths(trace::process_id process, std::span<block_record> blocks) const {
-  for (const telling_checkpoint& each : telling_checkpoints()) {
+void recording_scan::infer_deaths(trace::process_id process, std::span<const telling_checkpoint> checkpoints,
+                                  std::span<block_record> blocks) const {
+  for (const telling_checkpoint& each : checkpoints) {
     if (each.about.process != process) continue;
     const time_ns time = bounded(each.about.time);
     const auto is_later = [&](const block_record& block) { return !block.freed() && block.born < time; };
@@ -313,7 +315,7 @@ void recording_scan::infer_deaths(trace::process_id process, std::span<block_rec
 }
 
 step_list recording_scan::pattern_of(trace::process_id process, const births& of, const deaths& known,
-                                     time_ns end) const {
+                                     std::span<const telling_checkpoint> checkpoints, time_ns end) const {
   std::vector<birth> last = of.last;
   std::sort(last.begin(), last.end(),
             [](const birth& a, const birth& b) { return std::tuple(a.born, a.order) < std::tuple(b.born, b.order); });
@@ -329,7 +331,7 @@ step_list recording_scan::pattern_of(trace::process_id process, const births& of
     if (died != trace::unknown_time) block.died = std::max(block.born, died);
     in_order.push_back(&block);
   }
-  infer_deaths(process, blocks);
+  infer_deaths(process, checkpoints, blocks);
   return find_pattern(in_order, end);
 }
 

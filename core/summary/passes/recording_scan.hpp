@@ -131,14 +131,15 @@ class recording_scan {
   void take_block(const trace::alloc_event& row, time_ns born);
   template <class Fill>
   void take_sample(trace::sampled_thing what, std::uint64_t id, const trace::event_base& event, Fill&& fill);
-  void infer_deaths(trace::process_id process, std::span<block_record> blocks) const;
+  void infer_deaths(trace::process_id process, std::span<const telling_checkpoint> checkpoints,
+                    std::span<block_record> blocks) const;
   /// Those of a kind that could be read.
   [[nodiscard]] std::vector<std::size_t> chunks_of(trace::row_type type) const;
   void keep_births_within_bounds();
   [[nodiscard]] const births* telling_births_of(trace::process_id process) const;
   void find_deaths(deaths& of) const;
   [[nodiscard]] step_list pattern_of(trace::process_id process, const births& of, const deaths& known,
-                                     time_ns end) const;
+                                     std::span<const telling_checkpoint> checkpoints, time_ns end) const;
 
   const trace::snapshot& of_;
   chunk_index chunks_;
