@@ -16,7 +16,7 @@
 #include "app/cli/text_table.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/base/format.hpp"
-#include "core/index/index.hpp"
+#include "core/index/growing_index.hpp"
 #include "core/index/labels.hpp"
 #include "core/summary/figures/stored_figures.hpp"
 #include "core/trace/model/names.hpp"
@@ -41,7 +41,7 @@ struct opened {
   std::string path;
   std::shared_ptr<trace::file> file;
   std::shared_ptr<const trace::snapshot> snapshot;
-  std::unique_ptr<analysis::index> index;  ///< Of all events; null until somebody needs them.
+  std::unique_ptr<analysis::growing_index> index;  ///< Of all events; null until somebody needs them.
 };
 
 /// `whole`: figures of all of it are wanted, not of a range.
@@ -59,7 +59,7 @@ analysis::compared_figures figures_of(opened& of, analysis::time_range range, bo
       return std::move(*kept);
   }
   if (of.index == nullptr) {
-    of.index = std::make_unique<analysis::index>();
+    of.index = std::make_unique<analysis::growing_index>();
     while (!of.index->absorb(*of.snapshot, of.snapshot->chunks().size() + 1)) {
     }
   }

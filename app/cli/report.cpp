@@ -10,7 +10,7 @@
 #include "app/cli/recording_file.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/verbs.hpp"
-#include "core/index/index.hpp"
+#include "core/index/growing_index.hpp"
 #include "core/summary/figures/stored_figures.hpp"
 
 namespace sluice::cli {
@@ -29,7 +29,7 @@ analysis::report make_report(const trace::snapshot& of, std::optional<analysis::
     symbols::frame_book book(symbols::options_for(of));
     return analysis::make_report(stored_figures->figures, of, {book});
   }
-  analysis::index index;
+  analysis::growing_index index;
   while (!index.absorb(of, of.chunks().size() + 1)) {
   }
   return analysis::make_report(index, of, range);

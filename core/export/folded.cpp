@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/export/formats.hpp"
+#include "core/index/growing_index.hpp"
 #include "core/query/answers/answer_functions.hpp"
 
 namespace sluice::exports {
@@ -41,7 +42,7 @@ std::string frame_text(const symbols::frame_line& line, job& what) {
 }
 
 result<query::stack_view> stacks_of(job& what, query::stack_measure measure) {
-  analysis::index index;
+  analysis::growing_index index;
   const auto chunks = what.trace().chunks();
   for (std::size_t done = 0; !index.absorb(what.trace(), 1); ++done)
     if (auto on = what.chunk_done(chunks[std::min(done, chunks.size() - 1)]); !on) return tl::unexpected(on.error());

@@ -136,14 +136,14 @@ void mark_gatherer::keep(const block_record& block) {
 
 void mark_gatherer::add_segments(const index& from, time_range run) {
   const memory_use& memory = from.memory();
-  const section_facts* told = from.known_from_file();
+  const section_facts* known = from.known_from_file();
   for (const block_record& block : memory.blocks()) {
     if (!block.allocated || !run.holds(block.born)) continue;
-    if (told != nullptr && std::binary_search(told->whole->segments.begin(), told->whole->segments.end(), block.id))
+    if (known != nullptr && std::binary_search(known->whole->segments.begin(), known->whole->segments.end(), block.id))
       keep(block);
     if (block.imported() || block.parent == trace::block_id::none) continue;
     const bool fresh = parents_.emplace(memory_key{block.device, block.layer, block.kind}, block.parent).second;
-    const block_record* parent = fresh && told == nullptr ? memory.find(block.parent) : nullptr;
+    const block_record* parent = fresh && known == nullptr ? memory.find(block.parent) : nullptr;
     if (parent != nullptr) keep(*parent);
   }
 }

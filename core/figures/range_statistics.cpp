@@ -137,8 +137,8 @@ void add_untracked(const memory_use& memory, const portion& of, std::map<trace::
   }
 }
 
-std::vector<untracked_statistics> tell_untracked(const std::map<trace::device_id, untracked_sum>& sums,
-                                                 time_range range) {
+std::vector<untracked_statistics> set_known_untracked(const std::map<trace::device_id, untracked_sum>& sums,
+                                                      time_range range) {
   std::vector<untracked_statistics> all;
   for (const auto& [device, sum] : sums) {
     if (sum.untracked.empty()) continue;
@@ -435,7 +435,7 @@ range_statistics range_measurer::figures(const trace::tables& tables) const {
   range_statistics told;
   told.range = all.range;
   told.memory = tell_memory(all.memory, all.range);
-  told.untracked = tell_untracked(all.untracked, all.range);
+  told.untracked = set_known_untracked(all.untracked, all.range);
   told.pools = tell_pools(all.pools);
   told.transfers = tell_transfers(all.transfers, tables);
   told.devices = tell_devices(all.devices, all.range);

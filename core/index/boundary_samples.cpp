@@ -71,7 +71,7 @@ std::vector<trace::last_sample_row> first_and_highest_samples(const memory_use& 
   return samples_at(0, memory, counters, both);
 }
 
-void tell_last_samples(std::span<const trace::last_sample_row> rows, memory_use& memory, counter_trees& counters) {
+void set_known_samples(std::span<const trace::last_sample_row> rows, memory_use& memory, counter_trees& counters) {
   for (const trace::last_sample_row& each : rows) {
     const time_ns time = bounded(each.sampled);
     if (each.what == trace::sampled_thing::counter && std::isfinite(each.value))

@@ -21,6 +21,6 @@ using counter_trees = std::map<trace::counter_id, timeline::sample_tree>;
                                                                             const counter_trees& counters);
 
 /// The inverse: adds what rows say to what they are of, to be settled before it is asked.
-void tell_last_samples(std::span<const trace::last_sample_row> rows, memory_use& memory, counter_trees& counters);
+void set_known_samples(std::span<const trace::last_sample_row> rows, memory_use& memory, counter_trees& counters);
 
 }  // namespace sluice::analysis

@@ -38,12 +38,12 @@ void chunk_index::add(const chunk_reach& next, trace::row_type type) {
   if (matters_everywhere(type, false)) far_.push_back({next.chunk, type});
 }
 
-result<std::vector<std::size_t>> chunk_index::in(time_range run, bool samples_told) const {
+result<std::vector<std::size_t>> chunk_index::in(time_range run, bool samples_known) const {
   auto found = find([=](const chunk_reach& reach) { return overlaps(reach, run); },
                     trace::column_set<chunk_reach>::of(&chunk_reach::time, &chunk_reach::end));
   if (!found) return found;
   for (const far_chunk& each : far_)
-    if (matters_everywhere(each.type, samples_told)) found->push_back(each.chunk);
+    if (matters_everywhere(each.type, samples_known)) found->push_back(each.chunk);
   std::sort(found->begin(), found->end());
   found->erase(std::unique(found->begin(), found->end()), found->end());
   return found;

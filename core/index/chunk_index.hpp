@@ -42,7 +42,7 @@ class chunk_index {
 
   /// Those that questions about `run` read, in order: with something in it, and of kinds that matter everywhere
   /// (`matters_everywhere`). Cost and errors as of `find`.
-  [[nodiscard]] result<std::vector<std::size_t>> in(time_range run, bool samples_told) const;
+  [[nodiscard]] result<std::vector<std::size_t>> in(time_range run, bool samples_known) const;
 
  private:
   static constexpr std::size_t known_a_page = 64;

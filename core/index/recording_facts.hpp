@@ -64,7 +64,7 @@ struct recording_facts {
     graph_use use;
     bool copies = false;
   };
-  std::vector<trace::chunk_reach_row> listed;  ///< In files of version 1 `chunks` are kept here.
+  std::vector<std::uint8_t> listed;  ///< Always empty: a place in the stored form that trial versions used.
   std::vector<memory> memories;
   std::vector<pool> pools;
   std::vector<untracked> not_tracked;
@@ -86,23 +86,23 @@ class index;
 [[nodiscard]] recording_facts facts_of_recording(const index& from, const trace::snapshot& of);
 
 /// A block whose whole life is told.
-struct told_block {
+struct known_block {
   block_record block;
   block_category category;
 };
 
-struct told_uses {
+struct known_uses {
   trace::block_id block{};
   block_touches uses;
 };
 
-struct told_category {
+struct known_category {
   trace::block_id block{};
   block_category category;
 };
 
 /// A slice that runs at the run's begin, and its lane.
-struct told_slice {
+struct known_slice {
   trace::lane_kind what = trace::lane_kind::unknown;
   std::size_t owner = 0;  ///< Position in `recording_facts::streams`, `directions` or `threads`.
   std::size_t lane = 0;
@@ -129,21 +129,21 @@ struct carried_block {
   uses_so_far uses;
 };
 
-/// A part of a recording, for `index::absorb_section`.
+/// What a `section_index` is told about the time around its section.
 struct section_facts {
   section_scope scope = section_scope::everything;
   time_range run;
   std::shared_ptr<const recording_facts> whole;
   std::vector<std::size_t> chunks;  ///< Those that `whole->chunks` says are read for the run.
-  std::vector<told_block>
+  std::vector<known_block>
       blocks;  ///< Those that live in the run and not only in it, and those of which rows do not agree.
-  std::vector<told_uses> uses;            ///< Of those that were used, and of others that were used outside of the run.
-  std::vector<told_category> categories;  ///< Of others that live in it.
-  std::vector<told_slice> open;           ///< Those of one owner and lane are one at most.
-  std::vector<process_steps> steps;       ///< Those with something in the run, of every process that has any.
+  std::vector<known_uses> uses;  ///< Of those that were used, and of others that were used outside of the run.
+  std::vector<known_category> categories;  ///< Of others that live in it.
+  std::vector<known_slice> open;           ///< Those of one owner and lane are one at most.
+  std::vector<process_steps> steps;        ///< Those with something in the run, of every process that has any.
   std::vector<trace::last_sample_row>
-      samples;                ///< Outside of the run: the last of each thing before it, the first and the highest.
-  bool samples_told = false;  ///< Else all rows of samples are wanted.
+      samples;                 ///< Outside of the run: the last of each thing before it, the first and the highest.
+  bool samples_known = false;  ///< Else all rows of samples are wanted.
   /// What comes after the run is not known yet: instead of the `blocks` and their `uses` those `carried` are told, and rows tell how
   /// they go on. Who asked for copies, and how long devices and threads were busy, is not looked up then.
   bool unfolding = false;
@@ -186,8 +186,8 @@ struct section_facts {
 }
 
 /// Whether questions about a part of a recording want all rows of this kind. Of all other kinds rows count that lie in the part.
-/// `samples_told`: of what is sampled, and holds until the next sample, the part is told what it must know.
-[[nodiscard]] constexpr bool matters_everywhere(trace::row_type type, bool samples_told) {
+/// `samples_known`: of what is sampled, and holds until the next sample, the part is told what it must know.
+[[nodiscard]] constexpr bool matters_everywhere(trace::row_type type, bool samples_known) {
   using trace::row_type;
   switch (type) {
     case row_type::alloc_failed:  // They are few.
@@ -196,7 +196,7 @@ struct section_facts {
     case row_type::pool_state:
     case row_type::device_memory:
     case row_type::counter:
-      return !samples_told;
+      return !samples_known;
     default:
       return false;
   }

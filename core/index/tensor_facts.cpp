@@ -62,15 +62,15 @@ void add_up(const memory_use& memory, const std::vector<block_category>& categor
     for (timeline::level_tree& tree : use) tree.settle();
 }
 
-/// The categories that a part was told, by position.
-std::vector<block_category> told_categories(const memory_use& memory, const section_facts& told) {
+/// The categories that the file gives to the blocks of a section, by position.
+std::vector<block_category> known_categories(const memory_use& memory, const section_facts& known) {
   const std::span<const block_record> blocks = memory.blocks();
   std::vector<block_category> all(blocks.size());
   const auto put = [&](trace::block_id id, block_category category) {
-    if (const block_record* known = memory.find(id)) all[static_cast<std::size_t>(known - blocks.data())] = category;
+    if (const block_record* found = memory.find(id)) all[static_cast<std::size_t>(found - blocks.data())] = category;
   };
-  for (const told_category& each : told.categories) put(each.block, each.category);
-  for (const told_block& each : told.blocks) put(each.block.id, each.category);
+  for (const known_category& each : known.categories) put(each.block, each.category);
+  for (const known_block& each : known.blocks) put(each.block.id, each.category);
   return all;
 }
 
@@ -130,13 +130,13 @@ void step_facts::read() const {
 tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) {
   tensor_facts all;
   const memory_use& memory = from.memory();
-  if (const section_facts* told = from.known_from_file()) {
-    all.steps = told->whole->steps;
-    all.categories = told_categories(memory, *told);
-    all.tagged = told->whole->tagged;
-    if (!is_drawn(told->scope)) return all;
-    for (const process_steps& each : told->steps) add_slices(each.process, each.steps.steps, all.drawn_steps);
-    for (const recording_facts::memory& each : told->whole->memories)
+  if (const section_facts* known = from.known_from_file()) {
+    all.steps = known->whole->steps;
+    all.categories = known_categories(memory, *known);
+    all.tagged = known->whole->tagged;
+    if (!is_drawn(known->scope)) return all;
+    for (const process_steps& each : known->steps) add_slices(each.process, each.steps.steps, all.drawn_steps);
+    for (const recording_facts::memory& each : known->whole->memories)
       for (const recording_facts::part_of_it& of : each.by_category)
         all.use[each.key][static_cast<std::size_t>(of.what)].tell_highest(of.highest);
   } else {

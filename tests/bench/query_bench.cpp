@@ -8,6 +8,7 @@
 #include <memory>
 #include <random>
 
+#include "core/index/growing_index.hpp"
 #include "core/query/answers/answer_functions.hpp"
 #include "core/symbols/frames.hpp"
 #include "core/trace/file/writer.hpp"
@@ -93,7 +94,7 @@ struct taken_in {
   std::string path;
   std::shared_ptr<trace::file> file;
   std::shared_ptr<const trace::snapshot> snapshot;
-  analysis::index index;
+  analysis::growing_index index;
 };
 
 const taken_in& trace_of(std::int64_t events) {
@@ -106,7 +107,7 @@ const taken_in& trace_of(std::int64_t events) {
 void take_in(benchmark::State& state) {
   const taken_in& of = trace_of(state.range(0));
   for (auto _ : state) {
-    analysis::index index;
+    analysis::growing_index index;
     while (!index.absorb(*of.snapshot, 1)) {
     }
     benchmark::DoNotOptimize(index.events());

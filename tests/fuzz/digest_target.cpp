@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "app/cli/report_output.hpp"
-#include "core/index/index.hpp"
+#include "core/index/growing_index.hpp"
 #include "core/summary/figures/stored_figures.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/fuzz/target.hpp"
@@ -111,7 +111,7 @@ void run(std::span<const std::uint8_t> input) {
 
 std::vector<bytes> seeds() {
   const auto snapshot = recording();
-  analysis::index index;
+  analysis::growing_index index;
   while (!index.absorb(*snapshot, 100)) {
   }
   const std::string made = analysis::encode_stored_figures(analysis::make_stored_figures(index, *snapshot)).value();

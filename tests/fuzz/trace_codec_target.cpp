@@ -19,7 +19,6 @@ struct input_header {
 template <class Row>
 void decode(std::span<const std::byte> payload, std::size_t rows) {
   std::vector<Row> decoded;
-  (void)trace::decode_rows_v1<Row>(payload, rows, decoded);
   if (!trace::decode_rows<Row>(payload, rows, decoded)) return;
   std::vector<std::byte> again;
   trace::row_encoder().encode<Row>(decoded, again);

@@ -85,7 +85,7 @@ void memory_use::set_known(trace::device_id device, const device_samples::sample
   changed_from_ = std::min(changed_from_, sample.time);
 }
 
-void memory_use::tell_untracked(trace::device_id device, const timeline::sample_step& sample) {
+void memory_use::set_known_untracked(trace::device_id device, const timeline::sample_step& sample) {
   untracked_told_ = true;
   devices_[device].untracked.add(sample);
 }

@@ -157,7 +157,7 @@ class memory_use {
   /// Likewise of a device.
   void set_known(trace::device_id device, const device_samples::sample& sample);
   /// What was not tracked at a sample. Then that is not worked out from what is here.
-  void tell_untracked(trace::device_id device, const timeline::sample_step& sample);
+  void set_known_untracked(trace::device_id device, const timeline::sample_step& sample);
 
   /// Brings totals up to date; before any question. O(what changed), and the samples of devices.
   void settle(const trace::tables& tables);

@@ -65,7 +65,7 @@ class device_activity_index {
   /// many, and the highest rate; a device that ran kernels. Returned are the slices, to be told those that run at `from`.
   timeline::slice_set& set_known(const stream_key& stream, std::size_t lanes, time_ns from);
   timeline::slice_set& set_known(const direction_key& direction, std::size_t lanes, double highest_rate, time_ns from);
-  void tell_kernels(trace::device_id device) { with_kernels_.insert(device); }
+  void set_known_kernels(trace::device_id device) { with_kernels_.insert(device); }
   /// Nobody will ask how long a device or a direction was busy.
   void leave_out_busy() { busy_ = false; }
   void settle();

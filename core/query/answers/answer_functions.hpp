@@ -9,10 +9,7 @@
 #include "core/index/tensor_facts.hpp"
 #include "core/query/answers/memory_map.hpp"
 #include "core/query/engine/engine.hpp"
-#include "core/query/engine/prefetcher.hpp"
-#include "core/summary/figures/stored_figures.hpp"
-#include "core/summary/sections/section_cache.hpp"
-#include "core/summary/tiles/stored_tiles.hpp"
+#include "core/query/engine/stored_sources.hpp"
 
 /// How each question is answered: plain functions of an index and a snapshot. Private to core/query.
 namespace sluice::query {
@@ -23,28 +20,18 @@ namespace sluice::query {
   return way == trace::direction::d2d || way == trace::direction::p2p ? way : trace::direction::unknown;
 }
 
-/// What the file of a recording says by itself: no event need be taken in for it.
-struct stored_answers {
-  std::shared_ptr<const analysis::stored_tiles> tiles;
-  std::shared_ptr<const analysis::stored_figures> stored_figures;
-  std::shared_ptr<const analysis::tensor_facts> facts;  ///< The steps; no categories.
-  std::shared_ptr<analysis::section_cache> parts;       ///< Of its sections; null if it does not tell enough of them.
-  using section_source = decltype(analysis::bin_sources::sections);
-  section_source at_hand;             ///< Those of them that need not be read, for zooms below the tiles.
-  std::shared_ptr<prefetcher> ahead;  ///< Null where `parts` is.
-};
-
-/// What is read from the file for what is drawn; the rest is drawn from what is at hand.
+/// How much a drawing may read from the file. What it may not read it draws, less exactly, from what is in memory.
 enum class drawn_from : std::uint8_t { memory, tiles, sections };
 
+/// What one answer is made from.
 struct sources {
-  const analysis::index& index;
+  const analysis::index& index;  ///< Of the whole recording, or of the sections that the question is about.
   const trace::snapshot& trace;
-  const std::atomic<bool>& cancelled;  ///< Set when nobody wants the answer any more.
+  const std::atomic<bool>& cancelled;  ///< Set when the answer is no longer wanted.
   symbols::frame_book& frames;
   symbols::frame_book::patience patience = symbols::frame_book::patience::at_once;  ///< For native symbols.
-  const stored_answers* stored = nullptr;  ///< Where it answers, `index` may be empty.
-  analysis::bin_detail* detail = nullptr;  ///< Raised where what is drawn says less than was asked.
+  const stored_sources* stored = nullptr;  ///< Of the file, if it has them. Where they answer, `index` may be empty.
+  analysis::bin_detail* detail = nullptr;  ///< Raised where a drawing shows less than was asked.
   bool& provisional;  ///< Set by an answer that has frames whose symbols are still to be looked up.
   drawn_from draws = drawn_from::sections;
 };
@@ -61,7 +48,7 @@ struct sources {
 [[nodiscard]] result<search_results> answer_to(const search_question& question, const sources& from);
 /// O(blocks + live blocks * log of them).
 [[nodiscard]] result<memory_map> answer_to(const memory_map_question& question, const sources& from);
-/// O(blocks). Of an index of a part it is right if it lies inside the part, and else no answer.
+/// O(blocks). From the index of a section the step is only valid if it lies inside the section.
 [[nodiscard]] result<memory_step> answer_to(const memory_step_question& question, const sources& from);
 
 /// Every kind of question: X(question).
@@ -79,12 +66,12 @@ struct sources {
   X(memory_map_question)            \
   X(memory_step_question)
 
-/// Questions of the timeline, which tiles answer.
+/// The questions of the timeline. Bins answer them.
 template <class Question>
 inline constexpr bool draws = std::is_same_v<Question, tracks_question> || std::is_same_v<Question, slices_question> ||
                               std::is_same_v<Question, series_question>;
 
-/// What an index of a part must know for an answer.
+/// What the index of a section must hold for the answer.
 template <class Question>
 [[nodiscard]] constexpr analysis::section_scope scope_of(const Question& question) {
   using analysis::section_scope;
@@ -98,7 +85,7 @@ template <class Question>
   return draws<Question> ? section_scope::timeline : section_scope::everything;
 }
 
-/// Answers that come from the file's rows alone, so that who works one out keeps nobody from the index.
+/// Questions that are answered by reading the file's rows one after another, without an index.
 template <class Question>
 inline constexpr bool reads_rows = std::is_same_v<Question, search_question>;
 

@@ -6,7 +6,7 @@
 #include "core/base/lower_case.hpp"
 #include "core/figures/unfreed.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/query/engine/section_source.hpp"
+#include "core/query/engine/section_answer.hpp"
 
 namespace sluice::query {
 namespace {
@@ -80,7 +80,7 @@ struct row_order {
 };
 
 /// Keeps the first rows in the order asked for.
-class table_of_blocks final : public section_source<block_table> {
+class table_of_blocks final : public section_answer<block_table> {
  public:
   explicit table_of_blocks(const blocks_question& question)
       : question_(question), range_(analysis::bounded(question.range)) {}
@@ -138,7 +138,7 @@ class table_of_blocks final : public section_source<block_table> {
 
 }  // namespace
 
-gathered_answer<blocks_question> gather(const blocks_question& question) {
+section_answer_for<blocks_question> gather(const blocks_question& question) {
   return std::make_unique<table_of_blocks>(question);
 }
 

@@ -4,14 +4,14 @@
 #include <span>
 
 #include "core/base/format.hpp"
-#include "core/query/answers/figures_source.hpp"
-#include "core/query/engine/section_source.hpp"
+#include "core/query/engine/figure_source.hpp"
+#include "core/query/engine/section_answer.hpp"
 
 namespace sluice::query {
 
 namespace {
 
-class statistics_of_parts final : public section_source<analysis::range_statistics> {
+class statistics_of_parts final : public section_answer<analysis::range_statistics> {
  public:
   explicit statistics_of_parts(time_range range) : measured_(range) {}
 
@@ -29,7 +29,7 @@ class statistics_of_parts final : public section_source<analysis::range_statisti
 
 }  // namespace
 
-gathered_answer<statistics_question> gather(const statistics_question& question) {
+section_answer_for<statistics_question> gather(const statistics_question& question) {
   return std::make_unique<statistics_of_parts>(question.range);
 }
 
@@ -87,27 +87,27 @@ result<std::vector<message>> answer_to(const messages_question&, const sources& 
 
 std::optional<result<analysis::range_statistics>> answer_from_figures(const statistics_question& question,
                                                                       const sources& from) {
-  if (analysis::bounded(question.range) != from.stored->stored_figures->span) return {};
-  return from.stored->stored_figures->figures.whole;
+  if (analysis::bounded(question.range) != from.stored->figures->span) return {};
+  return from.stored->figures->figures.whole;
 }
 
 std::optional<result<analysis::report>> answer_from_figures(const report_question&, const sources& from) {
-  return analysis::make_report(from.stored->stored_figures->figures, from.trace,
+  return analysis::make_report(from.stored->figures->figures, from.trace,
                                {from.frames, from.patience, &from.provisional});
 }
 
 std::optional<result<std::vector<message>>> answer_from_figures(const messages_question&, const sources& from) {
   std::vector<loss> losses;
-  for (const analysis::loss_span& span : from.stored->stored_figures->losses)
+  for (const analysis::loss_span& span : from.stored->figures->losses)
     losses.push_back({span.begin, span.events, span.memory_events});
-  return messages_of(from.trace, from.stored->stored_figures->figures.warnings,
-                     from.stored->stored_figures->figures.messages, losses);
+  return messages_of(from.trace, from.stored->figures->figures.warnings, from.stored->figures->figures.messages,
+                     losses);
 }
 
 static_assert(analysis::stored_figures::block_limit >= block_table::first_rows);
 
 std::optional<result<block_table>> answer_from_figures(const blocks_question& question, const sources& from) {
-  const analysis::stored_figures& stored_figures = *from.stored->stored_figures;
+  const analysis::stored_figures& stored_figures = *from.stored->figures;
   const bool all_blocks = analysis::bounded(question.range) == stored_figures.span && !question.layer &&
                           !question.only_unfreed && question.filter.empty();
   const bool biggest_first = question.sort == block_column::bytes && question.descending;

@@ -168,9 +168,9 @@ class sorter {
   /// Live blocks that hold nothing now are segments all the same if others ever lie in them. False once nobody wants the answer.
   [[nodiscard]] bool find_empty() {
     std::unordered_set<std::size_t> ever;
-    if (const analysis::section_facts* told = from_.index.known_from_file()) {
+    if (const analysis::section_facts* known = from_.index.known_from_file()) {
       for (const auto& [id, place] : places_)
-        if (std::binary_search(told->whole->segments.begin(), told->whole->segments.end(), trace::block_id{id}))
+        if (std::binary_search(known->whole->segments.begin(), known->whole->segments.end(), trace::block_id{id}))
           ever.insert(place);
     } else {
       trace::block_id last{};

@@ -57,8 +57,8 @@ std::optional<analysis::index::import_owner> import_owner_of(trace::event_id all
 }
 
 bool holds_blocks(trace::block_id id, const sources& from) {
-  if (const analysis::section_facts* told = from.index.known_from_file())
-    return std::binary_search(told->whole->segments.begin(), told->whole->segments.end(), id);
+  if (const analysis::section_facts* known = from.index.known_from_file())
+    return std::binary_search(known->whole->segments.begin(), known->whole->segments.end(), id);
   const auto blocks = from.index.memory().blocks();
   return std::any_of(blocks.begin(), blocks.end(), [&](const auto& block) { return block.parent == id; });
 }

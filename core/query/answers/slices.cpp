@@ -53,8 +53,8 @@ void append(const std::vector<timeline::drawn_slice>& drawn, std::size_t depth, 
 std::vector<analysis::step> steps_to_look_at(const sources& from, const track& row, time_range range,
                                              std::uint32_t width) {
   constexpr std::uint32_t least_pixels = 4;  // A step takes, on average.
-  if (row.kind != track_kind::steps || from.stored == nullptr || !from.stored->parts) return {};
-  auto steps = from.stored->parts->store().few_steps_in(range, row.process);
+  if (row.kind != track_kind::steps || from.stored == nullptr || !from.stored->sections) return {};
+  auto steps = from.stored->sections->store().few_steps_in(range, row.process);
   if (steps.size() > width / least_pixels) steps.clear();
   return steps;
 }

@@ -5,8 +5,8 @@
 
 #include "core/base/format.hpp"
 #include "core/index/labels.hpp"
-#include "core/query/answers/figures_source.hpp"
-#include "core/query/engine/section_source.hpp"
+#include "core/query/engine/figure_source.hpp"
+#include "core/query/engine/section_answer.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::query {
@@ -149,7 +149,7 @@ result<stack_view> tell(const stacks_question& question, const analysis::stack_u
   return view;
 }
 
-class stacks_of_parts final : public section_source<stack_view> {
+class stacks_of_parts final : public section_answer<stack_view> {
  public:
   explicit stacks_of_parts(const stacks_question& question) : question_(question), range_(question) {}
 
@@ -181,7 +181,7 @@ result<stack_view> live_at(const stacks_question& question, const sources& from)
 
 }  // namespace
 
-gathered_answer<stacks_question> gather(const stacks_question& question) {
+section_answer_for<stacks_question> gather(const stacks_question& question) {
   return std::make_unique<stacks_of_parts>(question);
 }
 
@@ -193,7 +193,7 @@ result<stack_view> answer_to(const stacks_question& question, const sources& fro
 }
 
 std::optional<result<stack_view>> answer_from_figures(const stacks_question& question, const sources& from) {
-  const analysis::stored_figures& stored_figures = *from.stored->stored_figures;
+  const analysis::stored_figures& stored_figures = *from.stored->figures;
   if (question.measure == stack_measure::live || analysis::bounded(question.range) != stored_figures.span) return {};
   stack_view view;
   for (const analysis::memory_stacks& memory : stored_figures.memory)

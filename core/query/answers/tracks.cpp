@@ -158,7 +158,7 @@ std::vector<lost_span> losses_of(const sources& from) {
     all.push_back({analysis::bounded(time_range{begin, end}), events, memory_events});
   };
   if (from.stored != nullptr) {
-    for (const analysis::loss_span& loss : from.stored->stored_figures->losses)
+    for (const analysis::loss_span& loss : from.stored->figures->losses)
       add(loss.begin, loss.end, loss.events, loss.memory_events);
   } else {
     for (const trace::loss_event& row : from.index.memory().losses())
@@ -185,8 +185,7 @@ time_ns complete_until(const sources& from) {
     if (mark != trace::unknown_time && (least == trace::unknown_time || mark < least)) least = mark;
   };
   if (from.stored != nullptr) {
-    for (const analysis::process_watermark& mark : from.stored->stored_figures->figures.watermarks)
-      add(mark.complete_until);
+    for (const analysis::process_watermark& mark : from.stored->figures->figures.watermarks) add(mark.complete_until);
   } else {
     for (const auto& [process, mark] : from.index.watermarks()) add(mark);
   }

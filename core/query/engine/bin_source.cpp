@@ -25,13 +25,13 @@ bin_source::bin_source(const sources& from, bool categories) : from_(from) {
 }
 
 analysis::bin_sources bin_source::bins() const {
-  const bool reads = from_.draws == drawn_from::sections && from_.stored->parts;
+  const bool reads = from_.draws == drawn_from::sections && from_.stored->sections;
   const auto read = [this](std::span<const std::size_t> sections) {
-    return from_.stored->parts->get_each(sections, analysis::section_scope::timeline,
-                                         [this] { return !from_.cancelled; });
+    return from_.stored->sections->get_each(sections, analysis::section_scope::timeline,
+                                            [this] { return !from_.cancelled; });
   };
   if (reads) return {read, true};
-  return {from_.stored->at_hand, from_.draws != drawn_from::memory};
+  return {from_.stored->in_memory, from_.draws != drawn_from::memory};
 }
 
 void bin_source::say(analysis::bin_detail detail) const {

@@ -5,7 +5,7 @@
 
 #include "core/base/cancel.hpp"
 #include "core/query/engine/engine_state.hpp"
-#include "core/query/engine/file_source.hpp"
+#include "core/query/engine/find_answer.hpp"
 
 namespace sluice::query {
 namespace {
@@ -56,7 +56,7 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
         now.stored.get(), nullptr,    provisional};
     if constexpr (draws<Question> && requires { question.range; })
       state_->read_ahead_of(question.range, question.width);
-    auto found = now.stored ? answer_stored(question, by) : std::nullopt;
+    auto found = now.stored ? find_answer(question, by) : std::nullopt;
     if (found) return shared(std::move(*found));
     if (const auto answer = start_long_answer(question, by)) {
       const auto done = answer->work(steady::time_point::max(), never_cancelled);
@@ -83,7 +83,7 @@ struct slot<Question>::state {
   struct work {
     const Question question;
     const std::shared_ptr<const trace::snapshot> trace;
-    const std::shared_ptr<const stored_answers> stored;
+    const std::shared_ptr<const stored_sources> stored;
     const std::uint64_t generation;
     bool fresh = false;  ///< Nothing is shown yet of what was asked: a part of the answer is better.
     std::unique_ptr<long_answer<value_type>> answer{};  ///< Refers to the others.
@@ -146,7 +146,7 @@ struct slot<Question>::state {
                                                 drawn_from reads, analysis::bin_detail& detail) {
     if (!now.stored) return std::nullopt;
     bool provisional = false;
-    auto drawn = answer_stored(
+    auto drawn = find_answer(
         question, sources{from.nothing, *now.trace, at->cancelled, from.frames, symbols::frame_book::patience::later,
                           now.stored.get(), &detail, provisional, reads});
     if (detail != analysis::bin_detail::exact && drawn && !*drawn) drawn.reset();
@@ -265,9 +265,9 @@ struct slot<Question>::state {
     result<value_type> found = fail(error_code::cancelled, "the question was withdrawn");
     const auto begin = steady::now();
     if (!by_file && now.stored) {
-      by_file = answer_stored(
-          question, sources{from.nothing, *now.trace, at->cancelled, from.frames, symbols::frame_book::patience::later,
-                            now.stored.get(), nullptr, provisional});
+      by_file =
+          find_answer(question, sources{from.nothing, *now.trace, at->cancelled, from.frames,
+                                        symbols::frame_book::patience::later, now.stored.get(), nullptr, provisional});
     }
     if (!by_file) {
       if constexpr (!draws<Question>) {

@@ -1,6 +1,6 @@
 #include "core/query/engine/engine_state.hpp"
+#include "core/index/growing_index.hpp"
 
-#include "core/query/engine/file_source.hpp"
 #include "core/summary/passes/finalize.hpp"
 
 namespace sluice::query {
@@ -28,7 +28,7 @@ engine::state::view engine::state::seen() {
 }
 
 void engine::state::load() {
-  std::shared_ptr<const stored_answers> found = open_summary(current(), options.memory_bytes);
+  std::shared_ptr<const stored_sources> found = open_stored_sources(current(), options.memory_bytes);
   {
     const std::scoped_lock lock(mutex);
     summaries = std::move(found);
@@ -137,7 +137,7 @@ void engine::state::take(live_summarizer::outcome made) {
     // What was held of all goes with the last who reads it. An index that a question took beside summaries takes in the rest once
     // there is such a question again, unless it is of another file.
     if (elsewhere || (summaries && held_all)) {
-      index = std::make_shared<analysis::index>();
+      index = std::make_shared<analysis::growing_index>();
       index_wanted = false;
     }
     if (summaries) {

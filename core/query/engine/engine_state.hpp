@@ -7,6 +7,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "core/index/growing_index.hpp"
 #include "core/query/answers/answer_functions.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/query/engine/live_summarizer.hpp"
@@ -27,8 +28,8 @@ struct engine::state {
   /// What belongs together, at one moment.
   struct view {
     std::shared_ptr<const trace::snapshot> trace;
-    std::shared_ptr<const stored_answers> stored;  ///< What the file says of itself; null while nothing is known.
-    std::shared_ptr<analysis::index> index;        ///< To be read under `index_mutex`.
+    std::shared_ptr<const stored_sources> stored;    ///< What the file says of itself; null while nothing is known.
+    std::shared_ptr<analysis::growing_index> index;  ///< To be read under `index_mutex`.
     std::uint64_t generation = 0;
   };
 
@@ -39,8 +40,8 @@ struct engine::state {
   std::condition_variable changed;
   std::shared_ptr<trace::file> opened;
   std::shared_ptr<const trace::snapshot> target;    ///< What answers are about.
-  std::shared_ptr<const stored_answers> summaries;  ///< What its file says of itself; null if nothing.
-  std::shared_ptr<analysis::index> index = std::make_shared<analysis::index>();
+  std::shared_ptr<const stored_sources> summaries;  ///< What its file says of itself; null if nothing.
+  std::shared_ptr<analysis::growing_index> index = std::make_shared<analysis::growing_index>();
   std::shared_ptr<const trace::snapshot> unseen;  ///< Found while summaries were looked for.
   bool loaded = false;                            ///< It is known whether there are summaries.
   bool can_be_summed_up = true;                   ///< As far as is known.
@@ -48,7 +49,7 @@ struct engine::state {
   bool built = false;                             ///< the index covers it,
   bool building = false;                          ///< or a task works on it.
 
-  const analysis::index nothing;  ///< For answers that need none.
+  const analysis::growing_index nothing;  ///< For answers that need none.
   std::shared_mutex index_mutex;
   std::atomic<std::uint64_t> generation{0};  ///< Changes when answers may.
   std::atomic<float> progress{0};
@@ -67,7 +68,7 @@ struct engine::state {
 
   [[nodiscard]] view seen();
   /// What the file says of itself; null while that is not known.
-  [[nodiscard]] std::shared_ptr<const stored_answers> stored() { return seen().stored; }
+  [[nodiscard]] std::shared_ptr<const stored_sources> stored() { return seen().stored; }
   [[nodiscard]] std::shared_ptr<const trace::snapshot> current() { return seen().trace; }
 
   /// Looks for what the file says of itself. Only where that is nothing the index is built before anybody needs it.

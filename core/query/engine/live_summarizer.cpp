@@ -54,7 +54,7 @@ void live_summarizer::work() {
     const auto begin = steady::now();
     const auto made = analysis::summed_up(
         std::move(trace), {.memory_bytes = memory_bytes_, .cancelled = [this] { return stopping_.load(); }});
-    if (made) take_({*made, open_summary(*made, memory_bytes_)});
+    if (made) take_({*made, open_stored_sources(*made, memory_bytes_)});
     const auto end = steady::now();
     lock.lock();
     working_ = false;

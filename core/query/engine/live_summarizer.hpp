@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "core/query/engine/file_source.hpp"
+#include "core/query/engine/stored_sources.hpp"
 
 namespace sluice::query {
 
@@ -20,7 +20,7 @@ class live_summarizer {
  public:
   struct outcome {
     std::shared_ptr<const trace::snapshot> trace;
-    std::shared_ptr<const stored_answers>
+    std::shared_ptr<const stored_sources>
         answers;  ///< Null: it could not be summed up; the warnings of `trace` say why.
   };
   /// `take` is called by the thread. `memory_bytes`: see engine_options.

@@ -1,4 +1,5 @@
 #include "core/query/sql/sql.hpp"
+#include "core/index/growing_index.hpp"
 
 #include <sqlite3.h>
 
@@ -70,7 +71,7 @@ bool is_blank(const char* text) {
 // --- the context ----------------------------------------------------------------------------------------------------
 
 const analysis::index* sql_context::analysed() {
-  if (!index) index = std::make_unique<analysis::index>();
+  if (!index) index = std::make_unique<analysis::growing_index>();
   constexpr std::size_t chunks_between_looks = 16;
   while (!index->absorb(*trace, chunks_between_looks))
     if (stopped()) return nullptr;

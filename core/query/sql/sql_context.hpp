@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/index/index.hpp"
+#include "core/index/growing_index.hpp"
 #include "core/query/sql/columns.hpp"
 #include "core/query/sql/sql.hpp"
 #include "core/summary/figures/stored_figures.hpp"
@@ -25,7 +25,7 @@ struct sql_context {
   std::optional<error> failure;  ///< What ended the running query, where SQLite's own words would say less.
   std::size_t lookup_bytes = 0;  ///< Taken by indexes on ids.
   std::unique_ptr<symbols::frame_book> frames;
-  std::unique_ptr<analysis::index> index;                          ///< Made by the first table that needs it.
+  std::unique_ptr<analysis::growing_index> index;                  ///< Made by the first table that needs it.
   std::shared_ptr<const analysis::stored_figures> stored_figures;  ///< Looked for by the first that would do with it.
   std::shared_ptr<const analysis::step_facts> steps;               ///< As the stored figures tells them.
   bool looked_for_stored_figures = false;

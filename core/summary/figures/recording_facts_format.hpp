@@ -6,16 +6,6 @@
 
 /// What of each struct is kept of a whole recording beside its parts. A change here is a new version of what `section_reader` reads. Private
 /// to core.
-namespace sluice::trace {
-
-/// Of files of version 1. Later ones keep them as rows.
-template <class Archive>
-void fields(Archive& all, serialize::like<Archive, chunk_reach_row> of) {
-  all(of, of.chunk, of.lowest_event, of.highest_event, of.lowest_block, of.highest_block, of.time, of.end);
-}
-
-}  // namespace sluice::trace
-
 namespace sluice::analysis {
 
 #define SLUICE_KEPT(type)  \

@@ -30,13 +30,7 @@ bool makes_sense(const stored_figures& of) {
     sense = sense && measured.contains({peak.device, peak.layer, peak.kind});
   for (const unfreed_group& group : figures.unfreed) sense = sense && !group.largest.empty();
   for (const step_summary& steps : figures.steps) sense = sense && steps.highest < steps.steps.size();
-  for (const process_steps& process : of.steps) {
-    const std::vector<step>& steps = process.steps.steps;
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      sense = sense && steps[i].span.begin <= steps[i].span.end;
-      sense = sense && (i == 0 || steps[i - 1].span.end <= steps[i].span.begin);
-    }
-  }
+  for (const process_steps& process : of.steps) sense = sense && process.steps.steps.empty();
   return sense;
 }
 
@@ -68,14 +62,6 @@ result<trace::saved_row> saved_stored_figures(const stored_figures& of) {
 }
 
 std::shared_ptr<const step_facts> steps_of(const stored_figures& of, std::shared_ptr<const trace::snapshot> from) {
-  const bool in_it =
-      std::any_of(of.steps.begin(), of.steps.end(), [](const auto& each) { return !each.steps.steps.empty(); });
-  if (in_it) {
-    auto made = std::make_shared<step_facts>();
-    for (const process_steps& each : of.steps)
-      if (!each.steps.steps.empty()) made->add(each.process, each.steps);
-    return made;
-  }
   std::map<trace::process_id, step_source> sources;
   for (const process_steps& each : of.steps) sources.emplace(each.process, each.steps.source);
   return std::make_shared<const step_facts>(std::move(from), std::move(sources));
@@ -86,9 +72,7 @@ std::shared_ptr<const stored_figures> find_stored_figures(const trace::snapshot&
   for (const trace::chunk_info& chunk : trace.summaries()) {
     if (chunk.type != trace::row_type::saved || !trace.read_summary(chunk, rows)) continue;
     for (const trace::saved_row& row : rows) {
-      if (row.name != stored_figures_name ||
-          (row.version != stored_figures_version && row.version != stored_figures_version_1))
-        continue;
+      if (row.name != stored_figures_name || row.version != stored_figures_version) continue;
       auto found = decode_stored_figures(row.bytes);
       if (found && found->span == time_range_of(trace))
         return std::make_shared<const stored_figures>(std::move(*found));

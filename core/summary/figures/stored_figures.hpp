@@ -68,7 +68,7 @@ struct stored_figures {
   std::vector<memory_stacks> memory;  ///< What was used at all, most bytes first.
   std::vector<copy_stacks> copies;    ///< By device and direction.
   stack_use all_copies;               ///< Of every device and direction.
-  /// By process, only of those that have any: how they were found. The steps are rows of the file; only stored figures of version 1 have them here.
+  /// How the steps of each process that has any were found. The steps themselves are rows of the file, so these lists are empty.
   std::vector<process_steps> steps;
   std::vector<loss_span> losses;      ///< In the order of the file.
   std::vector<listed_block> largest;  ///< Biggest first, then by id, of all layers; at most `block_limit`.
@@ -84,8 +84,6 @@ struct stored_figures {
 /// Of the bytes below. It has to change with anything that is kept, and with what any kept figure means: a reader leaves stored figures of
 /// another version alone.
 inline constexpr std::uint32_t stored_figures_version = 2;
-/// Is read, too.
-inline constexpr std::uint32_t stored_figures_version_1 = 1;
 /// What it is called in the file.
 inline constexpr std::string_view stored_figures_name = "digest";
 

@@ -1,4 +1,5 @@
 #include "core/summary/passes/section_pass.hpp"
+#include "core/index/section_index.hpp"
 
 #include <algorithm>
 #include <array>
@@ -113,8 +114,8 @@ class section_pass {
     made.run = run_of(section);
     made.whole = whole_;
     made.unfolding = true;
-    made.samples_told = true;
-    made.chunks = *whole_->chunks->in(made.run, made.samples_told);
+    made.samples_known = true;
+    made.chunks = *whole_->chunks->in(made.run, made.samples_known);
     if (const auto born = only_in_checkpoints_.find(section); born != only_in_checkpoints_.end())
       made.births = born->second;
     if (const auto told = checkpoints_.find(section); told != checkpoints_.end()) {
@@ -139,11 +140,11 @@ class section_pass {
     add_samples(first_samples_);
     add_samples(samples_before_);
     for (const trace::open_slice_row& row : open_) about.open.push_back(slice_of(row));
-    index part;
-    if (!part.absorb_section(of_, std::move(about), goes_on_) || !part.is_complete()) return false;
+    section_index part(std::move(about));
+    if (!part.absorb(of_, goes_on_) || !part.is_complete()) return false;
     take_blocks(section, part);
     take_facts(run_of(section), part);
-    tell_last_samples(first_and_highest_samples(part.memory(), part.counters()), samples_, counters_);
+    set_known_samples(first_and_highest_samples(part.memory(), part.counters()), samples_, counters_);
     if (section + 1 == begins_.size()) return true;
     samples_before_ = samples_before(begins_[section + 1], part.memory(), part.counters());
     into_.add_samples(section + 1, samples_before_);
@@ -237,8 +238,8 @@ class section_pass {
     for (const auto& [section, ids] : to_read) {
       auto about = begin_of(section);
       if (!about) return false;
-      index part;
-      if (!part.absorb_section(of_, std::move(*about), goes_on_)) return false;
+      section_index part(std::move(*about));
+      if (!part.absorb(of_, goes_on_)) return false;
       for (const std::uint64_t id : ids) {
         const block_record* block = part.memory().find(trace::block_id{id});
         if (block == nullptr) continue;

@@ -1,4 +1,5 @@
 #include "core/summary/sections/section_reader.hpp"
+#include "core/index/section_index.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -36,9 +37,9 @@ block_category category_of(std::uint8_t what, std::uint8_t why) {
   return {static_cast<category>(what), static_cast<category_reason>(why)};
 }
 
-told_block block_of(const trace::boundary_block_row& row) {
+known_block block_of(const trace::boundary_block_row& row) {
   constexpr std::uint64_t most_bytes = std::uint64_t{1} << 52;
-  told_block made;
+  known_block made;
   block_record& b = made.block;
   b.born = bounded(row.time);
   b.died = row.end >= latest_time ? trace::unknown_time : std::max(b.born, bounded(row.end));
@@ -67,8 +68,8 @@ told_block block_of(const trace::boundary_block_row& row) {
 
 time_ns bounded_if_known(time_ns time) { return time == trace::unknown_time ? time : bounded(time); }
 
-told_uses uses_of(const trace::block_uses_row& row) {
-  told_uses made;
+known_uses uses_of(const trace::block_uses_row& row) {
+  known_uses made;
   made.block = row.block;
   block_touches& uses = made.uses;
   uses.first = {bounded_if_known(row.first_time), row.first_event};
@@ -187,8 +188,7 @@ result<std::shared_ptr<const section_reader>> section_reader::open(std::shared_p
     if (auto got = of.read_summary<trace::saved_row>(made->summary(place), rows); !got)
       return tl::unexpected(got.error());
     for (trace::saved_row& row : rows)
-      if (row.name == sections_name && (row.version == sections_version || row.version == sections_version_1))
-        saved = std::move(row);
+      if (row.name == sections_name && row.version == sections_version) saved = std::move(row);
   }
   if (made->sections_.empty() || !saved)
     return fail(error_code::not_found, "the file does not say what its parts are", of.path());
@@ -198,14 +198,7 @@ result<std::shared_ptr<const section_reader>> section_reader::open(std::shared_p
   words.get(*whole);
   if (words.failed() || !words.at_end() || !std::is_sorted(made->begins_.begin(), made->begins_.end()))
     return fail(error_code::corrupt, "what the file says of its parts makes no sense", of.path());
-  if (saved->version == sections_version_1) {
-    chunk_index known;
-    for (const chunk_reach& each : std::exchange(whole->listed, {}))
-      if (each.chunk < of.chunks().size()) known.add(each, of.chunks()[each.chunk].type);
-    whole->chunks = std::make_shared<const chunk_index>(std::move(known));
-  } else {
-    whole->chunks = std::make_shared<const chunk_index>(made->from_);
-  }
+  whole->chunks = std::make_shared<const chunk_index>(made->from_);
   whole->steps = steps ? std::move(steps) : std::make_shared<const step_facts>();
   made->whole_ = std::move(whole);
   return std::shared_ptr<const section_reader>(std::move(made));
@@ -263,7 +256,7 @@ result<section_facts> section_reader::read(std::size_t first, std::size_t last, 
   });
   if (is_drawn(scope)) {
     read.operator()<trace::last_sample_row>(begin, begin + 1, [&](const auto& row, const auto& chunk) {
-      made.samples_told = made.samples_told || is_everywhere(chunk);
+      made.samples_known = made.samples_known || is_everywhere(chunk);
       const bool in_run = row.sampled >= begin && row.sampled < end;
       if (!in_run) made.samples.push_back(row);
     });
@@ -287,7 +280,7 @@ result<section_facts> section_reader::read(std::size_t first, std::size_t last, 
     });
   }
   if (!got) return tl::unexpected(got.error());
-  auto chunks = whole_->chunks->in(made.run, made.samples_told);
+  auto chunks = whole_->chunks->in(made.run, made.samples_known);
   if (!chunks) return tl::unexpected(chunks.error());
   made.chunks = std::move(*chunks);
   return made;
@@ -299,8 +292,8 @@ result<std::shared_ptr<const index>> section_reader::index_of(std::size_t first,
     return fail(error_code::invalid_argument, "there are no such sections", from_->path());
   auto about = read(first, last, scope, goes_on);
   if (!about) return tl::unexpected(about.error());
-  auto made = std::make_shared<index>();
-  if (!made->absorb_section(*from_, std::move(*about), goes_on)) return given_up(*from_);
+  auto made = std::make_shared<section_index>(std::move(*about));
+  if (!made->absorb(*from_, goes_on)) return given_up(*from_);
   if (scope == section_scope::timeline) made->keep_what_is_drawn(*from_);
   return std::shared_ptr<const index>(std::move(made));
 }

@@ -41,7 +41,7 @@ class section_reader {
   /// What lies in sections [first, last]; the first section has no begin, the last no end.
   [[nodiscard]] time_range run_of(std::size_t first, std::size_t last) const;
 
-  /// An index of sections [first, last]: see `index::absorb_section`. Calls `goes_on`, if there is one, after each chunk that it has read.
+  /// An index of sections [first, last]: see `section_index`. Calls `goes_on`, if there is one, after each chunk that it has read.
   /// O(rows in them + blocks that live at their begin). Errors: cancelled, once `goes_on` says no; io, corrupt.
   [[nodiscard]] result<std::shared_ptr<const index>> index_of(std::size_t first, std::size_t last,
                                                               section_scope scope = section_scope::everything,

@@ -169,8 +169,8 @@ std::optional<trace::saved_row> section_writer::saved(const recording_facts& who
   return made;
 }
 
-told_slice slice_of(const trace::open_slice_row& row) {
-  told_slice made;
+known_slice slice_of(const trace::open_slice_row& row) {
+  known_slice made;
   made.what = row.what;
   made.owner = row.owner;
   made.lane = row.lane;

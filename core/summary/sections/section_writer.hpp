@@ -72,13 +72,11 @@ class section_writer {
 [[nodiscard]] std::vector<trace::open_slice_row> open_slices_at(time_ns time, const index& from);
 
 /// As they are told to a part. The row may be hostile.
-[[nodiscard]] told_slice slice_of(const trace::open_slice_row& row);
+[[nodiscard]] known_slice slice_of(const trace::open_slice_row& row);
 
 /// Of the `parts` that a file keeps.
 inline constexpr char sections_name[] = "parts";
 inline constexpr std::uint32_t sections_version = 2;
-/// Is read, too: it has what `add_chunks` adds now.
-inline constexpr std::uint32_t sections_version_1 = 1;
 inline constexpr std::size_t most_saved_bytes = trace::max_chunk_bytes / 2;
 
 }  // namespace sluice::analysis

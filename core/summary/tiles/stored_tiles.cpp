@@ -394,21 +394,21 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
       if (l >= behind - first) continue;
       const time_range over = range_of(part);
       const tile_rows& rows = *(*tiles)[p];
-      const told_bins<drawn_bin> told = rows.lane(first + l);
+      const stored_bins<drawn_bin> stored = rows.lane(first + l);
       // Bins that lie in one of the grid are drawn as one.
       const unsigned level = part.from.bin_level();
       const unsigned several = grid.level > level ? grid.level - level : 0;
       const auto begin_of = [&](time_ns place) { return part.from.begin + (place << level); };
-      const auto first_here = std::partition_point(told.places.begin(), told.places.end(), [&](std::uint16_t place) {
-        return begin_of(place + 1) <= over.begin;
-      });
-      for (auto i = static_cast<std::size_t>(first_here - told.places.begin()); i < told.size();) {
-        const std::uint16_t place = told.places[i];
+      const auto first_here =
+          std::partition_point(stored.places.begin(), stored.places.end(),
+                               [&](std::uint16_t place) { return begin_of(place + 1) <= over.begin; });
+      for (auto i = static_cast<std::size_t>(first_here - stored.places.begin()); i < stored.size();) {
+        const std::uint16_t place = stored.places[i];
         if (begin_of(place) >= over.end) break;
         const std::size_t one = i;
-        for (++i; i < told.size() && told.places[i] >> several == place >> several;) ++i;
-        const time_range over_bin{begin_of(place), begin_of(told.places[i - 1] + 1)};
-        fill(into.emplace_back(), i == one + 1 ? told.bins[one] : rows.joined(first + l, one, i), over_bin, l);
+        for (++i; i < stored.size() && stored.places[i] >> several == place >> several;) ++i;
+        const time_range over_bin{begin_of(place), begin_of(stored.places[i - 1] + 1)};
+        fill(into.emplace_back(), i == one + 1 ? stored.bins[one] : rows.joined(first + l, one, i), over_bin, l);
         join_last(lane, into);
       }
     }

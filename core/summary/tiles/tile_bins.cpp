@@ -63,7 +63,7 @@ void add_slice(const tile& where, const timeline::slice_item& item, time_ns end_
 
 /// A mean to a millionth: below that are four bytes of noise, which nobody sees and which take as much as all the rest of a curve's bin.
 /// It may come to lie beyond the bin's minimum or maximum then, so who reads it holds it between them.
-double told_mean(double mean) {
+double stored_mean(double mean) {
   constexpr unsigned noise = 32;
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(mean) >> noise << noise);
 }
@@ -104,14 +104,14 @@ void for_each_told(const curve_bins& curve, Use&& use) {
 }
 
 /// What slices cover of a bin, to a 1024th of it.
-time_ns told_busy(time_ns busy, unsigned bin_level) {
+time_ns stored_busy(time_ns busy, unsigned bin_level) {
   const unsigned noise = bin_level > 10 ? bin_level - 10 : 0;
   const time_ns half = noise > 0 ? time_ns{1} << (noise - 1) : 0;
   return (busy + half) >> noise << noise;
 }
 
 /// Lengths are there to tell the longest of some slices: their upper eight bits do.
-time_ns told_length(time_ns length) {
+time_ns stored_length(time_ns length) {
   const auto bits = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(length)));
   const unsigned noise = bits > 8 ? bits - 8 : 0;
   return length >> noise << noise;
@@ -223,7 +223,7 @@ void write_tile(trace::file_writer& to, const tile& where, const filled_tile& wh
       });
     } else {
       for_each_told(what.curves[c], [&](std::size_t i, const curve_bin& bin, double /*before*/, bool /*first*/) {
-        curve_rows.push_back({time_of(i), number, bin.minimum, bin.maximum, told_mean(bin.mean), bin.last});
+        curve_rows.push_back({time_of(i), number, bin.minimum, bin.maximum, stored_mean(bin.mean), bin.last});
       });
     }
   }
@@ -232,8 +232,8 @@ void write_tile(trace::file_writer& to, const tile& where, const filled_tile& wh
     for (std::size_t i = 0; i < what.lanes[l].size(); ++i) {
       const lane_bin& bin = what.lanes[l][i];
       if (bin.empty()) continue;
-      rows.push_back({time_of(i), static_cast<std::uint32_t>(l), bin.count, told_busy(bin.busy, where.bin_level()),
-                      bin.bytes, told_length(bin.length), bin.event, bin.name, bin.kind, bin.tag});
+      rows.push_back({time_of(i), static_cast<std::uint32_t>(l), bin.count, stored_busy(bin.busy, where.bin_level()),
+                      bin.bytes, stored_length(bin.length), bin.event, bin.name, bin.kind, bin.tag});
     }
   }
   const std::pair over{where.begin, where.end() - 1};

@@ -36,7 +36,7 @@ bool belongs(const Row& row, const tile& where, std::size_t owners) {
 
 curve_bin bin_of(const curve_bin_row& row) {
   const double mean = std::max(
-      row.minimum, std::min(row.mean, row.maximum));  // Means are told less exactly than what they lie between.
+      row.minimum, std::min(row.mean, row.maximum));  // Means are stored less exactly than what they lie between.
   return {row.minimum, row.maximum, mean, row.last};
 }
 
@@ -243,11 +243,11 @@ result<std::shared_ptr<const tile_rows>> tile_rows::read(const trace::snapshot& 
 }
 
 drawn_bin tile_rows::joined(std::size_t number, std::size_t first, std::size_t behind) const {
-  const told_bins<drawn_bin> told = lanes_.of(number);
+  const stored_bins<drawn_bin> stored = lanes_.of(number);
   // Shares are of a tile's bin, which has more ns than they have digits.
   constexpr double unit = 1 << 24;
   const auto bin_at = [&](std::size_t i) {
-    const drawn_bin& bin = told.bins[i];
+    const drawn_bin& bin = stored.bins[i];
     const std::size_t in_all = lanes_.begins[number] + i;
     return lane_bin{bin.count, bin.kind,
                     bin.tag,   static_cast<time_ns>(bin.busy * unit),
@@ -256,7 +256,7 @@ drawn_bin tile_rows::joined(std::size_t number, std::size_t first, std::size_t b
   };
   lane_bin all = bin_at(first);
   for (std::size_t i = first + 1; i < behind; ++i) all.append(bin_at(i));
-  const double bins = told.places[behind - 1] + 1 - told.places[first];
+  const double bins = stored.places[behind - 1] + 1 - stored.places[first];
   return {all.event,
           all.bytes,
           static_cast<float>(static_cast<double>(all.busy) / (bins * unit)),
@@ -284,10 +284,10 @@ sampled_bin bin_walk::take(std::size_t first, std::size_t several) {
 void bin_walk::take_each(std::size_t first, std::size_t count, std::vector<sampled_bin>& to) {
   for (const std::size_t behind = first + count; first < behind;) {
     go_to(first);  // A file may tell of a bin twice: the first word counts.
-    const std::size_t told = next_ < told_.size() ? std::min<std::size_t>(told_.places[next_], behind) : behind;
-    for (; first < told; ++first) to.push_back({before_, before_, before_});
-    for (; next_ < told_.size() && first < behind && told_.places[next_] == first; ++next_, ++first) {
-      const curve_bin& bin = told_.bins[next_];
+    const std::size_t stored = next_ < stored_.size() ? std::min<std::size_t>(stored_.places[next_], behind) : behind;
+    for (; first < stored; ++first) to.push_back({before_, before_, before_});
+    for (; next_ < stored_.size() && first < behind && stored_.places[next_] == first; ++next_, ++first) {
+      const curve_bin& bin = stored_.bins[next_];
       to.push_back({bin.minimum, bin.maximum, bin.mean});
       before_ = bin.last;
     }
@@ -300,13 +300,13 @@ double bin_walk::last() {
 }
 
 void bin_walk::go_to(std::size_t bin) {
-  for (; next_ < told_.size() && told_.places[next_] < bin; ++next_) before_ = told_.bins[next_].last;
+  for (; next_ < stored_.size() && stored_.places[next_] < bin; ++next_) before_ = stored_.bins[next_].last;
 }
 
 sampled_bin bin_walk::here(std::size_t bin) const {
-  if (next_ == told_.size() || told_.places[next_] != bin) return {before_, before_, before_};
-  const curve_bin& told = told_.bins[next_];
-  return {told.minimum, told.maximum, told.mean};
+  if (next_ == stored_.size() || stored_.places[next_] != bin) return {before_, before_, before_};
+  const curve_bin& stored = stored_.bins[next_];
+  return {stored.minimum, stored.maximum, stored.mean};
 }
 
 }  // namespace sluice::analysis

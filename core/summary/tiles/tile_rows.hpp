@@ -17,7 +17,7 @@ namespace sluice::analysis {
 
 /// The bins of one curve or lane in which something is said, in order of time.
 template <class Bin>
-struct told_bins {
+struct stored_bins {
   std::span<const std::uint16_t> places;  ///< Which of the tile's bins each is.
   std::span<const Bin> bins;
   [[nodiscard]] std::size_t size() const { return bins.size(); }
@@ -45,8 +45,8 @@ class tile_rows {
                                                                      const timeline::tile& where, std::size_t curves,
                                                                      std::size_t lanes, bool joins);
 
-  [[nodiscard]] told_bins<curve_bin> curve(std::size_t number) const { return curves_.of(number); }
-  [[nodiscard]] told_bins<drawn_bin> lane(std::size_t number) const { return lanes_.of(number); }
+  [[nodiscard]] stored_bins<curve_bin> curve(std::size_t number) const { return curves_.of(number); }
+  [[nodiscard]] stored_bins<drawn_bin> lane(std::size_t number) const { return lanes_.of(number); }
   /// Bins [first, behind) of `lane(number)` as one that lasts from the first to the last. Of a tile that was not read for it, the longest
   /// slice of all is taken to be the first one's.
   [[nodiscard]] drawn_bin joined(std::size_t number, std::size_t first, std::size_t behind) const;
@@ -61,7 +61,7 @@ class tile_rows {
     std::vector<std::uint32_t> begins;  ///< Of each, and the end of the last.
     std::vector<std::uint16_t> places;
     std::vector<Bin> bins;
-    [[nodiscard]] told_bins<Bin> of(std::size_t number) const {
+    [[nodiscard]] stored_bins<Bin> of(std::size_t number) const {
       if (number + 1 >= begins.size()) return {};
       const std::size_t first = begins[number], count = begins[number + 1] - first;
       return {std::span(places).subspan(first, count), std::span(bins).subspan(first, count)};
@@ -94,7 +94,7 @@ class tile_rows {
 /// Goes through a curve's bins in a tile: where nothing is said it is constant.
 class bin_walk {
  public:
-  explicit bin_walk(told_bins<curve_bin> told) : told_(told) {}
+  explicit bin_walk(stored_bins<curve_bin> stored) : stored_(stored) {}
 
   /// The `several` bins from `first` on, as one. `first` never falls.
   sampled_bin take(std::size_t first, std::size_t several);
@@ -107,7 +107,7 @@ class bin_walk {
   void go_to(std::size_t bin);
   [[nodiscard]] sampled_bin here(std::size_t bin) const;
 
-  told_bins<curve_bin> told_;
+  stored_bins<curve_bin> stored_;
   std::size_t next_ = 0;
   double before_ = 0;
 };

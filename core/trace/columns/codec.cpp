@@ -4,13 +4,10 @@
 #include <bit>
 #include <optional>
 #include <tuple>
-#include <type_traits>
 #include <unordered_map>
 
 #include "core/trace/columns/byte_cursor.hpp"
-#include "core/trace/columns/column_values.hpp"
 #include "core/trace/columns/integers.hpp"
-#include "core/trace/columns/row_values.hpp"
 
 namespace sluice::trace {
 namespace {
@@ -24,12 +21,11 @@ constexpr std::uint16_t time_number = 2;
 /// There is none: what is relative to it is relative to 0.
 constexpr std::uint16_t no_column = 0;
 
-template <class Row, class Use>
-void for_each_field(Use&& use) {
-  schema<Row>::apply([&](const auto&... columns) { (use(columns), ...); });
+const std::string& text_of(const member_layout& member, const std::byte* row) {
+  return *reinterpret_cast<const std::string*>(row + member.offset);
 }
 
-/// It is a value of the column.
+/// Whether the layout's base is a value of the column.
 constexpr bool has_signed_base(column_form form) {
   return form == column_form::constant || form == column_form::delta || form == column_form::rising;
 }
@@ -69,14 +65,19 @@ bool get_layout(std::uint8_t form, byte_cursor& directory, column_layout& layout
 
 namespace {
 
-/// What a column's values may be near to.
+/// What a column's values may be close to.
 enum class relative_to : std::uint8_t { none, time, zero };
+
+relative_to relation_of(const member_layout& member, const row_layout& layout) {
+  if (!member.is_time || member.number == time_number) return relative_to::none;
+  return layout.has_differences ? relative_to::zero : relative_to::time;
+}
 
 }  // namespace
 
 struct row_encoder::state {
   integer_encoder integers;
-  std::unordered_map<std::uint32_t, column_habit> habits;  ///< By kind and number.
+  std::unordered_map<std::uint32_t, column_habit> habits;  ///< By kind of row and number of column.
   std::vector<std::uint64_t> lengths;
   std::vector<std::uint64_t> zeros;
   std::vector<std::byte> text;
@@ -109,22 +110,25 @@ struct row_encoder::state {
     return layout;
   }
 
-  template <class Row, class Field>
-  void put_text(std::span<const Row> rows, const Field& column, column_habit& how) {
+  /// Puts the texts of `count` rows that lie `stride` bytes apart. False, and puts nothing, if all are empty.
+  bool put_texts(const member_layout& member, const std::byte* rows, std::size_t stride, std::size_t count,
+                 column_habit& how) {
     lengths.clear();
     text.clear();
-    for (const Row& row : rows) {
-      const auto bytes = std::as_bytes(std::span(row.*column.member));
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto bytes = std::as_bytes(std::span(text_of(member, rows + i * stride)));
       lengths.push_back(bytes.size());
       text.insert(text.end(), bytes.begin(), bytes.end());
     }
-    put_varint(directory, column.number);
+    if (text.empty()) return false;
+    put_varint(directory, member.number);
     directory.push_back(std::byte{text_form});
     const column_layout layout = integers.encode(lengths, {}, 0, how, blobs);
     put_layout(layout, directory);
     put_varint(directory, text.size());
     put_varint(directory, integers.pack(text, blobs));
     decoded_bytes += layout.planes * lengths.size() + text.size();
+    return true;
   }
 };
 
@@ -134,16 +138,6 @@ row_encoder::row_encoder(row_encoder&&) noexcept = default;
 row_encoder& row_encoder::operator=(row_encoder&&) noexcept = default;
 
 namespace {
-
-/// Whether `number` is the column of this member.
-template <class Field, class Member>
-constexpr bool is_member(const Field& field, Member member) {
-  if constexpr (std::is_same_v<decltype(field.member), Member>) {
-    return field.member == member;
-  } else {
-    return false;
-  }
-}
 
 template <class Integer>
 std::pair<Integer, Integer> lowest_and_highest(growing_column& column, std::size_t rows, bool rises) {
@@ -159,83 +153,48 @@ std::pair<Integer, Integer> lowest_and_highest(growing_column& column, std::size
   return {lowest, highest};
 }
 
-/// Makes `extent` speak of a column: of the rows' times, or of the ids that they are about. `time` comes before `end`.
-template <class Row, class Field>
-void extend(row_extent& extent, const Field& field, growing_column& column, std::size_t rows, bool rises) {
-  if constexpr (requires(Row row) { row.time; }) {
-    if (is_member(field, &Row::time)) {
-      std::tie(extent.min_time, extent.max_time) = lowest_and_highest<time_ns>(column, rows, rises);
-    }
-  }
-  if constexpr (requires(Row row) { row.time, row.end; }) {
-    if (is_member(field, &Row::end)) {
-      extent.max_time = std::max(extent.max_time, lowest_and_highest<time_ns>(column, rows, rises).second);
-    }
-  }
-  if constexpr (std::is_same_v<Row, chunk_reach_row>) {
-    if (is_member(field, &Row::lowest_event))
-      extent.lowest_event = lowest_and_highest<std::uint64_t>(column, rows, rises).first;
-    if (is_member(field, &Row::highest_event))
-      extent.highest_event = lowest_and_highest<std::uint64_t>(column, rows, rises).second;
-  }
-  if constexpr (is_event_row<Row>) {
-    if (is_member(field, subject_member<Row>)) {
-      std::tie(extent.lowest_event, extent.highest_event) = lowest_and_highest<std::uint64_t>(column, rows, rises);
-    }
-  }
+/// Takes a column into the extent of its rows. The time comes before the end.
+void extend(row_extent& extent, const row_layout& layout, std::uint16_t number, growing_column& column,
+            std::size_t rows, bool rises) {
+  if (number == layout.time)
+    std::tie(extent.min_time, extent.max_time) = lowest_and_highest<time_ns>(column, rows, rises);
+  if (number == layout.end)
+    extent.max_time = std::max(extent.max_time, lowest_and_highest<time_ns>(column, rows, rises).second);
+  if (number != layout.lowest_event && number != layout.highest_event) return;
+  const auto [lowest, highest] = lowest_and_highest<std::uint64_t>(column, rows, rises);
+  if (number == layout.lowest_event) extent.lowest_event = lowest;
+  if (number == layout.highest_event) extent.highest_event = highest;
 }
 
 }  // namespace
 
-template <class Row>
-row_encoder::outcome row_encoder::encode(std::span<const Row> rows, std::vector<std::byte>& out) {
-  const auto columns = std::make_unique<row_columns<Row>>();
-  columns->add(rows);
-  return encode(*columns, rows, out);
-}
-
-template <class Row>
-row_encoder::outcome row_encoder::encode(row_columns<Row>& rows, std::vector<std::byte>& out) {
-  return encode(rows, std::span<const Row>(), out);
-}
-
-template <class Row>
-row_encoder::outcome row_encoder::encode(row_columns<Row>& rows, std::span<const Row> texts,
-                                         std::vector<std::byte>& out) {
+row_encoder::outcome row_encoder::encode(growing_columns& columns, const std::byte* rows, std::vector<std::byte>& out) {
   state& s = *state_;
+  const row_layout& layout = columns.layout();
+  const std::size_t count = columns.size();
   s.directory.clear();
   s.blobs.clear();
   s.decoded_bytes = 0;
-  rows.cut();
   row_extent extent;
-  std::size_t columns = 0;
-  std::size_t place = 0;
+  std::size_t put = 0;
   growing_column* times = nullptr;
-  const Row defaults{};
-  const auto put_column = [&](const auto& field) {
-    const auto number = field.number;
-    growing_column& column = rows.column(place++);
-    if constexpr (is_text_field<std::decay_t<decltype(field)>>) {
-      const bool none =
-          std::all_of(texts.begin(), texts.end(), [&](const Row& row) { return (row.*field.member).empty(); });
-      if (!none) s.put_text(texts, field, s.habit(type_of_row<Row>, number)), ++columns;
-    } else {
-      constexpr bool is_time = std::is_same_v<std::decay_t<decltype(defaults.*field.member)>, time_ns>;
-      if (is_time && number == time_number) times = &column;
-      bool rises = true;
-      if (!column.is_constant() || column.first() != to_bits(defaults.*field.member)) {
-        const bool is_other_time = is_time && number != time_number;
-        const auto to = !is_other_time         ? relative_to::none
-                        : has_differences<Row> ? relative_to::zero
-                                               : relative_to::time;
-        rises = s.put_integers(number, column, rows.size(), to, times, s.habit(type_of_row<Row>, number)).rises;
-        ++columns;
-      }
-      extend<Row>(extent, field, column, rows.size(), rises);
+  for (std::size_t place = 0; place < layout.members.size() && count != 0; ++place) {
+    const member_layout& member = layout.members[place];
+    const auto habit = [&]() -> column_habit& { return s.habit(layout.type, member.number); };
+    if (member.is_text()) {
+      if (rows != nullptr && s.put_texts(member, rows, layout.bytes, count, habit())) ++put;
+      continue;
     }
-  };
-  if (rows.size() != 0) for_each_field<Row>(put_column);
-  put_varint(out, columns);
+    growing_column& column = columns.column(place);
+    if (member.is_time && member.number == time_number) times = &column;
+    bool rises = true;
+    if (!column.is_constant() || column.first() != member.usual) {
+      rises = s.put_integers(member.number, column, count, relation_of(member, layout), times, habit()).rises;
+      ++put;
+    }
+    extend(extent, layout, member.number, column, count, rises);
+  }
+  put_varint(out, put);
   out.insert(out.end(), s.directory.begin(), s.directory.end());
   out.insert(out.end(), s.blobs.begin(), s.blobs.end());
   return {s.decoded_bytes + s.directory.size(), extent};
@@ -371,110 +330,169 @@ class stored_columns {
   std::optional<unsound> refused_;
 };
 
-template <class Row, class Field>
-bool set_members(stored_columns& from, const stored_column& column, const Field& field, std::span<Row> rows,
-                 std::vector<std::uint64_t>& values) {
-  values.resize(rows.size());
-  if (column.is_text != is_text_field<Field> || !from.integers(column, values)) return from.refuse_column(column);
-  if constexpr (is_text_field<Field>) {
-    std::vector<std::byte> text(column.text_bytes);
-    if (!unpack(column.text, text)) return from.refuse_column(column);
-    byte_cursor cursor(text);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto bytes = cursor.take(values[i]);
-      (rows[i].*field.member).assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    }
-    return (!cursor.failed() && cursor.at_end()) || from.refuse_column(column);
-  } else {
-    bool fits = true;
-    const std::uint64_t* value = values.data();
+/// All rows of a chunk as they lie in memory.
+struct row_memory {
+  std::byte* first;
+  std::size_t stride;
+  std::size_t count;
+};
+
+template <class Value>
+void store_each(std::span<const std::uint64_t> values, std::byte* to, std::size_t stride) {
 #pragma GCC unroll 4
-    for (Row& row : rows) fits &= from_bits(*value++, row.*field.member);
-    return fits || from.refuse_column(column);
+  for (const std::uint64_t each : values) {
+    const auto value = static_cast<Value>(each);
+    std::memcpy(to, &value, sizeof value);
+    to += stride;
   }
 }
 
+void store_each(const member_layout& member, std::span<const std::uint64_t> values, const row_memory& rows) {
+  if (member.kind != member_kind::number) {
+    std::byte* row = rows.first;
+    for (const std::uint64_t value : values) store(member, value, std::exchange(row, row + rows.stride));
+    return;
+  }
+  std::byte* const to = rows.first + member.offset;
+  switch (member.width) {
+    case 1:
+      return store_each<std::uint8_t>(values, to, rows.stride);
+    case 2:
+      return store_each<std::uint16_t>(values, to, rows.stride);
+    case 4:
+      return store_each<std::uint32_t>(values, to, rows.stride);
+    default:
+      return store_each<std::uint64_t>(values, to, rows.stride);
+  }
+}
+
+bool fit(const member_layout& member, std::span<const std::uint64_t> values) {
+  std::uint64_t bits = 0;
+  for (const std::uint64_t value : values) bits |= value;
+  return member.fits(bits);  // Exact: what fits is every value below a power of two.
+}
+
+/// Cuts `text` into the texts of rows that have these lengths. False if they are not as long as it is.
+bool store_texts(const member_layout& member, std::span<const std::uint64_t> lengths, std::span<const std::byte> text,
+                 const row_memory& rows) {
+  byte_cursor cursor(text);
+  std::byte* row = rows.first;
+  for (const std::uint64_t length : lengths) {
+    const auto bytes = cursor.take(length);
+    auto& to = *reinterpret_cast<std::string*>(std::exchange(row, row + rows.stride) + member.offset);
+    to.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return !cursor.failed() && cursor.at_end();
+}
+
+bool is_wanted(const member_layout& member, std::uint64_t wanted) { return (wanted >> member.number & 1) != 0; }
+
 }  // namespace
 
-template <class Row>
-result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, std::vector<Row>& decoded,
-                         column_set<Row> wanted) {
-  if (rows > max_chunk_rows) return fail(error_code::corrupt, "a chunk claims " + std::to_string(rows) + " rows");
-  stored_columns columns(payload, rows);
-  // What is the same in all rows is set once: that is most of what most rows say.
-  Row alike{};
-  thread_local std::vector<std::uint64_t> values;
-  const auto each_column = [&](bool constant, auto&& set) {
-    for_each_field<Row>([&](const auto& field) {
-      if (columns.refused()) return;
-      const stored_column* const column = columns.find(field.number);
-      if (column != nullptr && is_constant(*column) == constant) set(*column, field);
-    });
-  };
-  each_column(true, [&](const stored_column& column, const auto& field) {
-    if constexpr (!is_text_field<std::decay_t<decltype(field)>>) {
-      if (!column.planes.empty() || !from_bits(column.integers.base, alike.*field.member))
-        columns.refuse_column(column);
-    } else {
-      columns.refuse_column(column);
+struct payload_decoder::state {
+  const row_layout& layout;
+  std::size_t rows;
+  stored_columns columns;
+
+  /// Calls `use(column, place)` for each column of the layout that the payload has, until one is refused. `use` says whether it is sound.
+  template <class Use>
+  void for_each_column(Use&& use) {
+    for (std::size_t place = 0; place < layout.members.size() && !columns.refused(); ++place) {
+      const stored_column* const column = columns.find(layout.members[place].number);
+      if (column != nullptr && !use(*column, place)) columns.refuse_column(*column);
     }
+  }
+
+  /// A value that all rows have.
+  static bool is_sound_constant(const member_layout& member, const stored_column& column) {
+    return !member.is_text() && column.planes.empty() && member.fits(column.integers.base);
+  }
+
+  bool set_each(const member_layout& member, const stored_column& column, const row_memory& to) {
+    thread_local std::vector<std::uint64_t> values;
+    values.resize(rows);
+    if (column.is_text != member.is_text() || !columns.integers(column, values)) return false;
+    if (member.is_text()) {
+      std::vector<std::byte> text(column.text_bytes);
+      return unpack(column.text, text) && store_texts(member, values, text, to);
+    }
+    if (!fit(member, values)) return false;
+    store_each(member, values, to);
+    return true;
+  }
+};
+
+payload_decoder::payload_decoder(std::span<const std::byte> payload, std::size_t rows, const row_layout& layout)
+    : state_(new state{layout, rows, stored_columns(payload, rows)}) {}
+payload_decoder::~payload_decoder() = default;
+
+bool payload_decoder::set_alike(void* row) {
+  state& s = *state_;
+  s.for_each_column([&](const stored_column& column, std::size_t place) {
+    if (!is_constant(column)) return true;
+    const member_layout& member = s.layout.members[place];
+    if (!s.is_sound_constant(member, column)) return false;
+    store(member, column.integers.base, static_cast<std::byte*>(row));
+    return true;
   });
-  if (!columns.refused()) decoded.assign(rows, alike);
-  each_column(false, [&](const stored_column& column, const auto& field) {
-    if (wanted.has(field.number)) set_members(columns, column, field, std::span(decoded), values);
+  return !s.columns.refused();
+}
+
+void payload_decoder::set_each(void* rows, std::uint64_t wanted) {
+  state& s = *state_;
+  const row_memory to{static_cast<std::byte*>(rows), s.layout.bytes, s.rows};
+  s.for_each_column([&](const stored_column& column, std::size_t place) {
+    const member_layout& member = s.layout.members[place];
+    return is_constant(column) || !is_wanted(member, wanted) || s.set_each(member, column, to);
   });
-  if (const auto& why = columns.refused()) return fail(error_code::corrupt, why->what, {}, {}, why->at);
-  return {};
+}
+
+void payload_decoder::set_columns(decoded_columns& to, std::uint64_t wanted) {
+  state& s = *state_;
+  to.begin(s.layout, s.rows);
+  s.for_each_column([&](const stored_column& column, std::size_t place) {
+    const member_layout& member = s.layout.members[place];
+    if (is_constant(column)) {
+      to.set_all(place, column.integers.base);
+      return s.is_sound_constant(member, column);
+    }
+    if (!is_wanted(member, wanted)) return true;
+    if (column.is_text) return false;
+    const std::span<std::uint64_t> values = to.set_each(place);
+    return s.columns.integers(column, values) && fit(member, values);
+  });
 }
 
 namespace {
 
-/// Whether `from_bits` takes all of them for a member of this type.
-template <class Member>
-bool fit(std::span<const std::uint64_t> values) {
-  Member member{};
-  if constexpr (std::is_unsigned_v<Member> && !std::is_same_v<Member, bool>) {
-    std::uint64_t bits = 0;
-    for (const std::uint64_t value : values) bits |= value;
-    return from_bits(bits, member);
-  } else {
-    return std::all_of(values.begin(), values.end(), [&](std::uint64_t value) { return from_bits(value, member); });
-  }
-}
-
-}  // namespace
-
-template <class Row>
-result<void> decode_values(std::span<const std::byte> payload, std::size_t rows, row_values<Row>& decoded,
-                           column_set<Row> wanted) {
-  if (rows > max_chunk_rows) return fail(error_code::corrupt, "a chunk claims " + std::to_string(rows) + " rows");
-  stored_columns columns(payload, rows);
-  decoded.begin(rows);
-  std::size_t place = 0;
-  for_each_field<Row>([&](const auto& field) {
-    const std::size_t here = place++;
-    if (columns.refused()) return;
-    const stored_column* const column = columns.find(field.number);
-    if (column == nullptr || (!wanted.has(field.number) && !is_constant(*column))) return;
-    using member = std::decay_t<decltype(std::declval<Row>().*field.member)>;
-    static_assert(!std::is_same_v<member, std::string>);
-    bool sound = !column->is_text;
-    if (is_constant(*column)) {
-      decoded.set_all(here, column->integers.base);
-      sound = sound && column->planes.empty() && fit<member>(std::span(&column->integers.base, 1));
-    } else {
-      const std::span<std::uint64_t> values = decoded.set_each(here);
-      sound = sound && columns.integers(*column, values) && fit<member>(values);
-    }
-    if (!sound) columns.refuse_column(*column);
-  });
+result<void> outcome_of(const stored_columns& columns) {
   if (const auto& why = columns.refused()) return fail(error_code::corrupt, why->what, {}, {}, why->at);
   return {};
 }
 
+}  // namespace
+
+result<void> payload_decoder::outcome() const { return outcome_of(state_->columns); }
+
+result<void> check_row_count(std::size_t rows) {
+  if (rows > max_chunk_rows) return fail(error_code::corrupt, "a chunk claims " + std::to_string(rows) + " rows");
+  return {};
+}
+
+void decoded_columns::begin(const row_layout& layout, std::size_t rows) {
+  // Beyond that its memory is used again only by what needs as much.
+  constexpr std::size_t most_kept = (std::size_t{2} << 20) / sizeof(std::uint64_t);
+  rows_ = rows;
+  const std::size_t wanted = layout.members.size() * rows;
+  if (values_.size() > most_kept && wanted <= most_kept) std::vector<std::uint64_t>().swap(values_);
+  if (values_.size() < wanted) values_.resize(wanted);
+  columns_.clear();
+  for (const member_layout& member : layout.members) columns_.push_back({member.usual, false, nullptr});
+}
+
 result<void> decode_column(std::span<const std::byte> payload, std::size_t rows, std::uint16_t number,
                            std::uint64_t usual, std::vector<std::uint64_t>& values) {
-  if (rows > max_chunk_rows) return fail(error_code::corrupt, "a chunk claims " + std::to_string(rows) + " rows");
+  if (auto sound = check_row_count(rows); !sound) return sound;
   stored_columns columns(payload, rows);
   if (!columns.refused()) {
     const stored_column* const column = columns.find(number);
@@ -487,21 +505,7 @@ result<void> decode_column(std::span<const std::byte> payload, std::size_t rows,
       columns.integers(*column, values);
     }
   }
-  if (const auto& why = columns.refused()) return fail(error_code::corrupt, why->what, {}, {}, why->at);
-  return {};
+  return outcome_of(columns);
 }
-
-#define SLUICE_INSTANTIATE(row, kind)                                                                    \
-  template row_encoder::outcome row_encoder::encode<row>(std::span<const row>, std::vector<std::byte>&); \
-  template row_encoder::outcome row_encoder::encode<row>(row_columns<row>&, std::vector<std::byte>&);    \
-  template result<void> decode_rows<row>(std::span<const std::byte>, std::size_t, std::vector<row>&, column_set<row>);
-SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
-SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_INSTANTIATE)
-SLUICE_INSTANTIATE(index_row, index)
-#undef SLUICE_INSTANTIATE
-#define SLUICE_INSTANTIATE(row) \
-  template result<void> decode_values<row>(std::span<const std::byte>, std::size_t, row_values<row>&, column_set<row>);
-SLUICE_FOR_EACH_ROW_OF_TILES(SLUICE_INSTANTIATE)
-#undef SLUICE_INSTANTIATE
 
 }  // namespace sluice::trace

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,8 +7,7 @@
 #include <vector>
 
 #include "core/trace/columns/column_values.hpp"
-#include "core/trace/columns/row_columns.hpp"
-#include "core/trace/model/schema.hpp"
+#include "core/trace/columns/row_layout.hpp"
 
 namespace sluice::trace {
 
@@ -17,13 +15,13 @@ namespace sluice::trace {
 template <class Member>
 class member_values {
  public:
-  /// Of a column of one value for all rows, or of one for each.
+  /// `varies`: there is a value for each row; else one for all.
   member_values(const std::uint64_t* values, bool varies) : values_(values), mask_(varies ? SIZE_MAX : 0) {}
 
   [[nodiscard]] bool is_constant() const { return mask_ == 0; }
   [[nodiscard]] Member operator[](std::size_t row) const {
     Member value{};
-    static_cast<void>(from_bits(values_[row & mask_], value));  // It fits: that was seen to when it was decoded.
+    static_cast<void>(from_bits(values_[row & mask_], value));  // It fits: the decoder has checked that.
     return value;
   }
 
@@ -32,47 +30,48 @@ class member_values {
   std::size_t mask_;
 };
 
-/// The rows of a chunk as its columns have them: for who keeps something else than rows, a list of which would be written and read again
-/// for nothing. Rows without texts only. Its memory is used again. Not thread-safe.
-template <class Row>
-class row_values {
+/// The decoded columns of rows of one kind. Not thread-safe.
+class decoded_columns {
  public:
   [[nodiscard]] std::size_t size() const { return rows_; }
-  /// Of a member that has a column. Good until another chunk is read.
-  template <class Class, class Member>
-  [[nodiscard]] member_values<Member> of(Member Class::*member) const {
-    const column& found = columns_[place_of(member)];
-    return {found.varies ? found.values : &found.alike, found.varies};
-  }
 
-  /// Forgets all, for `rows` others that are alike: as rows are by default.
-  void begin(std::size_t rows) {
-    rows_ = rows;
-    const std::size_t wanted = field_count<Row> * rows;
-    if (values_.size() > most_kept && wanted <= most_kept) std::vector<std::uint64_t>().swap(values_);
-    if (values_.size() < wanted) values_.resize(wanted);
-    std::size_t place = 0;
-    const Row usual{};
-    const auto set = [&](const auto& field) { set_all(place++, to_bits(usual.*field.member)); };
-    schema<Row>::apply([&](const auto&... fields) { (set(fields), ...); });
-  }
-  /// Of the column at `place` in the schema: all rows have this value.
+  /// Forgets all, for `rows` other rows whose members have their defaults until they are set.
+  void begin(const row_layout& layout, std::size_t rows);
+  /// Sets the member at `place` in the schema to one value in all rows.
   void set_all(std::size_t place, std::uint64_t value) { columns_[place] = {value, false, nullptr}; }
-  /// Each row has one of its own, to be put here.
+  /// Space for the values of the member at `place`, one for each row.
   [[nodiscard]] std::span<std::uint64_t> set_each(std::size_t place) {
     const auto values = std::span(values_).subspan(place * rows_, rows_);
     columns_[place] = {0, true, values.data()};
     return values;
   }
 
- private:
-  /// Beyond that its memory is used again only by what needs as much.
-  static constexpr std::size_t most_kept = (std::size_t{2} << 20) / sizeof(std::uint64_t);
+ protected:
   struct column {
     std::uint64_t alike = 0;
     bool varies = false;
     const std::uint64_t* values = nullptr;
   };
+  [[nodiscard]] const column& at(std::size_t place) const { return columns_[place]; }
+
+ private:
+  std::size_t rows_ = 0;
+  std::vector<column> columns_;
+  std::vector<std::uint64_t> values_;  ///< Space for a value of each column in each row. Its memory is used again.
+};
+
+/// The rows of a chunk, column by column: for readers that would only copy rows into something else. Only for rows without texts.
+template <class Row>
+class row_values : public decoded_columns {
+ public:
+  /// The values of a member that has a column. Valid until another chunk is read.
+  template <class Class, class Member>
+  [[nodiscard]] member_values<Member> of(Member Class::*member) const {
+    const column& found = at(place_of(member));
+    return {found.varies ? found.values : &found.alike, found.varies};
+  }
+
+ private:
   template <class Class, class Member>
   [[nodiscard]] static std::size_t place_of(Member Class::*member) {
     std::size_t found = 0, place = 0;
@@ -85,11 +84,6 @@ class row_values {
     schema<Row>::apply([&](const auto&... fields) { (look(fields), ...); });
     return found;
   }
-
-  std::size_t rows_ = 0;
-  std::array<column, field_count<Row>> columns_{};
-  std::vector<std::uint64_t>
-      values_;  ///< A row's worth of them for each column; of a chunk before, what nothing was put into.
 };
 
 }  // namespace sluice::trace

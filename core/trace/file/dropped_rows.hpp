@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/trace/columns/column_values.hpp"
 #include "core/trace/columns/row_columns.hpp"
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/row_type.hpp"
@@ -54,7 +53,7 @@ class dropped_rows {
 
   /// All of a chunk that is to be: they are counted. Of frees, those whose blocks are in the file wait in `frees`.
   template <class Row>
-  void take(row_columns<Row>& columns);
+  void take(row_columns<Row>& rows);
   /// A chunk that was written and is given up.
   void take(row_type type, std::uint64_t rows, time_ns begin, time_ns end);
   /// What it says was lost is lost all the same.
@@ -84,54 +83,38 @@ class dropped_rows {
 };
 
 namespace detail {
-/// The values of one member in all rows.
-template <class Row, class Class, class Member>
-std::span<const std::uint64_t> values_of(row_columns<Row>& columns, Member Class::*member) {
-  std::size_t place = 0, found = 0;
-  const auto look = [&](const auto& field) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field.member)>, Member Class::*>) {
-      if (field.member == member) found = place;
-    }
-    ++place;
-  };
-  schema<Row>::apply([&](const auto&... fields) { (look(fields), ...); });
-  return columns.column(found).values(columns.size());
-}
-
+/// The row at `at` of all rows; Row has no texts.
 template <class Row>
-Row row_at(row_columns<Row>& columns, std::size_t at) {
+Row row_at(growing_columns& columns, std::size_t at) {
   Row row;
-  std::size_t place = 0;
-  const auto set = [&](const auto& field) {
-    growing_column& column = columns.column(place++);
-    const std::uint64_t bits = column.is_constant() ? column.first() : column.values(columns.size())[at];
-    static_cast<void>(from_bits(bits, row.*field.member));
-  };
-  schema<Row>::apply([&](const auto&... fields) { (set(fields), ...); });
+  const std::span<const member_layout> members = columns.layout().members;
+  for (std::size_t place = 0; place < members.size(); ++place) {
+    growing_column& column = columns.column(place);
+    const std::uint64_t value = column.is_constant() ? column.first() : column.values(columns.size())[at];
+    store(members[place], value, reinterpret_cast<std::byte*>(&row));
+  }
   return row;
 }
 }  // namespace detail
 
 template <class Row>
-void dropped_rows::take(row_columns<Row>& columns) {
+void dropped_rows::take(row_columns<Row>& rows) {
   constexpr row_type type = type_of_row<Row>;
-  columns.cut();
+  growing_columns& columns = rows.cut();
   if constexpr (is_repeated(type) && type != row_type::loss) {
     rows_ += columns.size();
     return;
   }
-  const auto processes = detail::values_of(columns, &event_base::process);
-  const auto times = detail::values_of(columns, &event_base::time);
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    if constexpr (type == row_type::loss) take(detail::row_at(columns, i));
-    if constexpr (type == row_type::alloc) note_first_block(detail::row_at(columns, i).block);
+    const Row row = detail::row_at<Row>(columns, i);
+    if constexpr (type == row_type::loss) take(row);
+    if constexpr (type == row_type::alloc) note_first_block(row.block);
     if constexpr (type == row_type::free) {
-      const free_event row = detail::row_at(columns, i);
       if (!keep(row)) take(row);
       continue;
     }
-    if constexpr (type != row_type::loss) count_in(type, static_cast<process_id>(processes[i]), 1);
-    reach(static_cast<time_ns>(times[i]), static_cast<time_ns>(times[i]));
+    if constexpr (type != row_type::loss) count_in(type, row.process, 1);
+    reach(row.time, row.time);
   }
 }
 

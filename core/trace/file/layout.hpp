@@ -18,16 +18,17 @@ inline constexpr std::uint64_t file_magic = 0x0a45'4349'554c'5389;     // "\x89S
 inline constexpr std::uint32_t chunk_magic = 0x4b4c'4353;              // "SCLK"
 inline constexpr std::uint64_t trailer_magic = 0x5845'444e'4943'4c53;  // "SLCINDEX"
 
-/// Readers accept this and every older version, and any minor: minors only add rows and columns. Version 3 has two forms of columns
-/// more than version 2: `column_form::rising` and `above`. Version 4 has tiles at each level, and tells curves of whole numbers in rows that
-/// version 3 would pass over, as if they were 0.
+/// Readers accept every version from `oldest_major` on, and any minor: minors only add rows and columns. Version 3 added two forms of
+/// columns, `column_form::rising` and `above`. Version 4 has tiles at every level, and stores curves of whole numbers in rows of a kind of
+/// their own (`integer_bin`).
 inline constexpr std::uint16_t format_major = 4;
 inline constexpr std::uint16_t format_minor = 0;
+/// Version 1 was a trial format, from before the first release.
+inline constexpr std::uint16_t oldest_major = 2;
 
 inline constexpr std::uint32_t file_flag_simulated = 1;
-/// How a payload is stored.
-inline constexpr std::uint32_t chunk_flag_zstd = 1;     ///< Version 1: one zstd frame of what `decode_rows_v1` reads.
-inline constexpr std::uint32_t chunk_flag_columns = 2;  ///< A directory and columns (codec.hpp).
+/// The payload is a directory and columns (codec.hpp). Every chunk has it.
+inline constexpr std::uint32_t chunk_flag_columns = 2;
 
 struct file_header {
   std::uint64_t magic = file_magic;

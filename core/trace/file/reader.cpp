@@ -121,13 +121,8 @@ struct file::state {
     return static_cast<std::uint64_t>(status.st_size);
   }
 
-  struct checked_payload {
-    std::span<const std::byte> bytes;
-    bool columns = false;  ///< In today's form, else version 1's, decompressed.
-  };
-
   /// The payload of a chunk, in `memory`.
-  result<checked_payload> payload(const chunk_info& chunk, std::vector<std::byte>& memory) const {
+  result<std::span<const std::byte>> payload(const chunk_info& chunk, std::vector<std::byte>& memory) const {
     chunk_header header;
     const std::size_t first = sizeof header + std::min<std::size_t>(chunk.stored_bytes, read_at_once);
     memory.resize(first);
@@ -144,15 +139,9 @@ struct file::state {
     if (XXH3_64bits(stored.data(), stored.size()) != header.payload_checksum) {
       return fail(error_code::corrupt, "a chunk's checksum is wrong", path, "the file was damaged", chunk.offset);
     }
-    const bool columns = (header.flags & chunk_flag_columns) != 0;
-    if (columns || (header.flags & chunk_flag_zstd) == 0) return checked_payload{stored, columns};
-    std::vector<std::byte> raw(header.raw_bytes);
-    const std::size_t got = ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size());
-    if (ZSTD_isError(got) != 0u || got != raw.size()) {
-      return fail(error_code::corrupt, "a chunk does not decompress", path, {}, chunk.offset);
-    }
-    memory = std::move(raw);
-    return checked_payload{memory, false};
+    if ((header.flags & chunk_flag_columns) == 0)
+      return fail(error_code::corrupt, "a chunk's payload has an unknown form", path, {}, chunk.offset);
+    return stored;
   }
 
   /// What `decode` makes of a chunk's payload, whose failure is told of this file.
@@ -171,26 +160,14 @@ struct file::state {
 
   template <class Row>
   result<void> rows(const chunk_info& chunk, std::vector<Row>& into, column_set<Row> wanted = {}) const {
-    return decode_chunk(chunk, [&](const checked_payload& stored) -> result<void> {
-      if constexpr (is_summary(type_of_row<Row>)) {
-        if (!stored.columns) return fail_old_summary();
-      } else {
-        if (!stored.columns) return decode_rows_v1<Row>(stored.bytes, chunk.rows, into);
-      }
-      return decode_rows<Row>(stored.bytes, chunk.rows, into, wanted);
-    });
+    return decode_chunk(
+        chunk, [&](std::span<const std::byte> stored) { return decode_rows<Row>(stored, chunk.rows, into, wanted); });
   }
 
   template <class Row>
   result<void> values(const chunk_info& chunk, row_values<Row>& into, column_set<Row> wanted) const {
-    return decode_chunk(chunk, [&](const checked_payload& stored) -> result<void> {
-      if (!stored.columns) return fail_old_summary();
-      return decode_values<Row>(stored.bytes, chunk.rows, into, wanted);
-    });
-  }
-
-  static tl::unexpected<error> fail_old_summary() {
-    return fail(error_code::corrupt, "files of version 1 have no summaries");
+    return decode_chunk(
+        chunk, [&](std::span<const std::byte> stored) { return decode_values<Row>(stored, chunk.rows, into, wanted); });
   }
 
   // --- building a snapshot ------------------------------------------------------------------------------------------
@@ -452,6 +429,11 @@ result<std::shared_ptr<file>> file::open(const std::string& path, const reader_o
                     std::to_string(format_major),
                 path, "open it with a newer Sluice");
   }
+  if (header->major < oldest_major) {
+    return fail(error_code::foreign,
+                "written in format " + std::to_string(header->major) + ", a trial format from before the first release",
+                path, "record the program again");
+  }
   if (header->checksum != header_checksum(*header)) {
     return fail(error_code::corrupt, "the file's header is damaged", path, "take an undamaged copy, or record again",
                 0);
@@ -535,15 +517,11 @@ result<void> file::read_values(const chunk_info& chunk, row_values<Row>& rows, c
   return state_->values<Row>(chunk, rows, wanted);
 }
 
-result<bool> file::read_bits(const chunk_info& chunk, std::uint16_t number, std::uint64_t usual,
+result<void> file::read_bits(const chunk_info& chunk, std::uint16_t number, std::uint64_t usual,
                              std::vector<std::uint64_t>& values) const {
-  bool columns = false;
-  const auto decoded = state_->decode_chunk(chunk, [&](const state::checked_payload& stored) -> result<void> {
-    columns = stored.columns;
-    return columns ? decode_column(stored.bytes, chunk.rows, number, usual, values) : result<void>();
+  return state_->decode_chunk(chunk, [&](std::span<const std::byte> stored) {
+    return decode_column(stored, chunk.rows, number, usual, values);
   });
-  if (!decoded) return tl::unexpected<error>(decoded.error());
-  return columns;
 }
 
 #define SLUICE_INSTANTIATE(row, kind)                                                                                 \

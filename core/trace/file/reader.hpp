@@ -184,8 +184,8 @@ class file : public std::enable_shared_from_this<file> {
   [[nodiscard]] result<std::shared_ptr<const std::vector<row_span>>> read_spans(const chunk_info& chunk) const;
   template <class Row>
   [[nodiscard]] result<void> read_values(const chunk_info& chunk, row_values<Row>& rows, column_set<Row> wanted) const;
-  /// The bits of a column; false if the chunk is of version 1, which has to be read whole.
-  [[nodiscard]] result<bool> read_bits(const chunk_info& chunk, std::uint16_t number, std::uint64_t usual,
+  /// One column as 64-bit values; see `decode_column`.
+  [[nodiscard]] result<void> read_bits(const chunk_info& chunk, std::uint16_t number, std::uint64_t usual,
                                        std::vector<std::uint64_t>& values) const;
   std::unique_ptr<state> state_;
 };

@@ -46,15 +46,7 @@ result<void> snapshot::read_column(std::size_t index, Member Class::*member, std
   }
   const chunk_info& chunk = (*chunks_)[index];
   std::vector<std::uint64_t> bits;
-  const auto read = file_->read_bits(chunk, number, to_bits(Row{}.*member), bits);
-  if (!read) return tl::unexpected<error>(read.error());
-  if (!*read) {
-    std::vector<Row> rows;
-    if (auto got = read_into<Row>(index, rows); !got) return got;
-    values.clear();
-    for (const Row& row : rows) values.push_back(row.*member);
-    return {};
-  }
+  if (auto got = file_->read_bits(chunk, number, to_bits(Row{}.*member), bits); !got) return got;
   values.resize(bits.size());
   bool fits = true;
   for (std::size_t i = 0; i < bits.size(); ++i) fits &= from_bits(bits[i], values[i]);

@@ -162,7 +162,7 @@ struct file_writer::state : file_writer::waiting_rows {
   void write_chunk(row_columns<Row>& rows) {
     static_assert(max_chunk_rows * field_count<Row> * sizeof(std::uint64_t) < max_chunk_bytes / 2);
     stored.assign(sizeof(chunk_header), std::byte{});
-    const row_encoder::outcome encoded = encoder.encode(rows, stored);
+    const row_encoder::outcome encoded = encoder.encode(rows.cut(), stored);
     write_stored(type_of_row<Row>, rows.size(), encoded);
   }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <tuple>
 
@@ -39,6 +40,10 @@ inline constexpr row_type type_of_row<index_row> = row_type::index;
 /// kinds of rows: that took half of the time to compile them.
 template <class Row>
 struct schema;
+
+/// The number of members that a row stores.
+template <class Row>
+inline constexpr std::size_t field_count = schema<Row>::apply([](const auto&... fields) { return sizeof...(fields); });
 
 /// A tuple of the `field`s of a row.
 template <class Row>

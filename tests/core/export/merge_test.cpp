@@ -7,7 +7,7 @@
 #include "core/export/recording/trim.hpp"
 #include "core/figures/range_statistics.hpp"
 #include "core/generate/generate.hpp"
-#include "core/index/index.hpp"
+#include "core/index/growing_index.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/core/generate/replay.hpp"
 
@@ -251,7 +251,7 @@ TEST(merge, keeps_blocks_that_only_a_checkpoint_knows) {
   ASSERT_EQ(checkpoints.size(), 1U);
   EXPECT_EQ(live[0].checkpoint, checkpoints[0].id);
   EXPECT_EQ(live[0].born, 1000);
-  analysis::index index;
+  analysis::growing_index index;
   while (!index.absorb(*now, 1 << 20)) {
   }
   std::uint64_t bytes = 0;
@@ -309,7 +309,7 @@ TEST(merge, keeps_what_checkpoints_say_after_a_loss) {
   write(b.path(), false);
   ASSERT_TRUE(merge({read(a.path()), read(b.path())}, whole.path()));
   const auto now = read(whole.path());
-  analysis::index index;
+  analysis::growing_index index;
   while (!index.absorb(*now, 1 << 20)) {
   }
   std::multiset<std::uint64_t> live, gone;

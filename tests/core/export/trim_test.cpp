@@ -7,7 +7,7 @@
 #include "core/figures/report.hpp"
 #include "core/generate/generate.hpp"
 #include "core/generate/random.hpp"
-#include "core/index/index.hpp"
+#include "core/index/growing_index.hpp"
 #include "core/index/memory/categories.hpp"
 #include "core/index/tensor_facts.hpp"
 #include "core/trace/file/visit.hpp"
@@ -24,7 +24,7 @@ using trace::raw;
 
 /// Every figure of a range, as text.
 std::string figures(const trace::snapshot& of, analysis::time_range range) {
-  analysis::index index;
+  analysis::growing_index index;
   while (!index.absorb(of, 1 << 20)) {
   }
   const auto all = analysis::measure(index, of.tables(), range);
@@ -94,7 +94,7 @@ void expect_complete_tables(const trace::snapshot& of) {
 
 /// What is known of each block that lives in a range: its tags, exactly those that somebody said.
 std::string tags(const trace::snapshot& of, analysis::time_range range) {
-  analysis::index index;
+  analysis::growing_index index;
   while (!index.absorb(of, 1 << 20)) {
   }
   const auto facts = index.tensors(of);
@@ -127,7 +127,7 @@ std::set<std::uint64_t> never_freed(const trace::snapshot& whole, analysis::time
 }
 
 void expect_same_unfreed(const trace::snapshot& part, const trace::snapshot& whole, analysis::time_range range) {
-  analysis::index index;
+  analysis::growing_index index;
   while (!index.absorb(part, 1 << 20)) {
   }
   std::set<std::uint64_t> found;
@@ -381,7 +381,7 @@ TEST(trim, keeps_what_is_said_of_what_it_keeps_whenever_it_was_said) {
     const std::map<std::uint64_t, std::uint64_t> expected = {
         {1, trace::freed_after}, {3, 0}, {4, trace::freed_after}, {5, 0}};
     EXPECT_EQ(flags, expected);
-    analysis::index index;
+    analysis::growing_index index;
     while (!index.absorb(part, 1 << 20)) {
     }
     EXPECT_EQ(raw(index.memory().find(trace::block_id{1})->alloc), allocs[1]);

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "core/generate/generate.hpp"
-#include "core/index/index.hpp"
+#include "core/index/growing_index.hpp"
 #include "core/summary/figures/stored_figures.hpp"
 #include "tests/core/recordings/recording.hpp"
 
@@ -104,7 +104,7 @@ struct taken {
   }
   std::shared_ptr<trace::file> file;
   std::shared_ptr<const trace::snapshot> snapshot;
-  index from;
+  growing_index from;
   std::list<compared_figures> figures;
 };
 
@@ -249,7 +249,7 @@ struct from_file {
   }
   std::shared_ptr<trace::file> file;
   std::shared_ptr<const trace::snapshot> snapshot;
-  index all;
+  growing_index all;
   compared_figures by_index, by_stored_figures;
 };
 

@@ -1,4 +1,5 @@
 #include "core/figures/tensor_report.hpp"
+#include "core/index/growing_index.hpp"
 
 #include <gtest/gtest.h>
 
@@ -342,7 +343,7 @@ TEST(tensor_facts, are_worked_out_anew_when_more_was_read) {
   made.close();
   const auto file = made.open();
   const auto now = file->latest();
-  index read;
+  growing_index read;
   read.absorb(*now, now->chunks().size() / 2);
   const std::size_t half = read.tensors(*now)->categories.size();
   EXPECT_EQ(read.tensors(*now), read.tensors(*now)) << "the same answer";

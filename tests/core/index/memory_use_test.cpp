@@ -1,4 +1,5 @@
 #include "core/index/memory/memory_use.hpp"
+#include "core/index/growing_index.hpp"
 
 #include <gtest/gtest.h>
 
@@ -124,7 +125,7 @@ TEST(memory_use, corrects_what_is_not_tracked_when_an_allocation_comes_late) {
   made.add_device_memory(20, 138 * gib, 140 * gib);
   made.flush();
   const auto file = made.open();
-  index growing;
+  growing_index growing;
   auto now = file->latest();
   ASSERT_TRUE(growing.absorb(*now, 100));
   EXPECT_EQ(measure(growing, now->tables(), {0, 100}).untracked[0].maximum, 2 * gib);
@@ -311,7 +312,7 @@ TEST_F(after_a_loss, the_free_itself_is_believed_when_it_comes_late) {
   checkpoint(40, {});
   made_.flush();
   const auto file = made_.open();
-  index growing;
+  growing_index growing;
   auto now = file->latest();
   ASSERT_TRUE(growing.absorb(*now, 100));
   EXPECT_TRUE(growing.memory().find(trace::block_id{2})->death_inferred);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/figures/report.hpp"
+#include "core/index/growing_index.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 /// Every figure against the slow, obvious way: a walk over all rows, nanosecond by nanosecond where it must be.
@@ -291,9 +292,9 @@ TEST(figures, are_the_same_however_a_trace_grew) {
     random_trace slow(seed);
     const auto file = slow.made.open();
     const auto now = file->latest();
-    index at_once;
+    growing_index at_once;
     ASSERT_TRUE(at_once.absorb(*now, now->chunks().size()));
-    index piece_by_piece;
+    growing_index piece_by_piece;
     while (!piece_by_piece.absorb(*now, 1)) {
       // Asking in between must not disturb what comes later.
       static_cast<void>(measure(piece_by_piece, now->tables(), {0, span}));

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "core/index/index.hpp"
+#include "core/index/growing_index.hpp"
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"
 
@@ -165,7 +165,7 @@ struct indexed {
     }
   }
   std::shared_ptr<const trace::snapshot> snapshot;
-  analysis::index index;
+  analysis::growing_index index;
 };
 
 }  // namespace sluice::testing

@@ -1,4 +1,5 @@
 #include "core/summary/tiles/stored_tiles.hpp"
+#include "core/index/growing_index.hpp"
 
 #include <gtest/gtest.h>
 
@@ -133,7 +134,7 @@ struct finished {
 
   random_recording made;
   std::shared_ptr<const trace::snapshot> trace;
-  std::shared_ptr<index> all = std::make_shared<index>();
+  std::shared_ptr<growing_index> all = std::make_shared<growing_index>();
   time_range whole;
   std::shared_ptr<const stored_tiles> tiles;
 };
@@ -336,7 +337,7 @@ class steps_in_tiles : public ::testing::TestWithParam<bool> {
     trace = made.open()->latest();
     tiles = stored_tiles::of(trace);
     store = section_reader::open(trace, steps_of(*find_stored_figures(*trace), trace)).value();
-    index all;
+    growing_index all;
     all.absorb(*trace, SIZE_MAX);
     for (const auto& [process, list] : all.tensors(*trace)->steps->lists()) expected = list.steps;
   }

@@ -14,7 +14,7 @@
 #include <numeric>
 
 #include "core/index/curves.hpp"
-#include "core/index/index.hpp"
+#include "core/index/growing_index.hpp"
 #include "core/index/tensor_facts.hpp"
 #include "core/summary/figures/stored_figures.hpp"
 #include "core/summary/passes/finalize.hpp"
@@ -152,12 +152,12 @@ TEST(samples, of_every_version_read_as_they_were_written_down) {
 }
 
 TEST(samples, have_every_kind_of_row_and_a_file_without_its_end) {
-  const std::string every = content_of(samples / "1.0/every-row.facts");
+  const std::string every = content_of(samples / "2.0/every-row.facts");
 #define SLUICE_LOOK(row, kind) EXPECT_NE(every.find("\n" #kind " 3 rows "), std::string::npos) << #kind;
   SLUICE_FOR_EACH_ROW(SLUICE_LOOK)
 #undef SLUICE_LOOK
-  EXPECT_NE(content_of(samples / "1.0/unfinished.facts").find("complete no"), std::string::npos);
-  EXPECT_NE(content_of(samples / "1.0/overlap.facts").find("complete yes"), std::string::npos);
+  EXPECT_NE(content_of(samples / "2.0/unfinished.facts").find("complete no"), std::string::npos);
+  EXPECT_NE(content_of(samples / "2.0/overlap.facts").find("complete yes"), std::string::npos);
 }
 
 TEST(samples, of_4_0_have_every_kind_of_summary) {
@@ -168,7 +168,7 @@ TEST(samples, of_4_0_have_every_kind_of_summary) {
   EXPECT_NE(content_of(samples / "4.0/summed-up.facts").find("\ninteger_bin "), std::string::npos);
 }
 
-constexpr std::array with_tiles_and_parts = {"2.2", "3.0", "3.1", "4.0"};
+constexpr std::array with_tiles_and_parts = {"4.0"};
 
 /// The sample of a version that has summaries, and an index of its events beside them.
 struct summed_up {
@@ -179,10 +179,9 @@ struct summed_up {
     of_all.absorb(*now, now->chunks().size());
   }
   std::shared_ptr<const snapshot> now;  ///< Null: it cannot be opened.
-  analysis::index of_all;
+  analysis::growing_index of_all;
 };
 
-/// Until 3.0 what the chunks are about, and the steps, were parts of what is `saved`.
 TEST(samples, of_any_version_say_what_their_chunks_are_about_and_what_steps_there_are) {
   for (const char* version : with_tiles_and_parts) {
     const summed_up sample(version);
@@ -210,7 +209,6 @@ TEST(samples, of_any_version_say_what_their_chunks_are_about_and_what_steps_ther
   }
 }
 
-/// Versions before 4 have tiles of every second layer, and all curves in rows of reals.
 TEST(samples, of_any_version_are_drawn_from_their_tiles) {
   for (const char* version : with_tiles_and_parts) {
     const summed_up sample(version);
@@ -234,7 +232,7 @@ TEST(samples, of_any_version_are_drawn_from_their_tiles) {
       ++levels;
       for (std::size_t c = 0; c < expected.size(); ++c) {
         expected[c].split(grid.range(), grid.count, [&](std::uint32_t i, const timeline::extent& bin, double) {
-          // Rates were of 256ths of a byte.
+          // Rates are of 256ths of a byte.
           const double rounding = expected[c].about.what == curve_kind::rate ? 10 : 0;
           ASSERT_NEAR((*bins)[c][i].minimum, bin.minimum, rounding) << version << ", curve " << c << ", bin " << i;
           ASSERT_NEAR((*bins)[c][i].maximum, bin.maximum, rounding) << version << ", curve " << c << ", bin " << i;
@@ -247,9 +245,9 @@ TEST(samples, of_any_version_are_drawn_from_their_tiles) {
   }
 }
 
-/// The sample of 1.0 with its values as they are, not as sums.
-TEST(samples, of_1_0_hold_these_values) {
-  const auto opened = file::open((samples / "1.0/every-row.sluice").string());
+/// The sample of 2.0 with its values as they are, not as sums.
+TEST(samples, of_2_0_hold_these_values) {
+  const auto opened = file::open((samples / "2.0/every-row.sluice").string());
   ASSERT_TRUE(opened) << opened.error().to_string();
   const auto now = (*opened)->latest();
   std::map<std::string, std::string> first;

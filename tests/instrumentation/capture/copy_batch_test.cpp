@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "core/index/index.hpp"
+#include "core/index/growing_index.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 
 namespace sluice::test {
@@ -122,7 +122,7 @@ TEST_F(CopyBatch, OfShapesKnowsTheirBytes) {
 }
 
 TEST_F(CopyBatch, TouchesEachBlockAsOftenAsItIsCopied) {
-  analysis::index index;
+  analysis::growing_index index;
   while (!index.absorb(*run_->snapshot, 64)) {
   }
   std::map<std::uint64_t, std::uint64_t> copies;

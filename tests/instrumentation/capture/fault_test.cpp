@@ -7,7 +7,7 @@
 #include <map>
 
 #include "core/figures/report.hpp"
-#include "core/index/index.hpp"
+#include "core/index/growing_index.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 
 namespace sluice::test {
@@ -29,7 +29,7 @@ recording record_fault(const std::vector<std::string>& how, const std::string& m
 }
 
 analysis::report report_of(const recording& run) {
-  analysis::index index;
+  analysis::growing_index index;
   while (!index.absorb(*run.snapshot, 64)) {
   }
   return analysis::make_report(index, *run.snapshot);

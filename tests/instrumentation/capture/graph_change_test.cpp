@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/index/index.hpp"
+#include "core/index/growing_index.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 
 namespace sluice::test {
@@ -64,7 +64,7 @@ TEST_P(GraphChanges, NameWhatTheirNodesDo) {
 }
 
 TEST_P(GraphChanges, CountAsReplaysOfTheBlocksTheyName) {
-  analysis::index index;
+  analysis::growing_index index;
   while (!index.absorb(*run_.snapshot, 64)) {
   }
   std::map<std::uint64_t, std::uint64_t> replays;

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "core/index/index.hpp"
+#include "core/index/growing_index.hpp"
 #include "core/index/memory/shared_memory.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 
@@ -51,7 +51,7 @@ std::vector<import> imports_of(const recording& run) {
 }
 /// As `sluice report` has it.
 std::vector<analysis::imported_memory> reported(const recording& run) {
-  analysis::index index;
+  analysis::growing_index index;
   while (!index.absorb(*run.snapshot, 16)) {
   }
   return analysis::find_imports(index, analysis::time_range_of(*run.snapshot));

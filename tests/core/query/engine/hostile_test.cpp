@@ -3,6 +3,7 @@
 #include <optional>
 #include <random>
 
+#include "core/index/growing_index.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/summary/figures/stored_figures.hpp"
 #include "core/summary/passes/finalize.hpp"
@@ -147,7 +148,7 @@ TEST(hostile_summaries, are_answered_from_or_left_alone) {
     }
     lie(trace::boundary_block_row{}, 20, std::pair{time_ns{0}, time_ns{50'000}});
     lie(trace::block_category_row{}, 20, std::pair{time_ns{0}, time_ns{50'000}});
-    analysis::index all;
+    analysis::growing_index all;
     const auto now = made.open()->latest();
     while (!all.absorb(*now, SIZE_MAX)) {
     }

@@ -7,8 +7,9 @@
 #include <string>
 
 #include "core/generate/generate.hpp"
+#include "core/index/growing_index.hpp"
 #include "core/query/answers/memory_map.hpp"
-#include "core/query/engine/file_source.hpp"
+#include "core/query/engine/find_answer.hpp"
 
 /// Questions of the window that are withdrawn. Work is bounded by what is read between two looks at the flag, not by time: a chunk of rows.
 namespace sluice::query {
@@ -28,10 +29,10 @@ class withdrawn_question : public ::testing::Test {
   static void TearDownTestSuite() { trace_ = nullptr; }
 
   void SetUp() override {
-    stored_ = open_summary(trace_, enough);
+    stored_ = open_stored_sources(trace_, enough);
     ASSERT_NE(stored_, nullptr);
-    ASSERT_NE(stored_->parts, nullptr);
-    ASSERT_GT(stored_->parts->store().sections().size(), 20U)
+    ASSERT_NE(stored_->sections, nullptr);
+    ASSERT_GT(stored_->sections->store().sections().size(), 20U)
         << "half of it is answered from one run of sections after another";
   }
 
@@ -46,14 +47,14 @@ class withdrawn_question : public ::testing::Test {
       EXPECT_EQ(done.error().code, error_code::cancelled);
       EXPECT_EQ(answer->progress(), 0);
     } else {
-      const auto found = answer_stored(question, from);
+      const auto found = find_answer(question, from);
       // What is drawn has an answer of tiles at hand.
       if constexpr (!draws<Question>) {
         ASSERT_TRUE(found && !*found);
         EXPECT_EQ(found->error().code, error_code::cancelled);
       }
     }
-    EXPECT_EQ(stored_->parts->memory_bytes(), 0U);
+    EXPECT_EQ(stored_->sections->memory_bytes(), 0U);
   }
 
   [[nodiscard]] static time_range whole() { return analysis::time_range_of(*trace_); }
@@ -63,8 +64,8 @@ class withdrawn_question : public ::testing::Test {
   [[nodiscard]] static trace::time_ns middle() { return whole().begin + whole().length() / 2; }
 
   static inline std::shared_ptr<const trace::snapshot> trace_;
-  std::shared_ptr<const stored_answers> stored_;
-  const analysis::index nothing_;
+  std::shared_ptr<const stored_sources> stored_;
+  const analysis::growing_index nothing_;
   const std::atomic<bool> withdrawn_{true};
   symbols::frame_book frames_{symbols::options_for(*trace_)};
   bool provisional_ = false;
@@ -120,7 +121,7 @@ TEST_F(withdrawn_question, of_the_timeline_builds_no_index) {
 
 // The flag is looked at after each chunk of rows, and of summaries, that an index is made from.
 TEST_F(withdrawn_question, is_noticed_after_each_chunk) {
-  const analysis::section_reader& store = stored_->parts->store();
+  const analysis::section_reader& store = stored_->sections->store();
   const std::size_t section = store.section_at(middle());
   std::size_t looks = 0;
   const auto counted = [&] { return ++looks > 0; };

@@ -1,5 +1,6 @@
 // SQL over a trace: what tables say, that queries can only read, and that they end.
 #include "core/query/sql/sql.hpp"
+#include "core/index/growing_index.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -92,7 +93,7 @@ TEST_F(Sql, ViewsJoinNamesAndStacks) {
 }
 
 TEST_F(Sql, FiguresAreThoseOfTheReport) {
-  analysis::index index;
+  analysis::growing_index index;
   while (!index.absorb(*trace_, 1000)) {
   }
   const auto all = analysis::measure(index, trace_->tables(), analysis::time_range_of(*trace_));

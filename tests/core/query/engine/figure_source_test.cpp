@@ -1,4 +1,5 @@
-#include "core/query/answers/figures_source.hpp"
+#include "core/query/engine/figure_source.hpp"
+#include "core/index/growing_index.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,8 +21,7 @@ class both_ways {
     // As it comes back from a file.
     const std::string kept =
         analysis::encode_stored_figures(analysis::make_stored_figures(all_.index, *all_.snapshot)).value();
-    stored_.stored_figures =
-        std::make_shared<const analysis::stored_figures>(analysis::decode_stored_figures(kept).value());
+    stored_.figures = std::make_shared<const analysis::stored_figures>(analysis::decode_stored_figures(kept).value());
   }
 
   template <class Question>
@@ -37,18 +37,18 @@ class both_ways {
     return ask(question).value().value();
   }
 
-  [[nodiscard]] time_range whole() const { return stored_.stored_figures->span; }
-  [[nodiscard]] const analysis::stored_figures& stored_figures() const { return *stored_.stored_figures; }
+  [[nodiscard]] time_range whole() const { return stored_.figures->span; }
+  [[nodiscard]] const analysis::stored_figures& stored_figures() const { return *stored_.figures; }
 
  private:
-  sources with(const analysis::index& index, const stored_answers* stored) {
+  sources with(const analysis::index& index, const stored_sources* stored) {
     return {index,  *all_.snapshot, never_,      book_, symbols::frame_book::patience::at_once,
             stored, nullptr,        provisional_};
   }
 
   indexed all_;
-  const analysis::index nothing_;
-  stored_answers stored_;
+  const analysis::growing_index nothing_;
+  stored_sources stored_;
   symbols::frame_book book_;
   const std::atomic<bool> never_{false};
   bool provisional_ = false;

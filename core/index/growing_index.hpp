@@ -1,0 +1,22 @@
+#pragma once
+
+#include "core/index/index.hpp"
+
+namespace sluice::analysis {
+
+/// The index of a recording as a whole. It grows with the recording, chunk by chunk, in any order of time.
+class growing_index final : public index {
+ public:
+  /// Reads at most `limit` more chunks of `from`, the oldest first. Returns true once all chunks are read. The index answers questions
+  /// after every call. A chunk that cannot be read is left out and leaves a warning. `from` must be the snapshot of the calls before, or
+  /// a later one of the same file. Not thread-safe.
+  bool absorb(const trace::snapshot& from, std::size_t limit);
+
+  /// The share of `from` that has been read, by bytes: 0..1.
+  [[nodiscard]] float progress(const trace::snapshot& from) const;
+
+ private:
+  std::uint64_t read_bytes_ = 0;
+};
+
+}  // namespace sluice::analysis

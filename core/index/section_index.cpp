@@ -1,0 +1,141 @@
+#include "core/index/section_index.hpp"
+
+#include <algorithm>
+
+#include "core/index/boundary_samples.hpp"
+#include "core/index/event_span.hpp"
+#include "core/index/tensor_facts.hpp"
+
+namespace sluice::analysis {
+
+using trace::row_type;
+
+void section_index::set_known(const section_facts& about) {
+  const recording_facts& whole = *about.whole;
+  for (const recording_facts::memory& each : whole.memories) memory_.set_known(each.key, each.highest, each.stacks);
+  for (const recording_facts::pool& each : whole.pools)
+    memory_.set_known(each.pool, each.has_segments, each.has_blocks ? std::optional(each.highest) : std::nullopt);
+  for (const known_block& each : about.blocks) memory_.set_known(each.block);
+  for (const carried_block& each : about.carried) memory_.continue_from(each.block);
+  for (const trace::live_block_event& each : about.births) memory_.add(each);
+  if (!is_drawn(about.scope)) return;
+  set_known_samples(about);
+  for (const trace::device_id each : whole.with_kernels) devices_.set_known_kernels(each);
+  set_known_slices(about);
+  if (about.scope < section_scope::everything) return;
+  touches_.set_known(whole.touches);
+  for (const recording_facts::graph& each : whole.graphs) touches_.set_known(each.block, each.use, each.copies);
+  for (const known_uses& each : about.uses) touches_.set_known(each.block, each.uses);
+  if (!about.unfolding) return;
+  touches_.only_within(about.run);
+  for (const carried_block& each : about.carried) touches_.add(each.block.id, each.uses);
+}
+
+void section_index::set_known_samples(const section_facts& about) {
+  // Those of a device follow one another in time. Outside of the run the first, the last before it, and the highest count.
+  const std::vector<recording_facts::untracked>& known = about.whole->not_tracked;
+  for (auto first = known.begin(); first != known.end();) {
+    const auto behind =
+        std::find_if(first, known.end(), [&](const auto& each) { return each.device != first->device; });
+    const auto add = [&](const recording_facts::untracked& each) {
+      memory_.set_known_untracked(each.device, {each.time, each.value, each.order});
+    };
+    add(*first);
+    add(*std::max_element(first, behind, [](const auto& a, const auto& b) { return a.value < b.value; }));
+    const auto before = [](const auto& each, time_ns time) { return each.time < time; };
+    auto next = std::lower_bound(first, behind, about.run.begin, before);
+    if (next != first) --next;
+    for (; next != behind && next->time < about.run.end; ++next) add(*next);
+    first = behind;
+  }
+  analysis::set_known_samples(about.samples, memory_, counters_);
+}
+
+void section_index::set_known_slices(const section_facts& about) {
+  const recording_facts& whole = *about.whole;
+  const time_ns from = about.run.begin;
+  std::map<trace::lane_kind, std::vector<timeline::slice_set*>> sets;
+  for (const recording_facts::stream& each : whole.streams)
+    sets[trace::lane_kind::stream].push_back(&devices_.set_known(each.key, each.lanes, from));
+  for (const recording_facts::direction& each : whole.directions)
+    sets[trace::lane_kind::direction].push_back(&devices_.set_known(each.key, each.lanes, each.highest_rate, from));
+  for (const recording_facts::thread& each : whole.threads) {
+    thread_work& work = host_.set_known(each.key, each.range_lanes, each.call_lanes, from);
+    sets[trace::lane_kind::host_ranges].push_back(&work.ranges);
+    sets[trace::lane_kind::host_calls].push_back(&work.calls);
+  }
+  for (const known_slice& each : about.open) {
+    const auto of = sets.find(each.what);
+    if (of != sets.end() && each.owner < of->second.size()) of->second[each.owner]->set_known(each.item, each.lane);
+  }
+}
+
+section_index::section_index(section_facts about) { known_ = std::make_unique<const section_facts>(std::move(about)); }
+
+bool section_index::absorb(const trace::snapshot& from, const std::function<bool()>& goes_on) {
+  if (known_->scope < section_scope::figures || known_->unfolding) {
+    devices_.leave_out_busy();
+    host_.leave_out_busy();
+  }
+  const auto chunks = from.chunks();
+  std::vector<bool> taken(chunks.size(), false);
+  std::vector<std::size_t> wanted;
+  std::size_t allocations = 0;
+  for (const std::size_t chunk : known_->chunks) {
+    if (chunk >= chunks.size() || !is_in(known_->scope, chunks[chunk].type)) continue;
+    wanted.push_back(chunk);
+    if (chunks[chunk].type == row_type::alloc) allocations += chunks[chunk].rows;
+  }
+  constexpr std::size_t most_expected = std::size_t{1} << 16;  // A file can claim any number of rows.
+  allocations = std::min(allocations, most_expected);
+  memory_.expect(known_->blocks.size() + known_->carried.size(), allocations);
+  set_known(*known_);
+  memory_.expect_births(allocations);
+  for (const std::size_t chunk : wanted) {
+    take(from, chunk);
+    taken[chunk] = true;
+    if (goes_on && !goes_on()) return false;
+  }
+  for (const complete_checkpoint& each : known_->checkpoints) memory_.infer_deaths(each, known_->freed);
+  next_ = chunks.size();
+  settle(from);
+  if (known_->scope == section_scope::everything && !known_->unfolding) find_stacks_of_copies(from, taken);
+  return true;
+}
+
+void section_index::keep_what_is_drawn(const trace::snapshot& from) {
+  tensor_facts drawn = find_tensor_facts(*this, from);
+  drawn.categories = std::vector<block_category>();  // They are of blocks.
+  tensors_ = std::make_shared<const tensor_facts>(std::move(drawn));
+  tensors_fresh_ = true;
+  memory_.forget_blocks();
+  auto left = std::make_unique<section_facts>();
+  left->scope = known_->scope;
+  left->run = known_->run;
+  left->whole = known_->whole;
+  known_ = std::move(left);
+}
+
+void section_index::find_stacks_of_copies(const trace::snapshot& from, const std::vector<bool>& taken) {
+  std::vector<std::uint64_t> wanted;
+  for (const copy_record& copy : copies_.copies()) {
+    if (copy.call == trace::event_id::none || copies_.stack_of(copy.call) != trace::stack_id::none) continue;
+    wanted.push_back(raw(copy.call));
+  }
+  std::sort(wanted.begin(), wanted.end());
+  std::vector<trace::api_call_event> rows;
+  const auto chunks = known_->whole->chunks->find([&](const chunk_reach& reach) {
+    const auto next = std::lower_bound(wanted.begin(), wanted.end(), reach.lowest_event);
+    return next != wanted.end() && *next <= reach.highest_event;
+  });
+  for (const std::size_t chunk : chunks.value_or(std::vector<std::size_t>{})) {
+    if (chunk >= taken.size() || from.chunks()[chunk].type != trace::row_type::api_call) continue;
+    if (!from.read_into<trace::api_call_event>(chunk, rows)) continue;
+    // Those in the run are known.
+    std::erase_if(rows, [&](const auto& row) { return taken[chunk] && lies_in(row, known_->run); });
+    copies_.add(rows);
+  }
+  copies_.settle();
+}
+
+}  // namespace sluice::analysis

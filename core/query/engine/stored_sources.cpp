@@ -1,0 +1,40 @@
+#include "core/query/engine/stored_sources.hpp"
+
+#include <algorithm>
+
+namespace sluice::query {
+namespace {
+
+/// The memory that the program takes beside cached section indexes: itself, the window, caches of tiles and chunks, and the index of a few
+/// sections while a question about a long time reads them one after another. Bytes.
+constexpr std::size_t taken_otherwise = 260'000'000;
+/// About eight sections.
+constexpr std::size_t least_for_sections = 40'000'000;
+
+}  // namespace
+
+std::shared_ptr<stored_sources> open_stored_sources(const std::shared_ptr<const trace::snapshot>& trace,
+                                                    std::size_t memory_bytes) {
+  auto made = std::make_shared<stored_sources>();
+  made->tiles = analysis::stored_tiles::of(trace);
+  if (!made->tiles) return nullptr;
+  made->figures = analysis::find_stored_figures(*trace);
+  if (!made->figures) return nullptr;
+  auto facts = std::make_shared<analysis::tensor_facts>();
+  facts->steps = analysis::steps_of(*made->figures, trace);
+  if (auto reader = analysis::section_reader::open(trace, facts->steps)) {
+    const std::size_t left = memory_bytes > taken_otherwise ? memory_bytes - taken_otherwise : 0;
+    made->sections = std::make_shared<analysis::section_cache>(std::move(*reader), std::max(left, least_for_sections));
+    made->ahead = std::make_shared<prefetcher>(made->tiles, made->sections);
+    made->in_memory = [cache = made->sections](std::span<const std::size_t> sections) {
+      std::vector<std::shared_ptr<const analysis::index>> found;
+      for (const std::size_t section : sections)
+        found.push_back(cache->at_hand(section, section, analysis::section_scope::timeline));
+      return found;
+    };
+  }
+  made->facts = std::move(facts);
+  return made;
+}
+
+}  // namespace sluice::query

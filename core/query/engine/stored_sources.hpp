@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/index/tensor_facts.hpp"
+#include "core/query/engine/prefetcher.hpp"
+#include "core/summary/figures/stored_figures.hpp"
+#include "core/summary/sections/section_cache.hpp"
+#include "core/summary/tiles/stored_tiles.hpp"
+
+namespace sluice::query {
+
+/// The three sources of answers in a file that holds summaries (README.md beside this folder). Private to core/query.
+struct stored_sources {
+  std::shared_ptr<const analysis::stored_tiles> tiles;      ///< Bins.
+  std::shared_ptr<const analysis::stored_figures> figures;  ///< Figures of the whole recording.
+  std::shared_ptr<analysis::section_cache> sections;    ///< Rows, by section; null if the file describes no sections.
+  std::shared_ptr<const analysis::tensor_facts> facts;  ///< The steps; no categories.
+  std::shared_ptr<prefetcher> ahead;                    ///< Null where `sections` is.
+  /// The indexes of those sections that are in memory, null for the others. Empty where `sections` is null.
+  decltype(analysis::bin_sources::sections) in_memory;
+};
+
+/// Opens the summaries of a file; null if it has none, or not all that are needed. Reads the disk; O(summaries of the whole).
+/// `memory_bytes`: see engine_options.
+[[nodiscard]] std::shared_ptr<stored_sources> open_stored_sources(const std::shared_ptr<const trace::snapshot>& trace,
+                                                                  std::size_t memory_bytes);
+
+}  // namespace sluice::query
