@@ -4,11 +4,11 @@
 #include "core/summary/figures/serialize.hpp"
 #include "core/summary/figures/stored_figures_format.hpp"
 
-/// What of each struct is kept of a whole recording beside its parts. A change here is a new version of what `section_reader` reads. Private
-/// to core.
+/// Lists which members of each struct are stored as facts about the whole recording. A change here needs a new
+/// `sections_version`. Private to core.
 namespace sluice::trace {
 
-/// Of files of version 1. Later ones keep them as rows.
+/// Only for files of version 1. Later versions store these as rows.
 template <class Archive>
 void fields(Archive& all, serialize::like<Archive, chunk_reach_row> of) {
   all(of, of.chunk, of.lowest_event, of.highest_event, of.lowest_block, of.highest_block, of.time, of.end);

@@ -5,28 +5,28 @@
 
 #include "core/trace/model/ids.hpp"
 
-/// The bytes of a trace file. Little-endian.
+/// The bytes of a recording file. Little-endian.
 ///
 ///   file_header | chunk | chunk | ... | index chunk(s) | trailer
 ///
-/// A chunk is a `chunk_header` and `stored_bytes` of payload: columns (codec.hpp) of rows of one kind. A
-/// chunk decodes alone with the tables before it; chunks may overlap in time. The index and the trailer are there only
-/// if the writer ended in order; without them a reader walks the chunk headers. Checksums are XXH3, 64 bits.
+/// A chunk is a `chunk_header` and `stored_bytes` of payload: rows of one kind as columns (codec.hpp). Decoding a chunk
+/// only needs the tables before it. Chunks may overlap in time. Index and trailer exist only if the writer closed the
+/// file; without them a reader walks the chunk headers. Checksums are XXH3, 64 bits.
 namespace sluice::trace {
 
 inline constexpr std::uint64_t file_magic = 0x0a45'4349'554c'5389;     // "\x89SLUICE\n"
 inline constexpr std::uint32_t chunk_magic = 0x4b4c'4353;              // "SCLK"
 inline constexpr std::uint64_t trailer_magic = 0x5845'444e'4943'4c53;  // "SLCINDEX"
 
-/// Readers accept this and every older version, and any minor: minors only add rows and columns. Version 3 has two forms of columns
-/// more than version 2: `column_form::rising` and `above`. Version 4 has tiles at each level, and tells curves of whole numbers in rows that
-/// version 3 would pass over, as if they were 0.
+/// Readers accept this and all older versions, and any minor version: minor versions only add rows and columns. Version
+/// 3 added `column_form::rising` and `above`. Version 4 added tiles at each level, and integer_bin rows for curves,
+/// which a reader of version 3 would skip, showing these curves as 0.
 inline constexpr std::uint16_t format_major = 4;
 inline constexpr std::uint16_t format_minor = 0;
 
 inline constexpr std::uint32_t file_flag_simulated = 1;
-/// How a payload is stored.
-inline constexpr std::uint32_t chunk_flag_zstd = 1;     ///< Version 1: one zstd frame of what `decode_rows_v1` reads.
+/// How a payload is encoded.
+inline constexpr std::uint32_t chunk_flag_zstd = 1;     ///< Version 1: one zstd frame, read by `decode_rows_v1`.
 inline constexpr std::uint32_t chunk_flag_columns = 2;  ///< A directory and columns (codec.hpp).
 
 struct file_header {
@@ -36,7 +36,7 @@ struct file_header {
   std::uint32_t flags = 0;
   std::int64_t realtime_origin = 0;
   std::uint64_t reserved[4] = {};
-  std::uint64_t checksum = 0;  ///< Of the bytes before it.
+  std::uint64_t checksum = 0;  ///< Of all bytes before it.
 };
 static_assert(sizeof(file_header) == 64);
 
@@ -51,18 +51,18 @@ struct chunk_header {
   time_ns min_time = 0;
   time_ns max_time = 0;
   std::uint64_t payload_checksum = 0;
-  std::uint64_t checksum = 0;  ///< Of the bytes before it.
+  std::uint64_t checksum = 0;  ///< Of all bytes before it.
 };
 static_assert(sizeof(chunk_header) == 56);
 
 struct trailer {
   std::uint64_t magic = trailer_magic;
-  std::uint64_t index_offset = 0;  ///< The first index chunk; they run up to the trailer.
-  std::uint64_t checksum = 0;      ///< Of the bytes before it.
+  std::uint64_t index_offset = 0;  ///< Offset of the first index chunk. Index chunks extend to the trailer.
+  std::uint64_t checksum = 0;      ///< Of all bytes before it.
 };
 static_assert(sizeof(trailer) == 24);
 
-/// The checksum that ends `object`: of all its bytes before the last eight.
+/// Computes the checksum stored in the last eight bytes of `object`, from all bytes before.
 template <class Object>
 [[nodiscard]] std::uint64_t header_checksum(const Object& object);
 
