@@ -7,6 +7,23 @@ function(sluice_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${SLUICE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
+# sluice_unity_by_room(TARGET)
+# Files are compiled together with files of the same room only (the first folder below this one), so a new file in one room does not change
+# what is compiled in the others. To be called after the last target_sources().
+function(sluice_unity_by_room target)
+  sluice_unity(${target})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+  get_target_property(files ${target} SOURCES)
+  foreach(file ${files})
+    cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+    cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" OUTPUT_VARIABLE name)
+    string(REGEX REPLACE "/.*" "" room "${name}")
+    math(EXPR count_${room} "0${count_${room}} + 1")
+    math(EXPR batch "(${count_${room}} - 1) / 8")
+    set_source_files_properties("${file}" TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP "${room}_${batch}")
+  endforeach()
+endfunction()
+
 # sluice_ship(TARGET)
 # TARGET is given to users: its debug information goes to TARGET.debug beside it, which debuggers find by themselves.
 function(sluice_ship target)

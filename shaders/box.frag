@@ -1,8 +1,8 @@
 #version 330 core
 flat in vec4 paint;
 flat in uint pattern;
-uniform vec4 background;     // what hatching and dimming let through
-uniform float pitch;         // pixels between two hatch lines
+uniform vec4 background;     // background behind hatched and dimmed boxes
+uniform float pitch;         // distance of hatch lines in pixels
 out vec4 result;
 
 void main() {

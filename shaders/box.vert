@@ -1,6 +1,6 @@
 #version 330 core
-// One instance is one box of a track: a kernel, a copy, a call, or one pixel column of a chart. Times arrive as ns
-// relative to the batch's origin (GL 3.3 has no 64-bit integers); `origin_ns` moves them to the view's start.
+// Each instance is one box of a track: a kernel, a copy, a call, or one pixel column of a chart. Times are ns relative
+// to the batch's origin (GL 3.3 has no 64-bit integers); `origin_ns` converts them to times since the view's start.
 layout(location = 0) in vec2 time_ns;   // begin, end
 layout(location = 1) in vec2 height;    // lower, upper, in units of the track
 layout(location = 2) in vec4 colour;
@@ -8,7 +8,7 @@ layout(location = 3) in uint style;     // bit 0: leave a gap after it, bit 1: h
 
 uniform float origin_ns;     // batch origin - view start
 uniform float pixels_per_ns;
-uniform vec4 area;           // x, y, width, height of the track in pixels, y down
+uniform vec4 area;           // x, y, width, height of the track in pixels; y points down
 uniform float units;         // track units that fill the height
 uniform vec2 viewport;       // pixels
 

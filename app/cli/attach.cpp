@@ -1,4 +1,4 @@
-// sluice attach: says why it does not.
+// sluice attach: explains why attaching to a running process is not supported.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -7,10 +7,10 @@
 
 namespace sluice::cli {
 
-/// Recording needs our library in the process before its first CUDA call: the driver loads it at cuInit only, and CUPTI has to
-/// see contexts being created. To load it into a running process would mean to stop its threads with a debugger and call the
-/// loader inside them, wherever they are: in the allocator, in the loader, with the driver's locks held. That can hang or kill
-/// hours of work, and what was allocated before would be missing all the same.
+/// Recording needs our library in the process before the first CUDA call: the driver loads it only at cuInit, and CUPTI
+/// must see contexts being created. Loading it later would require stopping the threads with a debugger and calling the
+/// loader inside them, wherever they are: in the allocator, in the loader, holding the driver's locks. That can hang or
+/// destroy hours of work, and earlier allocations would still be missing.
 action declare_attach(CLI::App& command) {
   const auto pid = std::make_shared<long>(0);
   command.add_option("PID", *pid, "A running process")->required()->check(whole_between(1, 1 << 22));

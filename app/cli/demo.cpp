@@ -36,7 +36,7 @@ struct demo_options {
   double seconds = 6;
 };
 
-/// `text` in lines of at most 80 columns, all but the first indented; `column` is where the first begins.
+/// Prints `text` in lines of up to 80 columns, indented except for the first. `column`: where the first begins.
 void print_wrapped(std::string_view text, std::size_t column, std::size_t indent) {
   while (!text.empty()) {
     const std::size_t room = 80 - column;
@@ -68,8 +68,8 @@ workloads::device_choice choice_of(const std::string& name) {
   return name == "cuda" ? workloads::device_choice::cuda : workloads::device_choice::automatic;
 }
 
-/// Turns Ctrl-C and its kin into a stop between two steps. Made before any other thread, so that all of them leave
-/// these signals to the one that waits here.
+/// Turns Ctrl-C and similar signals into a stop request, which demos check between steps. Create it before any other
+/// thread, so that all threads block these signals and only this object's thread receives them.
 class stop_on_signal {
  public:
   stop_on_signal() {
@@ -79,7 +79,7 @@ class stop_on_signal {
     try {
       waiter_ = std::thread([this] { wait(); });
     } catch (const std::system_error&) {
-      pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);  // No thread is to be had: they end the program, as ever.
+      pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);  // No thread available: the signals end the program as usual.
     }
   }
   ~stop_on_signal() {
@@ -90,7 +90,7 @@ class stop_on_signal {
   stop_on_signal& operator=(const stop_on_signal&) = delete;
 
   [[nodiscard]] std::stop_token token() const { return stop_.get_token(); }
-  /// 0 if none came.
+  /// The signal received; 0 if none.
   [[nodiscard]] int signal() const { return signal_; }
 
  private:
@@ -111,7 +111,7 @@ class stop_on_signal {
   std::thread waiter_;
 };
 
-/// The demo again, as the command of `sluice record`: the capture library must be there before CUDA starts.
+/// Runs the demo as a command of `sluice record`, because the capture library must be loaded before CUDA starts.
 int under_record(const demo_options& options, const std::string& output) {
   std::error_code error;
   const std::string own = std::filesystem::read_symlink("/proc/self/exe", error).string();

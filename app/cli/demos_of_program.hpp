@@ -6,7 +6,7 @@
 
 namespace sluice::cli {
 
-/// The demos that `sluice demo` knows, as the window's menu lists them.
+/// The demos of `sluice demo`, for the window's menu.
 [[nodiscard]] std::vector<gui::demo_entry> demos_of_program();
 
 }  // namespace sluice::cli

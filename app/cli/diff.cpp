@@ -1,4 +1,4 @@
-// sluice diff: what two recordings, or two ranges of one, differ in.
+// sluice diff: compares two recordings, or two ranges of one.
 #include "core/figures/diff.hpp"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ namespace {
 using analysis::stack_change;
 using json = nlohmann::ordered_json;
 
-constexpr std::size_t most_lines = 12;  ///< Of each list, in the text; JSON has all.
+constexpr std::size_t most_lines = 12;  ///< Per list in the text output; JSON has everything.
 
 struct diff_verb {
   std::vector<std::string> files;
@@ -41,17 +41,17 @@ struct opened {
   std::string path;
   std::shared_ptr<trace::file> file;
   std::shared_ptr<const trace::snapshot> snapshot;
-  std::unique_ptr<analysis::growing_index> index;  ///< Of all events; null until somebody needs them.
+  std::unique_ptr<analysis::growing_index> index;  ///< Of all events; null until needed.
 };
 
-/// `whole`: figures of all of it are wanted, not of a range.
+/// `whole`: figures of the whole recording are needed, not of a range.
 result<opened> open(const std::string& path, bool whole, const std::vector<std::string>& sources_from) {
   auto file = open_recording(path, whole ? wanted_of_recording::figures : wanted_of_recording::rows, &sources_from);
   if (!file) return tl::unexpected(file.error());
   return opened{path, *file, (*file)->latest(), nullptr};
 }
 
-/// The figures of the whole are in the file, if it was closed and is not small; those of a range take its events.
+/// Figures of a whole recording are stored in the file if it is closed and not small; those of a range need its events.
 analysis::compared_figures figures_of(opened& of, analysis::time_range range, bool whole) {
   if (whole) {
     const auto stored_figures = analysis::find_stored_figures(*of.snapshot);

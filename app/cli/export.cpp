@@ -1,4 +1,4 @@
-// sluice export: a recording, or a part of it, for other programs.
+// sluice export: converts a recording, or a part of it, for other programs.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -40,7 +40,7 @@ std::string names_of_formats(const char* between) {
   return all;
 }
 
-/// The format that was named, or that the output's name tells.
+/// The format given by name, or derived from the output's file name.
 result<const exports::format*> choose_format(const wish& wanted) {
   if (!wanted.format.empty()) {
     if (const exports::format* named = exports::find_format(wanted.format)) return named;
@@ -52,7 +52,7 @@ result<const exports::format*> choose_format(const wish& wanted) {
               "say --format with one of " + names_of_formats(", "));
 }
 
-/// A stream may go to a pipe or a device, and a folder must be new: `exports::output` sees to both.
+/// For a single file. Streams may go to a pipe or device, and a folder must be new: `exports::output` checks those.
 result<void> check_place(const wish& wanted, const exports::format& as) {
   exports::options options;
   options.tables = wanted.tables;

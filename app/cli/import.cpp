@@ -1,4 +1,4 @@
-// sluice import: a recording that another tool made, as a trace.
+// sluice import: converts a recording of another tool to a trace.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -5,7 +5,7 @@
 
 #include "core/trace/model/ids.hpp"
 
-/// Values of a report's JSON that may be unknown: null then.
+/// JSON values for the report; unknown values become null.
 namespace sluice::cli {
 
 [[nodiscard]] inline nlohmann::ordered_json time_or_null(trace::time_ns time) {

@@ -1,4 +1,4 @@
-// The command line: one verb a file, dispatched from here.
+// The command line: dispatches to the verbs, each of which has a file of its own.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
@@ -43,15 +43,15 @@ struct verb {
 
 struct command_line {
   std::vector<std::string> arguments;                    ///< Without the program's name.
-  std::optional<std::vector<std::string>> after_dashes;  ///< What `record` is to run.
+  std::optional<std::vector<std::string>> after_dashes;  ///< The command for `record`.
 };
 
 bool names_verb(const std::vector<verb>& verbs, const std::string& word) {
   return std::any_of(verbs.begin(), verbs.end(), [&](const verb& v) { return word == v.name; });
 }
 
-/// Sets aside what follows the first "--" of `record`, because every word of it belongs to the command, and lets
-/// `sluice FILE` stand for `sluice open FILE`.
+/// Splits the command line. For `record`, the words after the first "--" are set aside, because all of them belong to
+/// the command to run.
 command_line split(int argc, char** argv) {
   command_line line;
   line.arguments.assign(argv + std::min(argc, 1), argv + argc);
@@ -66,7 +66,7 @@ command_line split(int argc, char** argv) {
   return line;
 }
 
-/// `sluice FILE`, whether the file exists or not, and `sluice --demo NAME`.
+/// True for the words of `sluice FILE`, whether the file exists or not, and of `sluice --demo NAME`.
 bool is_for_window(const std::string& word) {
   if (word.substr(0, 1) == "-") return word == "--demo" || word.rfind("--demo=", 0) == 0 || word == "--device";
   std::error_code none;
@@ -74,7 +74,7 @@ bool is_for_window(const std::string& word) {
          std::filesystem::exists(word, none);
 }
 
-/// What `sluice` takes without a verb.
+/// True for options that `sluice` accepts without a verb.
 bool is_own_option(const std::string& word) { return word == "-h" || word == "--help" || word == "--version"; }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -84,7 +84,7 @@ int run(int argc, char** argv) {
   const std::vector<std::string> none;
   const std::vector<std::string>& after_dashes = line.after_dashes ? *line.after_dashes : none;
 
-  // One line a verb, in the order `sluice --help` lists them.
+  // One line per verb, in the order of `sluice --help`.
   const std::vector<verb> verbs = {
       {"record", "Record what a program does with GPU memory",
        [&](CLI::App& command) { return declare_record(command, after_dashes); }},
@@ -153,7 +153,7 @@ int main(int argc, char** argv) {
   sluice::remove_unfinished_on_signals();
   try {
     const int status = sluice::cli::run(argc, argv);
-    // What was printed and did not arrive is no success.
+    // Output that could not be written is a failure.
     if (status == 0 && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
       sluice::cli::complain("the standard output was closed or is full");
       return sluice::cli::status_failed;

@@ -1,4 +1,4 @@
-// sluice merge: recordings of several processes or machines as one.
+// sluice merge: combines recordings of several processes or machines into one.
 #include "core/export/recording/merge.hpp"
 
 #include <CLI/CLI.hpp>

@@ -20,7 +20,7 @@ std::optional<Number> parse_all(std::string_view text) {
   return problem == std::errc{} && rest == end ? std::optional(value) : std::nullopt;
 }
 
-/// How many bytes one of `unit` is; nothing if there is no such unit.
+/// The number of bytes in one `unit`; nullopt for an unknown unit.
 std::optional<std::uint64_t> bytes_of_unit(std::string_view unit, bool thousands) {
   std::string name;
   for (const char c : unit) name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -35,7 +35,7 @@ std::optional<std::uint64_t> bytes_of_unit(std::string_view unit, bool thousands
   return bytes;
 }
 
-/// `read` gives what an option is set to, or nothing if the word is refused.
+/// `read` returns the option's value for a word, or nullopt to reject the word.
 template <class Read>
 CLI::Validator validator(std::string expected, Read read) {
   return CLI::Validator(

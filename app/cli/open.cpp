@@ -1,4 +1,4 @@
-// sluice open, and sluice alone: the window.
+// sluice open, and sluice without a verb: opens the window.
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -26,8 +26,8 @@ struct wish {
   std::uint64_t memory = query::engine_options{}.memory_bytes;
 };
 
-/// Without empty and relative folders: the programs that show file dialogs are looked for in them, and must not come from where we
-/// happen to be.
+/// Removes empty and relative folders from the variable. File dialogs are external programs found through PATH; they
+/// must not be taken from the current folder.
 void leave_current_folder_out(const char* variable) {
   const char* value = std::getenv(variable);
   if (value == nullptr) return;
@@ -41,11 +41,11 @@ void leave_current_folder_out(const char* variable) {
 result<void> show(const wish& wanted) {
   keep_freed_memory();
   leave_current_folder_out("PATH");
-  // A file that cannot be opened is said here, before a window covers the terminal.
+  // Report files that cannot be opened here, before a window covers the terminal.
   for (const std::string& file : wanted.files) {
     const auto found = importing::recognise(file);
     const bool foreign = found != importing::format::sluice && found != importing::format::unknown;
-    if (foreign) continue;  // the window imports it, and shows how far it is
+    if (foreign) continue;  // the window imports it and shows the progress
     if (auto opened = importing::open_any(file); !opened) return tl::unexpected(opened.error());
   }
   gui::application_options content;

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A new file can be made in the folder of `path`.
+/// Checks that a new file can be created in the folder of `path`.
 result<void> check_folder(const fs::path& path) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (access(folder.c_str(), W_OK | X_OK) == 0) return {};
@@ -27,7 +27,7 @@ std::string free_name(std::string stem) {
   if (stem.empty()) stem = "recording";
   std::string name = stem + ".sluice";
   std::error_code ignored;
-  // A link that leads nowhere takes a name as well.
+  // A dangling link also occupies a name.
   const auto is_taken = [&] { return fs::exists(fs::symlink_status(name, ignored)); };
   for (int number = 2; is_taken(); ++number) name = stem + "-" + std::to_string(number) + ".sluice";
   return name;
@@ -77,7 +77,7 @@ result<void> check_output(const std::string& path, const output_kind& kind, bool
     if (fs::equivalent(path, input, problem))
       return fail(error_code::invalid_argument, "is the file to be read", path, "choose another name with -o");
   }
-  if (fs::file_size(path, problem) == 0) return {};  // An empty file is no loss.
+  if (fs::file_size(path, problem) == 0) return {};  // An empty file may be overwritten.
   if (kind.is == nullptr || !kind.is(path))
     return fail(error_code::invalid_argument, "exists and is not " + kind.name, path,
                 "remove it yourself, or choose another name");

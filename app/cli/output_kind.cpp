@@ -37,14 +37,14 @@ bool is_picture(const std::string& path) { return head_of(path).starts_with("\x8
 
 bool is_sqlite(const std::string& path) { return head_of(path).starts_with(std::string_view("SQLite format 3\0", 16)); }
 
-/// Column names are of lower-case letters, digits and underscores.
+/// A CSV file begins with column names: lower-case letters, digits and underscores.
 bool is_csv(const std::string& path) {
   const std::string line = first_line_of(path);
   return line.find(',') != std::string::npos &&
          line.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_,") == std::string::npos;
 }
 
-/// "main (a.py:3);f (a.py:9) 4096".
+/// A folded stack looks like "main (a.py:3);f (a.py:9) 4096".
 bool is_folded(const std::string& path) {
   const std::string line = first_line_of(path);
   const std::size_t space = line.rfind(' ');
@@ -58,7 +58,7 @@ bool is_torch_snapshot(const std::string& path) {
 
 bool is_chrome(const std::string& path) { return importing::recognise(path) == importing::format::chrome_json; }
 
-/// Packets, each with its length, one after the other: the second begins where the first one says that it ends.
+/// A sequence of packets, each with its length: checks that a second packet begins where the first one ends.
 bool is_perfetto(const std::string& path) {
   constexpr char packet = 0x0a;  // Protobuf: field 1, bytes.
   const std::string head = head_of(path);

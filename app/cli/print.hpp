@@ -3,22 +3,22 @@
 #include <string>
 #include <string_view>
 
-/// The only way in which verbs print. Names come from recordings and file systems, and may hold anything: here they lose what would drive
-/// or deceive a terminal (core/base/printable.hpp), so that no verb can forget it.
+/// All output of the verbs goes through these functions. Names from recordings and file systems may contain anything;
+/// characters that could control or deceive a terminal are replaced here (core/base/printable.hpp).
 namespace sluice::cli {
 
-/// Prints `text`, of any number of lines, on the standard output. False if not all of it was taken; `main` looks again at the end.
+/// Prints `text` (any number of lines) to standard output. False if not all was written; `main` checks that again.
 bool print(std::string_view text);
 
-/// Prints a piece of a document for programs (JSON, CSV): byte by byte to a file or a pipe, as `print` does to a terminal. False if not
-/// all of it was taken.
+/// Prints a piece of a machine-readable document (JSON, CSV): unchanged to a file or pipe, like `print` to a terminal.
+/// Returns false if not all of it was written.
 bool print_document(std::string_view text);
 
-/// Prints "`line`" on the standard output or the standard error, as one line whatever is in it.
+/// Print `line` and a newline, to standard output (`say`) or standard error (`remark`). Always exactly one line.
 void say(std::string_view line);
 void remark(std::string_view line);
 
-/// Prints "sluice: `line`" on the standard error, likewise.
+/// Prints "sluice: `line`" and a newline to standard error. Always exactly one line.
 void complain(const std::string& line);
 
 }  // namespace sluice::cli

@@ -1,4 +1,4 @@
-// sluice query: asks a recording in SQL.
+// sluice query: runs an SQL query on a recording.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -27,15 +27,15 @@ struct wish {
   std::string file;
   std::string text;
   std::string format = "table";
-  std::optional<double> timeout;  ///< Seconds.
+  std::optional<double> timeout;  ///< In seconds.
   bool schema = false;
   std::vector<std::string> sources_from;
 };
 
 using clock = std::chrono::steady_clock;
 
-/// Ends the program some time after the deadline. A query ends by itself when SQLite, or a table, next looks at the time; a function
-/// that takes long and a reader that does not take the output look at nothing.
+/// Ends the program one second after the deadline. Normally a query stops itself when SQLite or a table checks the
+/// time. A slow SQL function, or a reader that does not accept the output, never checks it.
 class last_resort {
  public:
   explicit last_resort(clock::time_point deadline)
@@ -100,7 +100,7 @@ int ask(const wish& wanted) {
   const std::string text = wanted.text == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : wanted.text;
   const auto opened = open_recording(wanted.file, wanted_of_recording::rows, &wanted.sources_from);
   if (!opened) return fail_with(opened.error());
-  // A signal ends the query and not the program, so that what there is gets written.
+  // A signal ends the query instead of the program, so that the rows found so far are written.
   const long_work by_user({});
   query::sql_options options;
   options.cancelled = &long_work::cancelled();

@@ -8,7 +8,7 @@
 namespace sluice::cli {
 namespace {
 
-/// A time with its unit; nothing if it is none.
+/// Parses a time with its unit; nullopt if invalid.
 std::optional<analysis::time_ns> parse_time(std::string_view text) {
   double number = 0;
   const auto [rest, problem] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -1,4 +1,4 @@
-// sluice record: runs a command and writes what it does with GPU memory to a trace.
+// sluice record: runs a command and records its use of GPU memory.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -34,16 +34,16 @@ struct record_options {
   std::string graphs = "whole";
   std::string stacks = "python";
   bool sources = false;
-  unsigned duplicates_percent = 0;  ///< Of each thread's time; 0: nothing is looked for.
+  unsigned duplicates_percent = 0;  ///< Of each thread's time; 0: do not look for duplicates.
   double delay_seconds = 0;
-  double duration_seconds = 0;  ///< 0: to the end.
+  double duration_seconds = 0;  ///< 0: until the end.
   std::uint64_t ring_bytes = 0;
   std::uint64_t trigger_peak = 0;
   std::vector<std::string> command;
 
-  /// Otherwise SIGUSR2 is the command's, as every other signal.
+  /// True if SIGUSR2 writes a dump; otherwise it is forwarded to the command like other signals.
   [[nodiscard]] bool dumps_on_signal() const { return ring_bytes != 0; }
-  bool misplaced_option = false;  ///< What looks like an option of ours, and is none, is where the command should be.
+  bool misplaced_option = false;  ///< An unknown option stands where the command should be.
 };
 
 std::string joined(const std::vector<std::string>& words) {
@@ -58,7 +58,7 @@ std::string own_program() {
   return error ? std::string() : path.string();
 }
 
-/// What the command finds in its environment. Without the capture library only programs that record themselves are heard.
+/// The command's extra environment. Without the capture library, only programs that record themselves are recorded.
 command_process::variables environment_for(const record_options& options, collector::session& session) {
   const auto lookup = capture::own_environment();
   const auto library = capture::capture_library_of(own_program());
@@ -84,8 +84,8 @@ command_process::variables environment_for(const record_options& options, collec
   return variables;
 }
 
-/// The command has ended, but processes that it started may go on, or be about to say their first word. A daemon among
-/// them would go on for ever, so there is an end to the waiting, and Ctrl-C brings it about at once.
+/// The command has ended, but its child processes may still run, or be about to connect. Because a daemon could run for
+/// ever, the waiting has a time limit, and Ctrl-C ends it at once.
 void wait_for_descendants(collector::session& session, const signal_desk& signals, double seconds, bool dumps) {
   const auto start = steady_clock::now();
   const auto deadline = start + milliseconds(static_cast<std::int64_t>(seconds * 1000));
@@ -101,8 +101,8 @@ void wait_for_descendants(collector::session& session, const signal_desk& signal
   }
 }
 
-/// The file is completed, which may take long for a large one. The first signal that asks us to end lets that go on; the second
-/// cuts it short.
+/// Completes the file, which may take long for a large one. The first signal that asks to end is ignored here; the
+/// second stops the completion.
 result<collector::session_summary> close_recording(collector::session& session, const signal_desk& signals) {
   constexpr milliseconds look_every{20};
   int asked = 0;
@@ -117,7 +117,7 @@ result<collector::session_summary> close_recording(collector::session& session, 
   return session.stop();
 }
 
-/// What the recorded processes themselves warned of, each once: it is in the file only.
+/// Returns the warnings of the recorded processes, without duplicates; they are only in the file.
 std::vector<std::string> warnings_in(const std::string& path) {
   std::vector<std::string> said;
   const auto file = trace::file::open(path);
@@ -129,11 +129,11 @@ std::vector<std::string> warnings_in(const std::string& path) {
       said.emplace_back(text);
     }
   });
-  static_cast<void>(read);  // A file that cannot be read is the next command's trouble.
+  static_cast<void>(read);  // If the file cannot be read, the next command reports it.
   return said;
 }
 
-/// Something had to be recorded and all of it was lost, which is not the same as a command that does nothing with a GPU.
+/// True if everything was lost: unlike for a command that does not use a GPU, something should have been recorded.
 bool nothing_heard(const collector::session_summary& summary) {
   return summary.device_events == 0 && (summary.lost_events != 0 || summary.unheard_processes != 0);
 }
@@ -157,7 +157,7 @@ void print_summary(const collector::session_summary& summary) {
   complain(line);
 }
 
-/// The command to record is no option that CLI11 knows of.
+/// Changes the help's usage line: the command to record is not an option known to CLI11.
 struct record_help : CLI::Formatter {
   std::string make_usage(const CLI::App*, std::string) const override {
     return "Usage: sluice record [OPTIONS] -- CMD ARGS...\n";
@@ -169,13 +169,13 @@ int status_for(const error& e) {
   return e.code == error_code::invalid_argument ? status_not_executable : status_not_recorded;
 }
 
-/// When the recording begins and ends while the command runs, and dumps on request.
+/// Starts and ends the recording at the requested times while the command runs, and writes dumps on request.
 class timetable {
  public:
   timetable(collector::session& session, const record_options& options, const signal_desk& signals)
       : session_(session), options_(options), signals_(signals), delayed_(options.delay_seconds > 0) {}
 
-  /// True if the signal was for us.
+  /// Returns true if the signal was for this process.
   bool look(const std::optional<arrived_signal>& signal) {
     const double passed = std::chrono::duration<double>(steady_clock::now() - start_).count();
     if (delayed_ && passed >= options_.delay_seconds) begin();
@@ -188,7 +188,7 @@ class timetable {
   [[nodiscard]] milliseconds period() const {
     return milliseconds(options_.delay_seconds > 0 || options_.duration_seconds > 0 ? 20 : 500);
   }
-  /// The recording was ended by its duration.
+  /// True if the recording was ended by --duration.
   [[nodiscard]] bool ended() const { return ending_; }
 
   result<collector::session_summary> finish() {
@@ -201,7 +201,7 @@ class timetable {
   }
 
  private:
-  /// Does not wait: the command's signals must go on to it meanwhile.
+  /// Must not wait, because the command's signals are forwarded meanwhile.
   bool stops_now() {
     ending_ = true;
     return session_.stops_within(milliseconds(0));
@@ -235,7 +235,7 @@ int record(const record_options& options) {
     complain(std::string("SLUICE_RING_BYTES: '") + asked + "' will not do; expected a whole number of bytes");
     return status_not_recorded;
   }
-  // Before a file is touched, so that a slip of the keys costs nothing.
+  // Before any file is changed, so that a mistyped command does no harm.
   if (const auto program = find_program(options.command[0]); !program) {
     complain(program.error().to_string());
     return status_for(program.error());
@@ -269,7 +269,7 @@ int record(const record_options& options) {
     complain(command.error().to_string());
     return status_for(command.error());
   }
-  session->publish();  // What was there before survives a command that cannot start.
+  session->publish();  // Only now, so that an existing file survives a command that cannot start.
   session->add_process(static_cast<std::uint64_t>(command->pid()), joined(options.command));
   timetable times(*session, options, signals);
   const int status = command->wait(signals, times.period(), [&](const auto& signal) { return times.look(signal); });
@@ -364,7 +364,7 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
   return [options, &command, after_dashes] {
     options->command = command.remaining();
     options->misplaced_option = !options->command.empty() && options->command[0].starts_with('-');
-    // "--" inside a command that began before it is the command's own.
+    // If the command began before a "--", that "--" belongs to the command.
     if (!options->command.empty() && !after_dashes.empty()) options->command.emplace_back("--");
     options->command.insert(options->command.end(), after_dashes.begin(), after_dashes.end());
     return record(*options);

@@ -18,7 +18,7 @@ namespace {
 std::atomic<bool> stopped{false};
 static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler writes it
 
-/// What the signals did before; the handler reads it.
+/// The previous signal actions; read by the handler.
 std::array<std::pair<int, struct sigaction>, 3> actions_before = {{{SIGHUP, {}}, {SIGINT, {}}, {SIGTERM, {}}}};
 
 }  // namespace
@@ -35,7 +35,7 @@ long_work::long_work(std::string what)
   stopped = false;
   for (auto& [number, before] : actions_before) {
     sigaction(number, nullptr, &before);
-    if (before.sa_handler == SIG_IGN) continue;  // As nohup wants it.
+    if (before.sa_handler == SIG_IGN) continue;  // As nohup does.
     struct sigaction cancelling {};
     cancelling.sa_handler = stop;
     cancelling.sa_flags = SA_RESTART;

@@ -17,28 +17,28 @@ namespace CLI {
 class App;
 }
 
-/// Opening what a verb is given: a trace, or a foreign file, which is imported first.
+/// Opens the input file of a verb: a recording, or another tool's file, which is imported first.
 namespace sluice::cli {
 
-/// While it lives, a first SIGHUP, SIGINT or SIGTERM cancels what takes long instead of ending the program, and a terminal shows the
-/// progress. A second one of the same kind does what it did before. One at a time.
+/// During its lifetime, the first SIGHUP, SIGINT or SIGTERM cancels long-running work instead of ending the program. A
+/// second signal of that kind has its previous effect. Shows progress on a terminal. One object at a time.
 class long_work {
  public:
-  /// `what`: as "importing a.json"; empty: no progress is shown.
+  /// `what` is the progress text, e.g. "importing a.json"; if empty, no progress is shown.
   explicit long_work(std::string what);
   ~long_work();
   long_work(const long_work&) = delete;
   long_work& operator=(const long_work&) = delete;
 
-  /// What to hand to the importing functions.
+  /// Options for the import functions.
   [[nodiscard]] importing::options importing() const;
-  /// What to hand to `analysis::summed_up`.
+  /// Options for `analysis::summed_up`.
   [[nodiscard]] analysis::unfinished_options summing_up() const;
-  /// What to hand to what takes a long_task.
+  /// Argument for functions that take a long_task.
   [[nodiscard]] long_task task() const { return {&cancelled(), progress()}; }
-  /// Shows the share that is done, 0..1; empty if there is no terminal.
+  /// A function that shows the completed share, 0..1; empty if there is no terminal.
   [[nodiscard]] std::function<void(double)> progress() const;
-  /// Whether a signal has come since the last one was made.
+  /// True if a signal arrived since the last object was created.
   [[nodiscard]] static const std::atomic<bool>& cancelled();
 
  private:
@@ -48,11 +48,11 @@ class long_work {
   bool terminal_ = false;
 };
 
-/// What a verb is about: rows, or figures of the whole, for which a large recording that has no end is summed up first.
+/// What a verb reads: rows, or figures of the whole recording. A large unfinished recording is summarized for figures.
 enum class wanted_of_recording { rows, figures };
 
-/// Opens `path` for reading, whatever recorded it. `sources_from`: where its sources and symbols are looked for, if it is not trusted
-/// (core/base/local_files.hpp); that they are not is said once on standard error. Null: none will be shown. Errors: as `importing::open_any`.
+/// Opens `path`, whichever tool wrote it. `sources_from`: folders with sources of an untrusted recording (core/base/
+/// local_files.hpp); one note if they are not shown. Null: none are shown. Errors: as `importing::open_any`.
 [[nodiscard]] result<std::shared_ptr<trace::file>> open_recording(
     const std::string& path, wanted_of_recording wanted = wanted_of_recording::rows,
     const std::vector<std::string>* sources_from = nullptr);

@@ -1,4 +1,4 @@
-// sluice report: prints the figures of a recording.
+// sluice report: prints the statistics and findings of a recording.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
@@ -23,7 +23,7 @@ struct report_options {
   std::vector<std::string> sources_from;
 };
 
-/// The figures of the whole are known, if the recording is not small; those of a range take its events.
+/// Figures of the whole recording are stored unless it is small; those of a range need its events.
 analysis::report make_report(const trace::snapshot& of, std::optional<analysis::time_range> range) {
   if (const auto stored_figures = range ? nullptr : analysis::find_stored_figures(of)) {
     symbols::frame_book book(symbols::options_for(of));

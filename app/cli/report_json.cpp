@@ -10,7 +10,7 @@
 #include "core/trace/model/driver_results.hpp"
 #include "core/trace/model/names.hpp"
 
-/// The schema is described in report_schema.md: a change there is a change here, and the other way round.
+/// The schema is documented in report_schema.md; keep both in sync.
 namespace sluice::cli {
 namespace {
 
@@ -560,7 +560,7 @@ class json_writer {
 }  // namespace
 
 std::string report_json(const report_subject& subject) {
-  // Names come from the recorded program: what is no UTF-8 in them is replaced.
+  // Names come from the recorded program, so invalid UTF-8 is replaced.
   return json_writer(subject).all().dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

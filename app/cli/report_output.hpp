@@ -4,7 +4,7 @@
 
 #include "core/figures/report.hpp"
 
-/// What `sluice report` prints, as text and as JSON. Both say the same; both are made of analysis::report alone.
+/// The output of `sluice report`, as text or as JSON. Both use analysis::report only, and agree.
 namespace sluice::cli {
 
 struct report_subject {
@@ -13,10 +13,10 @@ struct report_subject {
   std::string path;
 };
 
-/// What a reader wants to know in a minute.
+/// The text report: the most important findings.
 [[nodiscard]] std::string report_text(const report_subject& subject);
 
-/// Everything, in the schema of report_schema.md. Ends in a newline.
+/// The JSON report: everything, in the schema of report_schema.md. Ends with a newline.
 [[nodiscard]] std::string report_json(const report_subject& subject);
 
 }  // namespace sluice::cli

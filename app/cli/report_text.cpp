@@ -16,7 +16,7 @@ namespace {
 using analysis::device_label;
 using analysis::report;
 
-/// Long enough for most kernel names, short enough for a terminal beside the figures.
+/// Long enough for most kernel names, and leaves space for the figures on a terminal.
 constexpr std::size_t name_columns = 72;
 constexpr std::size_t names_shown = 8;
 
@@ -32,7 +32,7 @@ std::string capital(std::string_view text) {
   return made;
 }
 
-/// One report, section by section. A section without anything to say is left out.
+/// Writes the report section by section. Empty sections are omitted.
 class text_writer {
  public:
   explicit text_writer(const report_subject& subject)
@@ -179,7 +179,7 @@ class text_writer {
 
   // --- lines of the program -----------------------------------------------------------------------------------------
 
-  /// "step, train.py:40" and its source.
+  /// Adds a row for a line such as "step, train.py:40", with its source.
   static void add_line(text_table& table, std::vector<std::string> figures, const symbols::frame_line& line,
                        const std::string& note = {}) {
     const std::string place = symbols::place_of(line);
@@ -244,7 +244,7 @@ class text_writer {
 
   // --- copies of the same content -----------------------------------------------------------------------------------
 
-  /// Whether a copy moves again what was moved before cannot be told from the outside.
+  /// True if duplicates were not looked for although there were copies: only hashing shows repeated content.
   bool asks_for_duplicates() const {
     return !of_.simulated && !of_.duplicates.looked() &&
            std::any_of(of_.whole.transfers.begin(), of_.whole.transfers.end(), [](const auto& way) {
@@ -403,7 +403,7 @@ class text_writer {
     line("  {}", about);
   }
 
-  /// That a device has none says nothing of the program.
+  /// True if kernels were not recorded; their absence then says nothing about the program.
   bool kernels_left_out() const {
     return std::any_of(of_.processes.begin(), of_.processes.end(),
                        [](const auto& process) { return process.mode == trace::recording_mode::memory; });

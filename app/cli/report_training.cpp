@@ -81,7 +81,7 @@ class training_writer {
     return fmt::format("{}, {}: {}", where, name_of(layer), name_of(kind));
   }
 
-  /// What the layer below gives for it.
+  /// The share of segments, from the layer below, that holds these bytes.
   std::string segments_of(const analysis::peak_composition& peak) const {
     for (const analysis::fragmentation_figure& f : of_.fragmentation)
       if (f.device == peak.device && f.layer == peak.layer && f.time == peak.time)

@@ -5,10 +5,10 @@
 
 #include "app/cli/report_output.hpp"
 
-/// The parts of the report that are about tensors: what the peak is made of, the steps, what was kept without use.
+/// The report's sections about training: composition of the peak, steps, memory kept without use.
 namespace sluice::cli {
 
-/// Sections of the text, each after an empty line; empty when there is nothing to say.
+/// Sections of the text report, each after an empty line; an empty string if there is nothing to report.
 [[nodiscard]] std::string training_text(const report_subject& subject);
 
 /// Adds `peak_composition`, `steps` and `unused` to `into`.

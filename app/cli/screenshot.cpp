@@ -1,4 +1,4 @@
-// sluice screenshot: the window as a picture, where there is no display.
+// sluice screenshot: draws the window to an image file, without a display.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -25,7 +25,7 @@
 namespace sluice::cli {
 namespace {
 
-constexpr double patience = 120;  // s without any progress until a picture that is not complete is given up
+constexpr double patience = 120;  // give up an incomplete picture after so many seconds without progress
 constexpr int smallest_side = 64;
 constexpr int largest_side = 8192;
 constexpr double longest_wait = 3600;  // s
@@ -41,9 +41,9 @@ struct wish {
   bool force = false;
   double scale = 1;
   int frames = 0;
-  std::vector<std::string> commands;  ///< "ID" or "ID=ARGUMENT", run one after the other.
-  std::string wait = "0";             ///< Seconds to go on drawing: a demo started by a command runs meanwhile.
-  std::string mouse;                  ///< "X,Y": where the mouse rests.
+  std::vector<std::string> commands;  ///< "ID" or "ID=ARGUMENT", run in this order.
+  std::string wait = "0";             ///< Seconds to keep drawing; a demo started by a command runs meanwhile.
+  std::string mouse;                  ///< "X,Y": mouse position.
 };
 
 result<std::pair<int, int>> parse_size(const std::string& text) {
@@ -61,7 +61,7 @@ result<std::pair<int, int>> parse_size(const std::string& text) {
   return std::pair(width, height);
 }
 
-/// "X,Y" in pixels; nothing if it is none.
+/// Parses "X,Y" in pixels; nullopt if invalid.
 std::optional<std::pair<float, float>> parse_place(const std::string& text) {
   const auto comma = text.find(',');
   if (comma == std::string::npos) return std::nullopt;
@@ -71,7 +71,7 @@ std::optional<std::pair<float, float>> parse_place(const std::string& text) {
   return std::pair(static_cast<float>(*x), static_cast<float>(*y));
 }
 
-/// "ID", or "ID=ARGUMENT" with a range, "event:N", "block:N", or a text.
+/// Parses "ID" or "ID=ARGUMENT", where the argument is a range, "event:N", "block:N" or a text.
 std::pair<std::string, gui::argument> parse_command(const std::string& text, query::time_range whole) {
   const auto equals = text.find('=');
   if (equals == std::string::npos) return {text, {}};
@@ -103,7 +103,7 @@ result<void> draw(const wish& wanted) {
   keep_freed_memory();
   const auto size = parse_size(wanted.size);
   if (!size) return tl::unexpected(size.error());
-  // CLI11's own checks do not name an option that is not listed.
+  // CLI11's checks would not name an option that is not listed.
   const auto seconds = parse_number(wanted.wait);
   if (!seconds || *seconds > longest_wait)
     return fail(error_code::invalid_argument,
@@ -159,7 +159,7 @@ result<void> draw(const wish& wanted) {
   }
   if (mouse) {
     shown.move_mouse(mouse->first, mouse->second);
-    for (int i = 0; i < 60; ++i) shown.step();  // tips wait a moment
+    for (int i = 0; i < 60; ++i) shown.step();  // tooltips appear after a delay
     if (auto settled = settle(); !settled) return settled;
   }
   if (wanted.frames > 0) print_frame_times(shown, wanted.frames);
@@ -193,7 +193,7 @@ action declare_screenshot(CLI::App& command) {
   command.add_option("--frames", wanted->frames, "Draw this many more frames and print their times")
       ->check(whole_between(1, 100'000))
       ->type_name("COUNT");
-  // For pictures of documents and for bug reports; not listed.
+  // For pictures in documents and for bug reports; not listed in the help.
   command.add_option("--run", wanted->commands, "Run this command of the window first")->group("");
   command.add_option("--wait", wanted->wait, "Go on drawing for so many seconds")->group("");
   command.add_option("--mouse", wanted->mouse, "Where the mouse rests, X,Y")->group("");

@@ -1,13 +1,13 @@
 #pragma once
 
-/// The standard input, output and error, which whoever starts a program may leave closed (`>&-`). A file that was opened then could get
-/// the number of one of them, and what is printed would land in it.
+/// Handles standard input, output or error that were closed at program start (`>&-`). Otherwise the next file that the
+/// program opens could get such a descriptor, and output printed to it would end up in that file.
 namespace sluice::cli {
 
-/// Opens those of descriptors 0..2 that are closed so that each use of them fails, as it would have. Called first in main.
+/// Opens each closed descriptor of 0..2 in a way that using it still fails. Call first in main.
 void add_standard_files();
 
-/// In a child, before exec: closes what `add_standard_files` opened. Async-signal-safe.
+/// Closes what `add_standard_files` opened. For a child process before exec; async-signal-safe.
 void close_added_standard_files();
 
 }  // namespace sluice::cli

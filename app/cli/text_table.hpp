@@ -4,21 +4,21 @@
 #include <string>
 #include <vector>
 
-/// Text in columns.
+/// Text aligned in columns.
 namespace sluice::cli {
 
 class text_table {
  public:
   enum class side : unsigned char { left, right };
 
-  /// One letter a column: 'l' left, 'r' right.
+  /// One letter per column: 'l' left-aligned, 'r' right-aligned.
   explicit text_table(const std::string& sides);
 
-  /// Cells lose what would break the table or a terminal (core/base/printable.hpp).
+  /// Adds a row. Characters that would break the table or a terminal are replaced (core/base/printable.hpp).
   void row(std::vector<std::string> cells);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
 
-  /// The rows, each after `indent` spaces, columns two spaces apart. Nothing ends in a space.
+  /// The rows, indented by `indent` spaces, with two spaces between columns and no trailing spaces.
   [[nodiscard]] std::string text(std::size_t indent) const;
 
  private:

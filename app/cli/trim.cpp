@@ -1,4 +1,4 @@
-// sluice trim: a part of a recording as a recording of its own.
+// sluice trim: writes a part of a recording as a new recording.
 #include "core/export/recording/trim.hpp"
 
 #include <CLI/CLI.hpp>

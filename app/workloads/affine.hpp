@@ -6,13 +6,13 @@
 #include "instrumentation/runtime/kernel.hpp"
 #include "instrumentation/runtime/stream.hpp"
 
-// The arithmetic that the workloads share: simple enough to check every word, long enough to see.
+// The computation shared by the workloads: simple enough to verify every word, long enough to be visible.
 
 namespace sluice::workloads {
 
-inline constexpr std::uint32_t multiplier = 1664525, increment = 1013904223;  // Numerical Recipes' generator
+inline constexpr std::uint32_t multiplier = 1664525, increment = 1013904223;  // from Numerical Recipes
 
-/// Word `i` of every workload's input.
+/// Word `i` of the input, the same for all workloads.
 [[nodiscard]] inline std::uint32_t input_word(std::uint64_t i) {
   return static_cast<std::uint32_t>(i * 2654435761u + 12345);
 }
@@ -21,10 +21,10 @@ inline void fill_input(std::span<std::uint32_t> words, std::uint64_t first = 0) 
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = input_word(first + i);
 }
 
-/// True if every word is what `rounds` rounds make of the input.
+/// True if every word is the result of `rounds` rounds on the input.
 [[nodiscard]] inline bool is_output(std::span<const std::uint32_t> words, std::uint32_t rounds,
                                     std::uint64_t first = 0) {
-  // The whole map once, then a multiply and an add a word.
+  // Computes the combined map once; then each word needs one multiplication and one addition.
   const std::uint32_t offset = runtime::kernels::affine(0, multiplier, increment, rounds);
   const std::uint32_t factor = runtime::kernels::affine(1, multiplier, increment, rounds) - offset;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -20,8 +20,8 @@ constexpr std::size_t file_bytes = 64u << 20;
 constexpr std::size_t chunk_bytes = 2u << 20;
 constexpr std::uint32_t rounds = 512;
 
-// A file of `file_bytes` zeros in memory's page cache. Throws where the disk is full: a write past that would be a
-// SIGBUS.
+// Writes a file of `file_bytes` zeros, which stays in the page cache. Throws if the disk is full; writing to a mapping
+// would raise SIGBUS instead.
 fs::path make_file(const fs::path& path) {
   const std::vector<char> zeros(file_bytes);
   FILE* file = std::fopen(path.c_str(), "wb");

@@ -14,7 +14,7 @@ result<runtime::device_ref> choose_device(device_choice choice) {
     return fail(error_code::unavailable, "no CUDA device: " + runtime::why_unavailable(), {}, "use --device sim");
   }
   if (choice == device_choice::simulated || !runtime::is_available()) {
-    // A fresh one each time: every run begins at the same time with the same addresses.
+    // A new device each time, so that every run begins at the same time with the same addresses.
     return runtime::device_ref(backend::make_simulated_device());
   }
   return runtime::devices().front();
@@ -31,7 +31,7 @@ result<demo_outcome> run_demo(const workload& what, const demo_options& options)
     std::optional<runtime::recording> recording;
     if (!options.output.empty()) recording.emplace(options.output, *device);
     if (clock && options.wall_seconds > 0) clock->pace(options.wall_seconds / what.simulated_seconds);
-    // A stop must not wait for a paced device.
+    // A stop request must not wait for a paced device.
     const std::stop_callback at_once(options.stop, [clock] {
       if (clock) clock->stop_pacing();
     });
@@ -39,7 +39,7 @@ result<demo_outcome> run_demo(const workload& what, const demo_options& options)
     const auto finish = [&] {
       if (clock) clock->stop_pacing();
       if (!recording) {
-        // Whoever records this process goes on until it ends, and so must what is never freed.
+        // An outer recorder records until the process ends, so leaked memory must exist until then.
         static auto* const never_freed = new std::vector<runtime::buffer>;
         for (runtime::buffer& memory : c.take_left_behind()) never_freed->push_back(std::move(memory));
         return;

@@ -28,7 +28,7 @@ void leak(context& c) {
     const runtime::device_buffer scratch(scratch_bytes, stream, "scratch");
     runtime::copy_async(scratch.data(), host.data(), scratch_bytes, stream);
     launch_rounds(scratch.as<std::uint32_t>(), 64, stream);
-    // The bug: a result that a cache was meant to hand out again, which nobody ever asks for or frees.
+    // The bug: a result stored for reuse that is never used again and never freed.
     runtime::device_buffer result(forgotten_bytes, stream, "forgotten result");
     runtime::copy_async(result.data(), scratch.data(), forgotten_bytes, stream);
     if (i + 1 == steps) {

@@ -10,13 +10,13 @@ namespace sluice::workloads {
 
 namespace {
 
-// Far below any device's memory: this is about migration, not about running out.
+// Far below any device's memory: the demo is about migration, not about running out of memory.
 constexpr std::size_t bytes = 64u << 20;
 constexpr int passes = 3;
 
 enum class how { faults, prefetch };
 
-// One round trip; returns how long the device had it, in ms: the pages' arrival and the kernel.
+// One round trip. Returns the device's time in ms: migrating the pages and running the kernel.
 float pass(const runtime::managed_buffer& memory, const runtime::stream& stream, how way) {
   runtime::timed_event begin(stream.device()), end(stream.device());
   fill_input(memory.host_view<std::uint32_t>());

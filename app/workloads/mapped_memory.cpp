@@ -27,8 +27,8 @@ void pass(const runtime::strided_view<std::uint32_t, 1>& values, const runtime::
 
 }  // namespace
 
-// Host memory that a kernel uses once is best used where it is; what it uses often is better copied. And memory that the
-// host only writes can be write-combined.
+// Host memory that a kernel uses only once is best accessed in place; memory used often is better copied to the device.
+// Memory that the host only writes can be write-combined.
 void mapped_memory(context& c) {
   const runtime::stream stream(c.device());
   const runtime::mapped_array<std::uint32_t, 1> mapped({words}, runtime::storage_order::c, {}, stream, "mapped");
@@ -55,7 +55,7 @@ void mapped_memory(context& c) {
   runtime::mark("write-combined upload");
   const runtime::pinned_array<std::uint32_t, 1> upload({words}, runtime::storage_order::c, {.write_combined = true},
                                                        stream, "write-combined upload");
-  fill_input(upload.span());  // from the first to the last: never read, never out of order
+  fill_input(upload.span());  // written once, in order, and never read
   runtime::copy_async(there.data(), upload.data(), upload.size_bytes(), stream);
   const auto back = runtime::copy_to_host(there, stream).get();
   context::check(is_output(back.span(), 0), "write-combined upload");

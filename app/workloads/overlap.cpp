@@ -16,7 +16,7 @@ constexpr std::size_t piece_words = piece_bytes / 4;
 constexpr std::size_t pieces = 16;
 constexpr std::uint32_t rounds = 768;  // makes the kernel about as long as a copy
 
-// A stream with device memory of its own.
+// A stream with its own device memory.
 struct lane {
   explicit lane(const runtime::device_ref& device) : stream(device), there(piece_bytes, stream, "piece") {}
 
@@ -48,7 +48,7 @@ void overlap(context& c) {
       const auto begin = c.now_ns();
       for (std::size_t i = 0; i < pieces; ++i) {
         if (c.stopped()) {
-          c.device().sync();  // the copies under way need their memory
+          c.device().sync();  // copies in progress need their memory
           return;
         }
         const lane& l = lanes[i % streams];

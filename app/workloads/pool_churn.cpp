@@ -24,8 +24,8 @@ std::string state_of(const runtime::pool_stats& s) {
                      s.fragmentation() * 100);
 }
 
-// A step of a training-like loop: activations grow forward and die backward, each with a short-lived workspace beside
-// it; now and then something of odd size stays (`kept`), which is what scatters the free memory.
+// One step of a training-like loop: activations are allocated forward and freed backward, each with a short-lived
+// workspace. Sometimes a block of odd size stays (`kept`), which fragments the free memory.
 void churn(const runtime::resource_ptr& pool, const runtime::stream& stream, std::mt19937& random,
            std::vector<runtime::device_buffer>& kept, int step) {
   std::vector<runtime::device_buffer> activations;
@@ -41,7 +41,7 @@ void churn(const runtime::resource_ptr& pool, const runtime::stream& stream, std
     const runtime::device_buffer gradient(activations.back().size_bytes(), stream, pool, "gradient");
     runtime::copy_async(gradient.data(), activations.back().data(), gradient.size_bytes(), stream);
     if (activations.size() == layers / 2) {
-      // Its two ends, where a neighbour would reach into it.
+      // Check both ends, which an overlapping neighbor would overwrite.
       std::array<unsigned char, 512> first{}, last{};
       const auto* bytes = static_cast<const unsigned char*>(gradient.data());
       runtime::copy_async(first.data(), bytes, first.size(), stream);
@@ -52,7 +52,7 @@ void churn(const runtime::resource_ptr& pool, const runtime::stream& stream, std
     }
     activations.pop_back();
   }
-  // Some of what was kept is let go again, from the middle.
+  // Free some of the kept blocks, from the middle.
   if (step % 3 == 2) {
     for (std::size_t i = 0; i + 1 < kept.size(); ++i) kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(i));
   }

@@ -16,8 +16,8 @@ constexpr int requests = 4;
 
 }  // namespace
 
-// Requests come while batches wait in line. How long does one take, on a stream that is as urgent as the batches', and
-// on the most urgent one?
+// Requests arrive while batches are queued. Measures how long one takes on a stream of the batches' priority, and on a
+// stream of the most urgent priority.
 void priority_streams(context& c) {
   const runtime::priority_range range_of = runtime::stream_priorities(c.device());
   const runtime::stream background(c.device(), runtime::stream_mode::non_blocking, range_of.least);

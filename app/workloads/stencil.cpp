@@ -17,7 +17,7 @@ constexpr std::uint64_t words = 4u << 20;
 constexpr std::uint32_t radius = 128;
 constexpr int passes = 4;
 
-// The sum around each word of `in`, which is what a stencil leaves in `out`.
+// True if `out` has, for each word of `in`, the sum over its neighborhood.
 bool is_stencil(const std::vector<std::uint32_t>& in, std::span<const std::uint32_t> out) {
   const auto last = static_cast<std::int64_t>(in.size()) - 1;
   const auto at = [&](std::int64_t i) { return in[static_cast<std::size_t>(std::clamp<std::int64_t>(i, 0, last))]; };
@@ -32,8 +32,8 @@ bool is_stencil(const std::vector<std::uint32_t>& in, std::span<const std::uint3
 
 }  // namespace
 
-// The same sums by a kernel that reads its neighbours from global memory, and by one that stages them through shared
-// memory, the next tile while it computes.
+// Computes the same sums with two kernels: one reads neighbors from global memory; the other stages them in shared
+// memory, loading the next tile while it computes.
 void stencil(context& c) {
   const runtime::stream stream(c.device());
   std::vector<std::uint32_t> values(words);

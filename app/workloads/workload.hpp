@@ -13,21 +13,21 @@
 #include "instrumentation/runtime/device.hpp"
 #include "instrumentation/runtime/range.hpp"
 
-// The demos: small programs on the runtime, each with something to see in its recording. They run on any device,
+// The demos: small programs that use the runtime, each with something to see in its recording. They run on any device,
 // check their own results, and can be stopped between two steps.
 
 namespace sluice::workloads {
 
-/// A workload computed something wrong: the device, or we, have a fault.
+/// A workload computed a wrong result: a fault of the device or of Sluice.
 class wrong_result : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// What a running workload has to work with.
+/// The environment of a running workload.
 class context {
  public:
-  /// `say` gets one line a finding, such as a measured rate.
+  /// `say` receives one line per finding, such as a measured rate.
   context(const runtime::device_ref& device, std::stop_token stop, std::function<void(const std::string&)> say)
       : device_(device), stop_(std::move(stop)), say_(std::move(say)) {}
 
@@ -37,17 +37,17 @@ class context {
   void say(const std::string& line) const {
     if (say_) say_(line);
   }
-  /// Now in ns, on the clock of the device if it is simulated: for measuring spans.
+  /// The current time in ns, for measuring durations; on a simulated device, its clock's time.
   [[nodiscard]] std::int64_t now_ns() const;
-  /// The share done, 0..1; the counter "progress" of the recording.
+  /// Sets the completed share, 0..1: the counter "progress" in the recording.
   void progress(double share) const noexcept { progress_.set(share); }
-  /// Throws wrong_result unless `holds`.
+  /// Throws wrong_result with `what` unless `holds`.
   static void check(bool holds, std::string_view what) {
     if (!holds) throw wrong_result("wrong result: " + std::string(what));
   }
-  /// Forgets to free memory: it goes only after the recording has ended.
+  /// Leaks memory on purpose: it is freed only after the recording has ended.
   void leave_behind(runtime::buffer memory) { left_behind_.push_back(std::move(memory)); }
-  /// What was left behind, for whoever ends the recording.
+  /// Returns the leaked memory, to be freed after the recording.
   [[nodiscard]] std::vector<runtime::buffer> take_left_behind() { return std::move(left_behind_); }
 
  private:
@@ -62,13 +62,13 @@ struct workload {
   std::string_view name;
   std::string_view shows;     ///< one line: what it does
   std::string_view look_for;  ///< one or two lines: what to look for in the window
-  double simulated_seconds;   ///< how long it takes on the simulated device's clock, for pacing
+  double simulated_seconds;   ///< duration on the simulated device's clock, for pacing
   void (*run)(context&);
 };
 
-/// Every workload, in the order menus show them.
+/// All workloads, in menu order.
 [[nodiscard]] std::span<const workload> all() noexcept;
-/// Null if there is none of that name.
+/// The workload with this name; null if there is none.
 [[nodiscard]] const workload* find(std::string_view name) noexcept;
 
 void chunked_file(context& c);

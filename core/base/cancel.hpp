@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-/// For functions that look at a flag to see whether their answer is still wanted, when it always is.
+/// A cancellation flag that is never set: pass it to functions that take one when the caller will not cancel them.
 inline const std::atomic<bool> never_cancelled{false};
 
 }  // namespace sluice

@@ -11,16 +11,16 @@
 /// Private to core/trace.
 namespace sluice::trace {
 
-/// Decoded chunks, the least recently used let go first. The bytes counted are the rows' own. Thread-safe; O(log chunks) each.
+/// Cache of decoded chunks with LRU eviction. The budget is the bytes of the rows. Thread-safe. O(log chunks).
 class chunk_cache {
  public:
   explicit chunk_cache(std::size_t budget) : budget_(budget) {}
 
-  /// Offset of a chunk, and which of its columns were decoded into rows, as `column_set::bits` has them; or that it is
+  /// File offset of the chunk and the set of decoded columns (`column_set::bits`); or `spans` in place of the columns:
   using key = std::pair<std::uint64_t, std::uint64_t>;
-  static constexpr std::uint64_t spans = 0;  ///< when rows begin and end, and no set of columns.
+  static constexpr std::uint64_t spans = 0;  ///< the entry holds the begin and end of each row, not rows.
 
-  /// Null if it is not kept.
+  /// Returns null if there is no entry for `which`.
   std::shared_ptr<const void> find(const key& which) {
     const std::scoped_lock lock(mutex_);
     const auto place = entries_.find(which);
@@ -29,7 +29,7 @@ class chunk_cache {
     return place->second.rows;
   }
 
-  /// Keeps `rows`, of so many bytes, unless something is kept under that key; lets go of others while all take more than the budget.
+  /// Adds `rows` (`bytes` in size) unless the key is present. Evicts old entries while over budget, never the newest.
   void put(const key& which, std::shared_ptr<const void> rows, std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
     if (entries_.contains(which)) return;

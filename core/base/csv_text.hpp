@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-/// Cells of CSV files, as RFC 4180 has them.
+/// Cells of CSV files (RFC 4180).
 namespace sluice {
 
-/// Whether a spreadsheet would take `text` for a formula: it begins, perhaps after blanks, with = + - or @, also in full width. A number may
-/// begin so.
+/// True if a spreadsheet would read `text` as a formula: after optional leading whitespace it starts with =, +, - or @
+/// (ASCII or full-width), and it is not a plain number.
 [[nodiscard]] inline bool reads_as_formula(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return false;
@@ -23,8 +23,8 @@ namespace sluice {
   return read.ec != std::errc() || read.ptr != text.data() + text.size();
 }
 
-/// Appends `text`, between quotes where it has commas, quotes or ends of lines. What a spreadsheet would run as a formula gets an
-/// apostrophe in front, which spreadsheets take for the mark of a text (OWASP, "CSV injection").
+/// Appends `text` as one CSV cell, quoted if it contains a comma, quote or line break. A text that a spreadsheet would
+/// run as a formula gets a leading apostrophe, which marks it as plain text (OWASP, "CSV injection").
 inline void append_csv(std::string& to, std::string_view text) {
   const bool formula = reads_as_formula(text);
   if (!formula && text.find_first_of(",\"\r\n") == std::string_view::npos) {

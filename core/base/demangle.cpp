@@ -1,6 +1,6 @@
 #include "core/base/demangle.hpp"
 
-// Else it declares basename(), against the C library's declaration.
+// Otherwise the header declares basename(), which conflicts with the C library.
 #define HAVE_DECL_BASENAME 1  // NOLINT(cppcoreguidelines-macro-usage)
 #include <libiberty/demangle.h>
 
@@ -14,19 +14,19 @@
 namespace sluice {
 namespace {
 
-/// Parsing takes some hundred bytes of stack for a character.
+/// The parser needs some hundred bytes of stack per character.
 constexpr std::size_t most_of_symbol = 4096;
 constexpr std::uint64_t most_parts = std::uint64_t{1} << 16;
 constexpr std::size_t most_of_name = std::size_t{64} << 10;
 constexpr int style = DMGL_PARAMS | DMGL_ANSI;
 
-/// How many parts a symbol's tree has where each stands as often as it is referred to. The library goes through them so: also before it
-/// prints anything, to see whether there is a parameter pack among them.
+/// Counts the parts of a symbol's tree, each as often as it is referred to. The library visits them that often, too,
+/// even before printing, when it searches for a parameter pack.
 class counted_parts {
  public:
   std::uint64_t of(const demangle_component* part) {
     if (part == nullptr) return 0;
-    // Until it is known 0: a tree refers to what is complete.
+    // 0 until computed; a tree only refers to complete parts.
     const auto [known, fresh] = known_.try_emplace(part, 0);
     if (!fresh) return known->second;
     const std::uint64_t all = std::min(1 + below(*part), most_parts + 1);
@@ -77,8 +77,8 @@ void add(const char* part, std::size_t bytes, void* to) {
   name.text.append(part, bytes);
 }
 
-/// The library hands over what it prints in pieces, but cannot be told to stop. It keeps what it needs for that on the stack, and so can be
-/// left by a long jump. False: it was, or could not print it.
+/// Prints the tree. The library prints in pieces and has no way to stop it, but keeps its state on the stack, so a long
+/// jump can leave it. Returns false if the name is too long or cannot be printed.
 bool print(demangle_component* tree, name_so_far& to) {
   if (setjmp(to.too_long) != 0) return false;
   return cplus_demangle_print_callback(style, tree, add, &to) != 0;

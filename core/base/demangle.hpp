@@ -4,11 +4,11 @@
 
 namespace sluice {
 
-/// The name that a C++ symbol (Itanium's mangling: "_Z...") stands for; empty for what is none.
+/// Returns the C++ name that an Itanium-mangled symbol ("_Z...") stands for, or an empty string if it is not one.
 ///
-/// A symbol can refer to its own parts, so that each ten characters of a hostile one double what it says. Such are answered with nothing:
-/// those longer than 4,096 characters, of more than 65,536 parts, or with a name of more than 64 KiB; kernels of the largest template
-/// libraries have names of some 10 KiB. Thread-safe. O(parts), which may repeat themselves.
+/// A mangled symbol can refer back to its own parts, so in a hostile one every ten characters can double the result.
+/// Symbols over 4,096 characters, with over 65,536 parts, or with a name over 64 KiB give an empty string; kernel names
+/// of the largest template libraries take about 10 KiB. Thread-safe. O(parts), repeated parts counted each time.
 [[nodiscard]] std::string demangled(const std::string& symbol);
 
 }  // namespace sluice

@@ -6,26 +6,26 @@
 #include <tl/expected.hpp>
 #include <utility>
 
-/// The one way core reports failure: a value, never an exception, that can be shown to a user as one line.
+/// The only way core reports failure: an error value, never an exception, which can be shown to the user as one line.
 namespace sluice {
 
 enum class error_code : std::uint16_t {
   not_found,         ///< A file, a table row, a view or a demo that does not exist.
   io,                ///< The operating system refused a read, write or open.
   no_space,          ///< The disk is full.
-  foreign,           ///< Not a Sluice trace at all.
+  foreign,           ///< The file is not a Sluice trace.
   newer_version,     ///< Written by a newer Sluice than this one.
-  corrupt,           ///< A checksum, a length or a value that cannot be right.
-  invalid_argument,  ///< The caller asked for something that makes no sense.
+  corrupt,           ///< A checksum, length or value is invalid.
+  invalid_argument,  ///< The arguments make no sense.
   unavailable,       ///< Something the machine lacks: a driver, a GPU, a display, a library.
-  cancelled,         ///< The caller withdrew the question.
+  cancelled,         ///< The caller cancelled the request.
 };
 
 /// What went wrong, where, and what to do about it. Every part but `message` may be empty.
 struct error {
   error_code code = error_code::io;
-  std::string message;               ///< What happened and what was expected, lower case, no full stop.
-  std::string file;                  ///< The file or the call it happened in.
+  std::string message;               ///< What happened and what was expected. Lower case, no final period.
+  std::string file;                  ///< The file, or the call that failed.
   std::uint64_t offset = no_offset;  ///< Byte offset in `file`.
   std::string hint;                  ///< What the user can do.
 
@@ -35,7 +35,7 @@ struct error {
   [[nodiscard]] std::string to_string() const;
 };
 
-/// Thread-safe description of an errno value.
+/// Returns the description of an errno value. Thread-safe.
 [[nodiscard]] std::string describe_errno(int number);
 
 template <class T>

@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-/// `value` with about three digits: 1.23, 12.3, 123, 1234.
+/// Formats `value` with about three digits: 1.23, 12.3, 123, 1234.
 std::string three_digits(double value) {
   const double size = std::abs(value);
   if (size >= 99.95) return fmt::format("{:.0f}", value);
@@ -19,7 +19,7 @@ std::string three_digits(double value) {
   return fmt::format("{:.2f}", value);
 }
 
-/// `value` in the largest unit of which it is at least one, as it would be printed.
+/// Formats `value` in the largest unit in which the printed number is at least one.
 std::string scaled(double value, double step, std::span<const char* const> units) {
   std::size_t unit = 0;
   while (unit + 1 < units.size() && std::abs(value) >= step - 0.5) {
@@ -92,7 +92,7 @@ std::string readable_name(std::string_view symbol) {
 std::string shortened(std::string text, std::size_t columns) {
   if (text.size() <= columns || columns < 4) return text;
   std::size_t keep = columns - 3;
-  while (keep > 0 && (static_cast<unsigned char>(text[keep]) & 0xc0U) == 0x80) --keep;  // Not inside a character.
+  while (keep > 0 && (static_cast<unsigned char>(text[keep]) & 0xc0U) == 0x80) --keep;  // Keep UTF-8 characters whole.
   text.resize(keep);
   return text + "...";
 }

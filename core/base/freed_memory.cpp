@@ -8,7 +8,7 @@
 namespace sluice {
 void keep_freed_memory() {
 #ifdef __GLIBC__
-  // Either option keeps the library from adapting both by itself. mallopt(3)
+  // Setting either option disables the library's dynamic adjustment of both. See mallopt(3).
   static_cast<void>(::mallopt(M_TRIM_THRESHOLD, 64 << 20));
   static_cast<void>(::mallopt(M_MMAP_THRESHOLD, 32 << 20));
 #endif

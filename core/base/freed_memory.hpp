@@ -2,9 +2,9 @@
 
 namespace sluice {
 
-/// Makes the program keep memory that it frees, to be used again, until 64 MiB of it lie at an end of the heap. A view asks for lists of some
-/// 100 KiB sixty times a second; the C library would hand each back to the system, and to have its pages anew takes as long as to fill them.
-/// For programs, once, before they start threads; a library leaves this alone. Does nothing where the C library is not glibc.
+/// Makes the allocator keep up to 64 MiB of freed memory at an end of the heap for reuse. Views allocate lists of about
+/// 100 KiB sixty times a second; glibc would return each to the system, and getting new pages takes as long as filling
+/// them. Programs call this once, before starting threads; libraries must not. Only has an effect with glibc.
 void keep_freed_memory();
 
 }  // namespace sluice

@@ -7,29 +7,29 @@
 #include <utility>
 #include <vector>
 
-/// Where in an array the object with an id lies.
+/// Maps ids to positions in an array.
 namespace sluice::analysis {
 
-/// Ids are dense where our own writer gave them: those are looked up in an array, 4 bytes each. Others go into a hash table (open
-/// addressing, at most half full), so that one huge id costs no more than any: those of a part of a recording that came before it, and
-/// those that a file holds for no good reason. At most 2^32 - 2 positions. Not thread-safe for writing.
+/// Maps a 64-bit id to a position. Ids that Sluice writes are dense: most are looked up in an array, 4 bytes per id.
+/// Others (from before the section being read, or from damaged files) go into a hash table (open addressing, at most
+/// half full), so one huge id costs no more than any other. At most 2^32 - 2 positions. Not thread-safe for writing.
 class id_lookup {
  public:
   static constexpr std::size_t none = SIZE_MAX;
 
-  /// `none` if `id` has none. O(1).
+  /// Returns the position of `id`, or `none`. O(1).
   [[nodiscard]] std::size_t find(std::uint64_t id) const {
-    if (is_in_array(id)) return dense_[id - first_] - std::size_t{1};  // Of 0: `none`.
+    if (is_in_array(id)) return dense_[id - first_] - std::size_t{1};  // 0 wraps to `none`.
     if (sparse_.empty()) return none;
     return sparse_[slot_of(id)].position - std::size_t{1};
   }
 
-  /// About so many more are to come: a table of those whose ids are far apart is made for all of them at once. At most 2^31.
+  /// Announces about `more` further ids, so that the hash table is allocated once for all sparse ones. At most 2^31.
   void expect(std::size_t more) { expected_ = std::min(in_sparse_ + more, most_expected); }
-  /// About so many more are to come whose ids follow one another, and the next that is new is the first of them. At most 2^31.
+  /// Announces about `ids` consecutive new ids, the first of which is the next new one to be put. At most 2^31.
   void expect_run(std::size_t ids) { run_ = std::min(ids, most_expected); }
 
-  /// The position of `id`, and false; or, if it had none, `next`, which is its own from now on, and true. Amortised O(1).
+  /// Returns {position of `id`, false}; a new id gets the position `next`: {next, true}. Amortized O(1).
   std::pair<std::size_t, bool> put(std::uint64_t id, std::size_t next) {
     if (run_ > 0 && find(id) == none) begin_run(id);
     if (!is_in_array(id) && id - first_ <= slack * (count_ + 1) + least) widen(id - first_ + 1);
@@ -43,27 +43,27 @@ class id_lookup {
  private:
   struct slot {
     std::uint64_t id = 0;
-    std::uint32_t position = 0;  ///< + 1; 0: there is nothing here.
+    std::uint32_t position = 0;  ///< Position + 1; 0: the slot is empty.
   };
-  static constexpr std::size_t slack = 4;  ///< The array has room for at most so many ids for each that there is.
+  static constexpr std::size_t slack = 4;  ///< The array has room for at most this many ids per stored id.
   static constexpr std::size_t least = 4096;
   static constexpr std::size_t most_expected = std::size_t{1} << 31;
 
-  /// Of one below the first the difference is a huge number.
+  /// If `id` is below `first_`, the difference wraps to a huge number, so the result is false.
   [[nodiscard]] bool is_in_array(std::uint64_t id) const { return id - first_ < dense_.size(); }
 
-  /// Where `id` is in the table, or would be put.
+  /// Index of the slot that holds `id`, or of the free slot where it belongs.
   [[nodiscard]] std::size_t slot_of(std::uint64_t id) const {
     const std::size_t last = sparse_.size() - 1;
     std::uint64_t mixed =
-        id * 0x9E3779B97F4A7C15U;  // 2^64 over the golden ratio: neighbours land far apart (Knuth, 6.4).
+        id * 0x9E3779B97F4A7C15U;  // 2^64 over the golden ratio: spreads neighboring ids (Knuth, 6.4).
     mixed ^= mixed >> 32;
     std::size_t at = mixed & last;
     while (sparse_[at].position != 0 && sparse_[at].id != id) at = (at + 1) & last;
     return at;
   }
 
-  /// Its position in the table; 0 if it had none: it is to get one then.
+  /// The stored position + 1 of `id` in the hash table. If it is new, the result is 0 and the caller must set it.
   std::uint32_t& place_in_table(std::uint64_t id) {
     if (2 * (in_sparse_ + 1) > sparse_.size())
       move_sparse(std::max({2 * sparse_.size(), 2 * std::bit_ceil(expected_), std::size_t{64}}));
@@ -75,7 +75,7 @@ class id_lookup {
     return found.position;
   }
 
-  /// To a table of that size, a power of two; what the array has room for goes there.
+  /// Rehashes into a table of `size` slots, a power of two. Ids that the array now covers move into the array.
   void move_sparse(std::size_t size) {
     std::vector<slot> before(size);
     before.swap(sparse_);
@@ -96,7 +96,7 @@ class id_lookup {
     if (!sparse_.empty()) move_sparse(sparse_.size());
   }
 
-  /// From now on the array begins with `id`; what was in it goes into the table.
+  /// Restarts the array at `id`. Its former ids outside the new array move into the hash table.
   void begin_run(std::uint64_t id) {
     const std::uint64_t first_before = std::exchange(first_, id);
     std::vector<std::uint32_t> before(std::exchange(run_, 0));
@@ -109,13 +109,13 @@ class id_lookup {
     }
   }
 
-  std::uint64_t first_ = 0;           ///< Id of the array's begin.
-  std::vector<std::uint32_t> dense_;  ///< Position + 1, 0: none.
+  std::uint64_t first_ = 0;           ///< Id of the array's first element.
+  std::vector<std::uint32_t> dense_;  ///< Position + 1; 0: no entry.
   std::vector<slot> sparse_;
   std::size_t in_sparse_ = 0;
   std::size_t count_ = 0;
   std::size_t expected_ = 0;
-  std::size_t run_ = 0;  ///< So many ids are expected to follow the next that is new; 0: none.
+  std::size_t run_ = 0;  ///< Announced number of consecutive new ids (`expect_run`); 0: none.
 };
 
 }  // namespace sluice::analysis

@@ -6,8 +6,8 @@
 
 namespace sluice::analysis {
 
-/// A set of ids. Those that were given one after another take a bit each; one far from all others some hundred bytes. Not thread-safe
-/// for writing.
+/// A set of ids, stored as bitmap pages: one bit per id for consecutive ids, about a hundred bytes for an id far from
+/// all others. Not thread-safe for writing.
 class id_set {
  public:
   void insert(std::uint64_t id) { pages_[id / page_ids].set(id % page_ids); }

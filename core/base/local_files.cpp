@@ -14,10 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// More folders than a path of a source nests; bounds what a hostile one costs.
+/// Deeper than any real source path. Bounds the cost of a hostile one.
 constexpr std::size_t most_folders = 64;
 
-/// The parts of `path` between its slashes, without empty ones and ".". Nothing if ".." is among them, or there are too many.
+/// Splits `path` at slashes, without empty parts and ".". Empty if there is a ".." or there are too many parts.
 std::vector<std::string> parts_of(std::string_view path) {
   std::vector<std::string> parts;
   while (!path.empty()) {
@@ -37,7 +37,7 @@ std::string joined(const std::vector<std::string>& parts, std::size_t first) {
   return path;
 }
 
-/// Where the kernel has no openat2: one folder after the other, and through no link at all.
+/// For kernels without openat2: opens one folder after another, and follows no link at all.
 int open_beneath_by_parts(int folder, const std::vector<std::string>& parts, std::size_t first) {
   int at = ::dup(folder);
   for (std::size_t i = first; i < parts.size() && at >= 0; ++i) {
@@ -52,7 +52,7 @@ int open_beneath_by_parts(int folder, const std::vector<std::string>& parts, std
   return at;
 }
 
-/// Opens the path that `parts` make from `first` on, below `folder`. -1 and errno if it is not there, or a link leads out.
+/// Opens parts [first, end) below `folder`. Returns -1 with errno if missing, or if a link leads out of it.
 int open_beneath(int folder, const std::vector<std::string>& parts, std::size_t first) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(regular_file::flags);
@@ -61,12 +61,12 @@ int open_beneath(int folder, const std::vector<std::string>& parts, std::size_t 
   for (int tries = 0; tries < 8; ++tries) {
     const long opened = ::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how);
     if (opened >= 0) return static_cast<int>(opened);
-    if (errno != EAGAIN) break;  // Something was renamed meanwhile.
+    if (errno != EAGAIN) break;  // EAGAIN: a concurrent rename.
   }
   return errno == ENOSYS || errno == EPERM ? open_beneath_by_parts(folder, parts, first) : -1;
 }
 
-/// The first of `parts` behind `folder`, if they begin with it; 0 if they do not.
+/// If `parts` begins with `folder`, returns the index of the first part after it, else 0.
 std::size_t behind(const std::string& folder, const std::vector<std::string>& parts) {
   const std::vector<std::string> above = parts_of(folder);
   const bool below = above.size() < parts.size() && std::equal(above.begin(), above.end(), parts.begin());

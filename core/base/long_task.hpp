@@ -9,12 +9,12 @@
 
 namespace sluice {
 
-/// How who asks for something that takes long hears of it, and ends it.
+/// Lets the caller of a long-running function watch its progress and cancel it.
 struct long_task {
   const std::atomic<bool>* cancelled = nullptr;  ///< Once true, the task ends with error_code::cancelled. Null: never.
-  std::function<void(double)> progress{};        ///< Told the share that is done, 0..1, now and then. May be empty.
+  std::function<void(double)> progress{};        ///< Called now and then with the share done, 0..1. May be empty.
 
-  /// Tells the share. Errors: cancelled, which is said of `path`.
+  /// Reports the share done. Errors: cancelled, with `path` as its file.
   [[nodiscard]] result<void> go_on(double share, const std::string& path) const {
     if (cancelled != nullptr && *cancelled) return fail(error_code::cancelled, "was cancelled", path);
     if (progress) progress(share);

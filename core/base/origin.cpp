@@ -23,7 +23,7 @@ namespace {
 constexpr const char* attribute = "user.sluice.origin";
 constexpr std::size_t header_bytes = 64;
 
-/// The folder of the key, open; -1 if it is not there, or not this user's alone. `make`: if it is not there.
+/// Opens the folder of the key; -1 if missing or not private to this user. `make`: create it if missing.
 int open_folder(bool make) {
   const std::string folder = user_folder("XDG_STATE_HOME", ".local/state");
   if (folder.empty()) return -1;
@@ -52,7 +52,7 @@ std::optional<siphash::key> read_key(int folder) {
   return good ? std::optional(key) : std::nullopt;
 }
 
-/// Under a name of its own, then linked: who reads the key finds all of it, and of two who make one at once the first wins.
+/// Writes a temporary file, then links it: readers only see a complete key, and with two writers the first wins.
 void make_key(int folder) {
   siphash::key key{};
   if (::getrandom(&key, sizeof key, 0) != sizeof key) return;
@@ -83,7 +83,7 @@ void put(std::vector<std::byte>& into, const void* bytes, std::size_t count) {
 }
 void put(std::vector<std::byte>& into, std::uint64_t number) { put(into, &number, sizeof number); }
 
-/// What is hashed. The device's number is not in it: it may be another after each start of the machine.
+/// The data to be hashed. Without the device number, which may change at each boot.
 std::optional<std::vector<std::byte>> facts_of(int descriptor, std::span<const std::byte> header, stage now) {
   struct statx about {};
   if (header.size() != header_bytes ||
@@ -114,7 +114,7 @@ void mark(int descriptor, std::span<const std::byte> header, stage now) noexcept
   if (!facts) return unmark(descriptor);
   const siphash::hash hash = siphash::of(*key, *facts);
   if (::fsetxattr(descriptor, attribute, hash.data(), sizeof hash, 0) != 0) unmark(descriptor);
-} catch (...) {  // Out of memory: an unmarked file is only trusted less.
+} catch (...) {  // Out of memory: the file stays unmarked and is not trusted.
 }
 
 void unmark(int descriptor) noexcept { static_cast<void>(::fremovexattr(descriptor, attribute)); }

@@ -19,7 +19,7 @@ std::uint32_t code_point(std::string_view sequence) {
   return value;
 }
 
-/// Neither seen nor harmless: it changes the direction of what is around it, ends lines, or hides.
+/// Invisible characters that can deceive: they change the direction of text, end lines, or hide.
 bool is_hidden(std::uint32_t c) {
   return (c >= 0x80 && c <= 0x9f) || c == 0xad || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
          (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xe0000 && c <= 0xe007f);

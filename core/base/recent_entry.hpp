@@ -4,9 +4,9 @@
 
 namespace sluice::analysis {
 
-/// The entry of a `std::map` that was asked for last: rows that follow one another are about the same stream, pool or kind of memory,
-/// and to look for it each time took a tenth of taking them in. Must not outlive the map, nor an entry that is erased. A copy of this
-/// knows of none, since it may go with a copy of the map.
+/// Remembers the last used entry of a `std::map`. Consecutive rows mostly refer to the same stream, pool or kind of
+/// memory, and looking it up each time took a tenth of reading the rows. Must not outlive the map or the entry. A copy
+/// starts empty, because it may belong to a copy of the map.
 template <class Map>
 class recent_entry {
  public:
@@ -16,7 +16,7 @@ class recent_entry {
     entry_ = nullptr;
     return *this;
   }
-  /// `map[key]`; the same map each time.
+  /// Returns `map[key]`. Pass the same map on every call.
   [[nodiscard]] typename Map::mapped_type& in(Map& map, const typename Map::key_type& key) {
     if (entry_ == nullptr || entry_->first != key) entry_ = &*map.try_emplace(key).first;
     return entry_->second;

@@ -32,7 +32,7 @@ regular_file::~regular_file() {
 int regular_file::release() { return std::exchange(descriptor_, -1); }
 
 result<regular_file> regular_file::open(const std::string& path, std::uint64_t most_bytes) {
-  // Looked at first: to open a device can do something by itself. What is opened is looked at again.
+  // Check before opening, because opening a device can have side effects. The opened file is checked again.
   struct stat before {};
   if (::stat(path.c_str(), &before) == 0 && !S_ISREG(before.st_mode))
     return fail(error_code::foreign, "is not a regular file", path);

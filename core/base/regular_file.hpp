@@ -8,18 +8,18 @@
 
 namespace sluice {
 
-/// An open file that was named by a recording, a setting, the environment or the command line, and may be anything: a pipe must not
-/// keep us waiting, a terminal must not become ours, and a device or an endless file must not be read. Owns its descriptor.
+/// An open regular file whose path is not trusted (from a recording, a setting, the environment or the command line).
+/// Opening never blocks on a pipe or acquires a terminal; devices and endless files are refused. Owns its descriptor.
 class regular_file {
  public:
   static constexpr std::uint64_t any_size = ~std::uint64_t{0};
 
   /// Opens `path` for reading. Errors: not_found, io, foreign ("is not a regular file"; or larger than `most_bytes`).
   [[nodiscard]] static result<regular_file> open(const std::string& path, std::uint64_t most_bytes = any_size);
-  /// The same of a descriptor that was opened with `flags`, which it owns from now on, also when it fails. `path` is for messages.
+  /// Takes over `descriptor`, opened with `flags`, and closes it on failure. `path`: for messages. Errors as of `open`.
   [[nodiscard]] static result<regular_file> of(int descriptor, const std::string& path,
                                                std::uint64_t most_bytes = any_size);
-  /// What such a file has to be opened with.
+  /// The flags that the descriptor passed to `of` must have been opened with.
   static const int flags;
 
   regular_file(regular_file&& other) noexcept;
@@ -27,13 +27,13 @@ class regular_file {
   ~regular_file();
 
   [[nodiscard]] int descriptor() const { return descriptor_; }
-  /// Gives the descriptor away.
+  /// Hands the descriptor over to the caller.
   [[nodiscard]] int release();
-  /// When it was opened.
+  /// Size when the file was opened.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] timespec changed() const { return changed_; }
 
-  /// The first `bytes()` bytes; fewer if the file is shorter by now. Errors: io.
+  /// Returns the first `bytes()` bytes, or fewer if the file has been truncated since. Errors: io.
   [[nodiscard]] result<std::string> read() const;
 
  private:
@@ -45,7 +45,7 @@ class regular_file {
   timespec changed_{};
 };
 
-/// All of a file of at most `most_bytes`. Errors: those of `regular_file::open` and `read`.
+/// Returns the content of a file of at most `most_bytes`. Errors: those of `regular_file::open` and `read`.
 [[nodiscard]] result<std::string> read_regular_file(const std::string& path, std::uint64_t most_bytes);
 
 }  // namespace sluice

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t longest_name = 255;  // NAME_MAX of all common file systems
 
-/// `place` with an ending that nobody can guess.
+/// A name next to `place` with a random, unpredictable suffix.
 std::string name_next_to(const fs::path& place) {
   std::uint64_t number = 0;
   while (::getrandom(&number, sizeof number, 0) != sizeof number) {
@@ -30,7 +30,7 @@ std::string name_next_to(const fs::path& place) {
   return (place.parent_path() / (name + ending)).string();
 }
 
-/// What `target` leads to, absolute. Errors: io, invalid_argument.
+/// Resolves `target` to an absolute path, following links. Errors: io, invalid_argument.
 result<std::string> place_of(const std::string& target) {
   struct stat link {};
   std::error_code problem;
@@ -48,7 +48,7 @@ result<std::string> place_of(const std::string& target) {
   return found.string();
 }
 
-/// On disk, whatever descriptor it was written by.
+/// Syncs the file to disk, including writes through other descriptors.
 bool sync_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) return false;
@@ -121,7 +121,7 @@ result<replacement> replacement::of_file(const std::string& target) {
   if (exists) made.replaced_ = identity{old.st_dev, old.st_ino};
   if (auto done = made.make(0666); !done) return tl::unexpected(done.error());
   if (exists) {
-    // Root keeps the owner; others may keep the group at most.
+    // Root keeps the owner; other users can keep the group at most.
     [[maybe_unused]] const int owner = ::fchown(made.descriptor_, old.st_uid, old.st_gid);
     ::fchmod(made.descriptor_, old.st_mode & 0777);
   }
@@ -152,7 +152,7 @@ result<void> replacement::commit() {
     moved = ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, place_.c_str(), RENAME_NOREPLACE);
     if (moved != 0 && errno == EEXIST) return fail(error_code::io, refused, named_, "choose another name");
   }
-  // Some file systems do not know that flag.
+  // Some file systems do not support RENAME_NOREPLACE.
   if (moved != 0) moved = ::rename(path_.c_str(), place_.c_str());
   if (moved != 0) return failure("cannot be put in its place", errno);
   keep();

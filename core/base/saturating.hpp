@@ -4,7 +4,7 @@
 #include <concepts>
 #include <limits>
 
-/// Sums of what a file says, which may be anything: one that does not fit stays at the limit, where overflow would be undefined.
+/// Arithmetic on untrusted values of a file: a result that does not fit is clamped to the limit instead of overflowing.
 namespace sluice {
 
 template <std::integral Number>
@@ -24,23 +24,23 @@ template <std::signed_integral Number>
   return b < 0 ? std::numeric_limits<Number>::max() : std::numeric_limits<Number>::min();
 }
 
-/// The nearest integer below, within the limits; 0 for what is no number.
+/// Rounds down and clamps to the limits of `Number`; NaN gives 0.
 template <std::integral Number>
 [[nodiscard]] Number saturating_cast(double value) {
   if (std::isnan(value)) return 0;
   if (value <= static_cast<double>(std::numeric_limits<Number>::min())) return std::numeric_limits<Number>::min();
-  // The largest is one below a power of two, and as a double that power itself.
+  // The largest value is a power of two minus one; as a double it rounds up to that power.
   if (value >= static_cast<double>(std::numeric_limits<Number>::max())) return std::numeric_limits<Number>::max();
   return static_cast<Number>(std::floor(value));
 }
 
-/// `sum` += `more`, within the limits.
+/// `sum` += `more`, clamped to the limits.
 template <std::integral Number>
 constexpr void saturating_add(Number& sum, Number more) {
   sum = saturating_sum(sum, more);
 }
 
-/// A mean or a sum of bytes that was reckoned in floating point, rounded.
+/// Rounds a number of bytes that was computed in floating point, and clamps it.
 [[nodiscard]] inline std::uint64_t whole_bytes(double bytes) {
   return saturating_cast<std::uint64_t>(std::round(bytes));
 }

@@ -42,7 +42,7 @@ result<scratch_file> scratch_file::make() {
   const std::string place = scratch_place();
   int fd = ::open(place.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd >= 0) return scratch_file(fd);
-  // Not all file systems have files without a name.
+  // Some file systems do not support O_TMPFILE.
   std::string name = place + "/sluice-XXXXXX";
   fd = ::mkostemp(name.data(), O_CLOEXEC);
   if (fd < 0) return cannot_make("file", name, errno);

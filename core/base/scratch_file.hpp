@@ -7,22 +7,22 @@
 
 namespace sluice {
 
-/// Where scratch files go: the folder that TMPDIR names, or /tmp, or /var/tmp, whichever exists first and can be written. `/tmp` if
-/// none can: making a file there then says why.
+/// Returns the folder for scratch files: the first of $TMPDIR, /tmp and /var/tmp that exists and is writable. If none
+/// is, `/tmp`, so that creating a file there reports the reason.
 [[nodiscard]] std::string scratch_place();
 
-/// A file for what need not outlive the program, readable by this user only. It has no name: however the program ends, nothing is left
-/// behind.
+/// A temporary file, readable by this user only. It has no name in the file system, so nothing is left behind however
+/// the program ends.
 class scratch_file {
  public:
-  /// Empty, in `scratch_place`. Errors: io, no_space.
+  /// Creates an empty file in `scratch_place`. Errors: io, no_space.
   [[nodiscard]] static result<scratch_file> make();
 
   scratch_file(scratch_file&& other) noexcept;
   scratch_file& operator=(scratch_file&&) = delete;
   ~scratch_file();
 
-  /// What it is opened by, as long as this lives; who has opened it then keeps it.
+  /// A path under which it can be opened while this object lives. A descriptor opened so stays valid afterwards.
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
@@ -31,11 +31,11 @@ class scratch_file {
   std::string path_;
 };
 
-/// A folder for scratch files that need a name, open to this user only. It is removed with all that it holds, also when a signal ends
-/// the program (see `remove_unfinished_on_signals`).
+/// A temporary folder for scratch files that need a name, accessible to this user only. It is removed with its contents
+/// on destruction, and also when a signal ends the program (see `remove_unfinished_on_signals`).
 class scratch_folder {
  public:
-  /// Empty, in `scratch_place`. Errors: io, no_space.
+  /// Creates an empty folder in `scratch_place`. Errors: io, no_space.
   [[nodiscard]] static result<scratch_folder> make();
 
   scratch_folder(scratch_folder&& other) noexcept;

@@ -18,32 +18,32 @@
 
 #include "core/base/error.hpp"
 
-/// Things that take long to make and that several threads want at a time. Private to core.
+/// A cache for values that are expensive to compute and that several threads request at the same time. Private to core.
 namespace sluice::analysis {
 
-/// Keeps what was asked for last, within a budget of memory. `Key` has `is_in(other)`: what is kept under `other` serves who asks for this;
-/// and an order, in which no other key lies between one and those that it is in. Thread-safe.
+/// A cache with a memory budget and least-recently-used eviction. `Key` needs `is_in(other)` (the value of `other` also
+/// serves this key) and an order in which no unrelated key lies between a key and one that it is in. Thread-safe.
 template <class Key, class Value>
 class shared_cache {
  public:
   using made = result<std::shared_ptr<const Value>>;
 
-  /// `make` makes the thing of a key, maybe several at a time; `bytes_of` says what it takes of memory. Keeps things of at most
-  /// `most_bytes`, but always the last one.
+  /// `make` computes the value of a key; it may run for several keys at once. `bytes_of` returns the memory that a
+  /// value takes. At most `most_bytes` are kept, but always the newest value.
   shared_cache(std::size_t most_bytes, std::function<made(const Key&)> make,
                std::function<std::size_t(const Value&)> bytes_of)
       : most_bytes_(most_bytes), make_(std::move(make)), bytes_of_(std::move(bytes_of)) {}
 
-  /// What is kept, or is made now; others who ask for it meanwhile wait. What is given out stays as long as it is held, be it kept or
-  /// not. Errors: those of `make`.
+  /// Returns the cached value, or computes it; concurrent callers for the same key wait. A returned value stays valid
+  /// while it is held, even after its eviction. Errors: those of `make`.
   [[nodiscard]] made get(const Key& key) { return std::move(get_each(std::span(&key, 1)).front()); }
 
-  /// The same of each of some. Callers who ask for the same at a time share the work: none waits while one is left that nobody
-  /// makes.
+  /// Returns the values of several keys. Concurrent callers share the work: a thread waits only when every key that it
+  /// still needs is being computed by another thread.
   [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys) { return get_each(keys, make_, {}); }
 
-  /// The same, made with `make(key)`, as long as `goes_on`, if there is one, says yes: who waits for what another makes asks it now and
-  /// then. Errors: cancelled; what one gives up another makes.
+  /// The same, but computes with `make(key)` and calls `goes_on` (if not empty) every 10 ms while waiting for other
+  /// threads. When it is false, missing values get the error `cancelled`; other callers then compute what they need.
   template <class Make>
   [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys, Make&& make,
                                            const std::function<bool()>& goes_on) {
@@ -80,8 +80,8 @@ class shared_cache {
     return given;
   }
 
-  /// Makes what somebody will ask for, with `make(key)` and not as `get` does, unless it is kept, or somebody makes it: never waits for
-  /// that. False if there was nothing to make.
+  /// Computes a value that will be requested soon with `make(key)`, not with the constructor's `make`. Returns false at
+  /// once if the value is cached or another thread is computing it.
   template <class Make>
   bool make_ahead(const Key& key, Make&& make) {
     std::unique_lock lock(mutex_);
@@ -90,7 +90,7 @@ class shared_cache {
     return true;
   }
 
-  /// The same if it is kept, else null. Never waits.
+  /// Returns the cached value, or null. Never waits for a computation.
   [[nodiscard]] std::shared_ptr<const Value> at_hand(const Key& key) {
     const std::scoped_lock lock(mutex_);
     return find(key);
@@ -108,9 +108,9 @@ class shared_cache {
     std::uint64_t used = 0;
   };
 
-  // The caller of each holds the mutex.
+  // Callers of the functions below must hold the mutex.
 
-  /// Nobody makes it yet. Lets go of the mutex while it is made.
+  /// Precondition: no thread computes `key`. Releases the mutex while computing the value.
   template <class Make>
   made make_and_keep(std::unique_lock<std::mutex>& lock, const Key& key, Make&& make) {
     making_.insert(key);
@@ -132,7 +132,7 @@ class shared_cache {
   }
 
   void keep(const Key& key, std::shared_ptr<const Value> value, std::size_t bytes) {
-    // Those that it serves for as well are no longer needed.
+    // Evict the entries whose keys are in the new key: the new value serves them too.
     for (auto next = kept_.lower_bound(key); next != kept_.begin() && std::prev(next)->first.is_in(key);) {
       bytes_ -= std::prev(next)->second.bytes;
       next = kept_.erase(std::prev(next));
@@ -150,7 +150,7 @@ class shared_cache {
   const std::size_t most_bytes_;
   const std::function<made(const Key&)> make_;
   const std::function<std::size_t(const Value&)> bytes_of_;
-  mutable std::mutex mutex_;  ///< Held for moments only.
+  mutable std::mutex mutex_;  ///< Never held while a value is computed.
   std::condition_variable was_made_;
   std::map<Key, kept> kept_;
   std::set<Key> making_;

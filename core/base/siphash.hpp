@@ -9,8 +9,8 @@
 
 namespace sluice {
 
-/// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, "SipHash: a fast short-input PRF"): a message authentication code, so
-/// nobody without the key can make the hash of a message. Little-endian machines.
+/// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, "SipHash: a fast short-input PRF"). A message
+/// authentication code: the hash of a message cannot be made without the key. For little-endian machines.
 class siphash {
  public:
   using key = std::array<std::uint64_t, 2>;
@@ -36,7 +36,7 @@ class siphash {
         v2_(0x6c79'6765'6e65'7261 ^ k[0]),
         v3_(0x7465'6462'7974'6573 ^ k[1]) {}
 
-  /// Up to eight bytes.
+  /// Reads up to eight bytes as a little-endian number.
   static std::uint64_t word(std::span<const std::byte> bytes) {
     std::uint64_t value = 0;
     if (!bytes.empty()) std::memcpy(&value, bytes.data(), bytes.size());

@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-/// An empty list in memory that the thread has used before: to have the pages of thousands of fresh rows takes as long as to fill them. The
-/// thread keeps at most one list of a type, of at most 2 MiB, for the next.
+/// An empty vector that reuses memory of an earlier one in the same thread, since fresh pages for thousands of rows
+/// cost as much as filling them. Each thread keeps at most one vector per type, of at most 2 MiB.
 template <class T>
 class thread_scratch {
  public:

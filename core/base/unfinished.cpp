@@ -19,17 +19,17 @@ namespace {
 
 enum slot_state : int { slot_free, slot_filling, slot_listed };
 
-/// What the signal handler reads: fixed memory, so that it allocates nothing.
+/// Data for the signal handler: static memory, so that it need not allocate.
 struct slot {
   std::atomic<int> state{slot_free};
-  std::atomic<pid_t> owner{0};  ///< A child between fork and exec must not remove its parent's files.
+  std::atomic<pid_t> owner{0};  ///< Process id: a child between fork and exec must not remove its parent's files.
   std::array<char, PATH_MAX> path{};
 };
 
 std::array<slot, 64> slots;
 static_assert(std::atomic<int>::is_always_lock_free);
 
-/// The files in the folder `path`, and the folder. Only functions that a signal handler may call: readdir is not one of them.
+/// Removes the folder `path` with its files. Uses async-signal-safe functions only, so not readdir.
 void remove_folder(const char* path) {
   const int folder = ::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return;
@@ -56,7 +56,7 @@ extern "C" void remove_unfinished_and_end(int number) {
     if (::unlink(each.path.data()) != 0 && errno != ENOENT) remove_folder(each.path.data());
   }
   errno = errno_before;
-  ::raise(number);  // SA_RESETHAND has put the default action back.
+  ::raise(number);  // SA_RESETHAND has restored the default action.
 }
 
 }  // namespace

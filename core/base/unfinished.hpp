@@ -2,16 +2,16 @@
 
 #include <string>
 
-/// Names of files and folders that must not stay when the program ends early: outputs that are still being written, and scratch
-/// folders. Their owners remove them; a signal that ends the program runs no destructors, and this does it instead.
+/// Names of files and folders that must not remain if the program ends early: unfinished outputs, scratch folders.
+/// Their owners remove them; if a signal ends the program, no destructor runs and the signal handler removes them.
 namespace sluice {
 
-/// A name that is removed if a signal ends the program while this object lives. The owner removes it in all other cases.
-/// Thread-safe. Holds nothing when too many names are listed already (64), or when the name is too long.
+/// Registers a name to be removed if a signal ends the program while this object lives. In all other cases the owner
+/// removes it. Thread-safe. Does nothing if 64 names are registered already, or if the name is too long.
 class unfinished_name {
  public:
   unfinished_name() = default;
-  /// `path`: absolute, of a file or of a folder that holds only files. It may not exist yet.
+  /// `path`: absolute; a file, or a folder that contains only files. It need not exist yet.
   explicit unfinished_name(const std::string& path);
   unfinished_name(unfinished_name&& other) noexcept;
   unfinished_name& operator=(unfinished_name&& other) noexcept;
@@ -21,8 +21,8 @@ class unfinished_name {
   int slot_ = -1;
 };
 
-/// From now on SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU and SIGXFSZ first remove all unfinished names of this process, and
-/// then end it as they do by default. Signals that are ignored or handled stay so. For programs; a library must not call it.
+/// Makes SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU and SIGXFSZ remove all registered names and then end the
+/// process as by default. Signals already ignored or handled are left alone. For programs, not for libraries.
 void remove_unfinished_on_signals();
 
 }  // namespace sluice

@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-/// The length of the UTF-8 sequence at the begin of `text`, which is not empty; 0 if it is none.
+/// Returns the length of the UTF-8 sequence at the start of `text`, which must not be empty; 0 if it is invalid.
 [[nodiscard]] inline std::size_t utf8_length(std::string_view text) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = at(0);
@@ -15,7 +15,7 @@ namespace sluice {
   if (length == 0 || first > 0xf4 || text.size() < length) return 0;
   for (std::size_t i = 1; i < length; ++i)
     if ((at(i) & 0xc0U) != 0x80) return 0;
-  // Overlong forms, surrogates, and what lies beyond U+10FFFF.
+  // Reject overlong forms, surrogates and code points above U+10FFFF.
   const unsigned char second = at(1);
   if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
       (first == 0xf4 && second > 0x8f))
@@ -23,7 +23,7 @@ namespace sluice {
   return length;
 }
 
-/// Where the first byte is that is no UTF-8; npos if all is.
+/// Returns the position of the first byte that is not valid UTF-8; npos if all are valid.
 [[nodiscard]] inline std::size_t first_not_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = utf8_length(text.substr(at));
@@ -33,7 +33,7 @@ namespace sluice {
   return std::string_view::npos;
 }
 
-/// `text` with U+FFFD for each byte that is no UTF-8.
+/// Returns `text` with each invalid byte replaced by U+FFFD.
 [[nodiscard]] inline std::string mended_utf8(std::string_view text) {
   std::string made;
   while (!text.empty()) {

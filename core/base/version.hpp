@@ -2,8 +2,8 @@
 
 namespace sluice {
 
-/// The program's version, "major.minor.patch", from CMakeLists.txt. Traces name it as their maker. Lives as long as the
-/// program.
+/// The program's version, "major.minor.patch", from CMakeLists.txt. Written into recordings as their creator. The
+/// string is static.
 const char* version() noexcept;
 
 }  // namespace sluice

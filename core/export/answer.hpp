@@ -10,8 +10,8 @@
 
 namespace sluice::exports {
 
-/// All rows that a query gives as CSV, in a file that is written beside its place and renamed; the number of rows. Holds none of
-/// them. Errors: those of the query and of writing; cancelled.
+/// Writes all rows of a query as CSV to a temporary file, then renames it to `path`. Returns the number of rows. Holds
+/// no rows in memory. Errors: those of the query and of writing; cancelled.
 [[nodiscard]] result<std::uint64_t> write_answer(const std::shared_ptr<const trace::snapshot>& trace,
                                                  const std::string& text, const std::string& path,
                                                  const std::atomic<bool>& cancelled);

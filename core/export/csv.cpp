@@ -1,4 +1,4 @@
-// CSV: a line for the columns' names, then one a row; RFC 4180. Null is an empty cell, an empty text is too (there are none).
+// CSV (RFC 4180): a line of column names, then one line per row. Null is an empty cell; there are no empty texts.
 #include <fmt/format.h>
 
 #include "core/base/csv_text.hpp"
@@ -13,7 +13,7 @@ void append_cell(std::string& line, const query::column& of, const query::cell& 
     case query::cell::kind::null:
       return;
     case query::cell::kind::integer:
-      // Not as SQL has it: CSV knows no 64 bits with a sign.
+      // Unlike in SQL, as an unsigned number: CSV has no signed 64-bit limit.
       if (of.type == query::column_type::size) {
         fmt::format_to(std::back_inserter(line), "{}", static_cast<std::uint64_t>(value.integer));
       } else {
@@ -44,7 +44,7 @@ result<void> write_table(job& what, const query::table& table, output& to) {
   });
 }
 
-/// A table without rows needs no file.
+/// Tables without rows get no file.
 bool has_rows(const job& what, const query::table& table) {
   if (!table.events) {
     const auto rows = table.read(what.trace(), 0);

@@ -19,14 +19,14 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/schema.hpp"
 
-/// Traces for other programs. A format is one file here with one function, and one line in the table of export.cpp.
+/// Writes traces for other programs. A format is one file in this folder with one function, and a line in export.cpp.
 ///
-/// An export reads the trace chunk by chunk and holds none of it: memory does not grow with the trace.
+/// Exports read the trace chunk by chunk: memory does not grow with the trace.
 namespace sluice::exports {
 
 using trace::time_ns;
 
-/// Something that an export can be about alone: what names it by its id.
+/// A thing to which an export can be limited: only events that name its id are exported.
 struct subject {
   query::id_kind kind = query::id_kind::none;  ///< process, thread, device, stream, block, event, pool or counter.
   std::uint64_t id = 0;
@@ -34,20 +34,20 @@ struct subject {
 };
 
 struct options {
-  /// Events that overlap it; none: all.
+  /// Only events that overlap this range. None: all.
   std::optional<analysis::time_range> range;
-  /// Of each kind that is named here an event must name one. Tables (processes, streams, ...) are always whole.
+  /// For each kind in this list, an event must name one of its ids. Tables (processes, streams, ...) are complete.
   std::vector<subject> only;
-  /// Of the formats that write tables (CSV, SQLite): only these. Empty: all.
+  /// For formats that write tables (CSV, SQLite): only these. Empty: all.
   std::vector<std::string> tables;
-  /// Of folded stacks: what they are weighed by; empty: the format's own choice.
+  /// For folded stacks: what to measure. Empty: the format's default.
   std::string measure;
   redaction redact;
-  std::function<void(float)> progress;  ///< Told 0..1 now and then, from the calling thread.
+  std::function<void(float)> progress;  ///< Called now and then with 0..1 from the calling thread.
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-/// What a format is asked to write. It counts what it was given, and knows when to stop.
+/// What a format must write. Counts rows and reports cancellation.
 class job {
  public:
   job(const trace::snapshot& from, const options& wanted);
@@ -55,32 +55,32 @@ class job {
   [[nodiscard]] const trace::snapshot& trace() const { return trace_; }
   [[nodiscard]] const trace::tables& tables() const { return trace_.tables(); }
   [[nodiscard]] const options& wanted() const { return wanted_; }
-  /// The whole recording's, or what was asked for: [from, to), both bounded.
+  /// The requested or whole range: [from, to), both clamped (`bounded`).
   [[nodiscard]] analysis::time_range range() const { return range_; }
-  /// Everything is wanted: no range and no subject.
+  /// True if everything is exported: no range and no subject.
   [[nodiscard]] bool whole() const { return !wanted_.range && wanted_.only.empty(); }
 
-  /// Whether an event is in the range and about what was asked for.
+  /// True if an event is in the range and matches the subjects.
   template <class Row>
   [[nodiscard]] bool takes(const Row& row) const;
 
-  /// Every event of one kind that is wanted, in file order; `visit(const Row&)`, which may return a `result<void>` to end it.
-  /// Errors: io, corrupt, cancelled, and what `visit` returns.
+  /// Calls `visit(const Row&)` for every wanted event of one kind, in file order. `visit` may return a `result<void>`;
+  /// an error ends the loop. Errors: io, corrupt, cancelled, and those of `visit`.
   template <class Row, class Visit>
   [[nodiscard]] result<void> for_each(Visit&& visit);
 
-  /// The text, redacted as asked for. Good until the next call.
+  /// The text, redacted as requested. Valid until the next call.
   [[nodiscard]] std::string_view text(std::string_view text, text_role role) { return redactor_.text(text, role); }
   [[nodiscard]] std::string_view text(trace::string_id id, text_role role) { return text(tables().text(id), role); }
   [[nodiscard]] exports::redactor& redactor() { return redactor_; }
 
-  /// How often a format reads each chunk on average, for progress; 1 if it says nothing.
+  /// Sets how often the format reads each chunk on average, for progress. Default: 1.
   void set_passes(double passes) { passes_ = passes; }
-  /// Between chunks, for formats that read the trace themselves: tells progress, and fails if cancelled.
+  /// For formats that read the trace themselves: call after each chunk. Reports progress; fails if cancelled.
   result<void> chunk_done(const trace::chunk_info& chunk);
   [[nodiscard]] const std::atomic<bool>& cancelled() const;
 
-  /// Something that this format cannot say, counted or in words: shown to the user at the end.
+  /// Adds a note about something that this format cannot represent. Shown to the user at the end.
   void note(std::string words) { notes_.push_back(std::move(words)); }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   void count_rows(std::uint64_t rows) { rows_ += rows; }
@@ -99,20 +99,20 @@ class job {
 };
 
 struct format {
-  std::string_view name;    ///< As --format takes it.
-  std::string_view suffix;  ///< Of files, with the dot; empty for a folder.
-  std::string_view about;   ///< One line, for the help.
-  /// Depends on what is asked for: CSV of one table is a stream, of several a folder.
+  std::string_view name;    ///< As given to --format.
+  std::string_view suffix;  ///< File suffix with the dot; empty for a folder.
+  std::string_view about;   ///< One line for the help.
+  /// The shape depends on the options: CSV of one table is a stream, of several a folder.
   output_shape (*shape)(const options& wanted) = nullptr;
-  /// Errors: those of reading and writing, cancelled, and invalid_argument for what it cannot do.
+  /// Errors: those of reading and writing; cancelled; invalid_argument for unsupported options.
   result<void> (*write)(job& what, output& to) = nullptr;
 };
 
 /// In the order of the help.
 [[nodiscard]] std::span<const format> formats();
-/// Null if there is none of that name.
+/// Returns null for an unknown name.
 [[nodiscard]] const format* find_format(std::string_view name);
-/// By the suffix of a file's name; null if no format has it.
+/// Finds a format by a file's suffix; null if there is none.
 [[nodiscard]] const format* format_of_file(std::string_view path);
 
 struct outcome {
@@ -121,12 +121,12 @@ struct outcome {
   std::vector<std::string> notes;
 };
 
-/// Writes `from` to `path` ("-": the standard output). What was there stays until all of the new is written, and when it fails.
-/// O(trace) in time. Errors: those of the format, and not_found for a table or subject that makes no sense.
+/// Writes `from` to `path` ("-": standard output). An existing file is replaced only after all is written without
+/// error. O(trace) time. Errors: those of the format; not_found for an unknown table or subject.
 [[nodiscard]] result<outcome> write(const trace::snapshot& from, const format& as, const std::string& path,
                                     const options& wanted);
 
-/// Reads "process:3", "block:77". Errors: invalid_argument.
+/// Parses a subject such as "process:3" or "block:77". Errors: invalid_argument.
 [[nodiscard]] result<subject> parse_subject(std::string_view text);
 
 // --- templates ------------------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ inline constexpr query::id_kind kind_of<trace::pool_id> = query::id_kind::pool;
 template <>
 inline constexpr query::id_kind kind_of<trace::counter_id> = query::id_kind::counter;
 
-/// Whether any id of the row is that one.
+/// True if any id of the row is that of the subject.
 template <class Row>
 [[nodiscard]] bool names(const Row& row, const subject& one) {
   return trace::schema<Row>::apply([&](const auto&... field) {

@@ -1,4 +1,4 @@
-// Folded stacks: a line a call stack, outermost first with semicolons between, then its bytes; for flamegraph.pl, speedscope and inferno.
+// Folded stacks for flamegraph.pl, speedscope and inferno: per line a stack, outermost first, joined by ";", and bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ result<query::stack_measure> measure_of(const std::string& name) {
               "choose peak, allocated or transferred");
 }
 
-/// "forward (nn/linear.py:114)", without what ends a frame or a line of the format.
+/// A frame as "forward (nn/linear.py:114)", without the characters that end a frame or a line.
 std::string frame_text(const symbols::frame_line& line, job& what) {
   std::string text = symbols::name_of(line);
   std::string place = symbols::place_of(line);
@@ -78,7 +78,7 @@ result<void> write_folded(job& what, output& to) {
   if (view->tree.cut) what.note("some stacks are too deep or too many, and end early");
   std::vector<std::string> frames;
   for (const symbols::frame_line& line : view->lines) frames.push_back(frame_text(line, what));
-  std::vector<std::uint32_t> path;  // Lines from the outermost to the node: nodes come in preorder.
+  std::vector<std::uint32_t> path;  // Lines from the outermost to the node. Nodes are in preorder.
   for (const analysis::stack_node& node : view->tree.nodes) {
     if (node.depth == 0) continue;
     path.resize(node.depth - 1);

@@ -2,10 +2,10 @@
 
 #include "core/export/export.hpp"
 
-/// The functions behind the table of formats in export.cpp. Each has a file of its own.
+/// The functions behind the table of formats in export.cpp. Each format has its own file.
 namespace sluice::exports {
 
-/// csv.cpp: one table as a file, or all of them as files in a folder.
+/// csv.cpp: one table as a file, or all tables as files in a folder.
 [[nodiscard]] output_shape shape_of_csv(const options& wanted);
 [[nodiscard]] result<void> write_csv(job& what, output& to);
 
@@ -13,20 +13,20 @@ namespace sluice::exports {
 [[nodiscard]] output_shape shape_of_sqlite(const options& wanted);
 [[nodiscard]] result<void> write_sqlite(job& what, output& to);
 
-/// folded.cpp: call stacks and their bytes, a line each.
+/// folded.cpp: call stacks and their bytes, one per line.
 [[nodiscard]] output_shape shape_of_folded(const options& wanted);
 [[nodiscard]] result<void> write_folded(job& what, output& to);
 
-/// torch_snapshot.cpp: a pickle, as torch.cuda.memory._dump_snapshot writes it. Holds the blocks of the recording, about 300 bytes each.
+/// torch_snapshot.cpp: a pickle like that of torch.cuda.memory._dump_snapshot. Holds all blocks, about 300 bytes each.
 [[nodiscard]] output_shape shape_of_torch_snapshot(const options& wanted);
 [[nodiscard]] result<void> write_torch_snapshot(job& what, output& to);
 
-/// chrome.cpp: Chrome's trace format, plain or through gzip.
+/// chrome.cpp: Chrome's trace format, plain or gzip.
 [[nodiscard]] output_shape shape_of_chrome(const options& wanted);
 [[nodiscard]] result<void> write_chrome(job& what, output& to);
 [[nodiscard]] result<void> write_chrome_gz(job& what, output& to);
 
-/// perfetto.cpp: Perfetto's protobuf.
+/// perfetto.cpp: Perfetto's protobuf format.
 [[nodiscard]] output_shape shape_of_perfetto(const options& wanted);
 [[nodiscard]] result<void> write_perfetto(job& what, output& to);
 

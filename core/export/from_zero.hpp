@@ -4,7 +4,7 @@
 
 #include "core/trace/file/reader.hpp"
 
-/// Times for formats whose readers take none below zero: Perfetto drops such events, of Chrome's format too.
+/// Makes times non-negative. Perfetto drops events with negative times, in Chrome's format too.
 namespace sluice::exports {
 
 class from_zero {
@@ -12,9 +12,9 @@ class from_zero {
   explicit from_zero(const trace::snapshot& of)
       : shift_(of.begin() < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(of.begin()) : 0) {}
 
-  /// The trace's time 0.
+  /// The trace's time 0 after the shift.
   [[nodiscard]] std::uint64_t origin() const { return shift_; }
-  /// As much later as the trace begins before its time 0; what is from before everything, as blocks may be, is at 0.
+  /// Shifts a time by as much as the trace begins before its time 0. Times even earlier, as of old blocks, become 0.
   [[nodiscard]] std::uint64_t operator()(trace::time_ns time) const {
     const std::uint64_t moved = static_cast<std::uint64_t>(time) + shift_;
     return moved >> 63U != 0 ? 0 : moved;

@@ -7,13 +7,13 @@
 
 #include "core/export/export.hpp"
 
-/// Events of several kinds in order of time, for formats that need one.
+/// Gives events of several kinds in order of time, for formats that need it.
 namespace sluice::exports {
 
-/// Makes items of rows of the kinds `Rows` and gives them in order of (time, order), both members of `Item`. `make(row, push)` calls
-/// `push(Item)` any number of times, with times not before the row's; `emit(const Item&)` returns nothing, or a `result<void>` that
-/// ends it. Chunks are read in order of their earliest time, and held are only items that a chunk which is not read yet might come
-/// before: as many as chunks overlap. O(n log n). Errors: io, corrupt, cancelled, and what `emit` returns.
+/// Converts rows of the types `Rows` to items and passes these on in order of (time, order), both members of `Item`.
+/// `make(row, push)` calls `push(Item)` any number of times, never with a time before the row's. `emit(const Item&)`
+/// returns nothing, or a `result<void>`; an error ends the walk. Chunks are read by earliest time; items are held only
+/// while an unread chunk may precede them. O(n log n). Errors: io, corrupt, cancelled, and those of `emit`.
 template <class Item, class... Rows, class Make, class Emit>
 result<void> in_order(job& what, Make&& make, Emit&& emit) {
   const auto chunks = what.trace().chunks();

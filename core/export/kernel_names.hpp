@@ -7,7 +7,7 @@
 #include "core/base/format.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// Names of kernels as their programmers wrote them: recordings have the mangled ones. Each is made once.
+/// Demangles kernel names, since recordings store mangled ones. Caches the results.
 namespace sluice::exports {
 
 class kernel_names {

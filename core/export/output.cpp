@@ -41,8 +41,8 @@ std::uint64_t size_of(const fs::path& path) {
   return sum;
 }
 
-/// The number of an open file that `path` stands for: "-", /dev/stdout, /dev/fd/63 (as in >(...)); -1 if it is another path. It is
-/// written to as it is: its name must not be replaced, and opening it again would begin at its first byte.
+/// The descriptor of the open file that `path` names ("-", /dev/stdout, /dev/fd/63 as in >(...)); -1 for other paths.
+/// It is written to directly: its name must not be replaced, and opening it again would begin at its first byte.
 int open_file_named_by(const std::string& path) {
   if (path == "-" || path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
@@ -56,7 +56,7 @@ int open_file_named_by(const std::string& path) {
   return -1;
 }
 
-/// Opens a pipe or a device for writing. Never waits: a pipe that has no reader is an error.
+/// Opens a pipe or a device for writing. Never blocks: a pipe without a reader is an error.
 result<int> open_stream(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0 && errno == ENXIO)
@@ -116,7 +116,7 @@ result<void> output::begin_at(int open_file) {
   return {};
 }
 
-/// A pipe or a device: nothing to replace, and nothing to keep.
+/// Writes to a pipe or a device: no file is replaced.
 result<void> output::begin_at_special_file() {
   std::error_code problem;
   const fs::file_status status = fs::status(path_, problem);

@@ -9,40 +9,40 @@
 #include "core/base/replacement.hpp"
 #include "core/base/scratch_file.hpp"
 
-/// Where an export goes. It is written beside its place and takes it when all of it is there, so that nobody ever finds
-/// half of one.
+/// The destination of an export. Data is written to a temporary file, which takes the final name when complete. So no
+/// incomplete export is ever visible.
 namespace sluice::exports {
 
-/// How a format writes.
+/// How a format writes its output.
 enum class output_shape : std::uint8_t {
-  stream,  ///< Bytes, one after the other: `output::write`.
-  file,    ///< A file that it opens itself: `output::path`.
-  folder   ///< Files in a folder that is there: `output::path`.
+  stream,  ///< A sequence of bytes: `output::write`.
+  file,    ///< A file that the format opens itself: `output::path`.
+  folder   ///< Files in an existing folder: `output::path`.
 };
 
 class output {
  public:
-  /// `path` "-" is the standard output, as is /dev/stdout; /dev/fd/N is a file that is open already. What has the shape of a file is
-  /// copied there at the end, and a folder is an error. A stream may go to a pipe that has a reader, or to a device. A folder must not
-  /// exist, or be empty. Errors: io, no_space, invalid_argument.
+  /// `path` "-" or /dev/stdout is standard output; /dev/fd/N is an open file. Output of shape `file` is copied there at
+  /// the end, and a folder is an error. A stream may also go to a device, or to a pipe that has a reader. A folder must
+  /// be empty or not exist. Errors: io, no_space, invalid_argument.
   [[nodiscard]] static result<output> create(const std::string& path, output_shape shape);
   output(output&& other) noexcept;
   output& operator=(output&& other) = delete;
-  ~output();  ///< Removes what was not committed.
+  ~output();  ///< Removes the output unless committed.
 
-  /// Whether `path` stands for a file that this process has open already: "-", /dev/stdout, /dev/fd/N.
+  /// True if `path` is a file that this process already has open: "-", /dev/stdout, /dev/fd/N.
   [[nodiscard]] static bool names_open_file(const std::string& path);
 
-  /// Of a stream. Kept until there is enough to be worth a write. Errors (io, no_space) stay: the caller may look at the end.
+  /// Appends to a stream, buffered. Errors (io, no_space) are remembered: checking at the end is enough.
   result<void> write(std::string_view bytes);
 
-  /// Of a file or a folder: where to write. A file is empty, or does not exist yet.
+  /// For a file or a folder: where to write. A file is empty or does not exist yet.
   [[nodiscard]] const std::string& path() const { return written_at_; }
 
-  /// Writes out what is kept and puts all of it in its place. Errors: io, no_space.
+  /// Flushes the buffer and moves the output to its final place. Errors: io, no_space.
   result<void> commit();
 
-  /// Of a stream: bytes so far. Of the others, after `commit`: bytes of the file, or of all files.
+  /// For a stream: bytes so far. Otherwise, after `commit`: bytes of the file, or of all files.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
@@ -58,7 +58,7 @@ class output {
   output_shape shape_;
   int fd_ = -1;
   std::optional<replacement> place_;
-  std::optional<scratch_folder> scratch_;  ///< Of a file that is copied to a stream at the end.
+  std::optional<scratch_folder> scratch_;  ///< For a file that is copied to a stream at the end.
   std::uint64_t bytes_ = 0;
   std::string kept_;
   result<void> outcome_;

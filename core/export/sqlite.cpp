@@ -1,5 +1,5 @@
-// SQLite files: the tables and views that `sluice query` has, as real ones, so that the same queries give the same answers in any
-// program that reads SQLite. Figures are those of the range that was asked for.
+// SQLite files with the tables and views of `sluice query` as real tables, so that the same queries give the same
+// answers in any program. Figures are those of the requested range.
 #include <sqlite3.h>
 
 #include <memory>
@@ -14,9 +14,9 @@ namespace {
 
 using query::cell;
 
-constexpr int schema_version = 1;  ///< Kept in the file as its user_version.
+constexpr int schema_version = 1;  ///< Stored in the file as user_version.
 
-/// The file that is being written. Errors of SQLite become ours.
+/// The file being written. Converts SQLite's errors to ours.
 class database {
  public:
   explicit database(const std::string& path) : path_(path) {
@@ -44,7 +44,7 @@ class database {
   int code_ = SQLITE_OK;
 };
 
-/// "INSERT INTO table", row after row.
+/// Executes "INSERT INTO table" row by row.
 class inserter {
  public:
   inserter(database& into, std::string_view table, std::size_t columns) : into_(into) {
@@ -111,7 +111,7 @@ result<void> write_rows(job& what, const query::table& table, database& to) {
   });
 }
 
-/// Of blocks, those that lived in the range and are about what was asked for.
+/// For the table of blocks: true for those that lived in the range and match the requested subjects.
 bool is_wanted(const query::figure_table& table, const query::figure_rows& rows, std::size_t row, const job& what) {
   if (table.name != "block" || what.whole()) return true;
   std::string scratch;
@@ -157,7 +157,7 @@ result<void> write_figures(job& what, const query::figure_table& table, query::s
   return {};
 }
 
-/// What the views, and most queries, look up.
+/// Creates indexes for what the views and most queries look up.
 result<void> write_indexes(database& to, const std::vector<const query::table*>& tables) {
   const auto index = [&](std::string_view table, std::string_view column) {
     return to.run("CREATE INDEX \"" + std::string(table) + "_" + std::string(column) + "\" ON \"" + std::string(table) +
@@ -177,7 +177,7 @@ output_shape shape_of_sqlite(const options& /*wanted*/) { return output_shape::f
 result<void> write_sqlite(job& what, output& to) {
   database file(to.path());
   if (auto opened = file.opened(); !opened) return opened;
-  // Nobody else reads it before it is in its place, and a broken one goes away.
+  // Safe without a journal: no other program sees the file before it is complete, and a broken one is deleted.
   const std::string begin =
       "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA user_version = " +
       std::to_string(schema_version) + "; BEGIN";

@@ -5,7 +5,7 @@
 namespace sluice::exports {
 namespace {
 
-/// The same as `job::takes`, by the columns.
+/// Like `job::takes`, but using the columns.
 class row_filter {
  public:
   row_filter(const job& what, const query::table& table)

@@ -21,7 +21,7 @@ std::string_view file_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-/// What a line reads, without where in its file it is.
+/// Appends the text of a line, without its position in the file.
 void append(std::string& key, const frame_line& line) {
   if (!line.function.empty()) {
     key.append(line.function).append("@").append(file_name(line.file.empty() ? line.module : line.file));
@@ -33,7 +33,7 @@ void append(std::string& key, const frame_line& line) {
   key.push_back('\n');
 }
 
-/// One side with the names of its stacks.
+/// One side of the comparison, with the names of its stacks.
 class side {
  public:
   side(const diff_side& of, frame_book& book) : of_(of), book_(book) {}
@@ -102,7 +102,7 @@ void add_memory(side& of, bool is_after,
                 std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind, int>, memory_change>& into,
                 std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind, int>,
                          std::pair<stack_table, stack_table>>& stacks) {
-  // Devices without an ordinal, or of one ordinal in a merged recording, are told apart by their order.
+  // Devices without an ordinal, or with equal ordinals in a merged recording, are matched by their order.
   std::map<std::tuple<std::int64_t, trace::layer, trace::memory_kind>, int> seen;
   for (const compared_memory& memory : of.figures().memory) {
     const memory_statistics& figures = memory.figures;

@@ -10,64 +10,64 @@
 #include "core/symbols/frames.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// What two recordings, or two ranges of one, differ in.
+/// Differences between two recordings, or between two ranges of one.
 namespace sluice::analysis {
 
 class index;
 
-/// Memory of one side, and who is accountable for it.
+/// Memory of one side, with the call stacks that hold or allocate it.
 struct compared_memory {
   memory_statistics figures;
-  stack_use at_peak;    ///< What is live when most is.
-  stack_use allocated;  ///< Blocks born in the range.
+  stack_use at_peak;    ///< What was live at the time of the highest use.
+  stack_use allocated;  ///< Blocks allocated in the range.
 };
 
 struct compared_transfers {
   transfer_statistics figures;
-  stack_use sites;  ///< Copies, by the call that asked.
+  stack_use sites;  ///< Bytes copied, by the call stack that requested the copy.
 };
 
-/// What is compared of a recording, or of a range of one.
+/// The figures of one recording, or of a range of it, that are compared.
 struct compared_figures {
   std::vector<compared_memory> memory;        ///< By device, layer, kind.
   std::vector<compared_transfers> transfers;  ///< By device and direction.
 };
 
-/// Of what `from` has taken in. O(blocks log blocks + copies).
+/// Computes the figures of one side from what `from` has read. O(blocks log blocks + copies).
 [[nodiscard]] compared_figures figures_to_compare(const index& from, const trace::tables& tables, time_range range);
 
-/// One of the two.
+/// One of the two sides of a comparison.
 struct diff_side {
   const compared_figures& figures;
   const trace::tables& tables;
 };
 
-/// A call stack of both sides, or of one. Stacks are the same if they read the same: functions and the names of their files, not the
-/// lines in them, nor where the files lie. What has no stack is one of its own.
+/// A call stack of one or both sides. Stacks are equal if their functions and file names (without folders and line
+/// numbers) are. Everything without a stack counts as one stack.
 struct stack_change {
-  symbols::frame_line line;  ///< It is named after this line of the program.
+  symbols::frame_line line;  ///< The line of the program that stands for the stack.
   std::vector<symbols::frame_line>
-      stack;  ///< Innermost first; of the side after if it is there. Empty: none was recorded.
+      stack;  ///< Innermost first; from the side `after` if it is there. Empty: no stack was recorded.
   stack_figures before, after;
   [[nodiscard]] bool appeared() const { return before.count == 0 && after.count > 0; }
   [[nodiscard]] bool vanished() const { return before.count > 0 && after.count == 0; }
 };
 
-/// Memory of one layer and kind on the devices of one ordinal (-1: the host's, or not known).
+/// Memory of one layer and kind on the devices with one ordinal (-1: host or unknown).
 struct memory_change {
   std::int64_t device = -1;
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
-  memory_statistics before, after;      ///< All zero where one side has none of it.
-  std::vector<stack_change> at_peak;    ///< Bytes live when each side had most; the largest difference first.
-  std::vector<stack_change> allocated;  ///< Bytes allocated in the range, likewise.
+  memory_statistics before, after;      ///< All zero if that side has no such memory.
+  std::vector<stack_change> at_peak;    ///< Bytes live at each side's peak; largest difference first.
+  std::vector<stack_change> allocated;  ///< Bytes allocated in the range; largest difference first.
 };
 
 struct transfer_change {
   std::int64_t device = -1;
   trace::direction direction = trace::direction::unknown;
   transfer_statistics before, after;
-  std::vector<stack_change> sites;  ///< Bytes copied, by the call that asked; the largest difference first.
+  std::vector<stack_change> sites;  ///< Bytes copied, by requesting call stack; largest difference first.
 };
 
 struct difference {
@@ -75,8 +75,8 @@ struct difference {
   std::vector<transfer_change> transfers;  ///< By device and direction.
 };
 
-/// Compares `before` with `after`. Ids mean nothing across sides: devices are matched by their ordinal, stacks by what they read.
-/// Native functions are looked up on this machine, in `books` one a side. O(stacks' frames).
+/// Compares `before` with `after`. Ids differ between recordings, so devices are matched by ordinal and stacks by their
+/// text. The frame books look native functions up on this machine. O(frames of all stacks).
 [[nodiscard]] difference compare(const diff_side& before, symbols::frame_book& names_before, const diff_side& after,
                                  symbols::frame_book& names_after);
 

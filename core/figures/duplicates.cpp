@@ -87,7 +87,7 @@ void duplicate_gatherer::add_repeat(const content_copy& copy, bool same_source, 
 void duplicate_gatherer::add(repeating_stack& to, const repeat& one) {
   to.figures.add(one.figures);
   const content_copy& copy = *one.copy;
-  // Of two that are equal the first one by id, in whichever order they come.
+  // If two are equally large, take the lower id, so that the order of arrival does not matter.
   const bool first_of_equals = copy.bytes == to.largest_bytes && copy.event < to.largest;
   if (to.largest != trace::event_id::none && copy.bytes <= to.largest_bytes && !first_of_equals) return;
   to.largest = copy.event;

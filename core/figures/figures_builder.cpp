@@ -24,7 +24,7 @@ void find_holders(const memory_use& memory, memory_peak& peak) {
     group.pool = block.pool;
     ++group.blocks;
     group.bytes += block.bytes;
-    // Of two that are equal the first one by id, in whichever order they come.
+    // If two are equally large, take the lower id, so that the order of arrival does not matter.
     const bool first_of_equals = block.bytes == group.largest_bytes && block.id < group.largest;
     if (block.bytes > group.largest_bytes || group.largest == trace::block_id::none || first_of_equals) {
       group.largest = block.id;
@@ -112,7 +112,7 @@ figures_builder::figures_builder(const trace::snapshot& of, const step_facts& st
       copied_(range_) {}
 
 void figures_builder::add(const index& from, time_range run) {
-  // Failures are few: any part has them all.
+  // Failures are few, so every section index contains all of them.
   if (!any_) made_.failures = find_failures(from.memory(), range_);
   any_ = true;
   blocks_ += static_cast<std::uint64_t>(

@@ -15,37 +15,37 @@
 #include "core/index/memory/shared_memory.hpp"
 #include "core/index/work/copy_contents.hpp"
 
-/// The figures of a summary, from indexes of parts of a recording or from one of all of it.
+/// Builds a report's figures, from the indexes of a recording's sections or from one index of all of it.
 namespace sluice::analysis {
 
-/// What indexes of parts do not tell: it comes of rows that they leave out or share, or must be known before the first of them. Of the
-/// whole recording.
+/// Facts about the whole recording that indexes of sections do not contain: they come from rows that such an index
+/// omits or shares with others, or must be known before the first section.
 struct beside_parts {
-  std::uint64_t events = 0;                 ///< Rows of events that could be read.
-  std::vector<std::string> warnings;        ///< As of `index::warnings`.
-  std::vector<recorded_message> messages;   ///< In the order of the file.
-  std::vector<gpu_fault> faults;            ///< As of `fault_index::faults`.
-  process_memories memories;                ///< As of `memories_of_processes`.
-  const import_owners* owners = nullptr;    ///< Of all links; not owned, never null.
-  const copy_contents* contents = nullptr;  ///< Of all transfers, settled; not owned, never null.
+  std::uint64_t events = 0;                 ///< The number of event rows that could be read.
+  std::vector<std::string> warnings;        ///< As from `index::warnings`.
+  std::vector<recorded_message> messages;   ///< In file order.
+  std::vector<gpu_fault> faults;            ///< As from `fault_index::faults`.
+  process_memories memories;                ///< As from `memories_of_processes`.
+  const import_owners* owners = nullptr;    ///< Built from all links; not owned, never null.
+  const copy_contents* contents = nullptr;  ///< Built from all transfers, settled; not owned, never null.
 };
 
-/// Of an index of all, which outlives it. O(blocks).
+/// Takes the facts from an index of the whole recording, which must outlive the result. O(blocks).
 [[nodiscard]] beside_parts beside_of(const index& whole);
 
-/// Copies that overlap `range`, by their stacks, for each device and direction: gathered from indexes of parts.
+/// Sums the copies that overlap `range` by call stack, for each device and direction, from section indexes.
 class copied_gatherer {
  public:
   explicit copied_gatherer(time_range range) : range_(range) {}
 
-  /// What `from` tells of its run; runs follow one another. O(copies * ways * log).
+  /// Adds `run`, the time range that `from` covers. Call in order of time. O(copies * ways * log).
   void add(const index& from, time_range run);
 
   using way = std::pair<trace::device_id, trace::direction>;
   [[nodiscard]] const std::map<way, stack_use>& ways() const { return ways_; }
-  /// Of none, where there are no copies.
+  /// The copies of one device and direction; empty if there are none.
   [[nodiscard]] stack_use of(const way& which) const;
-  /// Of all ways together.
+  /// The copies of all devices and directions together.
   [[nodiscard]] stack_use all() const;
 
  private:
@@ -54,21 +54,21 @@ class copied_gatherer {
   std::map<way, stack_use> ways_;
 };
 
-/// Gathers `report_figures`. First each part is added, in order of time; then parts that hold certain moments are looked at once more.
-/// Not thread-safe. It holds, beside what it gathers, nothing of the indexes.
+/// Builds `report_figures` in two passes over the section indexes: `add` for every section in order of time, then
+/// `look` for those that contain a time from `moments`. Keeps no reference to an index. Not thread-safe.
 class figures_builder {
  public:
-  /// Of `range`, of the recording `of`, whose steps are `steps`. All outlive this, but for `range`.
+  /// Computes the figures of `range` in recording `of`, with its steps. All arguments but `range` must outlive this.
   figures_builder(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside, time_range range);
 
-  /// What `from` tells of `run`, which begins where the one before ended; all of them together are `all_time`. O(events in it +
-  /// blocks).
+  /// Adds `run`, the time range that `from` covers. It begins where the previous one ended; together they must cover
+  /// `all_time`. O(events in it + blocks).
   void add(const index& from, time_range run);
-  /// Once all was added: the moments to be looked at, in order; each once.
+  /// Call after the last `add`. Returns the times of the peaks, sorted and without duplicates.
   [[nodiscard]] std::vector<time_ns> moments();
-  /// What `from` tells of the moments in its run. O(moments * blocks).
+  /// Evaluates the moments that lie in `run`, the range of `from`. O(moments * blocks).
   void look(const index& from, time_range run);
-  /// Of all that was added and looked at, once.
+  /// Returns the result. Call once, at the end.
   [[nodiscard]] report_figures take();
 
   [[nodiscard]] const copied_gatherer& copied() const { return copied_; }
@@ -90,10 +90,10 @@ class figures_builder {
   copied_gatherer copied_;
   std::map<trace::process_id, time_ns> watermarks_;
   std::uint64_t blocks_ = 0;
-  bool any_ = false;  ///< A part was added.
+  bool any_ = false;  ///< `add` has been called.
   bool peaks_found_ = false;
-  std::vector<std::optional<fragmentation_figure>> fragmentation_;  ///< Of each of the peaks.
-  std::vector<std::optional<peak_composition>> compositions_;       ///< Likewise.
+  std::vector<std::optional<fragmentation_figure>> fragmentation_;  ///< One per peak.
+  std::vector<std::optional<peak_composition>> compositions_;       ///< One per peak.
   report_figures made_;
 };
 

@@ -10,7 +10,7 @@
 namespace sluice::analysis {
 namespace {
 
-/// Adds the holes that `children` (as offset and length) leave in a segment of `bytes`.
+/// Adds the gaps between `children` (offset, length) in a segment of `bytes`.
 void add_holes(std::vector<std::pair<std::uint64_t, std::uint64_t>>& children, std::uint64_t bytes,
                fragmentation_figure& into) {
   std::sort(children.begin(), children.end());
@@ -31,7 +31,7 @@ void add_holes(std::vector<std::pair<std::uint64_t, std::uint64_t>>& children, s
 }  // namespace
 
 void fragmentation_gatherer::add(const memory_use& from, time_range run) {
-  // Blocks that follow one another mostly lie in the same segment.
+  // Consecutive blocks mostly lie in the same segment.
   memory_key last_key;
   trace::block_id last{};
   for (const block_record& block : from.blocks()) {
@@ -68,7 +68,7 @@ std::optional<fragmentation_figure> fragmentation_gatherer::at(const memory_peak
       continue;
     const block_record* segment = from.find(block.parent);
     if (segment == nullptr || !segment->live_at(peak.time)) continue;
-    // Addresses that contradict the parents say nothing about holes.
+    // If addresses contradict the parents, holes cannot be computed.
     if (block.address < segment->address || block.address - segment->address >= segment->bytes) return std::nullopt;
     const std::size_t first = first_of(*segment);
     segments[first].emplace_back(block.address - blocks[first].address, block.reserved_bytes);

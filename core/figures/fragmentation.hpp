@@ -9,15 +9,15 @@
 
 namespace sluice::analysis {
 
-/// What segments there are under the blocks of each layer, of the whole recording: one in which no block lives at the moment of a peak is
-/// a hole, too. Gathered from indexes of parts. Private to core.
+/// Collects, from section indexes, the segments that the blocks of each layer lie in. They are needed for the whole
+/// recording: a segment with no live block at a peak is free space, too. Private to core.
 class fragmentation_gatherer {
  public:
-  /// What `from` tells of the blocks born in `run`. O(blocks).
+  /// Adds the blocks born in `run`. O(blocks).
   void add(const memory_use& from, time_range run);
 
-  /// Once all was added: the holes at a peak, whose moment `from` has. None of the driver's layer, of one whose blocks lie in nothing,
-  /// and where addresses contradict what lies in what. O(blocks + segments).
+  /// Call after the last `add`. Computes the free space at a peak; `from` must cover its time. Returns nothing for the
+  /// driver layer, for blocks without segments, or if addresses contradict the nesting. O(blocks + segments).
   [[nodiscard]] std::optional<fragmentation_figure> at(const memory_peak& peak, const memory_use& from) const;
 
  private:

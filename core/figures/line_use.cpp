@@ -10,7 +10,7 @@
 namespace sluice::analysis {
 namespace {
 
-/// Gathers stacks under the line that each is named after.
+/// Groups stacks by the line that stands for them.
 class line_gatherer {
  public:
   line_gatherer(const trace::tables& tables, const naming& names) : tables_(tables), names_(tables, names) {}
@@ -55,7 +55,7 @@ class line_gatherer {
   };
 
   [[nodiscard]] bool is_inferred(trace::stack_id stack) const {
-    std::size_t left = stack_tree::most_depth;  // A file's parents may form a ring.
+    std::size_t left = stack_tree::most_depth;  // Parents in a damaged file may form a cycle.
     for (; stack != trace::stack_id::none && left > 0; --left) {
       const trace::stack_row* row = tables_.stacks.find(stack);
       if (row == nullptr) return false;

@@ -4,19 +4,19 @@
 
 #include "core/figures/report.hpp"
 
-/// Which lines hold memory at its peaks, and for which copies devices wait. Private to core.
+/// Finds the lines that hold memory at its peaks, and the lines whose copies the device waited for. Private to core.
 namespace sluice::analysis {
 
-/// Finds the line that each stack is named after (symbols::line_to_name), and asks for each once.
+/// Finds the line that stands for each stack (symbols::line_to_name). Each stack is looked up once.
 class line_namer {
  public:
   line_namer(const trace::tables& tables, const naming& names) : tables_(tables), names_(names) {}
 
-  /// A stack was recorded, and the file says what it is.
+  /// True if a stack was recorded and the file defines it.
   [[nodiscard]] bool knows(trace::stack_id stack) const {
     return stack != trace::stack_id::none && tables_.stacks.find(stack) != nullptr;
   }
-  /// Native functions are looked up only if no Python line of the program's own names the stack.
+  /// Looks up native functions only if the stack has no Python line of the program's own.
   [[nodiscard]] symbols::line_id line_of(trace::stack_id stack) {
     const auto [place, fresh] = named_.try_emplace(raw(stack));
     if (fresh) place->second = names_.book.line_of(stack, tables_, names_.patience, names_.provisional);

@@ -5,11 +5,11 @@
 
 #include "core/trace/model/model.hpp"
 
-/// How fast the link between a device and the host, or another device, can be, and what share of that was reached.
+/// The peak bandwidth of the link between a device and the host or another device, and the share reached.
 namespace sluice::analysis {
 
-/// The link's theoretical peak in bytes/s, one way; 0: not known, or the copy goes over no link. `device`, `peer`: null if not known. Between
-/// devices the slower one counts.
+/// Returns the link's theoretical one-way peak in bytes/s; 0 if unknown, or if the copy uses no link. `device` and
+/// `peer` may be null (unknown). Between two devices the slower peak counts.
 [[nodiscard]] inline double link_peak_of(trace::direction way, const trace::device_row* device,
                                          const trace::device_row* peer = nullptr) {
   if (device == nullptr) return 0;
@@ -18,7 +18,7 @@ namespace sluice::analysis {
   return static_cast<double>(peer == nullptr ? device->peer_peak : std::min(device->peer_peak, peer->peer_peak));
 }
 
-/// The share of a link's peak that `bandwidth` reaches, both in bytes/s. Nothing if either is not known.
+/// The share of a link's peak that `bandwidth` reaches, both in bytes/s. Nothing if either is unknown (0).
 [[nodiscard]] constexpr std::optional<double> link_share(double bandwidth, double peak) {
   if (bandwidth <= 0 || peak <= 0) return std::nullopt;
   return bandwidth / peak;

@@ -18,7 +18,7 @@ std::vector<program_mark> marks_in(const trace::snapshot& from, time_range range
     std::nth_element(rows.begin(), rows.begin() + mark_limit, rows.end(), before);
     rows.resize(mark_limit);
   };
-  // What cannot be read is told by whoever reads the whole file.
+  // Errors are ignored here: code that reads the whole file reports them.
   static_cast<void>(from.for_each<trace::marker_event>([&](const trace::marker_event& row) {
     if (!range.holds(row.time)) return;
     rows.push_back(row);
@@ -33,22 +33,22 @@ std::vector<program_mark> marks_in(const trace::snapshot& from, time_range range
   return marks;
 }
 
-/// A size as a number that may be taken away again.
+/// A size as a signed number, so that it can be subtracted.
 std::int64_t counted(std::uint64_t bytes) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
 }
 
-/// The first of `marks` at `time` or after it.
+/// Index of the first mark at or after `time`.
 std::size_t first_from(const std::vector<program_mark>& marks, time_ns time) {
   const auto found = std::partition_point(marks.begin(), marks.end(), [=](const auto& m) { return m.time < time; });
   return static_cast<std::size_t>(found - marks.begin());
 }
 
-/// Calls `use(mark, row)` with the latest row of each id at each mark. `process_of(id)` says whose it is.
+/// Calls `use(mark, row)` with the latest row of each id at each mark. `process_of(id)` returns its process.
 template <class Row, class Id, class Process, class Use>
 void with_latest(std::vector<program_mark>& marks, const trace::snapshot& from, Id Row::*id, Process process_of,
                  Use use) {
-  std::vector<std::map<Id, Row>> since(marks.size());  // The mark before.
+  std::vector<std::map<Id, Row>> since(marks.size());  // Rows since the previous mark.
   static_cast<void>(from.for_each<Row>([&](const Row& row) {
     const std::size_t at = first_from(marks, row.time);
     if (at == marks.size()) return;
@@ -96,7 +96,7 @@ void mark_gatherer::add(const index& from, time_range run) {
   add_segments(from, run);
 }
 
-/// The totals at the marks in the run: all blocks that live then are in its index.
+/// Computes the totals at the marks in `run`. The index of `run` has all blocks live at these marks.
 void mark_gatherer::add_totals(const memory_use& memory, time_range run) {
   struct change {
     time_ns time;

@@ -23,7 +23,7 @@ time_ns clipped(const slice_item& item, time_range range) {
   return std::max<time_ns>(0, std::min(item.end, range.end) - std::max(item.begin, range.begin));
 }
 
-/// The part of an event's bytes that falls into the range.
+/// The bytes of an event that count in the range.
 double bytes_inside(const slice_item& item, time_range range) {
   const time_ns length = item.end - item.begin;
   if (length <= 0 || item.end == latest_time) return static_cast<double>(item.bytes);
@@ -34,7 +34,7 @@ double bytes_inside(const slice_item& item, time_range range) {
 struct portion {
   time_range all;
   time_range part;
-  /// An event that goes on from one part to the next counts in the first that it is in.
+  /// An event that spans several parts is counted in the first part that it overlaps.
   [[nodiscard]] bool is_new(const slice_item& item) const {
     return part.begin == all.begin || item.begin >= part.begin;
   }
@@ -42,7 +42,7 @@ struct portion {
 
 // --- curves over parts ----------------------------------------------------------------------------------------------
 
-/// What a curve does in some parts, joined.
+/// Statistics of a curve, combined over several parts.
 struct curve_sum {
   double at_begin = 0;
   double at_end = 0;
@@ -71,7 +71,7 @@ struct curve_sum {
 
 struct memory_sum {
   curve_sum use;
-  memory_statistics blocks;  ///< What is counted of them.
+  memory_statistics blocks;  ///< The counted members.
 };
 
 void add_memory(const memory_use& memory, time_range part, std::map<memory_key, memory_sum>& into) {
@@ -116,7 +116,7 @@ std::vector<memory_statistics> tell_memory(const std::map<memory_key, memory_sum
 struct untracked_sum {
   std::uint64_t samples = 0;
   std::uint64_t device_bytes = 0;
-  time_ns known = 0;  ///< Nothing is known before the first sample.
+  time_ns known = 0;  ///< Begin of the known time: the first sample.
   curve_sum untracked;
   curve_sum used;
   double recorder = 0;
@@ -160,13 +160,13 @@ struct pool_sum {
   std::uint64_t states = 0;
   curve_sum used;
   curve_sum reserved;
-  double used_while_known = 0;  ///< Byte-ns, where both are known.
+  double used_while_known = 0;  ///< Byte-ns while both are known.
   double reserved_while_known = 0;
 };
 
 void add_pools(const memory_use& memory, const portion& of, std::map<trace::pool_id, pool_sum>& into) {
   for (const auto& each : memory.pools()) {
-    const auto& pool = each.second;  // Lambdas take it in.
+    const auto& pool = each.second;  // Lambdas cannot capture structured bindings.
     pool_sum& sum = into[each.first];
     sum.states += static_cast<std::uint64_t>(std::count_if(pool.times.begin(), pool.times.end(), [&](time_ns time) {
       return time >= of.part.begin && time < of.part.end;
@@ -223,7 +223,7 @@ void add_direction(const direction_work& work, const portion& of, direction_sum&
     into.all.bytes += bytes;
     part.bytes += bytes;
     saturating_add(into.all.total, clipped(item, of.all));
-    // One that took no time, or has not ended, has no bandwidth.
+    // A transfer of zero duration, or without an end, has no bandwidth.
     if (item.end <= item.begin || item.end == latest_time) return;
     const double bandwidth = bandwidth_of(item);
     part.fastest_bandwidth = std::max(part.fastest_bandwidth, bandwidth);
@@ -276,7 +276,7 @@ void count_named(by_name& names, const slice_item& item, time_range range) {
   ++of.count;
   const time_ns length = clipped(item, range);
   saturating_add(of.total, length);
-  // Of two that are equal the first one by id, in whichever order they come.
+  // If two are equally long, take the lower id, so that the order of arrival does not matter.
   const bool first_of_equals = length == of.longest && item.event < of.longest_event;
   if (length > of.longest || of.longest_event == trace::event_id::none || first_of_equals) {
     of.longest = length;
@@ -295,9 +295,9 @@ std::vector<named_time> longest(const by_name& names) {
 
 struct device_sum {
   device_activity counted;
-  bool worked = false;      ///< `first` and `last` are known.
-  bool was_busy = false;    ///< The index has it, not only its streams.
-  time_ns either_busy = 0;  ///< Kernels or copies.
+  bool worked = false;      ///< True if `first` and `last` are set.
+  bool was_busy = false;    ///< The index has work of the device, not only its streams.
+  time_ns either_busy = 0;  ///< Time with kernels or copies.
 };
 
 void add_devices(const device_activity_index& devices, const portion& of, by_name& kernels,
@@ -340,7 +340,7 @@ std::vector<device_activity> tell_devices(const std::map<trace::device_id, devic
       of.last = std::min(range.end, of.last);
     }
     of.copy_only = sum.either_busy - of.kernel_busy;
-    of.overlap = of.kernel_busy - (sum.either_busy - of.copy_busy);  // Neither part can overflow.
+    of.overlap = of.kernel_busy - (sum.either_busy - of.copy_busy);  // No term can overflow.
     if (sum.was_busy && (of.busy > 0 || of.kernels > 0 || of.memsets > 0)) all.push_back(of);
   }
   return all;
@@ -380,7 +380,7 @@ std::vector<thread_statistics> tell_threads(const std::map<thread_key, thread_st
 
 struct range_measurer::sums {
   time_range range;
-  bool any = false;  ///< A part was added.
+  bool any = false;  ///< `add` has been called.
   std::map<memory_key, memory_sum> memory;
   std::map<trace::device_id, untracked_sum> untracked;
   std::map<trace::pool_id, pool_sum> pools;
@@ -394,7 +394,7 @@ struct range_measurer::sums {
   std::uint64_t lost_events = 0;
   std::uint64_t lost_memory_events = 0;
 
-  /// Failures and losses are few: any index of a part has them all.
+  /// Failures and losses are few, so every section index contains all of them.
   void count_failures(const memory_use& from) {
     for (const trace::alloc_failed_event& row : from.failed())
       if (row.time >= range.begin && row.time < range.end) ++failed_allocations;

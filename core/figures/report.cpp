@@ -39,11 +39,11 @@ void put_warnings(const report_figures& figures, const trace::snapshot& trace, r
                                   : "the file was never closed, its writer died: what reached it is shown");
   }
   all.insert(all.end(), figures.warnings.begin(), figures.warnings.end());
-  // What the recorder said went wrong: a rival profiler, a missing library.
+  // Problems reported by the recorder: another profiler, a missing library.
   for (const recorded_message& said : figures.messages) {
     const std::string_view text = trace.tables().text(said.text);
     const bool known = std::find(all.begin(), all.end(), text) != all.end() ||
-                       std::any_of(into.faults.begin(), into.faults.end(),  // A finding tells more of it.
+                       std::any_of(into.faults.begin(), into.faults.end(),  // A finding says more.
                                    [&](const gpu_fault& f) { return f.event == said.event; });
     if (said.severity != trace::severity::info && !text.empty() && !known) all.emplace_back(text);
   }

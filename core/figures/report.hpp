@@ -17,11 +17,11 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/model.hpp"
 
-/// What a recording says, or a range of it: its figures, and what follows from them (peaks and their holders, blocks never
-/// freed, findings). The report prints it, the window shows it.
+/// The report on a recording or a range of it: its figures and what follows from them (peaks with their holders, blocks
+/// never freed, findings). `sluice report` prints it, the window shows it.
 namespace sluice::analysis {
 
-/// Blocks live at one moment that share what made them.
+/// Blocks live at one moment that have the same name and pool.
 struct holder {
   trace::string_id name{};
   trace::pool_id pool{};
@@ -31,33 +31,33 @@ struct holder {
   std::uint64_t largest_bytes = 0;
 };
 
-/// A line of the program, and what the stacks that are named after it (symbols::line_to_name) are accountable for.
+/// A line of the program, with the sums over all stacks it stands for (symbols::line_to_name).
 struct line_use {
   symbols::frame_line line;
   stack_figures figures;
-  stack_figures inferred;                  ///< The part whose stacks lead there by inference (trace::inferred_mark).
-  stack_figures heaviest;                  ///< Of the stack below.
-  std::vector<symbols::frame_line> stack;  ///< The one that weighs most, innermost first.
+  stack_figures inferred;                  ///< The part whose stacks contain inferred frames (trace::inferred_mark).
+  stack_figures heaviest;                  ///< Of `stack` alone.
+  std::vector<symbols::frame_line> stack;  ///< The stack with the largest sum, innermost first.
 };
 
-/// Lines by what they are accountable for, the most first.
+/// Lines of the program, largest sum first.
 struct line_uses {
   std::vector<line_use> lines;  ///< At most `report::line_limit`.
-  stack_figures other;          ///< Of lines beyond the limit.
-  stack_figures without;        ///< What no stack was recorded for.
+  stack_figures other;          ///< Sum of the lines beyond the limit.
+  stack_figures without;        ///< Sum of everything without a recorded stack.
   stack_figures total;
   [[nodiscard]] bool empty() const { return lines.empty(); }
 };
 
-/// The copies of one direction on one device, by line: by the time for which the device waited for them, then by their lengths.
+/// The copies of one direction on one device by line, sorted by the time the device waited for them, then by duration.
 struct copying_lines {
   trace::device_id device{};
   trace::direction direction = trace::direction::unknown;
-  bool kernels_known = false;  ///< Otherwise nobody can say for which copies the device waited.
+  bool kernels_known = false;  ///< False: unknown for which copies the device waited.
   line_uses uses;
 };
 
-/// The highest use of one layer and kind on one device, and who held it.
+/// The highest use of one layer and kind on one device, and what held it.
 struct memory_peak {
   trace::device_id device{};
   trace::layer layer = trace::layer::driver;
@@ -66,11 +66,11 @@ struct memory_peak {
   time_ns time = 0;
   std::uint64_t blocks = 0;
   std::vector<holder> holders;    ///< Biggest first, at most `report::holder_limit`.
-  std::uint64_t other_bytes = 0;  ///< Of holders beyond the limit.
-  line_uses lines{};              ///< Empty where no stacks were recorded.
+  std::uint64_t other_bytes = 0;  ///< Bytes of holders beyond the limit.
+  line_uses lines{};              ///< Empty if no stacks were recorded.
 };
 
-/// A block born in the recording that was still there at its end.
+/// A block allocated in the recording and still live at its end.
 struct unfreed_block {
   trace::block_id block{};
   trace::event_id alloc{};
@@ -81,12 +81,12 @@ struct unfreed_block {
   time_ns born = 0;
 };
 
-/// Blocks that a process never freed in one layer and kind.
+/// Blocks of one layer and kind that a process never freed.
 struct unfreed_group {
   trace::process_id process{};
-  bool process_ended = false;  ///< False: it still ran at the end of the recording, and may free them yet.
-  /// Some were born in each quarter of the time from the first birth to the end of the recording: they keep coming, as a
-  /// leak does. What a program sets up once and holds until its end does not.
+  bool process_ended = false;  ///< False: it was still running at the end, and may free them later.
+  /// True if some were born in each quarter of the time from the first birth to the end of the recording, as with a
+  /// leak, and unlike memory that a program sets up once and holds until its end.
   bool keeps_growing = false;
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
@@ -107,8 +107,8 @@ struct failed_allocation {
   std::int64_t error = 0;
 };
 
-/// Holes inside what a layer got from the one below, at the time of its highest use.
-/// fragmentation = 1 - largest hole / all holes; 0 when there is at most one hole.
+/// Free space inside a layer's segments at the time of its highest use.
+/// fragmentation = 1 - largest hole / all holes; 0 if there is at most one hole.
 struct fragmentation_figure {
   trace::device_id device{};
   trace::layer layer = trace::layer::pool;
@@ -143,11 +143,11 @@ enum class finding_kind : std::uint8_t {
   repeated_copies
 };
 
-/// A hint in plain words with its numbers, and what to look at.
+/// A hint in plain words with its numbers and with advice.
 struct finding {
   finding_kind kind{};
   trace::severity severity = trace::severity::info;
-  std::string text;    ///< One sentence or two.
+  std::string text;    ///< One or two sentences.
   std::string advice;  ///< What to do about it.
   time_range range;    ///< Where to look.
   trace::event_id event{};
@@ -157,38 +157,38 @@ struct finding {
 struct process_figure {
   trace::process_id process{};
   std::uint64_t pid = 0;
-  std::int64_t rank = -1;  ///< In a set that torchrun, mpirun or the like started; -1: none.
+  std::int64_t rank = -1;  ///< Rank in a job started by torchrun, mpirun or similar; -1: none.
   std::string command;
-  std::int64_t exit_status = -1;  ///< -1: not known.
+  std::int64_t exit_status = -1;  ///< -1: unknown.
   trace::recording_mode mode = trace::recording_mode::unknown;
   time_ns begin = trace::unknown_time;
   time_ns end = trace::unknown_time;
-  time_ns complete_until = trace::unknown_time;  ///< Device times are complete up to here; unknown_time: all of them.
+  time_ns complete_until = trace::unknown_time;  ///< Device times are complete until then; unknown_time: all are.
 };
 
 struct report {
-  time_range span;        ///< Of the recording.
-  bool complete = false;  ///< The file was closed; otherwise it grows, or its writer died.
+  time_range span;        ///< Time span of the whole recording.
+  bool complete = false;  ///< The file was closed; otherwise it is growing, or its writer died.
   bool simulated = false;
   std::uint64_t file_bytes = 0;
   std::uint64_t events = 0;
   std::uint64_t blocks = 0;
   std::vector<process_figure> processes;
-  range_statistics whole;                           ///< The figures of `span`, or of the range asked for.
-  std::vector<memory_peak> peaks;                   ///< By device, layer, kind; only what was ever used.
+  range_statistics whole;                           ///< The figures of `span`, or of the requested range.
+  std::vector<memory_peak> peaks;                   ///< By device, layer, kind; only memory that was used.
   std::vector<unfreed_group> unfreed;               ///< Most bytes first.
   std::vector<imported_memory> imports;             ///< Most bytes first.
-  std::vector<copying_lines> copying;               ///< Only where the calls have stacks.
+  std::vector<copying_lines> copying;               ///< Only if API calls have stacks.
   std::vector<failed_allocation> failures;          ///< In order of time, at most `failure_limit`.
   std::vector<gpu_fault> faults;                    ///< In order of time.
-  std::vector<fragmentation_figure> fragmentation;  ///< Only where segments and what lies in them are known.
-  std::vector<peak_composition> compositions;       ///< Of the peaks of layers that hold tensors.
-  std::vector<step_summary> steps;                  ///< By process; only where there are steps.
-  std::vector<unused_memory> unused;                ///< Only where touches were recorded.
-  duplicate_copies duplicates;                      ///< Only where contents were looked at.
+  std::vector<fragmentation_figure> fragmentation;  ///< Only if segments and their blocks are known.
+  std::vector<peak_composition> compositions;       ///< For the peaks of layers with tensors.
+  std::vector<step_summary> steps;                  ///< By process; only if there are steps.
+  std::vector<unused_memory> unused;                ///< Only if touches were recorded.
+  duplicate_copies duplicates;                      ///< Only if contents were checked.
   std::vector<program_mark> marks;                  ///< In order of time, at most `mark_limit`.
   std::vector<finding> findings;                    ///< Most important first.
-  std::vector<std::string> warnings;                ///< What is wrong with the file or with what it says.
+  std::vector<std::string> warnings;                ///< Problems with the file or its contents.
 
   static constexpr std::size_t holder_limit = 8;
   static constexpr std::size_t unfreed_limit = 16;
@@ -200,55 +200,55 @@ class index;
 
 struct process_watermark {
   trace::process_id process{};
-  time_ns complete_until = 0;  ///< Its device times are complete up to here.
+  time_ns complete_until = 0;  ///< The device times of the process are complete until then.
 };
 
-/// A summary before the lines of stacks are named: all of it that takes the events. The rest follows from this and from the
-/// file's tables, and from what symbols the machine has that it is read on.
+/// A report before stacks are resolved to lines: everything that requires reading the events. The rest is derived from
+/// this, from the file's tables, and from the symbols available on the reading machine.
 struct report_figures {
   std::uint64_t events = 0;
   std::uint64_t blocks = 0;
   std::vector<process_watermark> watermarks;  ///< By process.
   range_statistics whole;
   std::vector<memory_peak> peaks;  ///< Without `lines`.
-  std::vector<stack_use> held;     ///< What was live at each of `peaks`; none where no stacks were recorded.
+  std::vector<stack_use> held;     ///< What was live at each of `peaks`; empty if no stacks were recorded.
   std::vector<unfreed_group> unfreed;
   std::vector<imported_memory> imports;
-  std::vector<stack_use> copied;  ///< The copies of each of `whole.transfers`; none where no stacks were recorded.
+  std::vector<stack_use> copied;  ///< The copies of each of `whole.transfers`; empty if no stacks were recorded.
   std::vector<failed_allocation> failures;
   std::vector<gpu_fault> faults;
   std::vector<fragmentation_figure> fragmentation;
   std::vector<peak_composition> compositions;
   std::vector<step_summary> steps;
-  std::vector<unused_memory> unused;  ///< By stack: see `unused_gatherer`.
+  std::vector<unused_memory> unused;  ///< Grouped by stack: see `unused_gatherer`.
   duplicate_figures duplicates;
   std::vector<program_mark> marks;
-  std::vector<std::string> warnings;       ///< Of what the file's events say.
-  std::vector<recorded_message> messages;  ///< In the order of the file.
+  std::vector<std::string> warnings;       ///< Problems with the contents of events.
+  std::vector<recorded_message> messages;  ///< In file order.
 };
 
-/// How the lines of stacks are named: by `book`, which may look native symbols up at once or leave that for later.
+/// How stacks are resolved to lines: with `book`, which looks native symbols up at once or later.
 struct naming {
   symbols::frame_book& book;
   symbols::frame_book::patience patience = symbols::frame_book::patience::at_once;
-  bool* provisional = nullptr;  ///< Set where names are still to come.
+  bool* provisional = nullptr;  ///< Set to true if some names are not yet known.
 };
 
-/// The figures of the whole recording, or of `range`: then peaks, failures and findings are the range's, and of blocks never
-/// freed only those born in it count. `from` must have taken in all of `trace`. O(events in the range + blocks).
+/// The report on the whole recording, or on `range`: peaks, failures and findings of the range, and unfreed blocks born
+/// in it. `from` must have read all of `trace`. O(events in the range + blocks).
 [[nodiscard]] report make_report(const index& from, const trace::snapshot& trace, std::optional<time_range> range,
                                  const naming& names);
-/// The same in its two steps. `from` must have taken in all of `trace`. O(events in the range + blocks).
+/// The same in two steps. First step: `from` must have read all of `trace`. O(events in the range + blocks).
 [[nodiscard]] report_figures figures_of(const index& from, const trace::snapshot& trace,
                                         std::optional<time_range> range = std::nullopt);
-/// `figures` are of `trace`. O(stacks + lines of their stacks).
+/// Second step. `figures` must belong to `trace`. O(stacks + lines of their stacks).
 [[nodiscard]] report make_report(report_figures figures, const trace::snapshot& trace, const naming& names);
 
-/// The first form, with native functions named in the call.
+/// The first form, which looks up native functions during the call.
 [[nodiscard]] report make_report(const index& from, const trace::snapshot& trace,
                                  std::optional<time_range> range = std::nullopt);
 
-/// Hints for `of`, most important first; `make_report` calls it.
+/// Returns the findings for a report, most important first. `make_report` calls it.
 [[nodiscard]] std::vector<finding> findings_of(const report& of, const trace::tables& tables);
 
 }  // namespace sluice::analysis

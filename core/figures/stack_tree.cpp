@@ -7,7 +7,7 @@
 namespace sluice::analysis {
 namespace {
 
-/// A node while the tree grows.
+/// A node while the tree is being built.
 struct growing_node {
   std::uint32_t parent = 0;
   std::uint32_t depth = 0;
@@ -40,7 +40,7 @@ class merger {
   }
 
   stack_tree finish(stack_weight by) {
-    // Children come after their parents.
+    // Children come after their parents in the array.
     for (growing_node& node : nodes_) node.all = node.own;
     for (std::size_t i = nodes_.size(); i-- > 1;) nodes_[nodes_[i].parent].all.add(nodes_[i].all);
     std::vector<std::vector<std::uint32_t>> children(nodes_.size());
@@ -53,7 +53,7 @@ class merger {
   }
 
  private:
-  /// The child of `parent` for a line; `parent` itself where a limit ends the tree.
+  /// Returns the child of `parent` for a line; `parent` itself if a limit is reached.
   std::uint32_t child(std::uint32_t parent, std::uint32_t line) {
     const std::uint64_t key = std::uint64_t{parent} << 32 | line;
     const auto known = children_.find(key);
@@ -80,7 +80,7 @@ class merger {
     return place->second;
   }
 
-  /// Into `path_`, innermost first.
+  /// Collects the lines of a stack in `path_`, innermost first.
   void list_lines(trace::stack_id id) {
     path_.clear();
     seen_.clear();
@@ -96,7 +96,7 @@ class merger {
       path_.insert(path_.end(), lines.begin(), lines.end());
       id = row->parent;
     }
-    if (path_.empty()) path_.push_back(lines_.none);  // The file never told of this stack.
+    if (path_.empty()) path_.push_back(lines_.none);  // The file does not define this stack.
     if (lines_.folded)
       path_.erase(std::remove_if(path_.begin() + 1, path_.end(), [&](auto l) { return folds(l); }), path_.end());
   }
@@ -106,7 +106,7 @@ class merger {
     made.cut = cut_;
     made.nodes.reserve(nodes_.size());
     struct visit {
-      std::uint32_t node = 0;    ///< While growing.
+      std::uint32_t node = 0;    ///< Index while building.
       std::uint32_t parent = 0;  ///< In the finished tree.
     };
     std::vector<visit> waiting{{0, 0}};

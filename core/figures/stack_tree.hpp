@@ -7,7 +7,7 @@
 #include "core/figures/stack_use.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// Call stacks merged into one tree.
+/// Merges call stacks into one tree, for flame graphs.
 namespace sluice::analysis {
 
 enum class stack_weight : std::uint8_t { bytes, count, busy, alone };
@@ -17,37 +17,37 @@ enum class stack_weight : std::uint8_t { bytes, count, busy, alone };
 struct stack_node {
   std::uint32_t parent = 0;
   std::uint32_t end =
-      0;  ///< One past its last descendant: the nodes are in preorder, children by weight, heaviest first.
+      0;  ///< One past its last descendant. Nodes are in preorder, children sorted by weight, heaviest first.
   std::uint32_t depth = 0;  ///< 0: the root.
-  std::uint32_t line = 0;   ///< Which line of a stack it is; the root has none.
-  stack_figures all;        ///< Of it and of everything below it.
-  stack_figures own;        ///< Of stacks that end here.
+  std::uint32_t line = 0;   ///< The line of a stack that it stands for; the root has none.
+  stack_figures all;        ///< Sum over its whole subtree.
+  stack_figures own;        ///< Sum over the stacks that end here.
 };
 
 struct stack_tree {
-  std::vector<stack_node> nodes;  ///< The first is the root, always there.
-  bool cut = false;  ///< Some stacks end earlier than they do: too deep, a ring of parents, or too many nodes.
+  std::vector<stack_node> nodes;  ///< The first is the root, which always exists.
+  bool cut = false;               ///< Some stacks are truncated: too deep, cyclic, or too many nodes in the tree.
 
   static constexpr std::size_t most_nodes = 200'000;
   static constexpr std::size_t most_depth = 2048;
 };
 
-/// How frames become lines of the tree. Frames that read the same have the same line.
+/// Maps frames to lines of the tree. Frames with the same text have the same line.
 struct stack_lines {
-  std::function<std::vector<std::uint32_t>(trace::frame_id)> of;  ///< Innermost first; none to leave it out.
-  /// Lines to leave out, such as a library's, so that what is left is short; the innermost line of a stack stays. Null: none.
+  std::function<std::vector<std::uint32_t>(trace::frame_id)> of;  ///< Innermost first; empty: leaves the frame out.
+  /// Selects lines to hide, such as a library's. The innermost line of a stack is always kept. Null: hide none.
   std::function<bool(std::uint32_t)> folded;
-  std::uint32_t none = 0;  ///< Of what has no stack.
-  std::uint32_t cut = 0;   ///< In place of callers that are not followed.
+  std::uint32_t none = 0;  ///< The line for events without a stack.
+  std::uint32_t cut = 0;   ///< The line for callers that were cut off.
 };
 
 enum class stack_order : std::uint8_t {
-  from_caller,  ///< Children are what a function called.
-  from_callee   ///< Children are who called it: the tree is read from where memory was allocated outwards.
+  from_caller,  ///< Children are the callees.
+  from_callee   ///< Children are the callers: the tree starts at the lines that allocate or copy.
 };
 
-/// Merges `shares` by the lines of their stacks; the heaviest first, so that what a limit cuts is light. The sums are exact
-/// at every node, whatever is cut. O(sum of depths); `cancelled` is looked at now and then, and the tree is then unfinished.
+/// Merges the stacks in `use` by their lines, heaviest first, so that limits only cut light ones. All sums stay exact,
+/// whatever is cut. O(sum of depths). If `cancelled` becomes true, returns an unfinished tree.
 [[nodiscard]] stack_tree merge_stacks(const stack_use& use, const trace::tables& tables, const stack_lines& lines,
                                       stack_order order, stack_weight by, const std::atomic<bool>& cancelled);
 

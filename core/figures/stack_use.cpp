@@ -11,12 +11,12 @@
 namespace sluice::analysis {
 namespace {
 
-/// Sums figures by stack.
+/// Sums figures by call stack.
 class gatherer {
  public:
   explicit gatherer(const std::atomic<bool>& cancelled) : cancelled_(cancelled) {}
 
-  /// False once nobody wants the answer.
+  /// Returns false once the query is cancelled. Checks only every 4096th time.
   bool goes_on() { return (++steps_ & 0xfffU) != 0 || !cancelled_; }
   void add(trace::stack_id stack, const stack_figures& figures) { by_stack_[raw(stack)].add(figures); }
 
@@ -37,7 +37,7 @@ class gatherer {
   std::unordered_map<std::uint64_t, stack_figures> by_stack_;
 };
 
-/// `bytes` by the share of [begin, end) that is `inside` long, rounded down. Exact: the product needs 128 bits.
+/// Scales `bytes` by `inside` / `whole`, rounded down. Exact: the product needs 128 bits.
 std::uint64_t part_of(std::uint64_t bytes, time_ns inside, time_ns whole) {
   if (whole <= 0 || inside >= whole) return bytes;
   __extension__ using wide = unsigned __int128;

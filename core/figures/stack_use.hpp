@@ -10,19 +10,19 @@
 #include "core/timeline/time_range.hpp"
 #include "core/trace/model/model.hpp"
 
-/// What each call stack is accountable for: bytes it holds, allocated or copied. All sums are exact; what has no stack is
-/// counted under `stack_id::none`.
+/// Bytes that each call stack holds, allocated or copied. All sums are exact; events without a stack are counted under
+/// `stack_id::none`.
 namespace sluice::analysis {
 
 class index;
 
 struct stack_figures {
   std::uint64_t bytes = 0;
-  std::uint64_t count = 0;  ///< Of blocks, or of copies.
-  time_ns busy = 0;         ///< Of copies: the sum of their lengths.
-  time_ns alone = 0;        ///< Of that, while no kernel ran on their device: it waited for data. See `kernels_known`.
+  std::uint64_t count = 0;  ///< Number of blocks or copies.
+  time_ns busy = 0;         ///< For copies: the sum of their durations.
+  time_ns alone = 0;        ///< Part of `busy` when no kernel ran: the device waited for data. See `kernels_known`.
 
-  /// Stays at the highest number instead of wrapping, whatever a file says.
+  /// Sums saturate instead of overflowing, whatever a file contains.
   void add(const stack_figures& more);
   friend bool operator==(const stack_figures&, const stack_figures&) = default;
 };
@@ -33,18 +33,18 @@ struct stack_share {
 };
 
 struct stack_use {
-  std::vector<stack_share> shares;  ///< One a stack, by its id.
-  time_ns time = 0;                 ///< The moment they are about, for live bytes.
+  std::vector<stack_share> shares;  ///< One entry per stack, by stack id.
+  time_ns time = 0;                 ///< For live bytes: the time they refer to.
   bool cancelled = false;
   bool kernels_known =
-      false;  ///< Some device of the copies has recorded kernels: without, `alone` is 0 and says nothing.
+      false;  ///< True if a device of the copies has recorded kernels; otherwise `alone` is 0 and meaningless.
 
   [[nodiscard]] std::uint64_t bytes() const;
-  /// Adds the figures of `more` to those of the same stacks. O(stacks of both).
+  /// Adds the figures of `more`, stack by stack. O(stacks of both).
   void join(const stack_use& more);
 };
 
-/// Layers hold one another, so there is always one; without a device or a kind, all of them count.
+/// Selects blocks of one layer, since layers contain one another. Without a device or kind, any matches.
 struct block_filter {
   trace::layer layer = trace::layer::driver;
   std::optional<trace::device_id> device;
@@ -55,18 +55,18 @@ struct block_filter {
   }
 };
 
-/// Memory that has a total of its own.
+/// Memory (device, layer, kind) that has a total of its own.
 struct memory_standing {
   memory_key of;
   std::uint64_t peak = 0;   ///< Bytes.
-  bool has_stacks = false;  ///< Some of its blocks have one.
+  bool has_stacks = false;  ///< True if any of its blocks has a stack.
   [[nodiscard]] block_filter filter() const { return {of.layer, of.device, of.kind}; }
 };
 
-/// What was used at all in `range`, most bytes first; of a part what it was told of the whole, which `range` is then. O(blocks).
+/// Lists memory used in `range`, most bytes first. For a section index `range` must be the whole recording. O(blocks).
 [[nodiscard]] std::vector<memory_standing> list_memories(const memory_use& memory, time_range range);
 
-/// The same from indexes of parts that together are all of a range.
+/// Computes the same for a range from the indexes of all its sections.
 class memory_lister {
  public:
   void add(const memory_use& memory, time_range part);
@@ -82,23 +82,23 @@ class memory_lister {
   std::map<memory_key, standing> all_;
 };
 
-/// Blocks live at `time`, as the totals of memory_use count them. O(blocks).
+/// Sums the blocks live at `time` by stack, counting the same blocks as the totals of memory_use. O(blocks).
 [[nodiscard]] stack_use live_stacks(const memory_use& memory, const block_filter& filter, time_ns time,
                                     const std::atomic<bool>& cancelled);
 
-/// What blocks hold at a moment.
+/// The bytes that blocks hold at one time.
 struct held_bytes {
   time_ns time = 0;
   std::uint64_t bytes = 0;
 };
 
-/// The first moment in `range` at which the blocks hold most bytes. O(blocks log blocks).
+/// Returns the first time in `range` at which the blocks hold most bytes. O(blocks log blocks).
 [[nodiscard]] held_bytes most_held(const memory_use& memory, const block_filter& filter, time_range range,
                                    const std::atomic<bool>& cancelled);
 [[nodiscard]] time_ns peak_time(const memory_use& memory, const block_filter& filter, time_range range,
                                 const std::atomic<bool>& cancelled);
 
-/// Blocks born in `range`; those that were there before the recording do not count. O(blocks).
+/// Sums the blocks born in `range` by stack, without those from before the recording. O(blocks).
 [[nodiscard]] stack_use allocating_stacks(const memory_use& memory, const block_filter& filter, time_range range,
                                           const std::atomic<bool>& cancelled);
 
@@ -107,9 +107,9 @@ struct copy_filter {
   std::optional<trace::direction> direction;
 };
 
-/// Copies that overlap `range`, by the stack of the call that asked for them. As everywhere, times and bytes count by the
-/// share inside the range (bytes rounded down). Migrations have no call and are left out. O(copies log copies).
-/// `part`: only what this adds to the parts of the range before it, which together are all of it (see range_measurer).
+/// Sums the copies that overlap `range` by the stack of the requesting call. Durations and bytes count by the share
+/// inside the range (bytes rounded down). Migrations have no call and are omitted. O(copies log copies). `part`:
+/// computes only what this part adds to the earlier parts of the range (see range_measurer).
 [[nodiscard]] stack_use copying_stacks(const index& from, const copy_filter& filter, time_range range,
                                        const std::atomic<bool>& cancelled, std::optional<time_range> part = {});
 

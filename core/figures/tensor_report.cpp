@@ -18,7 +18,7 @@ namespace {
 
 memory_key key_of(const block_record& block) { return {block.device, block.layer, block.kind}; }
 
-/// Blocks that count in totals, with their categories.
+/// Calls `visit` for the blocks that count in totals, with their categories.
 template <class Visit>
 void for_each_block(const index& from, const tensor_facts& facts, Visit&& visit) {
   const std::span<const block_record> blocks = from.memory().blocks();
@@ -123,7 +123,7 @@ process_memories memories_of_processes(const memory_use& memory) {
 }
 
 struct step_gatherer::gathered {
-  /// What a step does in one memory.
+  /// Use of one memory during a step.
   struct use {
     std::uint64_t peak = 0;
     time_ns peak_time = 0;
@@ -133,15 +133,15 @@ struct step_gatherer::gathered {
     std::uint64_t allocated_bytes = 0;
   };
   struct memory {
-    double highest = 0;  ///< Over the recording.
+    double highest = 0;  ///< Highest use over the recording.
     std::vector<use> steps;
   };
   trace::process_id process{};
   step_source source = step_source::none;
   std::vector<step_figures> steps;
-  std::map<memory_key, memory> memories;  ///< That it has blocks in.
+  std::map<memory_key, memory> memories;  ///< The memories in which the process has blocks.
 
-  /// The first step that ends after `time`.
+  /// Index of the first step that ends after `time`.
   [[nodiscard]] std::size_t after(time_ns time) const {
     const auto found =
         std::partition_point(steps.begin(), steps.end(), [=](const auto& each) { return each.span.end <= time; });
@@ -182,7 +182,7 @@ struct step_gatherer::gathered {
     of->second.steps[in].allocated_bytes += block.bytes;
   }
 
-  /// The memory that steps are judged by: of the highest layer that the process has blocks in, what reached most.
+  /// The memory whose figures a step shows: in the highest layer that the process uses, the one with the highest peak.
   [[nodiscard]] const std::pair<const memory_key, memory>* judged_by() const {
     const std::pair<const memory_key, memory>* best = nullptr;
     for (const trace::layer layer :
@@ -195,7 +195,7 @@ struct step_gatherer::gathered {
     return best;
   }
 
-  /// Puts what steps did in the memory that they are judged by into them.
+  /// Copies the use of that memory into the steps.
   void put_memory(step_summary& about) {
     const auto* by = judged_by();
     if (by == nullptr) return;
@@ -272,7 +272,7 @@ std::vector<step_summary> step_gatherer::take() {
 
 namespace {
 
-/// How long a block that was never freed must have been idle at the end to be worth a word.
+/// The minimum idle time at the end for a never-freed block to be reported.
 time_ns patience_of(const tensor_facts& facts, trace::process_id process, time_range span) {
   const step_list* list = facts.steps_of(process);
   if (list == nullptr || list->steps.size() < 3) return span.length() / 10;
@@ -282,7 +282,7 @@ time_ns patience_of(const tensor_facts& facts, trace::process_id process, time_r
 
 }  // namespace
 
-/// How long a block was idle before its end, or that of the range; 0 if that says nothing.
+/// Time from a block's last use to its free or the end of the range; 0 if it should not be reported.
 time_ns unused_gatherer::idle_of(const block_record& block, const touch& last, const tensor_facts& facts) {
   const time_ns end = std::min(block.freed() ? block.died : range_.end, range_.end);
   const time_ns idle = end - std::max(last.time, range_.begin);
@@ -319,7 +319,7 @@ void unused_gatherer::add(const index& from, time_range run) {
     group.bytes += block.bytes;
     group.mean_bytes +=
         static_cast<double>(block.bytes) * static_cast<double>(idle) / static_cast<double>(range_.length());
-    // Of two that are equal the first one by id, in whichever order they come.
+    // If two were idle equally long, take the lower id, so that the order of arrival does not matter.
     if (idle > group.longest || (idle == group.longest && block.id < group.longest_block)) {
       group.longest = idle;
       group.longest_block = block.id;

@@ -32,7 +32,7 @@ void sort_out(std::vector<unfreed_block>& largest) {
 }  // namespace
 
 bool cut_end::hides(const block_record& block) const {
-  constexpr std::int64_t killed = 128;  // And more: by a signal.
+  constexpr std::int64_t killed = 128;  // Higher values: killed by a signal.
   if (block.born < from_) return false;
   const trace::process_row* process = of_.tables().processes.find(block.process);
   if (has_ended(process)) return process->exit_status > killed;
@@ -57,7 +57,7 @@ void unfreed_gatherer::add(const memory_use& from, time_range run) {
     ++group.count;
     group.bytes += block.bytes;
     group.largest.push_back({block.id, block.alloc, block.name, block.device, block.address, block.bytes, block.born});
-    // Keep no more than a few times what is shown.
+    // Keep at most a few times as many as are shown.
     if (group.largest.size() >= 8 * report::unfreed_limit) sort_out(group.largest);
   }
 }

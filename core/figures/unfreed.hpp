@@ -10,12 +10,12 @@
 
 namespace sluice::analysis {
 
-/// What is too late to be called a leak. A recording was cut for a process that was killed or did not end in it: blocks born in the last
-/// half second may have been about to be freed, or their frees may have been lost. Immutable. Other processes have no such blocks.
+/// Decides whether a block was born too late to be called a leak. If its process was killed, or its end is not
+/// recorded, a block of the last half second may just not have been freed yet, or its free may be lost. Immutable.
 class cut_end {
  public:
   static constexpr time_ns uncertain = 500'000'000;
-  /// Of an import, which tells no ends, only a file that is not whole was cut.
+  /// An import has no process ends: it counts as cut only if the file is incomplete.
   explicit cut_end(const trace::snapshot& of) : of_(of), from_(time_range_of(of).end - uncertain) {}
 
   [[nodiscard]] bool hides(const block_record& block) const;
@@ -25,25 +25,25 @@ class cut_end {
   const time_ns from_;
 };
 
-/// Whether the block counts as never freed: allocated in the recording, by who owns its bytes, and still there where its recording ends for
-/// sure.
+/// True if the block counts as never freed: allocated in the recording by the owner of the memory, and certainly still
+/// live at the end of its recording.
 [[nodiscard]] bool is_unfreed(const block_record& block, const cut_end& cut);
 
-/// The blocks born in a range that nobody freed: gathered from indexes of parts of the recording. Private to core.
+/// Collects the blocks born in a range and never freed, from section indexes. Private to core.
 class unfreed_gatherer {
  public:
-  /// Of the recording `of`, which outlives this.
+  /// The recording `of` must outlive this object.
   unfreed_gatherer(const trace::snapshot& of, time_range range) : cut_(of), range_(range) {}
 
-  /// What `from` tells of the blocks born in `run`. O(blocks).
+  /// Adds the blocks born in `run`, the time range that `from` covers. O(blocks).
   void add(const memory_use& from, time_range run);
-  /// Most bytes first; once.
+  /// Returns the groups, most bytes first. Call once.
   [[nodiscard]] std::vector<unfreed_group> take(const trace::tables& tables);
 
  private:
   struct gathered {
     unfreed_group group;
-    std::vector<time_ns> births;  ///< In any order.
+    std::vector<time_ns> births;  ///< Unsorted.
   };
   const cut_end cut_;
   const time_range range_;

@@ -5,7 +5,6 @@
 namespace sluice::generate {
 namespace {
 
-constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 constexpr std::uint64_t granularity = 512;
 constexpr std::uint64_t small_limit = mib;
 constexpr std::uint64_t small_segment = 2 * mib;
@@ -38,7 +37,7 @@ caching_allocator::place caching_allocator::allocate(std::uint64_t bytes) {
     whole = {size, next_segment_, false, small};
     segments_[next_segment_] = size;
     put_free(next_segment_, whole);
-    // Mappings of the driver do not touch each other.
+    // Mappings of the driver are not adjacent.
     next_segment_ += rounded_up(size, small_segment) + small_segment;
     reserved_ += size;
     made.grew = true;

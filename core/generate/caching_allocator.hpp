@@ -8,8 +8,10 @@
 
 namespace sluice::generate {
 
-/// Gives out addresses as PyTorch's caching allocator does: best fit in segments that it keeps, split and joined again;
-/// small blocks in segments of 2 MiB, larger ones in segments of 20 MiB or their own size. O(log blocks) a call.
+inline constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+/// Assigns addresses like PyTorch's caching allocator: best fit in cached segments, splitting and merging blocks. Small
+/// blocks use segments of 2 MiB, larger ones segments of 20 MiB or their own size. O(log blocks) per call.
 class caching_allocator {
  public:
   struct segment {
@@ -18,18 +20,18 @@ class caching_allocator {
   };
   struct place {
     std::uint64_t address = 0;
-    std::uint64_t bytes = 0;    ///< Rounded.
-    std::uint64_t segment = 0;  ///< Its address.
-    bool grew = false;          ///< `segment` is new.
+    std::uint64_t bytes = 0;    ///< Rounded up.
+    std::uint64_t segment = 0;  ///< Address of its segment.
+    bool grew = false;          ///< `segment` is newly allocated.
     std::uint64_t segment_bytes = 0;
   };
 
-  /// Segments lie one after another from `base` on.
+  /// Segments are laid out one after another from address `base`.
   explicit caching_allocator(std::uint64_t base) : next_segment_(base) {}
 
   place allocate(std::uint64_t bytes);
   void release(std::uint64_t address);
-  /// Gives back the segments that hold nothing.
+  /// Releases the segments without live blocks, and returns them.
   std::vector<segment> trim();
 
   [[nodiscard]] std::uint64_t allocated() const { return allocated_; }
@@ -42,11 +44,11 @@ class caching_allocator {
     bool free = false;
     bool small = false;
   };
-  using free_set = std::set<std::pair<std::uint64_t, std::uint64_t>>;  ///< Bytes, address.
+  using free_set = std::set<std::pair<std::uint64_t, std::uint64_t>>;  ///< (bytes, address).
   free_set& free_blocks(bool small) { return small ? free_small_ : free_large_; }
   void put_free(std::uint64_t address, block& b);
 
-  std::map<std::uint64_t, block> blocks_;  ///< By address; they tile the segments.
+  std::map<std::uint64_t, block> blocks_;  ///< By address. They cover the segments completely.
   std::map<std::uint64_t, std::uint64_t> segments_;
   free_set free_small_, free_large_;
   std::uint64_t next_segment_;

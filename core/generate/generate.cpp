@@ -11,7 +11,7 @@ namespace sluice::generate {
 namespace {
 
 constexpr std::uint32_t most_processes = 64;
-constexpr std::uint64_t checkpoint_every = 65'536;  // As the collector's.
+constexpr std::uint64_t checkpoint_every = 65'536;  // As in the collector.
 constexpr time_ns anchor_period = 1'000'000'000;
 constexpr std::int64_t epoch = 1'700'000'000'000'000'000;
 
@@ -30,7 +30,7 @@ class run {
 
   /// Errors: cancelled.
   result<void> until(std::uint64_t events, const long_task& task, const std::string& path) {
-    while (!failed_) {  // A full disk: closing the file says what it was.
+    while (!failed_) {  // A full disk: closing the file reports the error.
       program* next = nullptr;
       for (program& p : programs_) {
         if (!p.waiting() && (next == nullptr || p.now() < next->now())) next = &p;
@@ -68,7 +68,7 @@ class run {
       ready = std::max(ready, p.ready());
       host = std::max(host, p.now());
     }
-    // Nobody has gone past the others: what is live now is known.
+    // No process is ahead of the others, so the live set is known.
     consider_checkpoint();
     for (program& p : programs_) p.resume(ready, host);
   }

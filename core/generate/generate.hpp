@@ -7,8 +7,8 @@
 #include "core/base/long_task.hpp"
 #include "core/generate/options.hpp"
 
-/// Traces of any size for tests and measurements, as recorders would have written them of real programs: the same kinds of
-/// rows in the same proportions, with the same regularities and the same noise, and as late.
+/// Generates recordings of any size for tests and measurements. They resemble recordings of real programs: the same
+/// kinds and proportions of rows, regularities, noise and delays.
 namespace sluice::generate {
 
 struct generated {
@@ -16,8 +16,8 @@ struct generated {
   std::uint64_t bytes = 0;
 };
 
-/// Writes a trace to `path`, which is created or replaced. O(events) time; memory is that of what lives at a time, whatever the
-/// number of events. Errors: invalid_argument, io, no_space, cancelled.
+/// Writes a recording to `path`, creating or replacing the file. O(events) time. Memory depends on the number of live
+/// blocks, not on the number of events. Errors: invalid_argument, io, no_space, cancelled.
 [[nodiscard]] result<generated> generate(const generate_options& options, const std::string& path,
                                          const long_task& task = {});
 

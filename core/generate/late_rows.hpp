@@ -7,8 +7,8 @@
 
 namespace sluice::generate {
 
-/// A trace's file as a recorder fills it: what the host does is written as it happens, what the device did and what completes
-/// later comes late, in turns of 20 ms; every 100 ms all of it goes to disk. Holds the rows that are still to come: O(rate x lateness).
+/// Writes rows to a file with the delays of a recorder: host events at once, device events and completions later, in
+/// turns of 20 ms. Tells when a flush is due (every 100 ms). Holds the rows that are not yet written: O(rate * delay).
 class late_rows {
  public:
   static constexpr trace::time_ns turn = 20'000'000;
@@ -21,13 +21,13 @@ class late_rows {
     return file_.add(row);
   }
 
-  /// Writes `row` at the first turn after `ready`. Rows of a kind keep their order.
+  /// Writes `row` at the first 20 ms turn after `ready`. Rows of one kind keep their order.
   template <class Row>
   void later(const Row& row, trace::time_ns ready) {
     std::get<queue<Row>>(waiting_).emplace_back(ready, row);
   }
 
-  /// The program has come to `time`. True once a flush period: time for samples.
+  /// The program has reached `time`. Returns true once per flush period: then samples are due.
   bool advance(trace::time_ns time) {
     if (time < next_turn_) return false;
     next_turn_ = time / turn * turn + turn;
@@ -37,7 +37,7 @@ class late_rows {
     return true;
   }
 
-  /// Writes what still waits.
+  /// Writes all rows still waiting.
   void finish() { deliver(INT64_MAX); }
 
   [[nodiscard]] trace::file_writer& file() { return file_; }

@@ -8,11 +8,11 @@
 #include "core/generate/options.hpp"
 #include "core/trace/model/kinds.hpp"
 
-/// What a generated program does, as data: the operations of its set-up and of one step, in the order in which its host
-/// threads run them. Built once; `program` runs it over and over and adds the chance.
+/// A generated program as data: the operations of its setup and of one step, in the order in which its host threads run
+/// them. Built once; `program` runs it repeatedly and adds random variation.
 namespace sluice::generate {
 
-using slot = std::uint32_t;  ///< A tensor of the model; it holds a block while it lives.
+using slot = std::uint32_t;  ///< Number of a tensor of the model. A live tensor holds a block.
 
 struct birth {
   slot tensor = 0;
@@ -23,20 +23,20 @@ enum class work_kind : std::uint8_t { none, kernel, memset, copy_in, copy_out, g
 
 struct operation {
   bool autograd = false;    ///< Runs on the backward pass's thread.
-  std::uint32_t gap = 0;    ///< Host time before it, ns.
-  std::uint32_t stack = 0;  ///< Index into `stacks`, 0: none.
+  std::uint32_t gap = 0;    ///< Host time before it, in ns.
+  std::uint32_t stack = 0;  ///< Index into `stacks`; 0: none.
   work_kind work = work_kind::none;
-  std::uint32_t name = 0;      ///< Of a kernel: index into `kernels`.
-  std::uint32_t duration = 0;  ///< On the device, ns.
+  std::uint32_t name = 0;      ///< For a kernel: index into `kernels`.
+  std::uint32_t duration = 0;  ///< Time on the device, in ns.
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{128, 1, 1};
   std::uint32_t registers = 32;
   std::uint32_t static_shared = 0, dynamic_shared = 0;
-  std::uint64_t bytes = 0;    ///< Of a copy or a memset.
-  std::vector<birth> births;  ///< Before the work.
+  std::uint64_t bytes = 0;    ///< For a copy or memset.
+  std::vector<birth> births;  ///< Tensors allocated before the work.
   std::vector<slot> touches;
-  std::vector<slot> deaths;  ///< After it.
-  bool cached = false;       ///< Touches the blocks that the requests in work have cached.
+  std::vector<slot> deaths;  ///< Tensors freed after the work.
+  bool cached = false;       ///< Touches the cache blocks of all active requests.
   bool collective = false;   ///< Ends at the same time in every process.
   bool waits = false;        ///< The host waits for the device after it.
 };
@@ -49,11 +49,11 @@ struct frame_model {
 
 struct model {
   std::vector<frame_model> frames;
-  std::vector<std::vector<std::uint32_t>> stacks;  ///< Frames, outermost first; the first stack is none.
+  std::vector<std::vector<std::uint32_t>> stacks;  ///< Frames, outermost first. The first stack is empty.
   std::vector<std::string> kernels;
   std::vector<operation> setup, forward, backward, update;
   slot slots = 0;
-  std::uint64_t cache_bytes = 0;  ///< Of one block of a request's cache.
+  std::uint64_t cache_bytes = 0;  ///< Size of one cache block of a request.
   std::uint64_t graph_nodes = 0;
 };
 

@@ -8,7 +8,7 @@
 
 namespace sluice::generate {
 
-/// Puts a model together: tensors, stacks by their frames, and operations with what most of them have in common.
+/// Builds a model: its tensors, stacks and frames, and operations with common defaults.
 class model_builder {
  public:
   explicit model_builder(stack_choice stacks) : choice_(stacks) { made.stacks.emplace_back(); }
@@ -20,15 +20,15 @@ class model_builder {
   std::uint32_t frame(const std::string& function, const std::string& file, std::uint64_t line);
   std::uint32_t native_frame(const std::string& module, std::uint64_t address);
 
-  /// Frames of Python that every stack from here on begins with.
+  /// Adds a Python frame that all following stacks begin with, until `leave`.
   void enter(std::uint32_t f) { python_.push_back(f); }
   void leave() { python_.pop_back(); }
 
-  /// The stack of what is entered, with `inner` inside: natively deeper if native frames are wanted; none where the
-  /// choice is none, or on a thread that runs no Python.
+  /// Creates a stack of the entered frames and `inner`, plus native frames for stack_choice::all. Returns 0 (no stack)
+  /// for stack_choice::none, or for a thread without Python under stack_choice::python.
   std::uint32_t stack(std::initializer_list<std::uint32_t> inner, bool has_python = true);
 
-  std::vector<operation>* into = nullptr;  ///< Where operations go.
+  std::vector<operation>* into = nullptr;  ///< The list to which operations are appended.
   bool autograd = false;
   std::uint32_t gap = 12'000;
 
@@ -37,7 +37,7 @@ class model_builder {
     std::uint32_t duration;  ///< ns
     std::uint32_t grid_x, grid_y = 1, block_x = 128, registers = 32, shared = 0;
   };
-  /// A launch; `births` come before it, `deaths` after it.
+  /// Appends a kernel launch. `births` are allocated before it, `deaths` freed after it.
   operation& launch(const shape& s, std::vector<birth> births, std::vector<slot> touches, std::vector<slot> deaths = {},
                     std::initializer_list<std::uint32_t> inner = {});
   operation& copy(work_kind direction, std::uint64_t bytes, slot device_tensor, std::vector<birth> births = {});

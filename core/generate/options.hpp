@@ -4,21 +4,21 @@
 
 namespace sluice::generate {
 
-/// What kind of program the trace is of.
+/// The kind of program to generate.
 enum class program_pattern : std::uint8_t {
-  training,  ///< Steps of forward, backward and update; the same sizes each time. A collective a step where there are several processes.
-  inference  ///< Requests that come and go in batches: sizes vary, caches live as long as their requests, graphs are launched.
+  training,  ///< Equal steps of forward, backward and update; with several processes one collective per step.
+  inference  ///< Batched requests: sizes vary, caches live as long as their requests, graphs are launched.
 };
 
 enum class stack_choice : std::uint8_t { none, python, all };
 
 struct generate_options {
-  std::uint64_t events = 1'000'000;  ///< At least so many; the last step is not cut short.
-  std::uint64_t seed = 1;            ///< The same options and seed make the same bytes.
+  std::uint64_t events = 1'000'000;  ///< At least this many; the last step is completed.
+  std::uint64_t seed = 1;            ///< Equal options and seed give identical bytes.
   program_pattern pattern = program_pattern::training;
-  bool timeline = true;  ///< Kernels and launches too; otherwise what memory mode records.
+  bool timeline = true;  ///< Also kernels and launches; false: only what memory mode records.
   stack_choice stacks = stack_choice::python;
-  std::uint32_t processes = 1;  ///< Ranks, each with a device of its own.
+  std::uint32_t processes = 1;  ///< Number of ranks, each with its own device.
 };
 
 }  // namespace sluice::generate

@@ -129,7 +129,7 @@ void program::add_all(const std::vector<operation>& operations, std::uint32_t sc
 
 void program::plan() {
   if (steps_ == 0) {
-    // What the set-up made lives on.
+    // Tensors created by the setup stay alive.
     lasting_.resize(tensors_.size());
     for (std::size_t i = 0; i < tensors_.size(); ++i) lasting_[i] = tensors_[i].block != 0;
     if (common_.what.graph_nodes > 0) define_graph();
@@ -146,7 +146,7 @@ void program::plan_training() {
   range("backward", common_.what.backward);
   range("update", common_.what.update);
   if (steps_ % 250 != 0) return;
-  // Now and then a look at other data, in larger batches.
+  // Now and then evaluate other data, in larger batches.
   for (int batch = 0; batch < 4; ++batch) {
     range("evaluate", common_.what.forward, static_cast<std::uint32_t>(chance_.between(80, 160)));
     todo_.push_back({action::discard});
@@ -221,7 +221,7 @@ void program::end_range(const char* name) {
 }
 
 void program::sample(time_ns time) {
-  // The clock of the recorder, which never lies behind what it has read.
+  // The recorder's watermark, never later than what it has read.
   for (time_ns at : {time - late_rows::flush_period / 2, time}) {
     trace::watermark_event watermark;
     watermark.time = std::max<time_ns>(at, 0);

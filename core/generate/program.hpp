@@ -14,7 +14,7 @@ namespace sluice::generate {
 
 using trace::time_ns;
 
-/// What all processes of a trace share: the file, the ids, the frames and stacks of the model that they all run.
+/// State shared by all processes of a recording: the file, the ids, and the model's frames and stacks.
 struct common_state {
   common_state(trace::file_writer& file, const model& m, const generate_options& o) : rows(file), what(m), options(o) {}
 
@@ -22,7 +22,7 @@ struct common_state {
   const model& what;
   const generate_options& options;
   std::uint64_t blocks = 0;
-  /// The id of the model's stack, whose rows are written when it is first met.
+  /// Returns the id of the model's stack `index`. Its rows are written on first use.
   trace::stack_id stack(std::uint32_t index);
   trace::string_id kernel(std::uint32_t index);
 
@@ -30,34 +30,34 @@ struct common_state {
   std::vector<trace::stack_id> stacks_;
   std::vector<trace::frame_id> frames_;
   std::vector<trace::string_id> kernels_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> edges_;  ///< Caller and frame to stack.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> edges_;  ///< (caller, frame) to stack.
   std::uint64_t last_frame_ = 0;
 };
 
-/// One process that runs a model: its clock, its allocator, its device. What it does becomes rows of the common file.
+/// A process that runs a model, with its own clock, allocator and device. Writes its events to the shared file.
 class program {
  public:
   program(common_state& common, std::uint32_t rank);
 
-  /// Runs the next operation. False if it waits for the other processes: `resume` goes on.
+  /// Runs the next operation. Returns false if it waits for the other processes; then call `resume`.
   bool advance();
-  /// All have come to a collective, the last of them at `host`, and the last device at `ready`.
+  /// Continues after a collective. `host` and `ready`: when the last process and the last device reached it.
   void resume(time_ns ready, time_ns host);
   [[nodiscard]] time_ns now() const { return now_; }
   [[nodiscard]] bool waiting() const { return waiting_; }
-  /// When the device could begin the collective that the process waits at.
+  /// When the device could start the collective that this process waits for.
   [[nodiscard]] time_ns ready() const { return ready_; }
-  /// Steps, or iterations, that have begun.
+  /// The number of steps or iterations begun.
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
-  /// At an operation's end everything before `now` has been said; true between two steps.
+  /// True between two steps. All events before `now` have then been written.
   [[nodiscard]] bool between_steps() const { return next_ == todo_.size(); }
 
-  /// What the recorder reads at each flush.
+  /// Writes the samples that a recorder takes at each flush.
   void sample(time_ns time);
-  /// Says what is live: one row a block. Returns how many.
+  /// The number of live blocks; `write_live` writes one row for each.
   std::uint64_t live_blocks() const { return live_.size(); }
   void write_live(trace::event_id checkpoint, time_ns time);
-  /// The process ends.
+  /// Ends the process.
   void finish();
 
  private:
@@ -65,7 +65,7 @@ class program {
   struct item {
     action what = action::run;
     const operation* of = nullptr;
-    std::uint32_t scale = 64;  ///< 64ths.
+    std::uint32_t scale = 64;  ///< In 64ths.
     const char* name = nullptr;
   };
   struct held {
@@ -108,7 +108,7 @@ class program {
   Row row(time_ns time, bool autograd = false) const;
   void touch(const operation& o, time_ns begin, trace::string_id name);
   trace::event_id call(std::string_view name, time_ns begin, time_ns end, const operation& o, std::uint64_t bytes);
-  /// When the flush after `end` has brought the record.
+  /// When a recorder would receive the record of device work that ends at `end`: at the next flush.
   time_ns delivery(time_ns end);
 
   common_state& common_;
@@ -124,22 +124,22 @@ class program {
   trace::graph_id graph_;
 
   time_ns now_ = 0;
-  time_ns busy_until_ = 0;  ///< The stream.
+  time_ns busy_until_ = 0;  ///< Of the stream.
   time_ns ready_ = 0;
-  time_ns held_back_until_ = 0;  ///< A long kernel holds records back.
+  time_ns held_back_until_ = 0;  ///< No records arrive before then, because of a long kernel.
   time_ns last_device_sample_ = -1;
   std::uint64_t correlation_ = 0;
   std::uint64_t steps_ = 0;
   bool waiting_ = false;
-  trace::kernel_event collective_;  ///< Waits for its end.
+  trace::kernel_event collective_;  ///< The collective kernel whose end is not yet known.
 
   caching_allocator allocator_;
   std::vector<held> tensors_;  ///< By slot.
   std::vector<slot> late_deaths_;
   std::vector<bool> lasting_;                                  ///< By slot: lives as long as the program.
-  std::unordered_map<std::uint64_t, std::uint64_t> segments_;  ///< Address to block.
+  std::unordered_map<std::uint64_t, std::uint64_t> segments_;  ///< Segment address to block.
   std::map<std::uint64_t, trace::alloc_event> live_;           ///< By block.
-  std::uint64_t pinned_ = 0;                                   ///< A staging buffer: its address.
+  std::uint64_t pinned_ = 0;                                   ///< Address of the pinned staging buffer.
   std::uint64_t pinned_block_ = 0;
   std::uint64_t pool_used_ = 0, pool_reserved_ = 0, next_cache_ = 0;
   std::vector<std::uint64_t> free_cache_;

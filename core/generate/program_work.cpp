@@ -1,4 +1,4 @@
-// What one operation of a program comes to: blocks, calls, and work on the device.
+// Executes one operation of a program: blocks, calls, and work on the device.
 #include <algorithm>
 
 #include "core/generate/program.hpp"
@@ -6,11 +6,10 @@
 namespace sluice::generate {
 namespace {
 
-constexpr std::uint64_t mib = std::uint64_t{1} << 20;
-constexpr time_ns settle_delay = 40'000'000;  ///< A free waits so long for the half that the device knows.
+constexpr time_ns settle_delay = 40'000'000;  ///< How long a free waits for the device's part of its facts.
 constexpr std::uint64_t pool_granule = 32 * mib;
 
-/// Device times are multiples of this.
+/// Device times are multiples of this many ns.
 constexpr time_ns device_tick = 32;
 time_ns on_tick(time_ns time) { return time / device_tick * device_tick; }
 
@@ -32,7 +31,7 @@ template trace::marker_event program::row<trace::marker_event>(time_ns, bool) co
 template trace::host_range_event program::row<trace::host_range_event>(time_ns, bool) const;
 
 time_ns program::delivery(time_ns end) {
-  // Every 50 ms the driver is asked for its records; now and then a long kernel holds them back.
+  // The driver is asked for records every 50 ms; now and then a long kernel delays them.
   constexpr time_ns period = 50'000'000;
   const time_ns asked = end / period * period + period;
   if (asked >= held_back_until_ && chance_.once_in(400'000)) {
@@ -62,7 +61,7 @@ void program::run(const operation& o, std::uint32_t scale) {
       break;
   }
   if (waiting_) return;
-  // Whose turn it is to let go of a tensor is not always the same.
+  // The order in which tensors are freed varies.
   for (const slot s : late_deaths_) kill(s);
   late_deaths_.clear();
   for (const slot s : o.deaths) {
@@ -219,8 +218,8 @@ void program::launch(const operation& o, std::uint32_t scale) {
 }
 
 void program::resume(time_ns ready, time_ns host) {
-  now_ = std::max(now_, host);  // All leave it together, on the host too.
-  // Who came first has waited on the device for the last.
+  now_ = std::max(now_, host);  // All processes leave the collective together, on the host too.
+  // On its device, an early process has waited for the last one.
   const operation& o = *todo_[next_].of;
   busy_until_ = ready + static_cast<time_ns>(o.duration) + static_cast<time_ns>(chance_.below(400));
   waiting_ = false;
@@ -317,7 +316,7 @@ void program::define_graph() {
   definition.nodes = common_.what.graph_nodes;
   definition.name = common_.rows.file().intern("decode");
   common_.rows.now(definition);
-  // Captured: each launch touches the weights again.
+  // During stream capture: each graph launch touches the weights again.
   for (const operation& o : common_.what.forward) {
     auto touched = row<trace::touch_event>(now_ += 3'000);
     touched.stream = stream_;

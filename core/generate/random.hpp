@@ -4,7 +4,7 @@
 
 namespace sluice::generate {
 
-/// Random numbers that are the same on every machine: the standard library's distributions are not. splitmix64, after
+/// Random numbers that are identical on every machine, unlike the standard library's distributions. splitmix64, from
 /// Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
 class random {
  public:
@@ -17,15 +17,15 @@ class random {
     return z ^ (z >> 31);
   }
 
-  /// In [0, limit); `limit` > 0. The bias is below 2^-32 for what is asked here.
+  /// Returns a number in [0, limit). `limit` > 0 and < 2^32; the bias is below 2^-32 for the limits used here.
   std::uint64_t below(std::uint64_t limit) { return ((next() >> 32) * limit) >> 32; }
   std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
 
-  /// True once in `of` times.
+  /// True with a probability of 1 / `of`.
   bool once_in(std::uint64_t of) { return below(of) == 0; }
 
-  /// About `typical`: within `percent` of it most often, as the sum of two throws, and now and then several times as much,
-  /// as a host that is interrupted takes.
+  /// Returns a value near `typical`, within `percent` of it (the sum of two random numbers). One in `outlier_in` is up
+  /// to nine times `typical` larger, as if the host had been interrupted; 0: none.
   std::int64_t around(std::int64_t typical, std::uint64_t percent, std::uint64_t outlier_in = 0) {
     const std::uint64_t spread = static_cast<std::uint64_t>(typical) * percent / 100;
     std::int64_t value =

@@ -21,22 +21,22 @@ using trace::time_ns;
 constexpr std::uint64_t id_limit = std::uint64_t{1} << 62;
 constexpr std::uint64_t address_granule = std::uint64_t{2} << 20;
 
-/// By how much a repetition differs from the one before.
+/// How much each repetition is shifted against the one before.
 struct stride {
   time_ns time = 0;
   std::uint64_t event = 0, block = 0, graph = 0, correlation = 0, address = 0;
   std::int64_t steps = 0;
 };
 
-/// What one pass over the recording finds.
+/// Results of one pass over the recording.
 struct recording_scan {
   std::uint64_t events = 0;
   std::uint64_t last_event = 0, last_block = 0, last_graph = 0, last_correlation = 0;
   std::uint64_t lowest_address = UINT64_MAX, highest_address = 0;
   std::int64_t last_step = -1;
-  /// By block: how each would end when its repetition does,
+  /// By block: the free event that would end it at the end of its repetition,
   std::unordered_map<std::uint64_t, trace::free_event> born;
-  std::unordered_set<std::uint64_t> freed;  ///< and those that end by themselves. Rows of both come in any order.
+  std::unordered_set<std::uint64_t> freed;  ///< and the blocks freed in the recording. Rows of both come in any order.
 };
 
 template <class Row>
@@ -125,7 +125,7 @@ void copy_tables(const trace::tables& from, trace::file_writer& to, time_ns late
   copy_table(from.sources, to);
 }
 
-/// The blocks that a repetition leaves, in order, so that the same input makes the same bytes.
+/// Frees for the blocks that a repetition leaves live, sorted, so that equal input gives equal bytes.
 std::vector<trace::free_event> endings(const recording_scan& seen, time_ns end) {
   std::vector<trace::free_event> all;
   for (const auto& [block, row] : seen.born) {
@@ -206,7 +206,7 @@ result<generated> tile(const std::string& from, std::uint64_t events, const std:
       if (!trace::is_event(type)) continue;
       if (auto on = task.go_on(static_cast<double>(i) / static_cast<double>(times), to); !on)
         return tl::unexpected<error>(on.error());
-      // Where the kinds begin again the recorder wrote everything that it had: so do we, and what comes late stays as late.
+      // When the kinds start over, the recorder had flushed. Flush here too, so that late rows stay as late.
       if (type <= before) {
         if (const auto flushed = file->flush(); !flushed) return tl::unexpected<error>(flushed.error());
       }

@@ -8,11 +8,11 @@
 
 namespace sluice::generate {
 
-/// Repeats the recording `from` until there are at least `events` events in `to`: each repetition follows the one before in time and has
-/// blocks, events, correlations, graphs and addresses of its own; what the tables say is said once. What is still live at the end of a
-/// repetition is freed there, but for the last. O(events) time; memory is that of the recording's tables and of the blocks that
-/// it never frees. Errors: those of reading and writing; invalid_argument for a recording without events or with ids so large that
-/// repetitions would meet; cancelled.
+/// Repeats the recording `from` until `to` has at least `events` events. The repetitions follow one another in time,
+/// each with its own blocks, events, correlations, graphs and addresses; tables are written once. Blocks live at the
+/// end of a repetition are freed there, except in the last one. O(events) time; memory for the recording's tables and
+/// its never-freed blocks. Errors: those of reading and writing; invalid_argument if the recording has no events, or
+/// ids so large that those of two repetitions would collide; cancelled.
 [[nodiscard]] result<generated> tile(const std::string& from, std::uint64_t events, const std::string& to,
                                      const long_task& task = {});
 

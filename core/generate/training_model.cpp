@@ -1,5 +1,5 @@
-// A small GPT's training step as PyTorch runs it: 5 blocks, Adam with its foreach kernels. Sizes, launches, touches and lifetimes are those
-// of the recording in assets/recordings, rounded.
+// A training step of a small GPT as PyTorch runs it: 5 blocks, Adam with foreach kernels. Sizes, launches, touches and
+// lifetimes are rounded from the recording in assets/recordings.
 #include "core/generate/model_builder.hpp"
 
 namespace sluice::generate {
@@ -35,13 +35,13 @@ constexpr auto gelu = "void at::native::vectorized_elementwise_kernel<4, GeluCUD
 constexpr auto gelu_back = "void at::native::vectorized_elementwise_kernel<4, GeluBackwardCUDAKernelImpl>(int)";
 constexpr auto reduce = "void at::native::reduce_kernel<128, 4, ReduceOp<float, sum_functor>>(ReduceOp)";
 
-/// A parameter and what the optimizer keeps of it.
+/// A parameter and the optimizer's state for it.
 struct parameter {
   slot value, gradient, mean, square, root;
   std::uint64_t bytes;
 };
 
-/// One block's tensors that the backward pass needs.
+/// The tensors of one transformer block that the backward pass needs.
 struct layer {
   parameter norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias;
   parameter norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias;
@@ -103,7 +103,7 @@ class training_builder : public model_builder {
     }
     head_weight_ = add_parameter(words * width * 4);
     head_bias_ = add_parameter(words * 4);
-    // Adam's state, at its first step.
+    // Adam's state, created in its first step.
     enter(frame("_init_group", "torch/optim/adam.py", 178));
     for (const parameter& p : all_) {
       launch({"void at::native::vectorized_elementwise_kernel<4, FillFunctor<float>>(int)", 2'000, 64},
@@ -178,7 +178,7 @@ class training_builder : public model_builder {
     leave();
   }
 
-  /// The gradients of a linear layer: of its input, its weight (by a split sum) and its bias.
+  /// Backward pass of a linear layer: gradients of its input, its weight (by a split sum) and its bias.
   void linear_back(slot out_gradient, slot in_gradient, std::uint64_t in_bytes, slot in, const parameter& weight,
                    const parameter& bias, std::uint32_t duration, std::vector<slot> deaths) {
     launch({gemm_b, duration, 32, 4, 128, 126, 13'056}, {{in_gradient, in_bytes}},
@@ -249,11 +249,11 @@ class training_builder : public model_builder {
     autograd = false;
   }
 
-  /// One kernel for the tensors of all parameters, in lists. The kernel's parameters have room for more, in which addresses of the
-  /// launch before are left, and seen: those of `left`.
+  /// Kernels over lists of all parameters' tensors. The argument space has room for more, and still contains addresses
+  /// from the previous launch (`left`), which count as touches.
   void foreach_kernel(const std::string& functor, std::uint32_t duration, std::vector<slot parameter::*> lists,
                       std::vector<slot parameter::*> left = {}, bool roots_born = false, bool roots_die = false) {
-    // As many tensors as fit a kernel's parameters.
+    // As many tensors as fit into the kernel arguments.
     const std::size_t most = 110 / lists.size();
     lists.insert(lists.end(), left.begin(), left.end());
     for (std::size_t from = 0; from < all_.size(); from += most) {

@@ -6,11 +6,11 @@
 
 namespace sluice::importing {
 
-/// Hands things over from one thread to another, in order. Holds as many as it is given: who makes few of them bounds it.
+/// Thread-safe queue that passes items from one thread to another in order. Unbounded: the number of items bounds it.
 template <class Thing>
 class channel {
  public:
-  /// False when it is closed.
+  /// Returns false if the channel is closed.
   bool put(Thing thing) {
     {
       const std::lock_guard lock(mutex_);
@@ -21,7 +21,7 @@ class channel {
     return true;
   }
 
-  /// Waits for the next. False when there will be none: it is closed, and empty unless what waited was dropped.
+  /// Waits for the next item. Returns false once the channel is closed and empty.
   bool take(Thing& into) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return closed_ || !waiting_.empty(); });
@@ -31,7 +31,7 @@ class channel {
     return true;
   }
 
-  /// No more will be put. `drop`: nor taken.
+  /// Ends the channel: no more items are accepted. With `drop`, waiting items are discarded.
   void close(bool drop = false) {
     {
       const std::lock_guard lock(mutex_);

@@ -10,19 +10,19 @@
 #include <utility>
 #include <vector>
 
-/// Memory for imports, which fill much of it once: in pages of 2 MiB where the system has them. A page fault costs 1 to 3 us, and in
-/// pages of 4 KiB faults were half the time of importing a snapshot. On a virtual machine a page that was never used before costs ten
-/// times as much, of either size: the less is touched, the better.
+/// Memory for imports, which fill much of it once, in pages of 2 MiB if available. A page fault costs 1 to 3 us; with 4
+/// KiB pages, faults were half the time of importing a snapshot. On a virtual machine, a page never used before costs
+/// ten times as much, whatever its size, so importers touch as little memory as possible.
 namespace sluice::importing {
 
 inline constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-/// At least `bytes`, from malloc below a huge page. Null without memory. Free it with std::free.
+/// Allocates at least `bytes`; below a huge page, from malloc. Null if out of memory. Free it with std::free.
 [[nodiscard]] inline void* allocate_huge(std::size_t bytes) {
   if (bytes < huge_page) return std::malloc(bytes);
   const std::size_t whole = (bytes + huge_page - 1) / huge_page * huge_page;
   void* memory = std::aligned_alloc(huge_page, whole);
-  if (memory != nullptr) madvise(memory, whole, MADV_HUGEPAGE);  // without them it is memory all the same
+  if (memory != nullptr) madvise(memory, whole, MADV_HUGEPAGE);  // Huge pages are optional.
   return memory;
 }
 
@@ -42,12 +42,12 @@ struct huge_allocator {
   friend bool operator==(const huge_allocator&, const huge_allocator&) { return true; }
 };
 
-/// For what is filled once, and whose size is known before.
+/// A vector for data of known size that is filled once.
 template <class T>
 using huge_vector = std::vector<T, huge_allocator<T>>;
 
-/// For what grows item by item until it is large: its pages move, their bytes are never copied, and what it has not filled yet was never
-/// touched. Throws std::bad_alloc without memory.
+/// A list that grows item by item and may become large. Growing moves pages without copying bytes, and unused capacity
+/// is never touched. Throws std::bad_alloc if out of memory.
 template <class T>
 class huge_list {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -71,13 +71,13 @@ class huge_list {
   [[nodiscard]] T& operator[](std::size_t at) { return items_[at]; }
   [[nodiscard]] const T& operator[](std::size_t at) const { return items_[at]; }
   void push_back(const T& item) {
-    const T kept = item;  // which may lie in here
+    const T kept = item;  // `item` may be in this list.
     if (size_ == capacity_) grow();
     items_[size_++] = kept;
   }
 
  private:
-  static constexpr std::size_t small = std::size_t{256} << 10;  // bytes; from malloc up to here
+  static constexpr std::size_t small = std::size_t{256} << 10;  // In bytes. Up to this size, use malloc.
 
   [[nodiscard]] bool is_mapped() const { return bytes() > small; }
   void release() {
@@ -117,7 +117,7 @@ class huge_list {
   std::size_t capacity_ = 0;
 };
 
-/// A fixed number of zeros, whose pages cost nothing until they are written.
+/// A fixed number of zeros. Pages cost nothing until they are written.
 template <class T>
 class zeros {
   static_assert(std::is_trivially_copyable_v<T>);

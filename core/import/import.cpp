@@ -13,7 +13,7 @@
 namespace sluice::importing {
 namespace {
 
-constexpr std::size_t most_kinds = 100;  // of things that were not understood
+constexpr std::size_t most_kinds = 100;  // Kinds of things that were not understood.
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -126,7 +126,7 @@ result<report> job::finish(format from) {
   ending.least_events = with_.least_summed_up;
   ending.cancel = with_.cancel;
   if (auto closed = analysis::finalize(*writer_, ending); !closed) return tl::unexpected(closed.error());
-  // Cancelled meanwhile, the file can be read but lacks what was still to be found out.
+  // After a cancel, the file would be readable but its summary incomplete.
   if (auto wanted = advance(1); !wanted) return tl::unexpected(wanted.error());
   if (auto published = writer_->publish(); !published) return tl::unexpected(published.error());
   return std::move(report_);
@@ -169,7 +169,7 @@ result<std::shared_ptr<trace::file>> open_any(const std::string& path, const opt
   if (!scratch) return tl::unexpected(scratch.error());
   const std::string imported = scratch->path() + "/imported.sluice";
   if (const auto made = import_file(path, imported, with); !made) return tl::unexpected(made.error());
-  // Only the open file keeps it from here on.
+  // From here on, only the open file keeps the scratch file alive.
   return trace::file::open(imported, reading);
 }
 

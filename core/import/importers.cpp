@@ -9,7 +9,7 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-/// PROTO of protocols 2 to 5.
+/// True if it begins with the PROTO opcode of protocols 2 to 5.
 bool is_pickle(std::string_view head) {
   return head.size() > 2 && head[0] == '\x80' && head[1] >= '\x02' && head[1] <= '\x05';
 }
@@ -18,7 +18,7 @@ bool is_sqlite(std::string_view head) { return head.starts_with("SQLite format 3
 
 bool is_rmm_csv(std::string_view head) { return head.starts_with("Thread,Time,Action,Pointer,Size,Stream"); }
 
-/// An object, or an array: Chrome's format has both.
+/// True if it begins with an object or an array: Chrome's format allows both.
 bool is_json(std::string_view head) {
   if (head.starts_with(byte_order_mark)) head.remove_prefix(byte_order_mark.size());
   const auto first = head.find_first_not_of(" \t\r\n");

@@ -6,7 +6,7 @@
 #include "core/import/import.hpp"
 #include "core/import/job.hpp"
 
-/// The formats that are read. To add one: a file with an `import_...` function here, a value in `format`, a line in the table.
+/// The importers. To add a format: a file with an `import_...` function, a value in `format`, a line in the table.
 namespace sluice::importing {
 
 result<void> import_chrome_json(job& work);
@@ -17,12 +17,12 @@ result<void> import_torch_snapshot(job& work);
 struct importer {
   format which = format::unknown;
   const char* name = "";  ///< For the user: "PyTorch memory snapshot".
-  /// Whether a file whose (inflated) content begins so can be of this format. `head` is at most 4 KiB.
+  /// True if a file whose (inflated) content begins with `head`, at most 4 KiB, may be of this format.
   bool (*recognises)(std::string_view head) = nullptr;
   result<void> (*run)(job& work) = nullptr;
 };
 
-/// In the order in which they are asked.
+/// In the order in which they are tried.
 [[nodiscard]] std::span<const importer> importers();
 
 }  // namespace sluice::importing

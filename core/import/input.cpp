@@ -14,8 +14,8 @@ namespace sluice::importing {
 namespace {
 
 constexpr std::size_t head_bytes = 4096;
-constexpr std::size_t stored_bytes = std::size_t{256} << 10;  // read from a compressed file at a time
-constexpr int gzip_only = 15 + 16;                            // zlib's window bits, with a gzip header
+constexpr std::size_t stored_bytes = std::size_t{256} << 10;  // Bytes read from a compressed file at a time.
+constexpr int gzip_only = 15 + 16;                            // zlib's window bits, with a gzip header.
 
 }  // namespace
 
@@ -23,13 +23,13 @@ struct input::state {
   std::string path;
   int fd = -1;
   std::uint64_t size = 0;    ///< On disk.
-  std::uint64_t offset = 0;  ///< In the file: what was taken from it.
-  std::uint64_t given = 0;   ///< Bytes of content handed out.
+  std::uint64_t offset = 0;  ///< Bytes read from the file.
+  std::uint64_t given = 0;   ///< Bytes of content returned.
   bool compressed = false;
   bool inflating = false;
-  bool between_members = false;  ///< A gzip file may hold several, one behind the other.
+  bool between_members = false;  ///< A gzip file may have several members in sequence.
   bool ended = false;
-  std::optional<error> failure;  ///< For the next read.
+  std::optional<error> failure;  ///< Returned by the next read.
   z_stream stream{};
   std::vector<std::byte> stored;
   std::vector<std::byte> head;
@@ -64,14 +64,14 @@ struct input::state {
     }
   }
 
-  /// What was inflated before an error is handed out first: the head of a damaged file says what it is.
+  /// Returns what was inflated before an error first: the head of a damaged file still shows its format.
   result<std::size_t> read_inflated(std::span<std::byte> into) {
     const std::size_t made = failure ? 0 : inflate_into(into);
     if (made == 0 && failure) return tl::unexpected(*failure);
     return made;
   }
 
-  /// Inflates until `into` is full or the file ends; how many bytes.
+  /// Inflates until `into` is full or the file ends. Returns the number of bytes.
   std::size_t inflate_into(std::span<std::byte> into) {
     into = into.first(std::min<std::size_t>(into.size(), UINT32_MAX));
     stream.next_out = reinterpret_cast<Bytef*>(into.data());
@@ -90,7 +90,7 @@ struct input::state {
         continue;
       }
       if (between_members) {
-        // gzip itself ignores what follows a member and is none, such as padding.
+        // Like gzip, ignore data after a member that is not another one, such as padding.
         ended = *stream.next_in != 0x1f;
         if (ended) break;
         inflateReset(&stream);

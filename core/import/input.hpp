@@ -10,11 +10,11 @@
 
 namespace sluice::importing {
 
-/// A foreign file as a stream of bytes, inflated if it is gzip. Reads are `pread` and `read`: a file cut short is an error, not a
-/// signal. One thread owns it.
+/// A foreign file as a stream of bytes, inflated if it is gzip. Uses `pread` and `read`, so a file that gets truncated
+/// gives an error, not a signal. Use from one thread.
 class input {
  public:
-  /// Errors: not_found, io, also for what is no regular file.
+  /// Errors: not_found; io, also if it is not a regular file.
   [[nodiscard]] static result<input> open(const std::string& path);
   input(input&&) noexcept;
   input& operator=(input&&) noexcept;
@@ -22,14 +22,14 @@ class input {
 
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] bool compressed() const;
-  /// On disk.
+  /// The size on disk.
   [[nodiscard]] std::uint64_t file_bytes() const;
-  /// The first bytes of the content, at most 4 KiB. Empty for an empty file, and for a gzip file that does not inflate.
+  /// The first bytes of the content, at most 4 KiB. Empty for an empty file or a corrupt gzip file.
   [[nodiscard]] std::span<const std::byte> head() const;
 
-  /// The next bytes of the content into `into`; how many, 0 at the end. Errors: io, corrupt (gzip).
+  /// Reads the next bytes of the content. Returns their number, 0 at the end. Errors: io, corrupt (gzip).
   [[nodiscard]] result<std::size_t> read(std::span<std::byte> into);
-  /// The share of the file that `read` has used up, 0..1.
+  /// The share of the file that has been read, 0..1.
   [[nodiscard]] double share_read() const;
 
  private:

@@ -11,11 +11,11 @@
 
 namespace sluice::importing {
 
-/// What an importer works with: the file, the trace it becomes, and whoever waits for it. One thread owns it.
+/// What an importer works with: the foreign file, the trace to write, and progress reporting. Use from one thread.
 ///
-/// An importer is a function `result<void>(job&)`: it calls `begin` when it knows when time 0 was, adds rows, says what it read and
-/// what it did not understand, and calls `advance` every few thousand rows. `import_file` does the rest: messages, closing, and
-/// removing what was written when the importer fails.
+/// An importer is a function `result<void>(job&)`. It calls `begin` when it knows time 0, adds rows, counts what it
+/// read and did not understand, and calls `advance` every few thousand rows. `import_file` does the rest: messages,
+/// closing the trace, and removing it if the importer fails.
 class job {
  public:
   job(input source, std::string out, const options& with);
@@ -23,25 +23,25 @@ class job {
   [[nodiscard]] input& source() { return source_; }
   [[nodiscard]] std::size_t memory_bytes() const { return with_.memory_bytes; }
 
-  /// Creates the trace; once, before the first row. `realtime_origin`: CLOCK_REALTIME ns at its time 0, 0 if not known.
-  /// Time 0 should be where the recording begins. Errors: io, no_space.
+  /// Creates the trace. Call once, before the first row. `realtime_origin`: CLOCK_REALTIME in ns at time 0 of the
+  /// trace; 0 if unknown. Time 0 should be the start of the recording. Errors: io, no_space.
   [[nodiscard]] result<void> begin(std::int64_t realtime_origin = 0);
-  /// The trace; `begin` comes first.
+  /// The trace. Call `begin` first.
   [[nodiscard]] trace::file_writer& out() { return *writer_; }
   [[nodiscard]] bool began() const { return writer_.has_value(); }
 
-  /// `share` of the work is done, 0..1. Errors: cancelled; what the writer met (a full disk).
+  /// Reports the share of the work done, 0..1. Errors: cancelled; those of the writer (disk full).
   [[nodiscard]] result<void> advance(double share);
 
   /// Counts something that was read, such as "trace entries". O(kinds).
   void read(std::string_view what, std::uint64_t number = 1);
-  /// Counts something that is not in the trace, with where it was met: "entries with the action 'x'". O(kinds), which are kept few:
-  /// what comes after the first hundred is counted under one name.
+  /// Counts something that was not imported, with the place where it was found: "entries with the action 'x'".
+  /// O(kinds); after a hundred kinds, all others are counted together.
   void not_understood(std::string_view what, std::uint64_t number = 1, std::uint64_t offset = error::no_offset);
-  /// Something that the user should read, beside these counts.
+  /// Adds a message for the user, in addition to the counts.
   void say(trace::severity how, std::string_view text);
 
-  /// An error about the file, for importers to return.
+  /// Makes an error about the file, for importers to return.
   [[nodiscard]] tl::unexpected<error> corrupt(std::string message, std::uint64_t offset, std::string hint = {}) const;
 
  private:

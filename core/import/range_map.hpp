@@ -6,7 +6,7 @@
 
 namespace sluice::importing {
 
-/// Ranges of addresses that do not overlap, each with something that it belongs to.
+/// Non-overlapping ranges of addresses, each with an owner.
 template <class Owner>
 class range_map {
  public:
@@ -16,12 +16,12 @@ class range_map {
     Owner owner{};
   };
 
-  /// Adds [begin, end); what was there must have been removed. Empty ranges are not kept.
+  /// Adds [begin, end), which must not overlap any range. Empty ranges are ignored.
   void add(std::uint64_t begin, std::uint64_t end, Owner owner) {
     if (begin < end) ranges_[begin] = {begin, end, owner};
   }
 
-  /// What holds `address`; null if nothing does. O(log n).
+  /// The range that contains `address`, or null. O(log n).
   [[nodiscard]] const range* find(std::uint64_t address) const {
     auto above = ranges_.upper_bound(address);
     if (above == ranges_.begin()) return nullptr;
@@ -29,7 +29,7 @@ class range_map {
     return address < below.end ? &below : nullptr;
   }
 
-  /// Takes out every range that overlaps [begin, end), as a whole. O(log n + taken).
+  /// Removes and returns every range that overlaps [begin, end), as a whole. O(log n + removed).
   std::vector<range> take(std::uint64_t begin, std::uint64_t end) {
     std::vector<range> taken;
     auto at = ranges_.upper_bound(begin);
@@ -41,7 +41,7 @@ class range_map {
     return taken;
   }
 
-  /// The parts of [begin, end) that no range holds. O(log n + overlapping).
+  /// The parts of [begin, end) that are in no range. O(log n + overlapping).
   [[nodiscard]] std::vector<range> gaps(std::uint64_t begin, std::uint64_t end) const {
     std::vector<range> free;
     auto at = ranges_.upper_bound(begin);

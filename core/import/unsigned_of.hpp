@@ -5,7 +5,7 @@
 
 namespace sluice::importing {
 
-/// A number that cannot be negative and that a file holds as a signed one: 0 where it is negative.
+/// Converts a number that should not be negative but is stored as signed; negative values become 0.
 [[nodiscard]] constexpr std::uint64_t unsigned_of(std::int64_t number) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(number, 0));
 }

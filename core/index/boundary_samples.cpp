@@ -6,12 +6,12 @@
 namespace sluice::analysis {
 namespace {
 
-/// Samples of everything that was sampled: those in force at the times that `pick` tells of each curve of it.
+/// The samples of every counter, pool and device in force at the times that `pick` returns for each of its curves.
 template <class Pick>
 std::vector<trace::last_sample_row> samples_at(time_ns boundary, const memory_use& memory,
                                                const counter_trees& counters, Pick&& pick) {
   std::vector<trace::last_sample_row> rows;
-  // One sample gives several numbers, whose times are mostly the same.
+  // One sample has several numbers, so their times are mostly the same.
   const auto either = [](std::set<time_ns> times, const std::set<time_ns>& others) {
     times.insert(others.begin(), others.end());
     return times;

@@ -7,20 +7,20 @@
 #include "core/index/memory/memory_use.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// What was sampled, and holds until the next sample, as rows that tell a part of a recording what it must know from elsewhere.
+/// Converts samples (which hold until the next one) to rows that a section needs from outside its own time range.
 namespace sluice::analysis {
 
 using counter_trees = std::map<trace::counter_id, timeline::sample_tree>;
 
-/// Of each counter, pool and device the sample in force just before `boundary`, if there is one. O(things * log samples).
+/// The sample in force just before `boundary` of each counter, pool and device that has one. O(things * log samples).
 [[nodiscard]] std::vector<trace::last_sample_row> samples_before(time_ns boundary, const memory_use& memory,
                                                                  const counter_trees& counters);
 
-/// Of each the first sample and the highest; of a pool and a device those of each number that they say. As long.
+/// The first and the highest sample of each (per number, as samples of pools and devices have several). Same cost.
 [[nodiscard]] std::vector<trace::last_sample_row> first_and_highest_samples(const memory_use& memory,
                                                                             const counter_trees& counters);
 
-/// The inverse: adds what rows say to what they are of, to be settled before it is asked.
+/// The inverse: adds the samples in `rows` to `memory` and `counters`. Settle both before querying them.
 void set_known_samples(std::span<const trace::last_sample_row> rows, memory_use& memory, counter_trees& counters);
 
 }  // namespace sluice::analysis

@@ -7,7 +7,7 @@ namespace {
 
 bool overlaps(const chunk_reach& reach, time_range run) { return reach.time < run.end && reach.end >= run.begin; }
 
-/// Makes it span another.
+/// Extends `all` to cover `by` too.
 void widen(chunk_reach& all, const chunk_reach& by) {
   all.time = std::min(all.time, by.time);
   all.end = std::max(all.end, by.end);
@@ -22,7 +22,7 @@ void widen(chunk_reach& all, const chunk_reach& by) {
 chunk_index::chunk_index(std::shared_ptr<const trace::snapshot> from) : from_(std::move(from)) {
   for (const trace::chunk_info& chunk : from_->summaries()) {
     if (chunk.type != trace::row_type::chunk_reach) continue;
-    // Not known where the file was followed to its end, and not opened since.
+    // Unknown (0) if this reader followed the file to its end while it was being written.
     const std::uint64_t highest = chunk.highest_event == 0 ? UINT64_MAX : chunk.highest_event;
     pages_.push_back({{chunk.min_time, chunk.max_time, 0, chunk.lowest_event, highest, 0, UINT64_MAX}, chunk});
   }

@@ -11,28 +11,28 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// What each chunk of events of a recording is about, so that who asks about a short time, or for one event, reads few of them.
+/// The time and id ranges of each chunk of events, so that a query for a short time or one event reads few chunks.
 namespace sluice::analysis {
 
-using chunk_reach = trace::chunk_reach_row;  ///< Its times are bounded; `time` > `end`: of none.
+using chunk_reach = trace::chunk_reach_row;  ///< Times are clamped (`bounded`). `time` > `end`: an empty chunk.
 
-/// Either known, as a recording is read through, or those that its file keeps: these are read where somebody looks, so that what it
-/// takes to open a recording does not grow with it. Once filled it is immutable, and many threads may look at once.
+/// Lists the chunks of a recording. Entries are collected while the recording is read, or read from the file on demand,
+/// so that opening a file takes the same time at any size. Immutable once filled; then thread-safe.
 class chunk_index {
  public:
   chunk_index() = default;
-  /// Those that the file of `from` keeps. O(its chunks).
+  /// Reads the entries stored in the file of `from`, on demand. O(chunks in the file).
   explicit chunk_index(std::shared_ptr<const trace::snapshot> from);
 
-  /// The next of a recording that is read through, in order of the file, and what its rows are.
+  /// Adds the next chunk of a recording that is being read, in file order. `type` is the type of its rows.
   void add(const chunk_reach& next, trace::row_type type);
 
-  /// In order of the file; empty if they are read from it.
+  /// The entries in file order; empty if they are read from the file.
   [[nodiscard]] std::span<const chunk_reach> known() const { return known_; }
 
-  /// The chunks that are wanted, in order of the file. `wanted(reach)` is asked of a reach that spans others, too, and must hold there if
-  /// it may for one of them. Of a reach it may look at what is in `looks_at`. O(reaches / 64 + those beside what is wanted). Errors: io,
-  /// corrupt; none where they are known.
+  /// Returns the chunks for which `wanted(reach)` is true, in file order. `wanted` is also called with a reach that
+  /// covers several chunks; it must return true there if it may for one of them. It may read the members in `looks_at`.
+  /// Cost: O(reaches / 64 + unwanted neighbors read along). Errors: io, corrupt; none if the entries are in memory.
   template <class Wanted>
   [[nodiscard]] result<std::vector<std::size_t>> find(Wanted&& wanted,
                                                       trace::column_set<chunk_reach> looks_at = {}) const;
@@ -40,26 +40,26 @@ class chunk_index {
     return find([](const chunk_reach&) { return true; });
   }
 
-  /// Those that questions about `run` read, in order: with something in it, and of kinds that matter everywhere
-  /// (`matters_everywhere`). Cost and errors as of `find`.
+  /// Returns the chunks that queries about `run` must read, in file order: those that overlap it, and those of types
+  /// needed everywhere (`matters_everywhere`). Cost and errors as for `find`.
   [[nodiscard]] result<std::vector<std::size_t>> in(time_range run, bool samples_known) const;
 
  private:
   static constexpr std::size_t known_a_page = 64;
-  /// Neighbours.
+  /// A group of up to `known_a_page` consecutive entries.
   struct page {
-    chunk_reach all;           ///< Spans them.
-    trace::chunk_info stored;  ///< That has their rows, unless they are known.
+    chunk_reach all;           ///< Covers all entries of the page.
+    trace::chunk_info stored;  ///< The chunk that stores the entries; unused if they are in `known_`.
   };
   struct far_chunk {
     std::size_t chunk = 0;
     trace::row_type type{};
   };
 
-  std::shared_ptr<const trace::snapshot> from_;  ///< Null: they are known.
+  std::shared_ptr<const trace::snapshot> from_;  ///< Null if the entries are in `known_`.
   std::vector<page> pages_;
   std::vector<chunk_reach> known_;
-  std::vector<far_chunk> far_;  ///< Chunks of kinds that may matter everywhere.
+  std::vector<far_chunk> far_;  ///< Chunks of row types that may matter everywhere.
 };
 
 template <class Wanted>
@@ -68,7 +68,7 @@ result<std::vector<std::size_t>> chunk_index::find(Wanted&& wanted, trace::colum
       looks_at | trace::column_set<chunk_reach>::of(&chunk_reach::time, &chunk_reach::end, &chunk_reach::chunk);
   std::vector<std::size_t> found;
   const auto look = [&](const chunk_reach& each) {
-    // What comes again, or too early, is of a file that tells anything; so no more is found than there is.
+    // A corrupt file may repeat or misorder entries. Dropping those bounds the result by the number of chunks.
     if (wanted(each) && (found.empty() || each.chunk > found.back())) found.push_back(each.chunk);
   };
   for (std::size_t p = 0; p < pages_.size(); ++p) {
@@ -81,7 +81,7 @@ result<std::vector<std::size_t>> chunk_index::find(Wanted&& wanted, trace::colum
     const auto rows = from_->read_summary<chunk_reach>(pages_[p].stored, columns);
     if (!rows) return tl::unexpected(rows.error());
     for (chunk_reach each : **rows) {
-      if (each.chunk >= from_->chunks().size()) continue;  // Whoever wrote it was wrong.
+      if (each.chunk >= from_->chunks().size()) continue;  // The file is corrupt.
       each.time = bounded(each.time);
       each.end = bounded(each.end);
       look(each);

@@ -4,10 +4,10 @@
 #include "core/trace/columns/column_set.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// What an index reads of rows: most of the time that it takes goes into decoding columns.
+/// The columns that an index reads from each row type. Decoding columns is most of the cost of building an index.
 namespace sluice::analysis {
 
-/// Of rows without a list here: all columns.
+/// Row types without a specialization need all columns (an empty set means all).
 template <class Row>
 [[nodiscard]] constexpr trace::column_set<Row> columns_needed(section_scope /*scope*/) {
   return {};

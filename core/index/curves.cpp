@@ -23,7 +23,7 @@ class lister {
  private:
   template <class Tree>
   void add(const curve_row&, const Tree& tree, index_curve made) {
-    // Copies without bytes make no rate, but they were there.
+    // Copies without bytes have no rate, but should still be listed.
     if (tree.empty() && made.about.what != curve_kind::rate) return;
     made.about.curve = static_cast<std::uint32_t>(all_.size());
     made.about.maximum = tree.highest(whole_.begin, whole_.end);

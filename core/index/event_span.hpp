@@ -10,16 +10,16 @@
 #include "core/timeline/time_range.hpp"
 #include "core/trace/model/row_type.hpp"
 
-/// When rows are about. Private to core.
+/// The time spans of rows and chunks. Private to core.
 namespace sluice::analysis {
 
-/// From the first to the last time that counts for a question about a row.
+/// The first and last time at which a row is relevant to a query: from enqueuing or begin to its end.
 template <class Row>
 std::pair<time_ns, time_ns> times_of(const Row& row) {
   const time_ns time = bounded(row.time);
   std::pair<time_ns, time_ns> found(time, time);
   if constexpr (requires { row.end; }) {
-    // A graph's launch without an end is the call alone: its nodes have rows of their own.
+    // A graph launch without an end covers only the call: its nodes have rows of their own.
     constexpr bool may_be_an_instant = std::is_same_v<Row, trace::graph_launch_event>;
     const time_ns open = may_be_an_instant ? time : latest_time;
     found.second = row.end == trace::unknown_time ? open : std::max(time, bounded(row.end));

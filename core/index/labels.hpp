@@ -5,11 +5,11 @@
 #include "core/trace/model/ids.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// What the things of a trace are called in front of people, also when the file does not say what they are.
+/// Display names of devices, streams, threads, processes and pools, with fallbacks if the file does not name them.
 namespace sluice::analysis {
 
 [[nodiscard]] std::string device_label(trace::device_id id, const trace::tables& tables);    ///< "NVIDIA H200 (GPU 0)"
-[[nodiscard]] std::string short_label(trace::device_id id, const trace::tables& tables);     ///< "GPU 0"; none: "host"
+[[nodiscard]] std::string short_label(trace::device_id id, const trace::tables& tables);     ///< "GPU 0", or "host"
 [[nodiscard]] std::string stream_label(trace::stream_id id, const trace::tables& tables);    ///< "Stream 7"
 [[nodiscard]] std::string thread_label(trace::thread_id id, const trace::tables& tables);    ///< "main (4711)"
 [[nodiscard]] std::string process_label(trace::process_id id, const trace::tables& tables);  ///< "python (4710)"

@@ -5,7 +5,7 @@
 
 namespace sluice::analysis {
 
-/// What the recorder, or an importer, told the user.
+/// A message to the user that the recorder or an importer stored in the recording.
 struct recorded_message {
   trace::severity severity = trace::severity::info;
   time_ns time = 0;

@@ -15,13 +15,13 @@
 #include "core/trace/model/row_type.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// What an index of a part of a recording must be told, because only the whole recording shows it.
+/// What an index of a section must know that only the whole recording shows.
 namespace sluice::analysis {
 
 class chunk_index;
 class step_facts;
 
-/// What is quoted of the recording as a whole, wherever in it a question is about.
+/// Facts about the whole recording that answers about any section refer to.
 struct recording_facts {
   struct part_of_it {
     category what = category::none;
@@ -30,14 +30,14 @@ struct recording_facts {
   struct memory {
     memory_key key;
     double highest = 0;
-    bool stacks = false;                  ///< Some block has one.
-    std::vector<part_of_it> by_category;  ///< Of categories that have blocks; none where no block has one.
+    bool stacks = false;                  ///< Some block has a stack.
+    std::vector<part_of_it> by_category;  ///< Only categories that have blocks. Empty if no block has a category.
   };
   struct pool {
     trace::pool_id pool{};
     bool has_segments = false;
     bool has_blocks = false;
-    double highest = 0;  ///< Of its blocks.
+    double highest = 0;  ///< Maximum of its blocks' bytes.
   };
   struct untracked {
     trace::device_id device{};
@@ -73,19 +73,19 @@ struct recording_facts {
   std::vector<thread> threads;
   std::vector<trace::device_id> with_kernels;
   std::vector<graph> graphs;
-  std::vector<trace::block_id> segments;  ///< Blocks that others lie in, by id.
+  std::vector<trace::block_id> segments;  ///< Ids of blocks that contain other blocks, sorted.
   std::uint64_t touches = 0;
-  bool tagged = false;                        ///< Some category is exact.
-  std::shared_ptr<const chunk_index> chunks;  ///< Of chunks of events that could be read.
+  bool tagged = false;                        ///< Some block has an exact category.
+  std::shared_ptr<const chunk_index> chunks;  ///< All readable chunks of events.
   std::shared_ptr<const step_facts> steps;
 };
 
 class index;
 
-/// Of an index that has taken in all of `of`. O(blocks).
+/// Collects the facts from an index of all of `of`. O(blocks).
 [[nodiscard]] recording_facts facts_of_recording(const index& from, const trace::snapshot& of);
 
-/// A block whose whole life is told.
+/// A block whose whole life is known from the file.
 struct known_block {
   block_record block;
   block_category category;
@@ -101,7 +101,7 @@ struct known_category {
   block_category category;
 };
 
-/// A slice that runs at the run's begin, and its lane.
+/// A slice that is running when the section begins, and its lane.
 struct known_slice {
   trace::lane_kind what = trace::lane_kind::unknown;
   std::size_t owner = 0;  ///< Position in `recording_facts::streams`, `directions` or `threads`.
@@ -109,53 +109,53 @@ struct known_slice {
   timeline::slice_item item;
 };
 
-/// What questions about a part may ask: rows that say nothing about it are not read.
+/// What may be asked about a section. Rows that do not matter for that are not read.
 enum class section_scope : std::uint8_t {
-  timeline,   ///< What is drawn: curves and slices. Blocks are added up, and forgotten.
-  memory,     ///< Blocks, and what they are for; nothing that ran.
-  figures,    ///< Both, and how long devices and threads were busy, failures and losses.
-  everything  ///< Uses of blocks, and calls behind copies, too.
+  timeline,   ///< Curves and slices to draw. Blocks are added up, then freed.
+  memory,     ///< Blocks and their categories; nothing that ran.
+  figures,    ///< Both, and busy times of devices and threads, failures and losses.
+  everything  ///< Uses of blocks, and the calls behind copies, too.
 };
-/// Whether what is `held` answers questions about what is `asked`. What is drawn is for itself.
+/// True if an index of scope `held` can answer questions of scope `asked`. `timeline` only serves itself.
 [[nodiscard]] constexpr bool is_in(section_scope asked, section_scope held) {
   return asked == held || (asked != section_scope::timeline && asked < held);
 }
-/// Whether anything that ran or was sampled is in it.
+/// True if the scope includes what ran and what was sampled.
 [[nodiscard]] constexpr bool is_drawn(section_scope scope) { return scope != section_scope::memory; }
 
-/// A block that lives on from before the run, or of which something else was said there: as it was at the run's begin.
+/// A block that was live before the section began, or that earlier rows mention, in its state at that time.
 struct carried_block {
   block_record block;
   uses_so_far uses;
 };
 
-/// What a `section_index` is told about the time around its section.
+/// A section of a recording, for `section_index`.
 struct section_facts {
   section_scope scope = section_scope::everything;
   time_range run;
   std::shared_ptr<const recording_facts> whole;
-  std::vector<std::size_t> chunks;  ///< Those that `whole->chunks` says are read for the run.
+  std::vector<std::size_t> chunks;  ///< The chunks to read for `run`, according to `whole->chunks`.
   std::vector<known_block>
-      blocks;  ///< Those that live in the run and not only in it, and those of which rows do not agree.
-  std::vector<known_uses> uses;  ///< Of those that were used, and of others that were used outside of the run.
-  std::vector<known_category> categories;  ///< Of others that live in it.
-  std::vector<known_slice> open;           ///< Those of one owner and lane are one at most.
-  std::vector<process_steps> steps;        ///< Those with something in the run, of every process that has any.
+      blocks;  ///< Blocks that live in the section and also outside of it, and blocks with contradictory rows.
+  std::vector<known_uses> uses;  ///< Of all used blocks in `blocks`, and of others also used outside of `run`.
+  std::vector<known_category> categories;  ///< Of the other blocks that live in the section.
+  std::vector<known_slice> open;           ///< At most one for each owner and lane.
+  std::vector<process_steps> steps;        ///< Steps that overlap the section, for every process with steps.
   std::vector<trace::last_sample_row>
-      samples;                 ///< Outside of the run: the last of each thing before it, the first and the highest.
-  bool samples_known = false;  ///< Else all rows of samples are wanted.
-  /// What comes after the run is not known yet: instead of the `blocks` and their `uses` those `carried` are told, and rows tell how
-  /// they go on. Who asked for copies, and how long devices and threads were busy, is not looked up then.
+      samples;                 ///< Outside of `run`: the last of each thing before it, the first and the highest.
+  bool samples_known = false;  ///< False: all sample rows must be read.
+  /// True while the summary is built: what follows the section is unknown. Then `carried` replaces `blocks` and `uses`,
+  /// and rows continue it. The calls behind copies, and busy times of devices and threads, are not looked up.
   bool unfolding = false;
   std::vector<carried_block> carried;
   std::vector<trace::live_block_event>
-      births;  ///< Likewise of blocks born in the run of which only later checkpoints tell.
-  /// Likewise those in the run that tell of deaths, in order of time, and, where there are any, the blocks that rows anywhere free.
+      births;  ///< If `unfolding`: blocks born in the section that only later checkpoints list.
+  /// If `unfolding`: the section's checkpoints that reveal deaths, by time, and (if any) all blocks that any row frees.
   std::vector<complete_checkpoint> checkpoints;
   const id_set* freed = nullptr;
 };
 
-/// Whether rows of this kind say anything that is in the scope.
+/// True if rows of this type matter for the scope.
 [[nodiscard]] constexpr bool is_in(section_scope scope, trace::row_type type) {
   using trace::row_type;
   switch (type) {
@@ -185,12 +185,12 @@ struct section_facts {
   }
 }
 
-/// Whether questions about a part of a recording want all rows of this kind. Of all other kinds rows count that lie in the part.
-/// `samples_known`: of what is sampled, and holds until the next sample, the part is told what it must know.
+/// True if a section needs all rows of this type in the recording; of other types it needs only those within the
+/// section. `samples_known`: the samples from outside that it needs are already known from the file.
 [[nodiscard]] constexpr bool matters_everywhere(trace::row_type type, bool samples_known) {
   using trace::row_type;
   switch (type) {
-    case row_type::alloc_failed:  // They are few.
+    case row_type::alloc_failed:  // There are few.
     case row_type::loss:
       return true;
     case row_type::pool_state:

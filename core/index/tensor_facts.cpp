@@ -9,7 +9,7 @@
 namespace sluice::analysis {
 namespace {
 
-/// In order of birth.
+/// Returns the blocks from which steps are inferred, in order of birth.
 std::vector<const block_record*> telling_blocks(const memory_use& memory, trace::process_id process) {
   for (const trace::layer layer : telling_layers) {
     std::vector<const block_record*> found;
@@ -40,13 +40,13 @@ std::shared_ptr<const step_facts> find_steps(const index& from, const trace::sna
 
 memory_key key_of(const block_record& block) { return {block.device, block.layer, block.kind}; }
 
-/// `into` has the keys that are wanted.
+/// `into` already has the wanted keys.
 void add_up(const memory_use& memory, const std::vector<block_category>& categories,
             std::map<memory_key, category_use>& into) {
   if (into.empty()) return;
   const std::span<const block_record> blocks = memory.blocks();
   std::vector<timeline::level_tree*> trees(blocks.size(), nullptr);
-  std::optional<memory_key> last;  // Most often the next is of the same.
+  std::optional<memory_key> last;  // The next block usually has the same key.
   auto of = into.end();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const block_record& block = blocks[i];
@@ -62,7 +62,7 @@ void add_up(const memory_use& memory, const std::vector<block_category>& categor
     for (timeline::level_tree& tree : use) tree.settle();
 }
 
-/// The categories that the file gives to the blocks of a section, by position.
+/// The categories that a section knows from the file, by position.
 std::vector<block_category> known_categories(const memory_use& memory, const section_facts& known) {
   const std::span<const block_record> blocks = memory.blocks();
   std::vector<block_category> all(blocks.size());
@@ -80,7 +80,7 @@ void add_slices(trace::process_id process, std::span<const step> steps, step_sli
   timeline::slice_set& set = to[process];
   set.set_known(1, INT64_MIN);
   for (const step& each : steps) {
-    if (each.span.length() <= 0) continue;  // There is nothing to be seen, and it would want a lane of its own.
+    if (each.span.length() <= 0) continue;  // It would be invisible, but need a lane of its own.
     timeline::slice_item made;
     made.begin = each.span.begin;
     made.end = each.span.end;
@@ -108,7 +108,7 @@ const std::map<trace::process_id, step_list>& step_facts::lists() const {
 }
 
 void step_facts::read() const {
-  // More than a server marks in five hours; a few bytes can claim any number.
+  // More than a server marks in five hours. A few bytes of a corrupt file could claim any number.
   constexpr std::size_t most_steps = std::size_t{1} << 24;
   std::size_t steps = 0;
   std::vector<trace::step_row> rows;
@@ -119,7 +119,7 @@ void step_facts::read() const {
       if (source == sources_.end() || steps == most_steps) continue;
       step_list& list = lists_.try_emplace(row.process, step_list{source->second, {}}).first->second;
       const step made = step_of(row);
-      // What comes before another is of somebody who did not keep their order.
+      // Steps in the wrong order are from a corrupt file.
       if (!list.steps.empty() && list.steps.back().span.end > made.span.begin) continue;
       list.steps.push_back(made);
       ++steps;

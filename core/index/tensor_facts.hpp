@@ -14,58 +14,58 @@
 #include "core/timeline/slice_set.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// What can only be said of a recording as a whole: its steps, and what each block is for. Worked out when first asked for,
-/// once for each state of the index.
+/// What can only be determined for a recording as a whole: its steps, and the category of each block. Computed on first
+/// use, once for each state of the index.
 namespace sluice::analysis {
 
 class index;
 
-/// A layer's memory by what it is for; with `category::none` it adds up to the layer's total at any time.
+/// Memory use of one `memory_key` by category. With `category::none` it adds up to the key's total at any time.
 using category_use = std::array<timeline::level_tree, category_count>;
 
-/// Steps as they are drawn, by process, in one lane; `bytes` is a step's number.
+/// Steps as slices to draw, by process, in one lane. A slice's `bytes` holds the step's number.
 using step_slices = std::map<trace::process_id, timeline::slice_set>;
 void add_slices(trace::process_id process, std::span<const step> steps, step_slices& to);
 
-/// The steps of a recording: those that were found, or those that its file keeps, which are read when somebody first asks for one.
+/// The steps of a recording, either as found by analysis or as stored in its file. Stored steps are read on first use.
 /// Immutable once shared; then thread-safe.
 class step_facts {
  public:
   step_facts() = default;
-  /// Those that the file of `from` keeps, of processes of which it is known how they were found.
+  /// Steps stored in the file of `from`. Processes not in `sources` are ignored.
   step_facts(std::shared_ptr<const trace::snapshot> from, std::map<trace::process_id, step_source> sources);
-  /// Of one more process that has some.
+  /// Adds the steps of one more process.
   void add(trace::process_id process, step_list found);
 
-  /// How those of each process were found that has any.
+  /// How the steps of each process with steps were found.
   [[nodiscard]] const std::map<trace::process_id, step_source>& sources() const { return sources_; }
-  /// By process; what cannot be read is missing. O(steps) the first time.
+  /// The steps by process; those that cannot be read are missing. O(steps) the first time.
   [[nodiscard]] const std::map<trace::process_id, step_list>& lists() const;
 
  private:
   void read() const;
 
-  std::shared_ptr<const trace::snapshot> from_;  ///< Null: they are known.
+  std::shared_ptr<const trace::snapshot> from_;  ///< Null: already in memory.
   std::map<trace::process_id, step_source> sources_;
   mutable std::once_flag was_read_;
   mutable std::map<trace::process_id, step_list> lists_;
 };
 
 struct tensor_facts {
-  std::shared_ptr<const step_facts> steps;  ///< Never null once the facts are found.
+  std::shared_ptr<const step_facts> steps;  ///< Never null once the facts are known.
   std::vector<block_category> categories;   ///< By position in `memory_use::blocks()`.
-  std::map<memory_key, category_use> use;   ///< Where any block has a category.
+  std::map<memory_key, category_use> use;   ///< Only keys where some block has a category.
   bool tagged = false;                      ///< Some category is exact.
-  step_slices drawn_steps;                  ///< Of a part those with something in it.
+  step_slices drawn_steps;                  ///< For a section, the steps that overlap it.
 
-  /// Null if there are none. May read them (`step_facts`).
+  /// Returns null if the process has no steps. May read the file (see `step_facts`).
   [[nodiscard]] const step_list* steps_of(trace::process_id process) const {
     const auto found = steps->lists().find(process);
     return found == steps->lists().end() ? nullptr : &found->second;
   }
 };
 
-/// O(blocks * log blocks); see `index::tensors`, which keeps the answer.
+/// Computes the facts. O(blocks * log blocks). `index::tensors` caches the result.
 [[nodiscard]] tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace);
 
 }  // namespace sluice::analysis

@@ -51,7 +51,7 @@ bool contains_any(std::string_view text, std::initializer_list<std::string_view>
   return std::any_of(parts.begin(), parts.end(), [&](auto each) { return text.find(each) != std::string_view::npos; });
 }
 
-/// The way from a call to the recorder is not the program's.
+/// Frames between a call and the recorder are not part of the program.
 bool is_of_recorder(std::string_view module) {
   return begins_with_any(last_part(module), {"libcupti", "libsluice_capture"});
 }
@@ -111,10 +111,10 @@ std::size_t line_to_name(std::span<const frame_line* const> stack) {
 
 namespace {
 
-/// The CUDA runtime within the program itself, where nvcc puts it unless told otherwise: no code of the program's.
+/// True for the CUDA runtime linked statically (nvcc's default): it is not the program's own code.
 bool is_linked_runtime(const place& at) {
   const std::string_view name = at.function;
-  constexpr std::string_view api = "cuda";  // cudaMemcpyAsync, without debug information.
+  constexpr std::string_view api = "cuda";  // E.g. cudaMemcpyAsync, without debug information.
   const bool of_api = at.file.empty() && name.starts_with(api) && name.size() > api.size() && name[4] >= 'A' &&
                       name[4] <= 'Z' && name.find_first_of("(:") == std::string_view::npos;
   return name.starts_with("libcudart_static_") || of_api;
@@ -221,7 +221,7 @@ frame_book::frame_lines frame_book::lines_of(trace::frame_id frame, const trace:
       return made;
     }
   }
-  // A walker in the process itself sees nothing but return addresses: the call is one before.
+  // Recorded addresses are return addresses; the call is one byte before.
   const resolution found = resolver_.find(about.module, about.build_id, about.address - (about.address > 0 ? 1 : 0));
   const std::scoped_lock lock(mutex_);
   return put_native(about, &found);
@@ -242,7 +242,7 @@ bool frame_book::work(std::chrono::steady_clock::time_point deadline) {
     const resolution found = resolver_.find(about.module, about.build_id, about.address - (about.address > 0 ? 1 : 0));
     const std::scoped_lock lock(mutex_);
     put_native(about, &found);
-    // Whoever asked is told once what they wanted is there, or after a while.
+    // The generation grows once at the end, so that callers are not notified for every symbol.
     more = std::chrono::steady_clock::now() < deadline && !wishes_.empty();
   }
   generation_.fetch_add(1, std::memory_order_release);
@@ -312,7 +312,7 @@ line_id frame_book::line_of(trace::stack_id id, const trace::tables& tables, pat
   if (ids.empty()) return remark("unknown stack");
   const std::scoped_lock lock(mutex_);
   std::vector<const frame_line*> lines;
-  for (const line_id each : ids) lines.push_back(&lines_[each]);  // A deque's elements stay where they are.
+  for (const line_id each : ids) lines.push_back(&lines_[each]);  // Elements of a deque do not move.
   return ids[line_to_name(lines)];
 }
 

@@ -14,14 +14,14 @@
 
 namespace sluice::symbols {
 
-/// Why an address has a name, or none.
+/// Whether an address has a name, and if not, why.
 enum class verdict : std::uint8_t {
   found,
-  no_symbols,   ///< The file is the recorded one, but says nothing about the address.
-  other_build,  ///< A file of that name is there, but not the recorded one: its symbols would be wrong.
-  no_file,      ///< Not on this machine.
+  no_symbols,   ///< The file is the recorded one, but has no symbol for the address.
+  other_build,  ///< There is a file at that path, but of another build: its symbols would be wrong.
+  no_file,      ///< The file is not on this machine.
   unreadable,
-  untrusted  ///< Nothing of this machine may be read for this recording: see local_files.
+  untrusted  ///< No local file may be read for this recording: see local_files.
 };
 
 struct resolution {
@@ -30,31 +30,31 @@ struct resolution {
 };
 
 struct resolver_options {
-  /// Which files may be read; none unless said.
+  /// Which files may be read; none by default.
   local_files local{};
-  /// Where separate debug information lies: in ROOT/.build-id/ab/cdef....debug.
+  /// Where separate debug information is found: ROOT/.build-id/ab/cdef....debug.
   std::vector<std::string> debug_roots{"/usr/lib/debug"};
 };
 
-/// Finds what native addresses stand for, on the machine where a recording is read, and keeps what it found. A file counts
-/// only if its build id is the recorded one; where none was recorded, its path is believed. Thread-safe. A question may read
-/// hundreds of megabytes of debug information: not for the thread that draws.
+/// Translates native addresses to functions and source lines, on the machine where the recording is read, and caches
+/// the results. A file is used only if its build id is the recorded one, or none was recorded. Thread-safe. A call may
+/// read hundreds of megabytes of debug information: do not call it from the drawing thread.
 class resolver {
  public:
   explicit resolver(resolver_options options = {}) : options_(std::move(options)) {}
 
-  /// `module`: the path of the code's file. `build_id`: hexadecimal, empty if not recorded. `address`: in the file's own
-  /// addresses (program counter - load bias), inside the instruction that is asked about: for a caller, one before the
-  /// address it returns to.
+  /// `module`: the path of the file with the code. `build_id`: hexadecimal, empty if not recorded. `address`: in the
+  /// file's own addresses (program counter - load bias), inside the instruction in question: for a caller frame, its
+  /// return address minus one.
   [[nodiscard]] resolution find(std::string_view module, std::string_view build_id, std::uint64_t address);
 
  private:
   struct module {
     std::mutex mutex;
     bool opened = false;
-    verdict why = verdict::no_file;         ///< Of a module without any file.
-    std::unique_ptr<symbol_file> code;      ///< What was loaded.
-    std::unique_ptr<symbol_file> separate;  ///< Its debug information, when that lies apart.
+    verdict why = verdict::no_file;         ///< For a module without any file: why there is none.
+    std::unique_ptr<symbol_file> code;      ///< The loaded file.
+    std::unique_ptr<symbol_file> separate;  ///< Its debug information, if that is in a separate file.
     std::unordered_map<std::uint64_t, resolution> known;
   };
 

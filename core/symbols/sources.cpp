@@ -1,4 +1,4 @@
-// Lines of source for frames: from the recording, else from this machine.
+// Source lines for frames: from the recording, else from this machine.
 #include <algorithm>
 #include <map>
 
@@ -7,7 +7,7 @@
 namespace sluice::symbols {
 namespace {
 
-constexpr std::uint64_t largest_source = std::uint64_t{8} << 20;  // bytes; longer files were not written by people
+constexpr std::uint64_t largest_source = std::uint64_t{8} << 20;  // In bytes. Longer files are not written by hand.
 constexpr std::size_t widest_line = 240;
 
 std::string trimmed(std::string_view text) {
@@ -17,7 +17,7 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(0, widest_line));
 }
 
-/// Line `number` of `text`, the first being 0.
+/// Returns line `number` (from 0) of `text`.
 std::string nth_line(std::string_view text, std::uint64_t number) {
   for (; number > 0; --number) {
     const auto end = text.find('\n');
@@ -29,8 +29,8 @@ std::string nth_line(std::string_view text, std::uint64_t number) {
 
 }  // namespace
 
-/// Empty where there is no such file, or it may not be read, or it is the recorded one but changed after the recording began. What lies in
-/// a folder that the user named is taken as it is: a copy is always newer.
+/// Empty if the file is missing or must not be read, or if it is at its recorded path and was changed after the
+/// recording began. Files in a folder named by the user are used regardless of age, since copies are always newer.
 const std::string& frame_book::local_file(const std::string& path) {
   const auto [place, fresh] = local_.try_emplace(path);
   if (!fresh) return place->second;

@@ -20,7 +20,7 @@
 namespace sluice::symbols {
 namespace {
 
-/// More than any unit nests or any overlap of units needs; bounds what a broken file costs.
+/// More than real units nest or overlap. Bounds the cost of a broken file.
 constexpr std::size_t most_places = 64;
 constexpr std::size_t most_units_back = 16;
 
@@ -30,7 +30,7 @@ std::string hexadecimal(const unsigned char* bytes, std::size_t count) {
   return text;
 }
 
-/// The build id among the notes in `data`; empty if it is not there.
+/// Returns the build id from the notes in `data`; empty if there is none.
 std::string build_id_in(Elf_Data* data) {
   GElf_Nhdr note;
   std::size_t name = 0;
@@ -50,7 +50,7 @@ std::string build_id_of(Elf* elf) {
     if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_NOTE) continue;
     if (std::string id = build_id_in(elf_getdata(section, nullptr)); !id.empty()) return id;
   }
-  // A file without section headers still has its segments.
+  // Files without section headers still have segments.
   std::size_t count = 0;
   if (elf_getphdrnum(elf, &count) != 0) return {};
   for (std::size_t i = 0; i < count; ++i) {
@@ -63,7 +63,7 @@ std::string build_id_of(Elf* elf) {
   return {};
 }
 
-/// What .gnu_debugaltlink says; libdw itself would open whatever file that names.
+/// Reads .gnu_debugaltlink. libdw itself would open whichever file it names.
 std::string supplement_id_of(Dwarf* debug) {
   const char* name = nullptr;
   const void* id = nullptr;
@@ -81,7 +81,7 @@ struct unit_range {
 struct symbol {
   std::uint64_t low = 0;
   std::uint64_t bytes = 0;
-  const char* name = nullptr;  ///< In the file's string table.
+  const char* name = nullptr;  ///< Points into the file's string table.
 };
 
 bool is_function(const GElf_Sym& entry) {
@@ -105,7 +105,7 @@ std::uint64_t number(Dwarf_Die* die, unsigned which) {
   return dwarf_attr(die, which, &attribute) != nullptr && dwarf_formudata(&attribute, &value) == 0 ? value : 0;
 }
 
-/// A unit's names of files are relative to where it was compiled.
+/// File names in a unit are relative to its compilation directory.
 std::string absolute(const char* file, Dwarf_Die* unit) {
   namespace fs = std::filesystem;
   if (file == nullptr || file[0] == '\0') return {};
@@ -122,12 +122,12 @@ struct symbol_file::state {
   Elf* elf = nullptr;
   Dwarf* debug = nullptr;
   std::string build_id;
-  std::string folder;  ///< In which the file lies.
+  std::string folder;  ///< Folder that contains the file.
   bool follow_split = false;
   std::string supplement_id;
   std::unique_ptr<symbol_file> supplement;
-  std::optional<std::vector<unit_range>> units;  ///< By low; made at the first question.
-  std::optional<std::vector<symbol>> table;      ///< Likewise.
+  std::optional<std::vector<unit_range>> units;  ///< Sorted by low; made on first use.
+  std::optional<std::vector<symbol>> table;      ///< Made on first use.
 
   state() = default;
   state(const state&) = delete;
@@ -138,7 +138,7 @@ struct symbol_file::state {
     if (descriptor >= 0) ::close(descriptor);
   }
 
-  /// Asks every unit itself rather than .debug_aranges, which not every compiler writes.
+  /// Reads the ranges of every unit, because not every compiler writes .debug_aranges.
   void list_units() {
     units.emplace();
     if (debug == nullptr || (!supplement_id.empty() && supplement == nullptr)) return;
@@ -157,7 +157,7 @@ struct symbol_file::state {
     std::sort(units->begin(), units->end(), [](const auto& a, const auto& b) { return a.low < b.low; });
   }
 
-  /// Whether the files that a unit with split debug information names may be opened, as libdw does: each a regular file, or absent.
+  /// True if libdw may open the files that a unit with split debug information names: each is a regular file or absent.
   [[nodiscard]] bool may_follow(Dwarf_Die* skeleton) const {
     if (!follow_split) return false;
     Dwarf_Attribute attribute;
@@ -196,7 +196,7 @@ struct symbol_file::state {
     }
   }
 
-  /// Hand-written assembly says no length: it lasts to the next symbol, but not beyond its section.
+  /// Hand-written assembly has symbols without a length: use the rest of the section (a later symbol takes precedence).
   std::uint64_t rest_of_section(const GElf_Sym& entry) {
     GElf_Shdr header;
     Elf_Scn* section = elf_getscn(elf, entry.st_shndx);
@@ -214,7 +214,7 @@ struct symbol_file::state {
       }
       if (!table->empty()) break;
     }
-    // Of several names for one address the longest function comes last, and is found.
+    // If several symbols have one address, the longest comes last and is the one found.
     std::stable_sort(table->begin(), table->end(), [](const symbol& a, const symbol& b) {
       return a.low != b.low ? a.low < b.low : a.bytes < b.bytes;
     });
@@ -259,7 +259,7 @@ std::vector<place> symbol_file::find_lines(std::uint64_t address) {
   if (dwarf_cu_info(unit, nullptr, &type, &whole, nullptr, nullptr, nullptr, nullptr) != 0) return places;
   const bool is_split = type == DW_UT_skeleton && state_->may_follow(&whole);
   if (is_split && dwarf_cu_info(unit, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr) != 0) return places;
-  // With split debug information the lines stay with the skeleton, the functions go to the other file.
+  // With split debug information, lines are in the skeleton unit and functions in the other file.
   Dwarf_Die* of_functions = is_split && split.addr != nullptr ? &split : &whole;
 
   place at;
@@ -271,7 +271,7 @@ std::vector<place> symbol_file::find_lines(std::uint64_t address) {
   Dwarf_Die* scopes = nullptr;
   int count = dwarf_getscopes(of_functions, address, &scopes);
   if (count > 0) {
-    // The scopes around an inlined function are those of its definition; from the innermost one itself they are its callers.
+    // By address, an inlined function's outer scopes are those of its definition. By its DIE they are its callers.
     Dwarf_Die innermost = scopes[0];
     std::free(scopes);
     scopes = nullptr;

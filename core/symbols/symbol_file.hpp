@@ -8,25 +8,25 @@
 #include "core/base/error.hpp"
 #include "core/base/regular_file.hpp"
 
-/// Functions and source lines of native code, read from the files that it was loaded from. Never used while recording.
+/// Reads functions and source lines of native code from the files it was loaded from. Never used while recording.
 namespace sluice::symbols {
 
-/// What an address stands for: a function, and a line of source where debug information says so.
+/// What an address stands for: a function, and a source line if there is debug information.
 struct place {
   std::string function;  ///< Demangled.
   std::string file;
-  std::uint64_t line = 0;  ///< 0: not known.
-  bool inlined = false;    ///< Into the place that follows it.
+  std::uint64_t line = 0;  ///< 0: unknown.
+  bool inlined = false;    ///< Inlined into the place that follows in the list.
   friend bool operator==(const place&, const place&) = default;
 };
 
-/// One ELF file: a program, a shared library, or the separate debug information of one. Read with elfutils' libdw and libelf.
-/// Files are read with pread, not mapped: a library that is overwritten meanwhile is an error, not a signal.
-/// Not thread-safe: one caller at a time.
+/// One ELF file: a program, a shared library, or separate debug information. Read with elfutils' libdw and libelf. Uses
+/// pread instead of mmap: if a library is overwritten meanwhile, the result is an error, not a signal. Not thread-safe:
+/// one caller at a time.
 class symbol_file {
  public:
-  /// `path`: where the file lies. `follow_split`: code that was compiled with -gsplit-dwarf names further files, which are read too.
-  /// No other file is opened. Errors: foreign (not an ELF file).
+  /// `path`: where the file is. `follow_split`: also reads the files that code built with -gsplit-dwarf refers to. No
+  /// other file is opened. Errors: foreign (not an ELF file).
   [[nodiscard]] static result<std::unique_ptr<symbol_file>> open(regular_file file, const std::string& path,
                                                                  bool follow_split);
   ~symbol_file();
@@ -36,17 +36,17 @@ class symbol_file {
   /// Lower-case hexadecimal; empty if the file has none.
   [[nodiscard]] const std::string& build_id() const;
 
-  /// The build id of the file that holds what several files' debug information has in common (made by dwz); empty if there is none.
+  /// Build id of the supplementary file (made by dwz) with debug information shared by several files; empty if none.
   [[nodiscard]] const std::string& supplement_id() const;
-  /// That file; null: it is not to be had. Without it `find_lines` finds nothing, if there is to be one.
+  /// Sets the supplementary file; null: not available. Without a required one `find_lines` returns nothing.
   void supplement(std::unique_ptr<symbol_file> file);
 
-  /// From debug information: the places that `address` (a virtual address of the file) stands for, innermost first: an inlined
-  /// function, then the one it was inlined into. Empty where there is none. The first call reads the file's list of units.
+  /// Returns the places that `address` (virtual, in the file) stands for, from debug information, innermost first: an
+  /// inlined function, then its caller; empty if there are none. The first call reads the file's list of units.
   [[nodiscard]] std::vector<place> find_lines(std::uint64_t address);
 
-  /// From the symbol table (.symtab, else .dynsym): the demangled name of the function around `address`; empty if none is.
-  /// The first call sorts the table; later ones are O(log n).
+  /// Returns the demangled name of the function that contains `address`, from the symbol table (.symtab, else .dynsym);
+  /// empty if there is none. The first call sorts the table; later ones are O(log n).
   [[nodiscard]] std::string find_function(std::uint64_t address);
 
  private:

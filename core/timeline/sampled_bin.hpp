@@ -4,14 +4,14 @@
 
 namespace sluice::analysis {
 
-/// What a value does over a short time, such as that of a pixel. Exact: minimum, maximum and mean over the time.
+/// Minimum, maximum and mean of a curve over a short time span, for example that of one pixel. Exact.
 struct sampled_bin {
   double minimum = 0;
   double maximum = 0;
   double mean = 0;
 };
 
-/// Of a part of a curve; `at_begin`: its value there, which is all there is of a part without length.
+/// Converts an extent to a bin. `at_begin`: the value at its begin, used if the span has no length.
 [[nodiscard]] inline sampled_bin sampled(const timeline::extent& part, double at_begin) {
   if (part.empty()) return {at_begin, at_begin, at_begin};
   if (part.minimum == part.maximum) return {part.minimum, part.minimum, part.minimum};

@@ -4,7 +4,7 @@
 
 namespace sluice::analysis {
 
-/// What a slice of a track is, which is what colours it.
+/// What kind of event a slice of a track shows. Determines its color.
 enum class slice_kind : std::uint8_t {
   kernel,
   h2d,
@@ -23,7 +23,7 @@ enum class slice_kind : std::uint8_t {
   step
 };
 
-/// Of steps, what other slices have as bytes is a number, which does not add up.
+/// For steps, the `bytes` of a slice hold the step's number, so they must not be summed.
 [[nodiscard]] constexpr bool is_step(std::uint8_t kind) { return kind == static_cast<std::uint8_t>(slice_kind::step); }
 
 }  // namespace sluice::analysis

@@ -7,8 +7,8 @@
 
 namespace sluice::analysis {
 
-/// The slice of an event from its time to `end`; without an end it lasts on. One that ends before it begins has no length
-/// and counts in `malformed`.
+/// Returns the slice of an event from its time to `end`; with an unknown end it lasts to the latest time. If the end
+/// lies before the begin, the slice has zero length and `malformed` is incremented.
 [[nodiscard]] inline timeline::slice_item slice_of(const trace::event_base& row, time_ns end, slice_kind kind,
                                                    std::uint64_t& malformed) {
   timeline::slice_item made;

@@ -43,7 +43,7 @@ void slice_set::settle() {
   if (lanes_.empty()) lanes_.emplace_back();
   if (taken_back.empty() && lanes_.front().items.empty() && none_overlap(batch)) {
     last_begin_ = std::max(last_begin_, batch.back().begin);
-    lanes_.front().items = std::move(batch);  // Most often all lie there.
+    lanes_.front().items = std::move(batch);  // The usual case: all in one lane.
   } else if (taken_back.empty()) {
     if (lanes_.front().items.empty()) lanes_.front().items.reserve(batch.size());
     for (const slice_item& item : batch) place(item);
@@ -69,7 +69,7 @@ void slice_set::place(const slice_item& item) {
     lanes_.emplace_back().items.push_back(item);
     return;
   }
-  // No lane is free: show what sticks out of the last one.
+  // All lanes are occupied: show only the part after the end of the last lane.
   ++hidden_;
   std::vector<slice_item>& last = lanes_.back().items;
   if (item.end > last.back().end) {
@@ -123,10 +123,10 @@ void slice_set::draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32
                           std::vector<drawn_slice>& out) const {
   const std::vector<slice_item>& items = lanes_[l].items;
   const std::vector<std::vector<node>>& levels = lanes_[l].levels;
-  // What is narrower than a pixel is gathered as long as the whole stays within a pixel's length. Its place is that of its
-  // slices, not that of a pixel grid, so that little changes while a view pans.
+  // Slices narrower than a pixel are merged as long as the result is at most a pixel long. It is placed where its
+  // slices are, not on a pixel grid, so that little changes while a view pans.
   const time_ns pixel = (end - begin) / width;
-  bool gathering = false;  // out.back() still takes more.
+  bool gathering = false;  // out.back() can take more slices.
   time_ns busy = 0;        // Of out.back().
   const auto close = [&] {
     if (!gathering) return;
@@ -137,8 +137,8 @@ void slice_set::draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32
 
   time_ns longest_length = 0;
   for (std::size_t i = first_after(items, begin); i < items.size() && items[i].begin < end;) {
-    // The largest node that starts here and fits into what is left of a pixel, or one slice. So a gathered slice takes all that fits
-    // and begins in the range, wherever nodes begin.
+    // Take the largest node that starts here and fits into the rest of the pixel, or else one slice. So a merged slice
+    // contains all slices that fit and begin in the range, independent of where nodes begin.
     const bool joins = gathering && items[i].end - out.back().item.begin <= pixel;
     const time_ns since = joins ? out.back().item.begin : items[i].begin;
     std::size_t step = 1;

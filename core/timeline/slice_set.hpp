@@ -7,12 +7,12 @@
 
 #include "core/trace/model/ids.hpp"
 
-/// The slices of one track, to be drawn at any zoom.
+/// The slices of one track, ready to be drawn at any zoom.
 namespace sluice::timeline {
 
 using trace::time_ns;
 
-/// An interval on a track. What `kind` and `tag` mean is up to who fills the track.
+/// An interval on a track. The owner of the track defines the meaning of `kind` and `tag`.
 struct slice_item {
   time_ns begin = 0;
   time_ns end = 0;  ///< >= begin.
@@ -23,46 +23,46 @@ struct slice_item {
   std::uint8_t tag = 0;
 };
 
-/// A slice as drawn, or several that share a pixel.
+/// One drawn slice: a single slice, or several merged because they share a pixel.
 struct drawn_slice {
-  slice_item item;  ///< The slice, or the longest of several, with the begin and end of all of them.
+  slice_item item;  ///< The slice, or the longest of the merged ones with the begin and end of all.
   std::uint32_t count = 1;
-  float busy = 1;  ///< Share of [begin, end) that is covered.
+  float busy = 1;  ///< Share of [begin, end) covered by slices.
   std::uint16_t lane = 0;
 };
 
-/// Intervals of a track in lanes: none in a lane overlap, and one inside another lies in a deeper lane. A slice takes the
-/// lowest lane that is free at its begin, in order of (begin, longest first, event). Lanes are kept sorted, each under a
-/// tree of event-indexed nodes with the sums of `fan_out` children.
+/// The intervals of a track, arranged in lanes so that no two in a lane overlap; a nested interval lies in a deeper
+/// lane. Each slice goes to the lowest lane free at its begin, in order of (begin, longest first, event). Each lane is
+/// a sorted array under a tree whose nodes sum `fan_out` children each.
 ///
-/// Slices may be added in any order. What comes late merges into the part of the track that it overlaps; appending
-/// in order costs amortised O(lanes). At most `lane_limit` lanes: what finds no place there is cut or left out, and counted.
+/// Slices may be added in any order: late ones are merged into the part of the track they overlap; appending in order
+/// costs amortized O(lanes). At most `lane_limit` lanes: slices beyond are cut or dropped, and counted in `hidden`.
 class slice_set {
  public:
   static constexpr std::size_t lane_limit = 64;
 
-  /// Amortised O(1). Call `settle` before asking.
+  /// Amortized O(1). Call `settle` before any query.
   void add(const slice_item& item) {
     if (item.begin >= from_) added_.push_back(item);
   }
 
-  /// Gives what was added its place. O(what was added and what it overlaps), where that comes in few runs in order of time.
+  /// Places the added slices in lanes. O(added slices + those they overlap) if they form few time-ordered runs.
   void settle();
 
-  /// The set holds a part of a track, which has so many lanes: the slices that begin at `from` or later, and those told. Before
-  /// any is added.
+  /// Prepares a set that holds only one section of a track with `lanes` lanes: slices that begin before `from` are
+  /// ignored unless given to the other `set_known`. Call before adding any slice.
   void set_known(std::size_t lanes, time_ns from) {
     if (lanes_.size() < lanes) lanes_.resize(std::min(lanes, lane_limit));
     from_ = from;
   }
-  /// A slice of the track that began before `from` and runs on, the only one in its lane that does.
+  /// Adds a slice that began before `from` and is still open then: at most one per lane, in lane `at`.
   void set_known(const slice_item& open, std::size_t at) {
     if (at >= lanes_.size() || !lanes_[at].items.empty() || open.begin >= from_) return;
     lanes_[at].items.push_back(open);
     last_begin_ = std::max(last_begin_, open.begin);
     ++size_;
   }
-  /// Calls `visit(const slice_item&, lane)` for every slice that began before `time` and ends after it. O(lanes * log n).
+  /// Calls `visit(const slice_item&, lane)` for every slice with begin < `time` < end. O(lanes * log n).
   template <class Visit>
   void for_each_open(time_ns time, Visit&& visit) const {
     for (std::size_t l = 0; l < lanes_.size(); ++l) {
@@ -75,11 +75,11 @@ class slice_set {
 
   [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  /// Slices that were cut or left out for want of lanes.
+  /// The number of slices that were cut or dropped because all lanes were taken.
   [[nodiscard]] std::uint64_t hidden() const { return hidden_; }
 
-  /// Calls `visit(const slice_item&, lane)` for every slice that overlaps [begin, end), lane after lane in order of begin.
-  /// A slice without length belongs where it begins. O(log n + found).
+  /// Calls `visit(const slice_item&, lane)` for every slice that overlaps [begin, end), lane by lane in order of begin.
+  /// A slice of zero length counts as lying at its begin. O(log n + found).
   template <class Visit>
   void for_each(time_ns begin, time_ns end, Visit&& visit) const {
     for (std::size_t l = 0; l < lanes_.size(); ++l) {
@@ -90,18 +90,18 @@ class slice_set {
     }
   }
 
-  /// What to draw of [begin, end) on `width` pixels: neighbours in a lane that together take no more than a pixel's length
-  /// are merged. O(width * fan_out + log n) a lane. Appends to `out`, sorted by begin within a lane.
+  /// Appends to `out` what to draw for [begin, end) on `width` pixels, sorted by begin within each lane. Neighbors in a
+  /// lane that together span at most one pixel are merged. O(width * fan_out + log n) per lane.
   void draw(time_ns begin, time_ns end, std::uint32_t width, std::vector<drawn_slice>& out) const;
 
  private:
   static constexpr std::size_t fan_out = 8;
 
-  /// The sum of fan_out slices, or of fan_out nodes below.
+  /// Sums over `fan_out` slices, or over `fan_out` nodes of the level below.
   struct node {
     time_ns busy = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t longest = 0;  ///< Index of a slice.
+    std::uint64_t longest = 0;  ///< Index of the longest slice.
   };
   struct lane {
     std::vector<slice_item> items;
@@ -113,9 +113,9 @@ class slice_set {
   void place(const slice_item& item);
   void draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32_t width, std::vector<drawn_slice>& out) const;
 
-  std::vector<slice_item> added_;  ///< Not yet in a lane.
+  std::vector<slice_item> added_;  ///< Slices not yet placed in a lane.
   std::vector<lane> lanes_;
-  time_ns from_ = INT64_MIN;  ///< Slices that begin earlier are not taken.
+  time_ns from_ = INT64_MIN;  ///< Slices that begin earlier are ignored.
   time_ns last_begin_ = INT64_MIN;
   std::uint64_t size_ = 0;
   std::uint64_t hidden_ = 0;

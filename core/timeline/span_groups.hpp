@@ -8,10 +8,10 @@
 
 namespace sluice::analysis {
 
-/// Finds which of many spans overlap a range, where those that lie near each other in a list do so in time. Immutable once filled.
+/// Finds the spans that overlap a time range, fast if neighbors in the list are near in time. Immutable once filled.
 class span_groups {
  public:
-  /// The next of the list, [first, last] with both ends.
+  /// Appends the span [first, last], both ends included.
   void add(time_ns first, time_ns last) {
     if (spans_.size() % group == 0) groups_.push_back({first, last});
     groups_.back().first = std::min(groups_.back().first, first);
@@ -19,7 +19,7 @@ class span_groups {
     spans_.push_back({first, last});
   }
 
-  /// Calls `use(place)` for each that has an instant in [range.begin, range.end), in order. O(spans / 64 + those in groups that overlap).
+  /// Calls `use(index)` in order for each span that overlaps `range`. O(spans / 64 + spans in overlapping groups).
   template <class Use>
   void for_each_in(time_range range, Use&& use) const {
     for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -38,7 +38,7 @@ class span_groups {
     [[nodiscard]] bool overlaps(time_range range) const { return first < range.end && last >= range.begin; }
   };
   std::vector<span> spans_;
-  std::vector<span> groups_;  ///< What each so many span together.
+  std::vector<span> groups_;  ///< The hull of each `group` consecutive spans.
 };
 
 }  // namespace sluice::analysis

@@ -9,7 +9,7 @@ namespace {
 constexpr time_ns most_roots = 4;
 constexpr time_ns fan_out = time_ns{1} << trace::tile_fan_out_log2;
 
-/// Rows that are taken to lie evenly over a span.
+/// Rows that are assumed to be spread evenly over a span.
 struct spread {
   time_ns begin = 0;
   time_ns end = 0;  ///< > begin.
@@ -20,7 +20,7 @@ struct spread {
   }
 };
 
-/// How many blocks live, about: what was allocated in all chunks so far and not freed.
+/// Estimates the number of live blocks: allocations minus frees in all chunks so far.
 class live_blocks {
  public:
   void add(const trace::chunk_info& chunk) {
@@ -51,7 +51,7 @@ class planner {
   planner(double target, const live_blocks& live, std::vector<trace::section_row>& into)
       : target_(target), live_(live), into_(into) {}
 
-  /// At least `times` over, be it little that lies in it.
+  /// Divides at least `times` times, however few events there are.
   void divide(const tile& whole, std::span<const spread> events, unsigned times) {
     std::vector<spread> inside;
     double rows = 0;

@@ -9,7 +9,7 @@ namespace sluice::analysis {
 
 using trace::time_ns;
 
-/// [begin, end) in the trace's time. One whose end is not after its begin is empty.
+/// The half-open range [begin, end) in the trace's time. Empty if end <= begin.
 struct time_range {
   time_ns begin = 0;
   time_ns end = 0;
@@ -18,21 +18,21 @@ struct time_range {
   friend bool operator==(const time_range&, const time_range&) = default;
 };
 
-/// Times are held within +-2^61 ns (73 years), so that no difference of two of them can overflow, whatever a file says.
+/// Times are clamped to +-2^61 ns (73 years), so that no difference of two can overflow, whatever a file contains.
 inline constexpr time_ns latest_time = time_ns{1} << 61;
 
 [[nodiscard]] constexpr time_ns bounded(time_ns time) { return std::clamp(time, -latest_time, latest_time); }
 
-/// `range` within the bounds, with an end that is not before its begin.
+/// Clamps both ends of `range`, and makes its end at least its begin.
 [[nodiscard]] constexpr time_range bounded(time_range range) {
   const time_ns begin = bounded(range.begin);
   return {begin, std::max(begin, bounded(range.end))};
 }
 
-/// Every bounded time: the run of an index that has taken in a whole recording.
+/// The range that contains every bounded time: the range of an index that has read a whole recording.
 inline constexpr time_range all_time{-latest_time, latest_time + 1};
 
-/// What lies in both; it may be empty.
+/// Returns the intersection of two ranges, which may be empty.
 [[nodiscard]] constexpr time_range common_of(time_range a, time_range b) {
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }

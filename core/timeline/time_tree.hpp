@@ -11,42 +11,42 @@
 #include "core/base/sort_runs.hpp"
 #include "core/trace/model/ids.hpp"
 
-/// Step functions of time that can be asked at any zoom.
+/// Step functions of time that can be queried at any zoom.
 ///
-/// A tree over aligned dyadic spans of time: an inner node halves its span at a bit of the time stamp, a leaf holds up to
-/// `leaf_capacity` steps. The shape depends on the times alone, never on the order in which they came, so an event that
-/// comes late costs what any other costs and never more than a few thousand steps are sorted at once. (A crit-bit tree, Bernstein 2004, over
-/// time stamps; the aggregates are those of a segment tree.)
+/// A tree over aligned dyadic time spans: an inner node halves its span at one bit of the timestamp, a leaf holds up to
+/// `leaf_capacity` steps. Its shape depends on the times only, not on the order of arrival. So a late event costs no
+/// more than others, and at most a few thousand steps are sorted at once. (Crit-bit tree, Bernstein 2004; aggregates of
+/// a segment tree.)
 ///
-/// Each node keeps what its steps do over [first step, last step): integral, minimum with the time spent there, maximum
-/// with the first time it was reached. Spans in between two nodes are constant and need no storage. Hence every answer
-/// about a range is exact, and one about `width` equal parts visits O(width * log(steps / width)) nodes at most.
+/// Each node stores, for its steps over [first step, last step): the integral, the minimum with the time spent there,
+/// and the maximum with the first time it was reached. Between two nodes the value is constant. So results about a
+/// range are exact, and one about `width` equal parts visits at most O(width * log(steps / width)) nodes.
 ///
-/// Few steps, such as a part of a recording has, need no tree: they are kept in order, with the value before every sixty-fourth, and
-/// questions go through those that they are about. To make a tree of them would take longer than all that is asked of it.
+/// Few steps, as in one section of a recording, are kept in a sorted array, with the value before every 64th; queries
+/// scan the steps concerned. Building a tree would take longer.
 ///
-/// Times must be `analysis::bounded`; values must be finite. Not thread-safe for writing; readers may share a settled tree.
+/// Times must be `analysis::bounded`, values finite. Not thread-safe for writing; readers may share a settled tree.
 namespace sluice::timeline {
 
 using trace::time_ns;
 
-/// What a step function does in a span of time.
+/// Statistics of a step function over a time span.
 struct extent {
   double minimum = std::numeric_limits<double>::infinity();
   double maximum = -std::numeric_limits<double>::infinity();
-  time_ns minimum_length = 0;  ///< Time spent at the minimum.
+  time_ns minimum_length = 0;  ///< Time spent at the minimum, in ns.
   time_ns maximum_time = 0;    ///< First time the maximum was reached.
   double integral = 0;         ///< Value times ns.
 
   [[nodiscard]] bool empty() const { return minimum > maximum; }
 
-  /// `ns` at `value`, from `time` on, come after what is here.
+  /// Appends a constant stretch of `ns` at `value`, which begins at `time`.
   void hold(double value, time_ns time, time_ns ns) {
     if (ns <= 0) return;
     join(value, value, ns, time, value * static_cast<double>(ns));
   }
 
-  /// `later` comes after what is here, with `base` added to all its values.
+  /// Appends the statistics of the span that follows, with `base` added to its values.
   void append(const extent& later, double base) {
     if (later.empty()) return;
     const double ns = static_cast<double>(later.length);
@@ -55,7 +55,7 @@ struct extent {
     length += later.length - later.minimum_length;
   }
 
-  time_ns length = 0;  ///< Of the span.
+  time_ns length = 0;  ///< Length of the span in ns.
 
  private:
   void join(double low, double high, time_ns low_length, time_ns high_time, double area) {
@@ -74,7 +74,7 @@ struct extent {
   }
 };
 
-/// Steps that add to the value: allocations and frees, intervals that open and close.
+/// A step that adds to the value: an allocation or free, or the begin or end of an interval.
 struct delta_step {
   static constexpr bool relative = true;
   time_ns time = 0;
@@ -82,7 +82,7 @@ struct delta_step {
   void merge(const delta_step& same_time) { value += same_time.value; }
 };
 
-/// Steps that set the value, which then holds until the next: samples. Of two at one time the one of higher order counts.
+/// A step that sets the value until the next step: a sample. Of two at the same time, the higher order wins.
 struct sample_step {
   static constexpr bool relative = false;
   time_ns time = 0;
@@ -96,7 +96,7 @@ struct sample_step {
 template <class Step>
 class time_tree {
  public:
-  /// Amortised O(log n). Call `settle` before asking.
+  /// Amortized O(log n). Call `settle` before any query.
   void add(Step step) {
     first_ = std::min(first_, step.time);
     last_ = std::max(last_, step.time);
@@ -104,7 +104,7 @@ class time_tree {
     added_.push_back(step);
   }
 
-  /// Brings the aggregates up to date with what was added. O(what changed); of few steps O(all).
+  /// Updates the aggregates after `add`. O(changes); without a tree, O(all steps).
   void settle() {
     const bool more = !added_.empty();
     take_in();
@@ -117,10 +117,10 @@ class time_tree {
     settled_ = true;
   }
 
-  /// The tree holds a part of its steps, maybe none; over all of them its highest value is `value`.
+  /// Stores the maximum over all steps, for a tree that holds only some or none of them.
   void tell_highest(double value) { told_highest_ = value; }
-  /// The highest value in [begin, end), which must hold all steps: of the whole, where the tree holds a part of it. 0 if the
-  /// span is empty.
+  /// Returns the maximum over [begin, end), which must span all steps: the stored one (`tell_highest`) if any. 0 if the
+  /// range is empty.
   [[nodiscard]] double highest(time_ns begin, time_ns end) const {
     if (told_highest_) return *told_highest_;
     const extent all = over(begin, end);
@@ -128,18 +128,18 @@ class time_tree {
   }
 
   [[nodiscard]] bool empty() const { return nodes_.empty() && few_.empty() && added_.empty() && !told_highest_; }
-  /// Of the first and the last step; first > last when there is none.
+  /// Times of the first and the last step; first > last if there are none.
   [[nodiscard]] time_ns first_time() const { return first_; }
   [[nodiscard]] time_ns last_time() const { return last_; }
 
-  /// The value at `time`, steps at that very time included; 0 before the first. O(log n).
+  /// Returns the value at `time`, including steps at exactly `time`; 0 before the first step. O(log n).
   [[nodiscard]] double at(time_ns time) const {
     cursor walk(time);
     go_through(walk, time);
     return walk.value;
   }
 
-  /// The last step at or before `time`; null if there is none. Until the tree changes. O(log n).
+  /// Returns the last step at or before `time`, or null. Valid until the tree changes. O(log n).
   [[nodiscard]] const Step* last_until(time_ns time) const {
     if ((nodes_.empty() && few_.empty()) || time < first_) return nullptr;
     const std::vector<Step>* steps = &few_;
@@ -154,15 +154,15 @@ class time_tree {
     return &*(first_behind(*steps, time) - 1);
   }
 
-  /// What the value does in [begin, end). Exact. O(log n).
+  /// Returns the statistics over [begin, end). Exact. O(log n).
   [[nodiscard]] extent over(time_ns begin, time_ns end) const {
     extent all;
     split(begin, end, 1, [&](std::uint32_t, const extent& part, double) { all = part; });
     return all;
   }
 
-  /// Divides [begin, end) into `width` equal parts and calls `each(index, extent, value at the part's begin)` for every one
-  /// in order. A part shorter than 1 ns has an empty extent. Exact. Of few steps O(width + those in it).
+  /// Divides [begin, end) into `width` equal parts and calls `each(index, extent, value at the part's begin)` for each
+  /// in order. A part shorter than 1 ns has an empty extent. Exact. Without a tree: O(width + steps in the range).
   template <class Each>
   void split(time_ns begin, time_ns end, std::uint32_t width, Each&& each) const {
     if (end < begin || width == 0) return;
@@ -173,23 +173,23 @@ class time_tree {
 
  private:
   static constexpr std::size_t leaf_capacity = 64;
-  /// Added steps are sorted so many at a time: one by one each would look for its leaf, and move half of those in it.
+  /// Added steps are sorted in batches of this size: singly, each would search for its leaf and shift half its steps.
   static constexpr std::size_t most_added = std::size_t{1} << 14;
   static constexpr std::uint32_t none = 0xffffffffU;
   static constexpr unsigned top_bit = 63;
 
   struct node {
-    extent inside;                ///< Over [first, last), relative to the value before `first` for deltas.
-    time_ns first = 0, last = 0;  ///< Of its steps.
-    double final = 0;             ///< Value after the last step, likewise relative.
-    std::uint64_t prefix = 0;     ///< Inner: a key of its span.
-    std::uint32_t leaf = none;    ///< Index into leaves_, or none for an inner node.
+    extent inside;                ///< Over [first, last); for deltas relative to the value before `first`.
+    time_ns first = 0, last = 0;  ///< Times of its first and last step.
+    double final = 0;             ///< Value after the last step; for deltas relative to the value before `first`.
+    std::uint64_t prefix = 0;     ///< Inner node: any key in its span.
+    std::uint32_t leaf = none;    ///< Index into leaves_; `none` for an inner node.
     std::uint32_t child[2] = {none, none};
-    std::uint8_t bit = 0;  ///< Inner: the bit that divides the children.
+    std::uint8_t bit = 0;  ///< Inner node: the bit that separates the children.
     bool dirty = true;
   };
 
-  /// Times as unsigned numbers of the same order.
+  /// Maps times to unsigned numbers with the same order.
   static std::uint64_t key_of(time_ns time) { return static_cast<std::uint64_t>(time) ^ (std::uint64_t{1} << top_bit); }
   static unsigned highest_bit(std::uint64_t word) { return top_bit - static_cast<unsigned>(__builtin_clzll(word)); }
   static bool same_span(const node& n, std::uint64_t key) {
@@ -200,12 +200,12 @@ class time_tree {
   struct earlier {
     bool operator()(const Step& a, const Step& b) const { return a.time < b.time; }
   };
-  /// The first after `time`.
+  /// Iterator to the first step after `time`.
   static auto first_behind(const std::vector<Step>& steps, time_ns time) {
     return std::upper_bound(steps.begin(), steps.end(), time, [](time_ns t, const Step& s) { return t < s.time; });
   }
 
-  /// Puts what was added to the few, or into the tree.
+  /// Moves the added steps into the sorted array or the tree.
   void take_in() {
     if (added_.empty()) return;
     sort_runs(added_, earlier{});
@@ -218,7 +218,7 @@ class time_tree {
     added_.clear();
   }
 
-  /// Puts the added steps, which are sorted, among the few.
+  /// Merges the added steps, already sorted, into the sorted array `few_`.
   void put_to_few() {
     if (few_.empty()) {
       few_.swap(added_);
@@ -246,17 +246,17 @@ class time_tree {
     }
   }
 
-  /// A tree of the few, which are too many.
+  /// Builds the tree from `few_`, which has grown too large.
   void build() {
     nodes_.push_back(node{});
     fill(root_, few_.begin(), few_.end());
-    few_ = std::vector<Step>();  // `{}` would leave the vector its memory.
+    few_ = std::vector<Step>();  // Assigning `{}` would keep the capacity.
     bases_ = std::vector<double>();
     settled_ = false;
     finger_ = none;
   }
 
-  /// Makes of `at` a leaf of these steps, or an inner node over two halves of its span: as `divide` would, step by step.
+  /// Turns node `at` into a leaf with these steps, or an inner node over two halves, as repeated `divide` would.
   void fill(std::uint32_t at, typename std::vector<Step>::const_iterator begin,
             typename std::vector<Step>::const_iterator end) {
     if (static_cast<std::size_t>(end - begin) <= leaf_capacity) {
@@ -280,7 +280,7 @@ class time_tree {
     fill(first + 1, cut, end);
   }
 
-  /// The leaf node that takes `key`; makes room above an inner node whose span does not hold it. Marks the way dirty.
+  /// Returns the leaf for `key`, adding a branch above a node whose span excludes it. Marks the path dirty.
   std::uint32_t find_leaf(std::uint64_t key) {
     if (!settled_ && finger_ != none && key >= finger_low_ && key <= finger_high_) return finger_;
     settled_ = false;
@@ -310,7 +310,7 @@ class time_tree {
     return at;
   }
 
-  /// Puts an inner node between `parent` and `at` that has a fresh leaf for `key` beside `at`; returns it.
+  /// Inserts an inner node between `parent` and `at`, with a new leaf for `key` as sibling of `at`, and returns it.
   std::uint32_t branch_above(std::uint32_t at, std::uint32_t parent, unsigned side, std::uint64_t key) {
     const auto leaf = static_cast<std::uint32_t>(nodes_.size());
     nodes_.push_back(node{});
@@ -378,7 +378,7 @@ class time_tree {
   static double base(double value) { return Step::relative ? value : 0; }
   static double after(double value, const Step& step) { return base(value) + step.value; }
 
-  /// Recomputes the dirty nodes under `at`. Depth is at most 64.
+  /// Recomputes the dirty nodes in the subtree of `at`. The depth is at most 64.
   void refresh(std::uint32_t at) {
     node& n = nodes_[at];
     if (!n.dirty) return;
@@ -410,7 +410,7 @@ class time_tree {
     n.final = base(left.final) + right.final;
   }
 
-  /// Walks steps up to `end` only to know the value there.
+  /// A walk over the steps up to `time` that only computes the value there.
   struct cursor {
     explicit cursor(time_ns t) : time(t) {}
     void begin_with(double before) { value = before; }
@@ -422,7 +422,7 @@ class time_tree {
     double value = 0;
   };
 
-  /// Walks steps in order and hands out one extent a part.
+  /// A walk over the steps in order that passes one extent per part to `each`.
   template <class Each>
   struct splitter {
     splitter(time_ns b, time_ns e, std::uint32_t w, Each& f)
@@ -437,13 +437,13 @@ class time_tree {
 
     void begin_with(double before) { value = at_begin = before; }
     [[nodiscard]] time_ns edge(std::uint32_t i) const {
-      // The length times i, divided by the width, in 64 bits. Bins of a power of two leave no rest.
+      // Length times i, divided by the width, without overflow in 64 bits. Bins of a power of two leave no rest.
       return begin + static_cast<time_ns>(whole_part * i + (rest == 0 ? 0 : rest * i / width));
     }
     [[nodiscard]] bool takes(time_ns first, time_ns last) {
       if (last <= begin) return true;
       advance(first);
-      return first >= now && first > edge_begin && last < part_end;  // Steps at an edge are taken one by one.
+      return first >= now && first > edge_begin && last < part_end;  // Steps at an edge are handled one by one.
     }
     [[nodiscard]] bool done(time_ns first) const { return first >= end; }
     void whole(const node& n) {
@@ -464,7 +464,7 @@ class time_tree {
       value = after(value, step);
       if (now == edge_begin) at_begin = value;
     }
-    /// Hands out the parts that end at or before `time`.
+    /// Emits the parts that end at or before `time`.
     void advance(time_ns time) {
       while (index < width && part_end <= time) hand_out();
     }
@@ -483,7 +483,7 @@ class time_tree {
 
     time_ns begin, end;
     std::uint32_t width;
-    std::uint64_t whole_part, rest;  ///< Of the length, by the width.
+    std::uint64_t whole_part, rest;  ///< Quotient and remainder of the length divided by `width`.
     Each& each;
     time_ns now, part_end;
     time_ns edge_begin = begin;
@@ -493,7 +493,7 @@ class time_tree {
     extent part;
   };
 
-  /// Takes a walk to all steps that it is about: those before `begin` matter to it for the value alone.
+  /// Runs a walk over all the steps it needs. Those before `begin` only affect the value at `begin`.
   template <class Walk>
   void go_through(Walk& walk, time_ns begin) const {
     if (!nodes_.empty()) return visit(root_, walk);
@@ -523,13 +523,13 @@ class time_tree {
     visit(n.child[1], walk);
   }
 
-  std::vector<Step> added_;    ///< Not yet among the few, or in the tree.
-  std::vector<Step> few_;      ///< In order, while there is no tree.
-  std::vector<double> bases_;  ///< The value before each `leaf_capacity`-th of them.
+  std::vector<Step> added_;    ///< Steps not yet in `few_` or the tree.
+  std::vector<Step> few_;      ///< All steps in order, as long as there is no tree.
+  std::vector<double> bases_;  ///< The value before each `leaf_capacity`-th step of `few_`.
   std::vector<node> nodes_;
   std::vector<std::vector<Step>> leaves_;
   std::uint32_t root_ = 0;
-  std::uint32_t finger_ = none;  ///< The leaf of the step before, and the keys it takes.
+  std::uint32_t finger_ = none;  ///< The leaf of the previous step, and the range of keys it covers.
   std::uint64_t finger_low_ = 0, finger_high_ = 0;
   bool settled_ = false;
   std::optional<double> told_highest_;
@@ -537,12 +537,12 @@ class time_tree {
   time_ns last_ = std::numeric_limits<time_ns>::min();
 };
 
-/// A value that allocations, frees and intervals add to.
+/// A value changed by increments: allocations and frees, intervals.
 using level_tree = time_tree<delta_step>;
-/// A value that was sampled now and then.
+/// A value that is sampled now and then.
 using sample_tree = time_tree<sample_step>;
 
-/// How many of some intervals are open: their union is the time at which the count is not 0.
+/// Counts open intervals. Their union is the time during which the count is not 0.
 class coverage {
  public:
   void add(time_ns begin, time_ns end) {
@@ -552,7 +552,7 @@ class coverage {
   }
   void settle() { open_.settle(); }
   [[nodiscard]] bool empty() const { return open_.empty(); }
-  /// The part of [begin, end) that is covered, in ns. Exact. O(log n).
+  /// Returns the covered time in [begin, end), in ns. Exact. O(log n).
   [[nodiscard]] time_ns busy(time_ns begin, time_ns end) const {
     const extent over = open_.over(begin, end);
     return over.minimum == 0 ? (end - begin) - over.minimum_length : over.empty() ? 0 : end - begin;

@@ -7,23 +7,23 @@
 #include <utility>
 #include <vector>
 
-// What the device interface (device.hpp) speaks of. All sizes are bytes and all times nanoseconds.
+// Types of the device interface (device.hpp). All sizes are bytes and all times nanoseconds.
 
 namespace sluice::backend {
 
-/// A stream of one device. 0 is the default stream, which waits for, and holds up, every blocking stream.
+/// A stream of one device. 0 is the default stream, which is ordered before and after every blocking stream.
 enum class stream_handle : std::uintptr_t { null = 0 };
 /// An event of one device.
 enum class event_handle : std::uintptr_t { null = 0 };
-/// Bytes of device memory without an address (cuMemCreate).
+/// Physical device memory without an address (cuMemCreate).
 enum class physical_handle : std::uint64_t { null = 0 };
-/// One of the driver's own stream-ordered pools (cuMemPool); null: the device's default pool.
+/// A stream-ordered pool of the driver (cuMemPool); null is the device's default pool.
 enum class pool_handle : std::uintptr_t { null = 0 };
-/// A graph, and an executable one made of it.
+/// A graph, and an executable graph instantiated from it.
 enum class graph_handle : std::uintptr_t { null = 0 };
 enum class graph_exec_handle : std::uintptr_t { null = 0 };
 
-/// Where an address lives.
+/// The kind of memory at an address.
 enum class memory_space : std::uint8_t {
   pageable,  ///< ordinary host memory, not known to the driver
   pinned,    ///< page-locked host memory: allocated or registered
@@ -37,21 +37,21 @@ enum class memory_space : std::uint8_t {
 
 enum class backend_kind : std::uint8_t { cuda, simulated };
 
-/// What a device can do beyond what every device does. A call for what it cannot do answers `not_supported`.
+/// Optional features of a device. A call for a missing feature returns `not_supported`.
 struct device_features {
-  bool virtual_memory = false;  ///< addresses, bytes and mappings apart (cuMemMap)
-  bool driver_pools = false;    ///< stream-ordered allocation, and pools of one's own
-  bool shares_memory = false;   ///< memory and events that other processes open (IPC)
-  bool batches_copies = false;  ///< many copies in one call; elsewhere a batch is a loop
+  bool virtual_memory = false;  ///< separate addresses, memory and mappings (cuMemMap)
+  bool driver_pools = false;    ///< stream-ordered allocation, and pools created by the program
+  bool shares_memory = false;   ///< memory and events can be opened by other processes (IPC)
+  bool batches_copies = false;  ///< several copies in one call; without it, a batch is a loop
 };
 
 struct device_description {
   backend_kind kind = backend_kind::simulated;
-  std::uint32_t ordinal = 0;            ///< the backend's own number; not an identity
-  std::array<std::uint8_t, 16> uuid{};  ///< the identity
+  std::uint32_t ordinal = 0;            ///< the backend's own device number; not a stable identity
+  std::array<std::uint8_t, 16> uuid{};  ///< the device's identity
   std::string name;
   std::uint64_t memory_bytes = 0;
-  double link_peak = 0;  ///< theoretical bytes per second of one direction of the host link, 0 if unknown
+  double link_peak = 0;  ///< theoretical bytes per second of the host link in one direction, 0 if unknown
   std::uint32_t link_generation = 0;
   std::uint32_t link_width = 0;
   double attainable_h2d = 0;  ///< measured bytes per second, 0 if never measured
@@ -67,30 +67,30 @@ struct memory_info {
   std::uint64_t total_bytes = 0;
 };
 
-/// How a driver's pool is made.
+/// Options for creating a pool of the driver.
 struct driver_pool_options {
-  std::uint64_t max_bytes = 0;  ///< it never reserves more; 0: no limit. Needs a driver of CUDA 12.2 or later
+  std::uint64_t max_bytes = 0;  ///< upper limit of reserved memory; 0: no limit. Needs a driver of CUDA 12.2 or later
 };
 
-/// What one of the driver's pools holds.
+/// Usage of one of the driver's pools.
 struct driver_pool_info {
   std::uint64_t reserved_bytes = 0;
   std::uint64_t used_bytes = 0;
-  std::uint64_t reserved_high = 0;      ///< the most since the pool was made, or its highs were reset
-  std::uint64_t used_high = 0;          ///< likewise
-  std::uint64_t release_threshold = 0;  ///< bytes it keeps when a stream or the device is synchronised
+  std::uint64_t reserved_high = 0;      ///< maximum since creation or the last reset_pool_highs
+  std::uint64_t used_high = 0;          ///< maximum since creation or the last reset_pool_highs
+  std::uint64_t release_threshold = 0;  ///< bytes kept reserved when a stream or the device is synchronized
 };
 
 struct pinned_flags {
   bool portable = true;         ///< pinned for every device of the process
-  bool mapped = false;          ///< kernels may use it, at `pointer_info::device_address`
-  bool write_combined = false;  ///< not cached: the host writes it fast and reads it very slowly
+  bool mapped = false;          ///< kernels may access it, at `pointer_info::device_address`
+  bool write_combined = false;  ///< uncached: fast to write and very slow to read from the host
 
   friend bool operator==(const pinned_flags&, const pinned_flags&) = default;
 };
 
 struct registration_flags {
-  bool read_only = false;  ///< the device only reads it: what a read-only file mapping needs
+  bool read_only = false;  ///< the device only reads it; required for a read-only file mapping
   bool portable = true;
   bool mapped = false;
 };
@@ -98,15 +98,15 @@ struct registration_flags {
 /// What a device knows about an address.
 struct pointer_info {
   memory_space space = memory_space::pageable;
-  int device = -1;                 ///< ordinal of the device that it was allocated for; -1: pageable
-  void* base = nullptr;            ///< of the block, or of the reserved range, that it lies in; null if pageable
-  std::uint64_t bytes = 0;         ///< of that block, 0 if pageable
-  void* host_address = nullptr;    ///< where the host reaches these bytes; null for device memory
-  void* device_address = nullptr;  ///< where kernels reach them; null if they cannot
+  int device = -1;                 ///< ordinal of the device it was allocated for; -1 if pageable
+  void* base = nullptr;            ///< start of the block or reserved range that contains it; null if pageable
+  std::uint64_t bytes = 0;         ///< size of that block or range; 0 if pageable
+  void* host_address = nullptr;    ///< the address for the host; null for device memory
+  void* device_address = nullptr;  ///< the address for kernels; null if they cannot access it
   bool managed = false;
-  bool mapped = false;  ///< host memory that kernels may use
+  bool mapped = false;  ///< host memory that kernels may access
   pinned_flags flags{
-      .portable = false, .mapped = false, .write_combined = false};  ///< of pinned memory: as it was made
+      .portable = false, .mapped = false, .write_combined = false};  ///< of pinned memory: as it was allocated
 };
 
 struct stream_flags {
@@ -114,39 +114,39 @@ struct stream_flags {
   int priority = 0;           ///< lower is more urgent; must lie in the device's range
 };
 
-/// Priorities that streams may have. Lower numbers are more urgent: `greatest` <= `least`.
+/// The range of stream priorities. Lower numbers are more urgent: `greatest` <= `least`.
 struct priority_range {
   int least = 0;
   int greatest = 0;
 
   [[nodiscard]] bool contains(int priority) const noexcept { return greatest <= priority && priority <= least; }
-  /// Why `priority` is refused, in one line.
+  /// Error message for a `priority` outside the range, in one line.
   [[nodiscard]] std::string refusal(int priority) const {
     return "priority " + std::to_string(priority) + ": this device has " + std::to_string(greatest) +
            " (most urgent) to " + std::to_string(least);
   }
 };
 
-/// Whether work enqueued on a stream runs, or becomes part of a graph.
+/// Whether work enqueued on a stream runs now or becomes part of a graph.
 enum class capture_status : std::uint8_t {
   none,
   active,
-  invalidated,  ///< by a call that is not allowed meanwhile: ending it gives an error and no graph
+  invalidated,  ///< by a call that is forbidden during capture; ending it gives an error and no graph
 };
 struct capture_info {
   capture_status status = capture_status::none;
-  std::uint64_t id = 0;  ///< of the capture, unique in the process; streams that were forked share it
+  std::uint64_t id = 0;  ///< id of the capture, unique in the process; forked streams have the same id
 };
-/// Which threads' unsafe calls (those that may wait for a capturing stream) a capture forbids.
+/// Which threads are forbidden to make unsafe calls (calls that may wait for a capturing stream) during a capture.
 enum class capture_mode : std::uint8_t { global, this_thread, relaxed };
 
 struct event_flags {
   bool timed = false;
-  bool blocking_sync = false;  ///< who waits sleeps instead of spinning
+  bool blocking_sync = false;  ///< a waiting thread sleeps instead of spinning
   bool interprocess = false;   ///< other processes may open it; never with `timed`
 };
 
-/// What one process gives another so that it can open an event, or a block of memory. Plain bytes: send them any way.
+/// Handles with which another process opens an event or a block of memory. Plain bytes; send them by any means.
 struct ipc_event_handle {
   std::array<std::byte, 64> bytes{};
 };
@@ -154,17 +154,17 @@ struct ipc_memory_handle {
   std::array<std::byte, 64> bytes{};
 };
 
-/// One copy of a batch. The direction follows from where the addresses live.
+/// One copy of a batch. Its direction is derived from the memory spaces of the addresses.
 struct copy_piece {
   void* to = nullptr;
   const void* from = nullptr;
   std::uint64_t bytes = 0;
 };
 
-/// Host code in stream order. It must not call the device.
+/// A host function that runs in stream order. It must not call the device.
 using host_function = void (*)(void* data);
 
-/// What a node of a graph does.
+/// The operation of a graph node.
 enum class graph_node_kind : std::uint8_t {
   kernel,
   copy,
@@ -178,19 +178,19 @@ enum class graph_node_kind : std::uint8_t {
   free,
   other,
 };
-/// A graph's shape: nodes in the order in which they were made, and edges by position in it.
+/// A graph's structure: its nodes in creation order, and edges between indices into `nodes`.
 struct graph_shape {
   std::vector<graph_node_kind> nodes;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;  ///< from, to; sorted
 };
 
 struct graph_exec_options {
-  bool free_on_launch = false;   ///< a launch first frees what the launch before allocated and did not free
-  bool node_priorities = false;  ///< nodes keep the priorities of the streams they were captured on; else the launch's
+  bool free_on_launch = false;   ///< before a launch, free what the previous launch allocated and left
+  bool node_priorities = false;  ///< nodes keep the priority of their captured stream; else the launch stream's
 };
 
-/// Host work whose cost the simulated device charges to the calling thread's clock; real devices charge nothing, time
-/// passes by itself.
+/// Host work whose cost the simulated device adds to the calling thread's clock. Real devices add nothing, because real
+/// time passes anyway.
 enum class host_work : std::uint8_t {
   read_file,    ///< pread from the page cache
   write_file,   ///< pwrite to the page cache
@@ -198,9 +198,9 @@ enum class host_work : std::uint8_t {
   flush_file,
 };
 
-/// Where managed memory should be, for prefetch and advice.
+/// A target location of managed memory, for prefetch and advice.
 struct memory_location {
-  bool on_host = false;  ///< else on this device
+  bool on_host = false;  ///< on the host if true, else on this device
 };
 
 enum class memory_advice : std::uint8_t {

@@ -14,7 +14,7 @@ std::uint64_t half_of_uuid(const std::array<std::uint8_t, 16>& uuid, std::size_t
   return value;
 }
 
-/// The driver's stream-ordered pool gives out blocks of the pool layer, as a recorded CUDA program's does.
+/// A block's layer: blocks of the driver's stream-ordered pools are in the pool layer, as in a recorded program.
 std::uint8_t level_of(std::uint64_t pool) {
   return static_cast<std::uint8_t>(pool != 0 ? trace::layer::pool : trace::layer::driver);
 }

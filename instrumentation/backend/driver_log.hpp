@@ -12,12 +12,12 @@
 
 namespace sluice::backend {
 
-/// Writes the driver layer of one device into the collector's rings: what the capture library would write for a real
-/// one. The simulated device uses it always, the CUDA backend where the capture library is not loaded. Every call is
-/// a load and a branch when nobody records. Times are on the ring's clock; streams are `collector::stream_key`s.
+/// Writes the driver layer of one device into the collector's rings, as the capture library does for a real device.
+/// Always used by the simulated device; used by the CUDA backend if the capture library is not loaded. Without a
+/// recording, each call costs a load and a branch. Times are on the ring's clock; streams are `collector::stream_key`s.
 class driver_log {
  public:
-  /// A call into the driver in progress: its name, entry time and correlation id.
+  /// A driver call in progress: its name, entry time and correlation id.
   struct call {
     const char* name = "";
     std::uint64_t begin = 0;
@@ -31,21 +31,21 @@ class driver_log {
     std::uint64_t pool = 0;
     trace::memory_kind kind = trace::memory_kind::device;
     std::uint32_t flags = 0;
-    std::uint64_t owner = 0;  ///< of a mapping, the handle of its physical memory
+    std::uint64_t owner = 0;  ///< of a mapping: the handle of its physical memory
   };
 
   struct copy {
     std::uint64_t begin = 0, end = 0, bytes = 0, stream = 0, source = 0, destination = 0;
     memory_space from = memory_space::device, to = memory_space::device;
     std::uint32_t flags = 0;
-    std::uint64_t graph_node = 0;  ///< 0: not of a graph
+    std::uint64_t graph_node = 0;  ///< 0 if not part of a graph
   };
 
   driver_log(std::uint32_t device_key, std::uint32_t context_key) : device_(device_key), context_(context_key) {}
 
   [[nodiscard]] static bool on() noexcept;
   [[nodiscard]] std::uint32_t context_key() const noexcept { return context_.load(std::memory_order_relaxed); }
-  /// The recorder in charge has another number for the context.
+  /// Sets the context key, if another recorder (the capture library) uses a different number for the context.
   void use_context_key(std::uint32_t key) noexcept { context_.store(key, std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t stream_key(std::uint32_t stream) const noexcept {
     return collector::stream_key(context_key(), stream);
@@ -64,7 +64,7 @@ class driver_log {
   void failed(const call& c, std::uint64_t now, const alloc& what, std::int64_t status) const;
   void pool_state(std::uint64_t now, std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,
                   trace::pool_operation operation, std::uint64_t threshold = 0) const;
-  /// A block is made known to other processes, or has been had from one, under a key that both sides see.
+  /// Records that a block was exported to, or imported from, another process. Both processes see the same `key`.
   void shared(std::uint64_t now, std::uint64_t address, std::uint64_t key, bool imported) const;
   void memory(std::uint64_t now, const memory_info& info) const;
   void copied(const call& c, const copy& what) const;
@@ -80,15 +80,15 @@ class driver_log {
   void event_waited(std::uint64_t now, std::uint64_t event, std::uint64_t stream) const;
   void watermark(std::uint64_t now) const;
 
-  // Graphs go by keys: a graph's own, and that of each executable one. driver_log_graphs.cpp.
-  /// A graph begins, or (`source`) an executable one is made of it, with so many nodes.
+  // Graphs and executable graphs are identified by keys. Implemented in driver_log_graphs.cpp.
+  /// Defines a graph, or an executable graph made from `source` (if not 0), with its number of nodes.
   void graph_defined(std::uint64_t now, std::uint64_t graph, std::uint64_t source, std::uint64_t nodes) const;
-  /// A node is made that names the memory at these addresses; each launch touches it.
+  /// Defines a node that uses the memory at these addresses; each launch of the graph touches it.
   void node_defined(std::uint64_t now, std::uint64_t graph, std::uint64_t node, std::uint64_t stream,
                     std::string_view name, std::span<const std::uint64_t> addresses) const;
   void child_defined(std::uint64_t now, std::uint64_t graph, std::uint64_t node, std::uint64_t child) const;
   void graph_called(const call& c, std::uint64_t graph) const;
-  /// When it ran; `end` 0: its nodes say so themselves, or nobody does, and `begin` is the call's.
+  /// Records a launch and its times. `end` is 0 if only the call's time is known; nodes may have their own times.
   void graph_launched(const call& c, std::uint64_t begin, std::uint64_t end, std::uint64_t graph, std::uint64_t stream,
                       std::uint32_t flags) const;
   void graph_ended(std::uint64_t now, std::uint64_t graph) const;
@@ -98,12 +98,12 @@ class driver_log {
   std::atomic<std::uint32_t> context_;
 };
 
-/// The pool under which traces have the memory of a device's graphs, as the capture library calls it.
+/// Key of the pool that holds the memory of a device's graphs; the capture library uses the same key.
 [[nodiscard]] constexpr std::uint64_t graph_pool_key(std::uint32_t device) noexcept {
   return (std::uint64_t{0x6770} << 48) | device;
 }
 
-/// The trace's name for where an address lives.
+/// Converts a memory space to the trace's memory kind.
 [[nodiscard]] trace::memory_kind trace_kind(memory_space space) noexcept;
 /// The direction of a copy between two spaces.
 [[nodiscard]] trace::direction copy_direction(memory_space from, memory_space to) noexcept;

@@ -9,16 +9,16 @@
 #include <type_traits>
 #include <vector>
 
-// A kernel here is one definition with two bodies: a CUDA symbol in the embedded fatbin, and a host function that the
-// simulated device runs on the same bytes. Both must leave the same result; the tests compare them.
+// A kernel here is one definition with two implementations: a CUDA symbol in the embedded fatbin, and a host function
+// that the simulated device runs on the same bytes. Both must give the same result; the tests compare them.
 
 namespace sluice::backend {
 
-/// Grid and block of a launch, in blocks and threads.
+/// Launch dimensions: the grid in blocks, and the block in threads.
 struct launch_config {
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
-  std::uint32_t shared_bytes = 0;  ///< dynamic shared memory a block, in bytes
+  std::uint32_t shared_bytes = 0;  ///< dynamic shared memory per block, in bytes
 
   /// One thread for each of `count` items, in blocks of `threads`.
   [[nodiscard]] static launch_config for_size(std::uint64_t count, std::uint32_t threads = 256) noexcept {
@@ -30,7 +30,7 @@ struct launch_config {
   }
 };
 
-/// What a kernel may be given: a value whose bytes are all of it. An array would be passed by what it holds, not by where it lies.
+/// A type that can be passed to a kernel as bytes. Not an array: that would pass its content, not a pointer.
 template <class T>
 concept kernel_argument =
     std::is_trivially_copyable_v<T> && !std::is_array_v<T> && !std::is_function_v<T> && !std::is_member_pointer_v<T>;
@@ -64,7 +64,7 @@ class kernel_arguments {
     return value;
   }
 
-  /// Pointers to the values, the form cuLaunchKernel takes. Valid while this object is.
+  /// Pointers to the values, as cuLaunchKernel takes them. Valid as long as this object.
   [[nodiscard]] std::vector<void*> pointers() {
     std::vector<void*> out;
     out.reserve(offsets_.size());
@@ -72,7 +72,7 @@ class kernel_arguments {
     return out;
   }
 
-  /// Every argument as 8-byte words, for finding the addresses among them.
+  /// All arguments as 8-byte words, to search them for addresses.
   [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return words_; }
 
  private:
@@ -80,15 +80,15 @@ class kernel_arguments {
   std::vector<std::uint32_t> offsets_;
 };
 
-/// A part of memory that a launch reads or writes.
+/// A range of memory that a launch reads or writes.
 struct kernel_touch {
   const void* address = nullptr;
   std::uint64_t bytes = 0;
   bool written = false;
 };
 
-/// What a launch costs on the simulated device, and where it reaches: managed pages move there, and a range outside
-/// live device memory fails the launch as an illegal address.
+/// The cost of a launch on the simulated device, and the memory it accesses. Managed pages of these ranges are moved to
+/// the device; a range outside live device memory fails the launch with an illegal address error.
 struct kernel_work {
   std::uint64_t bytes = 0;       ///< device memory read and written
   std::uint64_t operations = 0;  ///< arithmetic operations (32 bit)
@@ -101,7 +101,7 @@ struct kernel_work {
   }
 };
 
-/// One kernel. Definitions are static objects: the runtime keeps pointers to them.
+/// One kernel. Definitions must be static objects, because the runtime keeps pointers to them.
 struct kernel_definition {
   std::string_view name;  ///< shown in traces; also the symbol in the fatbin
   void (*run)(const launch_config&, const kernel_arguments&) = nullptr;

@@ -7,7 +7,7 @@ namespace sluice::backend {
 
 std::uint64_t suballocator::round_up(std::uint64_t bytes) const noexcept {
   const std::uint64_t rounded = (bytes + alignment_ - 1) & ~(alignment_ - 1);
-  if (rounded < bytes) return ~std::uint64_t{0} & ~(alignment_ - 1);  // wrapped: nothing fits that
+  if (rounded < bytes) return ~std::uint64_t{0} & ~(alignment_ - 1);  // overflow: no block is that large
   return std::max(rounded, alignment_);
 }
 
@@ -111,7 +111,7 @@ void suballocator::retag(std::uint64_t from, std::uint64_t to) {
     insert_free(b);
   }
   for (const auto& [bytes, address] : moving) {
-    // An earlier round may have joined this block into its neighbour.
+    // This block may have been merged into its neighbor in an earlier iteration.
     const auto at = blocks_.find(address);
     if (at != blocks_.end()) coalesce(at);
   }

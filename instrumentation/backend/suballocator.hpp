@@ -9,17 +9,17 @@
 
 namespace sluice::backend {
 
-/// Books of a stream-ordered pool: which parts of its segments are free, and on which stream they were freed. Pure
-/// arithmetic on addresses: it touches no memory and calls no device, so the runtime's pools and the simulated
-/// driver's pool share it.
+/// Bookkeeping of a stream-ordered pool: which parts of its segments are free, and on which stream each was freed. Only
+/// computes with addresses: it touches no memory and calls no device, so the runtime's pools and the simulated driver's
+/// pools share it.
 ///
-/// Best fit, split on allocation, coalesced on free. A free block carries the tag of the stream it was freed on; it
-/// may be reused on that stream at once, and elsewhere only after the owner has made sure of the order and called
-/// `retag`. Neighbours coalesce when their tags agree. Every operation is O(log blocks) but `retag`, which is
-/// O(blocks of that tag). Not thread-safe: the owner locks.
+/// Best fit; blocks are split on allocation and coalesced on free. A free block has as its tag the stream on which it
+/// was freed. That stream may reuse it at once; others only after the owner has ensured the order and called `retag`.
+/// Adjacent free blocks coalesce if their tags are equal. Every operation is O(log blocks), except `retag`: O(blocks of
+/// that tag). Not thread-safe: the owner locks.
 class suballocator {
  public:
-  /// Tag of free blocks with no pending work: anyone may take them.
+  /// Tag of free blocks without pending work: any stream may take them.
   static constexpr std::uint64_t clean = ~std::uint64_t{0};
 
   struct segment {
@@ -30,9 +30,9 @@ class suballocator {
   struct block {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;      ///< rounded size
-    std::uint64_t requested = 0;  ///< what was asked for, 0 while free
+    std::uint64_t requested = 0;  ///< the size asked for, 0 while free
     std::uint64_t segment = 0;    ///< address of the segment that holds it
-    std::uint64_t tag = clean;    ///< of a free block: the stream it was freed on
+    std::uint64_t tag = clean;    ///< of a free block: the stream on which it was freed
     bool free = true;
   };
 
@@ -46,32 +46,32 @@ class suballocator {
     std::uint64_t segments = 0;
   };
 
-  /// `alignment` is a power of two, the granule of every block in bytes.
+  /// `alignment` is a power of two; block sizes are multiples of it (in bytes).
   explicit suballocator(std::uint64_t alignment = 512) : alignment_(alignment) {}
 
   [[nodiscard]] std::uint64_t round_up(std::uint64_t bytes) const noexcept;
 
-  /// Adds a segment, free and clean. It must not overlap another.
+  /// Adds a segment, as one free block tagged `clean`. It must not overlap another segment.
   void add_segment(std::uint64_t address, std::uint64_t bytes);
 
-  /// Takes the smallest free block that fits and is clean or tagged `tag`; nullopt if there is none.
+  /// Allocates from the smallest free block that fits and is tagged `clean` or `tag`; nullopt if there is none.
   [[nodiscard]] std::optional<block> take(std::uint64_t bytes, std::uint64_t tag);
 
-  /// Frees the block at `address`, tagged `tag`; nullopt if no allocated block starts there.
+  /// Frees the block at `address` and tags it with `tag`; nullopt if no allocated block starts there.
   std::optional<block> give(std::uint64_t address, std::uint64_t tag);
 
-  /// Tags under which free blocks wait, `clean` excepted, in ascending order.
+  /// The tags of all free blocks except `clean`, in ascending order.
   [[nodiscard]] std::vector<std::uint64_t> tags() const;
 
-  /// Free blocks of tag `from` get tag `to` and coalesce with their neighbours.
+  /// Changes the tag of all free blocks tagged `from` to `to`, and coalesces them with their neighbors.
   void retag(std::uint64_t from, std::uint64_t to);
 
-  /// Removes segments that are wholly free and clean, highest address first, while at least `keep_bytes` stay reserved.
+  /// Removes segments that are entirely free and clean, highest address first, while `keep_bytes` stay reserved.
   std::vector<segment> release(std::uint64_t keep_bytes);
 
   [[nodiscard]] totals stats() const noexcept;
   [[nodiscard]] const block* find(std::uint64_t address) const noexcept;
-  /// Every block in address order, for tests and dumps.
+  /// All blocks in address order, for tests and dumps.
   [[nodiscard]] const std::map<std::uint64_t, block>& blocks() const noexcept { return blocks_; }
 
  private:

@@ -1,16 +1,16 @@
 #pragma once
 
-/// How a program that records itself has the capture library record it too: device times and the driver layer then come from CUPTI.
-/// The runtime's `recording` calls these, through dlsym; the library is not linked. Plain C, for it crosses a library's edge.
+/// Entry points for a program that records itself: the capture library then records device times and the driver layer
+/// by CUPTI. The runtime's `recording` finds them with dlsym. Plain C, because they cross a library boundary.
 extern "C" {
 
-/// Records this process into the writer at `socket_name` (as SLUICE_SOCKET would say). Contexts and streams may exist already;
-/// memory allocated before is not known. `cupti_paths`: libcupti files to try, separated by ':'; null: the loader's own search.
-/// Returns 1, or 0 when CUPTI cannot be used (a message in the recording says why) or something records already. Not while
-/// another thread is in this or in `sluice_capture_stop`.
+/// Records this process with the writer at `socket_name` (like SLUICE_SOCKET). Contexts and streams may exist already;
+/// memory allocated before is unknown. `cupti_paths`: libcupti files to try, separated by ':'; null means the loader's
+/// search. Returns 1, or 0 if CUPTI cannot be used (the recording has a message with the reason) or a recording is
+/// active. Not thread-safe against itself or `sluice_capture_stop`.
 __attribute__((visibility("default"))) int sluice_capture_start(const char* socket_name, const char* cupti_paths);
 
-/// Fetches what the device has finished (at most 3 s), and lets go of CUPTI. Nothing if nothing was started. The library can be
-/// started again; it must not be unloaded.
+/// Collects finished device work (at most 3 s) and releases CUPTI. Does nothing if nothing was started. The library can
+/// be started again, but must not be unloaded.
 __attribute__((visibility("default"))) void sluice_capture_stop(void);
 }

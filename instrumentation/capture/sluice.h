@@ -1,16 +1,16 @@
-/* sluice.h: what a program may tell its recorder. C and C++, no library to link, nothing to build: under `sluice record` the
- * functions are found in the library that is loaded already; otherwise each call does nothing (one load and a branch).
+/* sluice.h: lets a program describe itself to the recorder. For C and C++; there is no library to link or build. Under
+ * `sluice record` the functions are found in the preloaded library; otherwise each call only costs a load and a branch.
  *
- *   sluice_step(-1);                                    a step begins (-1: the one after the last)
- *   sluice_push("forward"); ... sluice_pop();           a scope, nested by thread
- *   sluice_mark("loss was not finite");                 a point in time
- *   sluice_pause(); ... sluice_resume();                in between only memory and what you say yourself is recorded
- *   sluice_tag(weights, "weight", "layer1.weight");     what a block is, by any address in it
+ *   sluice_step(-1);                                    begins a step (-1: the one after the last)
+ *   sluice_push("forward"); ... sluice_pop();           a scope; scopes nest, per thread
+ *   sluice_mark("loss was not finite");                 marks a point in time
+ *   sluice_pause(); ... sluice_resume();                in between, only memory and these calls are recorded
+ *   sluice_tag(weights, "weight", "layer1.weight");     says what a block holds; any address in the block works
  *   sluice_block_alloc(p, bytes, device, "my pool");    a block of your own allocator, inside the driver's
- *   sluice_block_free(p);                               before its address may be given out again
+ *   sluice_block_free(p);                               call it before the address may be reused
  *
- * Categories: "weight", "gradient", "optimizer state", "activation", "input", "workspace". Either text of a tag may be null.
- * All calls may be made from any thread. */
+ * Categories: "weight", "gradient", "optimizer state", "activation", "input", "workspace".
+ * Both texts of a tag may be null. All functions may be called from any thread. */
 #ifndef SLUICE_H
 #define SLUICE_H
 
@@ -26,7 +26,7 @@ static inline void* sluice_find_once_(void** kept, const char* name) {
   void* found = __atomic_load_n(kept, __ATOMIC_ACQUIRE);
   if (found == NULL) {
     found = dlsym(NULL, name);              /* RTLD_DEFAULT */
-    if (found == NULL) found = (void*)kept; /* Looked for, and not there. */
+    if (found == NULL) found = (void*)kept; /* Searched, but not found. */
     __atomic_store_n(kept, found, __ATOMIC_RELEASE);
   }
   return found == (void*)kept ? NULL : found;
@@ -41,19 +41,19 @@ static inline void* sluice_find_once_(void** kept, const char* name) {
     call;                                                 \
   }
 
-/** 1 while this process is recorded, else 0. */
+/** Returns 1 while this process is recorded, else 0. */
 static inline int sluice_recording(void) {
   typedef int (*type)(void);
   int answer = 0;
   SLUICE_CALL_("sluice_recording", type, answer = function())
   return answer;
 }
-/** Step `number` begins, counted from 0; -1: the one after the last. */
+/** Begins step `number`, counted from 0; -1 means the one after the last. */
 static inline void sluice_step(int64_t number) {
   typedef void (*type)(int64_t);
   SLUICE_CALL_("sluice_step", type, function(number))
 }
-/** No copies, kernels and waits are recorded until `sluice_resume`; allocations and frees are. */
+/** Stops recording copies, kernels and waits until `sluice_resume`. Allocations and frees are still recorded. */
 static inline void sluice_pause(void) {
   typedef void (*type)(void);
   SLUICE_CALL_("sluice_pause", type, function())
@@ -78,7 +78,7 @@ static inline void sluice_tag(const void* address, const char* category, const c
   typedef void (*type)(const void*, const char*, const char*);
   SLUICE_CALL_("sluice_tag", type, function(address, category, name))
 }
-/** `device` is CUDA's number for it. */
+/** `device` is CUDA's device number. */
 static inline void sluice_block_alloc(const void* address, size_t bytes, int device, const char* allocator) {
   typedef void (*type)(const void*, size_t, int, const char*);
   SLUICE_CALL_("sluice_block_alloc", type, function(address, bytes, device, allocator))

@@ -39,10 +39,10 @@ bool gate::lock() noexcept {
   return true;
 }
 
-// --- contexts -----------------------------------------------------------------------------------------------------------
+// --- contexts --------------------------------------------------------------------------------------------------------
 
 namespace {
-/// device + 1 and id of each context, by id: contexts are few and their numbers count up.
+/// device + 1 and id of each context, indexed by id: there are few contexts and their ids are consecutive.
 constexpr unsigned device_slots = 1024;
 std::atomic<std::uint64_t> device_by_context[device_slots];
 SLUICE_HOT_DATA constinit std::atomic<std::uint32_t> fresh_contexts{0};
@@ -85,7 +85,7 @@ void remove_context(CUcontext handle) noexcept {
     if (state < context_entry::fresh || entry.handle.load() != handle) continue;
     if (state == context_entry::fresh) fresh_contexts.fetch_sub(1, std::memory_order_relaxed);
     contexts_gone.fetch_add(1, std::memory_order_release);
-    // The destroying call's entry edge has closed it already, unless the driver destroys it by itself.
+    // The destroying call's entry edge has already closed it, unless the driver destroys it on its own.
     entry.handle.store(nullptr);
     entry.state.store(context_entry::unused, std::memory_order_release);
   }
@@ -122,12 +122,12 @@ std::uint32_t device_of(std::uint32_t context_id) noexcept {
   return static_cast<std::uint32_t>(packed) - 1;
 }
 
-// --- streams ------------------------------------------------------------------------------------------------------------
+// --- streams ---------------------------------------------------------------------------------------------------------
 
 namespace {
 
-/// Open addressing. A slot keeps its handle for ever (the driver reuses them); `packed` is context and number, or 0
-/// while unknown.
+/// Open addressing. A slot keeps its handle for ever (the driver reuses handles). `packed` is context and stream
+/// number, or 0 if unknown.
 struct stream_slot {
   std::atomic<std::uint64_t> handle{0};
   std::atomic<std::uint64_t> packed{0};
@@ -136,7 +136,7 @@ constexpr unsigned stream_slots = 4096;
 constexpr unsigned stream_probes = 16;
 stream_slot streams[stream_slots];
 
-/// The null stream has a handle too, so that no slot's handle is 0.
+/// The null stream gets a nonzero key too, so that no used slot has key 0.
 std::uint64_t key_of(CUstream stream) { return reinterpret_cast<std::uint64_t>(stream) + 1; }
 unsigned slot_of(std::uint64_t key, std::uint32_t context, unsigned probe) {
   const std::uint64_t mixed = (key ^ (std::uint64_t{context} << 40)) * 0x9E3779B97F4A7C15U;
@@ -170,13 +170,13 @@ void remember_stream(std::uint64_t key, std::uint32_t context, std::uint64_t pac
   }
 }
 
-/// Of streams that are first seen beside a capture. The driver's own numbers are small.
+/// Marks our own numbers for streams first seen during a capture. The driver's numbers are small.
 constexpr std::uint32_t unasked = 0x8000'0000U;
 std::atomic<std::uint32_t> last_unasked{0};
 
-/// CUPTI's number, or the driver's own, by which it tells a stream from the next of its handle. While a stream is being captured the
-/// driver is not to be asked what it is: cuStreamGetId and its like are refused then and invalidate the capture (CCCL says so of them,
-/// and an H200's driver did so); cuStreamIsCapturing and cuStreamGetCaptureInfo are safe.
+/// CUPTI's stream number, or the driver's, which differs for a later stream with the same handle. During a capture the
+/// driver must not be queried: cuStreamGetId etc. then fail and invalidate the capture (according to CCCL, and seen on
+/// an H200). cuStreamIsCapturing and cuStreamGetCaptureInfo are safe.
 bool ask_stream_number(CUcontext context, CUstream stream, bool per_thread_default, std::uint32_t& number) {
   if (!entry_points::in_use()) {
     return cupti.stream_id(context, stream, per_thread_default ? 1 : 0, &number) == CUPTI_SUCCESS;
@@ -224,11 +224,11 @@ SLUICE_HOT std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_
 
 void name_stream(CUstream stream, std::uint64_t name) noexcept {
   if (entry_points::in_use() && captures.load(std::memory_order_relaxed) > 0)
-    return;  // Whose it is may not be asked now.
+    return;  // Its context may not be queried now.
   for (const context_entry& context : contexts) {
     const std::uint32_t state = context.state.load(std::memory_order_acquire);
     if (state != context_entry::fresh && state != context_entry::alive) continue;
-    // A stream is of one context: CUPTI knows it in no other, and the driver says which.
+    // A stream belongs to one context: CUPTI knows it only there, and the driver can be asked which.
     CUcontext owner = nullptr;
     const bool elsewhere = entry_points::in_use() && driver.stream_context != nullptr &&
                            driver.stream_context(stream, &owner) == CUDA_SUCCESS && owner != context.handle.load();
@@ -250,7 +250,7 @@ void forget_stream(std::uint32_t context_id, CUstream stream) noexcept {
   }
 }
 
-// --- pools --------------------------------------------------------------------------------------------------------------
+// --- pools -----------------------------------------------------------------------------------------------------------
 
 namespace {
 std::atomic<std::uint64_t> current_pools[max_devices];
@@ -261,7 +261,7 @@ void announce_pool(std::uint64_t handle, std::uint32_t device, const char* name)
   record.header.time = collector::now();
   record.pool = handle;
   record.device = device;
-  record.layer = raw(trace::layer::driver);  // Who manages it; its blocks are of the pool layer.
+  record.layer = raw(trace::layer::driver);  // The pool's own layer; its blocks are of the pool layer.
   record.kind = raw(trace::memory_kind::device);
   record.name = collector::intern(name);
   collector::emit(record);
@@ -286,7 +286,7 @@ void add_pool(std::uint64_t handle, std::uint32_t device, const char* name) noex
   announce_pool(handle, device, name);
   for (pool_entry& entry : pools) {
     std::uint64_t expected = 0;
-    // A sampler that sees the handle with the last owner's device asks for the right pool all the same.
+    // A sampler that sees the new handle with the old device still queries the right pool.
     if (!entry.handle.compare_exchange_strong(expected, handle)) continue;
     entry.device.store(device);
     return;
@@ -306,7 +306,7 @@ void remove_pool(std::uint64_t handle) noexcept {
 std::uint64_t current_pool(std::uint32_t device) noexcept {
   if (device >= max_devices || driver.device_get == nullptr || driver.device_pool == nullptr) return 0;
   std::uint64_t handle = current_pools[device].load(std::memory_order_acquire);
-  // Beside a capture the driver is asked nothing that can wait.
+  // During a capture, no query that may wait is made.
   if (handle != 0 || captures.load(std::memory_order_relaxed) > 0) return handle;
   CUdevice number = 0;
   CUmemoryPool pool = nullptr;
@@ -324,12 +324,12 @@ void forget_current_pool(std::uint32_t device) noexcept {
   if (device < max_devices) current_pools[device].store(0, std::memory_order_release);
 }
 
-// --- all of it ------------------------------------------------------------------------------------------------------------
+// --- everything ------------------------------------------------------------------------------------------------------
 
-// --- graphs -------------------------------------------------------------------------------------------------------------
+// --- graphs ----------------------------------------------------------------------------------------------------------
 
 namespace {
-/// `call` is 0 while `graph` changes.
+/// `call` is 0 during a change of `graph`.
 struct graph_launch_slot {
   std::atomic<std::uint32_t> call{0};
   std::atomic<std::uint64_t> graph{0};
@@ -378,10 +378,10 @@ void forget_everything() noexcept {
   forget_faults();
 }
 
-// --- work the device owes us ----------------------------------------------------------------------------------------------
+// --- outstanding device work -----------------------------------------------------------------------------------------
 
 namespace {
-/// Correlation ids are 32 bits and start again.
+/// Correlation ids have 32 bits and wrap around.
 bool later(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) > 0; }
 }  // namespace
 
@@ -423,9 +423,9 @@ pending_work::summary pending_work::scan(std::uint64_t limit) noexcept {
       return waited != 0 && static_cast<std::int32_t>(waited - static_cast<std::uint32_t>(found)) > 0;
     };
     if (before(all_done) || (hash != 0 && before(done_[hash].load(std::memory_order_relaxed)))) ++result.done;
-    // The last bit says only that there is a call.
+    // The lowest bit only marks the slot as used.
     const std::uint32_t age = static_cast<std::uint32_t>(limit_units) - (static_cast<std::uint32_t>(found) & ~1U);
-    if (static_cast<std::int32_t>(age) < 0) continue;  // Begun since.
+    if (static_cast<std::int32_t>(age) < 0) continue;  // Started after `limit`.
     const std::uint64_t time = (limit_units - age) << time_unit_bits;
     if (time < result.oldest) result.oldest = time;
   }

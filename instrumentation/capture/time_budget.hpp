@@ -2,23 +2,23 @@
 
 #include <cstdint>
 
-/// Bounds what a piece of work takes of a thread's time: a token bucket whose tokens are nanoseconds.
+/// Limits the share of a thread's time spent on some work: a token bucket whose tokens are nanoseconds.
 namespace sluice::capture {
 
-/// One thread's; not thread-safe. Times are of one clock that does not go back, in ns. Never spends more than `percent` of the
-/// time since the first `begin`, but for `burst` once and for what the last piece of work took too long.
+/// For one thread; not thread-safe. Times are ns of one monotonic clock. Spends at most `percent` of the time since the
+/// first `begin`, plus `burst` once, plus what the last piece of work took too long.
 class time_budget {
  public:
-  /// What may be saved up: a program that copies its weights at its start has them all looked at.
+  /// The most that can be saved up, in ns: enough for a program that copies all its weights at its start.
   static constexpr std::int64_t burst = 10'000'000;
 
-  /// Whether there is time for another piece of work now. `percent`: 1..100.
+  /// Returns whether there is time for another piece of work now. `percent` is 1..100.
   [[nodiscard]] bool begin(std::uint64_t now, unsigned percent) noexcept {
     if (!begun_) {
       begun_ = true;
       left_ = burst;
     } else if (now > last_) {
-      // A debt is at most the longest piece of work, and a gap that fills the bucket need not be counted whole.
+      // A debt is at most the longest piece of work; of a very long gap, a part is enough to fill the bucket.
       constexpr std::uint64_t longest_gap = std::uint64_t{1} << 50;
       const std::uint64_t gap = now - last_ < longest_gap ? now - last_ : longest_gap;
       left_ += static_cast<std::int64_t>(gap * percent / 100);
@@ -28,7 +28,7 @@ class time_budget {
     return left_ > 0;
   }
 
-  /// It took `nanoseconds`.
+  /// Subtracts the time that the work took.
   void spend(std::uint64_t nanoseconds) noexcept { left_ -= static_cast<std::int64_t>(nanoseconds); }
 
  private:

@@ -9,11 +9,11 @@
 #include <x86intrin.h>
 #endif
 
-/// The clocks of a recorded process, for both sides. The time-stamp counter costs about 10 ns to read and
-/// `clock_gettime` 24, so rings carry the raw counter and the writer converts it. No C++ library, no exceptions.
+/// Clocks of a recorded process, for both sides. Reading the time-stamp counter (TSC) takes about 10 ns,
+/// `clock_gettime` 24 ns. So rings contain raw TSC values, and the writer converts them. No C++ library, no exceptions.
 namespace sluice::collector {
 
-/// True if the time-stamp counter runs at one rate whatever the processor's frequency and sleep states.
+/// True if the TSC runs at a constant rate, independent of the processor's frequency and sleep states.
 [[nodiscard]] inline bool tsc_usable() noexcept {
 #if defined(__x86_64__)
   unsigned a = 0;
@@ -27,7 +27,7 @@ namespace sluice::collector {
 #endif
 }
 
-/// The counter, 0 where there is none. Not ordered with the instructions around it: a few ns of play are fine here.
+/// The TSC; 0 if the processor has none. Not serialized with the surrounding code: an error of a few ns is fine.
 [[nodiscard]] inline std::uint64_t read_tsc() noexcept {
 #if defined(__x86_64__)
   return __rdtsc();
@@ -36,7 +36,7 @@ namespace sluice::collector {
 #endif
 }
 
-/// Nanoseconds of `clock`; async-signal-safe, leaves errno alone.
+/// The time of `clock` in nanoseconds. Async-signal-safe; does not change errno.
 [[nodiscard]] inline std::uint64_t read_clock(clockid_t clock) noexcept {
   timespec t{};
   clock_gettime(clock, &t);

@@ -4,7 +4,7 @@
 
 #include "instrumentation/ring/record_types.hpp"
 
-/// Records of what the host did, and of the recording itself. Part of `records.hpp`, which says how records are read.
+/// Records of host activity and of the recording itself. Part of `records.hpp`, which describes the record format.
 namespace sluice::collector {
 
 struct range_record {
@@ -14,8 +14,8 @@ struct range_record {
   std::uint64_t domain;
 };
 
-/// A range that ends in a record of its own: the writer knows of it even if the process is killed inside. `id` 0: it lies on
-/// its thread's stack of `domain`; else any thread may end it.
+/// Begins a range that a separate record ends, so that the writer knows of it even if the process is
+/// killed inside. `id` 0: the range is on the thread's stack of `domain`. Otherwise any thread may end it.
 struct range_begin_record {
   record_header header;
   std::uint64_t id;
@@ -23,7 +23,7 @@ struct range_begin_record {
   std::uint64_t domain;
 };
 
-/// Ends range `id`, or with 0 the innermost of the thread's in `domain`.
+/// Ends range `id`. With `id` 0: the thread's innermost range in `domain`.
 struct range_end_record {
   record_header header;
   std::uint64_t id;
@@ -45,7 +45,7 @@ struct counter_value_record {
 struct file_io_record {
   record_header header;
   std::uint64_t end;
-  std::uint64_t file;  ///< String key of its path.
+  std::uint64_t file;  ///< String key of the path.
   std::uint64_t offset;
   std::uint64_t bytes;
   std::uint64_t operation;  ///< trace::file_operation
@@ -57,13 +57,13 @@ struct message_record {
   std::uint64_t text;      ///< String key.
 };
 
-/// Written by the producer itself once there is room again after a ring was full.
+/// Reports lost records. The producer writes it as soon as a ring that was full has space again.
 struct loss_record {
-  record_header header;  ///< `time`: the first loss.
-  std::uint64_t end;     ///< The last one.
+  record_header header;  ///< `time`: time of the first loss.
+  std::uint64_t end;     ///< Time of the last loss.
   std::uint64_t events;
   std::uint64_t memory_events;
-  std::uint64_t layers;  ///< Of the memory events, a bit each; 0: not told.
+  std::uint64_t layers;  ///< Layers of the lost memory events, one bit each; 0: unknown.
 };
 
 }  // namespace sluice::collector

@@ -4,22 +4,22 @@
 
 #include "instrumentation/ring/record_types.hpp"
 
-/// Records of memory: what is allocated and freed, pools, what is live. Part of `records.hpp`, which says how records are read.
+/// Records of memory: allocations, frees, pools, live sets. Part of `records.hpp`, which describes the record format.
 namespace sluice::collector {
 
-/// `header.time` is the exit edge of the call.
+/// An allocation. `header.time` is the end of the call.
 struct alloc_record {
   record_header header;
   std::uint64_t address;
   std::uint64_t bytes;
   std::uint64_t reserved_bytes;
-  std::uint64_t call_begin;  ///< Entry edge, same clock; 0: not known.
-  std::uint64_t pool;        ///< Pool key, 0: none.
-  std::uint64_t stream;      ///< `stream_key`, 0: none.
-  std::uint64_t name;        ///< String key of the call or the tag.
-  std::uint64_t parent;      ///< Address of the segment of the layer below, 0: the writer looks it up.
-  std::uint64_t owner;  ///< Of a mapping, the handle of its physical memory; of a graph's memory, the graph's; else 0.
-  std::uint64_t stack;  ///< Stack key, 0: none.
+  std::uint64_t call_begin;  ///< Start of the call, same clock; 0: unknown.
+  std::uint64_t pool;        ///< Pool key; 0: no pool.
+  std::uint64_t stream;      ///< `stream_key`; 0: no stream.
+  std::uint64_t name;        ///< String key of the call or of the tag.
+  std::uint64_t parent;      ///< Address of the segment in the layer below; 0: the writer looks it up.
+  std::uint64_t owner;       ///< For a mapping: handle of its physical memory; for graph memory: the graph; else 0.
+  std::uint64_t stack;       ///< Stack key; 0: no stack.
   std::uint32_t device;
   std::uint32_t context;
   std::uint32_t correlation;
@@ -28,11 +28,11 @@ struct alloc_record {
   std::uint16_t reserved;
 };
 
-/// `header.time` is the entry edge of the call.
+/// A free. `header.time` is the start of the call.
 struct free_record {
   record_header header;
   std::uint64_t address;
-  std::uint64_t bytes;  ///< Of an unmapping: all mappings in the range end; else 0.
+  std::uint64_t bytes;  ///< For an unmapping: all mappings in this range end. Else 0.
   std::uint64_t stream;
   std::uint32_t correlation;
   std::uint8_t layer;
@@ -40,13 +40,13 @@ struct free_record {
   std::uint16_t reserved;
 };
 
-/// Introduces `key`: what the blocks that a pool gives out on one stream have in common, so that each of them is told in few words.
-/// Sent before the first of them, in the same ring. The key is `pool_stream_key` of the rest, so that all processes may share it.
+/// Introduces `key` for the properties that a pool's blocks on one stream share, so that their records can be short.
+/// Sent before the first of them, in the same ring. The key is a hash of the rest, so all processes can share it.
 struct pool_stream_record {
   record_header header;
   std::uint64_t key;
-  std::uint64_t pool;    ///< As in `alloc_record`.
-  std::uint64_t stream;  ///< So that a pool_stream also says where a block is freed.
+  std::uint64_t pool;    ///< Pool key, as in `alloc_record`.
+  std::uint64_t stream;  ///< So a pool_stream also tells on which stream a block is freed.
   std::uint64_t name;
   std::uint32_t device;
   std::uint32_t context;
@@ -56,46 +56,46 @@ struct pool_stream_record {
   std::uint32_t reserved_too;
 };
 
-/// An `alloc_record` in short: the rest is the pool_stream's. Both edges of the call are at `header.time`. May end after `pool_stream`, or after
-/// `name`.
+/// A short `alloc_record`; the pool_stream supplies the other values. The call begins and ends at `header.time`. The
+/// record may end after `pool_stream` or after `name`.
 ///
-///   0                16        24        32               40       48             56       64
-///   | header         | address | bytes   | reserved_bytes | pool_stream   | name, or end | parent |
+///   0                16        24        32               40            48             56       64
+///   | header         | address | bytes   | reserved_bytes | pool_stream | name, or end | parent |
 struct pool_stream_alloc_record {
   record_header header;
   std::uint64_t address;
   std::uint64_t bytes;
   std::uint64_t reserved_bytes;
-  std::uint64_t pool_stream;  ///< The key of a `pool_stream_record`.
-  std::uint64_t name;         ///< 0: the pool_stream's.
+  std::uint64_t pool_stream;  ///< Key of a `pool_stream_record`.
+  std::uint64_t name;         ///< 0: the name of the pool_stream.
   std::uint64_t parent;       ///< As in `alloc_record`.
 };
 
-/// A `free_record` in short.
+/// A short `free_record`.
 ///
-///   0                16        24      32
-///   | header         | address | pool_stream  |
+///   0                16        24            32
+///   | header         | address | pool_stream |
 struct pool_stream_free_record {
   record_header header;
   std::uint64_t address;
   std::uint64_t pool_stream;
 };
 
-/// What was allocated in a context is gone with it.
+/// A context was destroyed; all its allocations are freed with it.
 struct context_end_record {
   record_header header;
   std::uint32_t context;
   std::uint32_t reserved;
 };
 
-/// A graph, or an executable one, has been destroyed.
+/// A graph or an executable graph was destroyed.
 struct graph_end_record {
   record_header header;
   std::uint64_t graph;
 };
 
-/// The free of `address` that was requested last has been completed (exit of a synchronous free, or the stream got
-/// there).
+/// The latest free of `address` is complete: a synchronous
+/// free returned, or the stream has reached the free.
 struct free_completed_record {
   record_header header;
   std::uint64_t address;
@@ -124,7 +124,7 @@ struct pool_state_record {
   std::uint64_t reserved_bytes;
   std::uint64_t used_bytes;
   std::uint64_t operation;  ///< trace::pool_operation
-  std::uint64_t threshold;  ///< Bytes it keeps when nobody uses them.
+  std::uint64_t threshold;  ///< Unused bytes that the pool keeps.
 };
 
 struct device_memory_record {
@@ -136,18 +136,18 @@ struct device_memory_record {
   std::uint32_t reserved;
 };
 
-/// The program says what the block at `address` is: a category ("weight"), a name, or both.
+/// The program describes the block at `address`: with a category (such as "weight"), a name, or both.
 struct tag_record {
   record_header header;
   std::uint64_t address;
-  std::uint64_t name;      ///< String key, 0: none.
-  std::uint64_t category;  ///< String key, 0: none.
+  std::uint64_t name;      ///< String key; 0: none.
+  std::uint64_t category;  ///< String key; 0: none.
 };
 
-/// What is live, sent after memory events were lost: `count` groups of three words follow, each address, bytes, and
-/// layer | kind << 8 | device << 16. Several make one set, between one that begins it and one that ends it. A block that no part
-/// names is gone, but for those of pools that the driver does not manage; one that the writer did not know is born before.
-/// `flag_estimated`: it may lack some.
+/// Live blocks, sent after memory events were lost. `count` groups of three words follow: address, bytes, and
+/// layer | kind << 8 | device << 16. A set consists of several such records, between a begin and an end record.
+/// Known blocks that it does not contain are freed, except in pools not managed by the driver. Unknown blocks
+/// in it count as older than the recording ("born before"). With `flag_estimated`, the set may be incomplete.
 struct live_set_record {
   record_header header;
   std::uint32_t count;
@@ -155,36 +155,36 @@ struct live_set_record {
 };
 inline constexpr std::uint32_t live_set_part = 0, live_set_ends = 1, live_set_begins = 2;
 
-/// Blocks in a part: an empty ring of the smallest size takes it wherever it begins, for ordinary records and with what fills the
-/// ring's end before it.
+/// Maximum number of blocks in a part. An empty ring of the smallest size can
+/// always take such a record as an ordinary one, including the padding before it.
 inline constexpr std::uint32_t most_in_live_set_part = 250;
 
-/// A block is stamped a moment before the process's own table has it or forgets it, and a thread may be put to sleep in between: what
-/// moved so long before a set began is left to its own records. So a set makes good what was lost until then only.
+/// A block gets its timestamp shortly before the process's own table changes, and its thread may be suspended in
+/// between. So a set ignores blocks that changed less than this before it began, and repairs only older losses.
 inline constexpr std::int64_t live_set_motion_ns = 20'000'000;
 
-/// The same of one pool that the program has, by whoever has it: it speaks of that pool's blocks and of no others, all of them if
-/// none is named.
+/// Live blocks of one of the program's own pools, sent by the owner of the pool. It refers
+/// only to blocks of that pool, and to all of them: without any part, all of them are freed.
 struct pool_live_set_record {
   record_header header;
-  std::uint64_t pool;  ///< As in `alloc_record`.
+  std::uint64_t pool;  ///< Pool key, as in `alloc_record`.
   std::uint32_t count;
   std::uint32_t last;
 };
 
-/// All pools that the sender's copy of the producer knows have told their sets since `since`: those that have not are gone.
+/// The sender's copy of the producer has sent the sets of all its pools since `since`. Pools without a set are gone.
 struct pools_told_record {
   record_header header;
-  std::uint64_t since;  ///< As `header.time`.
+  std::uint64_t since;  ///< Same clock as `header.time`.
 };
 
-/// Memory is made known to other processes, or (`imported`) has been had from one: after the record of its allocation here. `key`
-/// is what the handle holds that both sides see; 0: it could not be told.
+/// Memory was exported to other processes or (`imported`) imported from one. Sent after its
+/// allocation record. `key` identifies the handle on both sides (see `key_of_handle`); 0: unknown.
 struct share_record {
   record_header header;
   std::uint64_t key;
   std::uint64_t what;  ///< The address, or the handle of physical memory or of a pool.
-  std::uint64_t pool;  ///< Of a pool's memory that was imported, the pool's handle; else 0.
+  std::uint64_t pool;  ///< For imported memory of a pool: the pool's handle; else 0.
   std::uint32_t kind;  ///< shared_thing
   std::uint32_t imported;
 };

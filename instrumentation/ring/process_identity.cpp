@@ -13,7 +13,7 @@
 namespace sluice::collector {
 namespace {
 
-/// Up to `size` bytes of a small file of /proc; 0 if it cannot be read.
+/// Reads up to `size` bytes of a small /proc file. Returns 0 if it cannot be read.
 std::size_t read_file(const char* path, char* buffer, std::size_t size) noexcept {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
@@ -38,7 +38,7 @@ std::uint64_t start_time_of_this_process() noexcept {
   char stat[1024];
   const std::size_t length = read_file("/proc/self/stat", stat, sizeof stat - 1);
   stat[length] = '\0';
-  // The second field, the name in brackets, may hold anything: the last bracket ends it.
+  // The second field (the name in parentheses) may contain any characters; the last ')' ends it.
   const char* field = strrchr(stat, ')');
   if (field == nullptr) return 0;
   for (int number = 2; number < 22 && *field != '\0'; ++number) {
@@ -55,7 +55,7 @@ std::uint64_t image_of_this_process() noexcept {
   if (random == nullptr) return 0;
   std::uint64_t halves[2];
   memcpy(halves, random, sizeof halves);
-  // Folded and multiplied, so that the bytes that seed stack protectors do not leave the process.
+  // Hashed, because these bytes also seed stack protectors and must not leave the process.
   return (halves[0] ^ halves[1] * 0x9e37'79b9'7f4a'7c15u) * 0xd6e8'feb8'6659'fd93u;
 }
 

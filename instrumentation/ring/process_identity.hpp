@@ -4,13 +4,13 @@
 
 namespace sluice::collector {
 
-/// Reads the rank that a launcher (torchrun, mpirun, srun) put in the environment; -1: none.
+/// Reads the rank from a launcher's environment variables (torchrun, mpirun, srun); -1: none.
 [[nodiscard]] std::int64_t rank_from_environment() noexcept;
 
-/// Differs after an exec; as in `ring_identity`. Takes no descriptor.
+/// A number that changes with each exec; see `ring_identity::image`. Opens no file descriptor.
 [[nodiscard]] std::uint64_t image_of_this_process() noexcept;
 
-/// Fills in who the calling process is, from /proc. What cannot be read stays zero. Async-signal-safe; changes errno.
+/// Fills in the identity of the calling process from /proc. Unreadable values stay 0. Async-signal-safe; changes errno.
 void fill_identity(ring_identity& identity, std::int64_t rank) noexcept;
 
 }  // namespace sluice::collector

@@ -21,7 +21,7 @@ namespace {
 
 using namespace detail;
 
-/// What `emit` looks at before the first `start`: only its epoch is ever read.
+/// The epoch that `emit` reads before the first `start`.
 constinit std::atomic<std::uint32_t> no_connection{0};
 
 }  // namespace
@@ -32,12 +32,12 @@ SLUICE_THREAD_LOCAL detail::thread_state detail::this_thread;
 namespace {
 
 SLUICE_HOT_DATA constinit forgetful* region = nullptr;
-constinit std::atomic<bool> environment_refused{false};  // `start` from the environment is not tried twice.
+constinit std::atomic<bool> environment_refused{false};  // `start` from the environment is tried only once.
 constinit std::atomic<std::uint32_t> last_epoch{0};
 constinit std::atomic<std::uint32_t> lineage{0};
 constinit connection destination;  // Guarded by the region's lock.
 constinit ring_slot slots[maximum_rings];
-constinit std::atomic<std::size_t> slots_used{0};  // Slots at and past this were never touched.
+constinit std::atomic<std::size_t> slots_used{0};  // Slots from this index on were never used.
 constinit pthread_key_t exit_key = 0;
 constinit std::atomic<no_ring_reason> last_reason{no_ring_reason::refused};
 constinit void* account_view = nullptr;  // Guarded by the region's lock.
@@ -51,7 +51,7 @@ void forget_everything() {
 
 void end_thread(void*) noexcept;
 
-/// Makes what a process needs once; concurrent first calls wait for each other on a lock of their own.
+/// Initializes the process's state once. Concurrent first calls wait on a separate lock.
 bool prepare_process() noexcept {
   static constinit pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&once);
@@ -61,7 +61,7 @@ bool prepare_process() noexcept {
         mmap(nullptr, sizeof(forgetful), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory != MAP_FAILED && pthread_key_create(&exit_key, end_thread) == 0) {
       region = static_cast<forgetful*>(memory);  // Zero bytes are its initial state.
-      // Linux before 4.14 cannot wipe; there a handler does, which a raw clone passes by.
+      // Linux before 4.14 cannot wipe on fork: a fork handler clears it there, but not after a raw clone.
       if (madvise(memory, sizeof(forgetful), MADV_WIPEONFORK) != 0) pthread_atfork(nullptr, nullptr, forget_everything);
       epoch_in_force.store(&region->epoch, std::memory_order_release);
       ready = true;
@@ -79,7 +79,7 @@ std::uint32_t next_epoch() noexcept {
   return epoch;
 }
 
-/// In a new child: lets go of the parent's rings and opens for business. `lock` is held.
+/// In a new child: drops the parent's rings and begins a new epoch. Call with `lock` held.
 void begin_as_child(const region_lock&) noexcept {
   if (region->epoch.load(std::memory_order_relaxed) != 0 ||
       current_phase.load(std::memory_order_relaxed) != phase::active) {
@@ -94,7 +94,7 @@ void begin_as_child(const region_lock&) noexcept {
   region->epoch.store(next_epoch(), std::memory_order_release);
 }
 
-/// Ends the connection `epoch`, unless another has taken its place.
+/// Ends the connection `epoch`, unless a newer one has replaced it.
 void deactivate(std::uint32_t epoch) noexcept {
   const region_lock lock(*region);
   if (region->epoch.load(std::memory_order_relaxed) != epoch) return;
@@ -109,14 +109,14 @@ bool change(ring_slot& slot, slot_state from, slot_state to) noexcept {
          slot.state.compare_exchange_strong(from, to, std::memory_order_acquire);
 }
 
-/// Gives the memory of a ring back whose connection has ended. `slot` is ours (`changing`).
+/// Frees the memory of a ring whose connection has ended. `slot` must be `changing`.
 void discard(ring_slot& slot) noexcept {
-  const region_lock lock(*region);  // `stop` looks into rings that it does not own.
+  const region_lock lock(*region);  // `stop` reads rings that it does not own.
   if (slot.mapped_bytes != 0) unmap_ring(slot);
   slot.state.store(slot_state::empty, std::memory_order_release);
 }
 
-/// A ring that a thread left behind, or null. O(rings ever made).
+/// Takes a ring that an ended thread has left, or null. O(rings ever made).
 ring_slot* take_idle_ring(std::uint32_t epoch) noexcept {
   const std::size_t used = slots_used.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < used; ++i) {
@@ -141,7 +141,7 @@ ring_slot* take_empty_slot() noexcept {
   return nullptr;
 }
 
-/// Makes `ring` the one that counts what threads without a ring lose, unless another does, and moves what they lost before there.
+/// If no ring counts losses of threads without a ring yet, makes `slot`'s ring do so, and adds their earlier losses.
 void keep_account(const ring_slot& slot, const connection& to) noexcept {
   {
     const region_lock lock(*region);
@@ -160,7 +160,7 @@ void keep_account(const ring_slot& slot, const connection& to) noexcept {
   if (events != 0) take_note_back(to);
 }
 
-/// A ring could not be made. Where no other of this process counts losses, a note does.
+/// Leaves a note about a ring that could not be made, unless a ring of this process already counts such losses.
 void say_why(const connection& to, no_ring_reason why) noexcept {
   if (region->account.load(std::memory_order_acquire) != nullptr) return;
   last_reason.store(why, std::memory_order_relaxed);
@@ -168,7 +168,7 @@ void say_why(const connection& to, no_ring_reason why) noexcept {
              region->ringless_memory_events.load(std::memory_order_relaxed));
 }
 
-/// Null when none can be had now; `epoch` is the connection it belongs to.
+/// Takes or makes a ring; null if that fails. Sets `epoch` to the connection that it belongs to.
 ring_slot* take_ring(std::uint32_t& epoch) noexcept {
   connection to;
   {
@@ -196,7 +196,7 @@ ring_slot* take_ring(std::uint32_t& epoch) noexcept {
 }
 
 void let_go_of_old_ring(thread_state& self) noexcept {
-  // After a fork the slot is not ours: its memory is gone, and another thread may have it.
+  // After a fork, the slot is not ours: its memory is unmapped, and another thread may use it.
   const bool ours = self.slot != nullptr && self.lineage == lineage.load(std::memory_order_relaxed);
   if (ours) {
     self.slot->state.store(slot_state::changing, std::memory_order_relaxed);
@@ -206,7 +206,7 @@ void let_go_of_old_ring(thread_state& self) noexcept {
   self.epoch = thread_state::no_epoch;
 }
 
-/// The calling thread's ring, with the thread introduced; null if there is none to be had.
+/// The calling thread's ring, with the thread introduced to the reader; null if there is none.
 ring_slot* ring_of_this_thread(thread_state& self) noexcept {
   const std::uint32_t in_force = region->epoch.load(std::memory_order_acquire);
   if (self.slot == nullptr || in_force == 0 || self.slot->epoch.load(std::memory_order_relaxed) != in_force ||
@@ -215,7 +215,7 @@ ring_slot* ring_of_this_thread(thread_state& self) noexcept {
       --self.wait;
       return nullptr;
     }
-    // Only now, after a fork, is it known whether the slot is ours.
+    // After a fork, begin_as_child must run first: then it is known whether the slot is ours.
     std::uint32_t epoch = 0;
     {
       const region_lock lock(*region);
@@ -236,7 +236,7 @@ ring_slot* ring_of_this_thread(thread_state& self) noexcept {
   return self.slot;
 }
 
-/// A destructor of thread-specific data: leaves the ring to the next thread. Others may still run after it and emit.
+/// Destructor of thread-specific data: leaves the ring for another thread. Later destructors may still emit.
 void end_thread(void*) noexcept {
   thread_state& self = this_thread;
   const errno_keeper keep_errno;
@@ -252,7 +252,7 @@ void end_thread(void*) noexcept {
       let_go_of_old_ring(self);
     }
   } else {
-    introduce_thread(*self.slot);  // It may have taken another name since.
+    introduce_thread(*self.slot);  // Its name may have changed.
     self.slot->state.store(slot_state::idle, std::memory_order_release);
   }
   self.slot = nullptr;
@@ -261,7 +261,7 @@ void end_thread(void*) noexcept {
 
 // ------------------------------------------------------------------------------------------------------------- emit
 
-/// Wakes the writer, or finds that there is none any more.
+/// Wakes the writer, or finds out that it is gone.
 SLUICE_RARE void call_writer(const ring_slot& slot) noexcept {
   const errno_keeper keep_errno;
   const signals_held hold;
@@ -274,7 +274,7 @@ SLUICE_RARE void call_writer(const ring_slot& slot) noexcept {
   if (gone) deactivate(slot.epoch.load(std::memory_order_relaxed));
 }
 
-/// The ring was full. Finds out now and then whether anyone still empties it.
+/// Called when a record was dropped. Checks now and then whether the writer still exists.
 SLUICE_RARE void after_drop(const ring_slot& slot) noexcept {
   const std::uint64_t lost = slot.ring.unreported_loss();
   const bool time_to_ask = lost >= 64 && (lost & (lost - 1)) == 0;
@@ -307,7 +307,7 @@ void count_ringless(record_type type) noexcept {
   (account != nullptr ? account->ringless_events : region->ringless_events).fetch_add(1, std::memory_order_release);
 }
 
-/// For a thread whose destructor has run: borrows a ring for one record.
+/// For a thread whose destructor has already run: borrows a ring for one record.
 bool emit_after_end(const outgoing& out) noexcept {
   std::uint32_t epoch = 0;
   ring_slot* slot = take_ring(epoch);
@@ -330,7 +330,7 @@ bool detail::finish_slowly(std::uint32_t in_force, const outgoing& out) noexcept
 bool detail::emit_slowly(const outgoing& out) noexcept {
   if (current_phase.load(std::memory_order_acquire) != phase::active) return false;
   thread_state& self = this_thread;
-  if (self.epoch == thread_state::in_emit) {  // A signal handler interrupted `emit`: the ring is between two states.
+  if (self.epoch == thread_state::in_emit) {  // A signal handler interrupted `emit`: the ring is inconsistent now.
     count_ringless(out.type);
     return false;
   }
@@ -357,8 +357,8 @@ SLUICE_INLINE bool emit_out(const outgoing& out) noexcept {
   return true;
 }
 
-/// Where `key` is noted once it has been sent, or would be; null if the table is full around there, and then it is sent each
-/// time.
+/// The place where `key` is stored once it has been sent. Null
+/// if the table is full there: then the key is sent every time.
 template <std::size_t size>
 std::atomic<std::uint64_t>* place_of(std::atomic<std::uint64_t> (&sent)[size], std::uint64_t key) noexcept {
   constexpr std::size_t probes = 16;
@@ -370,7 +370,7 @@ std::atomic<std::uint64_t>* place_of(std::atomic<std::uint64_t> (&sent)[size], s
   return nullptr;
 }
 
-/// Noted only when it is out: whoever finds the key may rely on it. Two threads may both send it.
+/// Stores a key after its record was sent, because other threads then rely on it. Two threads may both send it.
 void note_sent(std::atomic<std::uint64_t>* place, std::uint64_t key) noexcept {
   std::uint64_t free_place = 0;
   if (place != nullptr) place->compare_exchange_strong(free_place, key, std::memory_order_relaxed);
@@ -382,7 +382,7 @@ void choose_clock(clock_kind wanted) noexcept {
   current_clock.store(destination.clock, std::memory_order_relaxed);
 }
 
-/// Marks the rings of the connection in force as finished. `lock` is held.
+/// Marks the rings of the current connection as finished. Call with `lock` held.
 void say_goodbye(const region_lock&) noexcept {
   const std::uint32_t epoch = region->epoch.load(std::memory_order_relaxed);
   current_phase.store(phase::off, std::memory_order_relaxed);
@@ -428,7 +428,7 @@ bool start(const char* socket_name, const producer_options& options) {
     choose_clock(options.clock);
     for (auto& text : region->texts) text.store(0, std::memory_order_relaxed);
     for (auto& stack : region->stacks) {
-      // Most were never touched, and need no memory to be read.
+      // Most entries were never used; reading them allocates no memory.
       if (stack.load(std::memory_order_relaxed) != 0) stack.store(0, std::memory_order_relaxed);
     }
     region->ringless_events.store(0, std::memory_order_relaxed);
@@ -446,7 +446,7 @@ bool start(const char* socket_name, const producer_options& options) {
 std::uint64_t lost_memory_events() noexcept {
   if (!active()) return 0;
   const signals_held hold;
-  const region_lock lock(*region);  // Rings are unmapped under it.
+  const region_lock lock(*region);  // Rings are unmapped under this lock.
   const std::uint32_t epoch = region->epoch.load(std::memory_order_relaxed);
   std::uint64_t lost = region->ringless_memory_events.load(std::memory_order_relaxed);
   const ring_header* account = region->account.load(std::memory_order_acquire);
@@ -488,7 +488,7 @@ SLUICE_HOT bool emit_with(record_header* record, record_type type, std::size_t b
 
 std::uint64_t introduce_pool_stream(pool_stream_record pool_stream) noexcept {
   pool_stream.key = pool_stream_key(pool_stream);
-  // Where it would be dropped it would only be one more loss: its blocks can be told without it.
+  // If it might be dropped, do not send it: that would be one more loss, and its blocks can do without it.
   return has_room(sizeof pool_stream) && emit(pool_stream) ? pool_stream.key : 0;
 }
 
@@ -505,7 +505,7 @@ std::uint64_t intern(const char* text, std::size_t length) noexcept {
   if (length > maximum_text_bytes) length = maximum_text_bytes;
   const std::uint64_t key = hash_text(text, length);
   if (!active()) return key;
-  // In a new child the table is empty, as it must be.
+  // In a new child the table is empty, so texts are sent again.
   std::atomic<std::uint64_t>* place = place_of(region->texts, key);
   if (place != nullptr && place->load(std::memory_order_relaxed) == key) return key;
   string_record introduction{};
@@ -558,7 +558,7 @@ SLUICE_RARE bool knows_elsewhere(std::uint64_t key) noexcept {
 }
 
 SLUICE_HOT bool knows_frame(std::uint64_t key) noexcept {
-  // Nearly all keys lie at the first place that is looked at.
+  // Nearly all keys are found at the first probe.
   const bool known = region != nullptr && region->stacks[key % stack_slots].load(std::memory_order_relaxed) == key;
   return known || knows_elsewhere(key);
 }

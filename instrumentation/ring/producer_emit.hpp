@@ -6,13 +6,13 @@
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer_state.hpp"
 
-/// What `emit` does where there is nothing but the record to write, for callers whose own work is as short: in their code, without a
-/// call. Private to the producer, and to pools.
+/// The fast path of `emit`, inlined into callers for which a function call would
+/// take about as long as the work itself. Private to the producer and to pools.
 namespace sluice::collector {
 
 namespace detail {
 
-#define SLUICE_OF_THIS_COPY [[gnu::visibility("hidden")]]  // Read without the dynamic linker's table.
+#define SLUICE_OF_THIS_COPY [[gnu::visibility("hidden")]]  // Access without the dynamic linker's table.
 
 SLUICE_OF_THIS_COPY extern std::atomic<std::atomic<std::uint32_t>*> epoch_in_force;
 SLUICE_OF_THIS_COPY SLUICE_THREAD_LOCAL extern thread_state this_thread;
@@ -27,19 +27,19 @@ struct outgoing {
   std::size_t extra_bytes;
 };
 
-/// Where the calling thread has no ring, or a new one is due.
+/// Handles the case that the calling thread has no ring, or needs a new one.
 SLUICE_RARE bool emit_slowly(const outgoing& out) noexcept;
-/// In place of `put_simply` and `end_emit`: the ring is full, at its end, or its reader must be told.
+/// Replaces `put_simply` and `end_emit` if the ring is full or at its end, or if the reader must be woken.
 SLUICE_RARE bool finish_slowly(std::uint32_t in_force, const outgoing& out) noexcept;
 
-// Each emit is these two about `put_simply`, and a tail call where that is not enough: its caller needs to keep nothing for later.
+// Each emit is begin_emit, a simple put, end_emit; slow cases are tail calls, so the caller must save no registers.
 
-/// False: no ring, or none of the connection `in_force`, or a signal handler has interrupted an emit; for `emit_slowly`.
+/// False: the thread has no ring of the current connection, or is inside an emit (signal handler). Use `emit_slowly`.
 [[nodiscard]] SLUICE_INLINE bool begin_emit(std::uint32_t& in_force) noexcept {
   in_force = epoch_in_force.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
   if (this_thread.epoch != in_force) [[unlikely]]
     return false;
-  // A signal handler that interrupts this and emits finds an epoch that is not in force: one comparison tells both.
+  // A signal handler that interrupts this and emits sees an epoch that is not in force: one check for both cases.
   this_thread.epoch = thread_state::in_emit;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   return true;
@@ -50,7 +50,7 @@ SLUICE_INLINE void end_emit(std::uint32_t in_force) noexcept {
   this_thread.epoch = in_force;
 }
 
-/// A record that is words throughout as others are: in memory.
+/// A record of words only, as a struct in memory, which the slow functions need.
 template <class... Words>
 struct words_in_memory {
   record_header header{};
@@ -83,7 +83,7 @@ SLUICE_INLINE bool emit_words(record_type type, std::uint64_t time, Words... res
 
 }  // namespace detail
 
-/// A `pool_stream_alloc_record` and a `pool_stream_free_record` of a pool_stream that the calling thread has introduced. As `emit_bytes`, and in less time.
+/// Emit short records for a pool_stream that the calling thread has introduced. Like `emit_bytes`, but faster.
 SLUICE_INLINE bool emit_pool_stream_alloc(std::uint64_t time, std::uint64_t pool_stream, std::uint64_t address,
                                           std::uint64_t bytes, std::uint64_t reserved_bytes) noexcept {
   return detail::emit_words(record_type::pool_stream_alloc, time, address, bytes, reserved_bytes, pool_stream);

@@ -4,8 +4,8 @@
 
 namespace sluice::collector {
 
-/// Allocations and frees that this process could not tell its writer, ever; its rings count them. Not for hot paths: it looks
-/// into every ring, and waits for a thread that is about to make one.
+/// The number of allocations and frees that this copy of the producer has lost since `start`.
+/// Not for hot paths: reads every ring, and takes the lock under which rings are made.
 [[nodiscard]] std::uint64_t lost_memory_events() noexcept;
 
 }  // namespace sluice::collector

@@ -1,4 +1,4 @@
-// Making rings and sending them: what a thread does once. producer.cpp has what it does all the time.
+// Making and sending rings, which a thread does once. producer.cpp has the functions for every event.
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -27,9 +27,9 @@ no_ring_reason reason_of(int number) noexcept {
   return number == EFBIG ? no_ring_reason::file_limit : no_ring_reason::memory;
 }
 
-/// A file of `bytes` zeros in memory whose size nobody can change, with its pages there: touching it can not fail. -1 with errno.
+/// Makes a memory file of `bytes` zeros with fixed size and allocated pages: accesses cannot fail. -1: see errno.
 int make_memory_file(std::size_t bytes) noexcept {
-  // Growing a file past the program's own limit would send it SIGXFSZ.
+  // Growing a file beyond the program's file size limit would raise SIGXFSZ.
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes) {
     errno = EFBIG;
@@ -50,7 +50,7 @@ int make_memory_file(std::size_t bytes) noexcept {
   return file;
 }
 
-/// A connection to the socket called `name`; -1 with errno if there is none to be had. Never waits.
+/// Connects to the socket `name`. Returns -1 with errno on failure. Never blocks.
 int connect_to(const char* name) noexcept {
   sockaddr_un address;
   socklen_t length = 0;
@@ -71,19 +71,19 @@ int connect_to(const char* name) noexcept {
   return -1;
 }
 
-/// Nobody is behind that name, as far as this process can see.
+/// True if the error means that no writer listens at the address, as far as this process can tell.
 bool refused(int number) noexcept {
   return number == ECONNREFUSED || number == ENOENT || number == ENOTDIR || number == EACCES || number == EPERM;
 }
 
-/// The same to either of the writer's sockets.
+/// Connects to either of the writer's sockets.
 int connect_to(const connection& to) noexcept {
   const int s = to.to.path[0] == '\0' ? -1 : connect_to(to.to.path);
   const bool elsewhere = s < 0 && (to.to.path[0] == '\0' || refused(errno));
   return elsewhere ? connect_to(to.to.name) : s;
 }
 
-/// Sends the ring's file. SIGPIPE-safe; never waits.
+/// Sends the ring's descriptor. Does not raise SIGPIPE; never blocks.
 bool send_file(int to, int file, const door& writer) noexcept {
   hello greeting;
   memcpy(greeting.secret, writer.secret, sizeof greeting.secret);
@@ -106,7 +106,7 @@ bool send_file(int to, int file, const door& writer) noexcept {
   return sent == static_cast<ssize_t>(sizeof greeting);
 }
 
-/// By where it lies, which is told apart unless the copies are a multiple of 128 GiB from each other.
+/// A number from this copy's address. Two copies only collide if they are a multiple of 128 GiB apart.
 std::uint32_t number_of_copy() noexcept {
   alignas(64) static constexpr char here[64] = {};
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&here) / sizeof here) | 1U << 31;
@@ -119,7 +119,7 @@ ring_made make_ring(ring_slot& slot, const connection& to, no_ring_reason& why) 
   const int link = connect_to(to);
   if (link < 0) {
     const bool gone = refused(errno);
-    // A queue of connections that is full (EAGAIN) is as good as none.
+    // A full connection queue (EAGAIN) counts as refused.
     why = gone || errno == EAGAIN ? no_ring_reason::refused : reason_of(errno);
     return gone ? ring_made::writer_gone : ring_made::later;
   }
@@ -147,7 +147,7 @@ ring_made make_ring(ring_slot& slot, const connection& to, no_ring_reason& why) 
 }
 
 void* view_account(ring_header* ring, void* view) noexcept {
-  // Of a shared mapping, an old size of 0 asks for one more of the same pages.
+  // For a shared mapping, mremap with an old size of 0 creates a second mapping of the same pages.
   const int where = view == nullptr ? MREMAP_MAYMOVE : MREMAP_MAYMOVE | MREMAP_FIXED;
   void* made = mremap(ring, 0, ring_data_offset, where, view);
   return made == MAP_FAILED ? nullptr : made;
@@ -157,7 +157,7 @@ namespace {
 
 constexpr std::size_t longest_note_name = sizeof(sockaddr_un::sun_path) + 64;
 
-/// Where this process's note lies, beside the writer's socket. False: the writer takes none.
+/// The path of this process's note, beside the writer's socket. False: the writer accepts no notes.
 bool note_name(const connection& to, const char* ending, char (&name)[longest_note_name]) noexcept {
   const char* slash = strrchr(to.to.path, '/');
   if (slash == nullptr) return false;
@@ -188,7 +188,7 @@ void take_note_back(const connection& to) noexcept {
 void unmap_ring(ring_slot& slot) noexcept {
   void* memory = slot.ring.header();
   const std::size_t bytes = slot.mapped_bytes;
-  // Forgotten first: a child forked in between must not unmap what has meanwhile come to lie there.
+  // Clear the slot first: a child forked in between must not unmap memory that is reused by then.
   slot.ring = ring_producer{};
   slot.mapped_bytes = 0;
   munmap(memory, bytes);
@@ -206,7 +206,7 @@ bool introduce_thread(ring_slot& slot) noexcept {
   thread.tid = static_cast<std::uint64_t>(syscall(SYS_gettid));
   prctl(PR_GET_NAME, thread.name);
   if (slot.tid == thread.tid && memcmp(slot.name, thread.name, sizeof slot.name) == 0) return true;
-  // Where it would be dropped it is not tried: the records that it is for are what is lost.
+  // If it might be dropped, do not try: the loss that counts is that of the records after it.
   if (!slot.ring.fits(sizeof thread) || !slot.ring.put(&thread.header, record_type::thread, sizeof thread))
     return false;
   slot.tid = thread.tid;
@@ -214,7 +214,7 @@ bool introduce_thread(ring_slot& slot) noexcept {
   return true;
 }
 
-// MurmurHash64A's mixing (A. Appleby, public domain): 8 bytes a step, good enough for keys that meet no attacker.
+// The mixing function of MurmurHash64A (A. Appleby, public domain), 8 bytes per step. Not safe against attackers.
 std::uint64_t hash_text(const char* text, std::size_t length) noexcept {
   constexpr std::uint64_t factor = 0xc6a4'a793'5bd1'e995u;
   std::uint64_t hash = 0x736c'7569'6365'0001u ^ (length * factor);

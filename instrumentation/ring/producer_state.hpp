@@ -12,10 +12,10 @@
 #include "instrumentation/ring/protocol.hpp"
 #include "instrumentation/ring/ring.hpp"
 
-/// What the producer keeps in a recorded process. Private to producer.cpp, producer_rings.cpp and producer_emit.hpp.
+/// The producer's state in a recorded process. Private to producer.cpp, producer_rings.cpp and producer_emit.hpp.
 namespace sluice::collector::detail {
 
-/// Where rings go, as `start` was told.
+/// The destination of rings, set by `start`.
 struct connection {
   door to{};
   clock_kind clock = clock_kind::tsc;
@@ -26,47 +26,47 @@ struct connection {
 inline constexpr std::size_t text_slots = std::size_t{1} << 16;
 inline constexpr std::size_t stack_slots = std::size_t{1} << 17;
 
-/// Everything that the child of a fork must forget, in a mapping that the kernel wipes in a child (MADV_WIPEONFORK):
-/// that holds for a raw clone too, and checking it costs the one load that `emit` does anyway.
+/// State that a fork's child must forget. It lies in a mapping that the kernel clears in the child
+/// (MADV_WIPEONFORK). This also works for a raw clone, and checking it costs only the load that `emit` needs anyway.
 struct forgetful {
-  std::atomic<std::uint32_t> epoch;  ///< Number of the connection in force. 0: none, or we are a new child.
-  std::atomic<std::uint32_t> lock;  ///< Guards `connection` and the unmapping of rings; never held across a system call
-                                    ///< that can wait.
-  std::atomic<std::uint64_t> ringless_events;  ///< Lost by threads that had no ring, before there was an account.
+  std::atomic<std::uint32_t> epoch;  ///< Number of the current connection. 0: none, or new child.
+  std::atomic<std::uint32_t> lock;   ///< Guards `connection` and the unmapping of rings. Never held during a system
+                                     ///< call that can block.
+  std::atomic<std::uint64_t> ringless_events;  ///< Lost by threads without a ring, before `account` was set.
   std::atomic<std::uint64_t> ringless_memory_events;
-  /// Where such losses are counted once there is a ring: a second view of the first one's header, which stays mapped. Null: none yet.
+  /// Counts these losses once a ring exists: a second mapping of the first ring's header. It stays mapped. Null: none.
   std::atomic<ring_header*> account;
-  alignas(64) std::atomic<std::uint64_t> texts[text_slots];    ///< Keys this process has sent; 0: free.
-  alignas(64) std::atomic<std::uint64_t> stacks[stack_slots];  ///< The same of stacks and frames.
+  alignas(64) std::atomic<std::uint64_t> texts[text_slots];    ///< Keys of texts this process has sent; 0: free.
+  alignas(64) std::atomic<std::uint64_t> stacks[stack_slots];  ///< Keys of stacks and frames it has sent; 0: free.
 };
 
 enum class slot_state : std::uint32_t { empty, changing, owned, idle };
 
-/// One ring of this process. `state` says who may touch the rest: the owner while `owned`, the one who set it while
-/// `changing`, nobody while `idle`.
+/// One ring of this process. `state` determines who may access the other members. `owned`:
+/// the owning thread. `changing`: the thread that set this state. `idle`: no thread.
 struct alignas(64) ring_slot {
-  ring_producer ring;  ///< First: what each record needs of it is one line.
+  ring_producer ring;  ///< First, so that the members for each record share one line.
   std::atomic<slot_state> state{slot_state::empty};
   std::atomic<std::uint32_t> epoch{0};
   std::size_t mapped_bytes = 0;
-  std::uint64_t tid = 0;  ///< The thread that the ring's records belong to, as the reader knows it; 0: none yet.
+  std::uint64_t tid = 0;  ///< Thread that the reader assigns the records to; 0: none yet.
   char name[16] = {};
 };
 inline constexpr std::size_t maximum_rings = 4096;
 
-/// A thread's own state; constant-initialised, so that touching it first costs nothing.
+/// State of one thread. Constant-initialized, so the first access costs nothing extra.
 struct thread_state {
-  std::uint32_t epoch = no_epoch;  ///< The connection `slot` belongs to and is introduced in; or `in_emit`.
-  std::uint32_t lineage = 0;       ///< The process `slot` belongs to: grows with each fork.
+  std::uint32_t epoch = no_epoch;  ///< Connection that `slot` belongs to and was introduced in; or `in_emit`.
+  std::uint32_t lineage = 0;       ///< Process that `slot` belongs to: incremented at each fork.
   ring_slot* slot = nullptr;
-  std::uint32_t wait = 0;  ///< Records to drop before trying again to make a ring.
-  bool ended = false;      ///< The thread's own destructor has run.
+  std::uint32_t wait = 0;  ///< Number of records to drop before trying again to make a ring.
+  bool ended = false;      ///< True after the thread's destructor has run.
 
   static constexpr std::uint32_t no_epoch = ~std::uint32_t{0};
   static constexpr std::uint32_t in_emit = no_epoch - 1;  ///< A record is being written: a signal handler must not.
 };
 
-/// Leaves errno as it was.
+/// Restores errno at the end of the scope.
 class errno_keeper {
  public:
   errno_keeper() : saved_(errno) {}
@@ -78,7 +78,7 @@ class errno_keeper {
   int saved_;
 };
 
-/// No signal handler runs on this thread meanwhile.
+/// Blocks all signals on this thread for a scope.
 class signals_held {
  public:
   signals_held() {
@@ -94,7 +94,7 @@ class signals_held {
   sigset_t saved_;
 };
 
-/// A lock for what happens once a thread or a connection; in `forgetful`, so that a child finds it open.
+/// A lock for rare operations (once per thread or connection). It lies in `forgetful`, so a child finds it unlocked.
 class region_lock {
  public:
   explicit region_lock(forgetful& region) noexcept;
@@ -108,32 +108,32 @@ class region_lock {
 
 enum class ring_made : std::uint8_t { yes, later, writer_gone };
 
-/// Makes a ring and sends it to the writer. `slot` is ours and empty (`changing`). `why` is set unless it is made. Changes errno.
+/// Makes a ring and sends it to the writer. `slot` must be empty and `changing`. Sets `why` on failure. Changes errno.
 [[nodiscard]] ring_made make_ring(ring_slot& slot, const connection& to, no_ring_reason& why) noexcept;
 
-/// A second view of `ring`'s header at `view` (null: at any place), which outlives the ring's own mapping; null if there is no memory.
+/// Maps `ring`'s header a second time, at `view` (null: anywhere). Outlives the ring's own mapping. Null: no memory.
 [[nodiscard]] void* view_account(ring_header* ring, void* view) noexcept;
 
-/// Leaves a note for a writer that no ring of this process reaches, in place of an earlier one. Needs no descriptor.
+/// Leaves a note for the writer if no ring can reach it; replaces an earlier note. Needs no file descriptor.
 void leave_note(const connection& to, no_ring_reason why, std::uint64_t events, std::uint64_t memory_events) noexcept;
-/// There is a ring after all, which counts what the note said.
+/// Removes the note, because there is a ring now that includes the losses in the note.
 void take_note_back(const connection& to) noexcept;
 
-/// Returns the ring's memory. `slot` is ours (`changing`).
+/// Unmaps the ring's memory. `slot` must be `changing`.
 void unmap_ring(ring_slot& slot) noexcept;
 
-/// Knocks at the writer's door, which makes it drain at once. False if nobody is there any more. Never waits: some 10 us.
+/// Connects to the writer, which makes it drain immediately. False if the writer is gone. Does not wait: about 10 us.
 bool wake_writer(const connection& to) noexcept;
 
-/// Tells the reader whose records follow, if it does not know yet. False: no room.
+/// Tells the reader which thread the next records belong to, if it does not know. False: no space.
 bool introduce_thread(ring_slot& slot) noexcept;
 
 [[nodiscard]] std::uint64_t hash_text(const char* text, std::size_t length) noexcept;
 
-/// Never 0. Four at a time, so that a word does not wait for the one before it: 0.8 ns a word.
+/// A hash that is never 0. Processes four words in parallel, so that they do not wait for each other: 0.8 ns per word.
 [[nodiscard]] std::uint64_t hash_words(const std::uint64_t* words, std::size_t count, std::uint64_t seed) noexcept;
 
-/// The key of a pool_stream: what its record says.
+/// The key of a pool_stream: a hash of its record.
 [[nodiscard]] std::uint64_t pool_stream_key(const pool_stream_record& pool_stream) noexcept;
 
 }  // namespace sluice::collector::detail

@@ -7,16 +7,16 @@
 #include <cstdint>
 #include <cstring>
 
-/// How a ring reaches the writer: over a SOCK_SEQPACKET Unix socket, one connection a ring, one message with the ring's
-/// memfd attached, and the connection is closed. So a recorded program holds no descriptor of ours open: it may close
-/// all of them, or run out of them, and nothing of what follows goes astray. All else is in the ring itself.
+/// How a ring reaches the writer: by a SOCK_SEQPACKET Unix socket. Each ring uses one connection and one message,
+/// to which its memfd is attached; then the connection is closed. So a recorded program keeps no descriptor of ours
+/// open: it may close all its descriptors, or run out of them, without data loss. All other data is in the ring.
 ///
-/// `SLUICE_SOCKET` says where, and carries the secret that only the recorded program has, for names of sockets are public:
+/// `SLUICE_SOCKET` contains the addresses. Socket names are public, so it also has a secret for the recorded program:
 ///
-///   32 hexadecimal digits, "@name" of an abstract socket, then, where there is one, ":" and the path of a second socket
+///   32 hexadecimal digits, "@name" of an abstract socket, then optionally ":" and the path of a second socket
 ///
-/// The second lies in a folder that only the recorder's user may enter. It is tried first: other users cannot crowd it, and it
-/// is there in another network namespace. The first is there in a chroot, and for a program that becomes another user.
+/// The second socket is in a folder that only the recorder's user can enter. It is tried first: other users cannot
+/// flood it, and it works in other network namespaces. The first one also works in a chroot and after a change of user.
 namespace sluice::collector {
 
 inline constexpr std::size_t secret_bytes = 16;
@@ -30,12 +30,12 @@ struct hello {
 };
 static_assert(sizeof(hello) == 32);
 
-/// What `SLUICE_SOCKET` says.
+/// The contents of `SLUICE_SOCKET`.
 struct door {
   static constexpr std::size_t longest_name = sizeof(sockaddr_un::sun_path);
   unsigned char secret[secret_bytes] = {};
-  char name[longest_name] = {};  ///< "@name", in the abstract namespace.
-  char path[longest_name] = {};  ///< "" if there is none.
+  char name[longest_name] = {};  ///< "@name" in the abstract namespace.
+  char path[longest_name] = {};  ///< Empty if there is none.
 };
 
 namespace detail {
@@ -45,7 +45,7 @@ namespace detail {
 }
 }  // namespace detail
 
-/// False: it is not what a recorder of this version says.
+/// False if `text` is not in the format of this version.
 [[nodiscard]] inline bool parse_door(const char* text, door& to) noexcept {
   to = {};
   for (unsigned char& byte : to.secret) {
@@ -66,7 +66,7 @@ namespace detail {
   return true;
 }
 
-/// Address of a socket: "@name" is in the abstract namespace, else a path. False if it does not fit.
+/// The address of a socket: "@name" is in the abstract namespace, otherwise a path. False if it does not fit.
 [[nodiscard]] inline bool socket_address(const char* name, sockaddr_un& address, socklen_t& length) noexcept {
   const std::size_t characters = std::strlen(name);
   if (characters < 2 || characters >= sizeof address.sun_path) return false;
@@ -79,17 +79,17 @@ namespace detail {
   return true;
 }
 
-/// A process that cannot send a ring leaves a note beside the path's socket: a symbolic link that leads nowhere and says in its
-/// target what was lost and why. Making one takes no descriptor and no file of any size. Its name begins so, then the pid:
+/// A process that cannot send a ring leaves a note beside the path's socket: a dangling symbolic link whose target text
+/// tells what was lost and why. A link needs no descriptor and no file size. Its name is this prefix, then the pid:
 inline constexpr const char* note_prefix = "lost-";
 
-/// Why a process, or some of its threads, had no ring. In notes by its letter, so that old and new may meet.
+/// Why a process, or some of its threads, had no ring. Notes contain the letter, which works across versions.
 enum class no_ring_reason : char {
-  descriptors = 'd',  ///< EMFILE, ENFILE: it, or the system, may open no more.
-  file_limit = 'f',   ///< Its limit on the size of files (RLIMIT_FSIZE) is less than a ring.
-  memory = 'm',       ///< No memory for a ring, or for its mapping.
-  refused = 'r',      ///< No socket of the writer's could be reached, or it is not being emptied.
-  slots = 's',        ///< More threads at once than are recorded.
+  descriptors = 'd',  ///< EMFILE, ENFILE: no more open files for the process or the system.
+  file_limit = 'f',   ///< The process's limit on file sizes (RLIMIT_FSIZE) is below a ring's size.
+  memory = 'm',       ///< No memory for a ring or for its mapping.
+  refused = 'r',      ///< The writer's sockets cannot be reached, or are not being emptied.
+  slots = 's',        ///< More threads at once than can be recorded.
 };
 
 }  // namespace sluice::collector

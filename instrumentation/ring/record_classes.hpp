@@ -3,11 +3,11 @@
 #include "core/trace/model/kinds.hpp"
 #include "instrumentation/ring/records.hpp"
 
-/// Which records must not be lost before others are. Read by the capture library too: no C++ library, no exceptions.
+/// Which records have priority when a ring fills up. The capture library uses it, too: no C++ library, no exceptions.
 namespace sluice::collector {
 
-/// Memory events may use the ring's reserve, so that kernels and copies cannot crowd them out; so may what gives
-/// them their meaning.
+/// True for memory events and for the records that define their keys. They may
+/// use the ring's reserved part, so that kernels and copies cannot displace them.
 [[nodiscard]] constexpr bool uses_reserve(record_type type) {
   switch (type) {
     case record_type::string:
@@ -47,20 +47,20 @@ namespace sluice::collector {
   }
 }
 
-/// What totals of memory rest on: after a loss of one of these they are not exact any more.
+/// True for the events that memory totals depend on. If one is lost, totals are not exact any more.
 [[nodiscard]] constexpr bool is_memory_event(record_type type) {
   return type == record_type::alloc || type == record_type::free || type == record_type::pool_stream_alloc ||
          type == record_type::pool_stream_free;
 }
 
-/// Layers of blocks, a bit each.
+/// A set of layers, one bit per layer.
 using layer_bits = std::uint64_t;
 inline constexpr layer_bits all_layers = (layer_bits{1} << trace::layer_count) - 1;
 [[nodiscard]] constexpr layer_bits layer_bit(trace::layer layer) {
   return layer_bits{1} << static_cast<unsigned>(layer);
 }
 
-/// Where the live set is in doubt once `record`, as its struct, is lost. Lanes are of pools.
+/// The layers whose live set becomes inexact if `record` is lost. A pool_stream belongs to the pool layer.
 [[nodiscard]] inline layer_bits layers_of(record_type type, const record_header* record) {
   switch (type) {
     case record_type::alloc:

@@ -2,11 +2,11 @@
 
 #include <cstdint>
 
-/// The kinds of records, and what all of them begin with. Part of `records.hpp`.
+/// The record types, and the header of all records. Part of `records.hpp`.
 namespace sluice::collector {
 
 enum class record_type : std::uint16_t {
-  padding = 0,  ///< Fills the end of the ring.
+  padding = 0,  ///< Fills the space before the end of the ring.
   string = 1,
   thread = 2,
   device = 3,
@@ -66,9 +66,9 @@ enum class record_type : std::uint16_t {
 
 struct record_header {
   std::uint16_t type;   ///< `record_type`.
-  std::uint16_t words;  ///< Length in units of 8 bytes, header included; never 0.
+  std::uint16_t words;  ///< Length in units of 8 bytes, including the header; never 0.
   std::uint32_t flags;  ///< `record_flag` bits.
-  std::uint64_t time;   ///< In the ring's clock (`clock_kind`).
+  std::uint64_t time;   ///< On the ring's clock (`clock_kind`).
 };
 static_assert(sizeof(record_header) == 16);
 
@@ -81,14 +81,14 @@ enum record_flag : std::uint32_t {
   flag_default_stream = 32,
   flag_registered = 64,
   flag_ipc = 128,
-  /// Every time in this record is CLOCK_MONOTONIC ns already (what CUPTI's activity records carry), whatever the
-  /// ring's clock is.
+  /// All times in this record are already CLOCK_MONOTONIC ns, whatever
+  /// the ring's clock is (CUPTI's activity records use that clock).
   flag_monotonic = 256,
-  /// A `loss_record` of the ring itself: what it reports is in the ring's own count too.
+  /// For a `loss_record`: the ring itself reports it, so the ring's own counter includes these losses.
   flag_of_ring = 512,
-  /// Of an allocation: what lies there may be held already, and is then held once more; as many frees end it.
+  /// For an allocation: if the block is already live, it is now held once more, and needs one more free to end it.
   flag_shared = 1024,
-  /// Of an allocation: a graph's memory node. The address is the graph's for as long as it, or one made of it, exists.
+  /// For an allocation: a graph's memory node. The graph, and any graph made from it, owns the address while it exists.
   flag_graph = 2048,
 };
 

@@ -10,26 +10,26 @@
 #include "instrumentation/ring/table_records.hpp"
 #include "instrumentation/ring/work_records.hpp"
 
-/// What a recorded process says to the writer: plain records in a ring of shared memory. The reader of a ring trusts
-/// nothing: it checks every length. A record is a multiple of 8 bytes and begins with `record_header`.
+/// The data that a recorded process sends to the writer: plain records in a ring of shared memory. The ring's reader
+/// trusts nothing and checks every length. A record has a multiple of 8 bytes and begins with `record_header`.
 ///
 ///   0        2        4                8                16
 ///   | type   | words  | flags          | time           | payload ...                  |
 ///
-/// Joining (call with activity, alloc with free), ids and every look-up happen in the writer, never here.
-/// Keys below are the process's own: a device is an index from `device_record`, a context is CUPTI's context id, a
-/// stream is `stream_key(context, CUPTI stream id)`, a string is the 64-bit hash that a `string_record` introduced.
-/// This header is read by the capture library too: no C++ library, no exceptions.
+/// The writer does all joining (calls with activity, allocations with frees), ids and look-ups. Keys
+/// are only valid in their process: a device is an index from a `device_record`, a context is CUPTI's
+/// context id, a stream is `stream_key(context, CUPTI stream id)`, a string is the 64-bit hash from
+/// its `string_record`. The capture library uses this header, too: no C++ library, no exceptions.
 namespace sluice::collector {
 
-/// Which clock a ring's times are on. A simulated process has no other clock.
+/// The clock of a ring's times. In a simulated process, the simulated clock is the only one.
 enum class clock_kind : std::uint32_t { tsc = 0, monotonic_ns = 1, simulated_ns = 2 };
 
 [[nodiscard]] constexpr std::uint64_t stream_key(std::uint32_t context, std::uint32_t stream) {
   return (std::uint64_t{context} << 32) | stream;
 }
 
-/// The type a record struct is written as.
+/// Maps a record struct to its record_type.
 template <class Record>
 struct type_of;
 #define SLUICE_RECORD(name)                                                   \

@@ -9,9 +9,9 @@
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/record_classes.hpp"
 
-/// A ring of records in memory that two processes share: one thread writes, the writer process reads. What has been
-/// published survives the death of either. This side is part of the recorded program: no C++ library, no locks, no
-/// allocation, and nothing that the other side writes can make it do more than drop a record.
+/// A ring of records in memory shared by two processes: one thread writes, the writer process reads. Published
+/// records survive the death of either process. The producer is part of the recorded program: no C++ library,
+/// no locks, no allocation. Whatever the other side writes, the worst effect is a dropped record.
 ///
 ///   byte 0        64          128             192                    256      320          4096       4096 + capacity
 ///   | what it is | head      | tail, gone    | lost: total, memory, | closed | who it is  |  ...     | records ...   |
@@ -19,14 +19,14 @@
 ///   | written    | by the    | by the        | by the producer      | by its | once       |
 ///   | once       | producer  | consumer      |                      | process|
 ///
-/// `head` and `tail` count bytes for ever; a record lies at `position & (capacity - 1)` and never wraps: when it would,
-/// a padding record fills the end (of padding, only type and words are there if 8 bytes are left). `head` is stored with
-/// release after the record, so a reader that loads it with acquire sees whole records only.
+/// `head` and `tail` count bytes and never wrap. A record is at `position & (capacity - 1)` and is contiguous:
+/// if it would cross the end, a padding record fills the end (only type and words, if 8 bytes are left). `head`
+/// is stored with release after the record, so a reader that loads it with acquire sees only complete records.
 namespace sluice::collector {
 
 inline constexpr std::uint64_t ring_magic = 0x676e'6972'6563'6c73;  // "slcering" in a dump.
 inline constexpr std::uint32_t ring_version = 3;
-/// A ring of this version or a later one means what it means now.
+/// Rings of this version and later are compatible with the current one.
 inline constexpr std::uint32_t oldest_ring_version = 2;
 inline constexpr std::size_t ring_data_offset = 4096;
 inline constexpr std::size_t minimum_ring_bytes = std::size_t{1} << 14;
@@ -34,39 +34,39 @@ inline constexpr std::size_t maximum_ring_bytes = std::size_t{1} << 28;
 inline constexpr std::size_t maximum_record_bytes = 8192;
 inline constexpr std::size_t maximum_text_bytes = 4096;
 
-/// Who writes this ring; copied once by the reader, which trusts none of it.
+/// Identity of the process that writes a ring. The reader copies it once and trusts none of it.
 struct ring_identity {
-  std::uint64_t start_time;  ///< Of the process, in clock ticks since boot (/proc/PID/stat, field 22).
-  std::uint64_t image;       ///< Differs after an exec: the kernel's random bytes for this image (AT_RANDOM), folded.
-  std::int64_t rank;         ///< From the environment of the launcher; -1: none.
-  std::uint32_t pid;         ///< As the process sees itself; a container has its own.
+  std::uint64_t start_time;  ///< Process start, in clock ticks since boot (/proc/PID/stat, field 22).
+  std::uint64_t image;       ///< Changes with each exec: a hash of the kernel's random bytes (AT_RANDOM).
+  std::int64_t rank;         ///< From the launcher's environment; -1: none.
+  std::uint32_t pid;         ///< As seen by the process; may differ outside its container.
   std::uint32_t parent_pid;
   std::uint32_t command_bytes;
-  std::uint32_t copy;  ///< Which of the producers in this process, which may have several; 0: it does not say.
+  std::uint32_t copy;  ///< Which copy of the producer in the process; 0: unknown.
   char boot_id[40];
   char host[64];
-  char command[2048];  ///< The arguments, with spaces between.
+  char command[2048];  ///< The arguments, separated by spaces.
 };
 
 struct ring_header {
   alignas(64) std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t clock;     ///< `clock_kind`.
-  std::uint64_t capacity;  ///< Bytes of records, a power of two.
+  std::uint64_t capacity;  ///< Size of the record area in bytes, a power of two.
 
   alignas(64) std::atomic<std::uint64_t> head;
 
   alignas(64) std::atomic<std::uint64_t> tail;
   std::atomic<std::uint32_t> writer_gone;  ///< The recording has ended; the producer may stop.
 
-  alignas(64) std::atomic<std::uint64_t> lost_events;  ///< Ever; `loss_record`s report them piece by piece.
+  alignas(64) std::atomic<std::uint64_t> lost_events;  ///< Total; `loss_record`s report them in parts.
   std::atomic<std::uint64_t> lost_memory_events;
-  std::atomic<std::uint64_t> first_lost;  ///< Times of the losses not yet reported.
+  std::atomic<std::uint64_t> first_lost;  ///< Times of the losses that are not yet reported.
   std::atomic<std::uint64_t> last_lost;
-  std::atomic<std::uint64_t> lost_layers;  ///< Of memory events among these; 0: the producer does not say.
+  std::atomic<std::uint64_t> lost_layers;  ///< Layers of the unreported lost memory events; 0: unknown.
 
-  alignas(64) std::atomic<std::uint32_t> closed;  ///< The producer said goodbye: nothing follows.
-  /// Lost by threads of this process and copy that had no ring, ever; in one of its rings only. Any thread adds to them.
+  alignas(64) std::atomic<std::uint32_t> closed;  ///< The producer has finished: no more records.
+  /// Total losses of threads without a ring, for this process and copy. Only one ring counts them; any thread may add.
   std::atomic<std::uint64_t> ringless_events;
   std::atomic<std::uint64_t> ringless_memory_events;
 
@@ -77,12 +77,12 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 [[nodiscard]] constexpr std::size_t round_up_to_words(std::size_t bytes) { return (bytes + 7) & ~std::size_t{7}; }
 
-/// The producer's end. One thread at a time; handing it to another thread needs a release and an acquire.
+/// The producer's end of a ring. For one thread at a time; a hand-over to another thread needs release and acquire.
 class ring_producer {
  public:
   ring_producer() = default;
 
-  /// `memory`: `ring_data_offset + capacity` zeroed bytes, which outlive this.
+  /// Formats `memory`: `ring_data_offset + capacity` zeroed bytes, which must outlive this object.
   void format(void* memory, std::size_t capacity, clock_kind clock) noexcept {
     header_ = static_cast<ring_header*>(memory);
     data_ = static_cast<char*>(memory) + ring_data_offset;
@@ -102,15 +102,15 @@ class ring_producer {
 
   [[nodiscard]] ring_header* header() const noexcept { return header_; }
 
-  /// Writes `bytes` of `record` (a multiple of 8), then `extra_bytes` of `extra` padded with zeros, as one record, and
-  /// fills in its type and length. False: no room, counted as lost. About 5 ns for a record of 100 bytes.
+  /// Writes one record: `bytes` of `record` (a multiple of 8), then `extra_bytes` of `extra`, padded with
+  /// zeros. Fills in type and length. False: no space; counted as lost. About 5 ns for a record of 100 bytes.
   SLUICE_INLINE bool put(record_header* record, record_type type, std::size_t bytes, const void* extra = nullptr,
                          std::size_t extra_bytes = 0) noexcept {
     return put_simply(record, type, bytes, extra, extra_bytes) || put_slowly(record, type, bytes, extra, extra_bytes);
   }
 
-  /// `put` where that takes no thought, which is nearly always. False: nothing was done, and `put_slowly` is for it. After a true
-  /// there is nothing to tell the reader.
+  /// The fast path of `put`, sufficient in nearly all cases. False: nothing was
+  /// written, use `put_slowly`. True: done, and the reader need not be woken.
   [[nodiscard]] SLUICE_INLINE bool put_simply(record_header* record, record_type type, std::size_t bytes,
                                               const void* extra, std::size_t extra_bytes) noexcept {
     const std::size_t length = bytes + round_up_to_words(extra_bytes);
@@ -120,7 +120,7 @@ class ring_producer {
     return true;
   }
 
-  /// The same of a memory event without flags that is words throughout, `rest` what follows its time: from registers to its place.
+  /// The same for memory events without flags that consist of words only: stored from registers. `rest`: after time.
   template <class... Words>
   [[nodiscard]] SLUICE_INLINE bool put_words_simply(record_type type, std::uint64_t time, Words... rest) noexcept {
     constexpr std::size_t length = sizeof(record_header) + sizeof...(rest) * sizeof(std::uint64_t);
@@ -128,7 +128,7 @@ class ring_producer {
     if (head + length > memory_simple_until_) [[unlikely]]
       return false;
     char* const begin = data_ + (head & (capacity_ - 1));
-    // One at a time: gathered on the stack they would be loaded again as wider ones, which wait for the stores before them.
+    // One store each: if combined on the stack, wider loads would have to wait for the preceding stores.
     auto* place = reinterpret_cast<std::uint64_t*>(begin);
     const auto write = [&](std::uint64_t word) { __atomic_store_n(place++, word, __ATOMIC_RELAXED); };
     write(first_word(type, length, 0));
@@ -148,35 +148,35 @@ class ring_producer {
     return written;
   }
 
-  /// A record comes soon: asks for the lines that it will be written to.
+  /// Call shortly before a record: prefetches the cache lines that it will be written to.
   SLUICE_INLINE void expect_record() const noexcept {
     const char* place = data_ + (head_ & (capacity_ - 1));
     expect_write(place);
     expect_write(place + 64);
-    expect_write(place + 128);  // Past the end lies nothing, which does no harm.
+    expect_write(place + 128);  // Nothing is past the end; that does no harm.
     expect_write(&header_->head);
   }
 
-  /// An ordinary record of `bytes` would be taken now.
+  /// True if an ordinary record of `bytes` would fit now.
   [[nodiscard]] bool fits(std::size_t bytes) noexcept {
     const std::size_t to_end = capacity_ - (head_ & (capacity_ - 1));
     return has_room(bytes <= to_end ? bytes : to_end + bytes, ordinary_limit());
   }
 
-  /// True once each time the ring has become half full since it was last looked at: time to tell the reader, who looks
-  /// every so often only.
+  /// True once each time the ring becomes half full: then the
+  /// reader should be woken, because it only polls at intervals.
   [[nodiscard]] bool wants_reader() noexcept {
     const bool wants = wants_reader_;
     wants_reader_ = false;
     return wants;
   }
 
-  /// Records lost since the last report; they are in the header too, where the reader finds them if we die.
+  /// Number of lost records that no loss_record has reported yet. The header also has it, in case this process dies.
   [[nodiscard]] std::uint64_t unreported_loss() const noexcept { return lost_ - reported_; }
 
  private:
-  /// After a change of `tail_`, `lost_`, `reported_` or `next_look_`, and on each lap. Three limits in one, so that a record is
-  /// held against one.
+  /// Call after changing `tail_`, `lost_`, `reported_` or `next_look_`, and on each lap.
+  /// Combines three limits into one, so that each record needs only one comparison.
   void reconsider() noexcept {
     simple_until_ = simple_up_to(ordinary_limit());
     memory_simple_until_ = simple_up_to(capacity_);
@@ -186,7 +186,7 @@ class ring_producer {
     if (lost_ != reported_) return 0;
     const std::uint64_t lap_ends = (head_ | (capacity_ - 1)) + 1, room_ends = tail_ + limit;
     const std::uint64_t until = lap_ends < room_ends ? lap_ends : room_ends;
-    // A record that ends there is the first to be looked at.
+    // The record that reaches `next_look_` must take the slow path.
     return next_look_ <= until ? next_look_ - 1 : until;
   }
 
@@ -215,7 +215,7 @@ class ring_producer {
 
     char* place = data_ + offset;
     if (length > to_end) [[unlikely]] {
-      // The end of the ring may have 8 bytes only, so no more than the type and the length are written.
+      // The end of the ring may have only 8 bytes, so only type and length are written.
       const std::uint16_t padding[4] = {static_cast<std::uint16_t>(record_type::padding),
                                         static_cast<std::uint16_t>(to_end / 8), 0, 0};
       std::memcpy(place, padding, sizeof padding);
@@ -229,7 +229,7 @@ class ring_producer {
   SLUICE_INLINE void write_at(char* place, record_header* record, record_type type, std::size_t bytes,
                               const void* extra, std::size_t extra_bytes) noexcept {
     const std::size_t length = bytes + round_up_to_words(extra_bytes);
-    // In one piece: a load that spans smaller stores, which have only just been made, waits until they are in the cache.
+    // One store: a load that spans several smaller recent stores would wait until they reach the cache.
     const std::uint64_t first = first_word(type, length, record->flags);
     std::memcpy(place, &first, sizeof first);
     copy_words(place + sizeof first, reinterpret_cast<const char*>(record) + sizeof first, bytes - sizeof first);
@@ -242,20 +242,20 @@ class ring_producer {
     publish(place, head_ + length, length);
   }
 
-  /// The record of `length` at `place` is there, up to `head`.
+  /// Publishes the record of `length` bytes at `place`; the new head is `head`.
   SLUICE_INLINE void publish(const char* place, std::uint64_t head, std::size_t length) noexcept {
     head_ = head;
     header_->head.store(head, std::memory_order_release);
-    // The reader's core has had the lines that come next: asked for now, they are here when they are written. Those at the begin
-    // of a lap are not: past the ring's end lies nothing, or something that can be asked for as well.
+    // The next cache lines are in the reader's core. Prefetching them now makes them available in time for writing.
+    // This skips the first lines of a lap: an address past the ring's end is unmapped or harmless to prefetch.
     expect_write(place + write_ahead);
     if (length > 64) expect_write(place + write_ahead + 64);
   }
 
-  /// A line takes as long to come as some records take to be written; further ahead (2 KiB) brings no more.
+  /// Fetching a line takes as long as writing a few records. Prefetching further ahead (2 KiB) brings no gain.
   static constexpr std::size_t write_ahead = 768;
 
-  /// The last quarter is for records that `uses_reserve`.
+  /// Records that are not `uses_reserve` must leave the last quarter of the ring free.
   [[nodiscard]] std::size_t ordinary_limit() const noexcept { return capacity_ - capacity_ / 4; }
 
   [[nodiscard]] bool has_room(std::size_t needed, std::size_t limit) noexcept {
@@ -265,7 +265,7 @@ class ring_producer {
     return head_ - tail_ + needed <= limit;
   }
 
-  /// A tail outside [tail_, head_] is no tail: stay full rather than write over what was not read.
+  /// Ignores a tail outside [tail_, head_]: it is invalid, and unread records must not be overwritten.
   void look_at_tail() noexcept {
     const std::uint64_t tail = header_->tail.load(std::memory_order_acquire);
     if (tail - tail_ > head_ - tail_) return;
@@ -281,7 +281,7 @@ class ring_producer {
     publish_loss();
   }
 
-  /// When it was dropped; the record's own time may be the device's, and on another clock.
+  /// The time of the loss. A record's own time may be device time or on another clock.
   [[nodiscard]] std::uint64_t time_of_loss(std::uint64_t record_time) const noexcept {
     switch (clock_) {
       case clock_kind::tsc:
@@ -307,7 +307,7 @@ class ring_producer {
     header_->lost_events.store(lost_, std::memory_order_release);
   }
 
-  /// Waits for room below the ordinary limit, so that reports do not eat the reserve while the ring stays full.
+  /// Waits for space below the ordinary limit, so that reports do not use up the reserve while the ring stays full.
   SLUICE_RARE void report_loss() noexcept {
     if (!has_room(maximum_record_bytes < capacity_ / 4 ? maximum_record_bytes : capacity_ / 4, ordinary_limit()))
       return;
@@ -324,16 +324,16 @@ class ring_producer {
     reconsider();
   }
 
-  // What each record needs: a cache line's worth.
+  // Members that each record needs: one cache line.
   ring_header* header_ = nullptr;
   char* data_ = nullptr;
   std::size_t capacity_ = 0;
   std::uint64_t head_ = 0;
-  std::uint64_t simple_until_ = 0;  ///< Up to here `head_` may go without a thought. 0: a loss is to be reported first.
-  std::uint64_t memory_simple_until_ = 0;  ///< The same for memory events, which may use all of the ring.
-  // And what some need.
-  std::uint64_t next_look_ = 0;  ///< Where `head_` makes the fill level interesting.
-  std::uint64_t tail_ = 0;       ///< As last seen; the real one is at or past it.
+  std::uint64_t simple_until_ = 0;         ///< Limit of `head_` for the fast path. 0: a loss must be reported first.
+  std::uint64_t memory_simple_until_ = 0;  ///< The same for memory events, which may use the whole ring.
+  // Members that only some records need.
+  std::uint64_t next_look_ = 0;  ///< When `head_` reaches this, check the fill level.
+  std::uint64_t tail_ = 0;       ///< Last known value; the real tail is the same or further.
   std::uint64_t lost_ = 0, reported_ = 0;
   std::uint64_t lost_memory_ = 0, reported_memory_ = 0;
   clock_kind clock_ = clock_kind::tsc;

@@ -4,17 +4,17 @@
 
 #include "instrumentation/ring/record_types.hpp"
 
-/// What a recorded process names before it refers to it, and what it says of itself. Part of `records.hpp`, which says how records are read.
+/// Definitions of keys, and facts about the process. Part of `records.hpp`, which describes the record format.
 namespace sluice::collector {
 
-/// Introduces `key`; `length` bytes of UTF-8 follow, padded with zeros to a multiple of 8.
+/// Defines string `key`; `length` bytes of UTF-8 follow, padded with zeros to a multiple of 8.
 struct string_record {
   record_header header;
   std::uint64_t key;
   std::uint64_t length;
 };
 
-/// The first record of a ring's new owner: records after it are this thread's.
+/// The first record of a ring's new owner: all later records are of this thread.
 struct thread_record {
   record_header header;
   std::uint64_t tid;
@@ -23,16 +23,16 @@ struct thread_record {
 
 struct device_record {
   record_header header;
-  std::uint32_t device;  ///< The key: the driver's ordinal in this process.
+  std::uint32_t device;  ///< The key: the driver's device ordinal in this process.
   std::uint32_t kind;    ///< trace::device_kind
   std::uint64_t uuid_high, uuid_low;
   std::uint64_t name;  ///< String key.
   std::uint64_t memory_bytes;
-  std::uint64_t link_peak;  ///< Bytes/s one way; 0: not known.
+  std::uint64_t link_peak;  ///< Bytes/s in one direction; 0: unknown.
   std::uint32_t link_generation, link_width;
   std::uint32_t compute_major, compute_minor;
-  std::uint64_t attainable_h2d, attainable_d2h;  ///< Bytes/s; 0: never measured.
-  std::uint64_t peer_peak;                       ///< Bytes/s one way over NVLink; 0: there is none, or it is not known.
+  std::uint64_t attainable_h2d, attainable_d2h;  ///< Bytes/s; 0: not measured.
+  std::uint64_t peer_peak;                       ///< Bytes/s in one direction over NVLink; 0: none, or unknown.
 };
 
 struct context_record {
@@ -47,12 +47,12 @@ struct stream_record {
   std::uint64_t stream;  ///< `stream_key`.
   std::uint64_t handle;
   std::int64_t priority;
-  std::uint64_t name;  ///< String key, 0: none.
+  std::uint64_t name;  ///< String key; 0: none.
 };
 
 struct pool_record {
   record_header header;
-  std::uint64_t pool;  ///< The key: the driver's handle or the pool object's address.
+  std::uint64_t pool;  ///< The key: the driver's handle, or a number that the runtime assigned.
   std::uint32_t device;
   std::uint8_t layer;  ///< trace::layer
   std::uint8_t kind;   ///< trace::memory_kind
@@ -65,50 +65,50 @@ struct counter_record {
   std::uint64_t counter;
   std::uint64_t name;
   std::uint32_t unit;    ///< trace::counter_unit
-  std::uint32_t device;  ///< `no_device` when it is of none.
+  std::uint32_t device;  ///< `no_device`: not of a device.
 };
 inline constexpr std::uint32_t no_device = ~std::uint32_t{0};
 
-/// One frame of a stack, in a word: a program counter of native code (below 2^47; the writer finds its module), or the key
-/// of a `frame_record`, which has the top bit.
+/// One stack frame in one word: a program counter of native code (below 2^47; the
+/// writer finds its module), or the key of a `frame_record`, which has the top bit set.
 inline constexpr std::uint64_t frame_key_bit = std::uint64_t{1} << 63;
 
-/// Introduces the frame of an interpreted language. Sent before the first stack that names it.
+/// Defines a frame of an interpreted language. Sent before the first stack that contains it.
 struct frame_record {
   record_header header;
-  std::uint64_t key;             ///< With `frame_key_bit`.
+  std::uint64_t key;             ///< With `frame_key_bit` set.
   std::uint64_t function, file;  ///< String keys.
   std::uint32_t line;
   std::uint32_t kind;  ///< trace::frame_kind
 };
 
-/// Introduces `key`: `count` words of frames follow, innermost first. Beyond the last of them the stack goes on as the stack
-/// `base` does: who asked another thread for what this one does.
+/// Defines stack `key`; `count` words of frames follow, innermost first. The stack continues
+/// with the frames of stack `base`: the stack of the thread that requested this thread's work.
 struct stack_record {
   record_header header;
   std::uint64_t key;
   std::uint64_t count;
-  std::uint64_t base;  ///< Stack key, 0: it ends there.
+  std::uint64_t base;  ///< Stack key; 0: the stack ends here.
 };
 
-/// A file of code was loaded, or found loaded. A later one replaces those whose addresses it covers.
+/// A code file was loaded, or was found loaded. Replaces earlier modules whose addresses it overlaps.
 struct module_record {
   record_header header;
   std::uint64_t path;        ///< String key.
   std::uint64_t base;        ///< The load bias.
-  std::uint64_t begin, end;  ///< Mapped addresses.
+  std::uint64_t begin, end;  ///< Mapped address range.
   std::uint8_t build_id[32];
   std::uint64_t build_id_bytes;
 };
 
-/// The program names a thread, its own or another.
+/// The program names a thread: its own or another one.
 struct thread_name_record {
   record_header header;
   std::uint64_t tid;
   std::uint64_t name;
 };
 
-/// What this process is recorded for.
+/// The recording mode of this process.
 struct mode_record {
   record_header header;
   std::uint64_t mode;  ///< trace::recording_mode

@@ -4,11 +4,11 @@
 
 #include "instrumentation/ring/record_types.hpp"
 
-/// Records of calls and of what the device does, graphs included. Part of `records.hpp`, which says how records are read.
+/// Records of calls and device work, including graphs. Part of `records.hpp`, which describes the record format.
 namespace sluice::collector {
 
-/// One call into the driver, written at its exit; `header.time` is its entry. For a copy it carries the addresses,
-/// which the activity record lacks.
+/// A driver call, written when it returns; `header.time` is its start.
+/// For a copy it contains the addresses, which the activity record lacks.
 struct api_call_record {
   record_header header;
   std::uint64_t end;
@@ -23,34 +23,34 @@ struct api_call_record {
   std::uint32_t context;
 };
 
-/// What a call's copy is about to move from the host, written at the call's entry: before the call's own record.
+/// A hash of what a call will copy from the host. Written when the call begins, so before its api_call_record.
 struct content_record {
   record_header header;
   std::uint64_t hash;
-  std::uint64_t bytes;  ///< Hashed, of those that the copy moves.
+  std::uint64_t bytes;  ///< Number of bytes that were hashed.
   std::uint32_t correlation;
   std::uint8_t check;  ///< trace::content_check
   std::uint8_t reserved[3];
 };
 
-/// A copy as the device did it; `header.time` is its start. `end` 0: not known.
+/// A copy as executed by the device; `header.time` is its start. `end` 0: unknown.
 struct copy_record {
   record_header header;
   std::uint64_t end;
   std::uint64_t bytes;
   std::uint64_t stream;
-  std::uint64_t source;  ///< Addresses, 0 when only the call knows them.
+  std::uint64_t source;  ///< Addresses; 0 if only the call's record has them.
   std::uint64_t destination;
   std::uint64_t graph_node;
   std::uint32_t device;
-  std::uint32_t peer;  ///< `no_device` unless a peer copy.
+  std::uint32_t peer;  ///< `no_device` unless it is a peer copy.
   std::uint32_t correlation;
   std::uint8_t direction;         ///< trace::direction
   std::uint8_t source_kind;       ///< trace::memory_kind
   std::uint8_t destination_kind;  ///< trace::memory_kind
   std::uint8_t reserved;
-  std::uint32_t channel;  ///< The hardware channel, counted from 1; 0: not known.
-  std::uint32_t copies;   ///< Of a batch: how many copies this one record stands for.
+  std::uint32_t channel;  ///< The hardware channel, from 1; 0: unknown.
+  std::uint32_t copies;   ///< For a batch: the number of copies in this record.
 };
 
 struct memset_record {
@@ -94,7 +94,7 @@ struct migration_record {
   std::uint16_t reserved;
 };
 
-/// `event_record` and `event_wait`.
+/// For the types `event_record` and `event_wait`.
 struct event_edge_record {
   record_header header;
   std::uint64_t event;  ///< The driver's handle.
@@ -108,7 +108,7 @@ struct sync_record {
   std::uint64_t kind;  ///< trace::sync_kind
 };
 
-/// Device times of this process are complete up to `header.time`.
+/// All device times of this process up to `header.time` have been written.
 struct watermark_record {
   record_header header;
 };
@@ -121,11 +121,11 @@ struct graph_launch_record {
   std::uint32_t device;
   std::uint32_t correlation;
 };
-/// Marks the key of a graph whose instantiation was not seen.
+/// Set in the key of a graph whose instantiation was not recorded.
 inline constexpr std::uint64_t foreign_graph_bit = std::uint64_t{1} << 63;
 
-/// A launch names blocks: `count` words follow, each the address at which a live block begins. `header.time` is the entry edge of
-/// the call.
+/// A launch refers to blocks: `count` words follow, each the start
+/// address of a live block. `header.time` is the start of the call.
 struct touch_record {
   record_header header;
   std::uint64_t stream;
@@ -134,29 +134,29 @@ struct touch_record {
   std::uint32_t count;
 };
 
-/// A graph's node is made, by capture or by hand, or given other parameters: `count` words follow, each the address of a live block
-/// that they name. Launches of the graph touch them from then on.
+/// A graph node was created (captured or built) or got new parameters: `count` words follow, each
+/// the address of a live block in the parameters. Later launches of the graph touch these blocks.
 struct node_touch_record {
   record_header header;
   std::uint64_t stream;
-  std::uint64_t name;   ///< String key of the kernel, or of the call that copies; 0: as before.
-  std::uint64_t graph;  ///< The graph, or executable one; 0: that which the node is of.
-  std::uint64_t node;   ///< Its handle; 0: not known, a new one.
+  std::uint64_t name;   ///< String key of the kernel or copy call; 0: unchanged.
+  std::uint64_t graph;  ///< The graph or executable graph; 0: the graph that contains the node.
+  std::uint64_t node;   ///< Its handle; 0: unknown, a new node.
   std::uint32_t correlation;
   std::uint32_t count;
-  std::uint32_t more;  ///< 1: the blocks are further ones of the node that was told of last.
+  std::uint32_t more;  ///< 1: more blocks of the node in the previous record.
   std::uint32_t reserved;
 };
 
-/// A graph's node is, or in an executable one has become, what `child` is now: a graph, or an executable one.
+/// A graph node now contains the current content of `child` (a graph or executable graph).
 struct child_graph_record {
   record_header header;
-  std::uint64_t graph;  ///< 0: that which the node is of.
-  std::uint64_t node;   ///< Its handle; 0: not known, a new one.
+  std::uint64_t graph;  ///< 0: the graph that contains the node.
+  std::uint64_t node;   ///< Its handle; 0: unknown, a new node.
   std::uint64_t child;
 };
 
-/// A node of an executable graph does nothing from now on, or again what it did.
+/// A node of an executable graph was disabled or enabled.
 struct node_switch_record {
   record_header header;
   std::uint64_t graph;
@@ -164,7 +164,7 @@ struct node_switch_record {
   std::uint64_t enabled;  ///< 0 or 1.
 };
 
-/// An executable graph is launched. What the device did comes later, as a `graph_launch_record`.
+/// An executable graph is being launched. A `graph_launch_record` with the device's activity follows later.
 struct graph_call_record {
   record_header header;
   std::uint64_t graph;
@@ -172,33 +172,33 @@ struct graph_call_record {
   std::uint32_t reserved;
 };
 
-/// A graph that was captured or built, or (with `source`) an executable one made of it.
+/// A graph was captured or built, or (with `source`) an executable graph was instantiated.
 struct graph_definition_record {
   record_header header;
-  std::uint64_t graph;   ///< The key: its handle. One that was known is another graph from here on.
-  std::uint64_t source;  ///< The key of the graph it was instantiated from, 0: none.
+  std::uint64_t graph;   ///< The key: its handle. A handle that is reused denotes a new graph from here on.
+  std::uint64_t source;  ///< Key of the graph it was instantiated from; 0: none.
   std::uint64_t nodes;
   std::uint64_t name;
 };
 
-/// The GPU has faulted: a call in `context` was the first to say so. `count` groups of three words follow, each a launch before
-/// it, the latest first: time of its entry, string key of the kernel, stream key.
+/// A GPU fault: a call in `context` was the first to return it. `count` groups of three words follow,
+/// one for each preceding launch, latest first: start time, string key of the kernel, stream key.
 struct fault_record {
   record_header header;
   std::uint64_t end;
   std::uint64_t name;    ///< String key of the call.
-  std::uint64_t stream;  ///< `stream_key` of the call's, 0: none.
+  std::uint64_t stream;  ///< `stream_key` of the call; 0: none.
   std::int64_t status;
   std::uint32_t context;
   std::uint32_t correlation;
   std::uint64_t count;
 };
 
-/// Copies that a call of many asks for: `count` groups of three words follow, each source, destination and bytes (0: not known),
-/// those from number `first` on. Several make one batch, before the call's own record.
+/// The single copies of a batch call: `count` groups of three words follow: source, destination, bytes (0:
+/// unknown), starting with copy number `first`. Several such records make up a batch, before the call's own record.
 struct copy_parts_record {
   record_header header;
-  std::uint64_t total;  ///< Copies that the call asks for; those beyond a limit are not told.
+  std::uint64_t total;  ///< Copies in the call; those beyond a limit are not listed.
   std::uint64_t count;
   std::uint32_t correlation;
   std::uint32_t first;

@@ -11,12 +11,12 @@
 
 #include "instrumentation/runtime/memory_resource.hpp"
 
-// Resources over resources: each does what its upstream does, and something of its own. They stack in any order. Thread-safe if
-// the upstream is; names and behaviour follow RMM's adaptors.
+// Resource adaptors: each forwards to an upstream resource and adds one feature. They can be stacked in
+// any order. An adaptor is thread-safe if its upstream is. Names and behavior follow the adaptors of RMM.
 
 namespace sluice::runtime {
 
-/// What all adaptors share: they hold their upstream, and answer for its device and space.
+/// The common base of all adaptors: holds the upstream resource and reports the upstream's device and memory space.
 class resource_adaptor : public memory_resource {
  public:
   /// Throws error if `upstream` is null.
@@ -35,26 +35,26 @@ struct logged_call {
   enum class action : std::uint8_t { allocate, allocate_failed, free };
 
   action what = action::allocate;
-  const void* address = nullptr;  ///< null of a failed one
+  const void* address = nullptr;  ///< null for a failed allocation
   std::uint64_t bytes = 0;
   std::uint64_t stream = 0;  ///< native handle, 0 for the default stream
-  std::uint64_t thread = 0;  ///< the system's number of the calling thread
+  std::uint64_t thread = 0;  ///< Linux thread id (gettid) of the caller
   std::int64_t time_ns = 0;  ///< since the adaptor was made, on CLOCK_MONOTONIC
 };
 
-/// Tells every call. A call costs its upstream's time and that of the sink, which is called by one thread at a time.
+/// Logs every call. Added cost per call: the sink's run time, and a mutex, so that only one thread runs the sink.
 class logging_resource_adaptor final : public resource_adaptor {
  public:
   /// `sink` must not throw and must not use this adaptor.
   logging_resource_adaptor(resource_ptr upstream, std::function<void(const logged_call&)> sink);
-  /// Lines of comma-separated values, as RMM's log has them: Thread,Time,Action,Pointer,Size,Stream, with a line of these
-  /// names first; time in ns. `out` must outlive the adaptor.
+  /// Writes CSV lines to `out` in the format of RMM's log. The first line is the header:
+  /// Thread,Time,Action,Pointer,Size,Stream. Times are in ns. `out` must outlive the adaptor.
   logging_resource_adaptor(resource_ptr upstream, std::ostream& out);
-  /// The same into a file, which is replaced. Throws error if it cannot be written.
+  /// Writes the same CSV lines to a file. An existing file is replaced. Throws error if the file cannot be written.
   logging_resource_adaptor(resource_ptr upstream, const std::string& path);
   ~logging_resource_adaptor() override;
 
-  /// Writes out what is buffered; does nothing for a sink.
+  /// Flushes buffered log lines to the stream or file. Does nothing if the adaptor was made with a sink.
   void flush();
 
  protected:
@@ -65,32 +65,32 @@ class logging_resource_adaptor final : public resource_adaptor {
   logging_resource_adaptor(resource_ptr upstream, std::unique_ptr<std::ostream> file);
   void tell(logged_call call) noexcept;
 
-  std::unique_ptr<std::ostream> file_;  // where the log is one of its own
+  std::unique_ptr<std::ostream> file_;  // the log file; null if the adaptor writes to a caller's stream or sink
   std::ostream* out_ = nullptr;
   std::int64_t begin_ns_ = 0;
   std::mutex mutex_;
   std::function<void(const logged_call&)> sink_;
 };
 
-/// What went through a statistics_resource_adaptor, in bytes as they were asked for, and in blocks.
+/// Counts of what passed through a statistics_resource_adaptor: requested bytes (before any rounding), and blocks.
 struct allocation_statistics {
   struct quantity {
     std::uint64_t current = 0;  ///< allocated and not freed
-    std::uint64_t peak = 0;     ///< the most that `current` was
-    std::uint64_t total = 0;    ///< ever
+    std::uint64_t peak = 0;     ///< the highest value of `current`
+    std::uint64_t total = 0;    ///< sum of all allocations so far
   };
   quantity bytes, blocks;
   std::uint64_t failed = 0;  ///< allocations that threw
 };
 
-/// Counts. A mutex a call, around the counting alone.
+/// Counts allocations and frees. Each call locks a mutex for the counting only, not for the upstream call.
 class statistics_resource_adaptor final : public resource_adaptor {
  public:
   explicit statistics_resource_adaptor(resource_ptr upstream) : resource_adaptor(std::move(upstream)) {}
 
-  /// All of one moment.
+  /// Returns a consistent snapshot: all numbers are from the same moment.
   [[nodiscard]] allocation_statistics statistics() const;
-  /// The peaks become what is current.
+  /// Sets both peaks to the current values.
   void reset_peaks();
 
  protected:
@@ -102,16 +102,16 @@ class statistics_resource_adaptor final : public resource_adaptor {
   allocation_statistics counts_;
 };
 
-/// Lets at most so many bytes through at a time, as they were asked for. Throws out_of_memory beyond it; the attempt is an
-/// event in recordings.
+/// Limits the number of bytes that are allocated at the same time. Counts requested sizes, before any rounding.
+/// Beyond the limit, allocate() throws out_of_memory, and a recording gets a failed-allocation event.
 class limiting_resource_adaptor final : public resource_adaptor {
  public:
-  /// `limit_bytes` 0 lets nothing through.
+  /// With `limit_bytes` 0, every allocation fails.
   limiting_resource_adaptor(resource_ptr upstream, std::uint64_t limit_bytes)
       : resource_adaptor(std::move(upstream)), limit_(limit_bytes) {}
 
   [[nodiscard]] std::uint64_t limit() const noexcept { return limit_; }
-  /// Bytes allocated and not freed.
+  /// Bytes that are currently allocated through this adaptor.
   [[nodiscard]] std::uint64_t allocated() const noexcept { return allocated_.load(std::memory_order_relaxed); }
 
  protected:
@@ -123,18 +123,18 @@ class limiting_resource_adaptor final : public resource_adaptor {
   std::atomic<std::uint64_t> allocated_{0};
 };
 
-/// Asks for help when memory runs out. Each time the upstream throws out_of_memory the callbacks are called in turn, the last
-/// added first, until one returns true, which means that it has freed something; then the allocation is tried again. When
-/// all have returned false, the error of the last attempt goes to the caller. Other errors go to the caller at once.
+/// Retries failed allocations. When the upstream throws out_of_memory, the callbacks are called, the last one
+/// added first, until one returns true ("I have freed something"). Then the allocation is tried again. If every
+/// callback returns false, the caller gets the error of the last attempt. Other errors are passed on at once.
 class failure_callback_resource_adaptor final : public resource_adaptor {
  public:
-  /// May free memory, also of the upstream or of a pool that is growing over this resource, allocate, and throw, which goes to the caller.
-  /// One that returns true for ever is tried for ever.
+  /// A callback may free memory (also in the upstream, or in a pool that is growing over this resource), allocate,
+  /// and throw; the caller gets the exception. If a callback always returns true, the allocation is retried forever.
   using callback = std::function<bool(const out_of_memory& failure)>;
 
   explicit failure_callback_resource_adaptor(resource_ptr upstream, callback on_failure = {});
 
-  /// Adds one that is called before those there are.
+  /// Adds a callback. It is called before the existing ones.
   void add(callback on_failure);
 
  protected:

@@ -9,13 +9,13 @@
 
 #include "instrumentation/runtime/array.hpp"
 
-// Arrays whose element type and rank are known at run time only: what comes from, and goes to, other libraries.
+// Arrays whose element type and rank are known only at run time. Used to exchange arrays with other libraries.
 
 namespace sluice::runtime {
 
 enum class element_kind : std::uint8_t { integer, unsigned_integer, floating, brain_float, complex, boolean };
 
-/// What an element is: its kind, and its size in bits, of all parts together.
+/// An element type: kind, and size in bits. For complex numbers the size covers both parts.
 struct element_type {
   element_kind kind = element_kind::integer;
   std::uint16_t bits = 0;
@@ -24,10 +24,10 @@ struct element_type {
   friend bool operator==(const element_type&, const element_type&) = default;
 };
 
-/// "float32", "complex64", as NumPy names them.
+/// The NumPy name of the type, such as "float32" or "complex64".
 [[nodiscard]] std::string to_string(element_type type);
 
-/// The element type of a C++ type. Specialise it for types of your own, such as a half-precision float.
+/// Maps a C++ type to its element type. Specialize it for your own types, such as a half-precision float.
 template <class T>
 struct element_type_of;
 
@@ -49,12 +49,12 @@ struct element_type_of<std::complex<T>> {
   static constexpr element_type value{element_kind::complex, 16 * sizeof(T)};
 };
 
-/// An array of any type and rank, with a share in its memory; checked when it is made.
+/// An array of any element type and rank. Shares ownership of its memory. The constructor validates its arguments.
 class any_array {
  public:
-  /// Strides are in elements. `first` is the byte of `memory` at which the element with indices 0 begins; elements may
-  /// lie before it, where strides are negative. Throws error: extents below 0, more bytes than can be addressed,
-  /// elements outside the memory or not aligned to their size (of one part, for complex ones). O(axes).
+  /// Strides are in elements. `first` is the byte offset in `memory` of the element with all indices 0; with negative
+  /// strides, elements may lie before it. Throws error if an extent is negative, the size overflows, an element lies
+  /// outside the memory, or elements are misaligned (complex numbers need the alignment of one part). O(axes).
   any_array(device_span<std::byte> memory, std::size_t first, element_type type, std::vector<std::int64_t> extents,
             std::vector<std::int64_t> strides, bool read_only = false);
   template <class T, std::size_t Rank>
@@ -66,7 +66,7 @@ class any_array {
                   element_type_of<std::remove_const_t<T>>::value, {array.extents().begin(), array.extents().end()},
                   {array.strides().begin(), array.strides().end()}, std::is_const_v<T>) {}
 
-  /// The element with indices 0; null if there is none.
+  /// The address of the element with all indices 0; null if the array is empty.
   [[nodiscard]] void* data() const noexcept { return size_ == 0 ? nullptr : memory_.data() + first_; }
   [[nodiscard]] element_type type() const noexcept { return type_; }
   [[nodiscard]] std::size_t rank() const noexcept { return extents_.size(); }
@@ -83,11 +83,11 @@ class any_array {
   [[nodiscard]] device_ref device() const { return memory_.device(); }
   [[nodiscard]] memory_space space() const noexcept { return memory_.space(); }
 
-  /// The same array, which now keeps `owner` alive instead of what it kept.
+  /// Returns the same array, but keeps `owner` alive instead of the previous owner.
   [[nodiscard]] any_array owned_by(memory_owner owner) const;
 
-  /// The same array with its type. No copy. Throws error: another element type or rank, or elements that may only be
-  /// read while T is not const.
+  /// Returns the array as a typed device_array, without a copy. Throws error if the
+  /// element type or rank differs, or if the array is read-only and T is not const.
   template <class T, std::size_t Rank>
   [[nodiscard]] device_array<T, Rank> as() const {
     require(element_type_of<std::remove_const_t<T>>::value, Rank, std::is_const_v<T>);
@@ -95,7 +95,7 @@ class any_array {
     for (std::size_t axis = 0; axis < Rank; ++axis) extents[axis] = extents_[axis];
     for (std::size_t axis = 0; axis < Rank; ++axis) strides[axis] = strides_[axis];
     if (size_ == 0) return device_array<T, Rank>(device_span<T>(nullptr, 0, {}, space(), device()), extents);
-    // From the first element on the memory may be a part of a value short: it is counted in whole ones from there.
+    // The first element may not lie at a multiple of sizeof(T) bytes: count whole values from the offset `from`.
     const std::size_t before = first_ / sizeof(T), from = first_ % sizeof(T);
     auto* const begin = reinterpret_cast<T*>(memory_.data() + from);
     const device_span<T> values(begin, (memory_.size() - from) / sizeof(T), memory_.owner(), space(), device());
@@ -113,7 +113,7 @@ class any_array {
   bool read_only_;
 };
 
-/// An array as another library describes it, before anything of it is believed.
+/// An array description received from another library. Nothing in it has been validated yet.
 struct foreign_array {
   void* data = nullptr;
   element_type type{};
@@ -122,8 +122,8 @@ struct foreign_array {
   bool read_only = false;
 };
 
-/// The array, without an owner yet. Throws error as any_array and unowned_buffer do; `call` names the caller. The driver
-/// is asked whether the memory is there.
+/// Validates the description and returns the array, without an owner. Throws error as any_array and
+/// unowned_buffer do; `call` is the function named in the message. Asks the driver whether the memory exists.
 [[nodiscard]] any_array checked_array(const foreign_array& what, const device_ref& device, const char* call);
 
 }  // namespace sluice::runtime

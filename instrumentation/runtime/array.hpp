@@ -7,14 +7,14 @@
 #include "instrumentation/runtime/device_span.hpp"
 #include "instrumentation/runtime/strided_view.hpp"
 
-// Arrays: memory with a share in it, and a shape. Copying an array copies the handle; both then mean the same elements,
-// as with NumPy's views. What reshape, slice and their kin return shares the memory, too, and keeps it alive. Elements
-// are trivially copyable; contents start undefined. Extents and strides are in elements. Nothing here copies elements
-// but what is named so (transfer.hpp).
+// Arrays: shared ownership of memory, plus a shape. Copying an array copies only the handle; both
+// handles refer to the same elements, like NumPy views. The results of reshape, slice etc. also share
+// the memory and keep it alive. Element types are trivially copyable. New arrays are uninitialized.
+// Extents and strides are in elements. Only the functions in transfer.hpp copy elements.
 
 namespace sluice::runtime {
 
-/// What all arrays share. `Array` is the array's own template, `Span` device_span or host_span.
+/// The common base of all arrays. `Array` is the derived class template, `Span` is device_span or host_span.
 template <template <class, std::size_t> class Array, template <class> class Span, class T, std::size_t Rank>
 class basic_array {
  public:
@@ -27,7 +27,7 @@ class basic_array {
   [[nodiscard]] const shape<Rank>& strides() const noexcept { return view_.strides(); }
   [[nodiscard]] std::int64_t extent(std::size_t axis) const noexcept { return view_.extent(axis); }
   [[nodiscard]] std::int64_t stride(std::size_t axis) const noexcept { return view_.stride(axis); }
-  /// Elements, and what they take in bytes.
+  /// size() counts elements, size_bytes() their bytes.
   [[nodiscard]] std::uint64_t size() const noexcept { return view_.size(); }
   [[nodiscard]] std::uint64_t size_bytes() const noexcept { return view_.size_bytes(); }
   [[nodiscard]] bool empty() const noexcept { return view_.empty(); }
@@ -35,14 +35,14 @@ class basic_array {
   [[nodiscard]] bool is_c_contiguous() const noexcept { return view_.is_c_contiguous(); }
   [[nodiscard]] bool is_f_contiguous() const noexcept { return view_.is_f_contiguous(); }
 
-  /// Without the ownership; what kernels take.
+  /// The non-owning view. Kernels take this.
   [[nodiscard]] const strided_view<T, Rank>& view() const noexcept { return view_; }
-  /// The whole block that the elements lie in.
+  /// The whole memory block that contains the elements.
   [[nodiscard]] const Span<T>& memory() const noexcept { return memory_; }
   [[nodiscard]] device_ref device() const { return memory_.device(); }
   [[nodiscard]] memory_space space() const noexcept { return memory_.space(); }
 
-  /// As strided_view's functions of the same names, sharing the memory. Throw error as those do.
+  /// These do the same as the functions of strided_view with these names, but share the memory. Same errors.
   [[nodiscard]] Array<T, 1> ravel(storage_order order = storage_order::c) const {
     return {memory_, view_.ravel(order)};
   }
@@ -63,7 +63,7 @@ class basic_array {
   }
 
  private:
-  // Every element lies in the memory, whoever made the view.
+  // Throws error unless every element lies inside the memory. The view may come from any caller.
   void require_inside() const {
     if (view_.empty()) return;
     const offset_range offsets = offsets_of(view_.extents(), view_.strides(), sizeof(T), "array");
@@ -78,16 +78,16 @@ class basic_array {
   strided_view<T, Rank> view_;
 };
 
-/// An array in device memory, or over whatever memory kernels reach.
+/// An array in device memory, or in any other memory that kernels can access.
 template <class T, std::size_t Rank>
 class device_array : public basic_array<device_array, device_span, T, Rank> {
   using base = basic_array<device_array, device_span, T, Rank>;
 
  public:
-  /// Empty.
+  /// Makes an empty array.
   device_array() = default;
-  /// Fresh memory from `resource`, by default the device's current one, usable on `stream` and freed on it. Throws
-  /// error: the extents; out_of_memory.
+  /// Allocates memory from `resource` (default: the device's current resource). It is usable
+  /// on `stream` and is freed there. Throws error for invalid extents, or out_of_memory.
   explicit device_array(const shape<Rank>& extents, storage_order order = storage_order::c,
                         const stream_ref& stream = current_stream(), std::string_view tag = "device_array")
       : device_array(extents, order, stream, current_resource(stream.device()), tag) {}
@@ -97,22 +97,22 @@ class device_array : public basic_array<device_array, device_span, T, Rank> {
                                                           stream, resource, tag))
                          .template as<T>(),
                      extents, order) {}
-  /// A dense array over existing memory, such as `unowned_buffer::as<T>()`. No copy. Throws error if it is too short.
+  /// A dense array over existing memory, such as `unowned_buffer::as<T>()`. No copy. Throws error if it is too small.
   device_array(const device_span<T>& memory, const shape<Rank>& extents, storage_order order = storage_order::c)
       : base(memory, strided_view<T, Rank>(memory.data(), extents, order)) {}
-  /// Any view of existing memory. Throws error if it reaches outside.
+  /// An array over existing memory with any view. Throws error if the view reaches outside the memory.
   device_array(const device_span<T>& memory, const strided_view<T, Rank>& view) : base(memory, view) {}
 };
 
-/// Host memory that is page-locked: copies from and to it are asynchronous and run at the link's speed.
+/// An array in page-locked host memory: copies from and to it are asynchronous and run at the speed of the link.
 template <class T, std::size_t Rank>
 class pinned_array : public basic_array<pinned_array, host_span, T, Rank> {
   using base = basic_array<pinned_array, host_span, T, Rank>;
 
  public:
   pinned_array() = default;
-  /// Fresh memory, whose freeing waits for `stream`: with other flags than the usual ones made with these, straight from the driver,
-  /// else from `current_pinned_resource`. Throws error: the extents; out_of_memory.
+  /// Allocates from `current_pinned_resource`, or, if `flags` are not the default, directly from the driver with
+  /// these flags. Freeing the memory waits for `stream`. Throws error for invalid extents, or out_of_memory.
   explicit pinned_array(const shape<Rank>& extents, storage_order order = storage_order::c, pinned_flags flags = {},
                         const stream_ref& stream = current_stream(), std::string_view tag = "pinned_array")
       : pinned_array(host_span<std::byte>(
@@ -123,12 +123,12 @@ class pinned_array : public basic_array<pinned_array, host_span, T, Rank> {
       : base(memory, strided_view<T, Rank>(memory.data(), extents, order)) {}
   pinned_array(const host_span<T>& memory, const strided_view<T, Rank>& view) : base(memory, view) {}
 
-  /// The element at these indices. Not checked.
+  /// Returns the element at these indices, without a bounds check.
   template <class... Index>
   [[nodiscard]] T& operator()(Index... index) const noexcept {
     return this->view()(index...);
   }
-  /// The elements as they lie in memory. Throws error unless they lie without gaps, in either order.
+  /// All elements, in memory order. Throws error unless the array is C-contiguous or Fortran-contiguous.
   [[nodiscard]] std::span<T> span() const {
     return {this->ravel(this->is_c_contiguous() ? storage_order::c : storage_order::f).data(), this->size()};
   }
@@ -140,14 +140,14 @@ class pinned_array : public basic_array<pinned_array, host_span, T, Rank> {
   }
 };
 
-/// Page-locked host memory that kernels use where it is, over the link. For what is touched once, or little.
+/// An array in page-locked host memory that kernels access in place, over the link. For data that is rarely accessed.
 template <class T, std::size_t Rank>
 class mapped_array : public basic_array<mapped_array, host_span, T, Rank> {
   using base = basic_array<mapped_array, host_span, T, Rank>;
 
  public:
   mapped_array() = default;
-  /// As for pinned_array; `mapped` is set, whatever the flags say.
+  /// Allocates like pinned_array. `flags.mapped` is always set, even if the argument says otherwise.
   explicit mapped_array(const shape<Rank>& extents, storage_order order = storage_order::c, pinned_flags flags = {},
                         const stream_ref& stream = current_stream(), std::string_view tag = "mapped_array")
       : mapped_array(
@@ -155,29 +155,29 @@ class mapped_array : public basic_array<mapped_array, host_span, T, Rank> {
                                                pinned_flags{flags.portable, true, flags.write_combined}, stream, tag))
                 .template as<T>(),
             extents, order) {}
-  /// Over memory that is mapped already, such as a registration's. Throws error if kernels do not reach it.
+  /// Uses existing mapped memory, such as a host_registration. Throws error if kernels cannot access it.
   mapped_array(const host_span<T>& memory, const shape<Rank>& extents, storage_order order = storage_order::c)
       : mapped_array(memory, strided_view<T, Rank>(memory.data(), extents, order)) {}
   mapped_array(const host_span<T>& memory, const strided_view<T, Rank>& view) : base(memory, view) {
     if (!this->empty()) offset_ = detail::device_offset(memory.data(), memory.device());
   }
 
-  /// The element at these indices, for the host. Not checked.
+  /// Returns the element at these indices, for use on the host, without a bounds check.
   template <class... Index>
   [[nodiscard]] T& operator()(Index... index) const noexcept {
     return this->view()(index...);
   }
-  /// The same elements at the address where kernels reach them.
+  /// A view of the same elements, at the address that kernels use.
   [[nodiscard]] strided_view<T, Rank> device_view() const {
     auto* const there = reinterpret_cast<T*>(reinterpret_cast<std::byte*>(this->data()) + offset_);
     return {this->empty() ? this->data() : there, this->extents(), this->strides()};
   }
 
  private:
-  std::ptrdiff_t offset_ = 0;  // from the host's address to the device's, bytes
+  std::ptrdiff_t offset_ = 0;  // device address minus host address, in bytes
 };
 
-/// An uninitialised array of the same shape, in the same order where that is C or Fortran, else in C order.
+/// An uninitialized array of the same shape. It keeps the order if that is C or Fortran; otherwise it uses C order.
 template <class T, std::size_t Rank>
 [[nodiscard]] device_array<T, Rank> empty_like(const device_array<T, Rank>& other,
                                                const stream_ref& stream = current_stream()) {

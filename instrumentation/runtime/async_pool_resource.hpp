@@ -6,36 +6,36 @@
 
 namespace sluice::runtime {
 
-/// What one of the driver's pools holds, in bytes: reserved and used now, the most of each since the pool was made or its peaks
-/// were reset, and its release threshold.
+/// State of a driver pool, in bytes: reserved and used now, the peaks of both
+/// since the pool was made or since reset_peaks(), and the release threshold.
 using async_pool_stats = backend::driver_pool_info;
 
 struct async_pool_options {
-  std::uint64_t max_bytes = 0;  ///< the pool never reserves more; 0: no limit. Needs a driver of CUDA 12.2 or later
-  /// Unused bytes beyond this go back to the device whenever a stream or the device is synchronised. 0 gives all of them
-  /// back, as the driver's own pool does; the greatest number keeps all.
+  std::uint64_t max_bytes = 0;  ///< upper limit of reserved memory; 0: no limit. Needs a CUDA 12.2 driver or later
+  /// At each stream or device synchronization, unused bytes above this threshold return to the
+  /// device. 0 returns all of them, as the driver's default pool does; the maximum value keeps all.
   std::uint64_t release_threshold = 0;
 };
 
-/// A pool of the driver's, of one's own (cuMemPoolCreate): stream-ordered, and apart from the device's default pool, from which
-/// async_memory_resource takes. Thread-safe. A call of the driver an operation.
+/// A private driver pool (cuMemPoolCreate). Stream-ordered, and separate from the device's default
+/// pool, which async_memory_resource uses. Thread-safe. Each operation costs one driver call.
 class async_pool_resource final : public memory_resource {
  public:
-  /// Throws error where the device has no such pools.
+  /// Throws error if the device does not support such pools.
   explicit async_pool_resource(const device_ref& device = current_device(), async_pool_options options = {});
-  /// Blocks that are still allocated stay usable; the pool's memory goes with the last of them.
+  /// Blocks that are still allocated stay usable. The pool's memory is released with the last of them.
   ~async_pool_resource() override;
 
   /// Throws error.
   [[nodiscard]] async_pool_stats stats() const;
-  /// The highs become what is reserved and used now. Throws error.
+  /// Sets the peaks to the current values. Throws error.
   void reset_peaks();
   /// Throws error.
   void set_release_threshold(std::uint64_t bytes);
-  /// Gives unused memory back to the device while at least `keep_bytes` stay reserved. Memory whose free has not come to its
-  /// turn on its stream stays. Returns the bytes given back. Throws error.
+  /// Returns unused memory to the device, but keeps at least `keep_bytes` reserved. Memory whose stream-ordered
+  /// free has not completed stays in the pool. Returns the number of bytes released. Throws error.
   std::uint64_t trim(std::uint64_t keep_bytes = 0);
-  /// The driver's handle.
+  /// The driver's pool handle (CUmemoryPool).
   [[nodiscard]] std::uintptr_t get() const noexcept { return static_cast<std::uintptr_t>(pool_); }
 
  protected:

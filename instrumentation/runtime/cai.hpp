@@ -8,38 +8,38 @@
 
 #include "instrumentation/runtime/any_array.hpp"
 
-// Arrays to and from Numba, CuPy, PyTorch and others by the CUDA array interface, version 3
-// (https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html): a description by value, without a copy and
-// without ownership. Whoever imports keeps the exporting object alive.
+// Exchanges arrays with Numba, CuPy, PyTorch etc. by the CUDA array interface, version 3
+// (https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html). The interface is a
+// plain description: no copy, no ownership. The importer must keep the exporting object alive.
 
 namespace sluice::runtime {
 
-/// The fields of `__cuda_array_interface__`, with their meanings.
+/// The fields of `__cuda_array_interface__`, with the same meanings.
 struct cai_description {
   std::vector<std::int64_t> shape;
-  std::string typestr;      ///< "<f4": byte order, kind, bytes
-  std::uintptr_t data = 0;  ///< 0 for arrays without elements
+  std::string typestr;      ///< byte order, kind and size in bytes, such as "<f4"
+  std::uintptr_t data = 0;  ///< 0 for empty arrays
   bool read_only = false;
-  std::optional<std::vector<std::int64_t>> strides{};  ///< in bytes; none: dense, in C order
-  bool masked = false;                                 ///< there is a mask; no library of ours takes one
-  /// The stream on which the elements are ready: none: they are already; 1: the legacy default stream; 2: the calling
-  /// thread's default stream; else a cudaStream_t. 0 is not allowed, for it could mean 1 or 2.
+  std::optional<std::vector<std::int64_t>> strides{};  ///< in bytes; not set: dense, in C order
+  bool masked = false;                                 ///< true if the array has a mask (always refused)
+  /// The stream on which the elements become ready. Not set: they are ready now. 1: the legacy default stream. 2: the
+  /// calling thread's default stream. Otherwise a cudaStream_t. 0 is not allowed, because it is ambiguous (1 or 2).
   std::optional<std::int64_t> stream{};
   int version = 3;
 };
 
-/// An object that offers its array this way, as Python's objects do by having the attribute.
+/// A C++ object that offers its array, like a Python object that has the attribute `__cuda_array_interface__`.
 template <class T>
 concept has_cai = requires(const T& object) {
   { object.cuda_array_interface() } -> std::convertible_to<cai_description>;
 };
 
-/// An array over the described memory, which `owner` keeps alive; null: somebody else does. Work on `stream` waits, on
-/// the device, for the exporter's stream, if there is one.
+/// Imports an array. `owner` keeps the memory alive; if it is null, the caller must do
+/// so. If the exporter names a stream, work on `stream` waits for it on the device.
 ///
-/// Throws error, and lets go of `owner`: versions below 2, masks, stream 0, type strings that are not understood, big
-/// endian elements, strides that are no whole elements, extents below 0, sizes past 64 bits, memory that is not the
-/// device's or shorter than the shape. The driver is asked; O(axes).
+/// Throws error, and releases `owner`, for: versions below 2, masks, stream 0, unknown type strings, big-endian
+/// elements, strides that are not multiples of the element size, negative extents, sizes over 64 bits, memory that
+/// does not belong to the device, and memory shorter than the shape. Asks the driver about the memory. O(axes).
 [[nodiscard]] any_array import_cai(const cai_description& what, memory_owner owner = {},
                                    const stream_ref& stream = current_stream());
 template <has_cai T>
@@ -48,10 +48,10 @@ template <has_cai T>
   return import_cai(static_cast<cai_description>(object.cuda_array_interface()), std::move(owner), stream);
 }
 
-/// The description of an array whose elements are ready: whoever exports has waited.
+/// Describes an array whose elements are ready. The caller must have waited for them.
 [[nodiscard]] cai_description export_cai(const any_array& array);
-/// The description of one whose elements are ready once `stream` has done what is enqueued now. Throws error for
-/// element types that the interface does not know (bfloat16).
+/// Describes an array whose elements are ready once all work enqueued on `stream` so far
+/// is done. Throws error for element types that the interface cannot express (bfloat16).
 [[nodiscard]] cai_description export_cai(const any_array& array, const stream_ref& stream);
 
 }  // namespace sluice::runtime

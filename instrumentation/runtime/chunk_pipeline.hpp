@@ -12,52 +12,52 @@
 
 namespace sluice::runtime {
 
-/// How pieces of the input get where the device can copy from at the link's speed.
+/// How pieces of the input file are made available for fast copies to the device.
 enum class chunk_source : std::uint8_t {
-  automatic,   ///< whichever of the next two a trial of the first pieces finds faster
-  staged,      ///< the readers pread into pinned memory: a copy by the CPU, good for any file
-  registered,  ///< the readers register pieces of a read-only mapping with the driver: no copy by the CPU
-  pinned,      ///< the whole mapping is page-locked already (`mapped_file::pin`): nothing to do
+  automatic,   ///< times `staged` and `registered` on the first pieces, then uses the faster one
+  staged,      ///< the readers pread into pinned memory: a CPU copy, works for any file
+  registered,  ///< the readers register pieces of a read-only mapping with the driver: no CPU copy
+  pinned,      ///< the whole mapping is already page-locked (`mapped_file::pin`)
 };
 
 [[nodiscard]] const char* to_string(chunk_source source) noexcept;
 
 struct chunk_options {
-  /// A piece; the last one may be shorter. On a PCIe Gen5 link copies of 4 MiB reach 95 % of the rate of large ones, of 8 MiB
-  /// 98 %, of 16 MiB 99 %.
+  /// Size of a piece; the last one may be shorter. On a PCIe Gen5 link, copies
+  /// of 4 MiB reach 95 % of the rate of large copies, 8 MiB 98 %, 16 MiB 99 %.
   std::size_t chunk_bytes = 8u << 20;
-  /// Pieces in flight, each with a pinned slot, device memory and a stream of its own. 64 MiB in all stay in a server's cache;
-  /// more were slower.
+  /// Number of pieces in flight. Each has its own pinned buffer, device buffer and stream.
+  /// 64 MiB in total still fit into a server CPU's cache; larger totals were slower.
   unsigned depth = 8;
-  /// Threads that read pieces, and write results back, in parts of 1 MiB; no more of them are used than parts are in flight.
-  /// One thread preads 4 to 9 GB/s.
+  /// Number of threads that read pieces and write results back, in parts of 1 MiB. No
+  /// more threads are used than there are parts in flight. One thread preads 4 to 9 GB/s.
   unsigned readers = 8;
-  bool overlap = true;  ///< false: the plain loop, one piece at a time, straight from the mapping
-  /// With overlap. A mapping that is page-locked already is used as it is, whatever this says.
+  bool overlap = true;  ///< false: a plain loop, one piece at a time, directly from the mapping
+  /// Used only with `overlap`. A mapping that is already page-locked is always used directly, whatever is set here.
   chunk_source source = chunk_source::automatic;
 };
 
-/// A piece of the file in device memory. Work on it goes on the stream given with it.
+/// A piece of the file in device memory. Enqueue work on it only on the stream that is passed with it.
 struct chunk {
   std::uint64_t index = 0;
-  std::uint64_t offset = 0;       ///< in the file, in bytes
-  std::span<std::byte> device{};  ///< where the result is expected, too
+  std::uint64_t offset = 0;       ///< offset in the file, in bytes
+  std::span<std::byte> device{};  ///< the input; the result must be written here, too
 };
 
 struct chunk_report {
-  std::uint64_t bytes = 0;  ///< of the pieces that were processed whole
+  std::uint64_t bytes = 0;  ///< total size of the fully processed pieces
   std::uint64_t chunks = 0;
-  bool stopped = false;  ///< the stop token asked before the end
-  /// Where most pieces came from; staged for the plain loop's ordinary memory, too.
+  bool stopped = false;  ///< true if the stop token ended the run early
+  /// Where most pieces were copied from. `staged` also stands for the ordinary memory of the plain loop.
   chunk_source source = chunk_source::staged;
-  /// What the trial found that the readers can make ready, in bytes a second; 0 where there was none: the source was
-  /// given, registering is not possible, or the file has too few pieces.
+  /// Rates that the trial measured for all readers together, in bytes per second. 0 if there was
+  /// no trial: the source was fixed, registering is impossible, or the file has too few pieces.
   double staged_rate = 0;
   double registered_rate = 0;
 };
 
-/// A piece could not be read, computed or written. The first `good_bytes` of the output are whole results; each piece
-/// after them is as it was or whole, but for one that a failing write may have begun.
+/// Reading, computing or writing a piece failed. The first `good_bytes` bytes of the output are complete.
+/// Each later piece is either complete or unchanged; only a piece whose write failed may be partly written.
 class chunk_error : public error {
  public:
   chunk_error(backend::failure what, std::uint64_t good_bytes) : error(std::move(what)), good_bytes_(good_bytes) {}
@@ -67,39 +67,39 @@ class chunk_error : public error {
   std::uint64_t good_bytes_;
 };
 
-/// Runs a file through a device, piece by piece: read, copy to the device, compute, and, with an output, copy back
-/// and write.
+/// Streams a file through a device, piece by piece: read, copy to the
+/// device, compute; with an output file also copy back and write.
 ///
-/// With overlap, `readers` threads make piece k+1.. ready while piece k computes and piece k-1 is copied back and
-/// written: both directions of the link, the device and the disk work at once. Without, every step waits for the one
-/// before. Memory: depth * chunk_bytes pinned and the same on the device, taken when the pipeline is made and kept for
-/// its next run.
+/// With overlap, `readers` threads prepare piece k+1 and later while piece k computes and piece k-1
+/// is copied back and written. So both directions of the link, the device and the disk work at the
+/// same time. Without overlap, each step waits for the previous one. Memory: depth * chunk_bytes of
+/// pinned and as much of device memory, allocated by the constructor and kept for later runs.
 ///
-/// Where the copies come from is found by measuring, in a run of at least 4 * depth pieces: the first `depth` are
-/// staged, the next two registered, and from piece 2 * depth on all go the way of which the readers make more bytes
-/// ready in a second, by the medians of what a piece took (chunk_run.hpp has the reasons). Registering needs a read-only
-/// mapping, pieces of whole pages and half of the machine's memory, since all pieces stay page-locked to the end. The
-/// report says what was found.
+/// With chunk_source::automatic, a run of at least 4 * depth pieces measures which source is faster. The
+/// first `depth` pieces are staged and the next two are registered. From piece 2 * depth on, all pieces
+/// use the source with the higher rate (from the median times per piece; chunk_run.hpp has the reasons).
+/// Registering needs a read-only mapping, pieces of whole pages, and a file of at most half of the
+/// machine's memory, because all pieces stay page-locked to the end. The report names the result.
 ///
-/// Files cut short under it are errors, not signals, with overlap; the plain loop checks the length before each piece,
-/// which leaves a small window. One run at a time.
+/// If a file is cut short during an overlapped run, the run fails with an error, not with SIGBUS. The plain
+/// loop checks the length before each piece, which leaves a short window. An object supports one run at a time.
 class chunk_pipeline {
  public:
-  /// Enqueues the work on one piece on the stream; called on the thread that runs the pipeline, in order of the
-  /// pieces.
+  /// Enqueues the work on one piece on the given stream. Called
+  /// on the thread that called run(), in order of the pieces.
   using compute = std::function<void(const chunk&, const stream_ref&)>;
-  /// Hears after each piece has been enqueued; the share done, 0..1.
+  /// Called after each piece has been enqueued, with the completed share from 0 to 1.
   using progress = std::function<void(double)>;
 
-  /// Throws error for sizes of 0; out_of_memory.
+  /// Throws error if an option is 0, or out_of_memory.
   explicit chunk_pipeline(chunk_options options = {}, const device_ref& device = current_device());
   ~chunk_pipeline();
   chunk_pipeline(chunk_pipeline&&) noexcept;
   chunk_pipeline& operator=(chunk_pipeline&&) noexcept;
 
-  /// `out` may be null, or the input itself, else it must be at least as long. Blocks until done. After a stop, each
-  /// piece of the output is as it was or whole. Throws chunk_error: what reading, writing or the device met at the
-  /// earliest piece; what `work` threw, as it is.
+  /// `out` may be null or the input itself; otherwise it must be at least as long as the input. Blocks until
+  /// done. After a stop, each piece of the output is complete or unchanged. Throws chunk_error with the
+  /// failure of the earliest piece (reading, writing or device). Exceptions of `work` are passed on unchanged.
   chunk_report run(const mapped_file& in, mapped_file* out, const compute& work, const progress& tell = {},
                    const std::stop_token& stop = {}) const;
 
@@ -111,7 +111,7 @@ class chunk_pipeline {
 
   chunk_options options_;
   device_ref device_;
-  std::unique_ptr<slots> slots_;  // null for the plain loop
+  std::unique_ptr<slots> slots_;  // null without overlap
 };
 
 }  // namespace sluice::runtime

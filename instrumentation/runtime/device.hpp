@@ -16,22 +16,22 @@ using backend::memory_space;
 
 class device_state;
 
-/// A device: cheap to copy, keeps the device alive. Equal when it is the same device.
+/// A handle to a device: cheap to copy, shares ownership. Two handles are equal if they refer to the same device.
 class device_ref {
  public:
-  /// Wraps a backend's device; for tests and for devices with a configuration of their own.
+  /// Wraps a backend device. For tests, and for devices with a custom configuration.
   explicit device_ref(std::shared_ptr<backend::device> device);
 
-  /// Position in `devices()`, or -1 for a device made by hand.
+  /// Index in `devices()`; -1 for a device made by the constructor above.
   [[nodiscard]] int id() const noexcept;
   [[nodiscard]] std::string_view name() const noexcept { return description().name; }
   [[nodiscard]] bool simulated() const noexcept;
   [[nodiscard]] const backend::device_description& description() const noexcept { return backend().description(); }
-  /// Free and total bytes, of whoever uses the device. Throws error.
+  /// Free and total bytes of the device, all processes included. Throws error.
   [[nodiscard]] memory_info memory() const;
   /// Waits for all work on all streams. Throws error, also for a kernel that failed earlier.
   void sync() const;
-  /// Where an address lives, as this device sees it.
+  /// The kind of memory at an address, as seen by this device.
   [[nodiscard]] memory_space memory_space_of(const void* address) const noexcept;
 
   [[nodiscard]] backend::device& backend() const noexcept;
@@ -45,28 +45,28 @@ class device_ref {
   std::shared_ptr<device_state> state_;
 };
 
-/// True if there is a CUDA device that this process can use. Never throws.
+/// True if this process can use at least one CUDA device. Never throws.
 [[nodiscard]] bool is_available() noexcept;
-/// Why `is_available()` is false, in one line; empty when it is true.
+/// The reason why `is_available()` is false, in one line; empty if it is true.
 [[nodiscard]] const std::string& why_unavailable();
 
-/// The CUDA devices; without any, the simulated device alone.
+/// All CUDA devices; if there are none, only the simulated device.
 [[nodiscard]] const std::vector<device_ref>& devices();
-/// This process's simulated device; made at first use, also where CUDA devices exist.
+/// The process's simulated device. It is made at first use, and exists even on machines with CUDA devices.
 [[nodiscard]] device_ref simulated_device();
 
-/// The calling thread's device: what `set_device` or the innermost `device_guard` chose, else the first of `devices()`.
+/// The calling thread's device: set by the innermost `device_guard` or by `set_device`, else the first of `devices()`.
 [[nodiscard]] device_ref current_device();
-/// Chooses the calling thread's device for good; `device_guard` restores, this does not. It is the driver's current device, too, as
-/// other libraries and kernels of the program's own see it; what they choose themselves (by cudaSetDevice) changes nothing here.
-/// Throws error, and changes nothing, if the device has no context to give.
+/// Sets the calling thread's device until the next call (use `device_guard` for a scope), and makes it the
+/// driver's current device, which other libraries and your own kernels use. In turn, cudaSetDevice does not change
+/// the runtime's current device. Throws error, and changes nothing, if the device cannot provide a context.
 void set_device(const device_ref& device);
 
-/// Makes a device the calling thread's own for a scope, and the driver's current one with it. Must end on the thread that it began
-/// on.
+/// Sets the calling thread's device, and the driver's current device,
+/// for a scope. Must be destroyed on the thread that made it.
 class device_guard {
  public:
-  /// Throws as `set_device` does.
+  /// Throws the same errors as `set_device`.
   explicit device_guard(const device_ref& device);
   ~device_guard();
   device_guard(const device_guard&) = delete;
@@ -78,14 +78,14 @@ class device_guard {
   std::shared_ptr<device_state> before_;
 };
 
-// Three versions, each as 1000 * major + 10 * minor. They may differ: a program that was built with one toolkit may have the
-// CUDA runtime of another in its process, over a driver that knows a third.
+// Three version numbers, each 1000 * major + 10 * minor. They may differ: a program built with one
+// CUDA toolkit may load another version of the CUDA runtime, and run on a driver of a third version.
 
-/// The CUDA runtime (libcudart) that this process has loaded or linked, whoever did; 0 without any. This runtime needs none.
+/// Version of the CUDA runtime (libcudart) in this process; 0 if none is loaded. Sluice itself does not need libcudart.
 [[nodiscard]] int runtime_version() noexcept;
-/// The CUDA version this program was built with, as 1000 * major + 10 * minor; 0 if built without CUDA.
+/// The CUDA version that this program was built with; 0 if it was built without CUDA.
 [[nodiscard]] int built_version() noexcept;
-/// The highest CUDA version the installed driver supports, likewise; 0 without a driver.
+/// The highest CUDA version that the installed driver supports; 0 without a driver.
 [[nodiscard]] int driver_version() noexcept;
 
 }  // namespace sluice::runtime

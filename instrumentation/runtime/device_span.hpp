@@ -9,37 +9,37 @@
 #include "instrumentation/runtime/arrays/shape.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 
-// Parts of blocks that share the block's ownership: a part may outlive the scope, and every other part, of the buffer
-// that it came from. Copying one costs a reference count. Thread-safe as std::shared_ptr is: different objects from
-// different threads.
+// Spans with shared ownership of their memory. A span may outlive the buffer object
+// that it came from, and every other span of it. Copying a span costs one reference
+// count. Thread-safe like std::shared_ptr: different threads may use different objects.
 
 namespace sluice::runtime {
 
-/// Keeps memory alive for as long as it exists; null for memory that somebody else looks after.
+/// Keeps memory alive as long as it exists. Null if other code manages the memory.
 using memory_owner = std::shared_ptr<const void>;
 
-/// What device_span and host_span share: values of T in a block, with a share in the block.
+/// The common base of device_span and host_span: `size()` values of T in a block, with shared ownership of the block.
 template <class T, class Derived>
 class owning_span {
  public:
   using element_type = T;
 
   owning_span() = default;
-  /// `count` values at `data`, alive for as long as `owner` is. Nothing is checked: `unowned_buffer` checks.
+  /// Refers to `count` values at `data`; `owner` keeps them alive. Nothing is checked (unlike `unowned_buffer`).
   owning_span(T* data, std::size_t count, memory_owner owner, memory_space space, const device_ref& device)
       : data_(data), count_(count), owner_(std::move(owner)), space_(space), device_(device) {}
 
   [[nodiscard]] T* data() const noexcept { return data_; }
-  /// Values, and what they take in bytes.
+  /// size() counts values, size_bytes() their bytes.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return count_ * sizeof(T); }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   [[nodiscard]] const memory_owner& owner() const noexcept { return owner_; }
   [[nodiscard]] memory_space space() const noexcept { return space_; }
-  /// The device that it belongs to; the current one for a span that was never given memory.
+  /// The device that the memory belongs to; for a default-constructed span, the current device.
   [[nodiscard]] device_ref device() const { return device_ ? *device_ : current_device(); }
 
-  /// `count` values from `offset` on. Throws error if they leave the span. O(1), no copy.
+  /// The `count` values that start at `offset`. Throws error if they are not all inside the span. O(1), no copy.
   [[nodiscard]] Derived subspan(std::size_t offset, std::size_t count) const {
     if (offset > count_ || count > count_ - offset) {
       refuse("subspan", "[" + std::to_string(offset) + ", " + std::to_string(offset) + " + " + std::to_string(count) +
@@ -47,7 +47,7 @@ class owning_span {
     }
     return Derived(data_ + offset, count, owner_, space_, device());
   }
-  /// The rest from `offset` on.
+  /// All values from `offset` to the end.
   [[nodiscard]] Derived subspan(std::size_t offset) const {
     return subspan(offset, offset > count_ ? 0 : count_ - offset);
   }
@@ -62,13 +62,13 @@ class owning_span {
 
 namespace detail {
 
-// Throws error unless [data, data + bytes) holds whole, aligned values of `size` bytes.
+// Throws error unless [data, data + bytes) consists of whole, aligned values of `size` bytes.
 void require_values(const void* data, std::size_t bytes, std::size_t size, std::size_t alignment, const char* call);
 
-// From the host's address of mapped memory to the device's, in bytes. Throws error if kernels do not reach it.
+// Device address minus host address of mapped memory, in bytes. Throws error if kernels cannot access the memory.
 [[nodiscard]] std::ptrdiff_t device_offset(const void* address, const device_ref& device);
 
-// A buffer turned into something shared; the buffer's destructor runs when the last share goes.
+// Turns a buffer into shared memory. The buffer's destructor runs when the last owner is gone.
 struct shared_buffer {
   explicit shared_buffer(buffer memory);
   void* data;
@@ -80,16 +80,16 @@ struct shared_buffer {
 
 }  // namespace detail
 
-/// Values that kernels and copies may use: device memory, managed memory, or host memory that the device reaches.
+/// A span of values that kernels and copies may use: device, managed, or host memory that the device can access.
 template <class T = std::byte>
 class device_span : public owning_span<T, device_span<T>> {
  public:
   using owning_span<T, device_span<T>>::owning_span;
-  /// Takes the buffer over. Throws error for a buffer that has been moved from.
+  /// Takes over the buffer. Throws error if the buffer was moved from.
   explicit device_span(buffer memory) requires std::is_same_v<T, std::byte>
       : device_span(detail::shared_buffer(std::move(memory))) {}
 
-  /// The same bytes as values of U. Throws error unless they are whole and aligned. O(1).
+  /// The same bytes as values of U. Throws error unless they form whole, aligned values of U. O(1).
   template <class U>
   [[nodiscard]] device_span<U> as() const {
     detail::require_values(this->data(), this->size_bytes(), sizeof(U), alignof(U), "device_span::as");
@@ -102,12 +102,12 @@ class device_span : public owning_span<T, device_span<T>> {
       : device_span(static_cast<std::byte*>(b.data), b.bytes, std::move(b.owner), b.space, b.device) {}
 };
 
-/// Values that the host may touch: pinned memory, managed memory, or ordinary host memory with an owner.
+/// A span of values that the host may access: pinned memory, managed memory, or ordinary host memory with an owner.
 template <class T = std::byte>
 class host_span : public owning_span<T, host_span<T>> {
  public:
   using owning_span<T, host_span<T>>::owning_span;
-  /// Takes the buffer over. Throws error for device memory, and for a buffer that has been moved from.
+  /// Takes over the buffer. Throws error for device memory, or if the buffer was moved from.
   explicit host_span(buffer memory) requires std::is_same_v<T, std::byte>
       : host_span(detail::shared_buffer(std::move(memory))) {}
 
@@ -118,11 +118,11 @@ class host_span : public owning_span<T, host_span<T>> {
             this->device()};
   }
 
-  /// Not checked.
+  /// Not bounds-checked.
   [[nodiscard]] T& operator[](std::size_t i) const noexcept { return this->data()[i]; }
   [[nodiscard]] T* begin() const noexcept { return this->data(); }
   [[nodiscard]] T* end() const noexcept { return this->data() + this->size(); }
-  /// Without the ownership.
+  /// The same values without ownership.
   [[nodiscard]] std::span<T> span() const noexcept { return {this->data(), this->size()}; }
 
  private:
@@ -132,12 +132,12 @@ class host_span : public owning_span<T, host_span<T>> {
   }
 };
 
-/// Memory of somebody else's, as this runtime's: checked, and never freed by it. Copies are cheap.
+/// Checked access to memory that other code allocated. Never frees it. Cheap to copy.
 class unowned_buffer {
  public:
-  /// `bytes` at `data`, kept alive by `owner`, which may be null for memory that is looked after elsewhere. Throws
-  /// error: null, a range that wraps around, memory that the driver does not know or that is another device's, and,
-  /// where the driver can say how long the allocation is, a range that leaves it. O(1), a few calls of the driver.
+  /// Refers to `bytes` bytes at `data`. `owner` keeps them alive; it may be null if other code does that. Throws
+  /// error if data is null, the range overflows, or the memory is unknown to the driver or on another device, or
+  /// (if the driver knows the allocation's size) if the range exceeds the allocation. O(1), a few driver calls.
   unowned_buffer(void* data, std::size_t bytes, memory_owner owner = {}, const device_ref& device = current_device());
 
   [[nodiscard]] void* data() const noexcept { return span_.data(); }

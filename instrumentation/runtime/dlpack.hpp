@@ -5,12 +5,12 @@
 
 #include "instrumentation/runtime/any_array.hpp"
 
-// Arrays to and from other libraries by DLPack 1.x (https://dmlc.github.io/dlpack): no copy, and the consumer calls the
-// producer's deleter exactly once. The structs are DLPack's ABI, declared here so that nobody needs its header; a
-// pointer to one may be cast to the header's type of the same layout.
+// Exchanges arrays with other libraries by DLPack 1.x (https://dmlc.github.io/dlpack). No copy is made; the
+// consumer calls the producer's deleter exactly once. The structs below are DLPack's ABI, declared here so that
+// its header is not needed. Pointers to them may be cast to the types of that header, which have the same layout.
 //
-// DLPack says nothing about streams in C: whoever exports says on which stream the elements are ready, and whoever
-// imports makes its own stream wait for that.
+// DLPack's C interface has no streams. So the exporter must state on which stream the elements become ready, and
+// the importer must make its own stream wait for it.
 
 namespace sluice::runtime {
 
@@ -27,11 +27,11 @@ enum type_code : std::uint8_t {
   type_complex = 5,
   type_bool = 6
 };
-/// The code of elements of this kind.
+/// The DLPack code for an element kind.
 [[nodiscard]] type_code code_of(element_kind kind) noexcept;
-/// The kind of elements of this code; none: it means no kind of ours.
+/// The element kind for a DLPack code; empty if no element_kind matches.
 [[nodiscard]] std::optional<element_kind> kind_of(std::int32_t code) noexcept;
-/// What memory of the device's, or page-locked for it, is called.
+/// The DLPack name for a device's memory, or for host memory that is page-locked for it.
 [[nodiscard]] device_type device_type_of(memory_space space) noexcept;
 
 inline constexpr std::uint64_t flag_read_only = 1, flag_is_copied = 2;
@@ -45,7 +45,7 @@ struct device {
 };
 struct data_type {
   std::uint8_t code;  ///< a type_code
-  std::uint8_t bits;  ///< of one lane; for complex numbers of both parts
+  std::uint8_t bits;  ///< bits of one lane; of both parts for complex numbers
   std::uint16_t lanes;
 };
 struct tensor {
@@ -75,21 +75,21 @@ static_assert(sizeof(tensor) == 48 && sizeof(managed_tensor) == 64 && sizeof(man
 
 }  // namespace dlpack
 
-/// Takes over a tensor of another library's; its deleter runs, once, when the last share in the array goes, on the
-/// thread that lets go. Accepts CUDA (2), pinned (3) and managed memory (13) of `device`.
+/// Takes over a tensor of another library. Its deleter runs once, when the last owner of the array is
+/// destroyed, on that owner's thread. Accepts CUDA (2), pinned (3) and managed memory (13) of `device`.
 ///
-/// Throws error, and leaves the tensor and its deleter with the caller: null, another major version, a device type or
-/// an ordinal that is not `device`'s, lanes, unknown element types, ndim outside 0..64, missing shape, extents below 0,
-/// sizes or offsets past 64 bits, misaligned or unknown memory, memory shorter than the shape. The driver is asked;
-/// O(axes).
+/// Throws error, and leaves the tensor with the caller (the deleter has not run), for: null, another major
+/// version, a device type or ordinal that does not match `device`, vector lanes, unknown element types,
+/// ndim outside 0..64, a missing shape, negative extents, sizes or offsets over 64 bits, misaligned or
+/// unknown memory, and memory shorter than the shape. Asks the driver about the memory. O(axes).
 [[nodiscard]] any_array from_dlpack(dlpack::managed_tensor* tensor, const device_ref& device = current_device());
 [[nodiscard]] any_array from_dlpack(dlpack::managed_tensor_versioned* tensor,
                                     const device_ref& device = current_device());
 
-/// The array for another library, which must call `deleter` once when it is done with it, from any thread. Never null.
-/// It keeps the memory. Throws error for an array that may only be read: the unversioned form cannot say so.
+/// Exports the array. The other library must call `deleter` once when it is done, from any thread. Never returns null.
+/// The tensor keeps the memory alive. Throws error for a read-only array, because this form has no read-only flag.
 [[nodiscard]] dlpack::managed_tensor* to_dlpack(const any_array& array);
-/// The same with a version, and the read-only flag where it holds.
+/// Exports the array in the versioned form, which also has a read-only flag.
 [[nodiscard]] dlpack::managed_tensor_versioned* to_dlpack_versioned(const any_array& array);
 
 }  // namespace sluice::runtime

@@ -13,10 +13,10 @@
 
 #include "instrumentation/runtime/stream.hpp"
 
-// Graphs: work that is captured once and launched often, at the price of one call. Everything here throws error; a capture
-// that was broken says which rule it broke.
+// Graphs: capture work once, then launch it often for the cost of one call each.
+// Everything here throws error. The error for a broken capture names the violated rule.
 //
-//   graph_capture capture(s);          // what is enqueued on s from here on becomes nodes
+//   graph_capture capture(s);          // from here on, work enqueued on s becomes graph nodes
 //   copy_async(...); launch(...);
 //   const graph g = capture.finish();
 //   graph_exec exec(g);
@@ -29,19 +29,19 @@ using backend::graph_exec_options;
 using backend::graph_node_kind;
 using backend::graph_shape;
 
-/// A capture that this runtime began and has not ended, or one of others', as whoever hands out memory or takes functions sees it. Thread-safe.
+/// A running capture, begun by this runtime or by other code. Used where memory is allocated or freed. Thread-safe.
 class active_capture {
  public:
-  /// Begun by the calling thread.
+  /// Made by the thread that begins the capture.
   active_capture(std::uint64_t id, capture_mode mode) : id_(id), mode_(mode) {}
   /// Unique in the process.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
-  /// Keeps `owner` as long as the graph, or anything made of it, exists: what its nodes use must not go before. It is let
-  /// go at once if the capture gives no graph. O(1) amortised.
+  /// Keeps `owner` alive as long as the graph, or anything made from it, exists, because the graph's
+  /// nodes use it. If the capture yields no graph, `owner` is released at once. O(1) amortized.
   void keep(std::shared_ptr<void> owner);
-  /// Keeps `owner` until the capture ends. O(1) amortised.
+  /// Keeps `owner` alive until the capture ends. O(1) amortized.
   void keep_until_end(std::shared_ptr<void> owner);
-  /// True if the calling thread may not call what may wait, such as cudaFree: that would be refused, and break the capture.
+  /// True if this thread must not make calls that may wait, such as cudaFree: they would fail and break the capture.
   [[nodiscard]] bool forbids_waiting() const noexcept {
     return mode_ == capture_mode::global ||
            (mode_ == capture_mode::this_thread && owner_ == std::this_thread::get_id());
@@ -58,56 +58,56 @@ class active_capture {
 };
 
 namespace detail {
-inline constinit std::atomic<int> captures{0};  // That this runtime began, or that were announced.
+inline constinit std::atomic<int> captures{0};  // Captures by this runtime, plus announced foreign ones.
 }
-/// A `graph_capture`, or a capture that was announced, is under way somewhere in the process: one load.
+/// True while a `graph_capture` or an announced capture is active anywhere in the process. Costs one load.
 [[nodiscard]] inline bool capturing() noexcept { return detail::captures.load(std::memory_order_acquire) != 0; }
 
-/// The capture that work on `stream` becomes part of; null if it runs. Knows captures that a `graph_capture` began: while
-/// there is none in the process it is one load. Never throws, never breaks a capture.
+/// The capture that work on `stream` becomes part of; null if there is none. Finds only captures
+/// begun by a `graph_capture`; one load while none is active. Never throws, never breaks a capture.
 [[nodiscard]] std::shared_ptr<active_capture> capture_of(const stream_ref& stream) noexcept;
 
-/// The same, whoever began it; asks the driver. One that others began is known from the first time that this sees it, and stays until
-/// `forget_capture`, or the end of an announced one, says that it is gone. Throws std::bad_alloc.
+/// Like capture_of, but asks the driver and also finds foreign captures (begun by other code). A foreign capture
+/// is remembered until `forget_capture`, or until its announced group is released. Throws std::bad_alloc.
 [[nodiscard]] std::shared_ptr<active_capture> capture_by_anybody(const stream_ref& stream);
 
-/// The graph of a capture that others began (`id`: what cudaStreamGetCaptureInfo called it), and all that was made of it, are gone: what
-/// pools kept for it is theirs again. Waits for the device; while the runtime knows of a capture that forbids that, it happens
-/// later. Unknown ids are ignored.
+/// Call this when the graph of a foreign capture, and everything made from it, is destroyed. `id` is the
+/// capture's id from cudaStreamGetCaptureInfo. The memory that pools kept for the graph becomes free. Waits
+/// for the device; if an active capture forbids that, the memory becomes free later. Unknown ids are ignored.
 void forget_capture(const device_ref& device, std::uint64_t id);
 
-/// Captures that others announce, in groups whose graphs share memory: never launched at once, and in the order in which they were
-/// captured, as with PyTorch's graph pools. Thread-safe.
+/// Lets other libraries announce their captures. The graphs of one group share memory: they must not run
+/// at the same time, and must run in the order of capture, as with PyTorch's graph pools. Thread-safe.
 class announced_captures {
  public:
-  using key = std::pair<std::uint64_t, std::uint64_t>;  ///< the group's name, unique on the device
+  using key = std::pair<std::uint64_t, std::uint64_t>;  ///< identifies the group; unique per device
 
-  /// One may begin: until `end`, pools ask about no stream and wait for none. `takes` says whether a stream is part of it, once it has begun; it is called until `end`.
+  /// A capture may begin. Until `end`, pools query and wait for no stream. `takes(s)`: is stream `s` in the capture?
   static void begin(const device_ref& device, key group, std::function<bool(std::uintptr_t)> takes);
-  /// It has ended.
+  /// The capture has ended.
   static void end(const device_ref& device, key group);
-  /// One graph of the group is gone, and all that was made of it. When as many are gone as were begun, the memory is the pools'
-  /// again, as with `forget_capture`.
+  /// One graph of the group, and everything made from it, is destroyed. Once this holds for
+  /// all captures of the group, the pools get the memory back, as with `forget_capture`.
   static void release(const device_ref& device, key group);
 };
 
-/// The capture because of which memory cannot be freed on `stream` now: the one that the stream is part of, else one that forbids
-/// the calling thread to wait; null if there is none. Knows, costs and promises what `capture_of` does.
+/// The capture that prevents freeing memory on `stream` now: the capture of that stream, or one that forbids
+/// the calling thread to wait; null if there is none. Same knowledge, cost and guarantees as `capture_of`.
 [[nodiscard]] std::shared_ptr<active_capture> capture_that_holds(const stream_ref& stream) noexcept;
-/// The capture because of which the calling thread cannot wait for the device now; likewise.
+/// The capture that prevents the calling thread from waiting for the device now; null if there is none.
 [[nodiscard]] std::shared_ptr<active_capture> capture_that_holds(const device_ref& device) noexcept;
 
-/// A graph: nodes and their order. Move-only. It may be launched only as a `graph_exec`. Reading it from several threads at once
-/// is fine.
+/// A graph: nodes and their dependencies. Move-only. Make a `graph_exec`
+/// to launch it. Several threads may read it at the same time.
 class graph {
  public:
   ~graph();
   graph(graph&& other) noexcept;
   graph& operator=(graph&& other) noexcept;
 
-  /// Kinds of the nodes and the edges between them. O(nodes + edges).
+  /// The kinds of all nodes, and the edges between them. O(nodes + edges).
   [[nodiscard]] graph_shape shape() const;
-  /// Writes it for Graphviz; `verbose` with the nodes' parameters. Throws error: the file cannot be written.
+  /// Writes the graph in Graphviz format; `verbose` adds node parameters. Throws error if it cannot write the file.
   void write_dot(const std::filesystem::path& file, bool verbose = false) const;
   [[nodiscard]] const device_ref& device() const noexcept { return device_; }
   /// The driver's handle (a CUgraph).
@@ -125,22 +125,22 @@ class graph {
   std::vector<std::shared_ptr<void>> kept_;
 };
 
-/// Captures a stream for a scope: work on it becomes nodes and does not run. A stream that waits for an event which was
-/// recorded on a captured one is captured, too, and must be joined back by an event before `finish`. Memory from
-/// `allocate_async` becomes nodes: its address is the graph's, its bytes exist while a launch needs them.
+/// Captures a stream for a scope: work enqueued on it becomes graph nodes and does not run. A stream that waits for an
+/// event of a captured stream is captured, too; it must be joined back by an event before `finish`. Memory allocated
+/// with `allocate_async` becomes nodes: the graph owns the address, and the memory exists while a launch needs it.
 ///
-/// Not allowed meanwhile: waiting for captured streams or for events recorded on them; the default stream, beside a blocking
-/// one; and, by mode, calls that may wait, such as cudaMalloc: of any thread (`global`), of this one (`this_thread`), of none
-/// (`relaxed`). Such a call throws, and so does `finish` then.
+/// Not allowed during a capture: waiting for captured streams or their events; using the default stream if the
+/// captured stream is a blocking one; and calls that may wait, such as cudaMalloc: on all threads (`global`), on
+/// this thread (`this_thread`), or not restricted (`relaxed`). Such a call throws, and then `finish` throws, too.
 ///
-/// Memory that is given up meanwhile, on a captured stream or where the thread may not wait, is freed once the graph and all that was
-/// made of it have gone: captured work may use it. So is memory of other processes' (imported_memory), and so are the workspaces of
-/// libraries that are called in the capture (library_handle).
+/// Memory that is freed during the capture, on a captured stream or while the thread may not wait, is really
+/// freed when the graph and everything made from it is gone, because captured work may use it. The same applies
+/// to imported_memory, and to the workspaces of libraries that are called during the capture (library_handle).
 class graph_capture {
  public:
-  /// Begins. Throws error: the default stream, or one that is being captured.
+  /// Begins the capture. Throws error for the default stream, or if the stream is already being captured.
   explicit graph_capture(const stream_ref& stream, capture_mode mode = capture_mode::this_thread);
-  /// Gives up what was captured, unless it was finished.
+  /// Ends the capture and discards the result, unless `finish` was called.
   ~graph_capture();
   graph_capture(const graph_capture&) = delete;
   graph_capture& operator=(const graph_capture&) = delete;
@@ -149,8 +149,8 @@ class graph_capture {
   [[nodiscard]] std::uint64_t id() const noexcept { return active_->id(); }
   /// Adds a copy of `child` as one node, in the stream's order.
   void add_child(const graph& child);
-  /// Ends, on the thread that began (any, if `relaxed`). Throws error: the capture was broken, or a stream was not joined.
-  /// Once only.
+  /// Ends the capture; call it once, on the thread that began it (any thread if
+  /// `relaxed`). Throws error if the capture was broken or a stream was not joined.
   [[nodiscard]] graph finish();
 
  private:
@@ -159,25 +159,25 @@ class graph_capture {
   bool open_ = true;
 };
 
-/// A graph made ready to launch. Move-only; one thread at a time.
+/// An executable graph. Move-only. Use it from one thread at a time.
 class graph_exec {
  public:
   /// Throws error, out_of_memory. O(nodes).
   explicit graph_exec(const graph& from, graph_exec_options options = {});
-  /// Waits for its last launch only if it holds memory that nodes use. Where a capture forbids the calling thread to wait, all of it goes
-  /// when that capture ends.
+  /// Waits for the last launch only if the graph holds memory that its nodes use. If a capture
+  /// forbids the calling thread to wait, everything is released when that capture ends.
   ~graph_exec();
   graph_exec(graph_exec&& other) noexcept;
   graph_exec& operator=(graph_exec&& other) noexcept;
 
-  /// Enqueues all of it as one piece of work. Launches of one graph_exec run one after the other. Throws error: what the launch
-  /// before allocated and nobody freed (see `graph_exec_options::free_on_launch`); a captured stream, for which there is
-  /// `graph_capture::add_child`; out_of_memory.
+  /// Enqueues the whole graph. Launches of one graph_exec run one after the other. Throws error if
+  /// memory allocated by the previous launch was not freed (see `graph_exec_options::free_on_launch`),
+  /// or if the stream is being captured (use `graph_capture::add_child`). Throws out_of_memory.
   void launch(const stream_ref& stream);
-  /// Does ahead of time what the first launch would do on the device.
+  /// Does the device-side setup of the first launch in advance.
   void upload(const stream_ref& stream) const;
-  /// Gives later launches the parameters of `from`, which must have the same nodes and edges; far cheaper than making another.
-  /// Throws error, and changes nothing, where it does not fit. Waits for the last launch only if it holds memory that nodes use.
+  /// Uses the parameters of `from` for later launches. Far cheaper than a new graph_exec. Throws error, and changes
+  /// nothing, if nodes or edges differ. Waits for the last launch only if the graph holds memory that its nodes use.
   void update(const graph& from);
 
   [[nodiscard]] const device_ref& device() const noexcept { return device_; }
@@ -188,7 +188,7 @@ class graph_exec {
   device_ref device_;
   backend::graph_exec_handle handle_{};
   std::vector<std::shared_ptr<void>> kept_;
-  std::optional<stream_ref> last_;  // where it was launched last
+  std::optional<stream_ref> last_;  // the stream of the last launch
 };
 
 }  // namespace sluice::runtime

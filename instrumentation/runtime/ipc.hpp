@@ -6,40 +6,40 @@
 
 #include "instrumentation/runtime/device.hpp"
 
-// Device memory that two processes have. One shares a block and sends the handle, any way it likes; the other opens it. Which
-// of them writes when is ordered by an ipc_event (stream.hpp). In a recording of both, the second's block leads to the
-// first's, and its bytes count once.
+// Device memory shared by two processes. One process shares a block and sends the handle by any
+// channel; the other opens it. Use an ipc_event (stream.hpp) to order their accesses. In a recording
+// of both processes, the opened block is linked to the original, and its bytes count once.
 
 namespace sluice::runtime {
 
-/// Names memory of a process to others. Plain bytes.
+/// Identifies a block of memory to other processes. Plain bytes.
 struct shared_memory_handle {
-  backend::ipc_memory_handle block{};  ///< the driver's block that holds it
-  std::uint64_t offset = 0;            ///< in that block, in bytes
+  backend::ipc_memory_handle block{};  ///< the driver allocation that contains the memory
+  std::uint64_t offset = 0;            ///< offset in that allocation, in bytes
   std::uint64_t bytes = 0;
 };
 
-/// Makes [address, address + bytes) known to other processes: memory of the driver's own, or of a pool made of such (one that is
-/// `ipc_capable`). The owner must keep it until the others have let go. Others can reach all of the driver's block that
-/// holds it. Throws error: memory from the driver's pools, mapped memory, a range that leaves its block, a device that
-/// shares nothing.
+/// Makes [address, address + bytes) accessible to other processes. The memory must come directly from
+/// the driver, or from a pool with `ipc_capable`. The owner must not free it until the other processes
+/// have closed it. They can access the whole driver allocation that contains it. Throws error for
+/// memory from driver pools, mapped memory, a range outside its block, or a device without IPC support.
 [[nodiscard]] shared_memory_handle share_memory(const void* address, std::size_t bytes,
                                                 const device_ref& device = current_device());
 
-/// Memory of another process's, for as long as this lives. Move-only. Never freed by us.
+/// Device memory of another process, open as long as this object lives. Move-only. Only the owner frees the memory.
 class imported_memory {
  public:
-  /// Opens it: in another process than the owner's, on the same device, while the owner keeps it. Throws error.
+  /// Opens the memory. Must run in another process than the owner's, on the same device. Throws error.
   explicit imported_memory(const shared_memory_handle& handle, const device_ref& device = current_device());
-  /// Waits for the device, so that no work of this process still uses it; where it cannot be waited for, the memory stays. While a
-  /// `graph_capture` forbids to wait, the memory stays until the graph goes, and everything made of it: its nodes may use it.
+  /// Waits for the device before closing the memory; if the wait fails, the memory stays open. While a `graph_capture`
+  /// forbids waiting, it stays open until the graph and everything made from it is gone, because its nodes may use it.
   ~imported_memory();
   imported_memory(imported_memory&& other) noexcept;
   imported_memory& operator=(imported_memory&& other) noexcept;
 
   [[nodiscard]] void* data() const noexcept { return static_cast<std::byte*>(block_) + offset_; }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return bytes_; }
-  /// The memory as values of T, whole ones only.
+  /// Views the memory as values of T. Excess bytes at the end are left out.
   template <class T>
   [[nodiscard]] std::span<T> as() const noexcept {
     return {static_cast<T*>(data()), bytes_ / sizeof(T)};

@@ -8,77 +8,77 @@
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/stream.hpp"
 
-// Handles of CUDA's libraries, one per device and thread: making one is slow, and two threads must not share one. The library is opened
-// at run time, whichever version is there; nothing links it. What it needs of device memory is allocated here, through the
-// device's current resource and under a name, so that it is in the books and in the recording.
+// Handles of CUDA libraries, one per device and thread, because a handle is slow to make and threads must not share
+// one. The library is opened at run time, in any version found; nothing links it. Its device workspace is allocated
+// here, from the device's current resource and with a name, so that statistics and recordings include it.
 //
 //   const library_handle<cublas> blas(s);
 //   blas->sgemm({.rows = m, .columns = n, .inner = k}, 1, a, b, 0, c);
 
 namespace sluice::runtime {
 
-/// Sizes of C = A * B: A is rows x inner, B inner x columns, C rows x columns; all column-major without gaps.
+/// Sizes of C = A * B: A is rows x inner, B is inner x columns, C is rows x columns. All are dense and column-major.
 struct gemm_shape {
   std::uint32_t rows = 0;
   std::uint32_t columns = 0;
   std::uint32_t inner = 0;
 };
 
-/// cuBLAS on a CUDA device. On the simulated one a product of this project's own stands behind the same type: it computes on the
-/// host and is recorded as a kernel; `get()` is null there. One thread at a time.
+/// cuBLAS on a CUDA device. On the simulated device, Sluice's own matrix product replaces it: it computes
+/// on the host and is recorded as a kernel, and `get()` is null. Use an object from one thread at a time.
 class cublas {
  public:
-  /// What its workspace is called in recordings.
+  /// The name of the workspace in recordings.
   static constexpr const char* workspace_tag = "cuBLAS workspace";
 
-  /// Throws error: libcublas is not to be found (LD_LIBRARY_PATH), or refuses; out_of_memory.
+  /// Throws error if libcublas is not found (see LD_LIBRARY_PATH) or fails, or out_of_memory.
   explicit cublas(const device_ref& device);
   ~cublas();
   cublas(const cublas&) = delete;
   cublas& operator=(const cublas&) = delete;
 
-  /// Work goes to this stream from now on. The workspace moves along, so the stream waits, on the device, for what the last one has
-  /// been given so far; that one must still exist. The caller orders a captured stream and one that is not: no event can.
+  /// Sets the stream. The workspace moves along: the new stream waits on the device for work enqueued on the old
+  /// one, which must still exist. If only one of them is being captured, no event can order them; the caller must.
   ///
-  /// In a `graph_capture` the workspace becomes the graph's, which keeps it as long as it may be launched; what follows gets another.
-  /// Captures that others began keep nothing: there the thread and its handle must outlive the graph.
+  /// In a `graph_capture`, the graph keeps the workspace as long as it can be launched; later work gets another
+  /// one. Captures begun by other code keep nothing: there, the thread and its handle must outlive the graph.
   /// Throws error, out_of_memory.
   void use(const stream_ref& stream);
-  /// C = alpha * A * B + beta * C in single precision, enqueued. Throws error; out_of_memory as `use` does.
+  /// Enqueues C = alpha * A * B + beta * C in single precision. Throws error; out_of_memory as `use` does.
   void sgemm(const gemm_shape& shape, float alpha, const float* a, const float* b, float beta, float* c);
 
-  /// The library's own handle (a cublasHandle_t), for its other calls. In a capture, `use` it there first.
+  /// The library's handle (a cublasHandle_t), for its other functions. In a capture, call `use` first.
   [[nodiscard]] void* get() const noexcept { return handle_; }
-  /// As the library says, such as 130100; 0 on the simulated device.
+  /// The library's version number, such as 130100; 0 on the simulated device.
   [[nodiscard]] int version() const noexcept { return version_; }
   [[nodiscard]] std::size_t workspace_bytes() const noexcept { return workspace_->size_bytes(); }
 
  private:
-  // One that no graph uses but that of the stream's capture, if it has one.
+  // Ensures a workspace that no graph uses, except the graph of the stream's own capture.
   void take_workspace(const stream_ref& stream);
 
   stream_ref stream_;
   std::shared_ptr<device_buffer> workspace_;
-  std::uint64_t graphs_ = 0;  // the capture that the workspace was given to; 0: none
+  std::uint64_t graphs_ = 0;  // id of the capture that the workspace was given to; 0: none
   event moved_;
   void* handle_ = nullptr;
   int version_ = 0;
 };
 
-/// The calling thread's handle of a library for a stream's device, made at first use and kept. The object is a reference: copy it within
-/// the thread, do not hand it to another.
+/// The calling thread's handle of a library, for a stream's device. Made at first use,
+/// then kept. This object is only a reference: copy it freely, but only within the thread.
 template <class Library>
 class library_handle {
  public:
-  /// Sets the stream (`use`), also for the thread's other library_handles of this device: they are one object with one workspace.
-  /// Throws what making the handle throws.
+  /// Sets the stream (`use`). This affects all library_handles of this thread and device: they
+  /// share one object and one workspace. Throws the errors of making the handle and of `use`.
   explicit library_handle(const stream_ref& stream = current_stream()) : library_(&of(stream.device())) {
     library_->use(stream);
   }
   [[nodiscard]] Library* operator->() const noexcept { return library_; }
   [[nodiscard]] Library& operator*() const noexcept { return *library_; }
 
-  /// Destroys the calling thread's handles of this library, and frees their workspaces. They go with the thread otherwise.
+  /// Destroys the calling thread's handles of this library and their workspaces. Otherwise that happens at thread exit.
   static void release_all() noexcept { kept().clear(); }
 
  private:

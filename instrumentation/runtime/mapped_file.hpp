@@ -14,22 +14,22 @@ enum class file_access : std::uint8_t { read_only, read_write };
 
 /// A file mapped into memory. Move-only.
 ///
-/// The mapping is as long as the file was when opened. If another program cuts the file short afterwards, touching
-/// the mapping past the new end is a SIGBUS, which no check can exclude; `read_at` does not use the mapping, and reports
-/// it as an error, and `write_at` does so unless it happens in the very moment of writing. `chunk_pipeline` reads and
-/// writes that way.
+/// The mapping has the length of the file at opening. If another program truncates the file
+/// later, accessing the mapping past the new end raises SIGBUS; no check can prevent that.
+/// `read_at` does not use the mapping and throws error instead. `write_at` also throws error,
+/// unless the file is truncated during the write itself. `chunk_pipeline` uses these two.
 class mapped_file {
  public:
-  /// Throws error: missing, not a file, empty (nothing can be mapped), no permission.
+  /// Throws error if the file is missing, not a regular file, empty (cannot be mapped), or not accessible.
   explicit mapped_file(const std::filesystem::path& path, file_access access = file_access::read_only,
                        const device_ref& device = current_device());
   ~mapped_file();
   mapped_file(mapped_file&& other) noexcept;
   mapped_file& operator=(mapped_file&&) = delete;
 
-  /// A new file of `bytes` zeros, mapped to read and write; an existing one is replaced. Its space is reserved at once,
-  /// so that a full disk is an error here and not in the middle of the work (where the file system can reserve). Throws
-  /// error: 0 bytes, no space, no permission.
+  /// Creates a file of `bytes` zeros, mapped for reading and writing. Replaces an existing
+  /// file. The disk space is reserved now if the file system can do so; then a full disk is an
+  /// error here and not later. Throws error for 0 bytes, missing space or missing permission.
   [[nodiscard]] static mapped_file create(const std::filesystem::path& path, std::uint64_t bytes,
                                           const device_ref& device = current_device());
 
@@ -37,9 +37,9 @@ class mapped_file {
   [[nodiscard]] file_access access() const noexcept { return access_; }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data_, bytes_}; }
-  /// Throws error on a read-only file.
+  /// Throws error if the file was opened read-only.
   [[nodiscard]] std::span<std::byte> writable_bytes();
-  /// The file as whole values of T. Throws error if its size is no multiple of sizeof(T).
+  /// The file as values of T. Throws error if the file size is not a multiple of sizeof(T).
   template <class T>
   [[nodiscard]] std::span<const T> as() const {
     require_multiple_of(sizeof(T));
@@ -47,22 +47,22 @@ class mapped_file {
   }
   void require_multiple_of(std::size_t unit) const;
 
-  /// Reads exactly `to.size()` bytes at `offset`, with pread. Throws error if the file ends before, or the read
-  /// fails.
+  /// Reads exactly `to.size()` bytes at `offset` with pread.
+  /// Throws error if the file is too short or the read fails.
   void read_at(std::uint64_t offset, std::span<std::byte> to) const;
-  /// Writes all of `from` at `offset`, within the file's size: large pieces through the mapping, for threads that pwrite one
-  /// file take turns (on ext4 16 of them make 4 to 5 GB/s together), after its pages have been asked for, small ones with
-  /// pwrite. Throws error: read-only, past the end, cut short, no space.
+  /// Writes all of `from` at `offset`, inside the file's size. Large pieces go through the mapping, after its
+  /// pages are populated, because threads that pwrite to one file take turns (on ext4, 16 of them reach 4 to 5
+  /// GB/s in total). Small pieces use pwrite. Throws error if read-only, past the end, truncated or out of space.
   void write_at(std::uint64_t offset, std::span<const std::byte> from);
-  /// Waits until [offset, offset + bytes) of the mapping, and everything written, is on disk. Throws error.
+  /// Waits until the mapped range [offset, offset + bytes), and all data written so far, is on disk. Throws error.
   void flush(std::uint64_t offset, std::size_t bytes);
   void flush() { flush(0, bytes_); }
-  /// Throws error if the file has become shorter than it was when opened.
+  /// Throws error if the file is now shorter than when it was opened.
   void require_whole() const;
 
-  /// Page-locks the mapping of a read-only file for as long as the registration lives: copies from it then run at the
-  /// link's speed, without a copy by the CPU. It reads the file in, and holds that much memory. Throws error: a file
-  /// opened to be written (drivers refuse its mapping), a file that has become shorter, a device that cannot.
+  /// Page-locks the mapping of a read-only file while the registration lives. Copies from it then run at the
+  /// speed of the link, without a CPU copy. Reads the whole file into memory and keeps it there. Throws error
+  /// if the file is writable (drivers refuse that) or was truncated, or if the device does not support it.
   [[nodiscard]] host_registration pin() const;
 
  private:

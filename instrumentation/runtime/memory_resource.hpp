@@ -10,15 +10,15 @@
 
 namespace sluice::runtime {
 
-/// The alignment every resource gives without being asked, in bytes.
+/// The alignment, in bytes, if the caller does not specify one.
 inline constexpr std::size_t default_alignment = 256;
-/// No resource here gives less than this: the driver's own granule and the pools'.
+/// The largest alignment that allocate() accepts, in bytes. The driver and the pools always align at least this much.
 inline constexpr std::size_t greatest_alignment = 512;
 
-/// What every memory resource can do. Allocation and deallocation are ordered on a stream: the memory may be used by
-/// work enqueued on that stream after `allocate` returns, and is given up once the work enqueued before `deallocate`
-/// is done. The synchronous form is usable on every stream at once. `bytes` 0 gives a null pointer, which may be
-/// deallocated.
+/// The requirements for a memory resource. Allocation and deallocation are stream-ordered: work
+/// enqueued on the stream after `allocate` may use the memory, and the memory is freed once the
+/// work enqueued before `deallocate` is done. Memory from `allocate_sync` is usable on every
+/// stream immediately. Allocating 0 bytes returns a null pointer, which may be deallocated.
 template <class R>
 concept stream_ordered_resource = requires(R& r, const stream_ref& s, void* p, std::size_t n) {
   { r.allocate(s, n, n) } -> std::same_as<void*>;
@@ -33,7 +33,7 @@ concept stream_ordered_resource = requires(R& r, const stream_ref& s, void* p, s
   noexcept->std::same_as<const device_ref&>;
 };
 
-/// A resource behind one type, so that buffers need not be templates. Thread-safe, as all resources here are.
+/// The common base of all resources, so that buffers need not be templates. Thread-safe, like all resources here.
 class memory_resource {
  public:
   explicit memory_resource(const device_ref& device, memory_space space) : device_(device), space_(space) {}
@@ -41,10 +41,10 @@ class memory_resource {
   memory_resource(const memory_resource&) = delete;
   memory_resource& operator=(const memory_resource&) = delete;
 
-  /// `bytes` of memory, aligned to `alignment` bytes (a power of two, at most 512). Throws out_of_memory, error; error also
-  /// for a resource that does not keep to the alignment.
+  /// Allocates `bytes` bytes, aligned to `alignment` bytes (a power of two, at most 512).
+  /// Throws out_of_memory, or error (also if the resource returns a misaligned address).
   [[nodiscard]] void* allocate(const stream_ref& stream, std::size_t bytes, std::size_t alignment = default_alignment) {
-    // By hand: where no processor with an instruction for it may be assumed, std::has_single_bit is a call that counts bits.
+    // Not std::has_single_bit: without a popcount instruction on the baseline CPU, that compiles to a slow call.
     const bool power_of_two = alignment != 0 && (alignment & (alignment - 1)) == 0;
     if (!power_of_two || alignment > greatest_alignment) [[unlikely]]
       refuse_alignment(alignment);
@@ -54,31 +54,31 @@ class memory_resource {
       refuse_address(stream, address, bytes, alignment);
     return address;
   }
-  /// `bytes` and `alignment` as in `allocate`; the stream may be another, if the caller has ordered the two. In a capture the
-  /// memory may go later: see `graph_capture`.
+  /// Frees memory with the `bytes` and `alignment` of `allocate`. The stream may differ if the caller
+  /// has ordered the two streams. During a capture, the memory may be freed later: see `graph_capture`.
   void deallocate(const stream_ref& stream, void* address, std::size_t bytes,
                   std::size_t /*alignment*/ = default_alignment) noexcept {
     if (address != nullptr) do_deallocate(stream, address, bytes);
   }
 
-  /// As `allocate`; waits for the default stream where fresh memory is not every stream's at once, and throws what that throws.
+  /// Like `allocate`, but usable on every stream. May wait for the default stream, and throws the errors of that wait.
   [[nodiscard]] void* allocate_sync(std::size_t bytes, std::size_t alignment = default_alignment);
-  /// Waits for nothing: the caller has made sure that no work uses the memory.
+  /// Frees memory without waiting for other streams. The caller must ensure that no work uses it any more.
   void deallocate_sync(void* address, std::size_t bytes, std::size_t alignment = default_alignment) noexcept;
 
   [[nodiscard]] memory_space space() const noexcept { return space_; }
   [[nodiscard]] const device_ref& device() const noexcept { return device_; }
 
  protected:
-  /// `bytes` > 0.
+  /// Called with `bytes` > 0 only.
   [[nodiscard]] virtual void* do_allocate(const stream_ref& stream, std::size_t bytes) = 0;
   virtual void do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept = 0;
-  /// False if fresh memory may be used on every stream at once.
+  /// True if new memory is only usable in stream order; false if every stream may use it immediately.
   [[nodiscard]] virtual bool ordered() const noexcept { return true; }
 
  private:
   [[noreturn]] static void refuse_alignment(std::size_t alignment);
-  /// What `do_allocate` gave goes back.
+  /// Returns the block from `do_allocate` to the resource, then throws.
   [[noreturn]] void refuse_address(const stream_ref& stream, void* address, std::size_t bytes, std::size_t alignment);
 
   device_ref device_;
@@ -86,10 +86,10 @@ class memory_resource {
 };
 static_assert(stream_ordered_resource<memory_resource>);
 
-/// A shared handle to a resource; buffers hold one, so a resource lives as long as its memory.
+/// Shared ownership of a resource. Each buffer holds one, so a resource lives as long as its memory.
 using resource_ptr = std::shared_ptr<memory_resource>;
 
-/// Device memory straight from the driver (cuMemAlloc); frees wait for the device.
+/// Device memory directly from the driver (cuMemAlloc). Freeing waits for the device.
 class device_memory_resource final : public memory_resource {
  public:
   explicit device_memory_resource(const device_ref& device = current_device())
@@ -101,7 +101,7 @@ class device_memory_resource final : public memory_resource {
   void do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept override;
 };
 
-/// Device memory from the driver's stream-ordered pool (cuMemAllocAsync).
+/// Device memory from the driver's default stream-ordered pool (cuMemAllocAsync).
 class async_memory_resource final : public memory_resource {
  public:
   explicit async_memory_resource(const device_ref& device = current_device())
@@ -112,7 +112,7 @@ class async_memory_resource final : public memory_resource {
   void do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept override;
 };
 
-/// Page-locked host memory (cuMemHostAlloc), made with `flags`; by default reachable from every device.
+/// Page-locked host memory (cuMemHostAlloc) with the given flags. By default all devices can access it.
 class pinned_memory_resource final : public memory_resource {
  public:
   explicit pinned_memory_resource(const device_ref& device = current_device(), backend::pinned_flags flags = {})
@@ -146,20 +146,20 @@ static_assert(stream_ordered_resource<managed_memory_resource>);
 
 // --- the current resource
 
-/// The resource that the calling thread's device buffers use unless told otherwise: that of its innermost scoped_resource for the
-/// device, else the device's, which is a device_memory_resource at first.
+/// The resource that device buffers of the calling thread use by default: that of the innermost
+/// scoped_resource for this device, or else the device's own (initially a device_memory_resource).
 [[nodiscard]] resource_ptr current_resource(const device_ref& device = current_device());
-/// Replaces the device's, for all threads; returns the one before. Null goes back to the first. Throws error, and changes nothing, for
-/// a resource of another device or one of pinned memory.
+/// Sets the device's resource for all threads and returns the previous one. Null restores the initial
+/// one. Throws error, and changes nothing, if the resource is for another device or gives pinned memory.
 resource_ptr set_current_resource(const device_ref& device, resource_ptr resource);
 
-/// The same for page-locked host memory, which is a pinned_memory_resource at first; error for any other memory.
+/// Like above, for page-locked host memory. Initially a pinned_memory_resource. Throws error for other kinds of memory.
 [[nodiscard]] resource_ptr current_pinned_resource(const device_ref& device = current_device());
 resource_ptr set_current_pinned_resource(const device_ref& device, resource_ptr resource);
 
-/// Makes a resource the calling thread's own for a scope, on the resource's device: in place of `current_resource`, or, if it
-/// gives pinned memory, of `current_pinned_resource`. Scopes nest; each restores what was before, also when an exception ends
-/// it. Must end on the thread that it began on.
+/// Sets the calling thread's resource for a scope, on the resource's device. It replaces
+/// `current_resource`, or, if it gives pinned memory, `current_pinned_resource`. Scopes nest; each
+/// restores the previous resource, also after an exception. Must be destroyed on the thread that made it.
 class scoped_resource {
  public:
   /// Throws error if `resource` is null.

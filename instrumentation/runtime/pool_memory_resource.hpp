@@ -15,82 +15,82 @@ struct pool_stream;
 }  // namespace pooling
 
 struct pool_options {
-  std::uint64_t limit_bytes = 0;           ///< hard limit on what the pool reserves; 0: none
-  double limit_fraction = 0;               ///< the same as a part of the device's memory, 0 to 1; the lower limit holds
-  std::uint64_t growth_bytes = 32u << 20;  ///< the least it takes from upstream at a time
-  std::uint64_t initial_bytes = 0;         ///< reserved at once
-  /// The most that one thread keeps of one stream in its front; 0: 64 MiB, or less on small devices and under small limits.
+  std::uint64_t limit_bytes = 0;           ///< hard limit on reserved bytes; 0: no limit
+  double limit_fraction = 0;               ///< the limit as a fraction of device memory, 0 to 1; the lower one applies
+  std::uint64_t growth_bytes = 32u << 20;  ///< minimum bytes to take from upstream at a time
+  std::uint64_t initial_bytes = 0;         ///< bytes to reserve in the constructor
+  /// Maximum that a thread keeps in its front for one stream. 0: 64 MiB, or less on small devices or with low limits.
   std::uint64_t front_bytes = 0;
-  /// Segments that other processes can import: each is a block of upstream's (cuMemAlloc), never mapped pieces.
+  /// Lets other processes import the pool's memory: segments are then upstream blocks (cuMemAlloc), not mapped.
   bool ipc_capable = false;
-  std::string name = "pool";  ///< in recordings and error messages
+  std::string name = "pool";  ///< shown in recordings and error messages
 };
 
-/// A stream-ordered pool over another resource.
+/// A stream-ordered memory pool on top of another resource.
 ///
-/// Each thread keeps a few free blocks of each stream in its front, sorted by size: a block that the thread freed on a stream
-/// and asks for again on that stream costs no lock and writes to no memory that another thread writes to. Behind the fronts
-/// lies one heap under a mutex, with lists by size, in which blocks split and coalesce in O(1). Sizes up to 1 MiB are rounded
-/// up by at most an eighth, larger ones to 512 bytes.
+/// Each thread has a front: a per-thread cache with a few free blocks per stream, sorted by size. If a
+/// thread reallocates a block that it freed on the same stream, this takes no lock and writes no memory
+/// that other threads write. Behind the fronts is one heap with a mutex and free lists by size; it splits
+/// and merges blocks in O(1). Sizes up to 1 MiB are rounded up by at most 1/8, larger ones to 512 bytes.
 ///
-/// Over a device_memory_resource, on a device with virtual memory, the pool maps its segments side by side into one range of
-/// addresses, so that free memory of several segments serves one large block; elsewhere, and when `ipc_capable`, each
-/// segment is a block of upstream's.
+/// On top of a device_memory_resource, if the device supports virtual memory, the pool maps its
+/// segments side by side into one address range, so that free memory of several segments can serve
+/// one large block. Otherwise, and with `ipc_capable`, each segment is a separate upstream block.
 ///
-/// A block freed on a stream is reused on that stream at once, without waiting. For another stream the pool takes, in
-/// this order: blocks whose stream is idle; what other threads keep; new memory; and, when the limit or the device refuses
-/// that, blocks of busy streams, making the asking stream wait for them by an event. So concurrency is only paid for under
-/// pressure.
+/// A freed block can be reused on the same stream immediately, without waiting. For another stream the
+/// pool tries, in this order: blocks of idle streams; blocks in other threads' fronts; new memory;
+/// and, if the limit or the device refuses that, blocks of busy streams, after making the requesting
+/// stream wait for them by an event. So streams wait for each other only when memory is short.
 ///
-/// Memory that the host reaches (over a pinned or a managed resource) is another matter, for the host writes at once, in no stream's
-/// order: such a pool gives a block, to whichever stream, only when the stream that freed it has nothing left to do. It asks the
-/// streams at each allocation, takes new memory while they are busy, and waits for them where the limit refuses that. It has no
-/// fronts; in a capture each block is used once.
+/// A pool of pinned or managed memory is different, because the host writes to it without regard to
+/// streams. It reuses a block only once the stream that freed it is idle, even for the same stream.
+/// It queries the streams at each allocation, takes new memory while they are busy, and waits for
+/// them if the limit forbids that. It has no fronts, and in a capture it uses each block only once.
 ///
-/// On a stream that a graph_capture is capturing, memory comes from an arena of that capture: it is reused within the capture
-/// alone, and comes back to the pool when the graph and everything made of it are gone, also if it is freed before. Meanwhile a
-/// pool that maps its segments can grow; another one has what lies free and belongs to no stream.
+/// On a stream with a graph_capture, memory comes from an arena of that capture. It is reused only inside the capture
+/// and returns to the pool when the graph and everything made from it is gone, even if it was freed earlier. During a
+/// capture, only a pool that maps its segments can grow; other pools use their free memory that belongs to no stream.
 ///
-/// The same holds for captures that others begin on their own streams (`stream_ref::from_native`), which the pool asks about at each
-/// allocation, hit or miss, or is told of (`foreign_captures`). While one that was announced may begin, or goes on, what a stream
-/// freed serves that stream alone. Nobody says when such a graph goes: what was allocated in one and
-/// freed is kept for it (`pool_stats::kept_for_graphs`) until `forget_capture` or `announced_captures::release`. Memory from before
-/// the capture is the caller's to keep as long as the graph. Beside a foreign capture of a blocking stream that was not announced,
-/// nothing may be freed on the default stream: the pool would ask about it, and break the capture.
+/// The same applies to foreign captures on streams from `stream_ref::from_native`. The pool asks the driver about these
+/// at each allocation, or they are announced (`foreign_captures`). While an announced capture may begin or is active,
+/// memory freed on a stream serves only that stream. Memory allocated and freed in a foreign capture stays reserved
+/// (`pool_stats::kept_for_graphs`) until `forget_capture` or `announced_captures::release`, because the pool cannot see
+/// when the graph is destroyed. The caller must keep older memory that the graph uses. During an unannounced capture of
+/// a blocking stream, do not free on the default stream: the pool would query it and break the capture.
 ///
-/// When a stream goes that cannot be waited for (it is captured, or the device has failed), what it freed is withheld: nobody gets it
-/// until `trim`, or an allocation that finds nothing else, has waited for the device.
+/// If a stream is destroyed while the pool cannot wait for it (it is being captured, or the device failed), the
+/// blocks it freed are withheld until `trim`, or an allocation that finds nothing else, has waited for the device.
 ///
-/// Thread-safe. Memory may be freed by another thread than allocated it, threads may end and the pool may go in any order; it
-/// must outlive the calls into it. Throws out_of_memory with the pool's statistics, and error if the device fails otherwise. A
-/// pointer that is not an allocated block of the pool's is refused: counted in `pool_stats::refused_frees`, and a message in
-/// recordings.
+/// Thread-safe. Any thread may free any block. Threads may end, and the pool may be destroyed, in any
+/// order, but no call into the pool may be active then. Throws out_of_memory with the pool's
+/// statistics, or error if the device fails in another way. Freeing a pointer that is not an allocated
+/// block does nothing, but is counted in `pool_stats::refused_frees` and reported in recordings.
 class pool_memory_resource : public memory_resource, private device_observer {
  public:
-  /// Throws out_of_memory if `initial_bytes` are not to be had, error for a limit_fraction outside 0 to 1.
+  /// Throws out_of_memory if `initial_bytes` cannot be reserved, error if limit_fraction is outside 0 to 1.
   explicit pool_memory_resource(resource_ptr upstream, pool_options options = {});
-  /// Waits for the streams that still use freed blocks, then returns everything upstream but segments with blocks in use.
+  /// Waits for the streams that use freed blocks, then frees all segments except those with blocks in use.
   ~pool_memory_resource() override;
 
-  /// One coherent snapshot: what all of its figures say was so at one moment, whatever other threads do. O(threads + streams).
+  /// A consistent snapshot: all numbers are from the same moment, even while other threads run. O(threads + streams).
   [[nodiscard]] pool_stats stats() const;
-  /// The peaks become what is used and reserved now.
+  /// Sets the peaks to the current values.
   void reset_peaks();
-  /// Returns free segments upstream while at least `keep_bytes` stay reserved. Waits for the streams whose
-  /// freed blocks are in them; what captures, or a failed device, do not let it wait for stays. It never takes back a block in
-  /// use. Returns the bytes returned.
+  /// Returns free segments to upstream, but keeps at least `keep_bytes` reserved. Waits for the
+  /// streams that freed the blocks in them; blocks stay if a capture or a failed device prevents
+  /// that wait. Never frees a block in use. Returns the number of bytes returned to upstream.
   std::uint64_t trim(std::uint64_t keep_bytes = 0);
-  /// Replaces the hard limit in bytes, 0 for none. What is reserved already stays.
+  /// Sets the hard limit in bytes; 0: no limit. Does not release memory that is already reserved.
   void set_limit(std::uint64_t bytes);
-  /// The same as a part of the device's memory. Throws error outside 0 to 1.
+  /// Sets the limit as a fraction of the device's memory. Throws error if it is outside 0 to 1.
   void set_limit_fraction(double fraction);
   [[nodiscard]] const std::string& name() const noexcept;
   [[nodiscard]] const resource_ptr& upstream() const noexcept { return upstream_; }
-  /// The pool maps segments side by side, instead of taking each from upstream.
+  /// True if the pool maps segments side by side; false if it takes each segment from upstream.
   [[nodiscard]] bool grows_by_mapping() const noexcept { return mapping_; }
-  /// True if `address` begins a block that the pool has given out. O(1).
+  /// True if `address` is the start of an allocated block of this pool. O(1).
   [[nodiscard]] bool owns(const void* address) const noexcept;
-  /// As `deallocate` on `stream`, for callers that know no size. False if it is no block of the pool's.
+  /// Like `deallocate`, for callers that do not know the size. Returns false if the address is not a block of the pool.
   bool try_deallocate(const stream_ref& stream, void* address) noexcept;
 
  protected:
@@ -100,7 +100,7 @@ class pool_memory_resource : public memory_resource, private device_observer {
  private:
   void reserve_initial();
   [[nodiscard]] void* allocate_with_a_look(const stream_ref& stream, std::size_t bytes);
-  /// Throws error for a stream of another device. A hit needs no look: such streams find nothing.
+  /// Throws error if the stream is of another device. Not needed on a hit, because such streams never hit.
   void require_own(const stream_ref& stream) const;
   [[nodiscard]] void* allocate_slowly(const stream_ref& stream, std::size_t bytes);
   [[nodiscard]] void* allocated_or_throw(pooling::block* b, const stream_ref& stream, std::size_t bytes,
@@ -120,8 +120,8 @@ class pool_memory_resource : public memory_resource, private device_observer {
 };
 static_assert(stream_ordered_resource<pool_memory_resource>);
 
-/// A pool of page-locked host memory, with the same statistics. A block that is freed after an asynchronous copy was enqueued is
-/// not handed out again, on the same stream either, before the copy is done: the host may write to what it gets at once.
+/// A pool of page-locked host memory. Same statistics. A block that is freed while a copy is pending is not
+/// reused, even on the same stream, until the copy is done, because the host may write to a new block immediately.
 class pinned_pool_resource final : public pool_memory_resource {
  public:
   explicit pinned_pool_resource(const device_ref& device = current_device(),
@@ -130,9 +130,9 @@ class pinned_pool_resource final : public pool_memory_resource {
 };
 static_assert(stream_ordered_resource<pinned_pool_resource>);
 
-/// The process's pool of a device's memory, made at first use. It stays until the process ends, and the device with it. Thread-safe.
+/// The process's default pool for a device's memory. Made at first use, kept until the process ends. Thread-safe.
 [[nodiscard]] std::shared_ptr<pool_memory_resource> default_resource(const device_ref& device = current_device());
-/// The same of page-locked host memory.
+/// The process-wide default pool of page-locked host memory.
 [[nodiscard]] std::shared_ptr<pool_memory_resource> default_pinned_resource(
     const device_ref& device = current_device());
 

@@ -6,11 +6,11 @@
 
 #include "core/trace/model/model.hpp"
 
-// What the program says about itself in a recording. All of it is free when nobody records.
+// Ranges, markers, steps and counters that a program adds to a recording. Nearly free when nothing is recorded.
 
 namespace sluice::runtime {
 
-/// A named scope on the calling thread's track. Names are copied when the scope ends: keep the text alive until then.
+/// Records a named scope of the calling thread. The name is copied at the end of the scope: keep it alive until then.
 class scoped_range {
  public:
   explicit scoped_range(std::string_view name) noexcept;
@@ -23,12 +23,12 @@ class scoped_range {
   std::uint64_t begin_;
 };
 
-/// A named point in time.
+/// Records a named point in time.
 void mark(std::string_view name) noexcept;
-/// The beginning of step `number` (from 0) of a loop.
+/// Records the beginning of step `number` (from 0) of a loop.
 void step(std::int64_t number, std::string_view name = "step") noexcept;
 
-/// A value over time. Thread-safe.
+/// Records a value over time. Thread-safe.
 class counter {
  public:
   explicit counter(std::string name, trace::counter_unit unit = trace::counter_unit::none);

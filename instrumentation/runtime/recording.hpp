@@ -10,33 +10,33 @@
 
 namespace sluice::runtime {
 
-/// What a finished recording came to.
+/// The result of a finished recording.
 struct recording_summary {
   std::string path;
-  std::uint64_t bytes = 0;   ///< size of the file
-  std::uint64_t events = 0;  ///< written
-  std::uint64_t lost = 0;    ///< dropped because a ring was full
+  std::uint64_t bytes = 0;   ///< size of the file in bytes
+  std::uint64_t events = 0;  ///< number of events written
+  std::uint64_t lost = 0;    ///< number of events dropped because a ring was full
   std::vector<std::string> warnings;
 };
 
-/// Records this process into a file for as long as the object lives, without `sluice record`. One at a time in a
-/// process.
+/// Records this process into a file while the object lives; `sluice
+/// record` is not needed. A process can have only one recording at a time.
 ///
-/// On the simulated device every clock of the file is the device's; the caller's own device must be the one given. On
-/// a CUDA device the capture library (libsluice_capture.so: beside the program, or named by SLUICE_CAPTURE_LIBRARY) is loaded,
-/// and device times and whatever else the process does with CUDA come from CUPTI; where that cannot be, times come from events
-/// around the runtime's own copies and kernels and are marked estimated. While recording, the file can be read.
+/// On the simulated device, all times are on that device's clock; pass the device that the program uses. On a CUDA
+/// device, the capture library (libsluice_capture.so, beside the program or named by SLUICE_CAPTURE_LIBRARY) is loaded:
+/// CUPTI then supplies device times and the process's other CUDA activity. Without it, device times come from events
+/// around the runtime's own copies and kernels, and are marked estimated. The file can be read during the recording.
 class recording {
  public:
-  /// Begins. Throws error: the file cannot be made, or something records already.
+  /// Begins recording. Throws error if the file cannot be created or the process is already being recorded.
   explicit recording(const std::string& path, const device_ref& device = current_device());
-  /// Finishes; what goes wrong then is lost with it.
+  /// Finishes the recording. Errors are ignored; call finish() to see them.
   ~recording();
   recording(const recording&) = delete;
   recording& operator=(const recording&) = delete;
 
-  /// Waits for the device, writes what is left and closes the file. Throws error, such as for a full disk: the file
-  /// then holds what came before. Later calls do nothing.
+  /// Waits for the device, writes the remaining data and closes the file. Throws error, for example
+  /// if the disk is full; the file then contains what was written before. Later calls do nothing.
   recording_summary finish();
 
  private:
@@ -44,9 +44,9 @@ class recording {
   std::unique_ptr<state> state_;
 };
 
-/// Connects this process to the `sluice record` that started it, if one did, and says which devices there are; real
-/// ones, for that recording's clock is real. The runtime calls it when it first looks for devices. True if somebody
-/// records.
+/// Connects this process to the `sluice record` that started it, if there is one, and
+/// announces `devices`. They must be real devices, because that recording uses real time. The
+/// runtime calls this when it first enumerates devices. Returns true if it joined a recording.
 bool join_recording(std::span<const device_ref> devices);
 
 }  // namespace sluice::runtime

@@ -12,8 +12,8 @@ namespace sluice::runtime {
 template <class T, std::size_t Rank>
 class strided_view;
 
-/// What mdspan classes of any library have in common (std::mdspan, cuda::std::mdspan, Kokkos'): nothing of them is
-/// included here, so that a program converts to the one that it has.
+/// The common interface of all mdspan classes (std::mdspan, cuda::std::mdspan, Kokkos).
+/// This header includes none of them, so a program can convert to the one that it uses.
 template <class M, class T, std::size_t Rank>
 concept mdspan_of = requires {
   typename M::element_type;
@@ -24,32 +24,32 @@ concept mdspan_of = requires {
   == Rank;
 };
 
-/// An array of `Rank` axes over memory of somebody else's: a pointer, extents and strides in elements. Small, cheap to
-/// copy, and usable as a kernel's argument. It owns nothing: the memory must outlive it. Strides may be 0 or negative.
+/// A non-owning view of an array with `Rank` axes: a pointer, extents and strides in elements. Small, cheap
+/// to copy, and usable as a kernel argument. The memory must outlive it. Strides may be 0 or negative.
 ///
-/// Elements may be accessed on the host only where the memory is the host's or managed. Functions that make other
-/// views copy nothing and are O(Rank).
+/// The host may access elements only if they are in host or managed memory.
+/// Functions that return other views copy no elements and are O(Rank).
 template <class T, std::size_t Rank>
 class strided_view {
  public:
   using element_type = T;
   static constexpr std::size_t rank() noexcept { return Rank; }
 
-  /// Null and empty (for rank 0: null).
+  /// Null and empty (with rank 0: null, one element).
   constexpr strided_view() noexcept = default;
-  /// A dense array. Throws error: an extent below 0, or more bytes than can be addressed.
+  /// A dense array. Throws error if an extent is negative or the size in bytes overflows.
   strided_view(T* data, const shape<Rank>& extents, storage_order order = storage_order::c)
       : data_(data), extents_(extents) {
     size_ = element_count(extents_, sizeof(T), "strided_view");
     dense_strides(extents_, order, strides_);
   }
-  /// Strides in elements; `data` is the element whose indices are all 0. Throws error for what cannot be addressed.
+  /// Strides are in elements; `data` points to the element with all indices 0. Throws error if the offsets overflow.
   strided_view(T* data, const shape<Rank>& extents, const shape<Rank>& strides)
       : data_(data), extents_(extents), strides_(strides) {
     size_ = element_count(extents_, sizeof(T), "strided_view");
     if (size_ != 0) (void)offsets_of(extents_, strides_, sizeof(T), "strided_view");
   }
-  /// A view of T is one of const T.
+  /// A view of T converts to a view of const T.
   template <class U>
   requires(std::is_const_v<T>&& std::is_same_v<const U, T>)
       // NOLINTNEXTLINE(google-explicit-constructor)
@@ -62,7 +62,7 @@ class strided_view {
   [[nodiscard]] const shape<Rank>& strides() const noexcept { return strides_; }
   [[nodiscard]] std::int64_t extent(std::size_t axis) const noexcept { return extents_[axis]; }
   [[nodiscard]] std::int64_t stride(std::size_t axis) const noexcept { return strides_[axis]; }
-  /// Elements, and what they take in bytes.
+  /// size() counts elements, size_bytes() their bytes.
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_ * sizeof(T); }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
@@ -73,7 +73,7 @@ class strided_view {
   [[nodiscard]] bool is_c_contiguous() const noexcept { return is_contiguous(storage_order::c); }
   [[nodiscard]] bool is_f_contiguous() const noexcept { return is_contiguous(storage_order::f); }
 
-  /// The element at these indices, one for each axis. Not checked.
+  /// The element at these indices, one per axis. Not bounds-checked.
   template <class... Index>
   requires(sizeof...(Index) == Rank && (std::is_convertible_v<Index, std::int64_t> && ...)) [[nodiscard]] T& operator()(
       Index... index) const noexcept {
@@ -83,21 +83,21 @@ class strided_view {
     return data_[offset];
   }
 
-  /// All elements along one axis, in the order given. Throws error unless they lie in that order without gaps: a view
-  /// cannot move elements.
+  /// All elements along one axis, in the given order. Throws error unless the
+  /// view is contiguous in that order, because a view cannot move elements.
   [[nodiscard]] strided_view<T, 1> ravel(storage_order order = storage_order::c) const {
     require_contiguous(order, "ravel");
     return strided_view<T, 1>(data_, shape<1>{static_cast<std::int64_t>(size_)});
   }
-  /// The same elements under other extents, of which one may be -1: what is left. Throws error unless the view is
-  /// contiguous in that order and the numbers of elements are the same.
+  /// The same elements with other extents. One extent may be -1: it is computed from the others.
+  /// Throws error unless the view is contiguous in that order and the number of elements matches.
   template <std::size_t Other>
   [[nodiscard]] strided_view<T, Other> reshape(shape<Other> extents, storage_order order = storage_order::c) const {
     require_contiguous(order, "reshape");
     complete_extents(extents, size_, "reshape");
     return strided_view<T, Other>(data_, extents, order);
   }
-  /// The axes in reverse.
+  /// The same elements with the axes in reverse order.
   [[nodiscard]] strided_view transpose() const noexcept {
     strided_view out = *this;
     for (std::size_t axis = 0; axis < Rank; ++axis) {
@@ -106,8 +106,8 @@ class strided_view {
     }
     return out;
   }
-  /// Indices begin, begin + step, ... below `end` of an axis. Throws error: no such axis, step below 1, indices that
-  /// leave [0, extent].
+  /// Selects the indices begin, begin + step, ... below `end` of one axis. Throws error
+  /// if the axis does not exist, step is below 1, or the range is outside [0, extent].
   [[nodiscard]] strided_view slice(std::size_t axis, std::int64_t begin, std::int64_t end,
                                    std::int64_t step = 1) const {
     if (axis >= Rank) refuse("slice", "axis " + std::to_string(axis) + " of " + to_string(extents_));
@@ -118,15 +118,15 @@ class strided_view {
     strided_view out = *this;
     out.extents_[axis] = end == begin ? 0 : (end - begin - 1) / step + 1;
     if (begin < end) out.data_ += begin * strides_[axis];
-    // A step past the only element could pass what 64 bits hold.
+    // With only one element, the stride times the step could overflow 64 bits.
     if (out.extents_[axis] > 1) out.strides_[axis] *= step;
     out.size_ = element_count(out.extents_, sizeof(T), "slice");
     return out;
   }
 
-  /// The same elements as an mdspan: of layout_stride always, of layout_right where the view is C-contiguous, and of
-  /// layout_left where it is F-contiguous. Throws error where that layout does not fit, or an extent does not fit into
-  /// the mdspan's index type or its static extents.
+  /// Converts to an mdspan. layout_stride always works, layout_right needs a C-contiguous
+  /// view, layout_left an F-contiguous one. Throws error if the layout does not match, or
+  /// if an extent does not match the mdspan's index type or static extents.
   template <class Mdspan>
   requires mdspan_of<Mdspan, T, Rank>
   [[nodiscard]] Mdspan to_mdspan() const { return make_mdspan<Mdspan>(std::make_index_sequence<Rank>{}); }
@@ -171,7 +171,7 @@ class strided_view {
   std::uint64_t size_ = 0;
 };
 
-/// The order that an array like this one should have: Fortran's for a view that is contiguous in that order only.
+/// The preferred order for a copy of this array: Fortran if the view is contiguous in Fortran order only, else C.
 template <class T, std::size_t Rank>
 [[nodiscard]] storage_order order_of(const strided_view<T, Rank>& view) noexcept {
   return !view.is_c_contiguous() && view.is_f_contiguous() ? storage_order::f : storage_order::c;

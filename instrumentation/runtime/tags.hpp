@@ -4,14 +4,14 @@
 #include <string>
 #include <string_view>
 
-// What the program calls the memory that it is about to allocate.
+// Tags: names that a program gives to the memory that it is about to allocate.
 
 namespace sluice::runtime {
 
-/// Names what the calling thread allocates while it lives: the name is on every allocation, also a failed one, that pools,
-/// resources of the runtime and buffers make meanwhile in a recording. Scopes nest: "step" around "forward" gives
-/// "step/forward", and a buffer's own tag comes after it. Must end on the thread that it began on, the innermost first. O(length
-/// of the names); nothing more where nobody records.
+/// Tags what the calling thread allocates while the object lives. In recordings, the tag is on every
+/// allocation (also failed ones) of pools, the runtime's resources and buffers. Scopes nest: "step"
+/// around "forward" gives "step/forward", followed by a buffer's own tag. Scopes must end in reverse
+/// order, on the thread that made them. O(length of the names); no further cost if nothing is recorded.
 class scoped_tag {
  public:
   explicit scoped_tag(std::string_view name);
@@ -19,14 +19,14 @@ class scoped_tag {
   scoped_tag(const scoped_tag&) = delete;
   scoped_tag& operator=(const scoped_tag&) = delete;
 
-  /// The names of the calling thread's scopes, outermost first, with slashes between; empty: there is none. Valid while the
-  /// innermost lives.
+  /// The calling thread's tags, outermost first, separated by slashes;
+  /// empty without a scope. Valid while the innermost scope lives.
   [[nodiscard]] static std::string_view current() noexcept;
 
-  /// The calling thread is in a scope.
+  /// True if the calling thread is inside a scope.
   [[nodiscard]] static bool any() noexcept { return innermost_ != nullptr; }
 
-  /// The key of `current` in the present recording, 0: there is no scope. Internal.
+  /// The key of `current` in the current recording; 0 without a scope. Internal.
   [[nodiscard]] static std::uint64_t current_key() noexcept { return innermost_ == nullptr ? 0 : innermost_->key(); }
 
  private:
@@ -36,7 +36,7 @@ class scoped_tag {
   const scoped_tag* outer_;
   std::string path_;
   mutable std::uint64_t key_ = 0;
-  mutable std::uint32_t generation_ = 0;  // the recording that has the key
+  mutable std::uint32_t generation_ = 0;  // number of the recording that `key_` belongs to
 };
 
 }  // namespace sluice::runtime

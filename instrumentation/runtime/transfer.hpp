@@ -9,30 +9,30 @@
 #include "instrumentation/runtime/array.hpp"
 #include "instrumentation/runtime/copy.hpp"
 
-// Whole arrays between host and device. A copy runs beside the host only if the host's side is page-locked; with
-// ordinary memory the driver stages it and the call waits. A recording says of each transfer which it was.
+// Copies of whole arrays between host and device. A copy is asynchronous only if the host memory is page-locked.
+// With ordinary memory the driver stages the data and the call waits. Recordings show which kind each transfer was.
 
 namespace sluice::runtime {
 
-/// Where an address lives, as a device sees it; host memory that the driver does not know is pageable.
+/// The kind of memory at an address, as seen by a device. Host memory that the driver does not know is pageable.
 [[nodiscard]] inline memory_space memory_space_of(const void* address, const device_ref& device = current_device()) {
   return device.memory_space_of(address);
 }
 
-/// A copy to the host that may be under way. Move-only. It holds the memory that it reads, and, where it owns it, the
-/// memory that it writes; the destructor waits.
+/// A copy to the host that may still be running. Move-only. It keeps the source
+/// memory alive, and pending_array also the destination. The destructor waits.
 class pending_copy {
  public:
-  /// A copy that is done.
+  /// A finished copy.
   pending_copy() = default;
   ~pending_copy();
   pending_copy(pending_copy&& other) noexcept;
   pending_copy& operator=(pending_copy&& other) noexcept;
 
-  /// False if the host's side was pageable: the copy was over when the call that made this returned.
+  /// False if the host memory was pageable: the copy was finished when copy_to_host returned.
   [[nodiscard]] bool asynchronous() const noexcept { return asynchronous_; }
   [[nodiscard]] bool is_done() const;
-  /// Waits for this copy, not for what was enqueued after it. Throws error.
+  /// Waits for this copy only, not for later work on the stream. Throws error.
   void sync() const;
 
  private:
@@ -43,12 +43,12 @@ class pending_copy {
   bool asynchronous_ = false;
 };
 
-/// Enqueues a copy of `bytes` to the host on `stream`. `source` is kept until the copy is done. Throws error.
+/// Enqueues a copy of `bytes` bytes to the host on `stream`. Keeps `source` alive until the copy is done. Throws error.
 [[nodiscard]] pending_copy copy_to_host(void* to, const void* from, std::size_t bytes, memory_owner source,
                                         const stream_ref& stream);
 
-/// Enqueues a copy of device memory into a host span of at least its length. `to` must live until the copy is done.
-/// Throws error.
+/// Enqueues a copy of device memory into a host span of at least the
+/// same length. `to` must live until the copy is done. Throws error.
 template <class T>
 [[nodiscard]] pending_copy copy_to_host(const device_span<T>& from, std::span<std::remove_const_t<T>> to,
                                         const stream_ref& stream = current_stream()) {
@@ -60,7 +60,7 @@ template <class T>
 
 namespace detail {
 
-// Throws error unless both have one shape and lie without gaps in the same order.
+// Throws error unless both have the same shape and are contiguous in the same order.
 void require_same_layout(std::span<const std::int64_t> extents, std::span<const std::int64_t> strides,
                          std::span<const std::int64_t> other_extents, std::span<const std::int64_t> other_strides,
                          const char* call);
@@ -72,8 +72,8 @@ void require_same_layout(const strided_view<T, Rank>& a, const strided_view<U, R
 
 }  // namespace detail
 
-/// Enqueues a copy into an array of the same shape. Throws error unless both lie without gaps in the same order: a
-/// copy moves bytes and does not rearrange them.
+/// Enqueues a copy into an array of the same shape. Throws error unless both are
+/// contiguous in the same order, because a copy does not rearrange elements.
 template <class T, std::size_t Rank>
 [[nodiscard]] pending_copy copy_to_host(const device_array<T, Rank>& from,
                                         const strided_view<std::remove_const_t<T>, Rank>& to,
@@ -82,7 +82,7 @@ template <class T, std::size_t Rank>
   return copy_to_host(to.data(), from.data(), from.size_bytes(), from.memory().owner(), stream);
 }
 
-/// A host array on its way.
+/// A host array that a running copy fills.
 template <class T, std::size_t Rank>
 class pending_array {
  public:
@@ -90,7 +90,7 @@ class pending_array {
 
   [[nodiscard]] bool asynchronous() const noexcept { return copy_.asynchronous(); }
   [[nodiscard]] bool is_done() const { return copy_.is_done(); }
-  /// Waits, and hands the array over. Throws error.
+  /// Waits for the copy and returns the array. Throws error.
   [[nodiscard]] pinned_array<T, Rank> get() && {
     copy_.sync();
     return std::move(array_);
@@ -98,11 +98,11 @@ class pending_array {
 
  private:
   pinned_array<T, Rank> array_;
-  pending_copy copy_;  // goes first, and waits
+  pending_copy copy_;  // destroyed first; its destructor waits for the copy
 };
 
-/// Enqueues a copy into a fresh pinned array of the same shape and order. Throws error: no gaps are copied, see above;
-/// out_of_memory.
+/// Enqueues a copy into a new pinned array of the same shape and order.
+/// Throws error unless the source is contiguous, or out_of_memory.
 template <class T, std::size_t Rank>
 [[nodiscard]] pending_array<std::remove_const_t<T>, Rank> copy_to_host(const device_array<T, Rank>& from,
                                                                        const stream_ref& stream = current_stream()) {
@@ -111,7 +111,7 @@ template <class T, std::size_t Rank>
   return {std::move(to), std::move(copy)};
 }
 
-/// The elements as they lie in memory, in ordinary host memory; waits. Throws error for an array with gaps.
+/// All elements in memory order, in ordinary host memory. Waits. Throws error unless the array is contiguous.
 template <class T, std::size_t Rank>
 [[nodiscard]] std::vector<std::remove_const_t<T>> to_vector(const device_array<T, Rank>& from,
                                                             const stream_ref& stream = current_stream()) {
@@ -121,9 +121,9 @@ template <class T, std::size_t Rank>
   return out;
 }
 
-/// A device array with the elements of a host view, in its order; enqueued on `stream`. Where the host's side is
-/// pinned, it must stay as it is until the stream has passed; ordinary memory may change at once. Throws error: a view
-/// with gaps, out_of_memory.
+/// Copies a host view into a new device array of the same order; enqueued on `stream`.
+/// Pinned host memory must not change until the copy is done; ordinary memory may
+/// change at once. Throws error unless the view is contiguous, or out_of_memory.
 template <class T, std::size_t Rank>
 [[nodiscard]] device_array<std::remove_const_t<T>, Rank> to_device(const strided_view<T, Rank>& from,
                                                                    const stream_ref& stream = current_stream()) {
@@ -137,18 +137,18 @@ template <class T, std::size_t Rank>
                                               const stream_ref& stream = current_stream()) {
   return to_device(from.view(), stream);
 }
-/// The same of one axis: vectors, `mapped_file::as<T>()`.
+/// The same for one axis: vectors, `mapped_file::as<T>()`.
 template <class T>
 [[nodiscard]] device_array<std::remove_const_t<T>, 1> to_device(std::span<T> from,
                                                                 const stream_ref& stream = current_stream()) {
   return to_device(strided_view<T, 1>(from.data(), {static_cast<std::int64_t>(from.size())}), stream);
 }
 
-/// Whether to_device of something that is on the device already makes another array.
+/// Whether to_device copies an array that is already on the device.
 enum class copying : std::uint8_t { if_needed, always };
 
-/// An array for work on `stream`: the same one, if it is on the stream's device and a copy is not asked for. Throws
-/// error: a copy of an array with gaps, out_of_memory.
+/// An array for work on `stream`. Returns `from` itself if it is on the stream's device and no
+/// copy is requested. Throws error if a non-contiguous array must be copied, or out_of_memory.
 template <class T, std::size_t Rank>
 [[nodiscard]] device_array<std::remove_const_t<T>, Rank> to_device(const device_array<T, Rank>& from,
                                                                    const stream_ref& stream, copying copy) {
@@ -158,7 +158,7 @@ template <class T, std::size_t Rank>
   return to_device(from.view(), stream);
 }
 
-/// Enqueues a copy of a host view into an array of the same shape and order. Throws error, as above.
+/// Enqueues a copy of a host view into a device array. Throws error unless shape and contiguous order match.
 template <class T, std::size_t Rank>
 void copy_to_device(const device_array<T, Rank>& to, const strided_view<const T, Rank>& from,
                     const stream_ref& stream = current_stream()) {

@@ -53,7 +53,7 @@ void clock_line::thin_out() {
 std::int64_t clock_line::to_monotonic_before(std::uint64_t tsc) const {
   if (anchors_.empty()) return 0;
   if (anchors_.size() == 1) return anchors_.front().monotonic;
-  // The segment that holds it, counted by its right end.
+  // The right end of the segment that contains `tsc`.
   const auto right = std::lower_bound(anchors_.begin() + 1, anchors_.end() - 1, tsc,
                                       [](const clock_anchor& a, std::uint64_t t) { return a.tsc < t; });
   return segment(*(right - 1), *right).at(tsc);

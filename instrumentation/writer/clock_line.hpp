@@ -6,25 +6,25 @@
 
 namespace sluice::collector {
 
-/// One reading of the three clocks at (nearly) one moment.
+/// One reading of three clocks at (nearly) the same moment.
 struct clock_anchor {
-  std::uint64_t tsc = 0;  ///< 0 where there is no such counter.
+  std::uint64_t tsc = 0;  ///< 0 if there is no TSC.
   std::int64_t monotonic = 0;
   std::int64_t realtime = 0;
 };
 
-/// Reads the clocks a few times and keeps the reading that was disturbed least: it is off by some 20 ns.
+/// Reads the clocks a few times and returns the least disturbed reading. Its error is about 20 ns.
 [[nodiscard]] clock_anchor read_clocks();
 
-/// Converts counter readings to CLOCK_MONOTONIC, straight between anchors. With an anchor at each drain, what is drained
-/// always lies between two of them. Old anchors are thinned to one a second. Not thread-safe.
+/// Converts TSC values to CLOCK_MONOTONIC by linear interpolation between anchors. If an anchor is added at each
+/// drain, drained times always lie between two anchors. Old anchors are thinned to one per second. Not thread-safe.
 class clock_line {
  public:
-  /// Anchors come in order; one that does not advance is left out.
+  /// Adds an anchor. Anchors must be in order of time; one that does not advance is ignored.
   void add(const clock_anchor& anchor);
 
-  /// ns of CLOCK_MONOTONIC; outside the anchors the nearest slope goes on. Without two anchors, the first one's time.
-  /// O(log anchors), O(1) for recent times.
+  /// CLOCK_MONOTONIC in ns. Outside the anchors, extrapolates with the nearest slope. With fewer
+  /// than two anchors, returns the first one's time. O(log anchors), O(1) for recent times.
   [[nodiscard]] std::int64_t to_monotonic(std::uint64_t tsc) const {
     return tsc >= last_.from.tsc && last_.slope != 0 ? last_.at(tsc) : to_monotonic_before(tsc);
   }
@@ -32,7 +32,7 @@ class clock_line {
   [[nodiscard]] const std::vector<clock_anchor>& anchors() const { return anchors_; }
 
  private:
-  /// From one anchor to the next.
+  /// The line between two consecutive anchors.
   struct segment {
     segment() = default;
     segment(const clock_anchor& begin, const clock_anchor& end)
@@ -44,12 +44,12 @@ class clock_line {
       return from.monotonic + static_cast<std::int64_t>(ns + (ns < 0 ? -0.5 : 0.5));
     }
     clock_anchor from;
-    double slope = 0;  ///< 0: there are not two anchors yet.
+    double slope = 0;  ///< 0: there are fewer than two anchors.
   };
   [[nodiscard]] std::int64_t to_monotonic_before(std::uint64_t tsc) const;
   void thin_out();
   std::vector<clock_anchor> anchors_;
-  std::size_t thinned_ = 0;  ///< Anchors before this are a second apart.
+  std::size_t thinned_ = 0;  ///< The anchors before this one are thinned to one per second.
   segment last_;
 };
 

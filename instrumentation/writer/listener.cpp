@@ -33,7 +33,7 @@ int unique_descriptor::release() { return std::exchange(number_, -1); }
 namespace {
 
 constexpr std::size_t most_silent_clients = 64;
-constexpr int most_accepted_at_once = 256;  ///< Of each socket.
+constexpr int most_accepted_at_once = 256;  ///< Per socket.
 constexpr std::size_t most_notes = 4096;
 
 std::uint64_t random_word() {
@@ -60,7 +60,7 @@ unique_descriptor listen_at(const std::string& name) {
   return listens ? std::move(s) : unique_descriptor();
 }
 
-/// As the kernel says; 0: of a pid namespace that we cannot see.
+/// The client's pid from the kernel; 0: in a pid namespace that is not visible from here.
 std::uint64_t pid_of(int client) {
   ucred peer{};
   socklen_t length = sizeof peer;
@@ -68,9 +68,9 @@ std::uint64_t pid_of(int client) {
   return told ? static_cast<std::uint64_t>(peer.pid) : 0;
 }
 
-/// The one message of a client, with the first descriptor that came with it; others are closed.
+/// The only message of a client, and the first descriptor sent with it; other descriptors are closed.
 struct client_message {
-  ssize_t bytes = -1;  ///< -1: none yet, with errno.
+  ssize_t bytes = -1;  ///< -1: none yet, see errno.
   hello content{.magic = 0, .version = 0};
   int file = -1;
 };
@@ -166,7 +166,7 @@ void listener::close() {
   silent_.clear();
 }
 
-/// False: nobody waits.
+/// False: no client is waiting.
 bool listener::accept_one(const unique_descriptor& socket, std::vector<std::string>& complaints) {
   const auto accept = [&] { return ::accept4(socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); };
   unique_descriptor client(accept());
@@ -176,7 +176,7 @@ bool listener::accept_one(const unique_descriptor& socket, std::vector<std::stri
   }
   if (errno == EINTR || errno == ECONNABORTED) return true;
   if (!out_of_descriptors(errno)) return false;
-  // It would wait for ever, and its process believe that it is heard.
+  // Left in the queue, it would wait forever while its process believes that it is being recorded.
   if (!std::exchange(descriptors_spent_, true)) {
     complaints.push_back(
         "the recorder has no descriptor left for more processes: what they do is not recorded (ulimit -n)");
@@ -202,7 +202,7 @@ void listener::hear(unique_descriptor client, std::vector<arrival>& arrivals, st
     return;
   }
   unique_descriptor file(got.file);
-  if (got.bytes == 0 && !file) return;  // Gone; or it knocked, for a ring that is half full.
+  if (got.bytes == 0 && !file) return;  // The client is gone, or only woke us because its ring is half full.
   const std::uint64_t pid = pid_of(client.get());
   const std::string who = "process " + std::to_string(pid);
   const auto bytes = std::as_bytes(std::span(&got.content, 1)).first(static_cast<std::size_t>(got.bytes));
@@ -238,7 +238,7 @@ std::vector<arrival> listener::take(std::vector<std::string>& complaints) {
   accept_from(public_socket_, complaints);
   std::vector<arrival> arrivals;
   for (unique_descriptor& client : std::exchange(silent_, {})) hear(std::move(client), arrivals, complaints);
-  // Clients speak at once or never; the oldest of too many go first.
+  // Clients send their message at once or never. If there are too many, drop the oldest ones.
   if (silent_.size() > most_silent_clients) silent_.erase(silent_.begin(), silent_.end() - most_silent_clients);
   return arrivals;
 }

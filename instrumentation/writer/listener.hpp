@@ -19,7 +19,7 @@
 
 namespace sluice::collector {
 
-/// A descriptor that is closed when its owner goes.
+/// A file descriptor that is closed with its owner.
 class unique_descriptor {
  public:
   unique_descriptor() = default;
@@ -36,53 +36,53 @@ class unique_descriptor {
   int number_ = -1;
 };
 
-/// A ring that has arrived.
+/// A ring that a client sent.
 struct arrival {
   ring_reader reader;
-  std::uint64_t pid = 0;  ///< As the kernel says, in our own numbering; 0: of a pid namespace that we cannot see.
+  std::uint64_t pid = 0;  ///< From the kernel, in our pid namespace; 0: not visible from it.
 };
 
-/// What a client's first message is.
+/// Classification of a client's first message.
 enum class greeting : std::uint8_t { stranger, nonsense, known };
-/// `message` as it came, `secret` as `SLUICE_SOCKET` says. Takes as long whatever of the secret is wrong.
+/// Checks a received message against the secret in `SLUICE_SOCKET`. Takes constant time, wherever the secret differs.
 [[nodiscard]] greeting check_greeting(std::span<const std::byte> message,
                                       std::span<const unsigned char, secret_bytes> secret);
 
-/// What a process left that could not send a ring.
+/// The note of a process that could not send a ring.
 struct loss_note {
   no_ring_reason why = no_ring_reason::refused;
-  std::uint64_t pid = 0;  ///< As the process sees itself.
+  std::uint64_t pid = 0;  ///< As seen by the process.
   std::uint64_t events = 0, memory_events = 0;
   std::string program;
 };
-/// The target of a note's link. Nothing if it makes no sense.
+/// Parses the target of a note's link. Empty if it is invalid.
 [[nodiscard]] std::optional<loss_note> parse_note(std::string_view text);
 
-/// The sockets that recorded processes send rings to: one in the abstract namespace, which no file system and no chroot can hide,
-/// and one in a private folder, which no network namespace can. Never waits; nothing that a client does makes it fail. Clients
-/// without the secret are turned away and counted. Not thread-safe.
+/// The sockets to which recorded processes send rings. One is in the abstract namespace, so no file system or
+/// chroot hides it; the other is in a private folder, so no network namespace hides it. Never blocks, and
+/// nothing a client does makes it fail. Clients without the secret are rejected and counted. Not thread-safe.
 class listener {
  public:
-  /// Listens under new names. Errors: unavailable.
+  /// Opens sockets with new names. Errors: unavailable.
   [[nodiscard]] static result<listener> open();
 
-  /// What `SLUICE_SOCKET` must say.
+  /// The value for `SLUICE_SOCKET`.
   [[nodiscard]] const std::string& name() const { return name_; }
 
   /// Readable when `take` has something to do. -1: no such socket.
   [[nodiscard]] std::array<int, 2> descriptors() const { return {private_socket_.get(), public_socket_.get()}; }
 
-  /// What has arrived, so much at once that a crowd cannot keep the caller. What made no sense is described in `complaints`:
-  /// strangers once in all, others once a client.
+  /// Returns the rings that have arrived, at most so many per call that the caller is not blocked. Invalid
+  /// messages are described in `complaints`: one for all clients without the secret, others once per client.
   [[nodiscard]] std::vector<arrival> take(std::vector<std::string>& complaints);
 
-  /// What processes said that could not send a ring; so many at most.
+  /// The notes of processes that could not send a ring, up to a maximum number.
   [[nodiscard]] std::vector<loss_note> notes() const;
 
-  /// Clients that had the secret and could not be heard.
+  /// Rejected clients, except those without the secret: no descriptor was left, or their message or ring was invalid.
   [[nodiscard]] std::uint64_t turned_away() const { return turned_away_; }
 
-  /// Nobody can connect any more.
+  /// Closes the sockets: no more clients can connect.
   void close();
 
  private:
@@ -93,17 +93,17 @@ class listener {
 
   std::array<unsigned char, secret_bytes> secret_{};
   unique_descriptor public_socket_, private_socket_;
-  unique_descriptor spare_;  ///< Given up for a moment to turn a client away where no other descriptor is left.
+  unique_descriptor spare_;  ///< Closed briefly to reject a client when no other descriptor is left.
   std::unique_ptr<private_folder> folder_;
   std::string name_;
-  std::vector<unique_descriptor> silent_;  ///< Connected, but have not spoken yet.
+  std::vector<unique_descriptor> silent_;  ///< Connected clients that have not sent a message yet.
   std::uint64_t turned_away_ = 0;
   bool strangers_met_ = false;
   bool descriptors_spent_ = false;
 };
 
-/// Watches whether a process lives. The kernel's process descriptor is immune to a reused pid; without one its number has to do.
-/// Pid 0 counts as living until somebody says otherwise.
+/// Checks whether a process is alive. Uses the kernel's process descriptor (pidfd),
+/// which is safe against pid reuse; without one, the pid. Pid 0 always counts as alive.
 class process_watch {
  public:
   process_watch() = default;

@@ -9,12 +9,12 @@
 namespace sluice::collector {
 namespace {
 
-// Of nvml.h, which is not needed to build: the parts that are used have been the same since they came.
+// From nvml.h, which is not needed for building. These parts have not changed since their introduction.
 using nvml_device = struct nvmlDevice_st*;
 constexpr int nvml_success = 0;
-constexpr unsigned most_links = 64;    // 18 on an H200; asking for more than there are is answered so.
-constexpr unsigned speed_field = 164;  // NVML_FI_DEV_NVLINK_GET_SPEED, in MB/s, of the link that `scope` names
-constexpr unsigned version_4_0 = 6;    // NVML_NVLINK_VERSION_4_0: Hopper's
+constexpr unsigned most_links = 64;    // An H200 has 18; NVML returns an error for links beyond the last one.
+constexpr unsigned speed_field = 164;  // NVML_FI_DEV_NVLINK_GET_SPEED: MB/s of link `scope`
+constexpr unsigned version_4_0 = 6;    // NVML_NVLINK_VERSION_4_0: Hopper
 constexpr unsigned unsigned_int = 1;
 struct field_value {
   unsigned field = 0;
@@ -35,7 +35,7 @@ struct closer {
   void operator()(void* library) const { dlclose(library); }
 };
 
-/// The library, ready to be asked.
+/// The opened library.
 class management {
  public:
   explicit management(const std::string& name) : library_(dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {
@@ -69,7 +69,7 @@ class management {
       if (known && speed.value.number <= most_megabytes) megabytes += speed.value.number;
     }
     if (megabytes == 0) return std::nullopt;
-    // The rate on the wire. CUPTI states 849.96 GB/s both ways for an H200's 18 links of 26,562 MB/s: of what the wires carry, 8 of 9.
+    // Raw rate on the wire. For an H200 (18 links of 26,562 MB/s), CUPTI reports 849.96 GB/s for both directions: 8/9.
     const std::uint64_t raw = megabytes * 1'000'000;
     return version >= version_4_0 ? raw / 9 * 8 : raw;
   }

@@ -27,7 +27,7 @@ constexpr const char* socket_name = "socket";
 constexpr const char* alive_name = "alive";
 constexpr const char* alive_draft = "alive.new";
 
-/// Names in a folder; nothing if it cannot be read.
+/// The names in a folder; empty if it cannot be read.
 std::vector<std::string> names_in(int folder) {
   std::vector<std::string> names;
   const int again = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -51,7 +51,7 @@ bool is_named_as_ours(std::string_view name) {
                      [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
 }
 
-/// What we and the processes that we record put there: a socket, the lock, and notes, which are links.
+/// True for files that we or recorded processes put there: a socket, the lock file, and notes (symbolic links).
 bool is_our_entry(int folder, const std::string& name) {
   struct stat found {};
   if (::fstatat(folder, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return false;
@@ -61,7 +61,7 @@ bool is_our_entry(int folder, const std::string& name) {
   return name == alive_name && S_ISREG(found.st_mode) && found.st_size == 0;
 }
 
-/// The lock of a folder whose owner is dead, held; -1: it lives, or this is none of ours.
+/// Locks the folder of a dead owner and returns the lock; -1: the owner lives, or the folder is not ours.
 int lock_of_dead(int folder) {
   struct stat found {};
   const bool ours = ::fstat(folder, &found) == 0 && found.st_uid == ::geteuid() && (found.st_mode & 07777) == 0700;
@@ -112,7 +112,7 @@ std::unique_ptr<private_folder> private_folder::make() {
 
 private_folder::private_folder(std::string path) : path_(std::move(path)), owner_(::getpid()) { say_alive(); }
 
-/// It has its name once it is locked: nobody finds it otherwise. A folder without it is left alone for ever.
+/// The lock file gets its name after it is locked, so others only see it locked. A folder without it is never removed.
 void private_folder::say_alive() {
   const std::string draft = path_ + "/" + alive_draft;
   alive_ = ::open(draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -121,7 +121,7 @@ void private_folder::say_alive() {
 }
 
 private_folder::~private_folder() {
-  if (::getpid() != owner_) return;  // A fork's copy of us.
+  if (::getpid() != owner_) return;  // A copy of this object in a forked child.
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
   if (alive_ >= 0) ::close(alive_);

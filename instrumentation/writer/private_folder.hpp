@@ -7,12 +7,12 @@
 
 namespace sluice::collector {
 
-/// A folder that only this user may enter, with what is put there; both go with this object, in the process that made it. Where that is
-/// killed they stay: a lock on a file in the folder, which the system lets go of then, tells others that they may remove it.
+/// A folder that only the current user can enter. The process that made it deletes it, with its contents. If that
+/// process is killed, the folder stays, but the lock on a file in it is released: others may then remove it.
 class private_folder {
  public:
-  /// Null if there is no place for one whose sockets have names short enough. Removes those that killed processes of this user left
-  /// in the same place: never what does not look exactly like one, and no link is followed.
+  /// Returns null if no place has short enough socket names. First removes folders that killed processes
+  /// of this user left there: only folders that look exactly like ours, and without following links.
   [[nodiscard]] static std::unique_ptr<private_folder> make();
   explicit private_folder(std::string path);
   private_folder(const private_folder&) = delete;
@@ -25,7 +25,7 @@ class private_folder {
 
   std::string path_;
   pid_t owner_;
-  int alive_ = -1;  ///< Locked.
+  int alive_ = -1;  ///< A locked file descriptor.
 };
 
 }  // namespace sluice::collector

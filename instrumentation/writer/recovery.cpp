@@ -14,7 +14,7 @@ bool is_taken(const fs::path& path) {
   return fs::exists(fs::symlink_status(path, none));
 }
 
-/// NAME-recovered.sluice in `folder`, or the first number that is free.
+/// NAME-recovered.sluice in `folder`, or with the first free number.
 fs::path free_place(const fs::path& folder, const fs::path& path) {
   const std::string stem = path.stem().string() + "-recovered";
   const std::string extension = path.extension().string();
@@ -23,7 +23,7 @@ fs::path free_place(const fs::path& folder, const fs::path& path) {
   return place;
 }
 
-/// Under `first`; where that fails, as its folder is gone too, in the current folder.
+/// Saves as `first`; if that fails, for example because its folder is gone, in the current folder.
 result<std::size_t> save(trace::file_writer& file, const fs::path& first) {
   auto saved = file.move_to(first.string());
   if (!saved && saved.error().code == error_code::io) saved = file.move_to(free_place(fs::path("."), first).string());
@@ -62,7 +62,7 @@ result<void> recover(trace::file_writer& file) {
                     file, saved);
     }
     case trace::file_fate::damaged: {
-      // What stands there now may be another's work.
+      // The file at that path may belong to someone else now.
       const auto saved = save(file, free_place(fs::path(path).parent_path(), path));
       return report(path, "was cut off or written over while it was recorded", file, saved);
     }

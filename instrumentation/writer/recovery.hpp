@@ -3,12 +3,12 @@
 #include "core/base/error.hpp"
 #include "core/trace/file/writer.hpp"
 
-/// What is done at the end of a recording whose file others meddled with.
+/// Saves a recording whose file was changed by others while it was written.
 namespace sluice::collector {
 
-/// Where `file` was moved, deleted or damaged while it was written: saves what there is still, under its own name if nothing else has it, else
-/// beside it, and leaves `file` to be finished there. Errors, if anything of the kind happened, also where all of it could be saved: io, with
-/// what happened and where the recording is now; no_space.
+/// If `file` was moved, deleted or damaged while it was written, saves what is left: under its own name if
+/// that is free, else beside it. `file` can then be finished there. Returns an error if any of this
+/// happened, even if all data was saved: io, with what happened and where the recording is now; or no_space.
 [[nodiscard]] result<void> recover(trace::file_writer& file);
 
 }  // namespace sluice::collector

@@ -1,4 +1,4 @@
-// A recording that keeps its last part only: the file is cut at a checkpoint, from which what is live then is known.
+// Keeps only the last part of a recording: the file is cut at a checkpoint, which contains the live set of that moment.
 #include <algorithm>
 
 #include "instrumentation/writer/assembler/assembler.hpp"
@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t least_between_marks = std::uint64_t{32} << 10;
 }  // namespace
 
-/// Everything so far is behind us on disk; a checkpoint follows.
+/// Flushes everything so far to the file, then writes a checkpoint where the file can be cut.
 result<void> assembler::add_mark() {
   for (const auto& process : processes_) process->blocks.write_freed();
   const auto mark = file_.mark();
@@ -29,7 +29,7 @@ result<void> assembler::drop_before(std::uint64_t mark) {
   return {};
 }
 
-/// Marks every sixteenth of the ring. At a half it is cut to a quarter, so that the copy and the original together fit in it.
+/// Sets a mark every 1/16 of the limit. At 1/2, cuts the file to 1/4, so that the copy and the original fit the limit.
 result<void> assembler::keep_ring() {
   const std::uint64_t ring = options_.ring_bytes;
   if (ring == 0 || processes_.empty()) return {};
@@ -39,7 +39,7 @@ result<void> assembler::keep_ring() {
     if (auto marked = add_mark(); !marked) return marked;
   }
   if (written <= ring / 2 || marks_.empty()) return {};
-  // The oldest that leaves little enough; what is only just marked leaves least.
+  // The oldest mark that leaves at most 1/4; otherwise the newest mark.
   const auto enough = [&](std::uint64_t m) { return file_.bytes_written() - m <= ring / 4; };
   const auto chosen = std::find_if(marks_.begin(), marks_.end(), enough);
   return drop_before(chosen == marks_.end() ? marks_.back() : *chosen);

@@ -13,7 +13,7 @@
 namespace sluice::collector {
 namespace {
 
-/// `length` characters at most, up to the first zero, with nothing in them that a terminal or a table would trip over.
+/// At most `length` characters, up to the first zero; control characters are replaced by spaces.
 std::string printable(const char* text, std::size_t length) {
   std::string copy(text, strnlen(text, length));
   for (char& c : copy) {
@@ -38,8 +38,8 @@ producer_identity copy_identity(const ring_identity& shared) {
   return identity;
 }
 
-/// glibc copies more than 2 KiB at once by `rep movsb`, of which AMD's Zen 3 and Zen 4 make a slow copy where the two lie unluckily
-/// (sourceware.org, bug 30994).
+/// Copies in small pieces. Above 2 KiB, glibc uses `rep movsb`, which is slow
+/// on AMD Zen 3 and Zen 4 for some alignments (sourceware.org, bug 30994).
 void append_in_pieces(std::span<const std::byte> bytes, std::vector<std::byte>& to) {
   constexpr std::size_t a_step = 2048;
   for (; bytes.size() > a_step; bytes = bytes.subspan(a_step))
@@ -63,7 +63,7 @@ class descriptor {
 
 result<ring_reader> ring_reader::adopt(int memory_file) {
   const descriptor file(memory_file);
-  // Without the seal the sender could cut the file short under our eyes: reading on would be a SIGBUS.
+  // Without the seal, the sender could truncate the file while we read it, which would raise SIGBUS.
   const int seals = fcntl(file.get(), F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
     return fail(error_code::corrupt, "a ring that is no sealed memory file");
@@ -126,7 +126,7 @@ namespace {
 
 constexpr std::size_t a_piece = std::size_t{1} << 20;
 
-/// How many of `bytes` are whole records; `sound` is false where the next one's length cannot be right.
+/// The length of the complete records in `bytes`. Clears `sound` if the next record's length is invalid.
 std::size_t whole_records(std::span<const std::byte> bytes, bool& sound) {
   std::size_t whole = 0;
   while (bytes.size() - whole >= sizeof(std::uint64_t)) {
@@ -141,7 +141,7 @@ std::size_t whole_records(std::span<const std::byte> bytes, bool& sound) {
 
 }  // namespace
 
-/// In pieces, so that memory that nobody has written (a sparse file has any amount of it) is not read for its own sake.
+/// Copies in pieces, to avoid reading memory that was never written (a sparse file can have any amount).
 std::size_t ring_reader::copy_whole_records(std::uint64_t from, std::size_t bytes, std::vector<std::byte>& into,
                                             bool& sound) const {
   std::size_t taken = 0;
@@ -151,7 +151,7 @@ std::size_t ring_reader::copy_whole_records(std::uint64_t from, std::size_t byte
     const std::size_t whole = whole_records(std::span(into).subspan(place), sound);
     into.resize(place + whole);
     taken += whole;
-    if (whole == 0) break;  // What is left is a part of a record.
+    if (whole == 0) break;  // The rest is an incomplete record.
   }
   return taken;
 }
@@ -165,7 +165,7 @@ result<std::size_t> ring_reader::drain(std::vector<std::byte>& into, std::size_t
     useless_ = true;
     return fail(error_code::corrupt, "a ring whose head has run " + std::to_string(bytes) + " bytes ahead");
   }
-  // Copied out before anyone looks at it: the other side cannot change what has been checked.
+  // Copy before checking: the other side cannot change the copy.
   std::size_t taken = static_cast<std::size_t>(bytes);
   if (taken <= std::min(a_piece, most)) {
     copy_out(tail_, taken, into);
@@ -173,7 +173,7 @@ result<std::size_t> ring_reader::drain(std::vector<std::byte>& into, std::size_t
     bool sound = true;
     const std::size_t asked = std::min(taken, std::max(most, maximum_record_bytes));
     taken = copy_whole_records(tail_, asked, into, sound);
-    // What lies before it is sound, and is taken; the next call finds it first.
+    // The records before it are valid and returned. The next call begins with the invalid one.
     useless_ = !sound && taken == 0;
     if (useless_) return fail(error_code::corrupt, "a ring with a record whose length cannot be right");
     has_more_ = taken < bytes;

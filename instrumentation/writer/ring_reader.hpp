@@ -15,24 +15,24 @@
 
 namespace sluice::collector {
 
-/// Who sent a ring, in the reader's own words: bounded, printable, independent of the shared memory.
+/// Identity of the process that sent a ring: a copy that is bounded, printable and independent of the shared memory.
 struct producer_identity {
   std::uint64_t start_time = 0;
   std::uint64_t image = 0;
   std::int64_t rank = -1;
-  std::uint64_t pid = 0;  ///< As the process sees itself.
+  std::uint64_t pid = 0;  ///< As seen by the process.
   std::uint64_t parent_pid = 0;
-  std::uint32_t copy = 0;  ///< As in `ring_identity`.
+  std::uint32_t copy = 0;  ///< See `ring_identity::copy`.
   std::string boot_id;
   std::string host;
   std::string command;
 };
 
-/// The writer process's end of a ring. Trusts nothing in it: a hostile or torn ring yields an error, never a crash, an
-/// endless loop or a read outside. Not thread-safe.
+/// The writer's end of a ring. Does not trust its contents: a hostile or damaged ring gives
+/// an error, but never a crash, an endless loop or an out-of-bounds read. Not thread-safe.
 class ring_reader {
  public:
-  /// Maps the ring behind `memory_file`, which it closes in any case. Errors: corrupt, with what is wrong; io.
+  /// Maps the ring in `memory_file`, and closes the descriptor in any case. Errors: corrupt, with the reason; io.
   [[nodiscard]] static result<ring_reader> adopt(int memory_file);
 
   ring_reader(ring_reader&& other) noexcept;
@@ -43,31 +43,31 @@ class ring_reader {
   [[nodiscard]] clock_kind clock() const { return clock_; }
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
 
-  /// Appends what was published since the last call to `into`, whole records and about `most` bytes at most, and frees their room in
-  /// the ring. Returns the bytes appended. What is more than a piece is looked at as it is copied: past a record whose length cannot be
-  /// right nothing is read. Error: corrupt; the ring is then useless, and further calls append nothing. O(bytes).
+  /// Appends newly published whole records to `into`, about `most` bytes at most, and frees their space in the
+  /// ring. Returns the number of bytes appended. Larger amounts are copied in pieces, and nothing after an invalid
+  /// record length is read. Error: corrupt; then the ring is useless and later calls append nothing. O(bytes).
   [[nodiscard]] result<std::size_t> drain(std::vector<std::byte>& into, std::size_t most = maximum_ring_bytes);
 
-  /// The last `drain` left something in the ring for the next.
+  /// True if the last `drain` left data in the ring.
   [[nodiscard]] bool has_more() const { return has_more_; }
 
-  /// The producer will write nothing more. Ask before a last `drain`.
+  /// True if the producer will write no more. Call this before the last `drain`.
   [[nodiscard]] bool closed() const;
 
-  /// Records lost in total, as the producer last said.
+  /// Total number of lost records, as last reported by the producer.
   struct losses {
     std::uint64_t events = 0, memory_events = 0;
-    std::uint64_t first = 0, last = 0;  ///< Of the unreported ones; in the ring's clock.
-    std::uint64_t layers = 0;           ///< Of memory events among those, a bit each; 0: not told.
+    std::uint64_t first = 0, last = 0;  ///< Times of unreported losses, on the ring's clock.
+    std::uint64_t layers = 0;           ///< Layers of unreported lost memory events, one bit each; 0: unknown.
     std::uint64_t ringless_events = 0,
-                  ringless_memory_events = 0;  ///< Of threads that had no ring; as in `ring_header`.
+                  ringless_memory_events = 0;  ///< Losses of threads without a ring; see `ring_header`.
   };
   [[nodiscard]] losses lost() const;
 
-  /// Makes `closed` true: the producer is known to be dead.
+  /// Makes `closed` return true, because the producer is known to be dead.
   void end() { ended_ = true; }
 
-  /// Tells the producer that nobody reads any more.
+  /// Tells the producer that the ring has no reader any more.
   void say_gone();
 
  private:
@@ -94,11 +94,11 @@ struct record_view {
   std::span<const std::byte> bytes;  ///< The whole record, header included.
 };
 
-/// What each record begins with, padding too.
+/// The first word of any record, decoded; padding has it, too.
 struct record_head {
   record_type type{};
   std::uint32_t flags = 0;
-  std::size_t bytes = 0;  ///< Of the whole record.
+  std::size_t bytes = 0;  ///< Length of the whole record.
 };
 [[nodiscard]] inline record_head head_at(const std::byte* record) {
   static_assert(std::endian::native == std::endian::little);
@@ -108,7 +108,7 @@ struct record_head {
           static_cast<std::size_t>(word >> 16 & UINT16_MAX) * 8};
 }
 
-/// The same where less than a record may be there; of no bytes if its length cannot be right, after which nothing can be trusted.
+/// The same for bytes that may be shorter than a record. `bytes` is 0 if the length is invalid: trust nothing after it.
 [[nodiscard]] inline record_head head_at(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(std::uint64_t)) return {};
   record_head head = head_at(bytes.data());
@@ -117,7 +117,7 @@ struct record_head {
   return head;
 }
 
-/// The record at `bytes`, whose length was found right before.
+/// The record at `bytes`. Its length must have been checked before.
 [[nodiscard]] inline record_view sound_record_at(const std::byte* bytes) {
   const record_head head = head_at(bytes);
   record_view record{head.type, head.flags, 0, {bytes, head.bytes}};
@@ -125,8 +125,8 @@ struct record_head {
   return record;
 }
 
-/// Walks the records in `bytes`, which `drain` gave; padding is left out. Returns false at the first record whose length
-/// cannot be right.
+/// Calls visit(record) for each record in `bytes`, which must come from `drain`.
+/// Skips padding. Returns false at the first record with an invalid length.
 template <class Visit>
 [[nodiscard]] bool for_each_record(std::span<const std::byte> bytes, Visit&& visit) {
   while (!bytes.empty()) {
@@ -138,13 +138,13 @@ template <class Visit>
   return true;
 }
 
-/// The record as its struct. Fields that a shorter (older) record lacks are zero; what a longer (newer) one adds is
-/// left out.
+/// Decodes the record as a struct. Members that a shorter (older) record
+/// lacks are zero; extra bytes of a longer (newer) record are ignored.
 template <class Record>
 [[nodiscard]] inline Record decode(const record_view& record) {
   Record copy;
   if (record.bytes.size() >= sizeof copy) [[likely]] {
-    std::memcpy(static_cast<void*>(&copy), record.bytes.data(), sizeof copy);  // Of a length that is known here.
+    std::memcpy(static_cast<void*>(&copy), record.bytes.data(), sizeof copy);  // The compiler knows this length.
   } else {
     copy = Record{};
     std::memcpy(static_cast<void*>(&copy), record.bytes.data(), record.bytes.size());
@@ -152,7 +152,7 @@ template <class Record>
   return copy;
 }
 
-/// The same without a copy, of a record at a multiple of 8 bytes; `spare` is where it goes if it is shorter.
+/// Like decode, without a copy if possible. The record must be 8-byte aligned; shorter records are copied to `spare`.
 template <class Record>
 [[nodiscard]] inline const Record& view(const record_head& head, const std::byte* record, Record& spare) {
   static_assert(alignof(Record) <= 8);

@@ -25,7 +25,7 @@ session::state::state(trace::file_writer f, listener l, const session_options& o
 
 void session::state::wake_up() const {
   const std::uint64_t one = 1;
-  // A full counter wakes just as well.
+  // If the counter is full, the thread is woken, too.
   [[maybe_unused]] const ssize_t written = ::write(wake.get(), &one, sizeof one);
 }
 
@@ -48,7 +48,7 @@ result<session> session::start(const std::string& path, const session_options& o
   if (!file) return tl::unexpected<error>(file.error());
   auto s = std::make_unique<state>(std::move(*file), std::move(*sockets), options, start);
   if (!s->wake) return fail(error_code::unavailable, "no descriptor left for the recording");
-  // The program's signals are for the program's own threads: one inherits the mask.
+  // Signals are for the program's own threads. The new thread inherits the blocked mask.
   const detail::signals_held hold;
   std::promise<bool> begins;
   try {
@@ -61,7 +61,7 @@ result<session> session::start(const std::string& path, const session_options& o
                 "cannot start the thread that writes: " + describe_errno(refused.code().value()), path,
                 "allow more processes and threads (ulimit -u)");
   }
-  // What was there before survives a recording that cannot begin.
+  // An existing file survives if the recording cannot begin.
   const auto published = options.publish_later ? result<void>{} : s->file.publish();
   begins.set_value(published.has_value());
   if (!published) {
@@ -129,7 +129,7 @@ result<session_summary> session::stop() {
   state_->wake_up();
   state_->thread.join();
   state& s = *state_;
-  if (s.publish_asked) s.publish();  // The thread may have ended early, before it came to that.
+  if (s.publish_asked) s.publish();  // If the thread ended early, it may not have done this.
   if (s.failure) return tl::unexpected<error>(*s.failure);
   session_summary summary;
   summary.path = s.file.path();

@@ -10,8 +10,8 @@
 
 #include "core/base/error.hpp"
 
-/// The writer's side of a recording: a socket to which recorded processes send their rings, and a thread that drains them
-/// into a trace. `sluice record` runs one in a process of its own; a program that records itself runs one in its own:
+/// The writer's side of a recording: sockets to which recorded processes send their rings, and a thread that writes
+/// them into a trace. `sluice record` runs it as a separate process; a program that records itself runs it in-process:
 ///
 ///   auto recording = collector::session::start("t.sluice", {.simulated = true});
 ///   collector::start(recording->socket_name().c_str(), {.clock = clock_kind::simulated_ns});
@@ -21,85 +21,85 @@
 namespace sluice::collector {
 
 struct session_options {
-  bool sources = false;    ///< At the end, keep the source text around recorded Python frames.
-  bool simulated = false;  ///< Every clock of this recording is simulated; processes with a real clock are turned away.
+  bool sources = false;    ///< At the end, store the source text around recorded Python frames.
+  bool simulated = false;  ///< All times are simulated; processes with a real clock are rejected.
   std::chrono::milliseconds drain_period{20};
-  std::chrono::milliseconds flush_period{100};  ///< A live reader sees the file grow this often.
-  std::size_t checkpoint_every = 65536;         ///< Events between two checkpoints of the live set, at least.
-  /// Keep the last part only, in a file of about this size; names and stacks are kept. 0: keep everything.
+  std::chrono::milliseconds flush_period{100};  ///< How often a live reader sees the file grow.
+  std::size_t checkpoint_every = 65536;         ///< Minimum number of events between two checkpoints of the live set.
+  /// Keep only the last part, in a file of about this size; names and stacks are always kept. 0: keep everything.
   std::uint64_t ring_bytes = 0;
-  bool delayed = false;  ///< What happens before `begin_now` is forgotten, but for what is live then.
-  /// NVIDIA's management library, which is asked at the end about links between GPUs that nobody told of. Empty: it is not, as in a
-  /// program that records itself.
+  bool delayed = false;  ///< Drop all events before `begin_now`; blocks live at that time are kept.
+  /// NVIDIA's management library, queried at the end for links between GPUs that
+  /// no process reported. Empty: not queried, as in a program that records itself.
   std::string management_library{};
   bool dump_on_failure = false;        ///< Write a dump when an allocation fails.
-  std::uint64_t dump_above_bytes = 0;  ///< And when more device memory than this is in use; 0: no limit.
-  bool publish_later = false;  ///< The file takes its place when `publish` is called, and is removed if it is not.
+  std::uint64_t dump_above_bytes = 0;  ///< Also when more device memory than this is in use; 0: no limit.
+  bool publish_later = false;  ///< Give the file its name when `publish` is called; otherwise remove it at the end.
 };
 
-/// What a recording came to.
+/// The result of a recording.
 struct session_summary {
   std::string path;
-  std::uint64_t bytes = 0;          ///< Size of the file.
-  std::uint64_t events = 0;         ///< Event rows written, the recorder's own included.
-  std::uint64_t device_events = 0;  ///< Of those, what a driver or a device did: 0 means no CUDA activity was seen.
-  std::uint64_t lost_events = 0;    ///< Dropped because a ring was full, or there was none.
-  std::uint64_t lost_memory_events = 0;  ///< Of those, allocations and frees.
-  std::uint64_t processes = 0;           ///< That recorded something.
+  std::uint64_t bytes = 0;               ///< Size of the file in bytes.
+  std::uint64_t events = 0;              ///< Number of event rows, including the recorder's own.
+  std::uint64_t device_events = 0;       ///< Of these, events of a driver or device. 0: no CUDA activity was seen.
+  std::uint64_t lost_events = 0;         ///< Dropped because a ring was full or missing.
+  std::uint64_t lost_memory_events = 0;  ///< Of these, allocations and frees.
+  std::uint64_t processes = 0;           ///< Number of processes that recorded something.
   std::uint64_t unheard_processes =
-      0;                              ///< That had something to record, or tried to, and no way to; `warnings` say why.
-  std::vector<std::string> warnings;  ///< What the user should know, one line each; they are in the trace as well.
+      0;                              ///< Processes with events, but without a way to send them; `warnings` tells why.
+  std::vector<std::string> warnings;  ///< Messages for the user, one line each; also in the trace.
 };
 
-/// A recording in progress. Thread-safe, `stops_within` and `stop` excepted (one thread calls them).
+/// A running recording. Thread-safe, except that only one thread may call `stops_within` and `stop`.
 class session {
  public:
-  /// Creates `path`, opens the socket and starts the writer thread. An existing file is replaced once nothing can fail any more.
-  /// Errors: io, no_space, invalid_argument (not a regular file), unavailable (no socket).
+  /// Creates `path`, opens the sockets and starts the writer thread. Replaces an existing file only after nothing
+  /// can fail any more. Errors: io, no_space, invalid_argument (not a regular file), unavailable (no socket).
   [[nodiscard]] static result<session> start(const std::string& path, const session_options& options = {});
 
   session(session&&) noexcept;
   session& operator=(session&&) noexcept;
-  ~session();  ///< Stops; an error is lost then.
+  ~session();  ///< Stops the recording. Errors are ignored.
 
-  /// What `SLUICE_SOCKET` must say in a recorded process. Stable for the life of the session.
+  /// The value for `SLUICE_SOCKET` in recorded processes. Never changes.
   [[nodiscard]] const std::string& socket_name() const;
 
-  /// Puts the file of a session with `publish_later` in its place, soon and before `stop` returns. If the place has been taken by
-  /// something else meanwhile, the file keeps the name that it has, and a warning says so.
+  /// Gives the file of a session with `publish_later` its name, soon and at the latest in `stop`.
+  /// If another file has taken the name meanwhile, the file keeps its current name, with a warning.
   void publish();
 
-  /// Puts a process in the table that may never say anything itself, such as the command that `sluice record` starts.
+  /// Adds a process to the table that may never send anything, such as the command that `sluice record` starts.
   void add_process(std::uint64_t pid, std::string_view command);
 
-  /// `status` as a shell has it: 0..255, 128 + n for signal n. Kept with the process's row.
+  /// Stores the exit status of a process, as a shell reports it: 0..255, or 128 + n for signal n.
   void process_exited(std::uint64_t pid, int status);
 
-  /// The end of the delay.
+  /// Ends the delay: recording begins now.
   void begin_now();
 
-  /// Writes what there is now to a trace of its own beside the file (NAME-dump1.sluice, ...); `reason` is told in a warning.
+  /// Copies the recording so far to a file beside it (NAME-dump1.sluice, ...). A warning contains `reason`.
   void dump(std::string_view reason);
 
-  /// Adds a message of the recorder's own to the trace and to the summary's warnings.
+  /// Adds a message of the recorder to the trace and to the warnings in the summary.
   void warn(std::string_view text);
 
-  /// Recorded processes that are still alive.
+  /// The number of recorded processes that are still alive.
   [[nodiscard]] std::size_t live_processes() const;
 
-  /// Blocks until everything that was emitted before this call has been written and flushed to the file.
-  /// Errors: what the file met so far (io, no_space).
+  /// Blocks until everything emitted before this call is written and flushed
+  /// to the file. Errors: the first error of the file (io, no_space).
   result<void> sync();
 
-  /// Lets the recording end, and waits for that so long. True once `stop` will not wait any more.
+  /// Asks the recording to end and waits up to `time` for that. Returns true if `stop` would not block any more.
   [[nodiscard]] bool stops_within(std::chrono::milliseconds time);
 
-  /// Ends the recording as soon as may be: what was recorded is written out, and what would make a large file open sooner is left
-  /// out. For whoever cannot wait for `stop`. Before or during it.
+  /// Makes `stop` faster: recorded data is written, but not the summaries that let large
+  /// files open faster. For callers that cannot wait. Call it before or during `stop`.
   void cut_short();
 
-  /// Drains what is left, ends the file and joins the thread. Records emitted after this call are lost.
-  /// Errors: io, no_space: the file holds what came before. A second call fails with invalid_argument.
+  /// Drains the rest, ends the file and joins the thread. Records emitted after this call are lost.
+  /// Errors: io, no_space; the file then has the earlier data. A second call fails with invalid_argument.
   [[nodiscard]] result<session_summary> stop();
 
  private:

@@ -15,32 +15,32 @@
 #include "instrumentation/writer/listener.hpp"
 #include "instrumentation/writer/session.hpp"
 
-/// The inside of a session: what its writer thread keeps. Private to session.cpp and session_thread.cpp.
+/// The internals of a session: the state of its writer thread. Private to session.cpp and session_thread.cpp.
 namespace sluice::collector {
 
-/// A ring and what it belongs to.
+/// An open ring and its source.
 struct open_ring {
   explicit open_ring(ring_reader r) : reader(std::move(r)) {}
   ring_reader reader;
   ring_source source;
-  bool closing = false;  ///< Nothing new can come: drained once more, it goes.
+  bool closing = false;  ///< No new data can come: drain it once more, then drop it.
 };
 
-/// A recorded process and whether it may still say something.
+/// A recorded process, and whether it may still send data.
 struct client {
   client(std::uint64_t number, const producer_identity& identity, recorded_process& p, process_watch w)
       : pid(number), start_time(identity.start_time), image(identity.image), process(&p), watch(std::move(w)) {}
 
   std::uint64_t pid;
-  std::uint64_t start_time;  ///< With `image`: what tells two users of one pid apart. Both 0: it has said nothing yet.
+  std::uint64_t start_time;  ///< With `image`, distinguishes processes with the same pid. Both 0: no ring yet.
   std::uint64_t image;
   recorded_process* process;
   process_watch watch;
   bool ended = false;
-  int silent_turns = 0;  ///< Without a ring, since it ended.
+  int silent_turns = 0;  ///< Turns without a ring since it ended.
 };
 
-/// What other threads ask of the writer thread.
+/// A request of another thread to the writer thread.
 struct session_request {
   enum class kind : std::uint8_t { add_process, process_exited, warn, begin_now, dump, publish };
   kind what{};
@@ -49,13 +49,13 @@ struct session_request {
   std::string text;
 };
 
-/// While a recording waits to begin, its file holds no more than this.
+/// Maximum size of the file while a delayed recording has not begun.
 inline constexpr std::uint64_t ring_before_begin = std::uint64_t{64} << 20;
 
 struct session::state {
   state(trace::file_writer f, listener l, const session_options& o, const clock_anchor& start);
 
-  // The writer thread's own.
+  // Used only by the writer thread.
   trace::file_writer file;
   listener sockets;
   session_options options;
@@ -64,39 +64,39 @@ struct session::state {
   std::vector<client> clients;
   std::vector<std::string> warnings;
   std::chrono::steady_clock::time_point last_flush = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_dump;  ///< On a trigger.
+  std::chrono::steady_clock::time_point last_dump;  ///< Time of the last triggered dump.
   int dumps = 0;
-  std::size_t first_ring = 0;     ///< Of the next turn: where the last one had no room for more.
-  std::uint64_t turned_away = 0;  ///< Rings that came and were too many.
-  std::uint64_t unheard = 0;      ///< Processes that said that they had no ring.
-  std::string dump_asked;         ///< Why; "" if nobody did.
+  std::size_t first_ring = 0;     ///< Index of the first ring in the next turn; the last turn ran out of space there.
+  std::uint64_t turned_away = 0;  ///< Number of rings rejected because there were too many.
+  std::uint64_t unheard = 0;      ///< Number of processes that reported having no ring.
+  std::string dump_asked;         ///< Reason of a requested dump; empty: none requested.
   bool ring_failed = false;
-  std::chrono::steady_clock::time_point next_ring{};    ///< Not cut before: there was no room for the copy.
-  std::chrono::steady_clock::time_point next_resume{};  ///< While the disk is full.
+  std::chrono::steady_clock::time_point next_ring{};    ///< Do not cut the file before; the copy had no disk space.
+  std::chrono::steady_clock::time_point next_resume{};  ///< Next attempt while the disk is full.
   trace::dropped_rows lost_to_full_disk;
 
-  // Everyone's.
+  // Shared by all threads.
   unique_descriptor wake;
   std::thread thread;
   std::atomic<bool> stopping{false};
   std::atomic<bool> hurried{false};  ///< See `cut_short`.
   std::atomic<bool> publish_asked{false};
   std::atomic<std::size_t> living{0};
-  mutable std::mutex mutex;  ///< Guards what follows.
+  mutable std::mutex mutex;  ///< Guards all members below.
   std::condition_variable synced;
   std::condition_variable over;
-  bool ended = false;  ///< The thread has nothing left to do.
+  bool ended = false;  ///< The thread has finished.
   std::vector<session_request> requests;
   std::uint64_t sync_asked = 0;
   std::uint64_t sync_done = 0;
-  std::optional<error> failure;  ///< The file's first.
+  std::optional<error> failure;  ///< The file's first error.
 
-  /// The thread's function: turns until `stopping`, then the end. Whatever goes wrong in it ends the recording, not the process.
+  /// The thread's function: runs turns until `stopping`, then ends the file. A failure ends only the recording.
   void run();
 
   void ask(session_request r);
   void wake_up() const;
-  /// Puts the file in its place; does nothing the second time. For the thread, and for `stop` once it has ended.
+  /// Gives the file its name, once. For the writer thread, and for `stop` after that thread has ended.
   void publish();
 
  private:
@@ -108,10 +108,10 @@ struct session::state {
   void add_command(std::uint64_t pid, const std::string& text);
   void welcome_arrivals();
   recorded_process& process_of(const producer_identity& identity, std::uint64_t pid);
-  /// What is left in a ring when a turn has taken so much waits for the next.
+  /// If a turn reaches its size limit, the rest of a ring waits for the next turn.
   struct turned {
-    bool filling = false;  ///< One of the rings fills fast.
-    bool more = false;     ///< Something is left.
+    bool filling = false;  ///< True if a ring is filling quickly.
+    bool more = false;     ///< True if some ring still has data.
   };
   turned turn();
   bool take_from(open_ring& ring, std::size_t& room, turned& found);

@@ -1,4 +1,4 @@
-// What the writer thread does, turn after turn.
+// The work of the writer thread.
 #include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -25,18 +25,18 @@ namespace sluice::collector {
 using namespace trace;
 
 namespace {
-constexpr std::chrono::milliseconds idle_period{200};   // A new ring, or a request, ends it.
-constexpr std::chrono::seconds look_for_room_every{1};  // On a full disk.
+constexpr std::chrono::milliseconds idle_period{200};   // Ended early by a new ring or a request.
+constexpr std::chrono::seconds look_for_room_every{1};  // While the disk is full.
 constexpr std::size_t most_warnings = 100;
 constexpr int most_dumps = 16;
-/// What a turn takes at most, and of one ring: it lies in memory until the next turn has written it.
+/// Size limits per turn and per ring: the data stays in memory until the next turn has written it.
 constexpr std::size_t most_of_turn = std::size_t{64} << 20;
 constexpr std::size_t most_of_ring = std::size_t{16} << 20;
-/// A mapping each, of which Linux gives a process 65,530.
+/// Each ring is one memory mapping; Linux allows a process 65,530.
 constexpr std::size_t most_rings = std::size_t{1} << 15;
 constexpr std::size_t most_clients = std::size_t{1} << 14;
 
-/// Of the descriptors that this process may open, half are for watching others by.
+/// The number of descriptors for watching processes: half of those that this process may open.
 std::size_t most_watched() {
   rlimit limit{};
   return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<std::size_t>(limit.rlim_cur / 2) : 512;
@@ -86,7 +86,7 @@ void session::state::record() {
   while (!last) {
     const std::array<int, 2> doors = sockets.descriptors();
     pollfd waiting[3] = {{wake.get(), POLLIN, 0}, {doors[0], POLLIN, 0}, {doors[1], POLLIN, 0}};
-    // A ring that fills fast is emptied again soon; one that is half full knocks. While nobody is heard there is no hurry.
+    // If a ring fills quickly, empty it again soon; a half-full ring wakes us. Without rings there is no hurry.
     const auto period = filling ? std::chrono::milliseconds(1) : rings.empty() ? idle_period : options.drain_period;
     ::poll(waiting, std::size(waiting), static_cast<int>(period.count()));
     last = stopping.load(std::memory_order_acquire);
@@ -100,7 +100,7 @@ void session::state::record() {
     if (last || sync_wanted != 0 || !dump_asked.empty()) {
       if (found.more) take_all();
       if (sync_wanted != 0 || !dump_asked.empty()) {
-        turn();  // What the first one took, the second one writes.
+        turn();  // It writes what the first one took.
         rows.settle(true);
       }
     }
@@ -122,7 +122,7 @@ void session::state::record() {
   }
 }
 
-/// The end of the file, and what is still to be found out for it, unless nobody waits for that.
+/// Ends the file, after adding the last data to it. Skips slow steps if cut_short was called.
 void session::state::end_file() {
   resume();
   take_notes();
@@ -147,8 +147,8 @@ void session::state::end_file() {
   if (!left_alone && !failure) failure = left_alone.error();
 }
 
-/// Nobody is heard from here on, and what takes memory is let go of first. The file opens as one whose writer was killed does, if
-/// there is not even enough to end it.
+/// Ends the recording for lack of memory: disconnects all processes and frees memory first.
+/// If there is too little even to end the file, it opens like that of a killed writer.
 void session::state::end_early(const char* why) {
   for (const auto& ring : rings) ring->reader.say_gone();
   rings.clear();
@@ -169,7 +169,7 @@ void session::state::end_early(const char* why) {
   }
 }
 
-/// Everything that was in the rings when this was called: a sender that never stops cannot keep it.
+/// Takes everything that was in the rings at the call. Bounded, even if a sender never stops.
 void session::state::take_all() {
   std::size_t turns = 1;
   for (const auto& ring : rings) turns += ring->reader.capacity() / most_of_ring + 1;
@@ -177,8 +177,8 @@ void session::state::take_all() {
   }
 }
 
-/// Several GPUs, of whose links no process told: CUPTI did not record them. The answer may take some 100 ms, or never come where a GPU
-/// has fallen off its bus; whoever waits for it is left behind then.
+/// Queries the links between several GPUs if no process reported them (not recorded by CUPTI). The answer may take 100
+/// ms, or never come if a GPU has fallen off its bus; so a detached thread asks, and we stop waiting after a while.
 void session::state::ask_for_links() {
   constexpr std::chrono::seconds longest{2};
   const std::vector<gpu_uuid> gpus = rows.gpus_without_peer_peak();
@@ -190,13 +190,13 @@ void session::state::ask_for_links() {
   try {
     std::thread(std::move(ask)).detach();
   } catch (const std::system_error&) {
-    return;  // No thread is to be had: the links stay unknown.
+    return;  // No thread available: the links stay unknown.
   }
   if (answered.wait_for(longest) != std::future_status::ready) return;
   for (const auto& [gpu, peak] : answered.get()) rows.set_peer_peak(gpu, peak);
 }
 
-/// Serves what was asked and returns the number of the newest `sync` that waits, 0 if none does.
+/// Handles requests. Returns the number of the newest waiting `sync`; 0 if none waits.
 std::uint64_t session::state::take_requests() {
   std::uint64_t ignored = 0;
   [[maybe_unused]] const ssize_t got = ::read(wake.get(), &ignored, sizeof ignored);
@@ -250,9 +250,9 @@ void session::state::publish() {
   add_warning(published.error().to_string() + "; the recording is " + file.path());
 }
 
-/// A process that may never speak: all there is to know of it comes from us, its parent.
+/// Adds a process that may never send anything: all data about it comes from us, its parent.
 void session::state::add_command(std::uint64_t pid, const std::string& text) {
-  // A short one may have spoken, and even ended, before we were told of it.
+  // A short process may have sent data, and even ended, before this request.
   const bool known = std::any_of(clients.begin(), clients.end(), [&](const client& c) { return c.pid == pid; });
   if (known) return;
   ring_identity ours{};
@@ -297,12 +297,12 @@ recorded_process& session::state::process_of(const producer_identity& identity, 
   for (client& c : clients) {
     if (c.pid != pid) continue;
     if (c.start_time == identity.start_time && c.image == identity.image) {
-      // A ring that it sent before it ended.
+      // The process sent this ring before it ended.
       c.silent_turns = 0;
       if (std::exchange(c.ended, false)) c.watch = watch(pid);
       return *c.process;
     }
-    // It may have ended already: a short one's end is heard of before its ring.
+    // It may have ended already: the end of a short process is noticed before its ring.
     if (c.start_time == 0 && c.image == 0) silent = &c;
   }
   if (silent != nullptr) {
@@ -311,7 +311,7 @@ recorded_process& session::state::process_of(const producer_identity& identity, 
     rows.identify(*silent->process, identity);
     return *silent->process;
   }
-  // Another program under the same pid: an exec, or the number is used again.
+  // A different program with the same pid: after an exec, or because the pid was reused.
   for (client& c : clients) {
     if (c.pid == pid && !c.ended) end(c);
   }
@@ -325,7 +325,7 @@ process_watch session::state::watch(std::uint64_t pid) const {
   return process_watch(pid, static_cast<std::size_t>(watched) < most_watched());
 }
 
-/// Drains every ring once, as far as there is room.
+/// Drains every ring once, up to the size limit of a turn.
 session::state::turned session::state::turn() {
   turned found;
   std::size_t room = most_of_turn;
@@ -343,13 +343,13 @@ session::state::turned session::state::turn() {
   return found;
 }
 
-/// False: there is no room for this ring in this turn.
+/// False: this turn has no space left for the ring.
 bool session::state::take_from(open_ring& ring, std::size_t& room, turned& found) {
   if (room < maximum_record_bytes) {
     found.more = true;
     return false;
   }
-  // Looked at before the drain: what a producer wrote before it closed is then sure to be drained.
+  // Checked before draining: then everything written before the close is drained.
   const bool closing = ring.reader.closed();
   if (!ring.source.broken) {
     const auto drained = rows.take(ring.source, ring.reader, std::min(room, most_of_ring));
@@ -367,7 +367,7 @@ bool session::state::take_from(open_ring& ring, std::size_t& room, turned& found
   return true;
 }
 
-/// Processes that had no ring to tell anything by.
+/// Adds the losses of processes that had no ring.
 void session::state::take_notes() {
   for (const loss_note& note : sockets.notes()) {
     ++unheard;
@@ -394,11 +394,11 @@ void session::state::drop_closed_rings(bool all) {
   rings.erase(gone, rings.end());
 }
 
-/// All that waits for other records has been written then.
+/// Long enough for all waiting records to have been written.
 constexpr int turns_until_forgotten = static_cast<int>(turn_clock::most_turns) + 4;
 
-/// The rings of a process that has ended are drained once more, in the next turn, and then go; a little later what only late records
-/// of it would ask for is forgotten.
+/// Handles ended processes: their rings are drained once more in the next turn,
+/// then dropped. A little later, data that only late records would need is freed.
 void session::state::notice_ended_processes() {
   std::size_t speaking = 0;
   for (client& c : clients) {
@@ -438,7 +438,7 @@ void session::state::flush() {
   if (!flushed) failure = flushed.error();
 }
 
-/// A full disk may have room again.
+/// Tries to continue after a full disk.
 void session::state::resume() {
   if (!file.is_full()) return;
   next_resume = std::chrono::steady_clock::now() + look_for_room_every;
@@ -448,7 +448,7 @@ void session::state::resume() {
   lost_to_full_disk.add(*lost);
 }
 
-/// The rows of losses say it too; this is for who reads the messages.
+/// For readers of messages; the loss rows contain it, too.
 void session::state::say_lost_to_full_disk() {
   if (!lost_to_full_disk.empty()) add_warning(words_of(lost_to_full_disk));
 }
@@ -466,7 +466,7 @@ void session::state::keep_ring() {
   add_warning("the file is not kept to its size any more: " + kept.error().to_string());
 }
 
-/// One a second at most: whoever runs out of memory tries again and again.
+/// At most one dump per second: a program that runs out of memory retries many times.
 void session::state::consider_dump() {
   const std::string reason = rows.take_trigger();
   if (reason.empty()) return;

@@ -7,13 +7,13 @@
 
 namespace sluice::collector {
 
-/// Puts `items` in order by `key(item)`; equal ones stay as they are. For what is nearly in order already: threads' records one thread
-/// behind the other, each in order but for calls, which are told of when they end and so stand a little behind what happened in them.
-/// O(items x log runs), where a run ends at an item that belongs more than a few places back. `spare` is used as memory.
+/// Stable sort of `items` by `key(item)` for nearly sorted input: records of several threads one after the other,
+/// each in order, except that a call is recorded when it ends and so comes after events inside it. O(items x log
+/// runs); a run ends at an item that belongs more than a few places back. `spare` is scratch memory.
 template <class Item, class Key>
 void sort_runs(std::vector<Item>& items, std::vector<Item>& spare, Key&& key) {
   constexpr std::size_t near = 16;
-  std::vector<std::size_t> ends;  // Of runs.
+  std::vector<std::size_t> ends;  // End indexes of the runs.
   std::size_t begin = 0;
   for (std::size_t i = 1; i < items.size(); ++i) {
     if (!(key(items[i]) < key(items[i - 1]))) continue;

@@ -17,7 +17,7 @@ struct text_file {
   bool changed = false;
 };
 
-/// Reads all of it. Not even a hostile name (a pipe, a device, a growing log) makes it wait or read without bound.
+/// Reads a whole text file. Safe for hostile names (pipe, device, growing log): never blocks, reads a bounded amount.
 std::optional<text_file> read_text(const std::string& path, std::int64_t unchanged_since, std::size_t most) {
   const auto file = regular_file::open(path, most);
   if (!file) return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<text_file> read_text(const std::string& path, std::int64_t unchang
   return text_file{std::move(*text), changed.tv_sec * 1'000'000'000 + changed.tv_nsec >= unchanged_since};
 }
 
-/// Bytes of the UTF-8 character at the front; 0 if there is none.
+/// Length of the valid UTF-8 character at the front; 0 if there is none.
 std::size_t character_at(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -71,7 +71,7 @@ source_pieces read_source(const std::string& path, const std::set<std::uint64_t>
   }
   std::string_view rest = file->text;
   auto wanted = lines.begin();
-  bool open = false;  // The last piece goes on with this line.
+  bool open = false;  // True if the last piece continues with this line.
   for (std::uint64_t number = 1; !rest.empty() && wanted != lines.end(); ++number) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view line = rest.substr(0, end);

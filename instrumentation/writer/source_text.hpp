@@ -12,30 +12,30 @@
 
 namespace sluice::collector {
 
-/// Bounds on the source text that is kept in a recording. A recorded process names the files: any text file that the user may
-/// read, so only regular files of text are, and little of each.
+/// Limits for source text in a recording. A recorded process chooses the file names, and could name
+/// any file that the user can read; so only regular text files are read, and only small parts of them.
 struct source_limits {
-  std::uint64_t around = 3;                        ///< Lines before and after each recorded one.
-  std::size_t file_bytes = std::size_t{8} << 20;   ///< Longer files are left out.
-  std::size_t line_bytes = 1000;                   ///< Longer lines are cut.
-  std::size_t kept_bytes = std::size_t{16} << 20;  ///< Of all text together.
+  std::uint64_t around = 3;                        ///< Lines before and after each recorded line.
+  std::size_t file_bytes = std::size_t{8} << 20;   ///< Longer files are skipped.
+  std::size_t line_bytes = 1000;                   ///< Longer lines are cut off.
+  std::size_t kept_bytes = std::size_t{16} << 20;  ///< Limit for all text together.
 };
 
-/// The lines of a file that frames were recorded at.
+/// The recorded lines of one source file.
 struct recorded_lines {
   std::set<std::uint64_t> lines;
-  std::int64_t first_seen = 0;  ///< CLOCK_REALTIME ns: the code is as old, or older.
+  std::int64_t first_seen = 0;  ///< CLOCK_REALTIME ns: the code is at least this old.
 };
 
-/// A piece of a file: `text` has the lines from `first_line` on, each ended by a newline.
+/// A part of a source file: `text` contains the lines from `first_line` on, each with a newline.
 struct source_piece {
   std::uint64_t first_line = 0;
   std::string text;
 };
 
-/// The lines around each of `lines` (which count from 1), pieces that touch joined, in order. Empty when there is no such
-/// file, or it is none of text, or longer than the limit, or was changed at or after `unchanged_since` (CLOCK_REALTIME ns): then
-/// its lines need not be those that ran; `changed` says so. What is not UTF-8 becomes "?". O(file).
+/// Reads the lines around each of `lines` (counted from 1); adjacent pieces are merged and in order. Empty if
+/// the file is missing, not text, too long, or was changed at or after `unchanged_since` (CLOCK_REALTIME ns;
+/// `changed` is then set, because its lines may differ from those that ran). Invalid UTF-8 becomes "?". O(file).
 struct source_pieces {
   std::vector<source_piece> pieces;
   bool changed = false;
@@ -43,8 +43,8 @@ struct source_pieces {
 [[nodiscard]] source_pieces read_source(const std::string& path, const std::set<std::uint64_t>& lines,
                                         std::int64_t unchanged_since, const source_limits& limits = {});
 
-/// Writes what `read_source` finds of each file, and returns a line that names what was missed because it was changed, or
-/// nothing. Flushes `file`, and reads its texts back.
+/// Writes the result of `read_source` for each file. Returns a message that names files skipped
+/// because they were changed, or an empty string. Flushes `file` and reads its strings back.
 [[nodiscard]] std::string add_sources(trace::file_writer& file,
                                       const std::map<trace::string_id, recorded_lines>& files);
 

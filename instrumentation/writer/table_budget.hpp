@@ -9,7 +9,7 @@
 
 namespace sluice::collector {
 
-/// What processes may declare.
+/// Kinds of table entries that processes can declare.
 enum class declared : std::uint8_t {
   name,
   thread,
@@ -24,16 +24,16 @@ enum class declared : std::uint8_t {
   stack
 };
 
-/// The memory that all which is declared may take together: a process that declares without end must not take the writer's. What comes once it
-/// is spent is left out and counted. Not thread-safe.
+/// A memory limit for everything that processes declare, so that a process with endless declarations does
+/// not use up the writer's memory. Declarations beyond the limit are ignored and counted. Not thread-safe.
 class table_budget {
  public:
-  /// Names of 100 letters: a million of them. Large trainings have a tenth of that.
+  /// Enough for a million names of 100 characters; large trainings have a tenth of that.
   static constexpr std::size_t usual_bytes = std::size_t{256} << 20;
 
   explicit table_budget(std::size_t bytes = usual_bytes) : left_(bytes) {}
 
-  /// False: there is no room for it, and it is counted.
+  /// Reserves `bytes`. False: the limit is reached; the declaration is counted as left out.
   bool take(declared what, std::size_t bytes) {
     if (bytes <= left_) {
       left_ -= bytes;
@@ -43,7 +43,7 @@ class table_budget {
     return false;
   }
 
-  /// "1,204 names, 3 streams", as often as they were declared; empty if all is kept.
+  /// The number of ignored declarations by kind, such as "1,204 names, 3 streams"; empty if there are none.
   [[nodiscard]] std::string left_out() const {
     static constexpr std::array<const char*, kinds> nouns = {"name",         "thread", "device",  "context",
                                                              "stream",       "pool",   "counter", "pool stream",

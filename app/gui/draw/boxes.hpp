@@ -7,21 +7,21 @@
 #include "core/query/answers/answer_types.hpp"
 #include "imgui.h"
 
-/// The timeline's own renderer: the boxes of a track go to the GPU once an answer, and are drawn by one instanced call a
-/// frame whatever their number. Panning and zooming change uniforms only.
+/// The renderer of the timeline. The boxes of a track are uploaded to the GPU once per query answer and drawn by one
+/// instanced call per frame, however many there are. Panning and zooming only change uniforms.
 namespace sluice::gui::draw {
 
 enum box_style : std::uint32_t {
-  gap_after = 1,  ///< Leaves a pixel to the next box when there is room.
-  hatched = 2,    ///< Estimated, or not tracked.
-  dimmed = 4,     ///< Provisional, or filtered away.
+  gap_after = 1,  ///< Leaves a pixel before the next box if there is space.
+  hatched = 2,    ///< Estimated, or untracked.
+  dimmed = 4,     ///< Provisional, or filtered out.
 };
 
-/// Times are ns after the batch's origin: a float holds them to a pixel as long as the origin is within a few views.
+/// Times are ns since the batch's origin. A float is exact to a pixel while the origin is within a few view widths.
 struct box {
   float begin = 0;
   float end = 0;
-  float low = 0;  ///< In units of the track, from its bottom.
+  float low = 0;  ///< In track units, from the track's bottom.
   float high = 0;
   ImU32 colour = 0;
   std::uint32_t style = 0;
@@ -37,7 +37,7 @@ struct rectangle {
   }
 };
 
-/// The boxes of one track in GPU memory. Must be destroyed while the context is current.
+/// The boxes of one track in GPU memory. Destroy it while its GL context is current.
 class box_batch {
  public:
   box_batch() = default;
@@ -45,7 +45,7 @@ class box_batch {
   box_batch(box_batch&& other) noexcept;
   box_batch& operator=(box_batch&& other) noexcept;
 
-  /// Uploads; O(boxes). `boxes` is scratch of the caller and may be reused at once.
+  /// Uploads the boxes; O(boxes). The caller may reuse `boxes` at once.
   void assign(query::time_ns origin, const std::vector<box>& boxes);
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] query::time_ns origin() const { return origin_; }
@@ -59,14 +59,14 @@ class box_batch {
   unsigned buffer_ = 0;
 };
 
-/// One a GL context.
+/// Draws box batches. One per GL context.
 class box_renderer {
  public:
-  /// Compiles the shaders; the context must be current.
+  /// Compiles the shaders. The GL context must be current.
   [[nodiscard]] result<void> start();
 
-  /// Adds to `list` a draw of `batch` with the time `visible` spread over `area`, clipped to it and to the list's clip
-  /// rectangle. `units` of the track fill the height. The batch must live until the frame is rendered.
+  /// Adds a draw of `batch` to `list`: the time range `visible` spans the width of `area`, `units` of the track its
+  /// height; clipped to `area` and the list's clip rectangle. The batch must live until the frame is rendered.
   void add(ImDrawList& list, const box_batch& batch, const rectangle& area, query::time_range visible, float units,
            ImU32 background);
 

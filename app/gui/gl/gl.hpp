@@ -1,7 +1,7 @@
 #pragma once
 
-// OpenGL 3.3 through the loader that comes with GLFW's sources. Nothing links libGL: the functions are looked up when a
-// window or a picture is asked for, so that the recording and reporting verbs start on a machine that has none.
+// OpenGL 3.3 through the loader that comes with GLFW's sources. Nothing links libGL: functions are looked up when a
+// window or picture is first needed, so the recording and reporting verbs also run on machines without OpenGL.
 #include <glad/gl.h>
 
 namespace sluice::gui::gl {
@@ -9,10 +9,10 @@ namespace sluice::gui::gl {
 using proc_address = void (*)();
 using proc_loader = proc_address (*)(const char* name);
 
-/// Looks every function up for the context that is current. False when the context is older than OpenGL 3.3.
+/// Looks up all functions for the current context. Returns false if it is older than OpenGL 3.3.
 [[nodiscard]] bool load(proc_loader loader);
 
-/// "4.5 (Core Profile) Mesa 22.3.6, llvmpipe (LLVM 15)" of the current context.
+/// Version and renderer of the current context, e.g. "4.5 (Core Profile) Mesa 22.3.6, llvmpipe (LLVM 15)".
 [[nodiscard]] const char* renderer_name();
 
 }  // namespace sluice::gui::gl

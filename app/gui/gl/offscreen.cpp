@@ -10,7 +10,7 @@
 namespace sluice::gui::gl {
 namespace {
 
-// The few EGL 1.5 names needed, so that no EGL header is required to build.
+// The few EGL 1.5 declarations needed, so that building needs no EGL header.
 using egl_int = std::int32_t;
 using egl_attribute = std::intptr_t;
 constexpr unsigned egl_platform_surfaceless_mesa = 0x31DD;
@@ -103,7 +103,7 @@ offscreen_context::~offscreen_context() {
   }
   if (display_ != nullptr)
     if (auto terminate = egl_symbol<unsigned(void*)>("eglTerminate")) terminate(display_);
-  // The library stays loaded: Mesa's threads may still be leaving it.
+  // The library stays loaded, because Mesa's threads may still be running in it.
 }
 
 void offscreen_context::bind() const {

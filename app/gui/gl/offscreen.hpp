@@ -8,26 +8,26 @@
 
 namespace sluice::gui::gl {
 
-/// A picture in memory: rows from the top, three bytes (R, G, B) a pixel, no padding.
+/// An image in memory: rows from the top, three bytes (R, G, B) per pixel, no padding.
 struct image {
   int width = 0;
   int height = 0;
   std::vector<std::uint8_t> pixels;
 };
 
-/// An OpenGL 3.3 core context without a window or a display server (EGL on Mesa's surfaceless platform, found at run
-/// time), with a colour buffer to draw into. One thread at a time; the context is current on the thread that made it.
+/// An OpenGL 3.3 core context with a color buffer, without a window or display server (EGL on Mesa's surfaceless
+/// platform, found at run time). Use from one thread only; the context is current on the thread that created it.
 class offscreen_context {
  public:
-  /// Fails with `unavailable` when the machine has no libEGL or no driver for it.
+  /// Error `unavailable` if the machine has no libEGL or no driver for it.
   [[nodiscard]] static result<std::unique_ptr<offscreen_context>> create(int width, int height);
   ~offscreen_context();
   offscreen_context(const offscreen_context&) = delete;
   offscreen_context& operator=(const offscreen_context&) = delete;
 
-  /// Makes the colour buffer the target of what is drawn next.
+  /// Makes the color buffer the target of the following draw calls.
   void bind() const;
-  /// What is in the colour buffer now. Waits for the GL to finish.
+  /// Returns the content of the color buffer, after waiting for the GL to finish.
   [[nodiscard]] image read() const;
   [[nodiscard]] int width() const { return width_; }
   [[nodiscard]] int height() const { return height_; }
@@ -45,7 +45,7 @@ class offscreen_context {
   int height_ = 0;
 };
 
-/// The current contents of `framebuffer` (0: the window's back buffer).
+/// Returns the current content of `framebuffer` (0: the window's back buffer).
 [[nodiscard]] image read_framebuffer(unsigned framebuffer, int width, int height);
 
 }  // namespace sluice::gui::gl

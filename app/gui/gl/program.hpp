@@ -6,11 +6,11 @@
 
 namespace sluice::gui::gl {
 
-/// A linked shader program of the current context. Movable, freed with its owner.
+/// A linked shader program of the current context. Movable; deleted by the destructor.
 class program {
  public:
   program() = default;
-  /// Compiles and links; the error holds the driver's log.
+  /// Compiles and links; on failure, the error contains the driver's log.
   [[nodiscard]] static result<program> build(std::string_view name, std::string_view vertex, std::string_view fragment);
   ~program();
   program(program&& other) noexcept : id_(other.id_) { other.id_ = 0; }

@@ -20,9 +20,9 @@ constexpr ImGuiDockNodeFlags dock_flags = static_cast<ImGuiDockNodeFlags>(ImGuiD
 
 constexpr std::uint64_t largest_layout = std::uint64_t{4} << 20;  // bytes of ImGui's file
 
-constexpr const char* progress_counter = "progress";  // what a demo calls the counter of how far it is
+constexpr const char* progress_counter = "progress";  // name of the progress counter in a demo's recording
 
-/// "memory-map" of "Memory map": needs no quotes on a command line.
+/// "memory-map" for "Memory map": needs no quotes on a command line.
 std::string option_name(const view& of) {
   std::string made = lower_case(of.name());
   std::replace(made.begin(), made.end(), ' ', '-');
@@ -41,7 +41,7 @@ application::application(application_options options)
   io.ConfigDpiScaleFonts = false;
   session_.memory_by_category = settings_.memory_by_category;
   const std::string layout_file = settings_.layout_file();
-  io.IniFilename = nullptr;  // ImGui would empty the file and then write it: a full disk would lose it.
+  io.IniFilename = nullptr;  // ImGui truncates the file before writing: a full disk would lose it.
   notice_ = settings_.trouble();
   const auto layout = layout_file.empty() ? result<std::string>{fail(error_code::not_found, "no folder")}
                                           : read_regular_file(layout_file, largest_layout);
@@ -318,7 +318,7 @@ void application::draw_panels() {
   if (!panels || only_ != nullptr) return;
   for (const auto& each : views_)
     if (each->visible) draw_panel(*each, with);
-  // A fresh layout shows the tab that was docked last; the first ones are wanted. Their tab bars exist from the next frame.
+  // A new layout shows the tab docked last; the first one is wanted. Tab bars exist only from the next frame on.
   if (front_tabs_in_ > 0 && --front_tabs_in_ == 0) {
     ImGui::SetWindowFocus(first_at(panel_place::centre).name());
     for (const panel_place place : {panel_place::below, panel_place::right}) first_at(place).bring_forward();
@@ -359,7 +359,7 @@ void application::draw_panel(view& which, view_context& with) {
       which.scrolls() ? ImGuiWindowFlags_None : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
   if (which.uses_arrows()) flags |= ImGuiWindowFlags_NoNavInputs;
   ImGui::SetNextWindowSize({480 * with.scale, 320 * with.scale}, ImGuiCond_FirstUseEver);
-  // A layout that was kept by an earlier version does not know newer panels.
+  // A layout saved by an earlier version does not contain newer panels.
   const ImGuiWindow* below = ImGui::FindWindowByName(first_at(panel_place::below).name());
   if (!centre && below != nullptr && below->DockId != 0)
     ImGui::SetNextWindowDockID(below->DockId, ImGuiCond_FirstUseEver);

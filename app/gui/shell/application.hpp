@@ -16,22 +16,22 @@
 namespace sluice::gui {
 
 struct application_options {
-  std::string config_folder;              ///< Empty: nothing is remembered.
-  std::string program;                    ///< What runs demos; empty: this program.
-  std::vector<demo_entry> demos;          ///< What the Demo menu offers.
-  std::vector<std::string> files;         ///< Recordings to open, beside the start of what draws them.
-  std::vector<std::string> sources_from;  ///< Where sources and symbols of recordings may be looked for: see documents.
-  std::string demo_device;                ///< "sim", "cuda"; empty: the demo chooses.
-  std::string recordings_folder;          ///< Offered by the welcome screen; empty: looked for near the program.
-  std::size_t memory_bytes = query::engine_options{}.memory_bytes;  ///< Of each recording: see query::engine_options.
-  bool animations = true;      ///< Off for pictures and tests: a frame shows where things end up.
-  float scale = 1;             ///< The display's.
-  std::function<void()> wake;  ///< From any thread: something changed, draw a frame.
+  std::string config_folder;              ///< If empty, no settings are read or saved.
+  std::string program;                    ///< Program that runs demos; if empty, this one.
+  std::vector<demo_entry> demos;          ///< Entries of the Demo menu.
+  std::vector<std::string> files;         ///< Recordings to open at the start.
+  std::vector<std::string> sources_from;  ///< Folders with sources and symbols: see documents.
+  std::string demo_device;                ///< "sim" or "cuda"; empty: the demo chooses.
+  std::string recordings_folder;          ///< For the welcome screen; empty: searched for near the program.
+  std::size_t memory_bytes = query::engine_options{}.memory_bytes;  ///< For each recording: see query::engine_options.
+  bool animations = true;      ///< Off for pictures and tests: movements end at once.
+  float scale = 1;             ///< The display's scale.
+  std::function<void()> wake;  ///< Called from any thread when a new frame is needed.
 };
 
-/// The window's content, without the window: a real one, an off-screen picture and the tests each bring an OpenGL context
-/// and step it frame by frame. Create it with no ImGui context, and `start` it with the OpenGL context current; everything happens on
-/// that thread.
+/// The content of the window, without the window itself. A desktop window, an off-screen picture and the tests each
+/// provide an OpenGL context and run it frame by frame. Create it when no ImGui context exists, and call `start` with
+/// the OpenGL context current. Use only on that thread.
 class application {
  public:
   explicit application(application_options options);
@@ -39,21 +39,21 @@ class application {
   application(const application&) = delete;
   application& operator=(const application&) = delete;
 
-  /// Compiles the shaders; call once after ImGui's backends are ready.
+  /// Compiles the shaders. Call once, after ImGui's backends are initialized.
   [[nodiscard]] result<void> start();
-  /// Builds a frame between ImGui::NewFrame() and ImGui::Render().
+  /// Builds one frame. Call between ImGui::NewFrame() and ImGui::Render().
   void frame();
 
   void open(const std::string& path);
   void start_demo(const std::string& name);
-  /// Runs a command before the next frame.
+  /// Queues a command; it runs before the next frame.
   void invoke(std::string_view id, argument with = {}) { commands_.invoke(id, std::move(with)); }
 
   [[nodiscard]] const theme& colours() const { return theme_of(settings_.theme); }
   [[nodiscard]] const command_registry& commands() const { return commands_; }
   [[nodiscard]] const documents& state() const { return session_; }
   [[nodiscard]] const demo_process& demo() const { return demo_; }
-  /// The view of this class: tests look into it.
+  /// The view of this class; for tests.
   template <class View>
   [[nodiscard]] const View& find() const {
     const auto found = std::find_if(views_.begin(), views_.end(),
@@ -62,29 +62,29 @@ class application {
     return dynamic_cast<const View&>(**found);
   }
   [[nodiscard]] settings& remembered() { return settings_; }
-  /// The demo's progress, 0..1; negative while it has not said.
+  /// Progress of the demo, 0..1; negative if unknown.
   [[nodiscard]] double demo_progress() const { return progress_; }
-  /// What went wrong last and is shown in the window; empty: nothing.
+  /// The last error message, shown in the window; empty if there is none.
   [[nodiscard]] const std::string& notice() const { return notice_; }
 
-  /// Every file that could not be opened.
+  /// All files that could not be opened.
   [[nodiscard]] const std::vector<error>& failures() const { return failures_; }
 
-  /// True while questions are being answered: a picture waits for the end of it.
+  /// True while queries are running; a picture waits until they are done.
   [[nodiscard]] bool busy() const;
-  /// True while frames must come by themselves: a live recording, a view that glides.
+  /// True while frames must be drawn without input: for a live recording, or a view in motion.
   [[nodiscard]] bool animating() const;
   [[nodiscard]] bool live() const;
   [[nodiscard]] bool wants_to_close() const { return closing_; }
   [[nodiscard]] std::string title() const;
   void set_scale(float scale);
   void use_theme(theme_kind kind);
-  /// Shows only the panel of this name ("timeline", "blocks", ...), for pictures; false when there is none.
+  /// Shows only the panel with this name ("timeline", "blocks", ...), for pictures. False if there is none.
   [[nodiscard]] bool show_only(std::string_view name);
   [[nodiscard]] std::vector<std::string> view_names() const;
 
  private:
-  /// Replaces the stored layout of the panels, whole or not at all.
+  /// Saves the layout of the panels, atomically.
   void save_layout();
   void add_commands();
   void add_file_commands();
@@ -101,9 +101,9 @@ class application {
   void draw_toolbar();
   void draw_panels();
   [[nodiscard]] const view& first_at(panel_place place) const;
-  /// What Escape stops; null: nothing.
+  /// The view whose work Escape cancels, or null.
   [[nodiscard]] view* cancellable() const;
-  /// Brings forward what tells of the user's choice, unless it would cover the panel that the user is choosing from.
+  /// Brings the panels for the user's choice to the front, unless they would cover the panel being used to choose.
   void bring_forward(topic of) const;
   [[nodiscard]] bool would_cover_choices(const view& which) const;
   void draw_panel(view& which, view_context& with);
@@ -137,7 +137,7 @@ class application {
   screen_slot<query::details_question> reveal_question_;
   bool reveal_ = false;
   double progress_ = -1;
-  bool demo_tried_ = false;  ///< Its recording is being opened.
+  bool demo_tried_ = false;  ///< The demo's recording is being opened.
 
   struct file_dialog;
   struct folder_dialog;
@@ -151,7 +151,7 @@ class application {
   bool keys_open_ = false;
   bool about_open_ = false;
   bool layout_wanted_ = true;
-  int front_tabs_in_ = 0;  ///< Frames.
+  int front_tabs_in_ = 0;  ///< Frames until tabs are raised.
   bool closing_ = false;
   bool restyle_ = true;
   view* only_ = nullptr;

@@ -14,7 +14,7 @@ struct application::folder_dialog {
 };
 
 void application::add_commands() {
-  // Menus show a group in this order: views add to "Go" what follows the selection's.
+  // Menus list a group's commands in this order: views add theirs to "Go" after those of the selection.
   add_file_commands();
   add_selection_commands();
   for (const auto& each : views_) each->add_commands({commands_, session_, settings_});

@@ -1,4 +1,4 @@
-// What is around the panels: menus, the toolbar, the command palette, help and notices.
+// Everything around the panels: menus, toolbar, command palette, help and notices.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -14,7 +14,7 @@
 namespace sluice::gui {
 namespace {
 
-/// Whether the letters of `wanted` come in `text` in this order: "zi" finds "Zoom in".
+/// True if the letters of `wanted` occur in `text` in this order: "zi" finds "Zoom in".
 bool matches(std::string_view text, std::string_view wanted) {
   std::size_t at = 0;
   for (const char c : text)
@@ -24,7 +24,7 @@ bool matches(std::string_view text, std::string_view wanted) {
   return at == wanted.size();
 }
 
-/// A small window in the middle, with a close button. `end_dialog` follows, whatever this answers.
+/// Begins a small window in the center, with a close button. Call `end_dialog` whatever this returns.
 bool begin_dialog(const view_context& with, const char* title, bool* open) {
   ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5F, 0.5F});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
@@ -114,7 +114,7 @@ void application::draw_menu_bar() {
   ImGui::EndMainMenuBar();
 }
 
-/// Right in the menu bar: which device, whether it is a real one, whether the recording grows.
+/// Right side of the menu bar: the device, whether it is simulated, and whether the recording is live.
 void application::draw_status() {
   const document* shown = session_.active();
   if (shown == nullptr || !shown->engine) return;
@@ -126,7 +126,7 @@ void application::draw_status() {
   };
   std::vector<badge> badges;
   if (snapshot->simulated()) badges.push_back({std::string(icon::flask) + "  simulated device", with.colours.warning});
-  // One too large to be held is shown as it was when it was last summed up.
+  // A live recording too large to hold is shown as of its last summary.
   const char* live = snapshot->summaries().empty() ? "  live" : "  live, renewed at intervals";
   if (shown->live) badges.push_back({std::string(icon::live) + live, with.colours.failure});
   if (!snapshot->complete() && !shown->live)
@@ -327,7 +327,7 @@ void application::draw_notice() {
   ImGui::PopStyleColor(2);
 }
 
-/// While a foreign file is imported, or one that has no end is summed up: how far it is, and the way out.
+/// Shows the progress of an import or summary, and a button to cancel it.
 void application::draw_opening() {
   const float done = session_.opening_progress();
   if (done <= 0) return;

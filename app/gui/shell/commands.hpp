@@ -9,23 +9,23 @@
 #include "app/gui/shell/selection.hpp"
 #include "imgui.h"
 
-/// Every action of the window is a registered command: menus, keys, buttons, the palette, the views and the tests run it
-/// by its id.
+/// Every action of the window is a registered command. Menus, keys, buttons, the palette, the views and the tests
+/// invoke commands by id.
 namespace sluice::gui {
 
-/// What some commands act on: a path or a name, a selection, a time range, a fraction.
+/// The argument of a command: a path or name, a selection, a time range, or a fraction.
 using argument = std::variant<std::monostate, std::string, selection, query::time_range, double>;
 
 struct command {
-  std::string id{};     ///< "timeline.zoom_in"; stable.
-  std::string title{};  ///< "Zoom in": of menus and of the palette. Empty: needs an argument, so neither lists it.
-  std::string group{};  ///< "Timeline": menu and heading in the palette.
+  std::string id{};     ///< Stable id, e.g. "timeline.zoom_in".
+  std::string title{};  ///< "Zoom in", for menus and palette. Empty if it needs an argument: not listed.
+  std::string group{};  ///< "Timeline": its menu, and its heading in the palette.
   const char* icon = nullptr;
-  std::vector<ImGuiKeyChord> keys{};  ///< The first is shown.
-  bool repeats = false;               ///< While the key is held.
+  std::vector<ImGuiKeyChord> keys{};  ///< The first one is shown.
+  bool repeats = false;               ///< Repeats while the key is held.
   std::function<void(const argument&)> run{};
-  std::function<bool()> enabled{};  ///< Null: always.
-  std::function<bool()> checked{};  ///< For a toggle: whether it is on.
+  std::function<bool()> enabled{};  ///< Null means always enabled.
+  std::function<bool()> checked{};  ///< For a toggle: returns whether it is on.
 };
 
 class command_registry {
@@ -35,10 +35,10 @@ class command_registry {
   [[nodiscard]] const std::vector<command>& all() const { return commands_; }
   [[nodiscard]] bool enabled(const command& what) const { return !what.enabled || what.enabled(); }
 
-  /// Puts `id` in the queue: it runs before the next frame is built, so that no view changes what it is drawing.
-  /// An unknown or disabled command does nothing. Const, because views hold the registry const.
+  /// Queues command `id`. It runs before the next frame is built, so no view changes what it is drawing. Unknown or
+  /// disabled commands are ignored. Const, because views have const access only.
   void invoke(std::string_view id, argument with = {}) const;
-  /// Runs what is queued. True if anything was.
+  /// Runs the queued commands. Returns true if there were any.
   bool run_queued();
   /// Queues the commands whose keys were pressed in this frame.
   void take_keys() const;
@@ -48,7 +48,7 @@ class command_registry {
   mutable std::vector<std::pair<std::string, argument>> queue_;
 };
 
-/// "Ctrl+P", "F".
+/// Key text for display, e.g. "Ctrl+P" or "F".
 [[nodiscard]] std::string key_text(const command& what);
 
 }  // namespace sluice::gui

@@ -17,7 +17,7 @@ namespace sluice::gui {
 demo_process::~demo_process() {
   if (pid_ > 0) {
     kill(pid_, SIGTERM);
-    // A demo answers SIGTERM between two steps; one that does not is not waited for.
+    // A demo handles SIGTERM between two steps. The wait is limited in case it does not.
     for (int i = 0; i < 100 && pid_ > 0; ++i) {
       if (ended()) break;
       usleep(20'000);

@@ -16,13 +16,13 @@
 namespace sluice::gui {
 namespace {
 
-/// Of each document, for chunks that are looked at again.
+/// Per document: cache for chunks that are read again.
 constexpr std::size_t chunk_cache_bytes = std::size_t{32} << 20;
 
 constexpr std::size_t history_limit = 200;
-constexpr query::time_ns narrowest = 10;  // ns across the window: below, a pixel is less than a nanosecond
+constexpr query::time_ns narrowest = 10;  // ns across the window; with less, a pixel is below a nanosecond
 
-/// All of it, with a little air so that the first and the last event do not touch the frame.
+/// The whole range with a small margin, so that the first and last event do not touch the frame.
 query::time_range with_margin(query::time_range span) {
   const query::time_ns air = std::max<query::time_ns>(span.length() / 100, 1);
   return {span.begin - air, span.end + air};
@@ -37,7 +37,7 @@ struct documents::load {
   std::atomic<bool> finished = false;
   std::atomic<bool> cancelled = false;
   std::atomic<float> progress = 0;
-  std::atomic<const char*> unfinished = nullptr;  ///< Why it is being summed up.
+  std::atomic<const char*> unfinished = nullptr;  ///< Why it is being summarized.
   result<std::shared_ptr<trace::file>> opened = nullptr;
   std::thread worker;
 
@@ -104,7 +104,7 @@ void documents::reopen() {
   if (shown == nullptr) return;
   const std::string path = shown->path;
   const bool live = shown->live;
-  shown->removed_at_close = false;  // A demo's: it is opened again.
+  shown->removed_at_close = false;  // A demo's scratch file is opened again, so keep it.
   close(shown->id);
   open(path, live);
 }
@@ -131,7 +131,7 @@ void documents::take_loads() {
   for (auto& ready : loads_) {
     if (!ready->finished) continue;
     if (!ready->opened && ready->opened.error().code == error_code::cancelled) {
-      // The user knows.
+      // Cancelled by the user.
     } else if (!ready->opened) {
       failures_.push_back(ready->opened.error());
     } else {
@@ -253,7 +253,7 @@ query::time_range documents::clamp(query::time_range wanted, query::time_range s
   const query::time_range whole = with_margin(span);
   wanted = analysis::bounded(wanted);
   const query::time_ns length = std::clamp(wanted.length(), std::min(narrowest, whole.length()), whole.length());
-  // Grow or shrink about the middle, then push back inside.
+  // Grow or shrink around the middle, then move back inside.
   query::time_ns begin = wanted.begin + (wanted.length() - length) / 2;
   begin = std::clamp(begin, whole.begin, whole.end - length);
   return {begin, begin + length};

@@ -14,10 +14,10 @@ enum class selection_kind : std::uint8_t {
   event,
   block,
   track,
-  frame  ///< Of the call tree: a query::stack_view's id.
+  frame  ///< Of the call tree: the id in a query::stack_view.
 };
 
-/// The one selection of the window.
+/// The selection; the window has exactly one.
 struct selection {
   document_id document = document_id::none;
   selection_kind kind = selection_kind::none;
@@ -25,12 +25,12 @@ struct selection {
   friend bool operator==(const selection&, const selection&) = default;
 };
 
-/// Where the user is: what going back returns to.
+/// The user's position, as stored in the history for going back.
 struct location {
   selection selected;
   std::optional<query::time_range> range;  ///< The selected range, in the document's time.
   query::time_range visible;
-  std::optional<query::time_ns> moment{};  ///< Of which memory is shown; none: nobody chose one.
+  std::optional<query::time_ns> moment{};  ///< The moment whose memory is shown; none if not chosen.
   friend bool operator==(const location&, const location&) = default;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t largest_file = std::uint64_t{1} << 20;  // bytes; what we write is a fraction of it
+constexpr std::uint64_t largest_file = std::uint64_t{1} << 20;  // in bytes; the files written here are much smaller
 
 int number(const std::string& text, int least, int most, int otherwise) {
   int value = otherwise;
@@ -24,7 +24,7 @@ int number(const std::string& text, int least, int most, int otherwise) {
   return value >= least && value <= most ? value : otherwise;
 }
 
-/// One line of a text: ends of lines and backslashes are written with a backslash.
+/// Converts a text to one line: newlines and backslashes are escaped with a backslash.
 std::string escaped(const std::string& text) {
   std::string line;
   for (const char c : text) {
@@ -44,7 +44,7 @@ std::string unescaped(const std::string& line) {
   return text;
 }
 
-/// A full disk leaves what was there.
+/// Writes a file atomically: if the disk is full, the old content stays.
 void keep(const std::string& path, std::string_view text) {
   auto place = replacement::of_file(path);
   if (!place) return;

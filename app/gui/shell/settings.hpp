@@ -9,35 +9,35 @@
 
 namespace sluice::gui {
 
-/// What the window remembers from one run to the next, in $XDG_CONFIG_HOME/sluice (~/.config/sluice). A file that cannot
-/// be read or written is as good as none: settings never stop the program.
+/// The window's persistent settings, in $XDG_CONFIG_HOME/sluice (~/.config/sluice). A file that cannot be read or
+/// written is treated as missing: settings never stop the program.
 class settings {
  public:
-  /// `folder` empty: nothing is read or kept (pictures, tests).
+  /// If `folder` is empty, nothing is read or saved (pictures, tests).
   explicit settings(std::string folder);
-  /// The folder the environment names.
+  /// The folder that the environment specifies.
   [[nodiscard]] static std::string default_folder();
 
   theme_kind theme = theme_kind::dark;
   float text_scale = 1;
-  bool memory_by_category = true;  ///< As the session's of this name.
+  bool memory_by_category = true;  ///< See documents::memory_by_category.
   int width = 1440;
   int height = 900;
 
-  /// Paths, the newest first, at most `recent_limit`.
+  /// Recently opened paths, newest first, at most `recent_limit`.
   [[nodiscard]] const std::vector<std::string>& recent() const { return recent_; }
   void add_recent(const std::string& path);
   void forget_recent();
-  /// What was asked in SQL, the newest first, at most `query_limit`.
+  /// Earlier SQL queries, newest first, at most `query_limit`.
   [[nodiscard]] const std::vector<std::string>& queries() const { return queries_; }
-  /// Long ones are not kept.
+  /// Queries longer than `query_length` are not stored.
   void add_query(const std::string& text);
   void save() const;
-  /// Takes over what `lines` says, a setting a line; what makes no sense is passed over.
+  /// Reads settings, one per line. Invalid lines are ignored.
   void read(std::istream& lines);
-  /// The same lines, as `save` keeps them.
+  /// Writes the settings in the same format; `save` stores this.
   void write(std::ostream& lines) const;
-  /// Where the layout of the panels is kept, as ImGui writes it; empty: nowhere.
+  /// Path of ImGui's file with the panel layout; empty if nothing is stored.
   [[nodiscard]] std::string layout_file() const { return folder_.empty() ? "" : folder_ + "/layout.ini"; }
   void save_layout(std::string_view text) const;
 
@@ -45,7 +45,7 @@ class settings {
   static constexpr std::size_t query_limit = 50;
   static constexpr std::size_t query_length = 4096;
 
-  /// Why what was remembered could not be read, as a line for the user; empty: it was, or there is nothing.
+  /// Error message if the settings could not be read; else empty.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
  private:

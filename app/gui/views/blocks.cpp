@@ -14,8 +14,8 @@ namespace {
 struct column {
   const char* title;
   query::block_column sort;
-  float width;   ///< Share of the table's width.
-  bool figures;  ///< Set right.
+  float width;   ///< As a share of the table's width.
+  bool figures;  ///< Right-aligned.
 };
 constexpr std::array<column, 9> columns = {{{"Address", query::block_column::address, 128, false},
                                             {"Size", query::block_column::bytes, 84, true},
@@ -27,8 +27,8 @@ constexpr std::array<column, 9> columns = {{{"Address", query::block_column::add
                                             {"Category", query::block_column::category, 96, false},
                                             {"Name", query::block_column::name, 202, false}}};
 
-/// The blocks that lived in the selected range, or in the whole recording. Scrolls by row index: a float could not
-/// address the rows of a long recording by pixels.
+/// The blocks that were live in the selected range or in the whole recording. Scrolls by row index, because a float
+/// cannot address the rows of a long recording in pixels.
 class blocks_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Blocks"; }
@@ -104,7 +104,7 @@ class blocks_view final : public view {
                    first_);
     first_ = std::clamp<std::int64_t>(first_, 0, last_first);
     ImGui::SetCursorScreenPos(origin);
-    // A click on a row is the row's, wherever: columns are resized by their headings alone.
+    // A click anywhere on a row selects it; columns are resized by their headings only.
     const ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable |
                                   ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_ScrollX |
                                   ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoBordersInBody;
@@ -131,7 +131,7 @@ class blocks_view final : public view {
     ImGui::EndTable();
   }
 
-  /// As ImGui::TableHeadersRow(), with the titles of figures set right, over their figures.
+  /// Like ImGui::TableHeadersRow(), but right-aligns the titles of numeric columns, like their numbers.
   static void draw_headings() {
     ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
     for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
@@ -193,7 +193,7 @@ class blocks_view final : public view {
   }
 
   screen_slot<query::blocks_question> question_;
-  std::size_t wanted_rows_ = query::block_table::first_rows;  ///< All of them once they are scrolled to.
+  std::size_t wanted_rows_ = query::block_table::first_rows;  ///< All rows once the user scrolls to the end of these.
   std::string filter_;
   std::optional<trace::layer> level_;
   bool only_unfreed_ = false;

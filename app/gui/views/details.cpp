@@ -7,7 +7,7 @@
 namespace sluice::gui {
 namespace {
 
-/// What is known about the selected event or block, with links to what it belongs to.
+/// Everything known about the selected event or block, with links to related items.
 class details_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Details"; }

@@ -5,7 +5,7 @@
 namespace sluice::gui {
 namespace {
 
-/// What the recording, the file and the program have to say.
+/// Messages of the recording, the file and the program.
 class messages_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Messages"; }

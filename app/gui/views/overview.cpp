@@ -34,7 +34,7 @@ void overview_strip::draw(view_context& with, const query::track_list& tracks, c
   list.AddText({header.min.x + with.px(12), std::floor((header.min.y + header.max.y - line) * 0.5F)},
                with.colours.muted, "Overview");
 
-  // What the timeline shows: the rest is dimmed only by its frame, so that nothing is painted twice.
+  // The range that the timeline shows. The rest is dimmed only by its frame, so that no pixel is painted twice.
   const float left = std::floor(std::clamp(where.x_of(shown.visible.begin), area.min.x, area.max.x));
   const float right = std::floor(std::clamp(where.x_of(shown.visible.end), area.min.x, area.max.x));
   if (right - left < area.width() - 1) {
@@ -64,7 +64,7 @@ void overview_strip::draw_streams(view_context& with, query::engine& from, const
                                   query::time_range span, const draw::rectangle& area, ImDrawList& list) {
   const float height = with.px(5);
   std::size_t next = 0;
-  // The directions first: copies are what the program is about; then as many streams as there is room for.
+  // Directions first, because copies matter most; then as many streams as fit.
   for (const query::track_kind kind : {query::track_kind::direction, query::track_kind::stream})
     for (const query::track& each : tracks.tracks) {
       if (each.kind != kind || next >= bar_count || (kind == query::track_kind::direction && next >= 2)) continue;

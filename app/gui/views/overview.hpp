@@ -8,11 +8,11 @@
 
 namespace sluice::gui {
 
-/// The whole recording in a strip: memory as an area, what the streams did as thin bars, and the part that the timeline
-/// shows. Drag to move it, drag an edge or outside it to choose another, double-click for all.
+/// A strip with the whole recording: memory as an area, stream activity as thin bars, and the range that the timeline
+/// shows. Drag the range to move it; drag an edge, or outside it, to choose another; double-click to show all.
 class overview_strip {
  public:
-  /// Draws in the current window, over `header` and `area`; asks for nothing but what the strip needs.
+  /// Draws in the current window, over `header` and `area`. Queries only what the strip needs.
   void draw(view_context& with, const query::track_list& tracks, const draw::rectangle& header,
             const draw::rectangle& area);
   void reset() { *this = overview_strip(); }

@@ -18,7 +18,7 @@
 namespace sluice::gui {
 namespace {
 
-constexpr std::size_t most_columns = 200;  // ImGui's tables take 512.
+constexpr std::size_t most_columns = 200;  // ImGui's tables support 512.
 constexpr std::uint64_t rows_to_measure = 256;
 constexpr std::uint64_t most_copied = 100'000;
 
@@ -45,7 +45,7 @@ constexpr std::array<example, 6> examples = {
 
 bool ready(const std::future<void>& one) { return one.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
 
-/// What a cell leads to; nothing if it is no id of something that can be selected.
+/// The selection for a cell; nullopt if the cell is not an id of something selectable.
 std::optional<selection> target_of(const query::sql_answer& shown, std::uint64_t row, std::size_t column,
                                    document_id in) {
   const query::id_kind kind = shown.columns[column].id;
@@ -56,14 +56,14 @@ std::optional<selection> target_of(const query::sql_answer& shown, std::uint64_t
   return selection{in, event ? selection_kind::event : selection_kind::block, id};
 }
 
-/// The first of a row's cells that leads somewhere.
+/// The selection for the first cell of a row that has one.
 std::optional<selection> target_of(const query::sql_answer& shown, std::uint64_t row, document_id in) {
   for (std::size_t i = 0; i < shown.columns.size(); ++i)
     if (const auto found = target_of(shown, row, i, in)) return found;
   return std::nullopt;
 }
 
-/// As ImGui::TableHeadersRow(), with the names of figures set right, over their figures.
+/// Like ImGui::TableHeadersRow(), but right-aligns the names of numeric columns, like their numbers.
 void draw_headings(const query::sql_answer& shown, std::size_t columns) {
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (std::size_t i = 0; i < columns; ++i) {
@@ -135,7 +135,7 @@ void query_view::reset() {
       given_up_.push_back(
           std::async(std::launch::async, [old = std::shared_ptr(std::move(task_))]() mutable { old.reset(); }));
   } catch (const std::system_error&) {
-    task_.reset();  // No thread is to be had: its end is waited for here.
+    task_.reset();  // No thread available: wait for its end here.
   }
   std::erase_if(given_up_, ready);
   answer_.reset();
@@ -229,7 +229,7 @@ void query_view::draw(view_context& with) {
 void query_view::draw_text(const view_context& with) {
   const auto lines = std::clamp<std::ptrdiff_t>(std::count(text_.begin(), text_.end(), '\n') + 1, 2, 6);
   const float height = ImGui::GetTextLineHeight() * static_cast<float>(lines) + ImGui::GetStyle().FramePadding.y * 2;
-  // Ctrl+Enter asks, Enter is a new line, Ctrl with the arrows goes through what was asked.
+  // Ctrl+Enter runs the query, Enter inserts a new line, Ctrl with an arrow key browses the history.
   if (ImGui::InputTextMultiline("##sql", &text_, {-1, height}, ImGuiInputTextFlags_EnterReturnsTrue))
     with.commands.invoke("query.run");
   if (!ImGui::IsItemActive() || !ImGui::GetIO().KeyCtrl) return;
@@ -237,7 +237,7 @@ void query_view::draw_text(const view_context& with) {
   if (!up && !ImGui::IsKeyPressed(ImGuiKey_DownArrow)) return;
   if (up ? place_ >= history().size() : place_ < 2) return;
   place_ = up ? place_ + 1 : place_ - 1;
-  // The box holds a text of its own while it is active.
+  // While active, the input box has its own copy of the text.
   ImGui::ClearActiveID();
   text_ = history()[place_ - 1];
   ImGui::SetKeyboardFocusHere(-1);
@@ -360,7 +360,7 @@ void query_view::draw_rows(const view_context& with, const query::sql_answer& sh
   const float bar = ImGui::GetStyle().ScrollbarSize;
   float width = 0;
   for (const float each : widths_) width += each + with.px(4) + ImGui::GetStyle().CellPadding.x * 2 + 1;
-  const float level_bar = width > room.x - bar ? bar : 0;  // ImGui's own, where columns do not fit
+  const float level_bar = width > room.x - bar ? bar : 0;  // ImGui's horizontal scroll bar, if columns do not fit
   const auto fits = static_cast<std::int64_t>(std::max(1.0F, std::floor((room.y - level_bar) / row_height) - 1));
   const auto rows = static_cast<std::int64_t>(shown.rows);
   const ImVec2 origin = ImGui::GetCursorScreenPos();
@@ -373,7 +373,7 @@ void query_view::draw_rows(const view_context& with, const query::sql_answer& sh
   ImGui::SetCursorScreenPos(origin);
   const ImGuiTableFlags flags = ImGuiTableFlags_Resizable | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_ScrollX |
                                 ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_SizingFixedFit;
-  // Each answer has columns of its own, and of another width until its first rows are there.
+  // Each answer has its own columns; their width changes once the first rows are there.
   ImGui::PushID(task_.get());
   ImGui::PushID(static_cast<int>(measured_));
   const auto columns = static_cast<int>(widths_.size());
@@ -420,7 +420,7 @@ void query_view::draw_row(const view_context& with, const query::sql_answer& sho
   }
   ImGui::PopID();
   if (!clicked) return;
-  // The cell under the mouse, if it leads somewhere itself.
+  // Prefer the cell under the mouse, if it has a selection.
   std::optional<selection> target = leads_to;
   if (const int column = ImGui::TableGetHoveredColumn();
       column >= 0 && static_cast<std::size_t>(column) < widths_.size())

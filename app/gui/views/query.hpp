@@ -18,11 +18,11 @@ class save_file;
 
 namespace sluice::gui {
 
-/// SQL over the recording: a text, its answer as a table, and what was asked before. The answer's rows are made by a thread of their
-/// own; a row that names an event or a block selects it.
+/// SQL queries on the recording: the text, the answer as a table, and earlier queries. A separate thread computes the
+/// rows; clicking a row that refers to an event or block selects it.
 class query_view final : public view {
  public:
-  /// `wake` may be called from any thread; `remembered` outlives the view.
+  /// `wake` must be callable from any thread; `remembered` must outlive the view.
   query_view(std::function<void()> wake, const settings& remembered);
   ~query_view() override;
 
@@ -31,20 +31,20 @@ class query_view final : public view {
   void add_commands(const command_home& home) override;
   void draw(view_context& with) override;
   void reset() override;
-  /// A query runs or a file is written.
+  /// True while a query runs or a file is written.
   [[nodiscard]] bool busy() const override;
   [[nodiscard]] bool can_cancel() const override { return busy(); }
   void cancel() override;
 
-  // What commands do.
-  /// Asks `text`, or what stands in the box if it is empty, when the panel is drawn next.
+  // Functions for commands.
+  /// Runs `text` when the panel is next drawn; if empty, the text in the input box.
   void ask(std::string text);
-  /// What is shown, as CSV, on the clipboard.
+  /// Copies the rows shown to the clipboard as CSV.
   void copy() const;
-  /// All rows of the query that is shown, as CSV, into a file; an empty path asks for one.
+  /// Saves all rows of the query shown as a CSV file; if `path` is empty, asks the user for one.
   void save(const std::string& path);
   [[nodiscard]] bool has_rows() const { return answer_ && answer_->rows > 0; }
-  /// What was asked, the newest first.
+  /// Earlier queries, newest first.
   [[nodiscard]] const std::vector<std::string>& history() const { return remembered_.queries(); }
 
  private:
@@ -63,21 +63,21 @@ class query_view final : public view {
   std::function<void()> wake_;
   const settings& remembered_;
   std::string text_;
-  bool wanted_ = false;  ///< To be asked with the next frame.
+  bool wanted_ = false;  ///< To be run in the next frame.
   std::unique_ptr<query::sql_task> task_;
-  /// Of tasks that were given up: each ends soon, and nobody waits for it here.
+  /// For cancelled queries; each ends soon, without being waited for.
   std::vector<std::future<void>> given_up_;
   std::shared_ptr<const query::sql_answer> answer_;
-  std::shared_ptr<const trace::snapshot> trace_;  ///< That it is about.
-  std::size_t place_ = 0;                         ///< In the history, counted from 1, while going through it.
+  std::shared_ptr<const trace::snapshot> trace_;  ///< The snapshot that `answer_` refers to.
+  std::size_t place_ = 0;                         ///< Position in the history, from 1, while browsing it.
   std::vector<float> widths_;                     ///< Of columns, in pixels.
-  std::uint64_t measured_ = 0;                    ///< Rows that `widths_` have been taken from.
+  std::uint64_t measured_ = 0;                    ///< Number of rows measured for `widths_`.
   std::int64_t first_ = 0;
 
   std::unique_ptr<pfd::save_file> dialog_;
   std::shared_ptr<std::atomic<bool>> save_cancelled_;
   std::future<std::string> saving_;
-  std::string said_;  ///< What became of the last file.
+  std::string said_;  ///< Result message of the last save.
 };
 
 }  // namespace sluice::gui

@@ -7,8 +7,8 @@
 
 namespace sluice::gui {
 
-/// Events by a part of their name: a row for each name, which leads to its first event, and to its longest. Shows what was found so far
-/// while a search goes on.
+/// Finds events by a part of their name. One row per name, with links to its first and its longest event. Shows partial
+/// results while a search is running.
 class search_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Search"; }
@@ -16,10 +16,10 @@ class search_view final : public view {
   void draw(view_context& with) override;
   void reset() override;
 
-  // What commands do.
-  /// Searches for `text`, or for what stands in the box if it is empty, when the panel is drawn next.
+  // Functions for commands.
+  /// Searches for `text` when the panel is next drawn; if empty, for the text in the input box.
   void find(const std::string& text);
-  /// Ends the search; what was found stays.
+  /// Cancels the search; results found so far stay.
   void stop();
   [[nodiscard]] bool searching() const { return searching_; }
 
@@ -32,10 +32,10 @@ class search_view final : public view {
 
   screen_slot<query::search_question> question_;
   std::string text_;
-  std::shared_ptr<const query::search_results> found_;  ///< Of `text_`; null while nothing is.
+  std::shared_ptr<const query::search_results> found_;  ///< For `text_`; null if there is no result.
   float progress_ = 0;
   bool searching_ = false;
-  bool stopped_ = false;  ///< By the user, before all was looked through.
+  bool stopped_ = false;  ///< Cancelled by the user before the end.
 };
 
 }  // namespace sluice::gui

@@ -13,7 +13,7 @@ namespace {
 
 using analysis::range_statistics;
 
-/// A table as wide as the panel; the first column takes what the figures leave.
+/// Begins a table as wide as the panel. The first column gets the width left by the numbers.
 bool begin_table(const char* id, std::initializer_list<const char*> titles) {
   const ImGuiTableFlags flags =
       ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_BordersInnerH;
@@ -52,7 +52,7 @@ std::string part_of(double bytes, std::uint64_t count, std::string_view noun) {
   return format_bytes(bytes) + " in " + format_some(count, noun);
 }
 
-/// The figures of the selected range, or of the whole recording: the report's functions, so the report's numbers.
+/// Statistics of the selected range or of the whole recording, from the same functions as the report.
 class statistics_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Statistics"; }
@@ -247,7 +247,7 @@ class statistics_view final : public view {
     ImGui::EndTable();
   }
 
-  /// Leads to the longest event of the name.
+  /// Links to the longest event of this name.
   static void draw_name(const view_context& with, const analysis::named_time& each) {
     const std::string_view full = with.text(each.name);
     const bool leads = each.longest_event != trace::event_id::none;

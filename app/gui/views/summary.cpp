@@ -9,8 +9,8 @@
 namespace sluice::gui {
 namespace {
 
-/// What the whole recording says: findings that lead to their place, the highest memory use and who held it, and what was
-/// never freed. The report's own figures.
+/// The main results for the whole recording: findings with links, the peak memory use and the blocks that made it up,
+/// and blocks never freed. The same figures as in the report.
 class summary_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Summary"; }
@@ -130,7 +130,7 @@ class summary_view final : public view {
       heading(with, "At the peak, by category");
       ImGui::TextDisabled("%s, %s:  %s%s", name_of(peak.layer).data(), name_of(peak.kind).data(),
                           format_bytes(peak.bytes).c_str(), peak.inferred() ? ", inferred" : "");
-      // One bar of the parts, then what they are.
+      // First a bar of all parts, then a line for each.
       const ImVec2 at = ImGui::GetCursorScreenPos();
       const float width = std::min(ImGui::GetContentRegionAvail().x, with.px(420));
       const float height = with.px(12);

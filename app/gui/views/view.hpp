@@ -13,38 +13,38 @@
 
 namespace sluice::gui {
 
-/// What a view is given to draw one frame with. Views change nothing: they invoke commands.
+/// What a view needs to draw one frame. Views do not modify it; they invoke commands.
 struct view_context {
   const documents& state;
   const command_registry& commands;
   const theme& colours;
   const typefaces& fonts;
   draw::box_renderer& boxes;
-  float scale = 1;  ///< Pixels to a design pixel.
-  /// The time under the mouse, shared by the tracks and the overview; of the frame before.
+  float scale = 1;  ///< Pixels per design pixel.
+  /// The time under the mouse in the previous frame, shared by tracks and overview.
   std::optional<query::time_ns> hovered_time;
 
   [[nodiscard]] float px(float design_pixels) const {
     return static_cast<float>(static_cast<int>(design_pixels * scale + 0.5F));
   }
-  /// The text behind a string of the active document's trace, demangled, and printable (core/base/printable.hpp).
+  /// The text of a string id in the active document, demangled and printable (core/base/printable.hpp).
   [[nodiscard]] std::string_view text(trace::string_id id) const;
 };
 
-/// What the commands of a view work on. All of it outlives them.
+/// What the commands of a view work on. All members outlive the commands.
 struct command_home {
   command_registry& commands;
   documents& state;
   settings& remembered;
 };
 
-/// Where a fresh layout puts a panel. The one in the centre has no tab and cannot be hidden.
+/// Where the default layout puts a panel. The center panel has no tab and cannot be hidden.
 enum class panel_place : std::uint8_t { centre, right, below };
 
-/// What the user can choose that a panel tells of.
+/// The user's choice that a panel shows details of.
 enum class topic : std::uint8_t { none, selection, range };
 
-/// A panel of the window. One file a view; views.cpp lists them.
+/// A panel of the window. One file per view; views.cpp lists them.
 class view {
  public:
   view() = default;
@@ -52,34 +52,34 @@ class view {
   view(const view&) = delete;
   view& operator=(const view&) = delete;
 
-  /// The panel's title and its stable name: "Blocks".
+  /// The panel's title and stable name, e.g. "Blocks".
   [[nodiscard]] virtual const char* name() const = 0;
-  /// Draws into the current ImGui window. Only called when a document is ready.
+  /// Draws into the current ImGui window. Called only if a document is ready.
   virtual void draw(view_context& with) = 0;
-  /// The active document changed: forget what was asked about the one before.
+  /// Discards query results, because another document became active.
   virtual void reset() {}
   [[nodiscard]] virtual bool scrolls() const { return true; }
-  /// The arrow keys are the view's own: they do not go from control to control.
+  /// True if the view handles the arrow keys itself; they then do not move the focus.
   [[nodiscard]] virtual bool uses_arrows() const { return false; }
   [[nodiscard]] virtual panel_place place() const { return panel_place::below; }
-  /// The panel comes forward when the user chooses one of these.
+  /// The kind of choice for which the panel comes to the front.
   [[nodiscard]] virtual topic tells_of() const { return topic::none; }
-  /// The user chooses one thing after another here: panels that tell of it do not come forward in its place.
+  /// True if users choose items one after another here; panels with details then do not cover this one.
   [[nodiscard]] virtual bool offers_choices() const { return false; }
 
-  /// Registers the view's own commands; called once, at the start.
+  /// Registers the view's commands. Called once, at the start.
   virtual void add_commands(const command_home& /*home*/) {}
-  /// Once a frame, before anything is drawn, whether the panel is shown or not.
+  /// Called once per frame before anything is drawn, even if the panel is hidden.
   virtual void follow(const view_context& /*with*/) {}
-  /// Something that was begun is not finished: a picture waits for it.
+  /// True while started work is unfinished; a picture waits for it.
   [[nodiscard]] virtual bool busy() const { return false; }
-  /// Escape calls `cancel` instead of clearing the selection.
+  /// True if Escape should call `cancel` instead of clearing the selection.
   [[nodiscard]] virtual bool can_cancel() const { return false; }
   virtual void cancel() {}
   /// The time under the mouse in the last frame.
   [[nodiscard]] virtual std::optional<query::time_ns> hovered_time() const { return std::nullopt; }
 
-  /// Puts the panel in front of those that share its place.
+  /// Selects the panel's tab among those that share its place.
   void bring_forward() const;
 
   bool visible = true;

@@ -8,11 +8,11 @@
 
 namespace sluice::gui {
 
-/// All views of the window, in the order of its menus and tabs. `wake` may be called from any thread; `remembered` outlives them.
+/// Makes all views, in the order of menus and tabs. `wake`: callable from any thread; `remembered` outlives the views.
 [[nodiscard]] std::vector<std::unique_ptr<view>> make_views(const std::function<void()>& wake,
                                                             const settings& remembered);
 
-// Those that have no header of their own.
+// Views without a header of their own.
 [[nodiscard]] std::unique_ptr<view> make_details_view();
 [[nodiscard]] std::unique_ptr<view> make_blocks_view();
 [[nodiscard]] std::unique_ptr<view> make_statistics_view();

@@ -32,7 +32,7 @@ std::string recordings_near_program() {
   return {};
 }
 
-/// A row that is clicked as a whole: a name, and muted words beside or below it.
+/// A clickable row: a name, with muted text next to it or below it.
 bool entry(const view_context& with, const char* sign, const std::string& name, const std::string& about, float width) {
   const std::string title = printable(name), words = printable(about);
   const ImVec2 at = ImGui::GetCursorScreenPos();

@@ -8,24 +8,24 @@
 
 namespace sluice::gui {
 
-/// A demo of the menu.
+/// An entry of the Demo menu.
 struct demo_entry {
   std::string name;
-  std::string shows;  ///< One line: what it shows.
+  std::string shows;  ///< What it shows, in one line.
 };
 
-/// A recording that comes with the program.
+/// A sample recording that comes with the program.
 struct recording_entry {
   std::string path;
   std::string title;
   std::string shows;
 };
 
-/// The recordings in `folder`, or in assets/recordings near the program when it is empty. `index.txt` there says what each
-/// shows: a file's name, a tab, one line.
+/// The recordings in `folder`; if empty, in assets/recordings near the program. The file `index.txt` there describes
+/// each recording: file name, tab, one line.
 [[nodiscard]] std::vector<recording_entry> find_recordings(const std::string& folder);
 
-/// What is shown while nothing is open: ways to begin.
+/// The start screen while no document is open.
 class welcome_view {
  public:
   void draw(view_context& with, const settings& remembered, const std::vector<recording_entry>& recordings,

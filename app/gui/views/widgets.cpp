@@ -13,7 +13,7 @@
 namespace sluice::gui {
 namespace {
 
-/// Names are asked for in every frame, so one that was changed is kept. Views run on one thread.
+/// The printable form of a symbol. Cached, because names are needed in every frame. Views run on one thread.
 std::string_view readable(std::string_view symbol) {
   constexpr std::size_t most = 65536;
   static std::unordered_map<std::string, std::string> known;
@@ -141,7 +141,7 @@ bool command_button(const view_context& with, std::string_view id, const char* l
     if (!face.empty()) face += "  ";
     face += label != nullptr ? label : what->title;
   }
-  face += "###";  // the same item whatever its label says
+  face += "###";  // keeps the item's identity when its label changes
   face += id;
   ImGui::BeginDisabled(!with.commands.enabled(*what));
   const bool pressed =

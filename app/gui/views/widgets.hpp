@@ -6,50 +6,50 @@
 
 #include "app/gui/views/view.hpp"
 
-/// The few things that several views draw the same way.
+/// Small widgets shared by several views.
 namespace sluice::gui {
 
-/// One line, or two of them, in the middle of what is left of the window: why there is nothing to see.
+/// Centers a headline and advice in the rest of the window: explains why nothing is shown.
 void empty_state(const view_context& with, const char* icon, std::string_view headline, std::string_view advice);
 
-/// "label      value" with the value right of `column`; the value wraps.
+/// Draws "label      value", with the value to the right of `column`; the value wraps.
 void field(const view_context& with, std::string_view label, std::string_view value, float column);
 
-/// A tip at the mouse with room around its text; end it with end_tip(). Inside, `tip_field` does not wrap.
+/// Begins a padded tooltip at the mouse; finish with end_tip(). Use `tip_field` inside; it does not wrap.
 bool begin_tip(const view_context& with);
 void end_tip();
 void tip_field(const view_context& with, std::string_view label, std::string_view value, float column);
 
-/// A heading inside a panel.
+/// Draws a heading inside a panel.
 void heading(const view_context& with, std::string_view text);
 
-/// Text that ends in an ellipsis when it is wider than `width`; the whole of it in a tip.
+/// Text cut off with an ellipsis if wider than `width`; a tooltip then shows all of it.
 void clipped_text(std::string_view text, float width);
 
-/// Text set right in the current table cell.
+/// Right-aligned text in the current table cell.
 void right_text(std::string_view text, bool muted = false);
 
-/// A button that runs a command; greyed when it cannot run. Its tip names its key. `label` null: the command's title.
+/// A button for a command, disabled if the command is. Its tooltip shows the key. `label` null: the command's title.
 bool command_button(const view_context& with, std::string_view id, const char* label = nullptr, bool icon_only = false);
 
-/// A coloured square before a label: a legend's entry. Advances the cursor on the same line.
+/// A colored square for a legend entry; the label follows on the same line.
 void swatch(const view_context& with, ImU32 colour, bool hatched = false);
 
-/// Text that looks and acts like a link. True when clicked.
+/// Text that looks and behaves like a link. Returns true when clicked.
 bool link(const view_context& with, std::string_view text);
 
-/// A stack, innermost first: the program's own lines with their source, the others muted; the line that the stack is named
-/// after is marked.
+/// Draws a stack, innermost frame first: the program's own lines with their source, other lines muted. The line that
+/// names the stack is marked.
 void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack);
 
-/// What names a line of a stack in little room: C++ names lose their namespaces and arguments.
+/// A short name for a stack line: C++ names without namespaces and arguments.
 [[nodiscard]] std::string short_name(const symbols::frame_line& line);
 
-/// A thin line of progress at the top of the current window while an answer is not complete.
+/// A thin progress bar at the top of the current window, while an answer is incomplete.
 void progress_line(const view_context& with, bool complete, float progress);
 
-/// The scroll bar of a table that scrolls by rows: a float could not address those of a long one by pixels. `fits`: rows that are
-/// seen at once; moves `first`, the row on top. Draws nothing where all fit.
+/// The scroll bar of a table that scrolls by rows, because pixels of a long table exceed float precision. `fits`:
+/// number of visible rows; updates `first`, the top row. Draws nothing if all rows fit.
 void row_scroll_bar(const view_context& with, ImVec2 at, ImVec2 size, std::int64_t rows, std::int64_t fits,
                     std::int64_t& first);
 

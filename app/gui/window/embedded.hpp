@@ -3,7 +3,7 @@
 #include <span>
 #include <string_view>
 
-/// Files that are part of the program: CMake's sluice_embed() makes one function of each.
+/// Files embedded in the program. CMake's sluice_embed() generates one function for each.
 namespace sluice::gui::embedded {
 
 [[nodiscard]] std::span<const unsigned char> font_regular();

@@ -24,7 +24,7 @@ const time_unit& unit_for(double ns) {
   return time_units.back();
 }
 
-/// The 1, 2 or 5 times a power of `base10` that is not below `least`.
+/// The smallest of 1, 2 or 5 times a power of ten that is at least `least`.
 double round_step(double least) {
   const double power = std::pow(10.0, std::floor(std::log10(least)));
   for (const double factor : {1.0, 2.0, 5.0})
@@ -70,11 +70,11 @@ time_axis time_ticks(query::time_range visible, int wanted) {
   if (axis.step < 5) axis.subdivisions = 1;
 
   const query::time_ns farthest = std::max(std::llabs(visible.begin), std::llabs(visible.end));
-  // The largest unit that needs no more than three decimals: "2.2 ms", not "2200 us".
+  // The largest unit that needs at most three decimals: "2.2 ms", not "2200 us".
   const time_unit* unit = &unit_for(static_cast<double>(farthest));
   while (unit->ns > 1 && static_cast<double>(axis.step) < unit->ns / 1000 * 0.999) ++unit;
   const auto unit_ns = static_cast<query::time_ns>(unit->ns);
-  // "1234567.8 us" cannot be read: count from a round time nearby instead, and say so at the axis.
+  // "1234567.8 us" is hard to read: count from a nearby round time instead, which is shown at the axis.
   if (farthest / unit_ns >= 100000) {
     const query::time_ns coarse = unit_ns * 1000;
     axis.base = visible.begin / coarse * coarse;
@@ -124,7 +124,7 @@ value_axis value_ticks(double maximum, value_unit unit, int wanted) {
   axis.top = maximum;
   for (int i = 1; i * step <= axis.top && i < 12; ++i) {
     std::string label = value(i * step, unit);
-    // "2.00 GiB" says no more than "2 GiB" on an axis.
+    // On an axis, "2 GiB" is as good as "2.00 GiB".
     if (const auto dot = label.find('.'); dot != std::string::npos) {
       const auto end = label.find(' ');
       auto last = label.find_last_not_of('0', end == std::string::npos ? end : end - 1);

@@ -7,28 +7,28 @@
 #include "core/base/format.hpp"
 #include "core/query/answers/answer_types.hpp"
 
-/// Axes, and numbers beside them; single figures are core/base/format.hpp's, as in the report.
+/// Axis ticks and their labels. Other numbers use core/base/format.hpp, as in the report.
 namespace sluice::gui::format {
 
-/// A point in time with as many digits as `resolution` (ns) needs: "1.234 56 s" without the spaces.
+/// A point in time with the digits that `resolution` (ns) needs: "1.234 56 s", but without the inner spaces.
 [[nodiscard]] std::string time_point(query::time_ns ns, query::time_ns resolution);
 struct tick {
   double value = 0;
   std::string label;
 };
 
-/// Where to put marks on a time axis, `wanted` or fewer of them, at 1, 2 or 5 times a power of ten.
+/// Ticks of a time axis: at most `wanted`, at 1, 2 or 5 times a power of ten.
 struct time_axis {
-  query::time_ns step = 1;  ///< Between two labelled ticks.
-  int subdivisions = 5;     ///< Unlabelled marks in each step.
-  query::time_ns base = 0;  ///< What the labels count from; not 0 when they would get too long.
+  query::time_ns step = 1;  ///< Distance of labelled ticks.
+  int subdivisions = 5;     ///< Unlabelled parts of each step.
+  query::time_ns base = 0;  ///< Labels are relative to this; not 0 if they would be too long.
   std::vector<std::pair<query::time_ns, std::string>> ticks;
 };
 [[nodiscard]] time_axis time_ticks(query::time_range visible, int wanted);
 
 enum class value_unit : std::uint8_t { none, bytes, rate, nanoseconds, fraction };
 
-/// A value axis from 0 to at least `maximum`, with two or three labelled lines that are round in the unit.
+/// A value axis from 0 to at least `maximum`, with two or three labelled lines at round values of the unit.
 struct value_axis {
   double top = 1;
   std::vector<tick> ticks;  ///< Without the zero line.
@@ -36,7 +36,7 @@ struct value_axis {
 [[nodiscard]] value_axis value_ticks(double maximum, value_unit unit, int wanted);
 [[nodiscard]] std::string value(double amount, value_unit unit);
 
-/// `text` with a hair between two hyphens: the typeface joins those of "--steps" to one long dash.
+/// `text` with a hair space between two hyphens; otherwise the font joins those of "--steps" to one long dash.
 [[nodiscard]] std::string apart(std::string_view text);
 
 }  // namespace sluice::gui::format

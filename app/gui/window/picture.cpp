@@ -15,14 +15,14 @@ namespace sluice::gui {
 
 namespace {
 
-/// Of so many frames in which nothing was asked for and nothing moves each is as the one before: tables and docked panels find their widths.
+/// After so many quiet frames, nothing changes any more: tables and docked panels need a few to find their widths.
 constexpr int quiet_frames = 4;
 
-/// Glyphs lie in their texture in the order in which frames first wanted them, and a little of their neighbours shows at their edges. Which
-/// frames there were depends on how fast answers came: from here on the texture holds what the next frame wants, in its order.
+/// Clears the texture of glyphs. Glyphs lie in it in the order of first use, and their edges show a little of their
+/// neighbors; that order depended on how fast answers came. After this, it depends on the next frame only.
 void forget_glyphs() {
   ImFontAtlas* atlas = ImGui::GetIO().Fonts;
-  ImFontAtlasBuildDiscardBakes(atlas, 0);  // Else the new texture is as large as they need.
+  ImFontAtlasBuildDiscardBakes(atlas, 0);  // Otherwise the new texture is sized for the old ones.
   ImFontAtlasBuildClear(atlas);
 }
 
@@ -40,8 +40,8 @@ struct picture::waker {
     }
     changed.notify_one();
   }
-  /// For an answer, or until nobody works on one: who answers last wakes us a moment before. To build frames meanwhile would only take the
-  /// processor from them.
+  /// Waits for an answer, or until no query is running (each answer wakes us shortly before its query ends). Building
+  /// frames meanwhile would only take processor time from the queries.
   void wait(const application& whose) {
     constexpr int patience_ms = 200;
     for (int ms = 0; ms < patience_ms && (ms == 0 || whose.busy()); ++ms) {
@@ -50,7 +50,7 @@ struct picture::waker {
     }
     take();
   }
-  /// Whether something was answered since it was last asked.
+  /// True if an answer arrived since the last call.
   bool take() {
     const std::lock_guard lock(mutex);
     return std::exchange(woken, false);
@@ -108,7 +108,7 @@ bool picture::settle(double seconds) {
   auto deadline = std::chrono::steady_clock::now() + patience;
   float done = 0;
   int quiet = 0;
-  step();  // A software GL compiles what it draws with, while the first answers are worked out.
+  step();  // A software GL compiles its shaders while the first queries run.
   while (quiet < quiet_frames) {
     const auto now = std::chrono::steady_clock::now();
     if (const float done_now = app_->state().opening_progress(); done_now != done) {
@@ -121,13 +121,13 @@ bool picture::settle(double seconds) {
       quiet = 0;
       waker_->wait(*app_);
     } else if (waker_->take()) {
-      quiet = 0;  // Answered while the frame was built: no frame has shown it.
+      quiet = 0;  // Answered while the frame was built, so not shown yet.
     } else {
       ++quiet;
     }
   }
   forget_glyphs();
-  build();  // The texture grows meanwhile.
+  build();  // The texture grows in this frame.
   build();
   draw();
   return quiet == quiet_frames;

@@ -17,11 +17,11 @@ struct picture_options {
   theme_kind theme = theme_kind::dark;
 };
 
-/// The window drawn without a window or a display server: what `sluice screenshot` shows, frame by frame. One at a time;
-/// everything on one thread.
+/// Draws the window's content without a window or display server, for `sluice screenshot` and tests. One at a time, on
+/// one thread.
 class picture {
  public:
-  /// Fails with `unavailable` where nothing draws without a display.
+  /// Error `unavailable` if the machine cannot draw without a display.
   [[nodiscard]] static result<std::unique_ptr<picture>> create(const picture_options& options,
                                                                application_options content);
   ~picture();
@@ -29,14 +29,14 @@ class picture {
   picture& operator=(const picture&) = delete;
 
   [[nodiscard]] application& app() { return *app_; }
-  /// Draws one frame; returns the seconds it took, until the GL had finished.
+  /// Draws one frame. Returns the seconds it took, until the GL had finished.
   double step();
-  /// Goes on until every question is answered and nothing moves. False when that took longer than `seconds`, not counting the time in
-  /// which a recording that is imported or summed up first got further: a large one takes minutes. Of the frames until then only the first and the last are drawn.
+  /// Runs frames until all queries are answered and nothing moves; draws only the first and the last. False after
+  /// `seconds`. Progress of an import or summary restarts that time, because a large recording takes minutes.
   bool settle(double seconds);
-  /// Puts the mouse there, in pixels.
+  /// Moves the mouse to this position, in pixels.
   void move_mouse(float x, float y);
-  /// What the last frame shows.
+  /// The image of the last frame.
   [[nodiscard]] gl::image read() const { return context_->read(); }
 
  private:
@@ -47,7 +47,7 @@ class picture {
   std::shared_ptr<waker> waker_;
   std::unique_ptr<gl::offscreen_context> context_;
   std::unique_ptr<application> app_;
-  bool drawing_ = false;  ///< ImGui draws in the context.
+  bool drawing_ = false;  ///< ImGui's OpenGL backend is initialized.
 };
 
 }  // namespace sluice::gui

@@ -4,10 +4,10 @@
 
 namespace sluice::gui {
 
-/// One frame of `app`, which asks its questions and lays itself out; ImGui's backends have begun it. Nothing is drawn yet.
+/// Builds one frame of `app` (queries and layout), without drawing. ImGui's backends must have begun the frame.
 void build_frame(application& app);
 
-/// Draws what was built last into the framebuffer that is bound, `width` x `height` pixels.
+/// Draws the frame built last into the bound framebuffer, `width` x `height` pixels.
 void draw_frame(const application& app, int width, int height);
 
 }  // namespace sluice::gui

@@ -6,7 +6,7 @@
 namespace sluice::gui {
 namespace {
 
-// Each calls `visit` with every text of an answer, which is const or not.
+// Each of these functions calls `visit` for every text of an answer (const or not).
 
 template <class Line, class Visit>
 void texts_of_line(Line& line, Visit&& visit) {

@@ -7,18 +7,18 @@
 #include "core/base/printable.hpp"
 #include "core/query/engine/engine.hpp"
 
-/// What recordings and file systems call things, on its way to the screen: it may hold anything, and is drawn as core/base/printable.hpp has it.
-/// Views ask by `screen_slot` and `view_context::text`, so that none of them can forget it.
+/// Makes names from recordings and file systems safe to display: they may contain anything (core/base/printable.hpp).
+/// Views get texts only through `screen_slot` and `view_context::text`, so that none is displayed unchecked.
 namespace sluice::gui {
 
-/// `text` as one of ImGui's labels, which would not show what follows "##": with a hair between two such marks.
+/// `text` for use as an ImGui label. Puts a hair space into "##", because ImGui hides what follows it.
 [[nodiscard]] std::string label_of(std::string_view text);
 
-/// The answer with all its texts printable; the same one if they are.
+/// The answer with all texts made printable; the same object if they already are.
 template <class Answer>
 [[nodiscard]] std::shared_ptr<const Answer> for_screen(std::shared_ptr<const Answer> answer);
 
-/// A view's standing question: query::slot, with answers that can be drawn.
+/// A view's query slot: like query::slot, but all texts of the answers are printable.
 template <class Question>
 class screen_slot {
  public:

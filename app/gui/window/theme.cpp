@@ -37,7 +37,7 @@ theme make_dark() {
               rgb(0x56B4E9), rgb(0x49515C), rgb(0x2FA98C), rgb(0x6F7FA8)};
   t.layers = {rgb(0x4A90D0), rgb(0x3FB08F), rgb(0xD8C65A), rgb(0xCF7C94)};
   t.directions = {rgb(0x7F8C9C), rgb(0x56B4E9), rgb(0xE69F00), rgb(0xCC79A7), rgb(0xE06D3C), rgb(0xB59A6A)};
-  // none, weight, gradient, optimizer state, activation, input, workspace: none of them a colour of the bands behind.
+  // none, weight, gradient, optimizer state, activation, input, workspace. None is a color of the bands behind.
   t.categories = {rgb(0x5F6B78), rgb(0xD0708C), rgb(0xE69F00), rgb(0x9C86D6),
                   rgb(0x3FB08F), rgb(0xE8DC5A), rgb(0xE06D3C)};
   t.untracked = rgb(0x6B7684);
@@ -111,7 +111,7 @@ ImU32 theme::slice(query::slice_kind kind_of_slice) const {
 }
 
 ImU32 theme::shade(ImU32 colour, std::uint64_t name) const {
-  // Fibonacci hashing spreads neighbouring ids; five shades are as many as the eye tells apart beside each other.
+  // Fibonacci hashing spreads adjacent ids. Five shades are about as many as one can distinguish side by side.
   const auto step = static_cast<float>((name * 0x9E3779B97F4A7C15ULL) >> 61) / 7.0F;
   return step < 0.5F ? mix(colour, background, (0.5F - step) * 0.42F) : mix(colour, text, (step - 0.5F) * 0.30F);
 }
@@ -153,7 +153,7 @@ typefaces load_typefaces() {
       config.SizePixels = 15.0F;
     }
     ImFormatString(config.Name, sizeof config.Name, "%s", name);
-    // ImGui does not write to the data of a font it does not own.
+    // ImGui does not modify the data of a font that it does not own.
     return atlas->AddFontFromMemoryTTF(const_cast<unsigned char*>(bytes.data()), static_cast<int>(bytes.size()),
                                        config.SizePixels, &config);
   };
@@ -195,7 +195,7 @@ void apply_style(const theme& colours, float scale) {
   style.WindowMenuButtonPosition = ImGuiDir_None;
   style.SeparatorTextBorderSize = 1;
   style.HoverDelayShort = 0.05F;
-  // On software GL, painting a pixel twice is what a frame costs: windows show the clear colour.
+  // On software GL, painting a pixel twice is the main cost of a frame, so windows show the clear color.
   style.AntiAliasedFill = false;
   style.ScaleAllSizes(scale);
   style.FontScaleDpi = scale;

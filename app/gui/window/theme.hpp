@@ -12,65 +12,65 @@ struct ImFont;
 
 namespace sluice::gui {
 
-/// The colours and measures everything is drawn with. Categories use the Okabe-Ito palette, which stays apart under the
-/// common colour-vision deficiencies (Okabe and Ito, "Color Universal Design", 2008), shifted in lightness per theme;
-/// no figure is told by colour alone. Colours are ImGui's packed RGBA.
+/// All colors and sizes of the window. Categories use the Okabe-Ito palette, which is distinguishable with the common
+/// color vision deficiencies (Okabe and Ito, "Color Universal Design", 2008), with lightness adjusted per theme. No
+/// value is shown by color alone. Colors are ImGui's packed RGBA.
 struct theme {
   theme_kind kind = theme_kind::dark;
 
   // Surfaces.
-  ImU32 background = 0;  ///< The clear colour: what every window is drawn on.
-  ImU32 raised = 0;      ///< Menus, tips, pop-ups.
+  ImU32 background = 0;  ///< The clear color: the background of everything.
+  ImU32 raised = 0;      ///< Menus, tooltips, pop-ups.
   ImU32 header = 0;      ///< Group headings of the timeline, table headings.
   ImU32 line = 0;        ///< Separators between panels.
-  ImU32 grid = 0;        ///< Subtle lines behind charts.
-  ImU32 hover = 0;       ///< Under the mouse.
+  ImU32 grid = 0;        ///< Faint lines behind charts.
+  ImU32 hover = 0;       ///< The element under the mouse.
 
   // Text.
   ImU32 text = 0;
-  ImU32 muted = 0;      ///< Units, axis labels, secondary lines: still 4.5:1 on the background.
-  ImU32 on_colour = 0;  ///< Text on a slice.
+  ImU32 muted = 0;      ///< Units, axis labels, secondary text: contrast at least 4.5:1.
+  ImU32 on_colour = 0;  ///< Text on a colored box.
 
-  // Meaning.
+  // Colors with a meaning.
   ImU32 accent = 0;      ///< Selection and focus.
-  ImU32 range_fill = 0;  ///< The selected range, translucent.
+  ImU32 range_fill = 0;  ///< The selected time range; translucent.
   ImU32 warning = 0;
   ImU32 failure = 0;
   ImU32 good = 0;
-  ImU32 limit = 0;  ///< The line of a link's peak or a device's memory.
+  ImU32 limit = 0;  ///< Line at a link's peak or a device's memory size.
 
   std::array<ImU32, 15> slices{};                            ///< By query::slice_kind.
   std::array<ImU32, trace::memory_kind_count> memory{};      ///< By trace::memory_kind.
   std::array<ImU32, trace::layer_count> layers{};            ///< By trace::layer.
   std::array<ImU32, trace::direction_count> directions{};    ///< By trace::direction.
   std::array<ImU32, analysis::category_count> categories{};  ///< By analysis::category.
-  ImU32 untracked = 0;  ///< Memory of the device that no allocation of the recording explains.
-  ImU32 recorder = 0;   ///< Device memory that recording itself takes.
-  ImU32 pool_free = 0;  ///< Reserved by a pool and not given out.
+  ImU32 untracked = 0;                                       ///< Device memory not explained by recorded allocations.
+  ImU32 recorder = 0;                                        ///< Device memory used by the recorder itself.
+  ImU32 pool_free = 0;                                       ///< Reserved by a pool but unused.
   ImU32 counter = 0;
 
   [[nodiscard]] ImU32 slice(query::slice_kind kind_of_slice) const;
-  /// A kernel's shade of the kernel colour: the same name has the same shade everywhere.
+  /// A shade of `colour` chosen by a kernel's name: the same name has the same shade everywhere.
   [[nodiscard]] ImU32 shade(ImU32 colour, std::uint64_t name) const;
   [[nodiscard]] ImU32 of(const query::band& band) const;
 };
 
 [[nodiscard]] const theme& theme_of(theme_kind kind);
 
-/// `colour` mixed with `share` (0..1) of `other`; alpha of `colour`.
+/// `colour` mixed with `share` (0..1) of `other`; keeps the alpha of `colour`.
 [[nodiscard]] ImU32 mix(ImU32 colour, ImU32 other, float share);
 
-/// Sets ImGui's colours and measures; `scale` is the display's scale times the user's.
+/// Sets ImGui's colors and sizes. `scale`: display scale times the user's text scale.
 void apply_style(const theme& colours, float scale);
 
-/// The typefaces, embedded in the program. Sizes are chosen when text is drawn.
+/// The fonts, embedded in the program. Sizes are chosen when text is drawn.
 struct typefaces {
   ImFont* regular = nullptr;  ///< With the icons merged in.
   ImFont* bold = nullptr;
 };
 [[nodiscard]] typefaces load_typefaces();
 
-/// Sizes of text, in design pixels: beside charts and rulers, and in the boxes of timelines and flame graphs.
+/// Text sizes in design pixels: next to charts and rulers, and in the boxes of timelines and flame graphs.
 inline constexpr float small_text = 12.0F;
 inline constexpr float box_text = 12.5F;
 

@@ -4,7 +4,7 @@
 
 namespace sluice::gui {
 
-/// Apart from the colours, so that settings need nothing that draws.
+/// In its own file, so that settings need not include any drawing code.
 enum class theme_kind : std::uint8_t { dark, light };
 
 }  // namespace sluice::gui

@@ -13,9 +13,9 @@
 namespace sluice::gui {
 namespace {
 
-constexpr int frames_after_input = 3;  // ImGui needs up to two to settle; the third shows it
+constexpr int frames_after_input = 3;  // ImGui needs up to two frames to settle; the third shows the result
 constexpr double live_interval = 1.0 / 30;
-constexpr double tip_time = 0.8;  // s after the last input in which a tip may still appear
+constexpr double tip_time = 0.8;  // seconds after the last input in which a tooltip may still appear
 constexpr double animation_interval = 1.0 / 90;
 
 std::string& glfw_error() {
@@ -37,7 +37,7 @@ result<std::unique_ptr<window>> window::create(application_options content) {
   const bool has_wayland = (wayland != nullptr && wayland[0] != '\0') || std::getenv("WAYLAND_SOCKET") != nullptr;
   if (!has_wayland && (x11 == nullptr || x11[0] == '\0'))
     return no_window("no display (neither DISPLAY nor WAYLAND_DISPLAY is set)");
-  // Asked to choose, GLFW tries Wayland first, whose library complains on the terminal where there is none.
+  // By default GLFW tries Wayland first, whose library prints errors on the terminal if there is no Wayland.
   if (!has_wayland) glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
   if (glfwInit() == GLFW_FALSE) return no_window("no window can be opened here (" + glfw_error() + ")");
   std::unique_ptr<window> made(new window);
@@ -95,7 +95,7 @@ window::~window() {
 }
 
 void window::take_scale() {
-  // X11 gives pixels and a scale to apply; Wayland scales the framebuffer itself, and text is rasterised for that.
+  // On X11, we apply the scale to pixels. Wayland scales the framebuffer itself, and text is rasterized for that scale.
   float content = 1;
   int width = 0;
   int pixels = 0;
@@ -115,7 +115,7 @@ void window::wait() {
   if (app_->animating()) return glfwWaitEventsTimeout(animation_interval);
   if (frames_wanted_ > 0) return glfwPollEvents();
   const double before = glfwGetTime();
-  double limit = 0;  // for ever
+  double limit = 0;  // no limit
   if (before - last_input_ < tip_time) limit = 0.1;
   if (ImGui::GetIO().WantTextInput) limit = 0.25;  // the cursor blinks
   if (app_->live()) limit = live_interval;

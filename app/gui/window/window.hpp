@@ -10,20 +10,20 @@ struct GLFWwindow;
 
 namespace sluice::gui {
 
-/// A window on the desktop (X11 or Wayland, both looked up when it opens) with an `application` in it. One at a time, on
-/// the main thread.
+/// A desktop window (X11 or Wayland, both loaded when it opens) that shows an `application`. One at a time, on the main
+/// thread.
 class window {
  public:
-  /// Fails with `unavailable` where there is no display or no OpenGL 3.3.
+  /// Error `unavailable` if there is no display or no OpenGL 3.3.
   [[nodiscard]] static result<std::unique_ptr<window>> create(application_options content);
   ~window();
   window(const window&) = delete;
   window& operator=(const window&) = delete;
 
   [[nodiscard]] application& app() { return *app_; }
-  /// Draws frames until it is closed. Sleeps while nothing changes.
+  /// Runs until the window is closed. Sleeps while nothing changes.
   void run();
-  /// Takes what happened and draws one frame. False once it is to close.
+  /// Processes events and draws one frame. Returns false once the window should close.
   bool step();
 
   /// Called after each frame is on the screen; for tests.

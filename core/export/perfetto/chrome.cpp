@@ -1,5 +1,5 @@
-// Chrome's trace format, with torch.profiler's categories and arguments, so that the tools that read either show it, and our own
-// importer reads back what it says. Times are decimal microseconds with all their ns.
+// Chrome's trace format with torch.profiler's categories and arguments, for tools that read either, and so that our
+// importer reads the same content back. Times are decimal microseconds with ns precision.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -24,7 +24,7 @@
 namespace sluice::exports {
 namespace {
 
-/// Where the text goes: as it is, or through gzip.
+/// Writes text to the output, plain or through gzip.
 class sink {
  public:
   sink(output& to, bool compressed) : to_(to), compressed_(compressed) {
@@ -63,7 +63,7 @@ class sink {
   z_stream stream_{};
 };
 
-/// `text` as a JSON string. What is not UTF-8 becomes '?'.
+/// Appends `text` as a JSON string. Bytes that are not UTF-8 become '?'.
 void append_json(std::string& to, std::string_view text) {
   to += '"';
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -84,7 +84,7 @@ void append_json(std::string& to, std::string_view text) {
   to += '"';
 }
 
-/// ns as microseconds.
+/// Appends a time in ns as microseconds.
 void append_time(std::string& to, std::uint64_t ns) {
   fmt::format_to(std::back_inserter(to), "{}.{:03}", ns / 1000, ns % 1000);
 }
@@ -141,7 +141,7 @@ class chrome_writer {
 
   // --- pieces of the text -------------------------------------------------------------------------------------------
 
-  /// Begins an event; `event_` is its text from here to `end`.
+  /// Begins an event. Its text is in `event_` until `end`.
   void begin(char phase, std::string_view category, std::string_view name, time_ns time) {
     event_ = first_ ? "\n" : ",\n";
     first_ = false;
@@ -176,13 +176,13 @@ class chrome_writer {
 
   // --- numbers for processes and threads ----------------------------------------------------------------------------
 
-  /// `wanted`, if nobody in `taken` has it and viewers keep it: they have 32 bits, and tid 0 is one thread for all processes.
+  /// `wanted` if it is not in `taken` and viewers accept it (32 bits; tid 0 is one thread for all processes).
   std::uint64_t own_number(std::uint64_t wanted, std::set<std::uint64_t>& taken, std::uint64_t least = 1) {
     const bool kept = wanted >= least && wanted < first_made && taken.insert(wanted).second;
     return kept ? wanted : next_made_++;
   }
 
-  /// Processes, threads and streams keep their numbers where they can. Work of a device stands under the device's number.
+  /// Processes, threads and streams keep their numbers if possible. Device work is shown under the device's number.
   void number_all() {
     const trace::tables& tables = what_.tables();
     std::set<std::uint64_t> taken;
@@ -225,7 +225,7 @@ class chrome_writer {
     const trace::device_row* row = what_.tables().devices.find(id);
     return row != nullptr && row->ordinal >= 0 ? static_cast<std::uint64_t>(row->ordinal) : raw(id);
   }
-  /// Correlation ids are a process's own: with several processes the calls' ids stand for them.
+  /// Correlation ids are unique per process only, so with several processes use the call's id instead.
   [[nodiscard]] std::uint64_t correlation_of(std::uint64_t own, trace::event_id call) const {
     return many_ && call != trace::event_id::none ? raw(call) : own;
   }
@@ -266,7 +266,7 @@ class chrome_writer {
       if (row.bytes != 0) number("bytes", row.bytes);
       auto done = end("}");
       if (!done || row.correlation == 0) return done;
-      // Where the arrows to its work begin: once, for a graph's launch has much of it.
+      // One start ('s') for all arrows to the call's work, since a graph launch has much work.
       begin('s', "ac2g", "ac2g", row.time);
       number("id", raw(row.id));
       on_thread(row.process, row.thread);
@@ -274,7 +274,7 @@ class chrome_writer {
     });
   }
 
-  /// What work of a device has in common; leaves the arguments open.
+  /// Writes what all device work has in common. Leaves the arguments open.
   template <class Row>
   void begin_work(const Row& row, std::string_view category, std::string_view name) {
     begin('X', category, name, row.time);
@@ -288,7 +288,7 @@ class chrome_writer {
     if (row.graph_node != 0) number("graph node id", row.graph_node);
   }
 
-  /// The end of the arrow from a call to its work, as torch.profiler draws it.
+  /// Ends the arrow from a call to its work, as torch.profiler does.
   template <class Row>
   result<void> arrow(const Row& row) {
     if (row.call == trace::event_id::none) return {};
@@ -369,7 +369,7 @@ class chrome_writer {
     });
   }
 
-  /// Viewers show `series` behind the name: the format's only place for a unit.
+  /// Viewers show `series` after the name: the only place for a unit in this format.
   result<void> counter(trace::process_id process, std::string_view name, time_ns time, std::string_view value,
                        std::string_view series = "bytes") {
     begin('C', {}, name, time);
@@ -378,7 +378,7 @@ class chrome_writer {
     return end();
   }
 
-  /// Arrows between ranges: which begin and end where, so that they can be written beside their ranges, as torch.profiler does.
+  /// Collects which arrows begin and end at each range, to write them next to it, as torch.profiler does.
   result<void> collect_links() {
     return what_.for_each<trace::link_event>([&](const trace::link_event& row) {
       if (row.kind != trace::link_kind::flow) return;
@@ -410,12 +410,12 @@ class chrome_writer {
     });
   }
 
-  /// Of a layer and kind of memory, and of one process, as the format's counters and instants are.
+  /// The totals are per process, layer and kind of memory, as for the format's counters and instants.
   using total_key = std::tuple<trace::process_id, trace::layer, trace::memory_kind, trace::device_id>;
   struct total {
     std::uint64_t bytes = 0;
     time_ns changed = 0;
-    bool written = true;  ///< Changes of one moment are one: what comes takes the place of what goes.
+    bool written = true;  ///< Changes at one time are merged into one.
   };
 
   result<void> write_total(const total_key& key, total& now) {
@@ -427,7 +427,7 @@ class chrome_writer {
                    std::to_string(now.bytes));
   }
 
-  /// Blocks of the framework's layer as torch.profiler says them; the other layers' totals as counters.
+  /// Writes blocks of the framework's layer like torch.profiler, and the totals of other layers as counters.
   result<void> memory() {
     std::map<total_key, total> totals;
     auto done = memory_in_order(what_, [&](const block_change& change) -> result<void> {
@@ -461,7 +461,7 @@ class chrome_writer {
   result<void> names() {
     const auto name = [&](std::string_view what, std::uint64_t pid, std::uint64_t tid,
                           std::string_view text) -> result<void> {
-      if (text.empty()) return {};  // Perfetto takes none for an error.
+      if (text.empty()) return {};  // Perfetto treats an empty one as an error.
       begin('M', {}, what, what_.trace().begin());
       number("pid", pid);
       number("tid", tid);

@@ -1,5 +1,5 @@
-// Perfetto's protobuf: a track for each thread and stream (several where slices overlap without nesting, which Perfetto's tracks
-// cannot hold), counters with units for memory, pools and the recording's own, arrows from calls to their work, and the clocks.
+// Perfetto's protobuf: a track per thread and stream (more if slices overlap without nesting), counters with units for
+// memory, pools and the recording's counters, arrows from calls to their work, and the clocks.
 #include <fmt/format.h>
 
 #include <array>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr time_ns never = std::numeric_limits<time_ns>::max();
 
-/// What a track is of. The numbers are parts of Perfetto's ids for tracks.
+/// The subject of a track. The numbers are used in Perfetto's track ids.
 enum class place : std::uint8_t {
   process = 1,
   thread,
@@ -59,8 +59,8 @@ struct slice {
   track_key track;
   trace::process_id process{};
   trace::string_id name{};
-  const char* fixed_name = nullptr;  ///< Instead of `name`.
-  bool is_kernel = false;            ///< `name` is a symbol.
+  const char* fixed_name = nullptr;  ///< Replaces `name` if set.
+  bool is_kernel = false;            ///< `name` is a mangled symbol.
   trace::string_id category{};
   const char* fixed_category = nullptr;
   std::uint64_t call = 0, work_of = 0;
@@ -72,9 +72,9 @@ struct slice {
   }
 };
 
-/// Slices of a track that nest in one another.
+/// Nested slices of a track.
 struct lane {
-  std::vector<time_ns> ends;  ///< Of the open ones, the outermost first.
+  std::vector<time_ns> ends;  ///< Of the open slices, the outermost first.
 };
 
 class perfetto_writer {
@@ -96,7 +96,7 @@ class perfetto_writer {
  private:
   // --- tracks -------------------------------------------------------------------------------------------------------
 
-  /// Perfetto knows processes and threads by their numbers, which must be 32 bits and nobody else's.
+  /// Perfetto identifies processes and threads by numbers, which must be unique and have 32 bits.
   static std::int32_t own_number(std::uint64_t wanted, std::uint64_t id, std::set<std::int32_t>& taken) {
     constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
     if (wanted != 0 && wanted <= most && taken.insert(static_cast<std::int32_t>(wanted)).second) {
@@ -147,7 +147,7 @@ class perfetto_writer {
     }
   }
 
-  /// Says what a lane of a track is, when it is needed first.
+  /// Writes the descriptor of a track's lane, on its first use.
   void describe(const track_key& key, std::uint64_t which, trace::process_id process) {
     const std::uint64_t parent = parent_of(process);
     if (key.of == place::thread && which == 0) {
@@ -166,7 +166,7 @@ class perfetto_writer {
 
   // --- slices -------------------------------------------------------------------------------------------------------
 
-  /// Both ends of an arrow must be known when they are written; a range may have several.
+  /// Collects all links first: both ends of an arrow must be known when written. A range may have several.
   result<void> collect_links() {
     return what_.for_each<trace::link_event>([&](const trace::link_event& row) {
       if (row.kind != trace::link_kind::flow) return;
@@ -276,7 +276,7 @@ class perfetto_writer {
     made.figure("bytes", row.bytes);
   }
 
-  /// Ends what has ended in a lane by `time`, the innermost first.
+  /// Ends the slices in a lane that have ended by `time`, the innermost first.
   void close(const track_key& key, lane& in, std::uint64_t which, time_ns time) {
     while (!in.ends.empty() && in.ends.back() <= time && in.ends.back() != never) {
       out_.end_slice(uuid_of(key, which), stamp_(in.ends.back()));
@@ -342,13 +342,13 @@ class perfetto_writer {
     });
   }
 
-  /// The track of a counter, said when it is needed first.
+  /// The track of a counter. Its descriptor is written on first use.
   std::uint64_t counter_track(const track_key& key, std::uint64_t parent, const std::string& name, perfetto_unit unit) {
     if (described_.insert(key).second) out_.counter_track(uuid_of(key), parent, name, unit);
     return uuid_of(key);
   }
 
-  /// The track that has the memory of a device, or the host's, below it.
+  /// The parent track for the memory of a device, or of the host.
   std::uint64_t memory_of(trace::device_id device) {
     const track_key key{place::memory_of_device, raw(device)};
     if (described_.insert(key).second) {
@@ -395,14 +395,14 @@ class perfetto_writer {
     });
   }
 
-  /// Memory use of each layer, kind and device; its value at the beginning of a range too.
+  /// Writes memory use by layer, kind and device, including its value at the start of a range.
   result<void> memory() {
     struct level {
       std::uint64_t track = 0;
       std::uint64_t bytes = 0;
-      bool told = false;  ///< What it was when the range began.
+      bool told = false;  ///< The value at the range's start was written.
       time_ns changed = 0;
-      bool written = true;  ///< Changes of one moment are one: what comes takes the place of what goes.
+      bool written = true;  ///< Changes at one time are merged into one.
     };
     const auto write = [&](level& now) {
       if (!now.written) out_.counter(now.track, stamp_(now.changed), static_cast<std::int64_t>(now.bytes));
@@ -445,7 +445,7 @@ class perfetto_writer {
   std::map<trace::process_id, std::int32_t> pids_;
   std::set<std::int32_t> tids_;
   std::map<track_key, std::vector<lane>> lanes_;
-  std::set<track_key> described_;  ///< Of counters, and of what has some below it.
+  std::set<track_key> described_;  ///< Counters, and parents of other tracks.
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> links_from_, links_to_;
   std::string name_, category_;
 };

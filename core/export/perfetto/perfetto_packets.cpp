@@ -10,7 +10,7 @@ using protozero::pbf_writer;
 constexpr std::uint32_t sequence = 1;
 constexpr std::size_t most_names = std::size_t{1} << 18;
 
-// Numbers of fields.
+// Field numbers.
 constexpr std::uint32_t trace_packet = 1;
 namespace packet {
 enum : std::uint32_t {
@@ -168,7 +168,7 @@ void perfetto_packets::write_event(const event& of, std::uint32_t type) {
     for (const std::uint64_t flow : of.flows) out.add_fixed64(track_event::flow_ids, flow);
     for (const std::uint64_t flow : of.flow_ends) out.add_fixed64(track_event::terminating_flow_ids, flow);
     if (of.call != 0 || of.work_of != 0) {
-      // A terminating flow is over at its first end, but a call may have much work: a graph's launch has all of the graph's.
+      // A terminating flow ends at its first end, but a call may have much work: a graph launch has all of the graph's.
       pbf_writer arrow(out, track_event::legacy_event);
       arrow.add_uint64(legacy_event::bind_id, of.call != 0 ? of.call : of.work_of);
       arrow.add_enum(legacy_event::flow_direction, of.call != 0 ? legacy_event::out_of : legacy_event::into);
@@ -196,7 +196,7 @@ void perfetto_packets::instant(const event& of) { write_event(of, instant_event)
 
 namespace {
 
-/// An event without a name: it needs none of the names that were said before.
+/// Writes an event without a name, which needs no interned names.
 template <class Fill>
 std::string_view bare_event(std::string& into, std::uint64_t track, std::uint64_t time, std::uint32_t type,
                             Fill&& fill) {

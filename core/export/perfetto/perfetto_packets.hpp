@@ -8,10 +8,10 @@
 
 #include "core/export/export.hpp"
 
-/// Perfetto's protobuf, as far as we write it: https://github.com/google/perfetto, protos/perfetto/trace. Private to core/export.
+/// Our part of Perfetto's protobuf: github.com/google/perfetto, protos/perfetto/trace. Private to core/export.
 namespace sluice::exports {
 
-/// A figure beside an event, such as "bytes".
+/// A numeric annotation of an event, such as "bytes".
 struct perfetto_figure {
   std::string_view name;
   std::uint64_t value = 0;
@@ -19,13 +19,13 @@ struct perfetto_figure {
 
 enum class perfetto_unit : std::uint8_t { unspecified = 0, nanoseconds = 1, bytes = 3 };
 
-/// Writes packets of one sequence: descriptors of tracks, events on them, and the names that they share, each once. Names are interned
-/// by their text; times are in ns and must not be negative. Errors are the output's, and stay.
+/// Writes one sequence of packets: track descriptors, events on tracks, and names, which are interned by their text.
+/// Times are in ns and must not be negative. Errors are those of the output, and are remembered.
 class perfetto_packets {
  public:
   explicit perfetto_packets(output& to) : to_(to) {}
 
-  /// The clocks at one moment: `boot` is the trace's own; `real` since 1970, 0 if not known.
+  /// Relates the clocks at one moment: `boot` is the trace's clock; `real` is ns since 1970, 0 if unknown.
   void clocks(std::uint64_t boot, std::uint64_t real);
 
   void process_track(std::uint64_t track, std::int32_t pid, std::string_view name);
@@ -38,9 +38,9 @@ class perfetto_packets {
     std::uint64_t track = 0;
     std::uint64_t time = 0;
     std::string_view name, category;
-    std::uint64_t call = 0;     ///< Arrows begin here, to each event that says this number as `work_of`; 0: none.
-    std::uint64_t work_of = 0;  ///< The call whose arrow ends here. No event has both.
-    std::span<const std::uint64_t> flows, flow_ends;  ///< Arrows with a number of their own.
+    std::uint64_t call = 0;     ///< Arrows begin here, to every event with this number as its `work_of`; 0: no arrow.
+    std::uint64_t work_of = 0;  ///< The call whose arrow ends here. An event never has both.
+    std::span<const std::uint64_t> flows, flow_ends;  ///< Arrows by their own ids.
     std::span<const perfetto_figure> figures;
   };
   void begin_slice(const event& of);
@@ -52,7 +52,7 @@ class perfetto_packets {
   [[nodiscard]] const result<void>& outcome() const { return outcome_; }
 
  private:
-  /// Names of one kind by text; cleared when there are too many to remember, as the format allows.
+  /// Interned names of one kind, by text. Cleared when there are too many, which the format allows.
   struct names {
     std::unordered_map<std::string, std::uint64_t> known;
     std::uint32_t field = 0;
@@ -65,7 +65,7 @@ class perfetto_packets {
   output& to_;
   result<void> outcome_;
   names categories_{{}, 1}, events_{{}, 2}, figures_{{}, 3};
-  bool cleared_ = true;  ///< The next packet says that no name is known.
+  bool cleared_ = true;  ///< The next packet tells the reader to forget all names.
   std::string packet_, event_, fresh_, framed_;
 };
 

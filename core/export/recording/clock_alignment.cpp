@@ -16,9 +16,9 @@ using trace::time_ns;
 
 constexpr std::uint64_t least_matches = 8;
 constexpr std::size_t least_for_drift = 16;
-/// No clock of a machine runs so fast or so slow; NTP corrects by half of it.
+/// No machine's clock drifts this fast; NTP corrects at half this rate.
 constexpr double most_drift = 1e-3;
-/// Clocks of machines that are kept in time differ by less.
+/// Synchronized clocks of machines differ by less.
 constexpr time_ns patience = 500'000'000;
 
 bool is_collective(std::string_view name) {
@@ -30,13 +30,13 @@ bool is_collective(std::string_view name) {
   });
 }
 
-/// The same collective by both clocks.
+/// The same collective on both clocks.
 struct matched_end {
-  time_ns time = 0;        ///< By the other's own.
-  time_ns difference = 0;  ///< Of the first's, to what the other's is with the offset so far.
+  time_ns time = 0;        ///< On the other recording's clock.
+  time_ns difference = 0;  ///< First clock minus the other with the offset so far.
 };
 
-/// The k-th with the k-th where both have as many; else each with the nearest by the clocks so far.
+/// Matches the k-th with the k-th if both have equally many; otherwise each with the nearest by the offset so far.
 void match(const std::vector<time_ns>& first, const std::vector<time_ns>& other, time_ns offset,
            std::vector<matched_end>& matched) {
   const auto add = [&](time_ns a, time_ns b) {
@@ -56,7 +56,7 @@ void match(const std::vector<time_ns>& first, const std::vector<time_ns>& other,
   }
 }
 
-/// Of at least one value.
+/// The value at `tenths` tenths of the sorted values. Needs at least one value.
 template <class Number>
 Number share_of(std::vector<Number> values, std::size_t tenths) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() * tenths / 10);
@@ -68,7 +68,7 @@ time_ns drifted(double drift, time_ns since) {
   return saturating_cast<time_ns>(std::round(drift * static_cast<double>(since)));
 }
 
-/// What `offset` and `drift` leave between the clocks, and the offset that leaves least.
+/// The median offset for a given drift, and an error that nine in ten collectives stay below.
 struct fit {
   time_ns offset = 0;
   time_ns error = 0;
@@ -85,7 +85,7 @@ fit fit_offset(const std::vector<matched_end>& matched, double drift, time_ns pi
   return found;
 }
 
-/// `matched` in order of time.
+/// `matched` must be in order of time.
 double drift_of(const std::vector<matched_end>& matched) {
   const std::size_t apart = matched.size() / 2;
   std::vector<double> slopes;
@@ -107,7 +107,7 @@ time_ns clock_offset::moved(time_ns time) const {
 
 result<collective_ends> find_collectives(const trace::snapshot& from) {
   std::map<std::uint64_t, collective_ends> by_process;
-  std::map<std::uint64_t, bool> known;  // By string.
+  std::map<std::uint64_t, bool> known;  // By string id.
   auto read = from.for_each<trace::kernel_event>([&](const trace::kernel_event& row) {
     const auto [at, fresh] = known.try_emplace(raw(row.name), false);
     if (fresh) at->second = is_collective(from.tables().text(row.name));

@@ -7,40 +7,40 @@
 
 #include "core/trace/file/reader.hpp"
 
-/// How far apart the clocks of recordings are.
+/// Measures the differences between the clocks of recordings.
 namespace sluice::exports {
 
-/// What puts a recording's times on the first one's clock.
+/// Converts a recording's times to the first recording's clock.
 struct clock_offset {
   enum class basis : std::uint8_t {
-    none,        ///< Nothing is known: its time 0 is taken to be the first one's.
-    realtime,    ///< CLOCK_REALTIME of both, as good as the machines' clocks agree.
-    collectives  ///< The ends of kernels that end together on all ranks; then `error` is what is left between them.
+    none,        ///< Unknown: its time 0 is taken to be that of the first.
+    realtime,    ///< CLOCK_REALTIME of both; as exact as the machines' clocks.
+    collectives  ///< The ends of kernels that end together on all ranks; see `error`.
   };
-  trace::time_ns offset = 0;  ///< To be added to its times; with a drift, exactly at `pivot`.
-  double drift = 0;  ///< By how much more per ns after `pivot`: the clocks do not run at one rate. 1e-6 is 1 ppm.
+  trace::time_ns offset = 0;  ///< Added to its times. With a drift, exact only at `pivot`.
+  double drift = 0;  ///< Growth of the offset per ns after `pivot`, because the clock rates differ. 1e-6 is 1 ppm.
   trace::time_ns pivot = 0;  ///< On its own clock.
   basis from = basis::none;
-  trace::time_ns corrected = 0;  ///< What collectives added to CLOCK_REALTIME's word, at `pivot`.
+  trace::time_ns corrected = 0;  ///< Correction by collectives relative to CLOCK_REALTIME, at `pivot`.
   trace::time_ns error = 0;      ///< Nine of ten collectives are closer than this.
-  std::uint64_t matched = 0;     ///< Collectives that both have.
+  std::uint64_t matched = 0;     ///< Number of collectives found in both.
 
-  /// One of its times on the first one's clock. Never backwards; `time` must be bounded (time_range.hpp).
+  /// Converts a time to the first recording's clock. Monotonic. `time` must be clamped with `bounded` (time_range.hpp).
   [[nodiscard]] trace::time_ns moved(trace::time_ns time) const;
 };
 
-/// When collectives ended, by the name of their kernel, in order of time.
+/// The ends of collectives, by kernel name, in order of time.
 using collective_ends = std::map<std::string, std::vector<trace::time_ns>>;
 
-/// Of the first process of `from` that has any; kernels whose names begin as NCCL's or RCCL's do. O(kernels).
+/// The collectives of the first process of `from` that has any: kernels named as NCCL's or RCCL's are. O(kernels).
 [[nodiscard]] result<collective_ends> find_collectives(const trace::snapshot& from);
 
-/// CLOCK_REALTIME ns at the recording's time 0; 0 if it is not known.
+/// CLOCK_REALTIME in ns at the recording's time 0; 0 if unknown.
 [[nodiscard]] std::int64_t realtime_at_zero(const trace::snapshot& from);
 
-/// The offset of `other` against `first`. At least 8 collectives of equal names must be found within half a second of one another by
-/// CLOCK_REALTIME; otherwise that alone counts. Of at least 16 also the drift, as the median slope between collectives that are half
-/// of all apart (Theil's incomplete method), if a line leaves a quarter less error than the offset alone. O(collectives log collectives).
+/// Computes the offset of `other` against `first` by CLOCK_REALTIME, corrected if at least 8 collectives of equal names
+/// are within half a second of each other by it. From 16 on also finds the drift, the median slope between collectives
+/// half of all apart (Theil's incomplete method), if it cuts the error by a quarter. O(collectives log collectives).
 [[nodiscard]] clock_offset align(std::int64_t first_realtime, const collective_ends& first, std::int64_t other_realtime,
                                  const collective_ends& other);
 

@@ -6,11 +6,11 @@
 
 namespace sluice::exports {
 
-/// A set of ids. Ours are small numbers without large gaps, so they take a bit each; what a hostile file brings beyond that
-/// takes what a hash set does.
+/// A set of ids. Ids in our files are small numbers without large gaps, so they take one bit each. Larger ids, as in a
+/// hostile file, go to a hash set.
 class id_set {
  public:
-  /// True if it was not there.
+  /// Returns true if the id was not in the set.
   bool insert(std::uint64_t id) {
     if (id >= dense_limit) return sparse_.insert(id).second;
     if (id >= dense_.size()) dense_.resize(id + id / 2 + 64);

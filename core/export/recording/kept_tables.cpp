@@ -11,7 +11,7 @@ namespace {
 
 using trace::raw;
 
-/// The roles of a row's members, in the order of the schema.
+/// The text roles of a row's members, in the order of the schema.
 template <class Row>
 const std::vector<text_role>& roles_of() {
   static const std::vector<text_role> roles = [] {
@@ -25,7 +25,7 @@ const std::vector<text_role>& roles_of() {
   return roles;
 }
 
-/// How much a text tells in a role; a text that has several is redacted as what tells most.
+/// How much a text reveals in a role. A text with several roles is redacted as the most revealing one.
 int weight(text_role role) {
   switch (role) {
     case text_role::source:
@@ -79,7 +79,7 @@ void kept_tables::keep(const Row& row) {
 }
 
 void kept_tables::close() {
-  // Rows name rows of other tables in no order; a few rounds find all of them. Only stacks are deep, and each row is kept once.
+  // Repeat until no table has new rows. Few rounds suffice: only stacks are deep, and each row is kept once.
   bool more = true;
   const auto take = [&](const auto& from, const id_set& wanted, id_set& done) {
     for (const auto& row : from.rows()) {
@@ -88,7 +88,7 @@ void kept_tables::close() {
       more = true;
     }
   };
-  // A stack's callers usually have smaller ids: from the last to the first one round does.
+  // A stack's callers usually have smaller ids, so going from last to first needs one round.
   const auto& stacks = all_.stacks.rows();
   while (more) {
     more = false;
@@ -118,7 +118,7 @@ void kept_tables::close() {
 }
 
 void kept_tables::write(trace::file_writer& to, redactor& redact) const {
-  // Names of machines and users first: they must not stand in messages either.
+  // Learn the names of machines and users first: they must not appear in messages either.
   std::vector<const trace::string_row*> texts;
   for (const trace::string_row& row : all_.strings.rows()) {
     redact.learn_users(row.text);

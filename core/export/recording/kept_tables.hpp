@@ -10,22 +10,22 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"
 
-/// What of a trace's tables some of its events need.
+/// Selects the table rows that some of a trace's events need.
 namespace sluice::exports {
 
-/// Notes what rows name, then writes those table rows, and what they name in turn, with texts redacted.
+/// Collects what rows refer to, then writes those table rows and what they refer to in turn, with texts redacted.
 class kept_tables {
  public:
   explicit kept_tables(const trace::tables& all) : all_(all) {}
 
-  /// `row`, of an event or a table, will be in the file.
+  /// Call for each `row`, of an event or a table, that will be in the file.
   template <class Row>
   void keep(const Row& row);
 
-  /// What table rows name in turn: stacks' callers and frames, streams' contexts and devices, and so on. Once, after all events.
+  /// Adds what the kept table rows refer to: stacks' callers and frames, and so on. Call once, after all events.
   void close();
 
-  /// Writes what is kept. The rows have the ids that they had.
+  /// Writes the kept rows. They keep their ids.
   void write(trace::file_writer& to, redactor& redact) const;
 
   /// An id that no text has.
@@ -39,7 +39,7 @@ class kept_tables {
       sources_;
   id_set done_hosts_, done_processes_, done_threads_, done_devices_, done_contexts_, done_streams_, done_pools_,
       done_counters_, done_stacks_, done_frames_, done_modules_, done_sources_;
-  std::unordered_map<std::uint64_t, text_role> texts_;  ///< By string, the role that tells most.
+  std::unordered_map<std::uint64_t, text_role> texts_;  ///< By string: the role that reveals most.
   id_set frame_files_, frame_modules_;
 };
 

@@ -27,7 +27,7 @@ constexpr time_ns flush_period = 200'000'000;
 
 template <class... Ids>
 struct id_list {};
-/// Ids that each part numbers for itself: a part's begin after the last of the part before.
+/// Ids that are unique per part. They are renumbered to follow those of the part before.
 using own_ids = id_list<trace::event_id, trace::block_id, trace::process_id, trace::thread_id, trace::context_id,
                         trace::stream_id, trace::pool_id, trace::counter_id, trace::stack_id, trace::frame_id,
                         trace::module_id, trace::source_id, trace::graph_id>;
@@ -43,14 +43,14 @@ template <class Id>
 inline constexpr std::size_t id_place = place_in<Id>(own_ids{});
 constexpr std::size_t id_kinds = 13;
 
-/// One recording on its way into the whole.
+/// One recording being merged.
 class part {
  public:
   explicit part(std::shared_ptr<const trace::snapshot> from) : from_(std::move(from)) {}
 
   [[nodiscard]] const trace::snapshot& from() const { return *from_; }
 
-  /// The greatest id of each kind.
+  /// Finds the greatest id of each kind.
   result<void> look_over(const long_task& task) {
     const auto note = [&](const auto& row) {
       auto copy = row;
@@ -73,7 +73,7 @@ class part {
     return {};
   }
 
-  /// Moves its ids behind those before. Errors: invalid_argument, for ids that no room is left for.
+  /// Shifts this part's ids behind those of earlier parts. Errors: invalid_argument if the ids would overflow.
   result<void> place_after(std::array<std::uint64_t, id_kinds>& used) {
     for (std::size_t i = 0; i < id_kinds; ++i) {
       first_[i] = used[i];
@@ -112,7 +112,7 @@ class part {
     return at == by.end() ? Id::none : static_cast<Id>(at->second);
   }
 
-  /// Its times on the clock of the whole.
+  /// A time of this part on the common clock.
   [[nodiscard]] time_ns moved(time_ns time) const { return clock.moved(analysis::bounded(time)); }
 
   clock_offset clock;
@@ -172,7 +172,7 @@ class merger {
       if (!ends) return tl::unexpected(ends.error());
       collectives.push_back(std::move(*ends));
     }
-    // On the clock of the one that began first, no time is before 0 that was not.
+    // On the clock of the recording that began first, no time becomes negative.
     std::size_t first = 0;
     for (std::size_t i = 1; i < parts_.size(); ++i) {
       if (realtimes[i] != 0 && (realtimes[first] == 0 || realtimes[i] < realtimes[first])) first = i;
@@ -226,7 +226,7 @@ class merger {
       if (fresh) file.add(from.moved(row));
     }
     for (trace::device_row row : all.devices.rows()) {
-      // A device without a UUID is nobody else's.
+      // Devices without a UUID are never merged.
       const bool known = row.uuid_high != 0 || row.uuid_low != 0;
       const auto key = known ? std::tuple(row.uuid_high, row.uuid_low, std::uint64_t{0})
                              : std::tuple(std::uint64_t{0}, std::uint64_t{0}, ++nameless_);
@@ -241,7 +241,7 @@ class merger {
     add(all.frames), add(all.stacks), add(all.modules), add(all.sources);
   }
 
-  /// The parts' chunks by their times, so that what belongs together in time lies together in the file.
+  /// Adds the parts' chunks in order of time, so that events of the same time are close together in the file.
   result<void> add_events(trace::file_writer& file) {
     time_ns flushed = INT64_MIN;
     while (true) {

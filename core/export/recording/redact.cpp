@@ -13,7 +13,7 @@ namespace sluice::exports {
 namespace {
 
 constexpr std::string_view left_out = "[redacted]";
-/// What ends a path or a NAME=value inside a message.
+/// Characters that end a path or a NAME=value in a message.
 constexpr std::string_view word_ends = " \t\n\r'\"`,;()<>|";
 constexpr std::string_view spaces = " \t\n\r";
 constexpr std::string_view quotes = "'\"`";
@@ -23,8 +23,8 @@ bool is_alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0;
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
-/// Where the value begins, if `word` is NAME=value or --name=value; npos if it is none. A number of a lower-case name stays: it
-/// is a size or a count ("batch=4").
+/// The position of the value if `word` is NAME=value or --name=value, else npos. Numbers of lower-case names are kept,
+/// as sizes or counts ("batch=4").
 std::size_t value_of(std::string_view word) {
   const std::size_t equals = word.find('=');
   if (equals == nowhere || equals == 0) return nowhere;
@@ -35,7 +35,7 @@ std::size_t value_of(std::string_view word) {
   return number && !value.empty() && std::any_of(name.begin(), name.end(), is_lower) ? nowhere : equals + 1;
 }
 
-/// Where the value that begins at `at` ends: with its quote, or before a space and the marks that close a sentence.
+/// The end of the value that begins at `at`: its closing quote, or before a space or trailing punctuation.
 std::size_t end_of_value(std::string_view text, std::size_t at) {
   if (at < text.size() && quotes.find(text[at]) != nowhere) {
     const std::size_t close = text.find(text[at], at + 1);
@@ -51,7 +51,7 @@ bool is_address(int family, std::string_view text) {
   return text.size() > 2 && ::inet_pton(family, std::string(text).c_str(), &made) == 1;
 }
 
-/// Where an address of a network ends that begins at `at`, IPv4 or IPv6; `at` if none does.
+/// The end of the IPv4 or IPv6 address that begins at `at`; `at` if there is none.
 std::size_t end_of_address(std::string_view text, std::size_t at) {
   if (at > 0 && (is_alnum(text[at - 1]) || text[at - 1] == '.')) return at;
   const auto end_of = [&](std::string_view characters) {
@@ -60,7 +60,7 @@ std::size_t end_of_address(std::string_view text, std::size_t at) {
   for (std::size_t end = end_of("0123456789abcdefABCDEF:.");
        end > at && (end == text.size() || !is_alnum(text[end]));) {
     if (is_address(AF_INET6, text.substr(at, end - at))) return end;
-    // What closes a sentence.
+    // Skip trailing punctuation.
     if (text[end - 1] != '.' && text[end - 1] != ':') break;
     --end;
   }
@@ -70,20 +70,20 @@ std::size_t end_of_address(std::string_view text, std::size_t at) {
   return is_address(AF_INET, text.substr(at, end - at)) ? end : at;
 }
 
-/// A file by its name: it has an ending, as ".py" or ".so.1". A bare word may as well be a user or a project.
+/// True for a file name with an ending such as ".py" or ".so.1". A bare word may also be a user or a project.
 bool is_file_name(std::string_view part) {
   const std::size_t dot = part.find('.', 1);
   return dot != nowhere && dot + 1 < part.size();
 }
 
-/// A path from a root: "/x", "~/x", "C:\\x".
+/// True for a path from a root: "/x", "~/x", "C:\\x".
 bool is_rooted(std::string_view word) {
   return word.size() > 1 &&
          (word[0] == '/' || word.starts_with("~/") || (word.size() > 2 && word[1] == ':' && word[2] == '\\'));
 }
 
-/// Where a path ends that begins at `at` and whose first word ends at `end`: some words later, if one of them goes on with it
-/// ("/home/ann lee/x.py").
+/// The end of a path that begins at `at` and whose first word ends at `end`. The path may have spaces if one of the
+/// next words continues it ("/home/ann lee/x.py").
 std::size_t end_of_path(std::string_view text, std::size_t at, std::size_t end) {
   constexpr int most_words = 4;
   if (!is_rooted(text.substr(at, end - at))) return end;
@@ -101,14 +101,14 @@ std::size_t end_of_path(std::string_view text, std::size_t at, std::size_t end) 
 
 bool is_path(std::string_view word) { return word.find_first_of("/\\") != nowhere && word.size() > 1; }
 
-/// In names of code one slash divides; a path begins with one or has more.
+/// In code names one slash may be a division. A path begins with a slash or has several.
 bool is_path_in_code(std::string_view word) {
   return is_path(word) && (std::string_view("/~.").find(word.front()) != nowhere || word.find('\\') != nowhere ||
                            std::count(word.begin(), word.end(), '/') > 1);
 }
 
-/// Whole words only: neither a letter nor a digit stands beside them. In any case of letters: programs print a name as they please.
-/// `lower` is `in` in lower case, and is kept so.
+/// Replaces whole words (no letter or digit next to them), ignoring case, because programs may print names in any case.
+/// `lower` is `in` in lower case, and is updated too.
 void replace_words(std::string& in, std::string& lower, std::string_view what, std::string_view by) {
   for (std::size_t at = lower.find(what); at != std::string::npos;) {
     const std::size_t end = at + what.size();
@@ -121,7 +121,7 @@ void replace_words(std::string& in, std::string& lower, std::string_view what, s
   }
 }
 
-/// The longest first: a name may begin another.
+/// Replaces the longest names first: a name may be the start of another.
 void replace_names(std::string& in, const std::unordered_map<std::string, std::string>& names) {
   if (names.empty()) return;
   std::vector<std::pair<std::string, std::string_view>> sorted;
@@ -146,7 +146,7 @@ const std::string& redactor::numbered(std::unordered_map<std::string, std::strin
 void redactor::learn_host(std::string_view name) {
   if (name.empty()) return;
   const std::string by = numbered(hosts_, name, "host");
-  // Without its domain it is the same machine.
+  // The name without its domain is the same machine.
   if (const std::size_t dot = name.find('.'); dot != nowhere && dot > 0 && end_of_address(name, 0) == 0)
     hosts_.try_emplace(std::string(name.substr(0, dot)), by);
 }
@@ -165,7 +165,7 @@ void redactor::learn_users(std::string_view text) {
       std::string_view rest = text.substr(at + folder.size());
       rest.remove_prefix(std::min(rest.find_first_not_of("/\\"), rest.size()));
       learn_user(until(rest, "/\\ \t\n\r'\"`,;:()<>|"));
-      // A name with spaces, if the path goes on behind it.
+      // A name with spaces, if the path continues after it.
       const std::string_view whole = until(rest, "/\\\t\n\r'\"`,;:()<>|");
       const bool goes_on = whole.size() < rest.size() && (rest[whole.size()] == '/' || rest[whole.size()] == '\\');
       if (goes_on && !whole.ends_with(' ') && std::count(whole.begin(), whole.end(), ' ') < 4) learn_user(whole);
@@ -210,7 +210,7 @@ std::string redactor::path(std::string_view text) {
   return numbered(directories_, text.substr(0, slash), "dir") + "/" + std::string(text.substr(slash + 1));
 }
 
-/// The program's name stays; a path of it goes as paths do.
+/// Keeps the program's name; its path is redacted like other paths.
 std::string redactor::arguments(std::string_view text) {
   const std::size_t space = text.find_first_of(" \t\n");
   const std::string_view first = text.substr(0, space);
@@ -219,14 +219,14 @@ std::string redactor::arguments(std::string_view text) {
   return kept;
 }
 
-/// A path within a message. Of what has no ending, nobody knows whether it is a file: it goes as the directories do.
+/// Redacts a path in a message. A last part without an ending may not be a file, so it is treated as a directory.
 std::string redactor::path_in_message(std::string_view text) {
   const std::string_view last = text.substr(text.find_last_of("/\\") + 1);
   if (last.empty() || is_file_name(last)) return path(text);
   return path(text.substr(0, text.size() - last.size())) + numbered(entries_, last, "name");
 }
 
-/// One word of a message that is no NAME=value.
+/// Redacts one word of a message that is not NAME=value.
 std::string redactor::word(std::string_view text) {
   const std::size_t at = text.find('@');
   const bool address = text.find("://") != nowhere || (at != nowhere && at > 0 && at + 1 < text.size());
@@ -235,10 +235,10 @@ std::string redactor::word(std::string_view text) {
   return what_.hosts ? without_addresses(kept) : kept;
 }
 
-/// Words of a message that are paths, values, addresses or names of hosts and users.
+/// Redacts words of a message: paths, values, addresses, and names of hosts and users.
 std::string redactor::message(std::string_view text) {
   std::string made;
-  bool is_value = false;  // Of the option before.
+  bool is_value = false;  // The previous word was an option.
   for (std::size_t at = 0; at < text.size();) {
     // A quoted path may have spaces.
     if (quotes.find(text[at]) != nowhere && what_.paths && !is_value) {
@@ -264,7 +264,7 @@ std::string redactor::message(std::string_view text) {
     } else {
       made += word(one);
       if (end < text.size()) made += text[end];
-      // "--name value", not a dash of a sentence.
+      // Only "--name value", not a dash in a sentence.
       if (!one.empty())
         is_value =
             what_.environment && one.size() > 2 && one.starts_with("--") && end < text.size() && text[end] == ' ';
@@ -277,7 +277,7 @@ std::string redactor::message(std::string_view text) {
   return without_names(std::move(made));
 }
 
-/// Names of functions and kernels: made ones may hold the path of what they were made from.
+/// Redacts function and kernel names: generated ones may contain the path of their source.
 std::string redactor::code(std::string_view text) {
   std::string made;
   for (std::size_t at = 0; at < text.size();) {

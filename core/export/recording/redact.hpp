@@ -6,41 +6,41 @@
 
 #include "core/query/sql/columns.hpp"
 
-/// What a recording gives away of the machine and the people it was made by, and how to leave it out.
+/// Removes what a recording reveals about its machine and its users.
 namespace sluice::exports {
 
 using query::text_role;
 
-/// What is to be left out. Nothing by default.
+/// What to remove. Nothing by default.
 struct redaction {
   bool paths =
-      false;  ///< Directories, and in sentences what a path ends with if it has no ending such as ".py"; names of files stay, so that stacks stay readable.
+      false;  ///< Directories; in sentences also a path's last part if it has no ending like .py. File names stay.
   bool arguments = false;    ///< What follows a program's name on its command line.
-  bool environment = false;  ///< Values of NAME=value and of --options, wherever they stand.
-  bool hosts = false;        ///< Names, addresses and boot ids of machines; names of users.
-  bool sources = false;      ///< Lines of source kept in the recording.
+  bool environment = false;  ///< Values of NAME=value and of --options, anywhere.
+  bool hosts = false;        ///< Machine names, addresses and boot ids; user names.
+  bool sources = false;      ///< Source lines in the recording.
   [[nodiscard]] static constexpr redaction all() { return {true, true, true, true, true}; }
   [[nodiscard]] constexpr bool any() const { return paths || arguments || environment || hosts || sources; }
 };
 
-/// Rewrites texts by what they are. The same text becomes the same every time, and different ones stay different: a directory
-/// becomes "dir3", a host "host2", numbered as they are met, so nothing can be guessed back. Not thread-safe: one for a file
-/// that is written.
+/// Rewrites texts according to their role. Equal texts always give equal results and different texts different ones: a
+/// directory becomes "dir3", a host "host2", numbered in order of appearance, so originals cannot be guessed. Not
+/// thread-safe: use one per file written.
 class redactor {
  public:
   explicit redactor(redaction what = {}) : what_(what) {}
 
-  /// `text`, or what stands for it. The view is good until the next call.
+  /// Returns `text` or its replacement. Valid until the next call.
   [[nodiscard]] std::string_view text(std::string_view text, text_role role);
 
   [[nodiscard]] bool active() const { return what_.any(); }
   [[nodiscard]] const redaction& what() const { return what_; }
 
-  /// Names that must not stand in messages either; hosts that `text` was given are known already.
+  /// Adds a name to remove from messages. Hosts passed to `text` are added automatically.
   void learn_host(std::string_view name);
 
-  /// Learns the users that `text` names: by a folder (/home/NAME, /Users/NAME, C:\Users\NAME), or by USER=, LOGNAME=, USERNAME= or
-  /// HOME=. Give it every text before the first is rewritten: they are left out wherever they stand as whole words.
+  /// Adds the users named in `text` by a folder (/home/NAME, /Users/NAME, C:\Users\NAME), USER=, LOGNAME=, USERNAME= or
+  /// HOME=. They are removed wherever they appear as whole words. Pass all texts here before rewriting the first.
   void learn_users(std::string_view text);
 
  private:
@@ -60,8 +60,8 @@ class redactor {
   std::unordered_map<std::string, std::string> directories_;
   std::unordered_map<std::string, std::string> hosts_;
   std::unordered_map<std::string, std::string> users_;
-  std::unordered_map<std::string, std::string> addresses_;  ///< URLs, and user@host.
-  std::unordered_map<std::string, std::string> entries_;    ///< What paths in sentences end with.
+  std::unordered_map<std::string, std::string> addresses_;  ///< URLs and user@host.
+  std::unordered_map<std::string, std::string> entries_;    ///< Last parts of paths in sentences.
   std::string last_;
 };
 

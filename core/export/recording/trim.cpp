@@ -19,7 +19,7 @@ namespace {
 using trace::raw;
 using trace::time_ns;
 
-/// What must be known of the time before the range.
+/// What must be known from before the range.
 struct past {
   std::map<std::uint64_t, trace::live_block_event> live;  ///< By block.
   bool exact = true;
@@ -74,7 +74,7 @@ class trimmer {
     return false;
   }
 
-  /// Whether the row is written as it is: of the range, or called for by something of the range.
+  /// True if the row is written unchanged: it is in the range, or needed by something in it.
   template <class Row>
   [[nodiscard]] bool is_kept(const Row& row) const {
     if (overlaps(row)) return true;
@@ -83,7 +83,7 @@ class trimmer {
     return false;
   }
 
-  /// One pass over the chunks of one kind that begin before `until`; `visit` sees each row.
+  /// Reads the chunks of one type that begin before `until` and calls `visit` for each row.
   template <class Row, class Visit>
   result<void> each(Visit&& visit, time_ns from, time_ns until) {
     if (auto on = options_.task.go_on(0, from_.path()); !on) return on;
@@ -120,7 +120,7 @@ class trimmer {
     };
     done = each<trace::alloc_event>([&](const auto& row) { add(row, row.id, row.time); }, INT64_MIN, last);
     if (!done) return done;
-    // Blocks whose births were lost, or lie before the recording: a checkpoint knows them.
+    // Blocks whose allocation was lost or is older than the recording are listed in a checkpoint.
     done = each<trace::live_block_event>([&](const auto& row) { add(row, row.alloc, row.born); }, INT64_MIN, INT64_MAX);
     if (!done) return done;
     done = each<trace::loss_event>(
@@ -157,7 +157,7 @@ class trimmer {
         },
         INT64_MIN, last);
     if (!done) return done;
-    // What one must know to read the recording at all.
+    // Messages needed to understand the recording.
     done = each<trace::message_event>(
         [&](const auto& row) {
           if (row.time < begin_ && row.severity != trace::severity::info && past_.messages.size() < most_messages)
@@ -168,7 +168,7 @@ class trimmer {
   }
 
   result<void> look_at_range() {
-    // Device times are complete as far as the last watermark of all says, not the last one of the range.
+    // Use the last watermark of the recording, not of the range: it says how complete the device times are.
     const auto read = each<trace::watermark_event>(
         [&](const auto& row) {
           const auto [at, fresh] = watermarks_.try_emplace(raw(row.process), row);
@@ -190,7 +190,7 @@ class trimmer {
   void note(const Row& row) {
     if (!overlaps(row)) return;
     keep(row);
-    // A call that ended before the range began asked for work that runs in it.
+    // The call that requested work in the range may have ended before it.
     if constexpr (requires { row.call; }) {
       if (row.call != trace::event_id::none) {
         asked_.insert(raw(row.call));
@@ -207,7 +207,7 @@ class trimmer {
   }
 
   result<void> look_for_calls() {
-    // A memset does not say when it was asked for: a second before must do.
+    // Memset rows do not say when they were requested: assume at most a second earlier.
     constexpr time_ns patience = 1'000'000'000;
     const time_ns from = std::min(first_asked_, begin_) - patience;
     const auto add = [&](const auto& row) {
@@ -236,13 +236,13 @@ class trimmer {
         graphs_seen_from(), begin_);
   }
 
-  /// Touches that are nodes of graphs lie about where their graphs are defined; where none is, there is nothing to look for.
+  /// Where to start looking for touches by graph nodes, which are near definitions. Without these, none are needed.
   [[nodiscard]] time_ns graphs_seen_from() const {
     if (definitions_.empty()) return begin_;
     return INT64_MIN;
   }
 
-  /// Attributes and links of what is kept, whenever they were written.
+  /// Reads attributes and links of kept events, at any time.
   result<void> look_at_what_is_said() {
     const auto done = each<trace::attribute_event>(
         [&](const auto& row) {
@@ -281,10 +281,10 @@ class trimmer {
     }
     return {};
   }
-  /// Calls that are kept for their work lie before the range.
+  /// The earliest time of calls that are kept because of their work in the range.
   [[nodiscard]] time_ns earliest_kept() const { return std::min(first_asked_, begin_) - 1'000'000'000; }
 
-  /// As it was just before the range: what is said of the past is marked as not observed there.
+  /// Moves a row to just before the range, and marks it as not observed there.
   template <class Row>
   Row brought_forward(Row row) {
     row.time = begin_ - 1;
@@ -304,7 +304,7 @@ class trimmer {
     ++made_.events;
   }
 
-  /// What was said of the past at its end, and what was said after the range at the range's.
+  /// Writes statements from before the range at its start, and those from after it at its end.
   template <class Row>
   void put_said(trace::file_writer& file, const std::vector<Row>& rows) {
     for (Row row : rows) {
@@ -351,7 +351,7 @@ class trimmer {
 
   result<void> write_range(trace::file_writer& file) {
     trace::row_type before{};
-    // Where the kinds begin again the recorder wrote all that it had: so do we, and what came late stays as late.
+    // The recorder wrote all pending rows where the types begin again. Do the same, so that late rows stay as late.
     return visit_range(
         [&](const auto& row) {
           if (!is_kept(row)) return;
@@ -363,7 +363,7 @@ class trimmer {
         0.5, 1);
   }
 
-  /// The device times of the range are as complete as those of the whole are by now.
+  /// Writes watermarks: the range's device times are as complete as the whole recording's.
   void write_ends(trace::file_writer& file) {
     std::uint64_t id = last_event_ + past_.live.size() + 8;
     for (auto [process, row] : watermarks_) {
@@ -384,14 +384,14 @@ class trimmer {
   past past_;
   std::map<std::uint64_t, trace::watermark_event> watermarks_;
   id_set asked_, calls_, graphs_;
-  id_set kept_;         ///< Events that others may be about.
-  id_set freed_after_;  ///< Blocks.
+  id_set kept_;         ///< Events that other rows may refer to.
+  id_set freed_after_;  ///< Block ids.
   time_ns first_asked_ = INT64_MAX;
   std::vector<trace::graph_definition_event> definitions_;
   std::vector<trace::touch_event> nodes_;
   std::vector<trace::attribute_event> attributes_;
   std::vector<trace::link_event> links_;
-  std::uint64_t last_event_ = 0;  ///< The greatest id of what is kept: new events have greater ones.
+  std::uint64_t last_event_ = 0;  ///< Greatest id of the kept events. New events get greater ones.
   trimmed made_;
 };
 

@@ -6,10 +6,10 @@
 
 #include "core/export/export.hpp"
 
-/// Allocations and frees in order of time; each free carries the facts of the block that it frees.
+/// Gives allocations and frees in order of time. Each free has the facts of the block that it frees.
 namespace sluice::exports {
 
-/// A block as it is born or dies.
+/// The birth or the death of a block.
 struct block_change {
   time_ns time = 0;
   std::uint64_t order = 0;
@@ -17,7 +17,7 @@ struct block_change {
   trace::block_id block{};
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
-  trace::device_id device{};  ///< None for host memory, pinned or not.
+  trace::device_id device{};  ///< None for host memory, even if pinned.
   trace::pool_id pool{};
   trace::process_id process{};
   trace::thread_id thread{};
@@ -25,8 +25,8 @@ struct block_change {
   std::uint64_t bytes = 0;
 };
 
-/// All changes of what was asked for up to the end of its range, also those before it: totals at its beginning need them. Deaths of
-/// unknown blocks, second births and second deaths are left out. Holds the live blocks. Errors: those of reading, and of `visit`.
+/// Calls `visit` for all changes up to the end of the range; totals at its start need the earlier ones. Ignores frees
+/// of unknown blocks and second births or deaths. Holds the live blocks. Errors: those of reading and `visit`.
 [[nodiscard]] result<void> memory_in_order(job& what, const std::function<result<void>(const block_change&)>& visit);
 
 }  // namespace sluice::exports

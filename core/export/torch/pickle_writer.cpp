@@ -7,7 +7,7 @@
 namespace sluice::exports {
 namespace {
 
-constexpr std::uint32_t batch = 2000;  // values between two marks, even: keys stay with their values
+constexpr std::uint32_t batch = 2000;  // Values between marks; even, so that keys stay with values.
 constexpr std::size_t piece = std::size_t{1} << 16;
 
 }  // namespace
@@ -23,7 +23,7 @@ void pickle_writer::flush() {
   bytes_.clear();
 }
 
-/// A mark before the first of a batch, and what takes a full batch in.
+/// Writes a mark before the first value of a batch, and the append opcode after a full batch.
 void pickle_writer::before_value() {
   if (bytes_.size() >= piece) flush();
   if (levels_.empty()) return;
@@ -97,7 +97,7 @@ void pickle_writer::text(std::string_view value) {
 
 void pickle_writer::pair(std::int64_t first, std::int64_t second) {
   before_value();
-  levels_.push_back({'\0', 1});  // as if its mark were written: TUPLE2 needs none
+  levels_.push_back({'\0', 1});  // As if it had a mark: TUPLE2 needs none.
   integer(first);
   integer(second);
   levels_.pop_back();

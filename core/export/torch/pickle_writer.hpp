@@ -10,10 +10,10 @@
 
 namespace sluice::exports {
 
-/// Writes plain data as a pickle of protocol 4, with the opcodes that Python's own pickler uses. Texts are written once and referred to.
+/// Writes plain data as a pickle of protocol 4, with the opcodes of Python's pickler. Repeated texts are references.
 ///
-/// Lists and dictionaries are opened and closed; between, values are written one after the other, in a dictionary keys and values in
-/// turn. Items go to their container a thousand at a time, as Python does: readers hold them on a stack.
+/// Lists and dictionaries are opened and closed. In between, write their values; for dictionaries, alternate keys and
+/// values. Items are appended a thousand at a time, as Python does, because readers hold them on a stack.
 class pickle_writer {
  public:
   explicit pickle_writer(output& to);
@@ -30,12 +30,12 @@ class pickle_writer {
   void open_dictionary() { open('}'); }
   /// Ends the innermost list or dictionary.
   void close();
-  /// Refers to the list or dictionary that was closed last, from now on by this number.
+  /// Makes the list or dictionary closed last reusable. Returns the number for `again`.
   std::uint32_t remember();
-  /// A value that was remembered.
+  /// Writes a remembered list or dictionary again, as a reference.
   void again(std::uint32_t remembered);
 
-  /// Ends the pickle. Errors: what the output met on the way.
+  /// Ends the pickle. Errors: those of the output so far.
   result<void> end();
 
  private:

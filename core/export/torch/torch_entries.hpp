@@ -4,12 +4,12 @@
 
 #include "core/trace/model/model.hpp"
 
-/// What a PyTorch snapshot is made of, before it is written.
+/// The parts of a PyTorch snapshot before it is written.
 namespace sluice::exports::torch {
 
 using trace::time_ns;
 
-/// An entry's action; `names` says it as PyTorch does. Those of one event at the same time come in this order.
+/// An entry's action; `names` has PyTorch's words. Entries of one event at the same time come in this order.
 enum class kind : std::uint8_t {
   alloc,
   free_requested,
@@ -25,7 +25,7 @@ inline constexpr const char* names[] = {"alloc",        "free_requested", "free_
                                         "segment_free", "segment_map",    "segment_unmap",  "oom",
                                         "snapshot"};
 
-/// A block of the trace, and what became of it.
+/// A block of the trace with its later history.
 struct block {
   trace::alloc_event born;
   time_ns died = trace::unknown_time;
@@ -49,7 +49,7 @@ struct entry {
   std::uint64_t address = 0, bytes = 0;
   trace::stream_id stream{};
   trace::stack_id stack{};
-  trace::event_id event{};  ///< Whose attributes are its own.
+  trace::event_id event{};  ///< The event whose attributes the entry gets.
 };
 
 }  // namespace sluice::exports::torch

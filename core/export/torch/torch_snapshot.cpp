@@ -1,5 +1,5 @@
-// PyTorch memory snapshots, for https://pytorch.org/memory_viz and torch/cuda/_memory_viz.py. Blocks of the framework's layer become the entries
-// of traces, the driver's blocks that hold them become segments. Of a program without a framework the driver's blocks are both.
+// PyTorch memory snapshots for pytorch.org/memory_viz and torch/cuda/_memory_viz.py. Framework blocks become entries of
+// traces; the driver blocks that hold them become segments. Without a framework, driver blocks become both.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -17,10 +17,10 @@ using torch::block;
 using torch::entry;
 using torch::kind;
 
-constexpr std::uint64_t rounding = 512;  // PyTorch's allocator gives out multiples of it
+constexpr std::uint64_t rounding = 512;  // Granularity of PyTorch's allocator.
 constexpr std::uint64_t small_segment = std::uint64_t{2} << 20;
 
-/// Whose memory: a device by its place in `device_traces`, or the host's pinned memory.
+/// The owner of memory: a device's position in `device_traces`, or pinned host memory.
 constexpr std::int64_t pinned = -1;
 
 class snapshot_writer {
@@ -47,7 +47,7 @@ class snapshot_writer {
     return row.kind == trace::memory_kind::device || row.kind == trace::memory_kind::pinned ||
            row.kind == trace::memory_kind::managed;
   }
-  /// Subjects that were asked for; the range says which entries there are, not which blocks.
+  /// Checks the requested subjects only: the range limits the entries, not the blocks.
   template <class Row>
   [[nodiscard]] bool is_about(const Row& row) const {
     return std::all_of(job_.wanted().only.begin(), job_.wanted().only.end(), [&](const subject& one) {
@@ -99,7 +99,7 @@ class snapshot_writer {
     return done;
   }
 
-  /// A snapshot is of one process: the one with most of the framework's blocks, or most blocks.
+  /// A snapshot is of one process: the one with the most framework blocks, else the most blocks.
   void choose_process() {
     std::map<trace::process_id, std::pair<std::uint64_t, std::uint64_t>> processes;
     for (const block& each : blocks_) {
@@ -123,15 +123,15 @@ class snapshot_writer {
     return tables_.text(row.name).find("Map") != std::string_view::npos;
   }
 
-  /// A recording that knows only when frees were requested, as ours do, says nothing of their completion: it is taken for instant. A
-  /// viewer would show all memory as never freed otherwise.
+  /// Recordings that only have the requests of frees, as ours do, do not say when they completed. They are then
+  /// completed at once; otherwise a viewer would show all memory as never freed.
   void complete_frees() {
     for (const block& each : blocks_)
       if (is_inner(each) && each.completed != trace::unknown_time) return;
     for (block& each : blocks_) each.completed = each.died;
   }
 
-  /// Of the driver's blocks those that hold others, or belong to a framework's pool; all where there is no framework.
+  /// Segments are driver blocks that contain others or belong to a framework's pool; without a framework, all of them.
   void find_segments() {
     for (const block& each : blocks_) {
       if (!is_inner(each)) continue;
@@ -169,13 +169,13 @@ class snapshot_writer {
     if (made.time >= range_.begin && made.time < range_.end) histories_[owner].push_back(made);
   }
 
-  /// What lives on of a mapping of which a part was unmapped: the importer's, no event of its own.
+  /// True for what remains of a partly unmapped mapping. The importer makes such blocks; they have no event.
   [[nodiscard]] bool is_rest(const block& each) const {
     return each.holds_blocks && each.born.source == trace::provenance::inferred && is_mapped(each.born) &&
            (each.born.flags & trace::born_before) == 0;
   }
 
-  /// The parts of a mapping that did not live on.
+  /// Adds the unmapped parts of a mapping.
   void add_unmap(std::int64_t owner, const block& each) {
     std::uint64_t from = each.born.address;
     const std::uint64_t end = from + each.born.bytes;
@@ -242,7 +242,7 @@ class snapshot_writer {
     }
   }
 
-  /// What is given out inside segments.
+  /// True for blocks that are allocated inside segments.
   [[nodiscard]] bool is_block(const block& each) const { return has_framework_ ? is_inner(each) : each.holds_blocks; }
 
   // --- writing ----------------------------------------------------------------------------------------------------
@@ -372,7 +372,7 @@ class snapshot_writer {
     for (auto at = segments.begin(); at != segments.end();) {
       const auto first = at++;
       part all = first->second;
-      // What was mapped piece by piece is one segment.
+      // A segment may have been mapped in several pieces.
       while (at != segments.end() && at->first.first == first->first.first && at->first.second == all.end &&
              is_mapped(all.is->born) && is_mapped(at->second.is->born) &&
              at->second.is->born.stream == all.is->born.stream && at->second.is->born.pool == all.is->born.pool) {
@@ -426,7 +426,7 @@ class snapshot_writer {
     out_.close();
   }
 
-  /// What a block takes: what is known, or what it is rounded up to; never more than there is up to the next.
+  /// The size of a block: as recorded, else rounded up; at most the space up to the next block.
   template <class Place>
   static std::uint64_t size_of(Place at, Place end, std::uint64_t segment_end) {
     const trace::alloc_event& row = at->second->born;
@@ -450,7 +450,7 @@ class snapshot_writer {
     out_.close();
   }
 
-  /// "PyTorch's pool 0.3" is (0, 3), the allocator's own (0, 0), others get numbers of ours.
+  /// "PyTorch's pool 0.3" is (0, 3), the allocator's own pool (0, 0); other pools get new numbers.
   void put_pool(trace::pool_id id) {
     const auto* row = tables_.pools.find(id);
     const std::string_view name = row == nullptr ? std::string_view{} : tables_.text(row->name);
@@ -540,7 +540,7 @@ class snapshot_writer {
 
   job& job_;
   const trace::tables& tables_;
-  /// What was asked for; of a whole recording more than all of it, so that what happened last is in.
+  /// The requested range. For a whole recording larger than that, to include the last events.
   analysis::time_range range_ =
       job_.wanted().range.value_or(analysis::time_range{-analysis::latest_time, analysis::latest_time});
   pickle_writer out_;

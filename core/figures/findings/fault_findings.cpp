@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::size_t launches_named = 5;
 
-/// Up to when the device's work is known to be done: what was launched before is not to blame.
+/// The time up to which device work is known to be complete: earlier launches cannot have caused the fault.
 time_ns done_until(const gpu_fault& fault, const report& of) {
   for (const process_figure& process : of.processes) {
-    // Without kernel times the watermark says nothing of kernels.
+    // Without kernel times the watermark does not cover kernels.
     if (process.process == fault.process && process.mode != trace::recording_mode::memory)
       return process.complete_until;
   }

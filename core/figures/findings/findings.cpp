@@ -10,8 +10,8 @@
 #include "core/trace/model/driver_results.hpp"
 #include "core/trace/model/names.hpp"
 
-/// Rules of thumb over a summary. The thresholds only decide what is worth a line: below them a thing is too small to
-/// matter, or too common to be news.
+/// Rules of thumb applied to a report. A threshold only decides what is worth reporting: anything below it is too small
+/// to matter or too common to be interesting.
 namespace sluice::analysis {
 namespace {
 
@@ -52,7 +52,7 @@ class finder {
   void failures() {
     if (of_.whole.failed_allocations == 0) return;
     const failed_allocation& first = of_.failures.front();
-    // After a fault every call fails, whatever it asks for.
+    // After a fault every call fails, so this is not a finding of its own.
     if (trace::is_gpu_fault(first.error) && !of_.faults.empty()) return;
     const std::string_view call = tables_.text(first.call);
     finding& f = add(finding_kind::failed_allocations, severity::error,
@@ -75,7 +75,7 @@ class finder {
         "Record less at once, or give the recorder larger rings.");
   }
 
-  /// Whether the program's own layer left the same bytes: it names them better than the driver does.
+  /// True if the user layer left the same bytes unfreed. It has better names for them than the driver layer.
   bool is_told_by_user(const unfreed_group& of_driver) const {
     return std::any_of(of_.unfreed.begin(), of_.unfreed.end(), [&](const unfreed_group& group) {
       return group.layer == trace::layer::user && group.process == of_driver.process && group.kind == of_driver.kind &&
@@ -143,7 +143,7 @@ class finder {
         fmt::format("{} of {} bytes ({}) {} pageable memory at {}", format_share(pageable.bytes / way.bytes),
                     name_of(way.direction), format_bytes(pageable.bytes),
                     way.direction == direction::h2d ? "come from" : "go to", format_rate(pageable.mean_bandwidth));
-    // Small pinned copies may well be slower: they say nothing about what pinning would bring.
+    // Small pinned copies may be slower than pageable ones: they do not show what pinning would gain.
     if (pinned != nullptr && pinned->fastest_bandwidth > pageable.mean_bandwidth) {
       text += fmt::format("; pinned reached {}{}.", format_rate(pinned->fastest_bandwidth), limit_of(way));
     } else {
@@ -191,7 +191,7 @@ class finder {
 
   // --- devices ------------------------------------------------------------------------------------------------------
 
-  /// The line whose copies the device waited for longest, as a sentence; empty where no stacks were recorded.
+  /// A sentence about the line whose copies the device waited for longest; empty if no stacks were recorded.
   [[nodiscard]] std::string longest_waited_for(trace::device_id device) const {
     const line_use* longest = nullptr;
     for (const copying_lines& copying : of_.copying) {
@@ -217,7 +217,7 @@ class finder {
               longest_waited_for(device.device),
           "Copy the next piece on a stream of its own while a kernel works on this one.");
     }
-    // What comes before its first work and after its last is not the GPU waiting: an import, a save.
+    // Before the GPU's first work and after its last it is not waiting: the program imports or saves.
     const double active = static_cast<double>(device.last - device.first);
     if (device.kernels > 0 && active > 0 && static_cast<double>(device.busy) < 0.5 * active) {
       finding& f = add(
@@ -293,7 +293,7 @@ class finder {
 
   // --- duplicates ---------------------------------------------------------------------------------------------------
 
-  /// Where the repeated content was, as part of a sentence.
+  /// Where the repeated data came from, as part of a sentence.
   static std::string whence(const repeat_figures& repeated) {
     if (repeated.same_source.copies == repeated.all.copies) return ", unchanged at the same address";
     if (repeated.same_source.copies == 0) return ", each time from another address";
@@ -303,7 +303,7 @@ class finder {
   void repeated_copies() {
     const duplicate_copies& found = of_.duplicates;
     const copy_figures& again = found.repeated.all;
-    // Less is neither worth the memory to keep nor the line to read.
+    // Less is worth neither the memory to keep it on the GPU nor a finding.
     if (static_cast<double>(again.bytes) < mebi && again.copies < 256) return;
     const double span = static_cast<double>(of_.whole.range.length());
     const double share = span > 0 ? static_cast<double>(again.busy) / span : 0;

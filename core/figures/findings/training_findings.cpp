@@ -6,14 +6,14 @@
 #include "core/index/labels.hpp"
 #include "core/trace/model/names.hpp"
 
-/// Rules of thumb, as in findings.cpp: a threshold only decides what is worth a line.
+/// Rules of thumb, as in findings.cpp: a threshold only decides what is worth reporting.
 namespace sluice::analysis {
 namespace {
 
 using trace::severity;
 
 constexpr double mebi = 1024.0 * 1024.0;
-constexpr double worth_saving = 64 * mebi;  ///< Less is not worth a change to the program.
+constexpr double worth_saving = 64 * mebi;  ///< Less is not worth changing the program.
 
 double share_of(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -36,7 +36,7 @@ class training_finder {
     return found_.back();
   }
 
-  /// Which device, where there are several.
+  /// Names the device if there are several.
   [[nodiscard]] std::string on(trace::device_id device) const {
     return tables_.devices.rows().size() > 1 ? " on " + short_label(device, tables_) : std::string();
   }

@@ -12,7 +12,7 @@ constexpr std::size_t read_bytes = std::size_t{64} << 10;
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-/// Where the first byte is that is neither blank nor a comma.
+/// The position of the first byte that is neither blank nor a comma.
 std::size_t first_solid(std::string_view text) {
   const std::size_t at = text.find_first_not_of(" \n\r\t,");
   return at == std::string_view::npos ? text.size() : at;
@@ -88,7 +88,7 @@ result<bool> chrome_document::read_string(std::string& into) {
   }
 }
 
-/// One member of the object, or its end.
+/// Reads one member of the object, or the object's end.
 result<void> chrome_document::member(chrome_piece& into) {
   auto byte = peek_solid();
   while (byte && *byte == ',') {
@@ -161,7 +161,7 @@ result<void> chrome_document::read_value(chrome_piece& into) {
   }
 }
 
-/// Ends `into` at `end`; what is from `behind` on in its buffer is for the next one.
+/// Ends `into` at `end`. The bytes in its buffer from `behind` on are kept for the next piece.
 void chrome_document::take_events(chrome_piece& into, std::size_t end, std::size_t behind) {
   rest_.resize(into.buffer.size() - behind);
   std::copy(into.buffer.begin() + static_cast<std::ptrdiff_t>(behind), into.buffer.end(), rest_.begin());

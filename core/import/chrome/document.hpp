@@ -10,10 +10,10 @@
 #include "core/base/error.hpp"
 #include "core/import/input.hpp"
 
-/// The outside of a Chrome trace: where its events are, in pieces. Private to core/import.
+/// The outer structure of a Chrome trace: splits the document into pieces of events. Private to core/import.
 namespace sluice::importing {
 
-/// Bytes that are read into before anybody looks at them: growing does not fill them.
+/// Allocator for read buffers: resizing does not initialize the new bytes.
 struct unfilled_allocator : std::allocator<char> {
   template <class U>
   struct rebind {
@@ -24,26 +24,26 @@ struct unfilled_allocator : std::allocator<char> {
 };
 using unfilled_bytes = std::vector<char, unfilled_allocator>;
 
-/// A piece of a document: some of its events, or one of the other members of its object.
+/// A piece of a document: a group of events, or one other member of the top-level object.
 struct chrome_piece {
   enum class what : std::uint8_t { events, member, end };
-  /// Bytes before the events, and half of those behind them, that a parser may write to and read.
+  /// Bytes before the events, and half of those after them, that a parser may read and write.
   static constexpr std::size_t margin = 64;
 
   what holds = what::end;
   unfilled_bytes buffer;
-  std::size_t begin = 0, end = 0;  ///< Of the events' text in the buffer: whole elements with what is between them.
+  std::size_t begin = 0, end = 0;  ///< The text of whole array elements, with what separates them, in `buffer`.
   std::uint64_t offset = 0;        ///< Of `begin` in the (inflated) content.
-  std::string name, value;         ///< Of a member; the value as JSON text.
-  bool cut = false;                ///< The value was too long to be kept.
-  double share = 0;                ///< Of the input that has been read.
+  std::string name, value;         ///< Name and value of a member; the value as JSON text.
+  bool cut = false;                ///< The value was too long and is incomplete.
+  double share = 0;                ///< Share of the input read so far.
 
   [[nodiscard]] std::string_view text() const { return {buffer.data() + begin, end - begin}; }
 };
 
-/// Reads the two shapes of the format: an array of events, and an object one of whose members, "traceEvents", is that array.
-/// Finds pieces and looks no further into them. Holds a piece and what follows it in the input; never the document.
-/// One thread owns it.
+/// Reads both shapes of the format: an array of events, or an object whose member "traceEvents" is that array. Finds
+/// pieces without parsing their content. Holds one piece and the input read beyond it, never the document. Use from one
+/// thread.
 class chrome_document {
  public:
   static constexpr std::size_t piece_bytes = std::size_t{256} << 10;
@@ -52,15 +52,15 @@ class chrome_document {
 
   explicit chrome_document(input& source) : source_(source) {}
 
-  /// The next piece, in the order of the document. Errors: io, corrupt, with the offset. A document that ends too early is no
-  /// error: see `truncated`.
+  /// Reads the next piece in document order. Errors: io, corrupt, with the offset. A document that ends too early is
+  /// not an error: see `truncated`.
   [[nodiscard]] result<void> next(chrome_piece& into);
 
-  /// The document ended before its last bracket. An array without its end is in order: the format says so.
+  /// True if the document ended before its last bracket. The format allows an array without its end.
   [[nodiscard]] bool truncated() const { return truncated_; }
-  /// Bytes of an event that the end of the document cut off.
+  /// Bytes of the event that the end of the document cut off.
   [[nodiscard]] std::uint64_t lost_bytes() const { return lost_bytes_; }
-  /// Where the next piece begins.
+  /// The offset of the next piece.
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
 
  private:
@@ -70,7 +70,7 @@ class chrome_document {
   [[nodiscard]] result<void> member(chrome_piece& into);
   [[nodiscard]] result<void> events(chrome_piece& into);
   void take_events(chrome_piece& into, std::size_t end, std::size_t behind);
-  /// Reads a string, after its opening quote, as it is written. False at the end of the document.
+  /// Reads a string, after its opening quote, without decoding it. False at the end of the document.
   [[nodiscard]] result<bool> read_string(std::string& into);
   [[nodiscard]] result<void> read_value(chrome_piece& into);
   /// The next byte, or -1 at the end.
@@ -83,12 +83,12 @@ class chrome_document {
   [[nodiscard]] tl::unexpected<error> wrong(const char* what) const;
 
   input& source_;
-  unfilled_bytes rest_;  ///< Read and not yet part of a piece.
-  std::size_t at_ = 0;   ///< Where in `rest_`.
+  unfilled_bytes rest_;  ///< Read from the input, not yet part of a piece.
+  std::size_t at_ = 0;   ///< Position in `rest_`.
   std::uint64_t offset_ = 0;
   place place_ = place::outside;
   bool object_ = false;
-  bool at_end_ = false;  ///< Of the input.
+  bool at_end_ = false;  ///< The input has ended.
   bool truncated_ = false;
   std::uint64_t lost_bytes_ = 0;
 };

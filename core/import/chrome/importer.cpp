@@ -1,5 +1,5 @@
-// Chrome's trace format, https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU, as Chrome and Perfetto's
-// tools write it, and torch.profiler's (Kineto's) use of it: categories and arguments as libkineto's output_json.cpp writes them.
+// Imports Chrome's trace format, https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU, and
+// torch.profiler's (Kineto's) use of it, with the categories and arguments of libkineto's output_json.cpp.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -21,9 +21,9 @@ namespace {
 
 using trace::time_ns;
 
-/// Times beyond this are wrong: 146 years of ns from any clock's origin. What is left keeps sums inside 64 bits.
+/// Times beyond this are invalid: 146 years in ns from any clock's origin. Sums of valid times fit into 64 bits.
 constexpr time_ns far = std::numeric_limits<time_ns>::max() / 2;
-/// Absolute times of a clock that counts from 1970 are later than this: 2001, in ns.
+/// Times later than this are from a clock that counts from 1970: the year 2001, in ns.
 constexpr time_ns surely_unix = 1'000'000'000'000'000'000;
 
 struct counted {
@@ -31,7 +31,7 @@ struct counted {
   std::uint64_t offset = error::no_offset;
 };
 
-/// What is read, in the order of the report.
+/// What is counted as read, in the order of the report.
 enum kind : std::uint8_t {
   kernels,
   copies,
@@ -97,7 +97,7 @@ class chrome_importer {
   }
 
  private:
-  /// What a trace is made of, once its clock is known.
+  /// What is needed to write the trace, created when its clock is known.
   struct parts {
     explicit parts(trace::file_writer& writer)
         : out(writer),
@@ -128,7 +128,7 @@ class chrome_importer {
     return {};
   }
 
-  /// The trace's clock: its 0 is the earliest of the first events.
+  /// Sets the trace's clock: time 0 is the earliest of the first events.
   result<void> begin(const std::vector<chrome_event>& first) {
     if (parts_) return {};
     for (const auto& [name, value, offset, cut] : members_)
@@ -271,7 +271,7 @@ class chrome_importer {
       fault("events that last a negative time");
       end = begin;
     } else {
-      end = begin + std::min(event.duration, far);  // Times are within `far` of 0, so the sum is in 64 bits.
+      end = begin + std::min(event.duration, far);  // Times are within `far` of 0: the sum fits into 64 bits.
     }
     static const chrome_details none;
     const chrome_details& details = event.details == chrome_event::none ? none : batch.details[event.details];
@@ -383,7 +383,7 @@ class chrome_importer {
   std::int64_t base_ = 0;
   time_ns origin_ = 0;
   time_ns earliest_ = 0;
-  std::uint64_t offset_ = 0;  ///< Of the piece that is read.
+  std::uint64_t offset_ = 0;  ///< Of the piece being read.
   chrome_track* last_track_ = nullptr;
   chrome_ident last_process_, last_thread_;
 };

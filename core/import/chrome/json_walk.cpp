@@ -33,7 +33,7 @@ json_fault json_index::read(std::string_view text) {
   state& s = *state_;
   s.text = text;
   if (s.parser == nullptr || s.parser->capacity() < text.size()) {
-    // Room for documents that grow a little from one to the next.
+    // Some reserve, for texts that grow a little each time.
     const std::size_t capacity = text.size() + text.size() / 8;
     const auto failed = s.parser == nullptr ? simdjson::get_active_implementation()->create_dom_parser_implementation(
                                                   capacity, 1, s.parser)
@@ -60,7 +60,7 @@ json_walk json_index::walk() const {
 bool json_index::has_escapes() const { return state_->text.find('\\') != std::string_view::npos; }
 
 bool json_index::unescape(std::string_view string, std::string& into) const {
-  // It may write some bytes more than it says.
+  // simdjson may write a few bytes beyond the result.
   into.resize(string.size() + simdjson::SIMDJSON_PADDING);
   auto* const begin = reinterpret_cast<std::uint8_t*>(into.data());
   const std::uint8_t* const end =

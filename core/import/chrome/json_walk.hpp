@@ -6,15 +6,15 @@
 #include <string>
 #include <string_view>
 
-/// JSON by its structural characters: brackets, colons, commas, and the first byte of each string, number or word, none of them inside a
-/// string. simdjson's first stage finds them, and checks the encoding; who walks along them knows where each value ends without a look at
-/// what is between, and passes over what nobody wants in a few instructions a character. Private to core/import.
+/// Reads JSON by its structural characters: brackets, colons, commas, and the first byte of each string, number or
+/// word, outside of strings. simdjson's first stage finds them and checks the encoding. Walking along them shows where
+/// values end without reading them, and skips values in a few instructions per character. Private to core/import.
 ///
-/// A walk checks that names, colons, values and commas follow one another as they should wherever it comes; a value that is passed over
-/// may hold anything that has as many brackets that close as brackets that open.
+/// A walk checks the order of names, colons, values and commas wherever it reads. In skipped values it only checks that
+/// closing and opening brackets are equal in number.
 namespace sluice::importing {
 
-/// A value in a text, from its first structural character up to the next that is not its own.
+/// A value in a text, from its first structural character up to the next one outside of it.
 class json_value {
  public:
   json_value(const char* text, const std::uint32_t* first, const std::uint32_t* behind)
@@ -25,7 +25,7 @@ class json_value {
   [[nodiscard]] bool is_object() const { return front() == '{'; }
   [[nodiscard]] bool is_array() const { return front() == '['; }
 
-  /// As it is written, without blanks behind it. Never empty.
+  /// The value as written, without trailing blanks. Never empty.
   [[nodiscard]] std::string_view token() const {
     const char* const begin = text_ + *first_;
     const char* end = text_ + *behind_;
@@ -47,17 +47,17 @@ class json_value {
   const std::uint32_t *first_, *behind_;
 };
 
-/// A place among the structural characters of a text.
+/// A position among the structural characters of a text.
 class json_walk {
  public:
-  /// `end`: the first that is not to be read; it may be looked at.
+  /// `end`: the first structural character not to be walked over; its position must be readable.
   json_walk(const char* text, const std::uint32_t* begin, const std::uint32_t* end)
       : text_(text), at_(begin), end_(end) {}
-  /// Into a value.
+  /// Walks within a value.
   explicit json_walk(const json_value& value) : json_walk(value.text_, value.first_, value.behind_) {}
 
-  /// Calls `member(name, value)` for each member of the object that begins here, with the name as it is written; goes on while that
-  /// returns true, and ends behind the object. False if it stopped before.
+  /// Calls `member(name, value)` for each member of the object that begins here, with the name undecoded, while it
+  /// returns true. Ends after the object. Returns false if it stopped earlier.
   template <class Member>
   bool object(Member&& member) {
     if (!take('{')) return false;
@@ -73,7 +73,7 @@ class json_walk {
     }
   }
 
-  /// The same with `element(value)` for each element of the array.
+  /// The same with `element(value)` for each element of an array.
   template <class Element>
   bool array(Element&& element) {
     return elements([&](json_walk& walk) {
@@ -82,7 +82,7 @@ class json_walk {
     });
   }
 
-  /// The same with `element(walk)`, which is to go on behind the element: so that nothing is passed over that is walked through after.
+  /// The same with `element(walk)`, which must advance past the element. Avoids skipping what will be walked anyway.
   template <class Element>
   bool elements(Element&& element) {
     if (!take('[')) return false;
@@ -127,10 +127,10 @@ class json_walk {
 
 enum class json_fault : std::uint8_t { none, not_utf8, other };
 
-/// Finds the structural characters of one text after the other. One thread owns it.
+/// Finds the structural characters of texts, one text at a time. Use from one thread.
 class json_index {
  public:
-  /// Readable bytes that must lie behind a text, of whatever value.
+  /// Bytes after a text that must be readable; their values do not matter.
   static constexpr std::size_t margin = 64;
 
   json_index();
@@ -138,17 +138,17 @@ class json_index {
   json_index(const json_index&) = delete;
   json_index& operator=(const json_index&) = delete;
 
-  /// Reads the text, of less than 4 GiB. O(n). Fails at bytes that are not UTF-8, a string without its end or with control characters,
-  /// and where there is nothing but blanks.
+  /// Reads a text of less than 4 GiB. O(n). Fails on invalid UTF-8, on unterminated strings or control characters in
+  /// strings, and on text that is only blanks.
   [[nodiscard]] json_fault read(std::string_view text);
 
-  /// From the begin of the text that was read without a fault; valid until the next is.
+  /// A walk from the start of the text last read without a fault. Valid until the next `read`.
   [[nodiscard]] json_walk walk() const;
 
-  /// Whether a string of the text may be something else than what is written. O(n).
+  /// True if any string of the text has escapes, so that it must be decoded. O(n).
   [[nodiscard]] bool has_escapes() const;
 
-  /// Puts what a string of the text stands for, given without its quotes, into `into`. False if its escapes make no sense.
+  /// Decodes a string, given without its quotes, into `into`. Returns false if its escapes are invalid.
   [[nodiscard]] bool unescape(std::string_view string, std::string& into) const;
 
  private:

@@ -9,7 +9,7 @@ constexpr std::uint64_t no_more = std::numeric_limits<std::uint64_t>::max();
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The exponent that `text` begins with, an 'e' included; limited to what any number here can need. None if it is malformed.
+/// The exponent at the start of `text`, including the 'e', clamped to a sufficient range. None if it is malformed.
 std::optional<int> exponent_of(std::string_view text) {
   if (text.empty()) return 0;
   if (text.front() != 'e' && text.front() != 'E') return std::nullopt;
@@ -25,7 +25,7 @@ std::optional<int> exponent_of(std::string_view text) {
   return negative ? -value : value;
 }
 
-/// A decimal number taken apart: digits before and behind the point, and the exponent.
+/// A decimal number in parts: the digits before and after the point, and the exponent.
 struct decimal {
   bool negative = false;
   std::string_view whole, fraction;
@@ -55,7 +55,7 @@ struct decimal {
     return made;
   }
 
-  /// The digit `index` places right of the first of `whole`; zeros beyond.
+  /// The digit `index` places right of the first digit of `whole`; 0 outside of the number.
   [[nodiscard]] unsigned digit(std::int64_t index) const {
     const auto whole_digits = static_cast<std::int64_t>(whole.size());
     if (index < 0) return 0;
@@ -65,9 +65,9 @@ struct decimal {
     return static_cast<unsigned>(fraction[static_cast<std::size_t>(index)] - '0');
   }
 
-  /// Its magnitude times 10^`power`, the rest rounded to the nearest or cut; none beyond 64 bits.
+  /// The magnitude times 10^`power`; the rest is rounded to the nearest or cut off. None if beyond 64 bits.
   [[nodiscard]] std::optional<std::uint64_t> scaled(int power, bool round) const {
-    // Digits that count: those of `whole`, and as many more (or fewer) as the powers say.
+    // The number of digits in the result: those of `whole`, plus or minus the powers of ten.
     const std::int64_t count = static_cast<std::int64_t>(whole.size()) + exponent + power;
     const auto given = static_cast<std::int64_t>(whole.size() + fraction.size());
     std::uint64_t value = 0;

@@ -7,19 +7,19 @@
 #include <optional>
 #include <string_view>
 
-/// Numbers of JSON text, exactly. Private to core/import.
+/// Exact parsing of JSON numbers. Private to core/import.
 namespace sluice::importing {
 
-/// A decimal number of thousands of the result, such as microseconds of which the result is ns: "4320677463303.514" is
-/// 4320677463303514. What is left of a thousandth is rounded to the nearest, halves away from zero. An exponent is understood. No
-/// value for what is no number, and for one whose result is beyond 64 bits.
+/// Parses a decimal number and multiplies it by 1000, such as microseconds to ns: "4320677463303.514" gives
+/// 4320677463303514. Rounds to the nearest, halves away from zero. Accepts exponents. Returns nothing if the text is
+/// not a number or the result exceeds 64 bits.
 [[nodiscard]] std::optional<std::int64_t> parse_thousandths(std::string_view text);
 
-/// An integer; a number with a fraction or an exponent is rounded towards zero. Also unsigned ones up to 2^64 - 1, as their bits
-/// when `wrap`. No value for what is no number, and for one beyond 64 bits.
+/// Parses an integer; fractions and exponents are rounded towards zero. With `wrap` also accepts unsigned values up to
+/// 2^64 - 1, as their bits. Returns nothing if the text is not a number or exceeds 64 bits.
 [[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text, bool wrap = false);
 
-/// What must be readable behind a text for the functions below: they read eight bytes at a time, whatever follows the text.
+/// Bytes after a text that must be readable for the functions below: they read eight bytes at a time.
 inline constexpr std::size_t number_margin = 8;
 
 namespace detail {
@@ -33,14 +33,14 @@ inline std::uint64_t load_eight(const char* at) {
   return eight;
 }
 
-/// The first 1 to 8 bytes at `at`, behind as many zeros as make them eight.
+/// Loads the first 1 to 8 bytes at `at`, padded in front with '0' to eight characters.
 inline std::uint64_t load_behind_zeros(const char* at, std::size_t count) {
   const auto missing = static_cast<unsigned>(8 * (8 - count));
   return load_eight(at) << missing | (eight_zeros >> 1 >> (63 - missing));
 }
 
-/// Puts the number that eight digits are into `number`; false if one is no digit. Adds neighbours up, first digits, then pairs, then fours:
-/// after Lemire, "Quickly parsing eight digits", 2018.
+/// Parses eight digits; false if one is not a digit. Adds neighbors: digits to pairs, pairs to fours, fours to eight.
+/// From Lemire, "Quickly parsing eight digits", 2018.
 inline bool eight_digits(std::uint64_t text, std::uint64_t& number) {
   const std::uint64_t digits = text ^ eight_zeros;
   const std::uint64_t pairs = (digits * 10 + (digits >> 8)) & 0x00ff'00ff'00ff'00ff;
@@ -51,9 +51,9 @@ inline bool eight_digits(std::uint64_t text, std::uint64_t& number) {
 
 }  // namespace detail
 
-// Not optional: it would be returned in memory, written in parts and read as a whole, which is half of the time that they take.
+// Not std::optional, which is returned in memory, written in parts and read as a whole: half of the run time.
 
-/// Puts the number that `text` is into `number` if it is 1 to 16 digits; otherwise false, and `parse_integer` may know. O(1).
+/// Parses 1 to 16 digits. Returns false for any other text (then try `parse_integer`). O(1).
 [[nodiscard]] inline bool quick_integer(std::string_view text, std::uint64_t& number) {
   const std::size_t size = text.size();
   if (size - 1 < 8) return detail::eight_digits(detail::load_behind_zeros(text.data(), size), number);
@@ -65,15 +65,15 @@ inline bool eight_digits(std::uint64_t text, std::uint64_t& number) {
   return all_are;
 }
 
-/// The same as `parse_thousandths` for 1 to 16 digits, a point and three digits, as profilers write times, if the result is not beyond
-/// 64 bits; false for anything else. O(1).
+/// Like `parse_thousandths` for 1 to 16 digits, a point and three digits, as profilers write times. Returns false for
+/// any other text or a result beyond 64 bits. O(1).
 [[nodiscard]] inline bool quick_thousandths(std::string_view text, std::int64_t& number) {
   const std::size_t size = text.size();
   if (size < 5 || size > 20) return false;
   const std::uint64_t last =
       size < 8 ? detail::load_behind_zeros(text.data(), size) : detail::load_eight(text.data() + size - 8);
   if ((last >> 32 & 0xff) != '.') return false;
-  // Three digits stay, the four before the point move up to them.
+  // Keep the three digits, and shift the four before the point up to them.
   const std::uint64_t joined = (last & 0xffff'ff00'0000'0000) | (last & 0xffff'ffff) << 8 | '0';
   std::uint64_t seven = 0, before = 0;
   const bool are_digits =

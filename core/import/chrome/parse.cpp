@@ -25,7 +25,7 @@ chrome_category category_of(std::string_view text) {
       {"user_annotation", chrome_category::user_annotation},
       {"gpu_user_annotation", chrome_category::gpu_user_annotation},
       {"cuda_sync", chrome_category::sync},
-      // As older versions wrote them.
+      // The names in older versions.
       {"Kernel", chrome_category::kernel},
       {"Memcpy", chrome_category::copy},
       {"Memset", chrome_category::memset},
@@ -59,12 +59,12 @@ bool read_integer(const json_value& value, Integer& into) {
 }
 
 bool read_three(const json_value& value, std::uint32_t (&into)[3]) {
-  if (!value.is_array()) return true;  // Nothing of it.
+  if (!value.is_array()) return true;  // Ignore it.
   std::size_t at = 0;
   return json_walk(value).array([&](const json_value& number) { return at == 3 || read_integer(number, into[at++]); });
 }
 
-/// One argument that the model has a column for; others are passed over.
+/// Reads one argument that the model has a column for. Ignores others.
 bool read_detail(std::string_view key, const json_value& value, chrome_details& into) {
   switch (key.size()) {
     case 4:
@@ -110,7 +110,7 @@ bool read_detail(std::string_view key, const json_value& value, chrome_details& 
 
 enum class wants : std::uint8_t { nothing, details, all };
 
-/// What is wanted of an event's arguments.
+/// What is needed of an event's arguments.
 wants wanted_of(const chrome_event& event) {
   if (event.phase == 'C' || event.phase == 'M') return wants::all;
   switch (event.category) {
@@ -127,20 +127,20 @@ wants wanted_of(const chrome_event& event) {
   }
 }
 
-/// To copy: the compiler fills as many bytes with an instruction that takes longer to begin than this to end.
+/// Copied to initialize events. Without it, the compiler uses a fill instruction with a higher startup cost.
 constexpr chrome_event blank_event;
 constexpr chrome_details blank_details;
 
-/// Events, one after the other, into a batch. What they refer to lies in the text, but for what has escapes.
+/// Reads events into a batch, one by one. Texts point into the piece, except for those with escapes.
 class event_reader {
  public:
   event_reader(chrome_batch& batch, const json_index& index)
       : batch_(batch), index_(index), has_escapes_(index.has_escapes()) {}
 
-  /// False, and nothing is added, if it is no object as it should be.
+  /// Returns false and adds nothing if the event is not a valid object.
   bool read(json_walk& walk) {
     arguments_.reset();
-    // Filled where it stays: it is large.
+    // Filled in place, because it is large.
     event_ = &batch_.events.emplace_back(blank_event);
     const auto use = [&](std::string_view name, const json_value& value) { return member(name, value); };
     if (walk.object(use) && (!arguments_ || read_arguments(*arguments_))) return true;
@@ -164,7 +164,7 @@ class event_reader {
         if (key == "pid") return ident(value, event_->process);
         if (key == "tid") return ident(value, event_->thread);
         if (key == "dur") return read_time(value, event_->has_duration, event_->bad_time, event_->duration);
-        // {"local": "0x1"} or {"global": "0x1"}: the text is as good as any name.
+        // {"local": "0x1"} or {"global": "0x1"}: the JSON text identifies it well enough.
         if (key == "id2") return text(value, event_->id.text);
         break;
       case 4:
@@ -183,13 +183,13 @@ class event_reader {
     return true;
   }
 
-  /// The text of a string, escapes resolved; of anything else, as it is written.
+  /// The content of a string, with escapes decoded; the text of any other value as written.
   bool text(const json_value& value, std::string_view& into) {
     into = value.unquoted();
     return !has_escapes_ || !value.is_string() || resolve(into);
   }
 
-  /// `text`: what is between a string's quotes.
+  /// `text`: the characters between a string's quotes.
   bool resolve(std::string_view& text) {
     if (text.find('\\') == std::string_view::npos) return true;
     std::string& resolved = batch_.kept.emplace_back();
@@ -199,7 +199,7 @@ class event_reader {
   }
 
   bool ident(const json_value& value, chrome_ident& into) {
-    // Also a quoted number is one: some tools quote.
+    // A quoted number counts as a number: some tools quote them.
     const std::string_view written = value.unquoted();
     if (std::uint64_t digits = 0; quick_integer(written, digits)) {
       into = {static_cast<std::int64_t>(digits), {}};
@@ -225,7 +225,7 @@ class event_reader {
   }
 
   bool arguments(const json_value& value) {
-    // What is wanted of them depends on the phase and on the category, for instants on the name: these may come behind.
+    // What is needed depends on the phase, the category, and for instants the name, which may come later.
     const bool told = event_->phase == 'i'   ? !event_->name.empty()
                       : event_->phase == 'X' ? !event_->category_text.empty()
                                              : event_->phase != 0;
@@ -268,12 +268,12 @@ class event_reader {
 
   chrome_batch& batch_;
   const json_index& index_;
-  bool has_escapes_;                     ///< Somewhere in the text.
-  chrome_event* event_ = nullptr;        ///< The last of the batch.
-  std::optional<json_value> arguments_;  ///< Where they came before what says what they are.
+  bool has_escapes_;                     ///< Anywhere in the text.
+  chrome_event* event_ = nullptr;        ///< The last one of the batch.
+  std::optional<json_value> arguments_;  ///< Set if they came before what determines their use.
 };
 
-/// Replaces what is not UTF-8; where the first of it was, or the size.
+/// Replaces bytes that are not UTF-8. Returns the position of the first, or the size.
 std::size_t mend_utf8(char* text, std::size_t size) {
   std::size_t first = size;
   for (std::size_t at = 0; at < size;) {
@@ -307,7 +307,7 @@ void chrome_batch::clear() {
 struct chrome_parser::state {
   json_index index;
 
-  /// All events of the text [begin, end) of `piece` at once.
+  /// Parses all events of the text [begin, end) of `piece` at once.
   json_fault parse_all(chrome_piece& piece, chrome_batch& into) {
     char* const begin = piece.buffer.data() + piece.begin - 1;
     *begin = '[';
@@ -324,18 +324,18 @@ struct chrome_parser::state {
     return sound && walk.at_end() ? json_fault::none : json_fault::other;
   }
 
-  /// One after the other, so that what is wrong with one is not wrong with all.
+  /// Parses the events one by one, so that one invalid event does not affect the others.
   void parse_each(chrome_piece& piece, chrome_batch& into) {
     std::vector<std::size_t> ends;
     const std::string_view text = piece.text();
     static_cast<void>(scan_array(text, &ends));
-    // It knows of the whole piece, which was read before: an event has no escapes if that has none.
+    // Created from the index of the whole piece: if that has no escapes, no event has any.
     event_reader reader(into, index);
     std::size_t at = 0;
     for (const std::size_t end : ends) {
       const std::size_t begin = std::min(text.find('{', at), end);
       at = end;
-      // What is behind it in the piece is margin enough.
+      // The bytes after the event in the piece serve as its margin.
       if (index.read(text.substr(begin, end - begin)) == json_fault::none) {
         json_walk walk = index.walk();
         if (reader.read(walk) && walk.at_end()) continue;

@@ -13,22 +13,22 @@
 #include "core/import/chrome/document.hpp"
 #include "core/import/chrome/event.hpp"
 
-/// Parsing pieces of a Chrome trace with simdjson. Private to core/import.
+/// Parses pieces of a Chrome trace with simdjson. Private to core/import.
 namespace sluice::importing {
 
-/// What a piece's text says.
+/// The parsed content of a piece.
 struct chrome_batch {
   std::vector<chrome_event> events;
   std::vector<chrome_details> details;
   std::vector<chrome_argument> arguments;
   std::vector<chrome_fault> faults;
-  std::deque<std::string> kept;         ///< Texts that are not in the piece as they are.
-  std::uint64_t skipped_arguments = 0;  ///< Objects of arguments that nothing was taken of.
+  std::deque<std::string> kept;         ///< Texts that had to be changed, so that they do not point into the piece.
+  std::uint64_t skipped_arguments = 0;  ///< "args" objects from which nothing was read.
 
   void clear();
 };
 
-/// Parses pieces. The batch's texts point into the piece and the batch, and are valid until one of them is used again.
+/// Parses pieces. Texts in the batch point into the piece and the batch; they are valid until either is reused.
 class chrome_parser {
  public:
   chrome_parser();
@@ -36,8 +36,8 @@ class chrome_parser {
   chrome_parser(const chrome_parser&) = delete;
   chrome_parser& operator=(const chrome_parser&) = delete;
 
-  /// Parses the events of `piece`, whose margins it writes to. An event that is not right is a fault, and is left out; bytes that are
-  /// not UTF-8 become '?'. O(n).
+  /// Parses the events of `piece`, writing to its margins. Invalid events are recorded as faults and left out. Bytes
+  /// that are not UTF-8 become '?'. O(n).
   void parse(chrome_piece& piece, chrome_batch& into);
 
  private:
@@ -45,8 +45,8 @@ class chrome_parser {
   std::unique_ptr<state> state_;
 };
 
-/// A member of the document, or of a member that is an object, taken apart one level: names and values as text, strings without
-/// quotes. Empty for what is no object. An array gives its elements, without names.
+/// Splits an object (or an array, whose elements have no names) one level deep: names and values as text, strings
+/// without quotes. Empty if it is neither.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> json_members(std::string_view object);
 
 }  // namespace sluice::importing

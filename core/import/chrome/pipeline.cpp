@@ -52,7 +52,7 @@ void chrome_pipeline::parse() {
     }
   } catch (const std::bad_alloc&) {
     read_.close(true);
-    free_.close(true);  // The reader ends; that pieces are missing is told by `memory_short_`.
+    free_.close(true);  // Ends the reader. `memory_short_` reports the missing pieces.
     memory_short_ = true;
   }
   parsed_.close();

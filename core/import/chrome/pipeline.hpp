@@ -13,32 +13,32 @@
 
 namespace sluice::importing {
 
-/// A piece of a document and what its text says.
+/// A piece of a document with its parsed content.
 struct chrome_parsed {
   chrome_piece piece;
   chrome_batch batch;
   chrome_parser parser;
 };
 
-/// Reads, inflates and cuts a document in one thread, parses it in a second, and gives the pieces to a third, which owns this, in
-/// order. At most `slots` pieces exist at a time.
+/// Reads, inflates and splits a document in one thread, parses it in a second, and gives the pieces in order to the
+/// thread that owns this. At most `slots` pieces exist at a time.
 class chrome_pipeline {
  public:
   static constexpr std::size_t slots = 6;
 
-  /// Starts. Nobody else uses `source` until this is gone.
+  /// Starts the threads. `source` must not be used elsewhere while this exists.
   explicit chrome_pipeline(input& source);
-  /// Stops, whatever is left.
+  /// Stops the threads, even if pieces are left.
   ~chrome_pipeline();
   chrome_pipeline(const chrome_pipeline&) = delete;
   chrome_pipeline& operator=(const chrome_pipeline&) = delete;
 
-  /// The next piece; null at the end, or when reading failed. Valid until the next call.
+  /// Returns the next piece; null at the end or after a read error. Valid until the next call.
   [[nodiscard]] const chrome_parsed* next();
 
-  /// After the end: what reading met.
+  /// Call after the end: the reading thread's result.
   [[nodiscard]] const result<void>& outcome() const { return outcome_; }
-  /// After the end: as the document's.
+  /// Call after the end: as in `chrome_document`.
   [[nodiscard]] bool truncated() const { return document_.truncated(); }
   [[nodiscard]] std::uint64_t lost_bytes() const { return document_.lost_bytes(); }
 
@@ -51,8 +51,8 @@ class chrome_pipeline {
   std::array<std::unique_ptr<chrome_parsed>, slots> pieces_;
   channel<chrome_parsed*> free_, read_, parsed_;
   chrome_parsed* given_ = nullptr;
-  result<void> outcome_;       ///< The reading thread's until it has been joined.
-  bool memory_short_ = false;  ///< The parsing thread's, likewise.
+  result<void> outcome_;       ///< Owned by the reading thread until it is joined.
+  bool memory_short_ = false;  ///< Owned by the parsing thread until it is joined.
   std::thread reading_, parsing_;
 };
 

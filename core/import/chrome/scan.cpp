@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t block_bytes = 64;
 
-/// A bit for each byte of a block.
+/// One bit for each byte of a block.
 struct block_masks {
   std::uint64_t quotes = 0, backslashes = 0, opens = 0, closes = 0;
 };
@@ -22,7 +22,7 @@ block_masks masks_of(const char* at) {
   block_masks masks;
   const __m128i quote = _mm_set1_epi8('"');
   const __m128i backslash = _mm_set1_epi8('\\');
-  const __m128i lower = _mm_set1_epi8(0x20);  // Makes '{' of '[' and '}' of ']', and nothing else either of them.
+  const __m128i lower = _mm_set1_epi8(0x20);  // Maps '[' to '{' and ']' to '}', and no other character to these.
   const __m128i open = _mm_set1_epi8('{');
   const __m128i close = _mm_set1_epi8('}');
 #pragma GCC unroll 4
@@ -54,14 +54,14 @@ block_masks masks_of(const char* at) {
 }
 #endif
 
-/// Each bit is the exclusive or of all up to it: set between an opening quote and the closing one.
+/// Each bit becomes the exclusive or of all bits up to it: set from an opening quote to before its closing one.
 std::uint64_t prefix_xor(std::uint64_t bits) {
 #pragma GCC unroll 6
   for (unsigned step = 1; step < 64; step *= 2) bits ^= bits << step;
   return bits;
 }
 
-/// As std::popcount, which is a call where the processor need not have an instruction for it.
+/// Like std::popcount, which is a function call on targets without a guaranteed instruction.
 std::uint64_t ones_in(std::uint64_t bits) {
   bits -= bits >> 1 & 0x5555'5555'5555'5555;
   bits = (bits & 0x3333'3333'3333'3333) + (bits >> 2 & 0x3333'3333'3333'3333);
@@ -72,7 +72,7 @@ class scanner {
  public:
   explicit scanner(std::vector<std::size_t>* ends) : ends_(ends) {}
 
-  /// False when the array's end was met.
+  /// Processes a block. Returns false when the array's end was found.
   bool take(const char* block, std::size_t offset) {
     block_masks masks = masks_of(block);
     if ((masks.backslashes | escape_) != 0) masks.quotes &= ~escaped(masks.backslashes);
@@ -81,7 +81,7 @@ class scanner {
     masks.opens &= ~strings;
     masks.closes &= ~strings;
     const auto closes = ones_in(masks.closes);
-    if (depth_ > closes) {  // Nothing can end here.
+    if (depth_ > closes) {  // No element can end in this block.
       depth_ += ones_in(masks.opens) - closes;
       return true;
     }
@@ -91,7 +91,7 @@ class scanner {
   array_piece piece;
 
  private:
-  /// The bytes behind a backslash that is not itself escaped.
+  /// The bytes after a backslash that is not itself escaped.
   std::uint64_t escaped(std::uint64_t backslashes) {
     std::uint64_t behind = escape_;
     backslashes &= ~escape_;
@@ -131,7 +131,7 @@ class scanner {
 
   std::vector<std::size_t>* ends_;
   std::uint64_t depth_ = 0;
-  std::uint64_t in_string_ = 0;  ///< All bits or none.
+  std::uint64_t in_string_ = 0;  ///< All bits set or none.
   std::uint64_t escape_ = 0;     ///< Bit 0: the next byte is escaped.
 };
 

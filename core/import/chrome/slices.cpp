@@ -8,7 +8,7 @@
 namespace sluice::importing {
 namespace {
 
-/// Ends of arrows that may wait on a thread; a file that claims more loses the oldest.
+/// Limit of arrow ends waiting on a thread. If a file has more, the oldest are dropped.
 constexpr std::size_t most_waiting = 1024;
 
 void append(std::string& to, const chrome_ident& what) {
@@ -55,7 +55,7 @@ void chrome_slices::add_range(const chrome_event& event, trace::time_ns begin, t
   settle(track, {begin, end, id});
 }
 
-/// A slice is there: arrows that waited for it are tied to it.
+/// Adds a slice and connects the arrow ends that waited for it.
 void chrome_slices::settle(chrome_track& track, const chrome_slice& slice) {
   track.remember(slice);
   if (track.waiting.empty()) return;
@@ -198,7 +198,7 @@ void chrome_slices::tie(const chrome_arrow_end& end, trace::event_id slice) {
     link(known.from, slice);
     known.from = slice;
     if (end.phase == 'f') arrows_.erase(place);
-  } else {  // Ends may stand before beginnings in the file.
+  } else {  // In the file, an end may come before its start.
     if (known.to != trace::event_id::none) ++figures_.loose;
     known.to = slice;
   }

@@ -12,30 +12,30 @@
 
 namespace sluice::importing {
 
-/// What every Chrome trace may hold, whoever wrote it: ranges, marks, counters, and arrows between ranges. Private to core/import.
+/// Content of Chrome traces from any tool: ranges, marks, counters, and arrows between ranges. Private to core/import.
 class chrome_slices {
  public:
   chrome_slices(trace::file_writer& out, chrome_tracks& tracks) : out_(out), tracks_(tracks) {}
 
-  /// A whole range ('X').
+  /// Adds a complete range ('X').
   void add_range(const chrome_event& event, trace::time_ns begin, trace::time_ns end, chrome_track& track);
-  /// 'B' and 'E' of a thread. False for an end without a beginning.
+  /// Begins or ends a range of a thread ('B', 'E'). `end_range` returns false if no range is open.
   void begin_range(const chrome_event& event, trace::time_ns time, chrome_track& track);
   [[nodiscard]] bool end_range(trace::time_ns time, chrome_track& track);
-  /// 'b', 'e' and 'n', which belong to what their id names and not to a thread. False for an end without a beginning.
+  /// Adds 'b', 'e' or 'n' events, which belong to an id instead of a thread. Returns false for an end without a start.
   [[nodiscard]] bool add_asynchronous(const chrome_event& event, trace::time_ns time, char phase);
   void add_mark(const chrome_event& event, trace::time_ns time);
-  /// Returns the number of values that are no numbers.
+  /// Adds one counter per value. Returns how many values are not numbers.
   std::size_t add_counter(const chrome_event& event, trace::time_ns time, const chrome_argument* values);
-  /// 's', 't' and 'f'.
+  /// Adds an end of an arrow ('s', 't', 'f').
   void add_arrow(const chrome_event& event, trace::time_ns time, chrome_track& track);
 
   struct figures {
     std::uint64_t arrows = 0;       ///< Links written.
-    std::uint64_t loose = 0;        ///< Ends of arrows that had no range or no other end.
-    std::uint64_t open_ranges = 0;  ///< That never ended.
+    std::uint64_t loose = 0;        ///< Arrow ends without a range or without another end.
+    std::uint64_t open_ranges = 0;  ///< Ranges that never ended.
   };
-  /// Writes ranges that are still open, with no end.
+  /// Writes the open ranges without an end. Returns the final counts.
   figures finish();
 
  private:
@@ -43,7 +43,7 @@ class chrome_slices {
     trace::counter_id id{};
     trace::process_id process{};
   };
-  /// An arrow of which one end is known.
+  /// An arrow with one known end.
   struct arrow {
     trace::event_id from{}, to{};
   };

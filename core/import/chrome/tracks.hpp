@@ -12,7 +12,7 @@
 #include "core/import/chrome/event.hpp"
 #include "core/trace/file/writer.hpp"
 
-/// The processes and threads that a Chrome trace speaks of. Private to core/import.
+/// The processes and threads in a Chrome trace. Private to core/import.
 namespace sluice::importing {
 
 /// A slice that an arrow may begin or end at.
@@ -21,63 +21,63 @@ struct chrome_slice {
   trace::event_id id{};
 };
 
-/// An end of an arrow that waits for its slice.
+/// An arrow end that waits for its slice.
 struct chrome_arrow_end {
-  std::uint64_t arrow = 0;  ///< A hash of what names it.
+  std::uint64_t arrow = 0;  ///< Hash of the arrow's name, category and id.
   char phase = 0;
   trace::time_ns time = 0;
 };
 
-/// A range that has begun ('B', 'b') and not ended.
+/// A range that has begun ('B', 'b') but not ended.
 struct chrome_open_range {
   trace::time_ns begin = 0;
   trace::string_id name{}, domain{};
 };
 
-/// One thread, or one row of ranges that belong to none.
+/// One thread, or one row of ranges that belong to no thread.
 struct chrome_track {
   trace::process_id process{};
   trace::thread_id thread{};
-  std::array<chrome_slice, 8> recent;  ///< The last ones, a ring.
+  std::array<chrome_slice, 8> recent;  ///< The latest slices, as a ring buffer.
   std::uint32_t slices = 0;
   std::vector<chrome_open_range> open;
   std::vector<chrome_arrow_end> waiting;
 
   void remember(const chrome_slice& slice) { recent[slices++ % recent.size()] = slice; }
-  /// The innermost of the recent slices that `time` lies in; none if there is none.
+  /// The innermost recent slice that contains `time`; none if there is none.
   [[nodiscard]] trace::event_id around(trace::time_ns time) const;
 };
 
-/// Gives each process and thread its row, once seen; their names may come later. Not thread-safe.
+/// Creates a row for each process and thread when it is first seen. Names may come later. Not thread-safe.
 class chrome_tracks {
  public:
   explicit chrome_tracks(trace::file_writer& out);
 
-  /// The track that an event belongs to. O(1); valid as long as this is.
+  /// The track of an event. O(1). Valid as long as this object.
   [[nodiscard]] chrome_track& of(const chrome_ident& process, const chrome_ident& thread);
-  /// A row of ranges called `name` in a process, beside its threads.
+  /// A row of ranges named `name` in a process, in addition to its threads.
   [[nodiscard]] chrome_track& beside(trace::process_id process, std::string_view name, std::uint64_t tid = 0);
   [[nodiscard]] trace::process_id process_of(const chrome_ident& process);
-  /// The process whose work the devices do: the first one with a number that any host event names. May get its number later.
+  /// The process that device work belongs to: the first with a number in a host event. May get its number later.
   [[nodiscard]] trace::process_id main_process();
 
   void name_process(const chrome_ident& process, std::string_view name);
   void name_thread(const chrome_ident& process, const chrome_ident& thread, std::string_view name);
-  /// The name that was given to a thread with these numbers; empty if none was.
+  /// The name given to a thread with these numbers; empty if none.
   [[nodiscard]] std::string_view thread_name(std::int64_t process, std::int64_t thread) const;
   void set_rank(std::int64_t rank) { rank_ = rank; }
 
-  /// Each track with ranges that are still open.
+  /// Calls `visit` for each track.
   template <class Visit>
   void for_each(Visit&& visit) {
     for (chrome_track& track : tracks_) visit(track);
   }
 
-  /// Writes the rows again with the names that came meanwhile.
+  /// Writes the rows again with names that came later.
   void finish();
 
  private:
-  /// What names a process or a thread, as one text.
+  /// The identity of a process or a thread as one text.
   static std::string key_of(const chrome_ident& what);
   static std::string key_of(const chrome_ident& process, const chrome_ident& thread);
   chrome_track& make(trace::process_id process, std::uint64_t tid, std::string_view name, std::string key);

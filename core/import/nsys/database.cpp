@@ -14,7 +14,7 @@ namespace {
 
 constexpr int longest_value = 1 << 20;
 constexpr std::size_t most_tables = 4096;
-constexpr std::size_t most_text = std::size_t{4} << 20;  // At a time.
+constexpr std::size_t most_text = std::size_t{4} << 20;  // Bytes of text per batch.
 
 struct finish {
   void operator()(sqlite3_stmt* of) const { sqlite3_finalize(of); }
@@ -23,7 +23,7 @@ using statement = std::unique_ptr<sqlite3_stmt, finish>;
 
 namespace fs = std::filesystem;
 
-/// What SQLite keeps beside a database lies beside the file itself, wherever a link to it may be.
+/// The path of a file that SQLite keeps next to the database itself, with links to the database resolved.
 fs::path beside(const std::string& path, const char* ending) {
   std::error_code failed;
   fs::path file = fs::canonical(path, failed);
@@ -31,14 +31,14 @@ fs::path beside(const std::string& path, const char* ending) {
   return file += ending;
 }
 
-/// A regular file with something in it; a link could lead to any file.
+/// True for a regular file that is not empty. Links are refused, as they could lead to any file.
 bool has_content(const fs::path& path) {
   std::error_code failed;
   return fs::symlink_status(path, failed).type() == fs::file_type::regular && fs::file_size(path, failed) > 0 &&
          !failed;
 }
 
-/// A journal whose transaction did not end; one that is kept for the next has a head of zeros.
+/// True for the journal of an unfinished transaction. A journal kept for reuse has a header of zeros.
 bool is_hot_journal(const fs::path& path) {
   constexpr std::array<unsigned char, 8> magic = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
   if (!has_content(path)) return false;
@@ -48,8 +48,8 @@ bool is_hot_journal(const fs::path& path) {
                     [](unsigned char a, char b) { return a == static_cast<unsigned char>(b); });
 }
 
-/// As a URI: SQLite takes "immutable" in no other way. With a write-ahead log it is not immutable: SQLite looks for the log then, and
-/// takes no locks and keeps no shared memory, so that nothing is written into the folder.
+/// The path as a URI, which SQLite needs for "immutable". With a write-ahead log, the file is not immutable, so that
+/// SQLite reads the log; it still takes no locks, keeps no shared memory and writes nothing to the folder.
 std::string uri_of(const std::string& path, bool with_log) {
   static constexpr char digits[] = "0123456789abcdef";
   std::string uri = "file:";
@@ -74,9 +74,9 @@ std::string sql_name(std::string_view name) {
   return made + '"';
 }
 
-/// Puts a query's rows into batches. It is an aggregate function of SQLite's, called with each row's cells: they lie there as its
-/// arguments, where those of a row that a statement returns are asked for one by one, with a lock and checks each time, which took more
-/// than a quarter of an import. Made known anew for each query, which alone names it. Nothing is thrown through SQLite.
+/// Collects a query's rows in batches, as a SQLite aggregate function that is called with each row's cells as
+/// arguments. Fetching the cells of a statement's result takes a lock and checks for each, which was more than a
+/// quarter of an import. Registered anew for each query; only our query names it. No exception passes through SQLite.
 class row_sink {
  public:
   static constexpr const char* function = "sluice_take_row";
@@ -96,7 +96,7 @@ class row_sink {
 
   [[nodiscard]] bool stopped() const { return stopped_; }
 
-  /// Gives what is left, and throws what was caught.
+  /// Delivers the remaining rows. Rethrows an exception that was caught.
   void finish() {
     if (caught_) std::rethrow_exception(caught_);
     if (into_ != nullptr) static_cast<void>(take_(into_));
@@ -124,7 +124,7 @@ class row_sink {
     for (std::size_t i = 0; i < cells.size(); ++i, ++cell) {
       sqlite3_value* const value = cells[i];
       if (columns_[i].holds == nsys_column::type::integer) {
-        // Of a text: the number that it begins with.
+        // For a text: the number at its start.
         *cell = sqlite3_value_int64(value);
         if (*cell == 0 && sqlite3_value_type(value) == SQLITE_NULL) *cell = nsys_rows::null;
       } else if (const auto* text = sqlite3_value_text(value); text != nullptr) {
@@ -216,14 +216,14 @@ result<nsys_database> nsys_database::open(const std::string& path) {
   const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
   const fs::path journal = beside(path, "-journal");
   made.half_written_ = is_hot_journal(journal);
-  // To undo a transaction SQLite would write, and follow the names that a journal holds: the file is read as it is then.
+  // Undoing a transaction would write, and follow file names in the journal. So the file is read as it is.
   const bool with_log = !made.half_written_ && has_content(beside(path, "-wal"));
   const int opened = sqlite3_open_v2(uri_of(path, with_log).c_str(), &handle, flags, nullptr);
   made.handle_.reset(handle);
   if (handle == nullptr) return fail(error_code::io, "there is not enough memory to open it", path);
   if (opened != SQLITE_OK) return made.failed("open it");
   restrict(handle);
-  // The log stays as it is, and its index is in this process's memory.
+  // The log is not changed, and its index stays in this process's memory.
   sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   if (with_log) sqlite3_exec(handle, "PRAGMA locking_mode=EXCLUSIVE", nullptr, nullptr, nullptr);
   sqlite3_exec(handle, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-8192", nullptr, nullptr,
@@ -285,7 +285,7 @@ result<void> nsys_database::read(std::string_view name, std::span<const nsys_col
                                  &row_sink::step, &row_sink::done, nullptr) != SQLITE_OK) {
     return failed("prepare to read the table " + std::string(name));
   }
-  // A name in quotes that is no column would be a text to SQLite.
+  // A quoted name that is not a column would be read as a text by SQLite.
   std::string query = "SELECT " + std::string(row_sink::function) + '(';
   for (const nsys_column& column : columns) {
     if (&column != columns.data()) query += ',';

@@ -13,34 +13,34 @@
 
 struct sqlite3;
 
-/// SQLite files from strangers, read by column names. Private to core/import.
+/// Reads untrusted SQLite files by column name. Private to core/import.
 namespace sluice::importing {
 
-/// A column that is asked for.
+/// A column to read.
 struct nsys_column {
   enum class type : std::uint8_t { integer, text };
   const char* name = "";
   type holds = type::integer;
 };
 
-/// Rows of a query: a cell is a number, or a text's place; what is missing or NULL is `null`.
+/// Rows of a query. A cell is a number, or the position of a text. Missing and NULL values are `null`.
 struct nsys_rows {
   static constexpr std::int64_t null = INT64_MIN;
 
   std::size_t columns = 0;
   std::vector<std::int64_t> cells;
-  std::string texts;  ///< All of them; a text cell is its place << 24 | its length.
+  std::string texts;  ///< All texts. A text cell is: position << 24 | length.
 
   void clear(std::size_t columns_of_a_row);
-  /// Adds one; the place of its first cell.
+  /// Adds a row. Returns its first cell.
   [[nodiscard]] std::int64_t* add_row();
   [[nodiscard]] std::size_t size() const { return columns == 0 ? 0 : cells.size() / columns; }
   [[nodiscard]] const std::int64_t* row(std::size_t number) const { return cells.data() + number * columns; }
   [[nodiscard]] std::string_view text(std::int64_t cell) const;
 };
 
-/// One file, opened for reading only, with the write-ahead log beside it if there is one. Nothing is written; no lock, no other journal,
-/// no view, trigger, virtual table or extension of it is used, and SQLite's limits are drawn tight. A row is held at a time, and no text is longer than 1 MiB. Not thread-safe.
+/// A SQLite file opened read-only, with its write-ahead log if any. Writes and locks nothing; uses no other journal,
+/// view, trigger, virtual table or extension. Limits are tight: one row at a time, texts up to 1 MiB. Not thread-safe.
 class nsys_database {
  public:
   /// Errors: io, corrupt.
@@ -50,23 +50,23 @@ class nsys_database {
   nsys_database& operator=(nsys_database&&) noexcept;
   ~nsys_database();
 
-  /// A journal beside the file says that its last transaction did not end: what is in the file may be half of that.
+  /// True if a journal next to the file shows that its last transaction did not finish: its content may be incomplete.
   [[nodiscard]] bool half_written() const { return half_written_; }
 
   struct table {
     std::string name;
-    std::uint64_t rows = 0;  ///< The highest row number: an estimate.
+    std::uint64_t rows = 0;  ///< The highest row number, an estimate.
   };
-  /// Ordinary tables.
+  /// Ordinary tables only.
   [[nodiscard]] const std::vector<table>& tables() const { return tables_; }
   [[nodiscard]] bool has(std::string_view name) const;
   [[nodiscard]] bool has(std::string_view of, std::string_view column) const;
 
-  /// Which columns a table has.
+  /// The names of a table's columns.
   [[nodiscard]] const std::vector<std::string>& columns_of(std::string_view name) const;
 
-  /// Reads a table in its own order, `most` rows at a time; `take` returns false to end it. Columns that the table lacks are null.
-  /// `where`: a condition of ours, or empty. Errors: corrupt, io.
+  /// Reads a table in its own order, `most` rows at a time, until `take` returns false. Missing columns are null.
+  /// `where`: a trusted SQL condition, or empty. Errors: corrupt, io.
   [[nodiscard]] result<void> read(std::string_view name, std::span<const nsys_column> columns, std::string_view where,
                                   std::size_t most, const std::function<nsys_rows*()>& room,
                                   const std::function<bool(nsys_rows*)>& take) const;

@@ -5,7 +5,7 @@
 
 #include "core/trace/model/kinds.hpp"
 
-/// What numbers in an Nsight Systems export mean. Private to core/import.
+/// The meanings of numbers in Nsight Systems exports. Private to core/import.
 namespace sluice::importing::nsys_enums {
 
 /// CUDA_MEMOPR_MEMORY_KIND.
@@ -16,7 +16,7 @@ inline trace::memory_kind kind_of(std::int64_t number) {
                                                                          : kinds[static_cast<std::size_t>(number)];
 }
 
-/// CUpti_ActivityMemcpyKind, and those that nsys adds for managed memory.
+/// CUpti_ActivityMemcpyKind, and the values that nsys adds for managed memory.
 inline trace::direction direction_of(std::int64_t number) {
   using enum trace::direction;
   static constexpr std::array ways = {unknown, h2d, d2h, h2d, d2h, d2d, d2d, d2d, d2d, h2h, p2p, h2d, d2h, d2d};
@@ -32,7 +32,7 @@ inline trace::migration_cause cause_of(std::int64_t number) {
                                                                           : causes[static_cast<std::size_t>(number)];
 }
 
-/// Of NVTX_EVENTS.eventType.
+/// Values of NVTX_EVENTS.eventType.
 enum nvtx_type : std::int64_t {
   category_name = 33,
   mark = 34,

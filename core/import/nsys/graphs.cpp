@@ -28,7 +28,7 @@ void nsys_graphs::add(const nsys::cells& row, const trace::host_range_event& ran
       if (first && known == trace::graph_id::none) at->second = fresh();
       known = at->second;
     };
-    // What it was copied from or made of comes first, and may never have been told of.
+    // The graph it was copied or made from comes first. It may not have been seen yet.
     same(graphs_, original);
     same(graphs_, id);
     same(executables_, executable);

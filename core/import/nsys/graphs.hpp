@@ -9,20 +9,20 @@
 
 namespace sluice::importing {
 
-/// The graphs of an Nsight Systems export. A graph, copies of it and what was made executable of it are one graph of the trace. Private to
-/// core/import.
+/// The graphs in an Nsight Systems export. A graph, its copies and its executables become one graph of the trace.
+/// Private to core/import.
 class nsys_graphs {
  public:
   explicit nsys_graphs(trace::file_writer& out) : out_(out) {}
 
-  /// A row about a graph or a node, of which `range` was written: what it tells of them.
+  /// Adds a row about a graph or a node. `range` was written for it.
   void add(const nsys::cells& row, const trace::host_range_event& range);
 
-  /// The graph of a row of CUPTI_ACTIVITY_KIND_GRAPH_TRACE. One that nothing was told of is defined there, inferred.
+  /// The graph of a CUPTI_ACTIVITY_KIND_GRAPH_TRACE row. An unknown graph is defined at the launch, as inferred.
   [[nodiscard]] trace::graph_id launched(const nsys::cells& row, const trace::graph_launch_event& launch);
 
  private:
-  using key = std::pair<std::uint64_t, std::int64_t>;  ///< A process and its number.
+  using key = std::pair<std::uint64_t, std::int64_t>;  ///< A process and the graph's number in it.
 
   trace::graph_id fresh() { return static_cast<trace::graph_id>(++last_); }
   void define(trace::graph_id graph, const trace::event_base& when, trace::string_id name);

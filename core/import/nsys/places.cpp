@@ -8,7 +8,7 @@
 namespace sluice::importing {
 namespace {
 
-/// "74e128b2-90b6-b409-07c8-33bee5ff6f88".
+/// Parses "74e128b2-90b6-b409-07c8-33bee5ff6f88".
 std::pair<std::uint64_t, std::uint64_t> read_uuid(std::string_view text) {
   std::uint64_t halves[2] = {};
   std::size_t digits = 0;

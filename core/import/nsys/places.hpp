@@ -10,17 +10,17 @@
 
 namespace sluice::importing {
 
-/// The texts, processes, threads, devices, contexts and streams that an Nsight Systems export names by number. Private to core/import.
+/// Resolves an Nsight Systems export's numbers of texts, processes, threads and devices. Private to core/import.
 class nsys_places {
  public:
   explicit nsys_places(trace::file_writer& out) : out_(out) {}
 
   void add_string(std::int64_t id, std::string_view text);
-  /// None for an id without text; counts it.
+  /// Returns none for an id without text, and counts it.
   [[nodiscard]] trace::string_id string(std::int64_t id);
   [[nodiscard]] std::uint64_t missing_strings() const { return missing_strings_; }
 
-  /// The pid of a serialized process or thread id, the machine's number above it; and what is the same for all threads of one.
+  /// The upper bits of a serialized process or thread id: machine and pid. Equal for all threads of a process.
   [[nodiscard]] static std::uint64_t process_bits(std::int64_t global) {
     return static_cast<std::uint64_t>(global) >> 24U;
   }
@@ -40,7 +40,7 @@ class nsys_places {
     std::string_view name, uuid;
   };
   void add_gpu(const gpu& about);
-  /// A process's ordinal of a GPU.
+  /// Sets a process's ordinal of a GPU.
   void add_ordinal(std::int64_t gpu_id, std::int64_t ordinal, std::int64_t pid);
   void add_stream(std::int64_t pid, std::int64_t stream, std::int64_t priority, bool is_default);
 
@@ -51,7 +51,7 @@ class nsys_places {
     trace::context_id context{};
     trace::stream_id stream{};
   };
-  /// Of work; a stream below 0 is none. O(1).
+  /// Resolves where device work ran. A negative stream means none. O(1).
   [[nodiscard]] work_place work(std::int64_t global_pid, std::int64_t ordinal, std::int64_t context,
                                 std::int64_t stream);
 
@@ -78,7 +78,7 @@ class nsys_places {
   std::map<std::int64_t, trace::device_row> devices_;  ///< By GPU id.
   std::map<std::int64_t, std::int64_t> gpu_of_ordinal_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> gpu_of_process_;  ///< By pid and ordinal.
-  std::map<std::pair<std::int64_t, std::int64_t>, about_stream> about_streams_;   ///< By pid and number.
+  std::map<std::pair<std::int64_t, std::int64_t>, about_stream> about_streams_;   ///< By pid and stream number.
   std::map<numbers, work_place> works_;
   std::map<std::tuple<std::uint64_t, std::int64_t, std::int64_t>, trace::context_id> contexts_;
   numbers last_work_{~std::uint64_t{0}, -1, -1, -1};

@@ -13,15 +13,15 @@
 
 namespace sluice::importing {
 
-/// A table that is read: which, and of it what. Private to core/import.
+/// A table to read, and which parts of it. Private to core/import.
 struct nsys_plan {
   std::string_view table;
   std::span<const nsys_column> columns;
-  std::size_t required = 0;  ///< Of the columns, the first so many must be there.
+  std::size_t required = 0;  ///< This many of the first columns must exist.
   std::string_view where;
 };
 
-/// Reads tables in a thread of its own, one after the other; who owns this gets their rows in that order.
+/// Reads tables one after the other in its own thread, and gives their rows in that order to the owner's thread.
 class nsys_reader {
  public:
   static constexpr std::size_t slots = 6;
@@ -32,20 +32,20 @@ class nsys_reader {
     nsys_rows rows;
   };
 
-  /// Starts. Nobody else uses `from` until this is gone. `plans`: tables that are there.
+  /// Starts the thread. `from` must not be used elsewhere while this exists. `plans`: tables that exist.
   nsys_reader(const nsys_database& from, std::vector<nsys_plan> plans);
   ~nsys_reader();
   nsys_reader(const nsys_reader&) = delete;
   nsys_reader& operator=(const nsys_reader&) = delete;
 
-  /// Null at the end. Valid until the next call.
+  /// The next rows; null at the end. Valid until the next call.
   [[nodiscard]] const batch* next();
 
   struct broken_table {
     std::size_t plan = 0;
     error why;
   };
-  /// After the end: tables that could not be read to their ends.
+  /// Call after the end: tables that could not be read completely.
   [[nodiscard]] const std::vector<broken_table>& broken() const { return broken_; }
 
  private:
@@ -57,7 +57,7 @@ class nsys_reader {
   std::array<batch, slots> batches_;
   channel<batch*> free_, read_;
   batch* given_ = nullptr;
-  std::vector<broken_table> broken_;  ///< The thread's until it has been joined.
+  std::vector<broken_table> broken_;  ///< Owned by the thread until it is joined.
   std::thread thread_;
 };
 

@@ -1,5 +1,5 @@
-// Nsight Systems' SQLite exports, https://docs.nvidia.com/nsight-systems/UserGuide/index.html#sqlite-schema-reference. Tables without rows
-// may be there or not, and columns come and go with versions: they are looked up by name.
+// Nsight Systems' SQLite exports, https://docs.nvidia.com/nsight-systems/UserGuide/index.html#sqlite-schema-reference.
+// Empty tables may be missing, and columns differ between versions, so all are looked up by name.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -64,7 +64,7 @@ class nsys_importer {
  private:
   struct step {
     nsys_plan plan;
-    std::string_view what;  ///< For the report; empty: of no interest.
+    std::string_view what;  ///< For the report; empty: not reported.
     std::function<void(const cells&)> take;
     std::uint64_t rows = 0;
   };
@@ -84,7 +84,7 @@ class nsys_importer {
 
   void make_plans() {
     using self = nsys_importer;
-    // What rows refer to comes before them.
+    // Tables that rows refer to come before these rows.
     plan("StringIds", nsys::strings::columns, 2, {}, &self::take_string);
     plan("TARGET_INFO_CUDA_DEVICE", nsys::cuda_device::columns, 3, {}, &self::take_ordinal);
     plan("TARGET_INFO_GPU", nsys::gpu::columns, 2, "devices", &self::take_gpu);
@@ -179,7 +179,7 @@ class nsys_importer {
     calls_.put(key_of(row.number(thread), row.number(correlation)), call);
   }
 
-  /// Fills what all work has; returns its call.
+  /// Sets the members common to all device work. Returns its call.
   template <class Row>
   const call_table::call* fill(Row& made, const cells& row) {
     using namespace nsys::work;
@@ -269,7 +269,7 @@ class nsys_importer {
     out_.add(made);
   }
 
-  /// An event's record has no time of its own in the file: it is when the call was entered.
+  /// Event records have no time in the file: use the start of their call.
   void take_record(const cells& row) {
     using namespace nsys::record;
     const call_table::call* call = calls_.find(key_of(row.number(process), row.number(correlation)));
@@ -287,7 +287,7 @@ class nsys_importer {
     out_.add(made);
   }
 
-  /// Graphs and nodes as they are made: they are ranges on their thread, and of a graph also its definition.
+  /// Creations of graphs and nodes: ranges on their thread, and for a graph also its definition.
   void take_graph(const cells& row) {
     using namespace nsys::graph;
     trace::host_range_event made = range_of(row, thread, begin, end);
@@ -374,7 +374,7 @@ class nsys_importer {
     return made.block;
   }
 
-  /// The pool that the event is about, when it says so: also a sample of it.
+  /// The pool named by the row; also adds a sample of it.
   trace::pool_id sample_pool(const cells& row, const nsys_places::work_place& where, trace::thread_id thread) {
     using namespace nsys::memory;
     if (row.number(pool) == 0) return {};
@@ -483,7 +483,7 @@ class nsys_importer {
 
   // --- the rest -----------------------------------------------------------------------------------------------------
 
-  /// What one thread did from one time to another, by the columns that say so.
+  /// A range of one thread, read from the given columns.
   trace::host_range_event range_of(const cells& row, std::size_t thread, std::size_t begin, std::size_t end) {
     const auto where = places_.thread(row.number(thread));
     trace::host_range_event made;
@@ -534,7 +534,7 @@ class nsys_importer {
   std::map<std::int64_t, std::int64_t> ordinals_;
   nsys_stacks stacks_;
   nsys_graphs graphs_;
-  std::uint64_t graph_work_ = 0;  ///< Pieces of work that nodes of graphs asked for.
+  std::uint64_t graph_work_ = 0;  ///< Rows of work requested by graph nodes.
   call_table calls_;
   std::unordered_map<block_key, trace::block_id, block_hash> live_;
   std::uint64_t blocks_ = 0;
@@ -545,7 +545,7 @@ class nsys_importer {
   std::map<std::string, std::uint64_t> faults_;
 };
 
-/// CLOCK_REALTIME at the session's time 0; 0 when the file does not say.
+/// CLOCK_REALTIME at the session's time 0; 0 if the file does not say.
 std::int64_t session_start(const nsys_database& from) {
   static constexpr nsys_column column[] = {{"utcEpochNs"}};
   std::int64_t start = 0;

@@ -12,14 +12,14 @@
 
 namespace sluice::importing {
 
-/// The call chains of an Nsight Systems export: lists of frames by number, as stacks of the trace. Private to core/import.
+/// Converts the call chains of an Nsight Systems export to stacks of the trace. Private to core/import.
 class nsys_stacks {
  public:
   explicit nsys_stacks(trace::file_writer& out) : out_(out) {}
 
-  /// A row of CUDA_CALLCHAINS. False for a frame so deep that it can only be wrong.
+  /// Adds a row of CUDA_CALLCHAINS. Returns false for a frame so deep that it must be wrong.
   [[nodiscard]] bool add_frame(const nsys::cells& row, nsys_places& places);
-  /// The stack of a chain, none if there is no such; written when it is asked for first.
+  /// The stack of a chain, or none. Writes it on first use.
   [[nodiscard]] trace::stack_id of(std::int64_t chain);
 
  private:

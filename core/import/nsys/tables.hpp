@@ -8,13 +8,13 @@
 #include "core/import/unsigned_of.hpp"
 #include "core/trace/model/ids.hpp"
 
-/// The tables of an Nsight Systems export that are read, and their columns, as versions from 2020 to 2025 name them. The numbers of
-/// the columns are the enums', in the same order. Private to core/import.
+/// The tables and columns read from an Nsight Systems export, with their names in versions from 2020 to 2025. The enums
+/// number the columns, in the same order. Private to core/import.
 namespace sluice::importing::nsys {
 
 using enum nsys_column::type;
 
-/// A row whose cells can be asked for by the enums of below.
+/// A row whose cells are accessed by the enums below.
 struct cells {
   const nsys_rows& all;
   const std::int64_t* row;
@@ -80,7 +80,7 @@ inline constexpr nsys_column columns[] = {{"start"},  {"end"},         {"globalT
                                           {"nameId"}, {"returnValue"}, {"callchainId"}};
 }  // namespace call
 
-/// What work on a device has in common stands first.
+/// The first columns are the same for all work on a device.
 namespace work {
 enum : std::uint8_t { begin, end, device, context, stream, correlation, process, graph_node, first_own };
 }  // namespace work
@@ -149,7 +149,7 @@ inline constexpr nsys_column columns[] = {SLUICE_NSYS_WORK, {"graphId"}, {"graph
 }  // namespace graph_launch
 #undef SLUICE_NSYS_WORK
 
-/// Of CUDA_GRAPH_EVENTS and CUDA_GRAPH_NODE_EVENTS: versions before 2023 have nodes in the first.
+/// CUDA_GRAPH_EVENTS and CUDA_GRAPH_NODE_EVENTS. Versions before 2023 store nodes in the first.
 namespace graph {
 enum : std::uint8_t { begin, end, thread, name, id, original, executable, node, original_node };
 inline constexpr nsys_column columns[] = {{"start"},       {"end"},         {"globalTid"},

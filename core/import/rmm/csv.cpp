@@ -1,8 +1,8 @@
-// Logs of RMM's logging_resource_adaptor, https://github.com/rapidsai/rmm. A line is
+// Imports logs of RMM's logging_resource_adaptor, https://github.com/rapidsai/rmm. Lines have the form
 //   thread,HH:MM:SS.ffffff,ACTION,pointer,bytes,stream
-// with the actions `allocate`, `allocate failure` and `free` (spdlog's pattern "%t,%H:%M:%S.%f,%v"). Pointers are hexadecimal, a null
-// one is "(nil)", "0x0" or "0". A free is logged before the upstream resource frees, an allocation after it has allocated, so that
-// the lines of one address are in the order of what they say. Times are the host's time of day, without a date.
+// with the actions `allocate`, `allocate failure` and `free` (spdlog's pattern "%t,%H:%M:%S.%f,%v"). Pointers are
+// hexadecimal; null is "(nil)", "0x0" or "0". Frees are logged before the upstream resource frees, allocations after it
+// has allocated, so the lines of one address are in the right order. Times are the host's time of day, without a date.
 #include <charconv>
 #include <cstring>
 #include <filesystem>
@@ -46,14 +46,14 @@ bool parse_handle(std::string_view text, std::uint64_t& handle) {
   return parse_all(text, handle, 16);
 }
 
-/// A fraction of a second, of up to nine digits.
+/// Parses a fraction of a second of up to nine digits.
 bool parse_fraction(std::string_view digits, time_ns& ns) {
   if (digits.empty() || digits.size() > 9 || !parse_all(digits, ns) || digits[0] == '-') return false;
   for (std::size_t i = digits.size(); i < 9; ++i) ns *= 10;
   return true;
 }
 
-/// HH:MM:SS.ffffff, with a colon too before the fraction, or seconds since 1970 with a fraction.
+/// Parses HH:MM:SS.ffffff, also with a colon before the fraction, or seconds since 1970 with a fraction.
 bool parse_time(std::string_view text, line& into) {
   time_ns fraction = 0;
   into.dated = text.find(':') == std::string_view::npos;
@@ -92,7 +92,7 @@ std::optional<line> parse(std::string_view text) {
   return good ? std::optional(made) : std::nullopt;
 }
 
-/// The number in ".devN.", which RMM puts into the names of its logs; 0 without one.
+/// The number in ".devN.", which RMM puts into the names of its logs; 0 if there is none.
 std::int64_t device_of(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   const auto at = name.rfind(".dev");
@@ -108,9 +108,9 @@ class log_reader {
 
   result<void> run() {
     std::vector<std::byte> buffer(buffer_bytes);
-    std::size_t kept = 0;      // bytes of a line whose end is not read yet
-    std::uint64_t offset = 0;  // of the buffer's beginning
-    bool skipping = false;     // the rest of a line that is longer than the buffer
+    std::size_t kept = 0;      // Bytes of an incomplete line.
+    std::uint64_t offset = 0;  // Of the buffer's start.
+    bool skipping = false;     // In the rest of a line longer than the buffer.
     for (;;) {
       const auto got = work_.source().read(std::span(buffer).subspan(kept));
       if (!got) return tl::unexpected(got.error());
@@ -198,8 +198,8 @@ class log_reader {
     return {};
   }
 
-  /// On the trace's clock. Where the time of day starts again, a day has passed; a line that was a little late then is still
-  /// of the day before.
+  /// A time on the trace's clock. If the time of day jumps back, a day has passed; a line that comes a little late
+  /// after that still belongs to the day before.
   time_ns time_of(const line& from) {
     if (from.dated) return from.time - origin_;
     time_ns days = days_;
@@ -274,7 +274,7 @@ class log_reader {
 
   void allocate(const line& from, time_ns now, std::uint64_t offset) {
     work_.read("allocations");
-    if (from.address == 0) {  // of no bytes
+    if (from.address == 0) {  // 0 bytes.
       if (from.bytes != 0) work_.not_understood("allocations without an address", 1, offset);
       return;
     }
@@ -291,7 +291,7 @@ class log_reader {
     if (from.address == 0) return;
     const auto [found, fresh] = places_.try_emplace(from.address);
     place& at = found->second;
-    if (fresh) {  // allocated before the log began; the free says how large it is
+    if (fresh) {  // Allocated before the log began; its size is in the free.
       work_.read("blocks from before the log");
       at = {add_block(from, 0, trace::born_before, trace::provenance::inferred), from.bytes};
     }
@@ -309,7 +309,7 @@ class log_reader {
   trace::device_id device_{};
   trace::string_id name_{};
   time_ns origin_ = 0;
-  time_ns last_ = 0;  ///< Time of day of the line before.
+  time_ns last_ = 0;  ///< Time of day of the previous line.
   time_ns days_ = 0;
   std::uint64_t blocks_ = 0;
   std::unordered_map<std::uint64_t, place> places_;  ///< By address.

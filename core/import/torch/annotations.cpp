@@ -1,4 +1,4 @@
-// What a snapshot says beside its allocations.
+// Imports what a snapshot has besides allocations.
 #include <algorithm>
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
-// From a snapshot's rows to the trace. Segments are blocks of the driver's layer, PyTorch's blocks are of the framework's, inside them.
+// Writes a snapshot's rows to the trace: segments as blocks of the driver layer, with PyTorch's blocks inside them.
 //
-// A history may begin late: what it frees but never allocated, and what the segments say is live at the end but the history never
-// mentions, was there before. Such segments are found first, so that blocks find the segment they lie in.
+// A history may begin late. Blocks that it frees but never allocated, and blocks live at the end that it never
+// mentions, were there before. Segments from before are added first, so that blocks find their segment.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -18,10 +18,10 @@ namespace {
 
 using trace::time_ns;
 
-constexpr std::int64_t out_of_memory_error = 2;  // CUDA_ERROR_OUT_OF_MEMORY
-constexpr time_ns step_without_times = 1000;     // ns between entries that have no time
+constexpr std::int64_t out_of_memory_error = 2;  // CUDA_ERROR_OUT_OF_MEMORY.
+constexpr time_ns step_without_times = 1000;     // In ns, between entries without times.
 
-/// The history of one allocator, and what it has at the end.
+/// Writes the history of one allocator and its state at the end.
 class allocator_writer {
  public:
   allocator_writer(shared& all, bool host, std::int64_t device, const history* of, std::vector<const segment*> at_end)
@@ -62,26 +62,26 @@ class allocator_writer {
   };
   using ranges = range_map<owner>;
 
-  /// A block that the segments hold at the end.
+  /// A block in the segments at the end of the history.
   struct final_block {
     const block* is = nullptr;
     const segment* in = nullptr;
     std::uint32_t last = UINT32_MAX;  ///< The last entry about its address.
-    action what = action::other;      ///< Of that entry.
+    action what = action::other;      ///< That entry's action.
     std::uint32_t last_alloc = UINT32_MAX;
   };
   struct live_block {
-    trace::block_id block{};  ///< None: freed, and the address is known.
+    trace::block_id block{};  ///< None: freed, but the address is known.
     trace::pool_id pool{};
     std::uint64_t bytes = 0;
-    bool pending = false;  ///< Its free is requested.
+    bool pending = false;  ///< Its free was requested.
     time_ns requested = 0;
     std::uint32_t request = 0;  ///< The entry of the request.
   };
 
   // --- time -------------------------------------------------------------------------------------------------------
 
-  /// Entries are in order; clocks of a CPU's cores are sometimes not.
+  /// Entries are in order, but the clocks of CPU cores sometimes are not.
   void set_time(const entry& e, std::uint32_t number) {
     if (e.time_us == no_time) {
       now_ = std::max(now_, number * step_without_times);
@@ -104,7 +104,7 @@ class allocator_writer {
     return row;
   }
 
-  // --- what is there at the end -----------------------------------------------------------------------------------
+  // --- blocks at the end -------------------------------------------------------------------------------------------
 
   void find_final_blocks() {
     for (const segment* in : at_end_) {
@@ -125,7 +125,7 @@ class allocator_writer {
     }
   }
 
-  /// Whether the history ends with the block as the segments say it is.
+  /// True if the history's last entry about the block agrees with its state in the segments.
   static bool agrees(const final_block& at) {
     return at.is->is == block::state::allocated ? at.what == action::alloc
                                                 : at.what == action::free_requested || at.what == action::alloc;
@@ -140,7 +140,7 @@ class allocator_writer {
     bool expandable = false;
   };
 
-  /// Segments that were there when the history began: what it gives back and never got, and what is left of the end's.
+  /// Adds segments from before the history: those freed but never allocated in it, and the rest of those at the end.
   void add_first_segments() {
     range_map<char> got, before;
     std::vector<first_segment> first;
@@ -186,7 +186,7 @@ class allocator_writer {
                             const entry* from) {
     auto row = event<trace::alloc_event>(time, source);
     owner made{static_cast<trace::block_id>(++all_.last_block), {}};
-    // Entries that name no pool, of segments that are gone at the end: the allocator's own is likeliest.
+    // The entry names no pool, and its segment is gone at the end: most likely the allocator's own pool.
     if (from != nullptr && from->pool != 0) {
       made.pool = all_.of.pools[from->pool - 1];
     } else if (const auto* known = pools_.find(begin)) {
@@ -222,7 +222,7 @@ class allocator_writer {
     return id;
   }
 
-  /// `by` may be negative, as two's complement.
+  /// `by` may be negative, in two's complement.
   void resize_pool(trace::pool_id pool, std::uint64_t by, trace::pool_operation how, time_ns time,
                    trace::provenance source) {
     auto row = event<trace::pool_event>(time, source);
@@ -244,7 +244,7 @@ class allocator_writer {
     add_attributes(number, id);
   }
 
-  /// Whole segments, or a part of what was mapped: then the rest goes on as a block of its own.
+  /// Ends whole segments, or unmaps a part of one. The rest then continues as a block of its own.
   void segment_ends(const entry& e, std::uint32_t number) {
     const std::uint64_t end = e.address + e.bytes;
     const auto taken = segments_.take(e.address, end);
@@ -294,7 +294,7 @@ class allocator_writer {
     return all_.out().add(row);
   }
 
-  /// A block that the history frees and never allocated: the free says how large it is.
+  /// Adds a block that the history frees but never allocated. The free gives its size.
   live_block from_before(const entry& e) {
     live_block made;
     add_block(e.address, e.bytes, 0, e.stream, {}, 0, trace::born_before, trace::provenance::inferred, before_, nullptr,
@@ -347,7 +347,7 @@ class allocator_writer {
 
   void complete_free(const entry& e) {
     const auto [found, fresh] = live_.try_emplace(e.address);
-    if (fresh) {  // requested before the history began
+    if (fresh) {  // Its free was requested before the history began.
       const live_block before = from_before(e);
       add_free(before, e, 0, now_, trace::provenance::inferred);
       return;
@@ -362,7 +362,7 @@ class allocator_writer {
     if (!at.pending) all_.work.not_understood("frees that were completed and never requested");
   }
 
-  /// What the history does not say: blocks that live from before it until after it, and frees that never were completed.
+  /// Adds what the history lacks: blocks that live all through it, and frees that never completed.
   void add_rest() {
     for (const auto& [address, at] : final_) {
       if (at.last == UINT32_MAX) {
@@ -449,7 +449,7 @@ class allocator_writer {
     all_.out().add(row);
   }
 
-  /// What the model has no column for. `extras` are in the order of entries.
+  /// Adds attributes for keys without a column in the model. `extras` are in the order of entries.
   void add_attributes(std::uint32_t number, std::uint64_t target) {
     const auto& extras = history_->extras;
     if (extras.empty()) return;
@@ -460,7 +460,7 @@ class allocator_writer {
       row.target = trace::event_id{target};
       row.key = all_.out().intern(at->key);
       row.text = all_.stacks.text(at->value);
-      if (at->key == "category") {  // what views and reports call it
+      if (at->key == "category") {  // Use the words of views and reports.
         for (const auto& [theirs, ours] : category_names)
           if (all_.from.text(at->value) == theirs) row.text = all_.out().intern(ours);
       }
@@ -477,7 +477,7 @@ class allocator_writer {
   const history* history_;
   std::vector<const segment*> at_end_;
   range_map<pool_name> pools_;  ///< Of the segments at the end.
-  ranges segments_;             ///< Now.
+  ranges segments_;             ///< At the current entry.
   ranges before_;               ///< When the history began.
   std::unordered_map<std::uint64_t, live_block> live_;
   std::unordered_map<std::uint64_t, final_block> final_;

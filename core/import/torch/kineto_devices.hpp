@@ -12,7 +12,7 @@
 
 namespace sluice::importing {
 
-/// The devices, contexts and streams that torch.profiler's events name by number. Private to core/import.
+/// Resolves the numbers of devices, contexts and streams in torch.profiler's events. Private to core/import.
 class kineto_devices {
  public:
   struct place {
@@ -23,14 +23,14 @@ class kineto_devices {
 
   explicit kineto_devices(trace::file_writer& out) : out_(out) {}
 
-  /// What the numbers of an event mean; each gets its row when it is seen first. O(1).
+  /// Resolves an event's numbers. Creates the rows on first use. O(1).
   [[nodiscard]] place of(trace::process_id process, std::int64_t device, std::int64_t context, std::int64_t stream);
   [[nodiscard]] trace::device_id device(std::int64_t ordinal);
 
-  /// What "deviceProperties" says of a device.
+  /// Sets a device's properties, from "deviceProperties".
   void describe(std::int64_t ordinal, std::string_view name, std::uint64_t bytes, std::uint32_t major,
                 std::uint32_t minor);
-  /// Writes the rows again with what came meanwhile; the streams' names are those of the threads of the device's process.
+  /// Writes the rows again, completed. Streams are named like the threads of the device's process in the file.
   void finish(const chrome_tracks& tracks);
 
  private:

@@ -7,7 +7,7 @@
 namespace sluice::importing {
 namespace {
 
-/// c10::DeviceType.
+/// A value of c10::DeviceType.
 constexpr std::int32_t cpu = 0;
 
 std::int32_t narrowed(std::int64_t number) {
@@ -54,7 +54,7 @@ kineto_memory::heap& kineto_memory::heap_of(const instant& of) {
     row.name = out_.intern("PyTorch allocator");
     out_.add(row);
   }
-  // The first instant's total counts its own bytes.
+  // The total in the first instant includes its own bytes.
   if (of.allocated != chrome_details::none) made.before = of.allocated - of.bytes;
   return made;
 }
@@ -145,7 +145,7 @@ kineto_memory::figures kineto_memory::finish(trace::time_ns begin) {
     sample.reserved = each.reserved < 0 ? 0 : magnitude(each.reserved);
     out_.add(sample);
   }
-  // What the totals count and no instant names: blocks of before the recording that outlived it.
+  // Bytes in the totals without any instant: blocks from before the recording that outlived it.
   for (auto& [which, in] : heaps_)
     if (in.before > 0) born_before(in, 0, magnitude(in.before), trace::provenance::inferred);
   instants_ = {};

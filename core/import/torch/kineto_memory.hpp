@@ -11,8 +11,8 @@
 
 namespace sluice::importing {
 
-/// torch.profiler's "[memory]" instants: what the framework's allocators gave and took back. They come thread by thread, so that a
-/// free can stand before its allocation: all of them are held (64 bytes each) until the end. Private to core/import.
+/// torch.profiler's "[memory]" instants: allocations and frees in the framework. They are grouped by thread, so a free
+/// may come before its allocation; all are held (64 bytes each) until the end. Private to core/import.
 class kineto_memory {
  public:
   kineto_memory(trace::file_writer& out, kineto_devices& devices) : out_(out), devices_(devices) {}
@@ -21,12 +21,12 @@ class kineto_memory {
 
   struct figures {
     std::uint64_t allocs = 0, frees = 0;
-    std::uint64_t born_before = 0;       ///< Freed, and not seen to be allocated.
-    std::uint64_t sizes_differ = 0;      ///< Frees of another size than the block's.
-    std::uint64_t addresses_reused = 0;  ///< Allocations of what was not seen to be freed; the free is inferred.
-    std::uint64_t empty = 0;             ///< Instants of no bytes.
+    std::uint64_t born_before = 0;       ///< Freed blocks without a recorded allocation.
+    std::uint64_t sizes_differ = 0;      ///< Frees with another size than the block's.
+    std::uint64_t addresses_reused = 0;  ///< Allocations at a live block's address; its free is inferred.
+    std::uint64_t empty = 0;             ///< Instants with 0 bytes.
   };
-  /// Writes them in order of time; `begin` is when the recording begins. O(n log n).
+  /// Writes the blocks in order of time. `begin` is the start of the recording. O(n log n).
   figures finish(trace::time_ns begin);
 
  private:
@@ -43,14 +43,14 @@ class kineto_memory {
     trace::block_id id{};
     std::uint64_t bytes = 0;
   };
-  /// One allocator: that of a device, or of the host.
+  /// One allocator, of a device or of the host.
   struct heap {
     trace::process_id process{};
     trace::device_id device{};
     trace::memory_kind kind = trace::memory_kind::unknown;
     trace::pool_id pool{};
     std::unordered_map<std::uint64_t, block> live;
-    std::int64_t before = 0;  ///< Bytes in use before the first instant, less those whose free was seen.
+    std::int64_t before = 0;  ///< Bytes in use before the first instant, minus those whose free was recorded.
   };
 
   heap& heap_of(const instant& of);

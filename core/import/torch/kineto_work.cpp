@@ -16,7 +16,7 @@ trace::memory_kind side_of(std::string_view word) {
   return trace::memory_kind::unknown;
 }
 
-/// "Memcpy HtoD (Pageable -> Device)".
+/// Parses a name such as "Memcpy HtoD (Pageable -> Device)".
 void read_copy_name(std::string_view name, trace::transfer_event& into) {
   const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
   if (has("HtoD") || has("HtoA")) into.direction = trace::direction::h2d;
@@ -92,7 +92,7 @@ void kineto_work::add_kernel(const chrome_event& event, trace::time_ns begin, tr
   made.block_y = details.block[1];
   made.block_z = details.block[2];
   made.registers = static_cast<std::uint32_t>(std::clamp<std::int64_t>(details.registers, 0, UINT32_MAX));
-  made.static_shared = unsigned_of(details.shared);  // Static and dynamic together: the file has only the sum.
+  made.static_shared = unsigned_of(details.shared);  // Static and dynamic: the file has only their sum.
   give(made);
 }
 

@@ -14,8 +14,8 @@
 
 namespace sluice::importing {
 
-/// torch.profiler's kernels, copies and memsets, and the calls that asked for them. The work mostly stands before its call in the
-/// file: it waits for it, a bounded while. Private to core/import.
+/// torch.profiler's kernels, copies and memsets, and the calls that requested them. In the file, work mostly comes
+/// before its call, so a bounded number of rows is held back to wait for it. Private to core/import.
 class kineto_work {
  public:
   kineto_work(trace::file_writer& out, kineto_devices& devices, chrome_tracks& tracks)
@@ -27,7 +27,7 @@ class kineto_work {
   void add_copy(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
   void add_memset(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
   void add_sync(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
-  /// Writes what still waits. Returns how much work has no call in the file.
+  /// Writes the rows still waiting. Returns how many rows have no call in the file.
   std::uint64_t finish();
 
  private:
@@ -35,7 +35,7 @@ class kineto_work {
   struct waiting {
     row work;
     std::uint64_t correlation = 0;  ///< 0: written.
-    std::uint64_t next = 0;         ///< The number of the next that waits for the same call; 0: none.
+    std::uint64_t next = 0;         ///< Number of the next row that waits for the same call; 0: none.
   };
   static constexpr std::size_t most_waiting = 16384;
 
@@ -50,8 +50,8 @@ class kineto_work {
   chrome_tracks& tracks_;
   call_table calls_;
   std::deque<waiting> waiting_;
-  std::uint64_t first_waiting_ = 1;  ///< The number of the first in `waiting_`.
-  /// By correlation: the numbers of the first that waits for it, and the last; the others are chained between.
+  std::uint64_t first_waiting_ = 1;  ///< Number of the first row in `waiting_`.
+  /// By correlation id: the numbers of the first and the last row waiting for it; those between are linked by `next`.
   std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> waiting_for_;
   std::uint64_t without_call_ = 0;
 };

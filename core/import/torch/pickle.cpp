@@ -13,18 +13,18 @@ namespace sluice::importing {
 
 namespace {
 
-constexpr std::size_t least_room = std::size_t{32} << 10;  // bytes
+constexpr std::size_t least_room = std::size_t{32} << 10;  // Bytes.
 constexpr std::size_t small_room = std::size_t{256} << 10;
 constexpr std::size_t most_room = 4 * huge_page;
 constexpr std::size_t most_items = UINT32_MAX / 2;
-constexpr std::size_t most_numbers = UINT32_MAX - 1;  // of containers, and of texts
-constexpr std::size_t most_shapes = 1024;             // dictionaries of more kinds are kept with their keys
-constexpr std::size_t most_keys = 32;                 // of a shape
-/// An opcode of a fixed length, and what belongs to it.
+constexpr std::size_t most_numbers = UINT32_MAX - 1;  // Of containers and of texts.
+constexpr std::size_t most_shapes = 1024;             // Further dictionaries store their keys.
+constexpr std::size_t most_keys = 32;                 // Of a shape.
+/// The longest opcode of fixed length, with its argument.
 constexpr std::size_t longest_fixed = 9;
 static_assert(longest_fixed <= pickle_window::least);
 
-// The opcodes of pickletools that make plain data.
+// The opcodes of pickletools that build plain data.
 enum opcode : std::uint8_t {
   op_mark = '(',
   op_stop = '.',
@@ -68,7 +68,7 @@ enum opcode : std::uint8_t {
   op_short_binbytes = 'C',
 };
 
-/// Why an opcode that Python knows is refused.
+/// Why a known Python opcode is rejected.
 const char* refusal(char code) {
   const auto among = [code](std::string_view codes) { return codes.find(code) != std::string_view::npos; };
   if (among("cioR\x81\x92\x93")) return "asks to run code, which is never done";
@@ -85,7 +85,7 @@ std::string hexadecimal(std::uint8_t byte) {
 
 }  // namespace
 
-/// The machine that the opcodes are for: a stack, marks in it, a memo.
+/// Executes the opcodes: a stack, marks on it, and a memo.
 class pickle_reader {
  public:
   pickle_reader(const pickle_source& source, std::size_t memory_bytes, std::size_t window_bytes)
@@ -100,7 +100,7 @@ class pickle_reader {
       return fail(error_code::corrupt, "is no pickle of the protocols 2 to 5", {}, {}, 0);
     }
     while (!stopped_ && !failed_) {
-      // What a window's opcodes can add is bounded.
+      // Memory is checked once per window: what its opcodes can add is bounded.
       if (window_.reads() != reads_ && !within_memory()) break;
       reads_ = window_.reads();
       take_gets();
@@ -127,10 +127,10 @@ class pickle_reader {
     if (!failed_) failed_ = error{error_code::corrupt, std::move(why), {}, 0, {}};
   }
 
-  /// The next `size` bytes, until something is taken again; null behind the end.
+  /// The next `size` bytes, valid until the next call; null beyond the end.
   const unsigned char* take(std::uint64_t size) {
     if (size <= window_.left()) return window_.take(size);
-    // The opcode leaves the window.
+    // The current opcode is about to leave the window.
     opcode_offset_ = window_.offset_of(opcode_);
     opcode_ = nullptr;
     if (!window_.fill(size, memory_left_)) {
@@ -144,7 +144,7 @@ class pickle_reader {
     }
     return window_.take(size);
   }
-  /// A little-endian number of `Number`'s size; 0 behind the end.
+  /// Reads a little-endian number of type `Number`; 0 beyond the end.
   template <class Number>
   Number number() {
     Number n{};
@@ -177,7 +177,7 @@ class pickle_reader {
     made_.texts_.push_back({kept, size});
   }
 
-  /// Two's complement of any length; what 64 bits do not hold is a `huge_integer`.
+  /// Pushes a number in two's complement of any length; a `huge_integer` if it exceeds 64 bits.
   void push_long(std::uint64_t size) {
     const unsigned char* from = take(size);
     if (from == nullptr) return;
@@ -191,10 +191,10 @@ class pickle_reader {
     push_integer(static_cast<std::int64_t>(bits));
   }
 
-  /// Values below the top that no mark has set aside.
+  /// The number of values above the last mark.
   [[nodiscard]] std::size_t available() const { return stack_.size() - (marks_.empty() ? 0 : marks_.back()); }
 
-  /// Where the values above the last mark begin, and the mark is gone; refuses without one.
+  /// Removes the last mark. Returns the position of the first value above it. Refuses if there is no mark.
   std::size_t pop_mark() {
     if (marks_.empty()) {
       refuse("no mark was set");
@@ -215,10 +215,10 @@ class pickle_reader {
     return true;
   }
 
-  /// Room for `count` values in a row.
+  /// Allocates space for `count` consecutive values.
   pickle_value* room(std::size_t count) {
     if (count > arena_left_) {
-      // More each time, up to some huge pages: small pickles shall stay small.
+      // Allocate more each time, up to some huge pages, so that small pickles stay small.
       next_room_ = next_room_ < small_room ? next_room_ * 2 : std::min(std::max(next_room_ * 2, huge_page), most_room);
       const std::size_t values = std::max(count, next_room_ / sizeof(pickle_value));
       if (!spend(values * sizeof(pickle_value))) return nullptr;
@@ -250,7 +250,7 @@ class pickle_reader {
     const std::size_t wanted = to.count + count;
     if (wanted > most_items) return refuse("a container is too large");
     if (wanted > to.capacity) {
-      // Exactly what is asked for the first time: most containers are filled at once.
+      // The first time, allocate exactly what is needed: most containers are filled at once.
       const std::size_t capacity =
           to.capacity == 0 ? wanted : std::min(std::max(wanted, std::size_t{to.capacity} * 2), most_items);
       pickle_value* grown = room(capacity);
@@ -273,7 +273,7 @@ class pickle_reader {
     return true;
   }
 
-  /// The shape of the keys among `from`, which may be a new one; none if there are too many.
+  /// The shape with the keys in `from`, possibly new; none if there are too many shapes.
   std::optional<std::uint32_t> shape_of(const pickle_value* from, std::size_t keys) {
     if (last_shape_ < made_.shapes_.size() && has_keys(made_.shapes_[last_shape_], from, keys)) return last_shape_;
     std::uint64_t hash = keys;
@@ -295,7 +295,7 @@ class pickle_reader {
     }
   }
 
-  /// `count`: keys and values.
+  /// `count`: number of keys and values together.
   void add_pairs(container& to, const pickle_value* from, std::size_t count) {
     if (count == 0) return;
     if (to.count == 0 && to.capacity == 0 && count / 2 <= most_keys) {
@@ -332,7 +332,7 @@ class pickle_reader {
     add_pairs(of, stack_.data() + from, count);
   }
 
-  /// A container of the values from `from` up; they leave the stack, and it takes their place.
+  /// Replaces the values from `from` on by a container with these values.
   void push_container(pickle_kind kind, std::size_t from) {
     if (made_.containers_.size() >= most_numbers) return refuse("the pickle holds too many containers");
     container c;
@@ -347,7 +347,7 @@ class pickle_reader {
     push_container(pickle_kind::tuple, stack_.size() - count);
   }
 
-  /// Adds the values from `from` up to the container below them.
+  /// Appends the values from `from` on to the container below them.
   void add_to_container(pickle_kind kind, std::size_t from) {
     if (failed_) return;
     const std::size_t lowest = marks_.empty() ? 0 : marks_.back();
@@ -365,7 +365,7 @@ class pickle_reader {
   }
   void put(std::uint64_t slot) {
     if (available() == 0) return refuse("the stack is empty");
-    // Whoever pickles numbers them one by one.
+    // Picklers number memo entries one by one.
     if (slot > puts_) return refuse("the memo's entry " + std::to_string(slot) + " comes before those below it");
     ++puts_;
     while (slot > memo_.size()) memo_.push_back({pickle_value::missing, 0});
@@ -373,7 +373,7 @@ class pickle_reader {
     memo_[slot] = stack_.back();
   }
 
-  /// Most opcodes only say that a value comes again, many in a row. What is left for `step` is right and rare, or to be refused.
+  /// Handles runs of opcodes that repeat a value, which are most opcodes. Leaves rare and invalid ones to `step`.
   void take_gets() {
     const unsigned char* at = window_.at();
     const unsigned char* const last = at + window_.left();
@@ -486,10 +486,10 @@ class pickle_reader {
       case op_proto:
         if (number<std::uint8_t>() > 5) refuse("is of a newer protocol than 5");
         return;
-      case op_frame:  // says how much may be read ahead
+      case op_frame:  // Says how much may be read ahead.
         number<std::uint64_t>();
         return;
-      case op_pop:  // a mark on top goes as a value would
+      case op_pop:  // A mark on top is popped like a value.
         if (!marks_.empty() && marks_.back() == stack_.size()) return marks_.pop_back();
         if (available() == 0) return refuse("the stack is empty");
         return stack_.pop_back();
@@ -508,7 +508,7 @@ class pickle_reader {
   }
 
   void push_real() {
-    const auto bits = number<std::uint64_t>();  // big-endian
+    const auto bits = number<std::uint64_t>();  // Big-endian.
     if (made_.reals_.size() >= most_numbers) return refuse("the pickle holds too many reals");
     push(value_of(pickle_kind::real, made_.reals_.size()));
     made_.reals_.push_back(std::bit_cast<double>(__builtin_bswap64(bits)));
@@ -521,7 +521,7 @@ class pickle_reader {
     } while (window_.fill(1, memory_left_));
   }
 
-  /// What was not spent piece by piece.
+  /// Checks the memory that is not counted by `spend`.
   bool within_memory() {
     const std::size_t held = stack_.capacity() * sizeof(pickle_value) + marks_.capacity() * sizeof(std::size_t) +
                              memo_.bytes() + made_.containers_.bytes() + made_.texts_.bytes() + made_.wide_.bytes() +
@@ -532,8 +532,8 @@ class pickle_reader {
   }
 
   pickle_window window_;
-  const unsigned char* opcode_ = nullptr;  ///< The current step's; null once it has left the window.
-  std::uint64_t opcode_offset_ = 0;        ///< Then.
+  const unsigned char* opcode_ = nullptr;  ///< Of the current step; null once it left the window.
+  std::uint64_t opcode_offset_ = 0;        ///< Set when it left the window.
   std::size_t memory_left_;
   std::uint64_t reads_ = 0;
   std::uint64_t puts_ = 0;
@@ -543,7 +543,7 @@ class pickle_reader {
   std::vector<std::size_t> marks_;
   huge_list<pickle_value> memo_;
   pickle_value* arena_ = nullptr;
-  std::size_t arena_left_ = 0;  ///< Values.
+  std::size_t arena_left_ = 0;  ///< In values.
   std::size_t next_room_ = least_room / 2;
   char* characters_ = nullptr;
   std::size_t characters_left_ = 0;

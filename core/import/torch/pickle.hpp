@@ -12,11 +12,11 @@
 #include "core/base/error.hpp"
 #include "core/import/huge_pages.hpp"
 
-/// Python's pickles, as data. What plain data is written with in the protocols 2 to 5 is read: none, booleans, integers, reals,
-/// texts, bytes, lists, tuples and dictionaries. Every other opcode, and with them all that would import or call something, is an
-/// error with its offset. Nothing is ever executed. Python's Lib/pickletools.py describes the opcodes.
+/// Reads Python pickles of plain data, in protocols 2 to 5: none, booleans, integers, reals, texts, bytes, lists,
+/// tuples and dictionaries. All other opcodes, including those that import or call something, are errors with their
+/// offset. Nothing is ever executed. Python's Lib/pickletools.py describes the opcodes.
 ///
-/// A snapshot has millions of values, so they are kept small: 8 bytes each, and the keys that many dictionaries have in common are kept once.
+/// Snapshots have millions of values, so a value takes 8 bytes, and keys shared by many dictionaries are stored once.
 namespace sluice::importing {
 
 enum class pickle_kind : std::uint8_t {
@@ -32,8 +32,8 @@ enum class pickle_kind : std::uint8_t {
   dictionary
 };
 
-/// One value, 8 bytes. Containers, texts and what does not fit are numbers into the document: a value may stand in many places, and
-/// a list may hold itself, so walking values without a bound may not end.
+/// A value, 8 bytes. Containers, texts and large numbers are indexes into the document. Values may be shared, and a
+/// list may contain itself, so an unbounded walk over values may not end.
 class pickle_value {
  public:
   constexpr pickle_value() = default;  ///< None.
@@ -43,7 +43,7 @@ class pickle_value {
     return code == wide ? pickle_kind::integer : static_cast<pickle_kind>(code);
   }
   [[nodiscard]] bool is(pickle_kind k) const { return kind() == k; }
-  /// The number of a container, or of a text.
+  /// The index of a container or of a text.
   [[nodiscard]] std::uint32_t index() const { return static_cast<std::uint32_t>(bits_ >> kind_bits); }
 
  private:
@@ -52,7 +52,7 @@ class pickle_value {
   static constexpr unsigned kind_bits = 4;
   static constexpr std::uint64_t kind_mask = 15;
   static constexpr std::uint8_t wide = 14;     ///< An integer of more than 60 bits.
-  static constexpr std::uint8_t missing = 15;  ///< In the memo: never put.
+  static constexpr std::uint8_t missing = 15;  ///< In the memo: not set.
 
   constexpr pickle_value(std::uint8_t code, std::uint64_t payload) : bits_(payload << kind_bits | code) {}
   [[nodiscard]] std::int64_t payload() const { return static_cast<std::int64_t>(bits_) >> kind_bits; }
@@ -61,7 +61,7 @@ class pickle_value {
 };
 static_assert(sizeof(pickle_value) == 8);
 
-/// A dictionary's items in the order of the pickle; a key that came twice stands there twice.
+/// A dictionary's items in the order of the pickle. A repeated key appears repeatedly.
 class pickle_pairs {
  public:
   pickle_pairs() = default;
@@ -78,57 +78,57 @@ class pickle_pairs {
   std::size_t size_ = 0, stride_ = 0;
 };
 
-/// What a pickle holds. Immutable once read.
+/// The content of a pickle. Immutable once read.
 class pickle_document {
  public:
   [[nodiscard]] const pickle_value& root() const { return root_; }
 
-  /// The items of a list or tuple; empty for all else.
+  /// The items of a list or tuple; empty for other values.
   [[nodiscard]] std::span<const pickle_value> items(const pickle_value& of) const {
     if (!of.is(pickle_kind::list) && !of.is(pickle_kind::tuple)) return {};
     return items_of(of.index());
   }
-  /// The same of a list or tuple with this number.
+  /// The same for a list or tuple given by index.
   [[nodiscard]] std::span<const pickle_value> items_of(std::uint32_t number) const {
     const container& c = containers_[number];
     return {c.items, c.count};
   }
-  /// The items of a dictionary; empty for all else.
+  /// The items of a dictionary; empty for other values.
   [[nodiscard]] pickle_pairs pairs(const pickle_value& of) const {
     if (!of.is(pickle_kind::dictionary)) return {};
     const container& c = containers_[of.index()];
-    if (c.count == 0) return {};  // It has no items to point at.
+    if (c.count == 0) return {};  // Without items there is no pointer.
     if (c.has_shape()) return {shapes_[c.shape()].data(), c.items, c.count, 1};
     return {c.items, c.items + 1, c.count / 2, 2};
   }
-  /// The text, or the bytes; empty for all else. Lives as long as the document.
+  /// The content of a text or of bytes; empty for other values. Valid as long as the document.
   [[nodiscard]] std::string_view text(const pickle_value& of) const {
     return of.is(pickle_kind::text) || of.is(pickle_kind::bytes) ? texts_[of.index()] : std::string_view{};
   }
-  /// Of an integer or a boolean; 0 for all else.
+  /// The value of an integer or boolean; 0 for other values.
   [[nodiscard]] std::int64_t integer(const pickle_value& of) const {
     if ((of.bits_ & pickle_value::kind_mask) == pickle_value::wide) return wide_[of.index()];
     return of.is(pickle_kind::integer) || of.is(pickle_kind::boolean) ? of.payload() : 0;
   }
-  /// Of a real; 0 for all else.
+  /// The value of a real; 0 for other values.
   [[nodiscard]] double real(const pickle_value& of) const { return of.is(pickle_kind::real) ? reals_[of.index()] : 0; }
-  /// The value of `key` in a dictionary, the last one if there are several; null if there is none. O(items).
+  /// The value of `key` in a dictionary, the last if repeated; null if missing. O(items).
   [[nodiscard]] const pickle_value* find(const pickle_value& dictionary, std::string_view key) const;
 
-  /// Numbers of containers and texts are below these: to keep what was learned of each in an array.
+  /// Upper bounds of the indexes of containers and texts, for arrays with an entry for each.
   [[nodiscard]] std::size_t containers() const { return containers_.size(); }
   [[nodiscard]] std::size_t texts() const { return texts_.size(); }
-  /// Bytes behind its last opcode.
+  /// Number of bytes after the last opcode.
   [[nodiscard]] std::uint64_t trailing_bytes() const { return trailing_; }
 
  private:
   friend class pickle_reader;
-  /// A dictionary whose keys are those of a shape has its values alone in `items`, and as many; other dictionaries have keys and values in turn.
+  /// With a shape, the shape has the keys and `items` the values; otherwise `items` has keys and values in turn.
   struct container {
     static constexpr std::uint32_t shaped = std::uint32_t{1} << 31;
     pickle_value* items = nullptr;
     std::uint32_t count = 0;
-    std::uint32_t capacity = 0;  ///< Of `items`; or `shaped` and the shape.
+    std::uint32_t capacity = 0;  ///< Of `items`; or `shaped` | number of the shape.
     [[nodiscard]] bool has_shape() const { return (capacity & shaped) != 0; }
     [[nodiscard]] std::uint32_t shape() const { return capacity & ~shaped; }
   };
@@ -137,26 +137,26 @@ class pickle_document {
   };
   pickle_value root_;
   huge_list<container> containers_;
-  std::vector<std::vector<pickle_value>> shapes_;  ///< Keys.
+  std::vector<std::vector<pickle_value>> shapes_;  ///< The keys of each.
   huge_list<std::string_view> texts_;
   huge_list<std::int64_t> wide_;
   huge_list<double> reals_;
-  std::vector<std::unique_ptr<void, release>> arena_;       ///< The containers' items.
-  std::vector<std::unique_ptr<char, release>> characters_;  ///< The texts.
+  std::vector<std::unique_ptr<void, release>> arena_;       ///< Items of containers.
+  std::vector<std::unique_ptr<char, release>> characters_;  ///< Content of texts.
   std::uint64_t trailing_ = 0;
 };
 
-/// Gives the next bytes of a pickle: how many it wrote, 0 at the end.
+/// Reads the next bytes of a pickle into a buffer. Returns their number, 0 at the end.
 using pickle_source = std::function<result<std::size_t>(std::span<std::byte>)>;
 
-/// Reads one pickle, and its source to the end. `window_bytes` are asked for at a time, and held besides what the pickle says. Time and memory
-/// are linear in the bytes read: at most 100 bytes for each of them, and an error beyond `memory_bytes`. Not recursive. Errors:
-/// corrupt, with the offset of the opcode; those of the source, as they are.
+/// Reads one pickle, and its source to the end, `window_bytes` at a time. Time and memory are linear in the bytes read:
+/// at most 100 bytes of memory per byte, plus the window; more than `memory_bytes` is an error. Not recursive. Errors:
+/// corrupt, with the offset of the opcode; those of the source, unchanged.
 [[nodiscard]] result<pickle_document> read_pickle(const pickle_source& source,
                                                   std::size_t memory_bytes = std::size_t{4} << 30,
                                                   std::size_t window_bytes = std::size_t{256} << 10);
 
-/// The same of bytes in memory.
+/// The same for bytes in memory.
 [[nodiscard]] result<pickle_document> read_pickle(std::span<const std::byte> bytes,
                                                   std::size_t memory_bytes = std::size_t{4} << 30);
 

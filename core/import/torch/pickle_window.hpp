@@ -13,32 +13,32 @@
 
 namespace sluice::importing {
 
-/// The bytes of a source, some at a time.
+/// A buffered window into the bytes of a source.
 class pickle_window {
  public:
   static constexpr std::size_t least = 16;
 
-  /// `source` must outlive it. `bytes` are asked for at a time.
+  /// `source` must outlive this. `bytes` is the initial buffer size.
   pickle_window(const pickle_source& source, std::size_t bytes) : source_(source), bytes_(std::max(bytes, least)) {}
 
   [[nodiscard]] std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
-  /// Of the next byte.
+  /// The offset of the next byte.
   [[nodiscard]] std::uint64_t offset() const { return read_ - left(); }
-  /// Of one that was taken since the last `fill`.
+  /// The offset of a byte taken since the last `fill`.
   [[nodiscard]] std::uint64_t offset_of(const unsigned char* byte) const {
     return read_ - static_cast<std::size_t>(end_ - byte);
   }
   [[nodiscard]] const unsigned char* at() const { return at_; }
   const unsigned char* take(std::size_t size) { return std::exchange(at_, at_ + size); }
-  /// That it holds, seen or not.
+  /// The size of the buffer.
   [[nodiscard]] std::size_t bytes() const { return capacity_; }
   [[nodiscard]] bool ended() const { return ended_; }
-  /// How often it asked its source.
+  /// How often the source was read.
   [[nodiscard]] std::uint64_t reads() const { return reads_; }
   [[nodiscard]] const std::optional<error>& failure() const { return failure_; }
 
-  /// Reads until `wanted` bytes are left; false if there are no more, or `most` could not hold them. What is claimed costs nothing until it
-  /// has come.
+  /// Reads until `wanted` bytes are available. Returns false if the source ends earlier or they need a buffer of more
+  /// than `most` bytes. The buffer only grows with bytes actually read, not with a claimed size.
   bool fill(std::uint64_t wanted, std::size_t most) {
     while (left() < wanted) {
       if (ended_) return false;

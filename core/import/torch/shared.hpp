@@ -9,12 +9,12 @@
 #include "core/import/torch/snapshot.hpp"
 #include "core/import/torch/stacks.hpp"
 
-/// Inside the importer of PyTorch's snapshots: what the writers of allocators and of annotations share.
+/// Internals of the PyTorch snapshot importer, shared by the writers of allocators and annotations.
 namespace sluice::importing::torch {
 
 using trace::time_ns;
 
-/// What all allocators share: tables, time, stacks.
+/// Shared by all allocators: tables, time, stacks.
 struct shared {
   shared(const pickle_document& document, const snapshot& snapshot, job& w)
       : from(document), of(snapshot), work(w), stacks(document, w) {}
@@ -79,10 +79,10 @@ struct shared {
   }
 };
 
-/// Scopes of torch.profiler.record_function and of optimizers: pairs of START and END, nested as they are.
+/// Writes scopes of torch.profiler.record_function and of optimizers as ranges: nested START/END pairs.
 void write_annotations(shared& all);
 
-/// The allocator's settings: a mark at the beginning, and one attribute each.
+/// Writes the allocator's settings: a mark at the begin with one attribute each.
 void write_settings(shared& all);
 
 }  // namespace sluice::importing::torch

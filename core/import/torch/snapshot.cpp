@@ -10,7 +10,7 @@ namespace sluice::importing {
 namespace torch {
 namespace {
 
-/// What a text means as a key or an action. Learned once for each text of the pickle: pickles write a text once and refer to it.
+/// The meaning of a text as a key or an action. Found once per text: pickles store a text once and refer to it.
 enum class word : std::uint8_t {
   unlearned,
   unknown,
@@ -140,7 +140,7 @@ action action_of(word w) {
 }
 
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
-constexpr std::int64_t latest_us = INT64_MAX / 4000;  // what in ns, and after a sum, is still a time
+constexpr std::int64_t latest_us = INT64_MAX / 4000;  // In ns, and after an addition, still a valid time.
 
 class reader {
  public:
@@ -189,7 +189,7 @@ class reader {
     return known;
   }
 
-  /// Something that is shared may stand in many lists; it is read in the first.
+  /// True for the first use of a container. A shared one may be in many lists; it is read only once.
   bool first_time(const pickle_value& container) {
     if (seen_[container.index()] != 0) {
       work_.not_understood("lists that stand in the snapshot twice");
@@ -209,14 +209,14 @@ class reader {
     return v.is(pickle_kind::list) || v.is(pickle_kind::tuple) ? v.index() : no_container;
   }
 
-  /// Sizes and addresses; false for what is none.
+  /// Reads a size or an address. Returns false for any other value.
   bool take(const pickle_value& v, std::uint64_t& into) {
     const std::int64_t said = from_.integer(v);
     if (!v.is(pickle_kind::integer) || said < 0 || static_cast<std::uint64_t>(said) >= most_bytes) return false;
     into = static_cast<std::uint64_t>(said);
     return true;
   }
-  /// Streams are handles: any number.
+  /// Reads a stream handle, which may be any number.
   bool take_handle(const pickle_value& v, std::uint64_t& into) {
     if (!v.is(pickle_kind::integer)) return false;
     into = static_cast<std::uint64_t>(from_.integer(v));
@@ -253,7 +253,7 @@ class reader {
 
   result<void> read_host(const pickle_value& traces) {
     const auto items = from_.items(traces);
-    // One list of entries, or one a device as the devices have.
+    // One list of entries, or one list per device, as for devices.
     if (!items.empty() && items[0].is(pickle_kind::dictionary)) return read_history(traces, true, -1);
     for (const pickle_value& each : items) {
       if (auto done = read_history(each, true, -1); !done) return done;
@@ -339,7 +339,7 @@ class reader {
     into.entries.push_back(made);
   }
 
-  /// What the model has no column for: texts and numbers are kept beside the entry.
+  /// Stores a key that has no column in the model, if its value is a text or a number, as an attribute of the entry.
   void keep(const pickle_value& key, const pickle_value& v, std::uint32_t number, history& into) {
     const std::string_view name = from_.text(key);
     if (v.is(pickle_kind::none) || (v.is(pickle_kind::text) && from_.text(v).empty())) return;
@@ -397,7 +397,7 @@ class reader {
           unknown_key("segments", items.key(i));
           break;
         default:
-          break;  // sums of its blocks: allocated_size, active_size, requested_size
+          break;  // Sums of its blocks: allocated_size, active_size, requested_size.
       }
     }
     if (!good) return work_.not_understood("segments with an address or a size that cannot be");
@@ -415,7 +415,7 @@ class reader {
                          std::string(from_.text(key).substr(0, 40)) + "'");
   }
 
-  /// `next`: where it begins if it does not say so, and then where the next one does.
+  /// `next`: the block's address if it has none; afterwards the address after it.
   void read_block(const pickle_value& from, std::uint64_t& next) {
     block made;
     made.address = next;
@@ -436,7 +436,7 @@ class reader {
         case word::frames:
           made.frames = container_of(v);
           break;
-        case word::history:  // PyTorch 1.13 and 2.0
+        case word::history:  // PyTorch 1.13 and 2.0.
           good = requested = read_block_history(v, made);
           break;
         case word::state:
@@ -509,7 +509,7 @@ class reader {
   const pickle_document& from_;
   job& work_;
   zeros<word> learned_;  ///< By text.
-  zeros<char> seen_;     ///< By container: lists of entries, segments and blocks that were read.
+  zeros<char> seen_;     ///< By container: lists, segments and blocks already read.
   std::map<pool_name, std::uint32_t> pools_;
   snapshot made_;
 };
@@ -521,13 +521,13 @@ result<snapshot> read_snapshot(const pickle_document& from, job& work) { return 
 }  // namespace torch
 
 result<void> import_torch_snapshot(job& work) {
-  // What a pickle holds must be held as a whole, because any value may be referred to until the end; its bytes need not.
+  // The content of a pickle must be held as a whole, because any value may be used again; its bytes need not.
   std::uint64_t read = 0;
   const auto source = [&](std::span<std::byte> into) -> result<std::size_t> {
     if (auto ready = work.advance(0.4 * work.source().share_read()); !ready) return tl::unexpected(ready.error());
     auto got = work.source().read(into);
     if (got) read += *got;
-    // A few bytes of gzip may become any number.
+    // A few bytes of gzip may expand to any number of bytes.
     if (work.source().compressed() && read > work.memory_bytes()) {
       return fail(error_code::corrupt,
                   "holds more than the " + std::to_string(work.memory_bytes()) + " bytes that may be held at a time",
@@ -538,7 +538,7 @@ result<void> import_torch_snapshot(job& work) {
   const auto document = read_pickle(source, work.memory_bytes());
   if (!document) {
     error why = document.error();
-    if (why.file.empty()) {  // the pickle's, not its source's
+    if (why.file.empty()) {  // An error in the pickle, not in its source.
       why.file = work.source().path();
       why.hint = "expected what torch.cuda.memory._dump_snapshot writes";
     }

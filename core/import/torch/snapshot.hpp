@@ -8,8 +8,8 @@
 #include "core/import/job.hpp"
 #include "core/import/torch/pickle.hpp"
 
-/// A PyTorch memory snapshot as rows of fixed size, between the pickle and the trace. Its keys are those of torch/csrc/cuda/Module.cpp and
-/// memory_snapshot.cpp; older ones that torch/cuda/_memory_viz.py still reads are read too.
+/// A PyTorch memory snapshot in rows of fixed size: the step between the pickle and the trace. Reads the keys written
+/// by torch/csrc/cuda/Module.cpp and memory_snapshot.cpp, and older ones that torch/cuda/_memory_viz.py still reads.
 namespace sluice::importing::torch {
 
 enum class action : std::uint8_t {
@@ -26,14 +26,14 @@ enum class action : std::uint8_t {
   workspace_snapshot,
 };
 
-/// The pool that a segment belongs to: (0, 0) is the default one.
+/// The id of a segment's pool; (0, 0) is the default pool.
 using pool_name = std::pair<std::int64_t, std::int64_t>;
 
-/// What no list of the document has as its number.
+/// An index that no list of the document has.
 inline constexpr std::uint32_t no_container = ~std::uint32_t{0};
 inline constexpr std::int64_t no_time = INT64_MIN;
 
-/// A key of an entry that has no place in the model, kept as an attribute.
+/// A key of an entry that has no place in the model; kept as an attribute.
 struct extra {
   std::uint32_t entry = 0;
   std::string_view key;
@@ -41,14 +41,14 @@ struct extra {
 };
 
 struct entry {
-  std::uint64_t address = 0;  ///< Of `out_of_memory`: the device's free bytes.
+  std::uint64_t address = 0;  ///< For `out_of_memory`: the device's free bytes.
   std::uint64_t bytes = 0;
   std::uint64_t stream = 0;
   std::int64_t time_us = no_time;
-  std::uint32_t frames = no_container;  ///< A list of the document.
+  std::uint32_t frames = no_container;  ///< Index of a list in the document.
   std::uint32_t forward_frames =
-      no_container;        ///< What the forward pass was at when it made what this backward pass works on.
-  std::uint32_t pool = 0;  ///< 0: it names none. Otherwise the place of its pool in `snapshot::pools`, and 1.
+      no_container;        ///< In a backward pass: the stack of the forward operation that it belongs to.
+  std::uint32_t pool = 0;  ///< Position in `snapshot::pools` + 1; 0 if it names none.
   action what = action::other;
 };
 static_assert(sizeof(entry) == 48);
@@ -74,11 +74,11 @@ struct segment {
   std::uint32_t first_block = 0, blocks = 0;  ///< In `snapshot::blocks`.
 };
 
-/// One allocator's history: a device's, or the host's pinned memory.
+/// The history of one allocator: of a device, or of pinned host memory.
 struct history {
   bool host = false;
   std::int64_t device = 0;
-  huge_vector<entry> entries;  ///< In order.
+  huge_vector<entry> entries;  ///< In file order.
   std::vector<extra> extras;
 };
 
@@ -92,19 +92,19 @@ struct annotation {
 
 struct snapshot {
   std::vector<history> histories;
-  std::vector<segment> segments;       ///< Of devices, at the end.
-  std::vector<segment> host_segments;  ///< Of pinned memory.
+  std::vector<segment> segments;       ///< Device memory, at the end.
+  std::vector<segment> host_segments;  ///< Pinned memory.
   std::vector<block> blocks;
-  std::vector<pool_name> pools;  ///< That entries name.
+  std::vector<pool_name> pools;  ///< Those named by entries.
   std::vector<annotation> annotations;
   pickle_value settings;  ///< The dictionary `allocator_settings`, or none.
 };
 
-/// Takes a snapshot from the pickle; what it does not understand it counts in `work`. Linear in the pickle's size, however often parts of it
-/// are shared. Errors: foreign, if the pickle is no snapshot; cancelled.
+/// Extracts a snapshot from the pickle; counts what it does not understand in `work`. Linear in the pickle's size, even
+/// if parts of it are shared. Errors: foreign, if the pickle is not a snapshot; cancelled.
 [[nodiscard]] result<snapshot> read_snapshot(const pickle_document& from, job& work);
 
-/// Writes the trace that `of` tells. Errors: the writer's; cancelled.
+/// Writes the trace of the snapshot `of`. Errors: the writer's; cancelled.
 [[nodiscard]] result<void> write_trace(const pickle_document& from, const snapshot& of, job& work);
 
 }  // namespace sluice::importing::torch

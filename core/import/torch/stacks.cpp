@@ -8,10 +8,10 @@
 namespace sluice::importing::torch {
 namespace {
 
-constexpr std::size_t deepest = 2048;          // frames; pairs of lists are walked again and again
-constexpr std::uint32_t nothing = UINT32_MAX;  // known to have no stack, no frame
+constexpr std::size_t deepest = 2048;          // Frames. Pairs of lists are walked repeatedly.
+constexpr std::uint32_t nothing = UINT32_MAX;  // Known to have no stack or no frame.
 
-/// By the file that a frame names: C++ frames name sources, libraries or "??".
+/// The kind of a frame by its file: C++ frames have sources, libraries or "??".
 trace::frame_kind kind_of(std::string_view file) {
   return file.ends_with(".py") || file.starts_with("<") ? trace::frame_kind::python : trace::frame_kind::native;
 }
@@ -70,7 +70,7 @@ std::uint64_t stack_writer::frame_of(const pickle_value& dictionary) {
       work_.not_understood("values of frames under the key '" + std::string(key.substr(0, 40)) + "'");
     }
   }
-  // The same frame may have many dictionaries.
+  // Several dictionaries may describe the same frame.
   std::uint32_t& same = same_frames_[{name, file, line}];
   if (same == 0) same = static_cast<std::uint32_t>(new_frame(name, file, line, kind));
   return known = same;
@@ -89,7 +89,7 @@ void stack_writer::grow() {
 }
 
 std::uint64_t stack_writer::child(std::uint64_t parent, std::uint64_t frame) {
-  const std::uint64_t key = parent << 32 | frame;  // a frame is never 0
+  const std::uint64_t key = parent << 32 | frame;  // A frame is never 0.
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = (key * 0x9e3779b97f4a7c15U) >> 20 & mask;
   while (slots_[at].key != 0) {
@@ -107,7 +107,7 @@ std::uint64_t stack_writer::add_frames(std::uint32_t list, std::uint64_t parent)
   auto items = from_.items_of(list);
   if (items.size() > deepest) {
     work_.not_understood("frames of stacks that are deeper than " + std::to_string(deepest), items.size() - deepest);
-    items = items.first(deepest);  // the innermost
+    items = items.first(deepest);  // The innermost.
   }
   for (std::size_t i = items.size(); i-- > 0;) {
     const std::uint64_t frame = frame_of(items[i]);
@@ -119,7 +119,7 @@ std::uint64_t stack_writer::add_frames(std::uint32_t list, std::uint64_t parent)
 trace::stack_id stack_writer::stack_of(std::uint32_t frames, std::uint32_t forward) {
   if (frames == no_container && forward == no_container) return {};
   if (forward != no_container) {
-    // Rare, and a pair of lists: the tree of stacks finds it again.
+    // Not cached: rare, and for a pair of lists. The tree of stacks finds it again.
     if (forward_frame_ == 0) {
       const auto mark = work_.out().intern(std::string(trace::inferred_mark) + "the backward of]");
       forward_frame_ = new_frame(mark, {}, 0, trace::frame_kind::unknown);

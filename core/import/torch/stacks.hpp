@@ -11,16 +11,16 @@
 
 namespace sluice::importing::torch {
 
-/// Turns lists of frames into the stacks of a trace. Each list, each frame and each text of the pickle is looked at once.
+/// Converts lists of frames to stacks of a trace. Converts each list, frame and text of the pickle only once.
 class stack_writer {
  public:
   stack_writer(const pickle_document& from, job& work);
 
-  /// The stack of a list of frames, innermost first; behind them, as what asked for the work on another thread, `forward`'s.
-  /// None for `no_container` and for empty lists. Amortised O(1) for a list that came before.
+  /// The stack of a list of frames, innermost first. The frames of `forward`, if given, follow as its callers. None for
+  /// `no_container` and empty lists. Amortized O(1) for a list seen before.
   [[nodiscard]] trace::stack_id stack_of(std::uint32_t frames, std::uint32_t forward = no_container);
 
-  /// A text of the pickle, in the trace.
+  /// A text of the pickle as a string of the trace.
   [[nodiscard]] trace::string_id text(const pickle_value& of);
 
  private:
@@ -33,12 +33,12 @@ class stack_writer {
 
   const pickle_document& from_;
   job& work_;
-  zeros<std::uint32_t> stacks_;      ///< By container: the stack of a list; 0 not known yet.
-  zeros<std::uint32_t> frames_;      ///< By container: the frame of a dictionary; 0 not known yet.
+  zeros<std::uint32_t> stacks_;      ///< By container: a list's stack; 0: not yet known.
+  zeros<std::uint32_t> frames_;      ///< By container: a dictionary's frame; 0: not yet known.
   zeros<trace::string_id> strings_;  ///< By text.
   std::uint64_t last_stack_ = 0, last_frame_ = 0, forward_frame_ = 0;
   std::map<std::tuple<trace::string_id, trace::string_id, std::uint64_t>, std::uint32_t> same_frames_;
-  // The tree of stacks: parent and frame to stack. Open addressing, because a snapshot asks millions of times.
+  // The tree of stacks: (parent, frame) to stack. Open addressing, because a snapshot needs millions of lookups.
   struct slot {
     std::uint64_t key = 0;
     std::uint32_t stack = 0;

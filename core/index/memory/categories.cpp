@@ -75,7 +75,7 @@ clue stack_clues::of_frame(std::string_view file, std::string_view function) {
   if (in_file("torch/autograd/") || in_function("torch::autograd::") || function == "backward") return clue::backward;
   if (in_file("torch/nn/init.py") || in_file("torch/nn/parameter.py")) return clue::model;
   if (in_file("torch/nn/modules/")) {
-    // `Module._apply` is what .to() and .cuda() come to.
+    // `Module._apply` implements .to() and .cuda().
     if (function == "__init__" || function == "_apply" || function == "reset_parameters") return clue::model;
     return clue::forward;
   }
@@ -92,11 +92,11 @@ clue stack_clues::of_frame(trace::frame_id id) {
 }
 
 namespace {
-constexpr std::size_t deepest = 2048;  // A file's parents may form a ring.
+constexpr std::size_t deepest = 2048;  // In a corrupt file, parents may form a cycle.
 }
 
 clue stack_clues::of(trace::stack_id stack) {
-  // Up to the first stack that is known or has a clue of its own; all on the way share it.
+  // Walk up to the first stack that is cached or has a clue of its own. All stacks on the way get the same clue.
   std::vector<std::uint64_t> way;
   clue found = clue::none;
   while (stack != trace::stack_id::none && way.size() < deepest) {
@@ -135,7 +135,7 @@ bool stack_clues::in_python(trace::stack_id stack) {
   return found;
 }
 
-// --- processes and threads as a whole ---------------------------------------------------------------------------------
+// --- processes and threads as a whole -------------------------------------------------------------------------------
 
 void process_clues::add(trace::process_id process, trace::thread_id thread, trace::stack_id stack, time_ns born) {
   process_facts& of = processes_[process];
@@ -226,7 +226,7 @@ bool category_judge::of_other_framework(const block_record& block) {
 bool category_judge::stays(const block_record& block, const process_facts& of) const {
   const time_ns died = block.freed() ? block.died : by_.span.end;
   if (of.steps != nullptr) return of.steps->begun_between(block.born, died) >= 2;
-  return died - block.born > by_.span.length() / 2;  // Doubled, the longest lifetimes there are would not fit.
+  return died - block.born > by_.span.length() / 2;  // Doubling it instead could overflow.
 }
 
 block_category category_judge::infer(const block_record& block, const block_touches& used) {

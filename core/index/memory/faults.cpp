@@ -39,7 +39,7 @@ void fault_index::add(const trace::alloc_failed_event& row) {
 std::vector<gpu_fault> fault_index::faults() const {
   std::vector<gpu_fault> all;
   for (const auto& [event, fault] : by_event_) {
-    if (fault.error == 0) continue;  // Attributes of something else, or of a fault that is still being read.
+    if (fault.error == 0) continue;  // Not a fault, or its other attributes are still to come.
     gpu_fault& one = all.emplace_back(fault);
     std::stable_sort(one.launches.begin(), one.launches.end(),
                      [](const fault_launch& a, const fault_launch& b) { return a.time > b.time; });

@@ -26,7 +26,7 @@ mapped_runs::mapped_runs(std::span<const block_record> blocks, std::span<const s
     if (i > 0) {
       const std::size_t before = first_.at(mappings[i - 1]);
       const block_record& begin = blocks[before];
-      // Of one reservation: what another one happens to lie beside is not the same segment.
+      // Only within one reservation: adjacent mappings of another one are a different segment.
       const bool same = begin.process == block.process && begin.device == block.device && begin.parent == block.parent;
       if (same && block.address - begin.address == bytes_.at(before)) first = before;
     }

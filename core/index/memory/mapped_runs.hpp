@@ -9,16 +9,16 @@
 
 namespace sluice::analysis {
 
-/// Mappings that lie side by side are one stretch of memory: who grows a segment by mapping more behind it (PyTorch's expandable
-/// segments, pools of virtual memory) lets blocks lie across them.
+/// Groups adjacent mappings into runs. A segment that grows by mapping more memory behind it (PyTorch's expandable
+/// segments, virtual-memory pools) can hold blocks that span several mappings.
 class mapped_runs {
  public:
-  /// `live`: places in `blocks`, which outlives this, of what is live at one moment. O(live * log live).
+  /// `live`: positions in `blocks` of the blocks live at one moment. `blocks` must outlive this. O(live * log live).
   mapped_runs(std::span<const block_record> blocks, std::span<const std::size_t> live);
 
-  /// The first mapping of the run that the block at this place belongs to; the place itself of what is no mapping. O(1).
+  /// The position of the first mapping in the run of the block at `at`; `at` itself if that is not a mapping. O(1).
   [[nodiscard]] std::size_t first_of(std::size_t at) const;
-  /// Bytes that a block takes, and those of all of its run if it is the first of one. O(1).
+  /// Returns the bytes that a block takes; for the first mapping of a run, the bytes of the whole run. O(1).
   [[nodiscard]] std::uint64_t bytes_of(std::size_t at) const;
 
  private:
@@ -27,7 +27,7 @@ class mapped_runs {
   std::unordered_map<std::size_t, std::uint64_t> bytes_;
 };
 
-/// Whether the block's address says where memory is: a reservation is addresses without any, and physical memory has only a handle.
+/// True if the kind's address refers to memory. Reservations are only addresses, and physical memory has only a handle.
 [[nodiscard]] constexpr bool is_memory_at_an_address(trace::memory_kind kind) {
   return kind != trace::memory_kind::reservation && kind != trace::memory_kind::physical;
 }

@@ -6,7 +6,7 @@
 namespace sluice::analysis {
 namespace {
 
-/// More than any machine has; keeps sums exact in a double.
+/// More than any machine has. Keeps sums exact in a double.
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 52;
 
 double real_of(std::uint64_t bytes) { return static_cast<double>(std::min(bytes, most_bytes)); }
@@ -36,7 +36,7 @@ void memory_use::count(const block_record& block, time_ns time, double sign) {
   if (block.pool == trace::pool_id::none) return;
   pool_use& pool = last_pool_.in(pools_, block.pool);
   if (block.layer == trace::layer::driver) {
-    // From now on the pool's reserve is not to be added to the driver's blocks, nor was it before.
+    // The pool's reserved bytes must not be added to the driver's blocks, in the past either.
     if (!pool.has_segments) changed_from_ = -latest_time;
     pool.has_segments = true;
   } else {
@@ -126,7 +126,7 @@ void memory_use::add(const trace::alloc_event& row) {
   const std::size_t known = by_id_.find(raw(row.block));
   if (known != id_lookup::none && blocks_[known].allocated) {
     block_record& block = blocks_[known];
-    // A checkpoint may tell of a block before the chunk with its allocation comes.
+    // A checkpoint may list a block before the chunk with its allocation arrives.
     if (block.alloc == trace::event_id::none) {
       block.alloc = row.id;
       if (block.born != bounded(row.time)) disputed_.push_back(block.id);
@@ -146,7 +146,7 @@ void memory_use::add(const trace::live_block_event& row) {
   }
   birth(row, row.born);
   if (row.block == trace::block_id::none) return;
-  at(row.block).alloc = row.alloc;  // Its own row may follow.
+  at(row.block).alloc = row.alloc;  // Its allocation row may follow.
   if (bounded(row.time) < bounded(row.born)) disputed_.push_back(row.block);
 }
 
@@ -219,7 +219,7 @@ void memory_use::reconcile() {
   std::vector<checkpoint*> telling;
   for (auto& [id, known] : checkpoints_)
     if (known.seen && tells_of_deaths(known.about, known.blocks.size(), losses)) telling.push_back(&known);
-  // Of two that do not list a block the earlier one tells of its death.
+  // If two checkpoints do not list a block, it died by the earlier one.
   std::sort(telling.begin(), telling.end(), [](const checkpoint* a, const checkpoint* b) {
     return std::tuple(a->about.time, a->about.id) < std::tuple(b->about.time, b->about.id);
   });
@@ -271,7 +271,7 @@ void memory_use::settle_untracked(device_samples& of, const tracked& by) const {
   if (!std::is_sorted(of.samples.begin(), of.samples.end(), earlier)) {
     std::sort(of.samples.begin(), of.samples.end(), earlier);
   }
-  // Events come late: what was tracked at a sample may have changed since it was taken in.
+  // Events come late: the tracked bytes at an earlier sample may have changed since the last call.
   const auto first =
       std::partition_point(of.samples.begin(), of.samples.end(), [&](const auto& s) { return s.time < changed_from_; });
   for (auto at = first; at != of.samples.end(); ++at) {

@@ -17,10 +17,10 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// Blocks and what they add up to over time.
+/// Blocks, and their totals over time.
 namespace sluice::analysis {
 
-/// A block's whole life, as far as the recording tells it.
+/// The whole life of a block, or the part of it that was recorded.
 struct block_record {
   trace::block_id id{};
   trace::block_id parent{};
@@ -28,13 +28,13 @@ struct block_record {
   trace::event_id free{};
   trace::process_id process{};
   trace::thread_id thread{};
-  trace::device_id device{};  ///< None for host memory: no device owns it.
+  trace::device_id device{};  ///< None for host memory, which no device owns.
   trace::stream_id stream{};
   trace::pool_id pool{};
   trace::stack_id stack{};
   trace::string_id name{};
   time_ns born = trace::unknown_time;
-  time_ns died = trace::unknown_time;  ///< Unknown: never freed.
+  time_ns died = trace::unknown_time;  ///< Unknown if never freed.
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   std::uint64_t reserved_bytes = 0;
@@ -42,20 +42,20 @@ struct block_record {
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   bool allocated = false;       ///< False while only its free has been seen.
-  bool death_inferred = false;  ///< Not freed in any event, but gone from an exact checkpoint after a loss.
+  bool death_inferred = false;  ///< No free event; missing from an exact checkpoint after a loss.
 
   [[nodiscard]] bool born_before() const { return (flags & trace::born_before) != 0; }
-  /// Not freed, but in what followed the recording, which is a part.
+  /// Not freed in this recording, but freed later: the recording is a part of a longer one.
   [[nodiscard]] bool freed_after() const { return (flags & trace::freed_after) != 0; }
   [[nodiscard]] bool freed() const { return died != trace::unknown_time; }
   /// Its bytes belong to another process and are counted there.
   [[nodiscard]] bool imported() const { return (flags & trace::ipc_import) != 0; }
   [[nodiscard]] bool live_at(time_ns time) const { return born <= time && (!freed() || died > time); }
-  /// Live at some time in the range.
+  /// True if live at some time in the range.
   [[nodiscard]] bool live_in(time_range range) const { return born < range.end && (!freed() || died > range.begin); }
 };
 
-/// What totals are kept by. Host kinds have no device.
+/// The key of a memory total. Host kinds have no device.
 struct memory_key {
   trace::device_id device{};
   trace::layer layer = trace::layer::driver;
@@ -66,16 +66,16 @@ struct memory_key {
   }
 };
 
-/// A pool's reserved and used bytes. `used` is what events say; `blocks` what its recorded blocks add up to.
+/// A pool's reserved and used bytes. `used` is what pool events report; `blocks` is the sum of its recorded blocks.
 struct pool_use {
   timeline::sample_tree reserved;
   timeline::sample_tree used;
   timeline::level_tree blocks;
-  std::vector<time_ns> times;  ///< Of its events, in no order.
-  bool has_segments = false;   ///< Driver-layer blocks name it: its reserved bytes are among the driver's blocks.
+  std::vector<time_ns> times;  ///< Times of its events, unordered.
+  bool has_segments = false;   ///< It has driver-layer blocks, which already count its reserved bytes.
 };
 
-/// What was sampled of a device, and what follows from it.
+/// Memory samples of a device, and the curves derived from them.
 struct device_samples {
   struct sample {
     time_ns time = 0;
@@ -84,8 +84,8 @@ struct device_samples {
     std::uint64_t total = 0;
     std::uint64_t recorder = 0;
   };
-  std::vector<sample> samples;  ///< By (time, order) once settled.
-  /// Once settled: the last one at or before `time`; null if there is none. O(log samples).
+  std::vector<sample> samples;  ///< By (time, order) after `settle`.
+  /// Returns the last sample at or before `time`; null if there is none. Call after `settle`. O(log samples).
   [[nodiscard]] const sample* last_until(time_ns time) const {
     const auto behind = std::upper_bound(samples.begin(), samples.end(), time,
                                          [](time_ns t, const sample& each) { return t < each.time; });
@@ -96,26 +96,26 @@ struct device_samples {
   timeline::sample_tree untracked;  ///< See untracked_statistics.
 };
 
-/// A checkpoint with all the blocks that a process has at a time.
+/// A checkpoint that lists all live blocks of a process at one time.
 struct complete_checkpoint {
   trace::process_id process{};
   time_ns time = 0;
-  std::vector<trace::block_id> live;  ///< In order.
+  std::vector<trace::block_id> live;  ///< Sorted.
 };
 
-/// When each process first lost memory events, of those that did.
+/// For each process that lost memory events, the time of the first loss.
 using first_losses = std::map<trace::process_id, time_ns>;
 void note(const trace::loss_event& row, first_losses& in);
 
-/// Whether a checkpoint, of which there are `listed` blocks, tells of blocks that died unseen: it is complete, and memory events of its
-/// process were lost before. O(log processes).
+/// True if blocks missing from the checkpoint must have died: it is exact and complete (`listed` is the number of
+/// blocks found for it), and its process lost memory events before it. O(log processes).
 [[nodiscard]] bool tells_of_deaths(const trace::checkpoint_event& about, std::size_t listed,
                                    const first_losses& losses);
 
-/// Takes memory events in any order and keeps totals that can be asked at any zoom. Not thread-safe.
+/// Collects memory events, in any order, and keeps totals that can be queried at any zoom. Not thread-safe.
 ///
-/// A block counts from the time the host had it to the time its free was asked for. Nothing that a file says is
-/// trusted: unknown blocks, second births and ends before begins are counted in `malformed` and left out.
+/// A block counts from the time the host had it until its free was requested. File content is not trusted: unknown
+/// blocks, second births and ends before begins are counted in `malformed` and ignored.
 class memory_use {
  public:
   void add(const trace::alloc_event& row);
@@ -127,56 +127,56 @@ class memory_use {
   void add(const trace::checkpoint_event& row);
   void add(const trace::loss_event& row) { losses_.push_back(row); }
 
-  /// About so many blocks will be told or carried, and then so many more be born. Before any.
+  /// Reserves space for `told` blocks known from the file and then `born` new ones. Call before adding anything.
   void expect(std::size_t told, std::size_t born) {
     blocks_.reserve(told + born);
     by_id_.expect(told);
   }
-  /// No more will be told: those that are born now have ids that follow one another.
+  /// Call after the last known block: the ids of blocks born from now on are consecutive.
   void expect_births(std::size_t born) { by_id_.expect_run(born); }
 
-  /// What a checkpoint says after events were lost: a block that its process had before and that it does not list died unseen, at that
-  /// time, if no row here frees it, nor one anywhere, as `freed` knows. O(blocks * log live).
+  /// Applies a checkpoint taken after a loss. Blocks of its process that it does not list are taken to have died at its
+  /// time, unless a free is known here or in `freed` (frees anywhere in the recording). O(blocks * log live).
   void infer_deaths(const complete_checkpoint& by, const id_set* freed = nullptr);
 
-  /// A block whose whole life is known from elsewhere: what rows say of it counts no more. Before any row.
+  /// Adds a block whose whole life is known from the file; rows about it are then ignored. Call before adding rows.
   void set_known(const block_record& block);
-  /// A block of which other rows told: that it was allocated, or only that it was freed. Rows here tell how it goes on. Before any row.
+  /// Adds a block as earlier rows left it (allocated, or only freed); later rows continue it. Call before adding rows.
   void continue_from(const block_record& block);
-  /// Totals of this kind are kept, be there blocks or not; over the whole recording they reach `highest` bytes, and some of their
-  /// blocks have `stacks`.
+  /// Keeps totals for `key` even without blocks. `highest` is their maximum over the whole recording, in bytes;
+  /// `stacks` says that some of their blocks have stacks.
   void set_known(const memory_key& key, double highest, bool stacks) {
     use_[key].tell_highest(highest);
     if (stacks) with_stacks_.insert(key);
   }
   [[nodiscard]] bool told_of_stacks(const memory_key& key) const { return with_stacks_.contains(key); }
-  /// Likewise of a pool, whose blocks reach `highest` bytes if it has any.
+  /// The same for a pool. `highest`: maximum of its blocks, in bytes; none if it has no blocks.
   void set_known(trace::pool_id pool, bool has_segments, std::optional<double> highest);
-  /// What a pool said last before the part that there are rows of.
+  /// Adds the pool's last sample before the section.
   void set_known(trace::pool_id pool, std::uint64_t reserved, std::uint64_t used, time_ns time, trace::event_id event);
-  /// Likewise of a device.
+  /// The same for a device.
   void set_known(trace::device_id device, const device_samples::sample& sample);
-  /// What was not tracked at a sample. Then that is not worked out from what is here.
+  /// Adds the untracked bytes at a sample. From then on they are not computed from the blocks here.
   void set_known_untracked(trace::device_id device, const timeline::sample_step& sample);
 
-  /// Brings totals up to date; before any question. O(what changed), and the samples of devices.
+  /// Updates the totals. Call before any query. O(changes), plus the device samples.
   void settle(const trace::tables& tables);
-  /// All of a snapshot has been added: blocks that a checkpoint after a loss does not know are taken to be gone.
+  /// Call when a whole snapshot has been added: blocks missing from a checkpoint after a loss are taken to have died.
   void reconcile();
 
-  /// Leaves what they add up to. Nothing can be added after.
+  /// Frees the blocks but keeps the totals. Nothing can be added afterwards.
   void forget_blocks() {
     blocks_ = std::vector<block_record>();  // `{}` would leave the vector its memory.
     by_id_ = id_lookup();
     deaths_ = std::vector<std::uint32_t>();
   }
 
-  /// In order of first appearance, those carried or told first. Only those with `allocated` mean anything.
+  /// In order of first appearance, those known from the file first. Skip blocks whose `allocated` is false.
   [[nodiscard]] std::span<const block_record> blocks() const { return blocks_; }
-  /// Positions in `blocks` of those that were freed, each once, in the order in which that was told: most often in order of time.
+  /// Positions in `blocks` of freed blocks, each once, in the order the frees were added: mostly in order of time.
   [[nodiscard]] std::span<const std::uint32_t> deaths() const { return deaths_; }
   [[nodiscard]] const block_record* find(trace::block_id id) const;
-  /// Whether any row names it, be it only one that frees it.
+  /// True if any row names the block, even if only a free.
   [[nodiscard]] bool known(trace::block_id id) const { return by_id_.find(raw(id)) != id_lookup::none; }
   [[nodiscard]] const std::map<memory_key, timeline::level_tree>& use() const { return use_; }
   [[nodiscard]] const std::map<trace::pool_id, pool_use>& pools() const { return pools_; }
@@ -184,7 +184,7 @@ class memory_use {
   [[nodiscard]] std::span<const trace::alloc_failed_event> failed() const { return failed_; }
   [[nodiscard]] std::span<const trace::loss_event> losses() const { return losses_; }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
-  /// Blocks of which rows say what cannot all be true: some in several places, in no order.
+  /// Blocks with contradictory rows, unordered; some occur several times.
   [[nodiscard]] std::span<const trace::block_id> disputed() const { return disputed_; }
 
  private:
@@ -195,7 +195,7 @@ class memory_use {
   };
 
   block_record& at(trace::block_id id);
-  /// It was freed at that time, as far as is known.
+  /// Marks the block as freed at `time`, according to what is known so far.
   void dies(block_record& block, time_ns time) {
     if (!block.freed()) deaths_.push_back(static_cast<std::uint32_t>(&block - blocks_.data()));
     block.died = time;
@@ -203,7 +203,7 @@ class memory_use {
   void put(const block_record& known, block_record& at);
   void birth(const trace::alloc_event& row, time_ns born);
   void count(const block_record& block, time_ns time, double sign);
-  /// What a device's tracked memory is the sum of.
+  /// The curves that add up to a device's tracked memory.
   struct tracked {
     std::vector<const timeline::level_tree*> blocks;
     std::vector<const pool_use*> pools;
@@ -223,29 +223,29 @@ class memory_use {
   std::vector<trace::alloc_failed_event> failed_;
   std::vector<trace::loss_event> losses_;
   std::map<trace::event_id, checkpoint> checkpoints_;
-  time_ns changed_from_ = latest_time + 1;  ///< Of what was added since `settle`.
+  time_ns changed_from_ = latest_time + 1;  ///< Earliest change since `settle`.
   void dispute(trace::block_id block) {
     ++malformed_;
     disputed_.push_back(block);
   }
   std::uint64_t malformed_ = 0;
   std::vector<trace::block_id> disputed_;
-  std::set<memory_key> with_stacks_;  ///< Only what was told.
+  std::set<memory_key> with_stacks_;  ///< Only keys set by `set_known`.
   bool untracked_told_ = false;
 };
 
-/// Whether bytes of this kind lie in a device's memory for certain (managed memory moves).
+/// True if bytes of this kind are always in device memory (managed memory moves).
 [[nodiscard]] constexpr bool is_device_resident(trace::memory_kind kind) {
   return kind == trace::memory_kind::device || kind == trace::memory_kind::array ||
          kind == trace::memory_kind::physical;
 }
 
-/// Whether bytes of this kind lie in host memory, whatever device the call was made for.
+/// True if bytes of this kind are in host memory, whatever device the call was for.
 [[nodiscard]] constexpr bool is_host_resident(trace::memory_kind kind) {
   return kind == trace::memory_kind::pinned || kind == trace::memory_kind::host;
 }
 
-/// Whether the driver manages the pool and holds device memory for it that no driver-layer block accounts for.
+/// True if the driver manages the pool and its device memory is not already counted in driver-layer blocks.
 [[nodiscard]] bool is_driver_pool(const trace::pool_row& row, bool has_segments);
 
 }  // namespace sluice::analysis

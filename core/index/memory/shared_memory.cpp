@@ -18,7 +18,7 @@ void import_gatherer::add(const memory_use& from, time_range run) {
     if (block.imported() && range_.holds(block.born)) imports_.push_back(block);
     if (owners_.empty()) continue;
     const auto wanted = owners_.find(raw(block.alloc));
-    // Of several blocks of one allocation, which makes no sense, the first by id, in whichever order they come.
+    // If a corrupt file has several blocks for one allocation, use the lowest id, in whatever order they come.
     if (wanted != owners_.end() && (!wanted->second || block.id < wanted->second->id)) wanted->second = block;
   }
 }

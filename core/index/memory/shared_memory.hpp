@@ -13,43 +13,43 @@ namespace sluice::analysis {
 
 class index;
 
-/// Memory of other processes that one has had, by whose it is. Its bytes count with its owner.
+/// Memory of other processes that a process has imported, grouped by owner. Its bytes are counted for the owner.
 struct imported_memory {
   trace::process_id process{};
-  trace::process_id owner{};  ///< None: the recording does not name it.
+  trace::process_id owner{};  ///< None if the recording does not name it.
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   std::uint64_t blocks = 0;
-  std::uint64_t bytes = 0;  ///< Of physical memory the owner's word for it; 0 where nobody told.
-  bool inferred = false;    ///< Of some of them the owner is.
+  std::uint64_t bytes = 0;  ///< For physical memory the size that its owner recorded; 0 if unknown.
+  bool inferred = false;    ///< The owner of some of the blocks is inferred.
 };
 
-/// Allocations that are another process's memory, and those that they are there, as far as the recording knows.
+/// The owner's allocation behind an imported one. May be inferred.
 struct import_owner {
   trace::event_id alloc{};
   trace::provenance source{};
 };
-using import_owners = std::unordered_map<std::uint64_t, import_owner>;  ///< By the event of their allocation.
+using import_owners = std::unordered_map<std::uint64_t, import_owner>;  ///< By the event of the importing allocation.
 
-/// Of blocks born in a range: gathered from indexes of parts of the recording.
+/// Collects imports of blocks born in a range, section by section.
 class import_gatherer {
  public:
-  /// `links` are of the whole recording, and outlive this.
+  /// `links` cover the whole recording and must outlive this.
   import_gatherer(const import_owners& links, time_range range);
 
-  /// What `from` tells of the blocks born in `run`. O(blocks).
+  /// Adds the blocks in `from` that were born in `run`. O(blocks).
   void add(const memory_use& from, time_range run);
-  /// Most bytes first.
+  /// The result, most bytes first.
   [[nodiscard]] std::vector<imported_memory> figures() const;
 
  private:
   const import_owners& links_;
   const time_range range_;
-  std::unordered_map<std::uint64_t, std::optional<block_record>> owners_;  ///< By the event of their allocation.
+  std::unordered_map<std::uint64_t, std::optional<block_record>> owners_;  ///< By the event of the owner's allocation.
   std::vector<block_record> imports_;
 };
 
-/// The same from an index of all. O(blocks).
+/// The same from an index of the whole recording. O(blocks).
 [[nodiscard]] std::vector<imported_memory> find_imports(const index& from, time_range range);
 
 }  // namespace sluice::analysis

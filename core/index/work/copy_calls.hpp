@@ -9,18 +9,18 @@
 
 namespace sluice::analysis {
 
-/// A copy, as far as the question "who asked for it" goes.
+/// The properties of a copy that are needed to find the call that requested it.
 struct copy_record {
   trace::event_id event{};
   trace::event_id call{};
   trace::device_id device{};
   trace::direction direction = trace::direction::unknown;
   time_ns begin = 0;
-  time_ns end = 0;  ///< `latest_time`: it never ended.
+  time_ns end = 0;  ///< `latest_time` if it never ended.
   std::uint64_t bytes = 0;
 };
 
-/// Copies, and the stacks of API calls. Takes both in any order. Not thread-safe.
+/// Collects copies, and the stacks of API calls, in any order. Not thread-safe.
 class copy_calls {
  public:
   void add(const std::vector<trace::transfer_event>& rows);
@@ -28,7 +28,7 @@ class copy_calls {
   void settle();
 
   [[nodiscard]] std::span<const copy_record> copies() const { return copies_; }
-  /// Of the API call with that id; none if it has none. O(log calls), once settled.
+  /// The stack of an API call; none if it has none. Call after `settle`. O(log calls).
   [[nodiscard]] trace::stack_id stack_of(trace::event_id call) const;
 
  private:
@@ -37,7 +37,7 @@ class copy_calls {
     trace::stack_id stack{};
   };
   std::vector<copy_record> copies_;
-  std::vector<call> calls_;  ///< By id, once settled.
+  std::vector<call> calls_;  ///< By id after `settle`.
   bool sorted_ = true;
 };
 

@@ -11,7 +11,7 @@ auto order_of(const content_copy& c) {
   return std::tie(c.process, c.device, c.bytes, c.check, c.hash, c.asked, c.event);
 }
 
-/// The part from `settled` on is new.
+/// Sorts `items`, of which only those from `settled` on are new.
 template <class Item, class Less>
 void sort_in(std::vector<Item>& items, std::size_t& settled, Less less) {
   const auto fresh = items.begin() + static_cast<std::ptrdiff_t>(settled);
@@ -35,7 +35,7 @@ content_copy copy_of(const trace::transfer_event& row) {
   made.source = row.source_address;
   made.destination = row.destination_address;
   made.block = row.destination_block;
-  // Pageable memory has been read when the call returns.
+  // A copy from pageable memory has read it when the call returns.
   made.asynchronous = row.asynchronous && row.source_kind != trace::memory_kind::host;
   return made;
 }
@@ -47,7 +47,7 @@ void copy_contents::add(const std::vector<trace::transfer_event>& rows) {
   const auto looked_at = [](const trace::transfer_event& row) {
     return row.direction == direction::h2d && row.content != trace::content_check::none;
   };
-  // Where nobody looks at contents, nothing is kept.
+  // Without content checks, keep nothing.
   if (copies_.empty() && std::none_of(rows.begin(), rows.end(), looked_at)) return;
   for (const trace::transfer_event& row : rows) {
     if (looked_at(row)) copies_.push_back(copy_of(row));

@@ -60,7 +60,7 @@ void device_activity_index::add_copy(const direction_key& key, const slice_item&
     work.parts[static_cast<memory_kind>(made.tag)].add(made.begin, made.end);
   }
   if (made.end != latest_time) {
-    // Of whole bytes per second sums stay exact, and fall back to exactly 0.
+    // Sums of whole bytes per second are exact, and fall back to exactly 0.
     const double rate = std::round(bandwidth_of(made));
     work.rate.add({made.begin, rate});
     work.rate.add({std::max(made.end, made.begin + 1), -rate});
@@ -106,7 +106,7 @@ void device_activity_index::add(const std::vector<trace::memset_event>& rows) {
 
 void device_activity_index::add(const std::vector<trace::graph_launch_event>& rows) {
   for (const trace::graph_launch_event& row : rows) {
-    if (row.end == trace::unknown_time) continue;  // The call alone: its nodes have rows of their own.
+    if (row.end == trace::unknown_time) continue;  // Only the call. Its nodes have rows of their own.
     const slice_item made = slice_of(row, row.end, slice_kind::graph, malformed_);
     if (busy_) devices_[row.device].anything.add(made.begin, made.end);
     add_to_stream(row, made);

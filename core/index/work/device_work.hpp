@@ -35,25 +35,25 @@ struct direction_key {
   }
 };
 
-/// Transfers of one direction. A slice's `tag` is the memory_kind of its host side (unknown where it has none).
+/// Transfers in one direction. A slice's `tag` is the memory_kind of its host side (unknown if it has none).
 struct direction_work {
   timeline::slice_set slices;
   timeline::level_tree rate;  ///< Bytes per second: a transfer's bytes spread evenly over its interval, summed.
   timeline::coverage busy;
-  std::map<trace::memory_kind, timeline::coverage> parts;  ///< By the host side.
+  std::map<trace::memory_kind, timeline::coverage> parts;  ///< By memory kind of the host side.
 };
 
 /// When a device was busy, and with what.
 struct device_work {
   timeline::coverage kernels;
-  timeline::coverage copies;  ///< Copies and migrations that a device takes part in.
-  timeline::coverage either;  ///< Kernels or copies: overlap is kernels + copies - either.
+  timeline::coverage copies;  ///< Copies and migrations that involve the device.
+  timeline::coverage either;  ///< Kernels or copies. Overlap = kernels + copies - either.
   timeline::coverage memsets;
   timeline::coverage anything;
 };
 
-/// Takes device events in any order. An event that has not ended (its end is not known) lasts for ever: whoever asks cuts
-/// it at the end of the range. Not thread-safe. Ends before begins count in `malformed` and make slices without length.
+/// Collects device events, in any order. An event without a known end lasts forever; cut it at the end of the queried
+/// range. Ends before begins are counted in `malformed` and give slices of length 0. Not thread-safe.
 class device_activity_index {
  public:
   void add(const std::vector<trace::kernel_event>& rows);
@@ -61,16 +61,16 @@ class device_activity_index {
   void add(const std::vector<trace::migration_event>& rows);
   void add(const std::vector<trace::memset_event>& rows);
   void add(const std::vector<trace::graph_launch_event>& rows);
-  /// What the whole recording has, of which this holds the part from `from` on: a stream with so many lanes; a direction with so
-  /// many, and the highest rate; a device that ran kernels. Returned are the slices, to be told those that run at `from`.
+  /// For the section that begins at `from`: sets what the whole recording has (a stream's or direction's lanes, and its
+  /// highest rate). Returns the slices, to which the caller adds those running at `from`.
   timeline::slice_set& set_known(const stream_key& stream, std::size_t lanes, time_ns from);
   timeline::slice_set& set_known(const direction_key& direction, std::size_t lanes, double highest_rate, time_ns from);
   void set_known_kernels(trace::device_id device) { with_kernels_.insert(device); }
-  /// Nobody will ask how long a device or a direction was busy.
+  /// Skips busy times of devices and directions, which will not be queried.
   void leave_out_busy() { busy_ = false; }
   void settle();
 
-  /// Whether the device ran kernels at any time of the recording.
+  /// True if the device ran kernels at any time of the recording.
   [[nodiscard]] bool ran_kernels(trace::device_id device) const;
   [[nodiscard]] const std::map<stream_key, timeline::slice_set>& streams() const { return streams_; }
   [[nodiscard]] const std::map<direction_key, direction_work>& directions() const { return directions_; }
@@ -89,18 +89,18 @@ class device_activity_index {
   recent_entry<std::map<stream_key, timeline::slice_set>> last_stream_;
   recent_entry<std::map<direction_key, direction_work>> last_direction_;
   std::map<trace::device_id, device_work> devices_;
-  std::set<trace::device_id> with_kernels_;  ///< Only what was told.
+  std::set<trace::device_id> with_kernels_;  ///< Only those known from the file.
   bool busy_ = true;
   std::uint64_t malformed_ = 0;
 };
 
-/// Bytes per second of one transfer: bytes / (end - begin); one shorter than 1 ns counts as that long.
+/// Bytes per second of one transfer: bytes / (end - begin). Lengths below 1 ns count as 1 ns.
 [[nodiscard]] double bandwidth_of(std::uint64_t bytes, time_ns begin, time_ns end);
 [[nodiscard]] inline double bandwidth_of(const timeline::slice_item& transfer) {
   return bandwidth_of(transfer.bytes, transfer.begin, transfer.end);
 }
 
-/// The kind of memory on the host side of a copy; unknown if neither side is the host's.
+/// The kind of memory on the host side of a copy; unknown if neither side is host memory.
 [[nodiscard]] trace::memory_kind host_side_of(const trace::transfer_event& row);
 
 [[nodiscard]] slice_kind slice_kind_of(trace::direction direction);

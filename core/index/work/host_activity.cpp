@@ -59,7 +59,7 @@ void host_activity::add(const std::vector<trace::file_io_event>& rows) {
   for (const trace::file_io_event& row : rows) {
     slice_item made = slice_of(row, row.end, slice_kind::file_io, malformed_);
     made.name = row.file;
-    // To open or map a file names its bytes and moves none.
+    // Opening or mapping a file reports its size but transfers nothing.
     const bool moves = row.operation != trace::file_operation::open && row.operation != trace::file_operation::map;
     if (moves) made.bytes = row.bytes;
     thread_work& work = work_of(row);

@@ -14,7 +14,7 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// What host threads did: API calls, waits, named ranges, files.
+/// What host threads did: API calls, waits, named ranges, file operations.
 namespace sluice::analysis {
 
 struct thread_key {
@@ -27,14 +27,14 @@ struct thread_key {
 };
 
 struct thread_work {
-  timeline::slice_set ranges;  ///< The program's own scopes and markers: the upper rows of the track.
+  timeline::slice_set ranges;  ///< The program's own ranges and markers: the upper rows of the track.
   timeline::slice_set calls;   ///< API calls, waits, file operations: the rows below.
   timeline::coverage call_busy;
   timeline::coverage wait_busy;
   timeline::coverage file_busy;
 };
 
-/// Takes host events in any order; as device_activity_index.
+/// Collects host events, in any order. Open and malformed events are treated as in device_activity_index.
 class host_activity {
  public:
   void add(const std::vector<trace::api_call_event>& rows, const trace::tables& tables);
@@ -42,15 +42,15 @@ class host_activity {
   void add(const std::vector<trace::host_range_event>& rows);
   void add(const std::vector<trace::marker_event>& rows);
   void add(const std::vector<trace::file_io_event>& rows);
-  /// A thread of the whole recording, of which this holds the part from `from` on, with so many lanes. Returned is its work, to be
-  /// told the slices that run at `from`.
+  /// For an index of the section that begins at `from`: sets the thread's number of lanes in the whole recording.
+  /// Returns its work, to which the caller adds the slices running at `from`.
   thread_work& set_known(const thread_key& thread, std::size_t range_lanes, std::size_t call_lanes, time_ns from) {
     thread_work& work = threads_[thread];
     work.ranges.set_known(range_lanes, from);
     work.calls.set_known(call_lanes, from);
     return work;
   }
-  /// Nobody will ask how long a thread was busy.
+  /// Skips busy times of threads, which will not be queried.
   void leave_out_busy() { busy_ = false; }
   void settle();
 
@@ -66,12 +66,12 @@ class host_activity {
 
   std::map<thread_key, thread_work> threads_;
   recent_entry<std::map<thread_key, thread_work>> last_thread_;
-  std::unordered_map<std::uint64_t, bool> waits_;  ///< By the name's id.
+  std::unordered_map<std::uint64_t, bool> waits_;  ///< By name id.
   bool busy_ = true;
   std::uint64_t malformed_ = 0;
 };
 
-/// Whether an API call of this name does nothing but wait for a device ("cuStreamSynchronize").
+/// True if an API call of this name only waits for a device ("cuStreamSynchronize").
 [[nodiscard]] bool is_waiting_call(std::string_view name);
 
 }  // namespace sluice::analysis

@@ -113,11 +113,11 @@ step_list step_marks::of(trace::process_id process, time_ns end) const {
 
 namespace {
 
-constexpr std::size_t least_period = 4;  ///< Allocations: shorter patterns are loops, not steps.
+constexpr std::size_t least_period = 4;  ///< Allocations. Shorter patterns are loops, not steps.
 constexpr std::size_t least_repeats = 3;
 constexpr double least_match = 0.9;
-/// A longer period must explain so much more than a shorter one to be taken for the step: the layers of a network repeat
-/// inside a step, but not over its seams.
+/// A longer period must match better than a shorter one by this margin: a network's layers repeat within a step, but
+/// not across the boundaries of steps.
 constexpr double match_margin = 0.005;
 constexpr std::size_t rare_symbols = 64;
 
@@ -131,7 +131,7 @@ sequence symbols_of(std::span<const block_record* const> blocks) {
   return all;
 }
 
-/// Share of the last two thirds that is the same as one period before.
+/// The share of the last two thirds that equals the symbol one period before.
 double match_of(const sequence& all, std::size_t period) {
   const std::size_t first = std::max(period, all.size() / 3);
   if (first >= all.size()) return 0;
@@ -140,8 +140,8 @@ double match_of(const sequence& all, std::size_t period) {
   return static_cast<double>(same) / static_cast<double>(all.size() - first);
 }
 
-/// What lies between two occurrences of the symbols that are rarest among those that come back: one that comes once a step
-/// tells the period by itself.
+/// The most frequent distance between occurrences of each of the rarest recurring symbols. A symbol that occurs once
+/// per step has the period as its distance.
 std::vector<std::size_t> candidates(const sequence& all) {
   struct seen {
     std::size_t last = 0;
@@ -186,7 +186,7 @@ std::size_t best_period(const sequence& all) {
   return 0;
 }
 
-/// Where in the last whole period the least is in use, as a position in the sequence.
+/// The position in the last full period where the least memory is in use.
 std::size_t lowest_in_period(std::span<const block_record* const> blocks, std::size_t period) {
   std::vector<std::pair<time_ns, double>> edges;
   for (const block_record* block : blocks) {
@@ -215,7 +215,7 @@ step_list find_pattern(std::span<const block_record* const> blocks, time_ns end)
   const sequence all = symbols_of(blocks);
   const std::size_t period = best_period(all);
   if (period == 0) return {};
-  // Back from the last seam, as long as a period is like the one after it.
+  // Go back from the last boundary as long as a period equals the one after it.
   std::vector<std::size_t> seams{lowest_in_period(blocks, period)};
   while (seams.back() >= period) {
     const std::size_t from = seams.back() - period;
@@ -229,7 +229,7 @@ step_list find_pattern(std::span<const block_record* const> blocks, time_ns end)
   step_list found{step_source::pattern, {}};
   for (std::size_t i = 0; i < seams.size(); ++i) {
     const bool last = i + 1 == seams.size();
-    // What comes after the last seam is a step only if it is nearly a whole one.
+    // The rest after the last boundary is a step only if it is almost a full period.
     if (last && all.size() - seams[i] < period * 9 / 10) break;
     const time_ns until = last ? end : blocks[seams[i + 1]]->born;
     found.steps.push_back({{blocks[seams[i]]->born, until}, static_cast<std::int64_t>(i), {}});

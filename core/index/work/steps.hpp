@@ -12,29 +12,29 @@
 #include "core/trace/model/summary_rows.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// The steps of a program that repeats itself, as a training does.
+/// The steps of a program that repeats itself, such as a training loop.
 namespace sluice::analysis {
 
-/// How the steps were found, the best first. `pattern` is a guess of ours and has to be called inferred.
+/// How the steps were found, best first. `pattern` is a guess and must be shown as inferred.
 enum class step_source : std::uint8_t { none, marks, profiler_ranges, named_ranges, pattern };
 
 struct step {
   time_range span;
-  std::int64_t number = 0;  ///< As the program says, else counted from 0.
-  trace::event_id event{};  ///< The mark or range; none when inferred.
+  std::int64_t number = 0;  ///< As given by the program, else counted from 0.
+  trace::event_id event{};  ///< The mark or range; none if inferred.
 };
 
-/// As a file keeps it. The row may be hostile.
+/// Converts a step as stored in the file. Accepts corrupt rows.
 [[nodiscard]] step step_of(const trace::step_row& row);
 
-/// The steps of one process, in order of time; none overlap.
+/// The steps of one process, in order of time and without overlap.
 struct step_list {
   step_source source = step_source::none;
   std::vector<step> steps;
   [[nodiscard]] bool inferred() const { return source == step_source::pattern; }
-  /// How many steps begin in (from, to]. O(log n).
+  /// The number of steps that begin in (from, to]. O(log n).
   [[nodiscard]] std::size_t begun_between(time_ns from, time_ns to) const;
-  /// The step that `time` lies in; null between steps. O(log n).
+  /// The step that contains `time`; null between steps. O(log n).
   [[nodiscard]] const step* at(time_ns time) const;
 };
 
@@ -43,15 +43,15 @@ struct process_steps {
   step_list steps;
 };
 
-/// Takes what a program says about its steps, in any order of time: marks with a number, ranges called "ProfilerStep#7"
-/// (torch.profiler), and ranges called "step", "iteration", "train_step", with or without a number (NVTX).
+/// Collects what a program says about its steps, in any order: marks with a number, ranges named "ProfilerStep#7"
+/// (torch.profiler), and ranges named "step", "iteration" or "train_step", with or without a number (NVTX).
 class step_marks {
  public:
   void add(const trace::marker_event& row);
   void add(const trace::host_range_event& row, const trace::tables& tables);
 
-  /// The steps that marks or ranges of `process` tell, marks first. A mark begins a step that lasts until the next; the
-  /// last one ends with the recording, at `end`. Ranges count where at least two do not lie in one another.
+  /// The steps given by marks, else by ranges that begin after the previous one ends, if there are two or more. A mark
+  /// begins a step that lasts until the next mark; the last one lasts until `end`, the end of the recording.
   [[nodiscard]] step_list of(trace::process_id process, time_ns end) const;
   [[nodiscard]] std::vector<trace::process_id> processes() const;
 
@@ -77,17 +77,17 @@ class step_marks {
   std::map<trace::string_id, meaning> names_;
 };
 
-/// What `find_pattern` looks at of more blocks: the last ones.
+/// `find_pattern` looks only at this many blocks, the last ones.
 inline constexpr std::size_t most_pattern_blocks = 200'000;
-/// The blocks whose births tell a process' steps are those of the first of these layers that has enough of them.
+/// Steps are inferred from the blocks of the first of these layers that has `least_telling_blocks` blocks.
 inline constexpr trace::layer telling_layers[] = {trace::layer::framework, trace::layer::pool, trace::layer::user,
                                                   trace::layer::driver};
 inline constexpr std::size_t least_telling_blocks = 16;
 
-/// The steps that the pattern of allocations shows: a sequence of sizes and stacks that comes again and again, at least
-/// three times, nine allocations in ten the same. `blocks` are those of one process and one layer in order of birth. A step
-/// begins where the least is in use. Known errors: a program whose shapes change from step to step has no such pattern; one
-/// that repeats several times inside a step may be cut into the repeats. O(n) for at most `most_pattern_blocks`.
+/// Infers steps from the pattern of allocations: a sequence of sizes and stacks that occurs at least three times, with
+/// nine in ten allocations equal. `blocks` are those of one process and layer, in order of birth. A step begins where
+/// the least memory is in use. Known errors: a program whose shapes change each step has no such pattern; one that
+/// repeats itself within a step may be cut there. O(n) for at most `most_pattern_blocks`.
 [[nodiscard]] step_list find_pattern(std::span<const block_record* const> blocks, time_ns end);
 
 }  // namespace sluice::analysis

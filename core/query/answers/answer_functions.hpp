@@ -11,11 +11,11 @@
 #include "core/query/engine/engine.hpp"
 #include "core/query/engine/stored_sources.hpp"
 
-/// How each question is answered: plain functions of an index and a snapshot. Private to core/query.
+/// The functions that answer each question from an index and a snapshot. Private to core/query.
 namespace sluice::query {
 
-/// The axis that copies of a direction are drawn on: those over the host's link share one; those inside a device and between devices
-/// are so much faster that each has its own.
+/// The axis for drawing copies of a direction. Copies over the host's link share one; those within a device and between
+/// devices are so much faster that each has its own.
 [[nodiscard]] constexpr trace::direction axis_of(trace::direction way) {
   return way == trace::direction::d2d || way == trace::direction::p2p ? way : trace::direction::unknown;
 }
@@ -46,12 +46,12 @@ struct sources {
 [[nodiscard]] result<stack_view> answer_to(const stacks_question& question, const sources& from);
 [[nodiscard]] result<std::vector<message>> answer_to(const messages_question& question, const sources& from);
 [[nodiscard]] result<search_results> answer_to(const search_question& question, const sources& from);
-/// O(blocks + live blocks * log of them).
+/// O(blocks + live blocks * log(live blocks)).
 [[nodiscard]] result<memory_map> answer_to(const memory_map_question& question, const sources& from);
 /// O(blocks). From the index of a section the step is only valid if it lies inside the section.
 [[nodiscard]] result<memory_step> answer_to(const memory_step_question& question, const sources& from);
 
-/// Every kind of question: X(question).
+/// Applies X to every type of question.
 #define SLUICE_FOR_EACH_QUESTION(X) \
   X(tracks_question)                \
   X(slices_question)                \
@@ -89,23 +89,23 @@ template <class Question>
 template <class Question>
 inline constexpr bool reads_rows = std::is_same_v<Question, search_question>;
 
-/// No view is wider; bounds what a question can cost.
+/// Bounds the cost of a question. No view is wider.
 inline constexpr std::uint32_t widest_view = 16384;
 
-/// The steps, and what blocks are for where that is known: `tensor_facts::steps` always are.
+/// The steps, and categories if known: `tensor_facts::steps` is always set.
 [[nodiscard]] inline std::shared_ptr<const analysis::tensor_facts> facts_of(const sources& from) {
   return from.stored != nullptr ? from.stored->facts : from.index.tensors(from.trace);
 }
 
 // --- tracks ---------------------------------------------------------------------------------------------------------
 
-/// The id of the track that has these properties: a hash of them, so that it does not change while a trace grows.
+/// The id of a track: a hash of these properties, so it does not change while a trace grows.
 [[nodiscard]] std::uint64_t track_id(const track& of);
 
-/// Every track without its words, in no order.
+/// Visits every track, without labels, in no order.
 void for_each_track(const sources& from, const std::function<void(track&&)>& visit);
 
-/// The track of that id, without its words; not_found if there is none.
+/// The track with that id, without labels; not_found if there is none.
 [[nodiscard]] result<track> find_track(std::uint64_t id, const sources& from);
 
 }  // namespace sluice::query

@@ -14,7 +14,7 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/row_type.hpp"
 
-/// What views are told. Plain values: a view draws them and owns nothing else.
+/// The answers that views get. Plain values without further ownership.
 namespace sluice::query {
 
 using analysis::slice_kind;
@@ -25,12 +25,12 @@ using trace::time_ns;
 
 enum class track_kind : std::uint8_t { memory, pool, bandwidth, direction, stream, host_thread, counter, steps };
 
-/// A row of the timeline. Its id is stable while the trace grows.
+/// A row of the timeline. Its id does not change while the trace grows.
 struct track {
   std::uint64_t id = 0;
   track_kind kind = track_kind::stream;
   std::string label;   ///< "Stream 7", "Host to device", "python (1234)".
-  std::string detail;  ///< Of a second line or a tip: the device, the process.
+  std::string detail;  ///< For a second line or a tooltip: the device, the process.
   trace::process_id process{};
   trace::device_id device{};
   trace::stream_id stream{};
@@ -38,22 +38,22 @@ struct track {
   trace::pool_id pool{};
   trace::counter_id counter{};
   trace::direction direction = trace::direction::unknown;
-  std::uint16_t depth = 1;  ///< Rows of nested slices it needs.
+  std::uint16_t depth = 1;  ///< The number of rows of nested slices.
 };
 
-/// A time in which the recorder lost events.
+/// A time span in which the recorder lost events.
 struct lost_span {
   time_range span;
   std::uint64_t events = 0;
-  std::uint64_t memory_events = 0;  ///< Of those, allocations and frees.
+  std::uint64_t memory_events = 0;  ///< How many of `events` are allocations and frees.
 };
 
 struct track_list {
-  std::vector<track> tracks;    ///< In the order to be shown.
-  time_range span;              ///< Of the whole trace.
-  std::vector<lost_span> lost;  ///< In order of time, at most `lost_limit`: of more, neighbours are joined.
-  /// Up to when the device times of all processes are complete: what is later may lack kernels and copies.
-  time_ns complete_until = trace::unknown_time;  ///< unknown_time: all of them are.
+  std::vector<track> tracks;    ///< In display order.
+  time_range span;              ///< The whole trace's.
+  std::vector<lost_span> lost;  ///< In order of time. Neighbors are merged to at most `lost_limit`.
+  /// Device times of all processes are complete up to this time. Later kernels and copies may be missing.
+  time_ns complete_until = trace::unknown_time;  ///< unknown_time: all are complete.
 
   static constexpr std::size_t lost_limit = 256;
 };
@@ -65,22 +65,22 @@ struct slice {
   time_ns end = 0;
   std::uint16_t depth = 0;
   slice_kind kind = slice_kind::kernel;
-  std::uint32_t count = 1;  ///< > 1: so many events in one pixel, drawn as one.
+  std::uint32_t count = 1;  ///< Above 1: this many events in one pixel.
   float busy = 1;           ///< Share of [begin, end) that is covered.
-  trace::string_id name{};  ///< Of the event, or of the longest in the pixel.
-  trace::event_id event{};  ///< Likewise.
+  trace::string_id name{};  ///< The event's, or the longest one's in the pixel.
+  trace::event_id event{};  ///< The same.
   std::uint64_t bytes = 0;
   std::int64_t step = 0;  ///< The number of a step.
 };
 
 struct slice_list {
-  time_range range;           ///< Of the question these answer: while panning it lags behind the one asked.
-  std::vector<slice> slices;  ///< By depth, those of one depth in order of begin.
+  time_range range;           ///< Of the question answered; may lag behind the latest while panning.
+  std::vector<slice> slices;  ///< By depth, then by start.
 };
 
 // --- series ---------------------------------------------------------------------------------------------------------
 
-/// One pixel's worth of a value over time.
+/// The values of a curve in one pixel.
 using bin = analysis::sampled_bin;
 
 enum class band_role : std::uint8_t { used, reserved, untracked, recorder, total, value };
@@ -92,33 +92,33 @@ struct band {
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   trace::direction direction = trace::direction::unknown;
-  analysis::category category = analysis::category::none;  ///< Of a layer that is shown by categories.
-  bool by_category = false;                                ///< `category` means something, be it none.
-  bool stacked = false;   ///< Stands on the stacked bands before it; the others are lines of their own.
+  analysis::category category = analysis::category::none;  ///< If its layer is shown by category.
+  bool by_category = false;                                ///< `category` is used, even if it is none.
+  bool stacked = false;   ///< Drawn on top of the stacked bands before it; others are separate lines.
   std::vector<bin> bins;  ///< About as many as the question's width; bytes, bytes/s or the counter's unit.
 };
 
-/// A horizontal line to be drawn with its name: "PCIe 5 x16 peak 63.0 GB/s", "device memory 141 GB".
+/// A horizontal line with a label: "PCIe 5 x16 peak 63.0 GB/s", "device memory 141 GB".
 struct limit_line {
   std::string label;
   double value = 0;
-  trace::direction direction = trace::direction::unknown;  ///< Of a limit that holds one way only.
+  trace::direction direction = trace::direction::unknown;  ///< If the limit applies to one direction.
 };
 
 struct series {
-  time_range range;  ///< What the bins divide evenly: while panning it lags behind the range asked.
+  time_range range;  ///< Divided evenly by the bins; may lag behind the latest question while panning.
   std::vector<band> bands;
   std::vector<limit_line> limits;
-  double maximum = 0;  ///< Over the whole trace, so that the axis does not jump while panning.
+  double maximum = 0;  ///< Over the whole trace, so that the axis is stable while panning.
 };
 
 // --- search ---------------------------------------------------------------------------------------------------------
 
-/// An event whose name holds what was searched for.
+/// An event whose name contains the searched text.
 struct found_event {
   trace::event_id event{};
   time_ns begin = 0;
-  time_ns end = 0;  ///< >= begin.
+  time_ns end = 0;  ///< At least `begin`.
   trace::string_id name{};
   trace::row_type kind{};
 };
@@ -128,17 +128,17 @@ struct found_name {
   trace::string_id name{};
   trace::row_type kind{};
   std::uint64_t count = 0;
-  time_ns time = 0;  ///< The sum of their lengths.
+  time_ns time = 0;  ///< Sum of their durations.
   found_event first;
   found_event longest;
 };
 
 struct search_results {
-  std::string text;                 ///< What was searched for.
-  std::vector<found_name> names;    ///< The most frequent first; at most `name_limit`.
-  std::uint64_t name_count = 0;     ///< Before the cut.
-  std::vector<found_event> events;  ///< The earliest first; at most `event_limit`.
-  std::uint64_t total = 0;          ///< Of events, before the cut.
+  std::string text;                 ///< The searched text.
+  std::vector<found_name> names;    ///< Most frequent first; at most `name_limit`.
+  std::uint64_t name_count = 0;     ///< Before the limit.
+  std::vector<found_event> events;  ///< Earliest first; at most `event_limit`.
+  std::uint64_t total = 0;          ///< Number of events before the limit.
 
   static constexpr std::size_t name_limit = 1'000;
   static constexpr std::size_t event_limit = 10'000;
@@ -158,71 +158,71 @@ struct block_row {
   trace::string_id name{};
   trace::event_id alloc{};
   time_ns born = 0;
-  time_ns died = trace::unknown_time;  ///< unknown_time: never freed.
+  time_ns died = trace::unknown_time;  ///< unknown_time if never freed.
   analysis::block_category category;
 };
 
 enum class block_column : std::uint8_t { address, bytes, layer, kind, born, died, lifetime, name, category };
 
 struct block_table {
-  std::vector<block_row> rows;    ///< As many as were asked for and `row_limit`, the first ones in the order asked for.
-  std::uint64_t count = 0;        ///< Of all that match.
-  std::uint64_t total_bytes = 0;  ///< Likewise; it may add up several layers.
+  std::vector<block_row> rows;    ///< The first in the requested order, at most as requested and `row_limit`.
+  std::uint64_t count = 0;        ///< Number of all matching blocks.
+  std::uint64_t total_bytes = 0;  ///< Of all matching blocks; may add up several layers.
 
   static constexpr std::size_t row_limit = 200'000;
-  /// So many of the biggest blocks of a recording are kept in its file, and told at once.
+  /// The largest blocks of a recording, this many, are stored in its file and answered at once.
   static constexpr std::size_t first_rows = 512;
 };
 
-/// Label and value, as text ready to be shown, in order.
+/// A label and a value as display text.
 struct detail {
   std::string label;
   std::string value;
-  trace::event_id link{};   ///< The event it leads to, if any.
-  trace::block_id block{};  ///< The block it leads to, if any.
+  trace::event_id link{};   ///< An event to link to, if any.
+  trace::block_id block{};  ///< A block to link to, if any.
 };
 
 struct event_details {
   trace::event_id event{};
   std::string title;
   time_range span;
-  std::uint64_t track = 0;  ///< Where it is drawn.
+  std::uint64_t track = 0;  ///< The track that shows it.
   std::vector<detail> details;
-  std::vector<symbols::frame_line> stack;  ///< Of the call that made it, innermost first; empty if none was recorded.
+  std::vector<symbols::frame_line> stack;  ///< Of the call that caused it, innermost first; empty if not recorded.
 };
 
 // --- stacks ---------------------------------------------------------------------------------------------------------
 
-/// What stacks are weighed by.
+/// What stacks are measured by.
 enum class stack_measure : std::uint8_t {
-  peak,        ///< What was live when the blocks held most bytes in the range.
-  live,        ///< What was live at a moment.
-  allocated,   ///< What was born in the range.
-  transferred  ///< What was copied in the range.
+  peak,        ///< Live memory at the peak within the range.
+  live,        ///< Live memory at a moment.
+  allocated,   ///< Memory allocated in the range.
+  transferred  ///< Bytes copied in the range.
 };
 
-/// Memory that has a total of its own.
+/// A kind of memory that has its own total.
 struct memory_choice {
   trace::layer layer = trace::layer::driver;
   trace::device_id device{};
   trace::memory_kind kind = trace::memory_kind::unknown;
-  std::uint64_t peak = 0;   ///< Bytes, in the whole recording.
+  std::uint64_t peak = 0;   ///< In bytes, over the whole recording.
   std::string label;        ///< "GPU 0, framework: device"
-  bool has_stacks = false;  ///< Some of its blocks have one.
+  bool has_stacks = false;  ///< Some of its blocks have a stack.
 };
 
-/// Call stacks merged into one tree, and the lines that its nodes name.
+/// Call stacks merged into one tree, with the source lines of its nodes.
 struct stack_view {
   analysis::stack_tree tree;  ///< A node's `line` is an index into `lines`.
   std::vector<symbols::frame_line> lines;
-  std::vector<std::uint64_t> ids;      ///< Of each node: a hash of the lines down to it, the same in every answer.
-  analysis::stack_figures without;     ///< Of `tree.nodes[0].all`, what no stack was recorded for.
+  std::vector<std::uint64_t> ids;      ///< For each node: a hash of its path of lines, stable between answers.
+  analysis::stack_figures without;     ///< The part of `tree.nodes[0].all` without a stack.
   std::vector<memory_choice> choices;  ///< Most bytes first.
-  std::optional<std::size_t> choice;   ///< The one that this is about; none for copies, and where there is no memory.
-  time_ns time = 0;                    ///< Of the peak, or the moment asked for.
-  bool recorded = false;               ///< The recording holds stacks at all.
-  bool kernels_known = false;          ///< Of copies: otherwise `alone` says nothing.
-  bool symbols_pending = false;        ///< Some native functions are still to be named.
+  std::optional<std::size_t> choice;   ///< The one shown; none for copies, or without memory.
+  time_ns time = 0;                    ///< The peak, or the requested moment.
+  bool recorded = false;               ///< The recording has stacks.
+  bool kernels_known = false;          ///< For copies: false means `alone` is meaningless.
+  bool symbols_pending = false;        ///< Some native functions are not named yet.
 };
 
 // --- messages -------------------------------------------------------------------------------------------------------

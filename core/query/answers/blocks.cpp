@@ -13,7 +13,7 @@ namespace {
 
 using analysis::block_record;
 
-/// Whether a block's name or address contains the wanted text. Remembers what it found for each name.
+/// Checks if a block's name or address contains the text. Caches the result for each name.
 class text_filter {
  public:
   text_filter(const std::string& wanted, const trace::tables& tables) : wanted_(lower_case(wanted)), tables_(tables) {}
@@ -31,7 +31,7 @@ class text_filter {
   std::unordered_map<std::uint64_t, bool> names_;
 };
 
-/// So many more rows than are wanted may be held before those behind are let go.
+/// This many more rows than requested may be held before the excess is dropped.
 constexpr std::size_t rows_between_cuts = std::size_t{1} << 14;
 
 block_row row_of(const block_record& block, const analysis::block_category& category) {
@@ -39,7 +39,7 @@ block_row row_of(const block_record& block, const analysis::block_category& cate
           block.pool, block.name,    block.alloc, block.born,  block.died, category};
 }
 
-/// Blocks that were never freed outlive all others.
+/// Blocks that were never freed sort last.
 time_ns death(const block_row& row) { return row.died == trace::unknown_time ? INT64_MAX : row.died; }
 time_ns lifetime(const block_row& row) { return row.died == trace::unknown_time ? INT64_MAX : row.died - row.born; }
 
@@ -79,7 +79,7 @@ struct row_order {
   }
 };
 
-/// Keeps the first rows in the order asked for.
+/// Keeps the first rows in the requested order.
 class table_of_blocks final : public section_answer<block_table> {
  public:
   explicit table_of_blocks(const blocks_question& question)
@@ -93,7 +93,7 @@ class table_of_blocks final : public section_answer<block_table> {
     for (const block_record& block : from.index.memory().blocks()) {
       if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
       if (!block.allocated || !block.live_in(part)) continue;
-      // One that lives on from the part before was counted there.
+      // Blocks that live on from the previous section were counted there.
       if (part.begin != range_.begin && block.born < part.begin) continue;
       if (question_.layer && block.layer != *question_.layer) continue;
       if (question_.only_unfreed && !analysis::is_unfreed(block, end)) continue;
@@ -113,7 +113,7 @@ class table_of_blocks final : public section_answer<block_table> {
     return table_;
   }
 
-  /// The answer, when nothing more will be added.
+  /// The final answer. Call after the last `add`.
   block_table take(const sources& from) {
     std::sort(table_.rows.begin(), table_.rows.end(), row_order{question_, from.trace.tables()});
     return std::move(table_);

@@ -57,7 +57,7 @@ void put_attributes(event_id id, const sources& from, event_details& into) {
   });
 }
 
-/// The copies of a batch, those that come first in it.
+/// Adds the first copies of a batch.
 void put_parts(const trace::transfer_event& whole, const sources& from, event_details& into) {
   constexpr std::size_t most = 16;
   std::vector<trace::transfer_part_event> parts;

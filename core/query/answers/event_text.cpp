@@ -22,7 +22,7 @@ std::string bytes_exactly(std::uint64_t bytes) {
   return bytes < 1024 ? format_bytes(bytes) : fmt::format("{} ({} bytes)", format_bytes(bytes), format_count(bytes));
 }
 
-/// Gathers one description, line after line.
+/// Builds one description line by line.
 class words {
  public:
   words(const sources& from, trace::event_id id) : from_(from), tables_(from.trace.tables()) { made_.event = id; }
@@ -87,7 +87,7 @@ class words {
     made_.span = {from_time, std::max(from_time, analysis::bounded(end))};
     return moment("Begin", from_time).moment("End", made_.span.end).put("Duration", format_time(made_.span.length()));
   }
-  /// From the call to the device.
+  /// The time from the call to the start on the device.
   words& queued(time_ns enqueued, time_ns begin) {
     if (enqueued == unknown_time) return *this;
     const time_ns waited = analysis::bounded(begin) - analysis::bounded(enqueued);
@@ -146,7 +146,7 @@ std::string error_in_words(std::int64_t result) {
   return name == nullptr ? fmt::format("error {}", result) : fmt::format("{} ({})", name, result);
 }
 
-/// The part of a direction's link that a transfer reached.
+/// The share of the link's bandwidth that a transfer reached.
 std::string share_of_link(const trace::transfer_event& row, double bandwidth, const trace::tables& tables) {
   const bool between_devices = row.direction == trace::direction::p2p;
   const trace::device_row* const peer = tables.devices.find(row.peer);
@@ -157,7 +157,7 @@ std::string share_of_link(const trace::transfer_event& row, double bandwidth, co
   return fmt::format(", {} of {} peak", format_share(*share), between_devices ? "NVLink's" : "the link's");
 }
 
-/// What is known of the bytes that a copy moved, and of other copies that moved the same.
+/// Adds what is known of the copied content, and of other copies of the same content.
 void put_content(const trace::transfer_event& row, const sources& from, words& into) {
   using enum trace::content_check;
   if (row.content == over_budget) into.put("Content", "not hashed, to save time");

@@ -2,7 +2,7 @@
 
 #include "core/query/answers/answer_functions.hpp"
 
-/// Events and blocks in words. Private to core/query.
+/// Describes events and blocks in words. Private to core/query.
 namespace sluice::query {
 
 [[nodiscard]] event_details describe(const trace::alloc_event& row, const sources& from);

@@ -43,7 +43,7 @@ result<analysis::report> answer_to(const report_question&, const sources& from) 
 
 namespace {
 
-/// A time in which events were lost, wherever that is known from.
+/// A time at which events were lost, from any source.
 struct loss {
   time_ns time = 0;
   std::uint64_t events = 0;
@@ -83,7 +83,7 @@ result<std::vector<message>> answer_to(const messages_question&, const sources& 
   return messages_of(from.trace, from.index.warnings(), from.index.messages(), losses);
 }
 
-// --- of stored figures ----------------------------------------------------------------------------------------------------
+// --- from stored figures -----------------------------------------------------------------------------------------
 
 std::optional<result<analysis::range_statistics>> answer_from_figures(const statistics_question& question,
                                                                       const sources& from) {

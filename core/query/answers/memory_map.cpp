@@ -19,7 +19,7 @@ std::uint64_t end_of(std::uint64_t address, std::uint64_t bytes) {
   return bytes > UINT64_MAX - address ? UINT64_MAX : address + bytes;
 }
 
-/// Fills a segment with its blocks, given in order of address.
+/// Adds blocks to a segment, in order of address.
 class packer {
  public:
   packer(address_segment& into, std::uint64_t pixel)
@@ -43,7 +43,7 @@ class packer {
            std::uint64_t fresh) {
     if (!into_.items.empty()) {
       address_item& last = into_.items.back();
-      // Blocks that claim the same bytes cannot be drawn side by side.
+      // Blocks that overlap cannot be drawn separately.
       const std::uint64_t whole = std::max(end, last.address + last.bytes) - last.address;
       if (whole <= pixel_ || begin < last.address + last.bytes) {
         last.bytes = whole;
@@ -78,13 +78,13 @@ class packer {
   std::uint64_t largest_ = 0;  ///< Of the blocks in the last item.
 };
 
-/// Finds which live block lies in which.
+/// Assigns live blocks to segments.
 class sorter {
  public:
   sorter(const memory_map_question& question, const sources& from)
       : question_(question), from_(from), blocks_(from.index.memory().blocks()) {}
 
-  /// False once nobody wants the answer.
+  /// Returns false if the question was cancelled.
   [[nodiscard]] bool sort() {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       if ((i & 0xfffU) == 0 && from_.cancelled) return false;
@@ -101,11 +101,11 @@ class sorter {
     return find_empty();
   }
 
-  /// Bytes that a block takes, or a run of mappings from its first.
+  /// The bytes of a block, or of a run of mappings given by its first.
   [[nodiscard]] std::uint64_t bytes_of(std::size_t at) const { return runs_->bytes_of(at); }
-  /// Segments with what lies in them; those that hold nothing now, but did or will, among them.
+  /// Segments with their blocks, including segments that are empty now but were or will be used.
   [[nodiscard]] const std::unordered_map<std::size_t, std::vector<std::size_t>>& inside() const { return inside_; }
-  /// Live blocks that are no segments and lie in none.
+  /// Live blocks that are not segments and are in no segment.
   [[nodiscard]] const std::vector<std::size_t>& lone() const { return lone_; }
 
   [[nodiscard]] std::optional<memory_map::place> place_of(trace::block_id id) const {
@@ -137,12 +137,12 @@ class sorter {
     holders_.emplace(raw(blocks_[at].id), into);
   }
 
-  /// In order of address, the blocks of lower layers that are still open hold what comes next.
+  /// Goes by address: a block belongs to an open block of a lower layer that contains it.
   void place_all() {
     std::vector<std::size_t> open;
     for (const std::size_t at : live_) {
       const block_record& block = blocks_[at];
-      // That of a mapping is the reservation, which is no memory.
+      // A mapping's parent is its reservation, which is not memory.
       const auto known = places_.find(raw(block.parent));
       if (block.parent != trace::block_id::none && known != places_.end() && known->second != at) {
         put(known->second, at);
@@ -159,13 +159,13 @@ class sorter {
         });
         if (holder != open.rend()) put(*holder, at);
       }
-      // Blocks that claim the same place without end would all stay open.
+      // Limits overlapping blocks, which would otherwise all stay open.
       constexpr std::size_t most_open = 64;
       if (block.address != 0 && open.size() < most_open) open.push_back(at);
     }
   }
 
-  /// Live blocks that hold nothing now are segments all the same if others ever lie in them. False once nobody wants the answer.
+  /// Finds empty live blocks that are segments because others lie in them at another time. False if cancelled.
   [[nodiscard]] bool find_empty() {
     std::unordered_set<std::size_t> ever;
     if (const analysis::section_facts* known = from_.index.known_from_file()) {
@@ -193,14 +193,14 @@ class sorter {
     return true;
   }
 
-  /// The segment in which a block that is not live has its place.
+  /// The segment that contains the place of a block that is not live.
   [[nodiscard]] trace::block_id segment_around(const block_record& block) const {
     const auto parent = places_.find(raw(block.parent));
     if (block.parent != trace::block_id::none && parent != places_.end() && inside_.contains(parent->second))
       return blocks_[parent->second].id;
     if (block.address == 0) return trace::block_id::none;
     const std::uint64_t end = end_of(block.address, taken_by(block));
-    const block_record* best = nullptr;  // The innermost, whatever the order of the table.
+    const block_record* best = nullptr;  // The innermost, independent of iteration order.
     for (const auto& [at, blocks] : inside_) {
       const block_record& o = blocks_[at];
       if (o.process != block.process || o.device != block.device || o.layer >= block.layer) continue;
@@ -216,10 +216,10 @@ class sorter {
   std::vector<std::size_t> live_;
   std::optional<analysis::mapped_runs> runs_;
   std::unordered_map<std::uint64_t, std::size_t>
-      places_;  ///< Of live blocks, by id; of mappings that of the first in their run.
+      places_;  ///< Of live blocks, by id; for mappings, the first in their run.
   std::unordered_map<std::size_t, std::vector<std::size_t>>
-      inside_;                                              ///< In order of address, but for those that name a parent.
-  std::unordered_map<std::uint64_t, std::size_t> holders_;  ///< What a live block lies in, by its id.
+      inside_;                                              ///< In order of address, except blocks with a parent.
+  std::unordered_map<std::uint64_t, std::size_t> holders_;  ///< The segment of a live block, by block id.
   std::vector<std::size_t> lone_;
 };
 
@@ -241,7 +241,7 @@ class mapper {
       for (const std::size_t at : lives.lone())
         if (wanted(at)) all_.push_back({at, nullptr});
     made_.count = all_.size();
-    // The largest first: of those beyond the limit only the sums are told.
+    // The largest first: beyond the limit, only the sums are returned.
     std::sort(all_.begin(), all_.end(), [&](const auto& a, const auto& b) {
       return std::tuple(lives.bytes_of(b.at), blocks_[a.at].id) < std::tuple(lives.bytes_of(a.at), blocks_[b.at].id);
     });
@@ -258,7 +258,7 @@ class mapper {
  private:
   struct entry {
     std::size_t at = 0;
-    const std::vector<std::size_t>* inside = nullptr;  ///< Null: it is a lone block.
+    const std::vector<std::size_t>* inside = nullptr;  ///< Null: a lone block.
   };
   /// Lone blocks come after the segments of a device and process.
   using group_key = std::tuple<trace::device_id, trace::process_id, bool, trace::layer>;

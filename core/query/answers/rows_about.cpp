@@ -3,7 +3,7 @@
 namespace sluice::query {
 namespace {
 
-/// What the rows of blocks in one kind of chunk say of `id`.
+/// Adds to `into` the birth rows of block `id` in chunks of one type.
 template <class Row>
 void births_of(trace::block_id id, const sources& from, analysis::memory_use& into) {
   const auto chunks = from.index.chunks().find([=](const analysis::chunk_reach& about) {

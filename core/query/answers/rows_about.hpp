@@ -6,11 +6,11 @@
 
 #include "core/query/answers/answer_functions.hpp"
 
-/// Rows by their id or by what they name, read from the chunks that may hold them. For tasks: they read the disk. Private to
-/// core/query.
+/// Finds rows by their id or by what they refer to, in the chunks that may contain them. Reads the disk, so use it in
+/// tasks. Private to core/query.
 namespace sluice::query {
 
-/// Calls `use(row)` for each row of the chunks that may hold something about `id`.
+/// Calls `use(row)` for each row of the chunks that may contain rows about `id`.
 template <class Row, class Use>
 void rows_about(trace::event_id id, const sources& from, Use&& use) {
   const auto chunks = from.index.chunks().find([=](const analysis::chunk_reach& about) {
@@ -19,7 +19,7 @@ void rows_about(trace::event_id id, const sources& from, Use&& use) {
   for (const std::size_t chunk : chunks.value_or(std::vector<std::size_t>{})) {
     if (from.trace.chunks()[chunk].type != trace::type_of_row<Row>) continue;
     const auto rows = from.trace.read<Row>(chunk);
-    if (!rows) continue;  // The messages say so.
+    if (!rows) continue;  // Reported in the messages.
     for (const Row& row : **rows) use(row);
   }
 }
@@ -33,20 +33,20 @@ template <class Row>
   return found;
 }
 
-/// The block of that id, as far as its birth tells; also where the index is of a part that it does not live in.
+/// The block with that id, with its facts at birth. Also works if the index is of a section in which it does not live.
 [[nodiscard]] std::optional<analysis::block_record> find_block(trace::block_id id, const sources& from);
 
-/// The name that the program gave to what an event made.
+/// The name that the program gave to the block allocated by `alloc`.
 [[nodiscard]] trace::string_id name_tag_of(trace::event_id alloc, const sources& from);
 
-/// Whose memory an imported block is.
+/// The owner of an imported block's memory.
 [[nodiscard]] std::optional<analysis::index::import_owner> import_owner_of(trace::event_id alloc, const sources& from);
 
-/// Whether other blocks lie in it.
+/// True if other blocks lie in the block.
 [[nodiscard]] bool holds_blocks(trace::block_id id, const sources& from);
 
-/// The first row from `time` on that `wanted`, in the chunks that come soonest: what a call enqueued runs soon after it, or
-/// is not worth reading half a recording for.
+/// The first row from `time` on for which `wanted` is true. Reads only the 24 chunks that begin earliest: work usually
+/// runs soon after its call, and later rows are not worth reading half a recording for.
 template <class Row, class Wanted>
 [[nodiscard]] std::optional<Row> find_soon_after(trace::time_ns time, const sources& from, Wanted&& wanted) {
   constexpr std::size_t most_chunks = 24;

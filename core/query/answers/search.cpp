@@ -60,7 +60,7 @@ result<void> searcher::look(std::size_t chunk) {
   }
 }
 
-/// The names first: most chunks have none of those wanted, and nothing else of them is read.
+/// Reads the name column first: most chunks have none of the wanted names, and are not read further.
 template <class Row>
 result<void> searcher::look_in(std::size_t chunk, trace::string_id Row::*name) {
   if (auto got = trace_.read_column<Row>(chunk, name, column_); !got) return got;

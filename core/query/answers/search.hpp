@@ -11,10 +11,10 @@
 #include "core/query/answers/answer_functions.hpp"
 #include "core/query/engine/long_answer.hpp"
 
-/// How a search goes through a file. Private to core/query.
+/// Searches a file for event names. Private to core/query.
 namespace sluice::query {
 
-/// Which texts hold the wanted part. Ids are dense in files of ours; a file may claim any, so they are looked up in a table.
+/// The names that contain a text. Ids are dense in our files, but a file may have any ids, so they are in a hash table.
 class wanted_names {
  public:
   /// O(all texts).
@@ -26,16 +26,16 @@ class wanted_names {
   std::unordered_map<std::uint64_t, char> hits_;
 };
 
-/// A search. A step looks into a chunk of the file.
+/// A search in steps. Each step searches one chunk of the file.
 class searcher final : public long_answer<search_results> {
  public:
-  /// `trace` outlives it.
+  /// `trace` must outlive this.
   searcher(search_question question, const trace::snapshot& trace);
 
   [[nodiscard]] result<bool> work(std::chrono::steady_clock::time_point deadline,
                                   const std::atomic<bool>& cancelled) override;
   [[nodiscard]] float progress() const override;
-  /// O(names + `event_limit` * log of it).
+  /// O(names + `event_limit` * log(`event_limit`)).
   [[nodiscard]] result<search_results> so_far(bool& provisional) override;
 
  private:
@@ -54,10 +54,10 @@ class searcher final : public long_answer<search_results> {
   const search_question question_;
   const trace::snapshot& trace_;
   const wanted_names names_;
-  std::size_t next_ = 0;  ///< The chunk to look into.
+  std::size_t next_ = 0;  ///< The next chunk to search.
   std::uint64_t total_ = 0;
   std::map<std::pair<trace::string_id, trace::row_type>, found_name> sums_;
-  std::priority_queue<found_event, std::vector<found_event>, earlier> earliest_;  ///< The latest of them on top.
+  std::priority_queue<found_event, std::vector<found_event>, earlier> earliest_;  ///< The latest one on top.
   std::vector<trace::string_id> column_;
   std::vector<std::size_t> places_;
 };

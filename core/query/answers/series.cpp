@@ -21,14 +21,14 @@ std::string capital(std::string text) {
   return text;
 }
 
-/// Gathers the bands of one answer: first which curves, then all their bins at once.
+/// Builds one answer: first selects the curves, then samples all of them at once.
 class composer {
  public:
   composer(const series_question& question, const sources& from)
       : question_(question), all_(from, question.by_category) {}
 
   [[nodiscard]] std::span<const curve_row> curves() const { return all_.curves(); }
-  /// The first curve of a kind that is `of`; null if there is none.
+  /// The first curve of a kind for which `of` is true; null if there is none.
   template <class Is>
   [[nodiscard]] const curve_row* find(trace::curve_kind what, Is&& of) const {
     for (const curve_row& curve : all_.curves())
@@ -43,7 +43,7 @@ class composer {
     made.role = role;
     return made;
   }
-  /// As `add`; the band stands on the stacked ones before it.
+  /// Like `add`; the band is stacked on the stacked bands before it.
   band& stack(std::string label, band_role role, const curve_row& curve) {
     stacked_ += curve.maximum;
     band& made = add(std::move(label), role, curve);
@@ -54,14 +54,14 @@ class composer {
     reaches(curve);
     return add(std::move(label), role, curve);
   }
-  /// The axis holds `curve`, whose parts were added.
+  /// Extends the axis to the maximum of `curve`, whose parts were added.
   void reaches(const curve_row& curve) { made_.maximum = std::max(made_.maximum, curve.maximum); }
 
   void limit(std::string label, double value, trace::direction way = trace::direction::unknown) {
     made_.limits.push_back({std::move(label), value, way});
   }
 
-  /// `ceiling` bounds the stacked bands' sum where it is known.
+  /// `ceiling`: an upper bound of the stacked bands' sum; 0 if unknown.
   result<series> finish(double ceiling = 0) {
     if (ceiling > 0) stacked_ = std::min(stacked_, ceiling);
     made_.maximum = std::max(made_.maximum, stacked_);
@@ -81,7 +81,7 @@ class composer {
   double stacked_ = 0;
 };
 
-/// Addresses without bytes of their own are no memory use.
+/// False for kinds that are only addresses, which do not count as memory use.
 bool has_bytes(memory_kind kind) { return kind != memory_kind::reservation && kind != memory_kind::mapping; }
 
 bool stacks(const curve_row& curve) {
@@ -102,7 +102,7 @@ void put_kind(band& into, layer layer, memory_kind kind) {
   into.kind = kind;
 }
 
-/// What lasts longest at the bottom, so that the bands above it move least.
+/// The longest-lived at the bottom, so that the bands above move least.
 constexpr std::array category_order = {analysis::category::weight,   analysis::category::optimizer_state,
                                        analysis::category::gradient, analysis::category::activation,
                                        analysis::category::input,    analysis::category::workspace,
@@ -112,7 +112,7 @@ bool same_memory(const curve_row& a, const curve_row& b) {
   return a.device == b.device && a.layer == b.layer && a.kind == b.kind;
 }
 
-/// False if there are none of that memory.
+/// Returns false if this memory has no categories.
 bool put_categories(composer& all, const curve_row& memory) {
   bool any = false;
   for (const analysis::category what : category_order) {

@@ -26,13 +26,13 @@ bool belongs(const trace::lane_row& lane, const track& row) {
   return false;
 }
 
-/// Appends slices as drawn, `depth` rows below the first of their track.
+/// Appends drawn slices, `depth` rows below the first row of their track.
 void append(const std::vector<timeline::drawn_slice>& drawn, std::size_t depth, time_ns end_of_all, slice_list& to) {
   to.slices.reserve(to.slices.size() + drawn.size());
   for (const timeline::drawn_slice& d : drawn) {
     slice& made = to.slices.emplace_back();
     made.begin = d.item.begin;
-    // What has not ended lasts as long as the recording.
+    // A slice without an end lasts until the end of the recording.
     made.end = d.item.end == analysis::latest_time ? std::max(d.item.begin, end_of_all) : d.item.end;
     made.depth = static_cast<std::uint16_t>(depth + d.lane);
     made.kind = static_cast<slice_kind>(d.item.kind);
@@ -48,11 +48,11 @@ void append(const std::vector<timeline::drawn_slice>& drawn, std::size_t depth, 
   }
 }
 
-/// The steps of a file that sums itself up, where they are so few that each can be looked at: exactly, as tiles do not tell them. None:
-/// they are many, or there are none.
+/// Returns the steps of a file with a summary, exactly, if they are so few that each is visible; tiles are less exact.
+/// Empty if there are many steps or none.
 std::vector<analysis::step> steps_to_look_at(const sources& from, const track& row, time_range range,
                                              std::uint32_t width) {
-  constexpr std::uint32_t least_pixels = 4;  // A step takes, on average.
+  constexpr std::uint32_t least_pixels = 4;  // Least average width of a step.
   if (row.kind != track_kind::steps || from.stored == nullptr || !from.stored->sections) return {};
   auto steps = from.stored->sections->store().few_steps_in(range, row.process);
   if (steps.size() > width / least_pixels) steps.clear();
@@ -91,7 +91,7 @@ result<slice_list> answer_to(const slices_question& question, const sources& fro
     depth += all.owners()[i].lanes;
   }
   if (row->kind == track_kind::steps && depth == 0) {
-    // Not in tiles: of a recording that has none, or those of files before steps were in them.
+    // Steps that are not in tiles: there are none, or the file's version stores no steps in them.
     const auto facts = facts_of(from);
     drawn->clear();
     if (const auto steps = facts->drawn_steps.find(row->process); steps != facts->drawn_steps.end())

@@ -37,8 +37,8 @@ std::vector<memory_choice> list_choices(const sources& from) {
   return all;
 }
 
-/// The memory that was asked for; else the innermost layer that still explains a good part of what any layer holds, because a
-/// framework's blocks say which line wants them, where the driver's say only when the framework ran out.
+/// The requested memory. By default the innermost layer that explains a good part of the largest layer's bytes:
+/// framework blocks show which line needs memory, but driver blocks only where the framework ran out of it.
 std::optional<std::size_t> choose(const std::vector<memory_choice>& all, const stacks_question& question) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -57,7 +57,7 @@ std::optional<std::size_t> choose(const std::vector<memory_choice>& all, const s
   return best;
 }
 
-/// Gathers what stacks are accountable for in a range.
+/// Adds up the memory of stacks in a range.
 class use_of_range {
  public:
   explicit use_of_range(const stacks_question& question)
@@ -88,7 +88,7 @@ class use_of_range {
   }
 
   [[nodiscard]] const analysis::stack_use& use() const { return use_; }
-  /// The choices, and the one that this is about.
+  /// The choices, and the one that is shown.
   [[nodiscard]] const stack_view& about() const { return about_; }
 
  private:
@@ -102,7 +102,7 @@ std::uint64_t hash_of(const symbols::frame_line& line) {
   return std::hash<std::string>()(fmt::format("{}\x1f{}\x1f{}", symbols::name_of(line), line.file, line.line));
 }
 
-/// Keeps the lines that the tree names, and gives each node its id.
+/// Keeps only the lines that the tree uses, and sets each node's id.
 void put_lines(const sources& from, stack_view& view) {
   std::unordered_map<std::uint32_t, std::uint32_t> places;
   std::vector<symbols::line_id> used;
@@ -117,14 +117,14 @@ void put_lines(const sources& from, stack_view& view) {
   for (const symbols::frame_line& line : view.lines) hashes.push_back(hash_of(line));
   view.ids.reserve(view.tree.nodes.size());
   for (const analysis::stack_node& node : view.tree.nodes) {
-    // Mixed with the parent's id as boost::hash_combine does, for 64 bits.
+    // Mix with the parent's id like boost::hash_combine, for 64 bits.
     std::uint64_t id = node.depth == 0 ? 0 : view.ids[node.parent];
     if (node.depth != 0) id ^= hashes[node.line] + 0x9e3779b97f4a7c15ULL + (id << 12) + (id >> 4);
     view.ids.push_back(id);
   }
 }
 
-/// `view` with its choices, and what they hold.
+/// Completes `view` with its choices and tree.
 result<stack_view> tell(const stacks_question& question, const analysis::stack_use& use, const sources& from,
                         stack_view view) {
   const trace::tables& tables = from.trace.tables();
@@ -167,7 +167,7 @@ class stacks_of_parts final : public section_answer<stack_view> {
   use_of_range range_;
 };
 
-/// What is live at the moment that is asked for.
+/// The stacks of memory that is live at the requested moment.
 result<stack_view> live_at(const stacks_question& question, const sources& from) {
   stack_view view;
   view.choices = list_choices(from);

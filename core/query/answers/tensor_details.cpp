@@ -16,7 +16,7 @@ namespace {
 using trace::event_id;
 using trace::unknown_time;
 
-/// One use of a block, in words.
+/// One use of a block in words.
 struct use_in_words {
   std::string text;
   event_id link{};
@@ -87,7 +87,7 @@ class tensor_words {
     return used.count() == 1 ? parts : fmt::format("{} times: {}", format_count(used.count()), parts);
   }
 
-  /// Whether it is a segment: its uses are those of the blocks inside.
+  /// True for a segment: its uses are those of the blocks inside.
   [[nodiscard]] bool holds_others() const { return holds_blocks(block_.id, from_); }
 
   [[nodiscard]] use_in_words words_of(const analysis::touch& use, bool first) const {

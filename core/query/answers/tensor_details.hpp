@@ -2,14 +2,14 @@
 
 #include "core/query/answers/answer_functions.hpp"
 
-/// What blocks are for and who used them, in words. Private to core/query.
+/// Describes in words what blocks are for and how they are used. Private to core/query.
 namespace sluice::query {
 
-/// Puts before `into`'s own details: the category, the name that the program gave, the first and the last use, how often,
-/// how long it was held after that, and the steps it lived in.
+/// Inserts before the details in `into`: category, the program's name for the block, first and last use, number of
+/// uses, how long it was held after the last use, and the steps it lived in.
 void put_tensor_details(const analysis::block_record& block, const sources& from, event_details& into);
 
-/// Appends the blocks that a kernel names in its arguments, as far as touches were recorded.
+/// Appends the blocks among a kernel's arguments, if touches were recorded.
 void put_touched_blocks(const trace::kernel_event& kernel, const sources& from, event_details& into);
 
 }  // namespace sluice::query

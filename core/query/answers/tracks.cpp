@@ -19,12 +19,12 @@ using trace::curve_kind;
 using trace::device_id;
 using trace::lane_kind;
 
-/// More rows than anybody can look at; a file that claims more gets the first ones.
+/// More rows than can be viewed. If a file has more, only the first are listed.
 constexpr std::size_t track_limit = 4096;
 
 using visitor = std::function<void(track&&)>;
 
-/// Where a kind of track stands among those of its device.
+/// The position of a kind of track among those of its device.
 int section_of(const track& row) {
   switch (row.kind) {
     case track_kind::memory:
@@ -119,7 +119,7 @@ void visit_slices(const bin_source& all, const visitor& visit) {
         row.depth = static_cast<std::uint16_t>((fresh ? 0 : row.depth) + owner.lanes);
         break;
       }
-      case lane_kind::steps:  // They come from the facts, which every recording has.
+      case lane_kind::steps:  // From the facts, which every recording has.
       case lane_kind::unknown:
         break;
     }
@@ -127,12 +127,12 @@ void visit_slices(const bin_source& all, const visitor& visit) {
   for (auto& [key, row] : threads) visit(std::move(row));
 }
 
-/// Whether a process has steps is worked out for the list alone: a question about another track does not wait for it.
+/// Lists every process: finding out which have steps is left to the track list, so that other questions need not wait.
 void visit_steps(const sources& from, const visitor& visit) {
   for (const trace::process_row& row : from.trace.tables().processes.rows()) visit(made(track_kind::steps, {}, row.id));
 }
 
-/// Devices in the order of the table, then those that only events name, then what belongs to none.
+/// Devices in table order, then devices that only events name, then tracks without a device.
 std::vector<track> in_order(const sources& from) {
   std::vector<track> all;
   const auto facts = facts_of(from);
@@ -150,7 +150,7 @@ std::vector<track> in_order(const sources& from) {
   return all;
 }
 
-/// Losses in order, so few that a view can draw each.
+/// The losses in order, merged to so few that a view can draw each.
 std::vector<lost_span> losses_of(const sources& from) {
   std::vector<lost_span> all;
   const auto add = [&](time_ns begin, time_ns end, std::uint64_t events, std::uint64_t memory_events) {

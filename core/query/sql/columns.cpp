@@ -18,7 +18,7 @@ namespace {
 using namespace trace;
 using std::string_view;
 
-/// The words of each closed set, in the order of its numbers. They are what people write in queries, so they stay.
+/// The words of each enum, indexed by value. People write them in queries, so they must not change.
 template <class Enum>
 constexpr std::array<string_view, 0> words_of{};
 template <>
@@ -92,11 +92,11 @@ SLUICE_ID(source)
 SLUICE_ID(graph)
 #undef SLUICE_ID
 
-/// Members whose name would have to be quoted in SQL.
+/// Members whose names would need quotes in SQL.
 constexpr std::array<std::pair<string_view, string_view>, 3> renamed = {
     {{"index", "position"}, {"from", "from_event"}, {"to", "to_event"}}};
 
-/// Signed members that are ns on the trace's clock, and those in which -1 says "not known".
+/// Signed members that are times in ns on the trace's clock, and those where -1 means unknown.
 constexpr std::array<string_view, 9> times = {"time",      "end",      "begin", "call_begin",    "device_time",
                                               "completed", "enqueued", "born",  "complete_until"};
 constexpr std::array<string_view, 4> minus_one_is_none = {"rank", "exit_status", "ordinal", "step"};
@@ -205,7 +205,7 @@ column column_of(string_view table) {
   return made;
 }
 
-/// end - time; null where the end is not known.
+/// end - time; null if the end is unknown.
 template <class Row>
 cell read_duration(const void* from, const trace::tables& /*all*/) {
   const Row& row = *static_cast<const Row*>(from);
@@ -213,7 +213,7 @@ cell read_duration(const void* from, const trace::tables& /*all*/) {
   return integer_cell(analysis::bounded(row.end) - analysis::bounded(row.time));
 }
 
-/// By the one definition of a transfer's bandwidth; null where it took no time or has not ended, as everywhere.
+/// Uses the common definition of bandwidth. Null if the transfer took no time or has not ended.
 template <class Row>
 cell read_bandwidth(const void* from, const trace::tables& /*all*/) {
   const Row& row = *static_cast<const Row*>(from);
@@ -223,7 +223,7 @@ cell read_bandwidth(const void* from, const trace::tables& /*all*/) {
   return {cell::kind::real, 0, analysis::bandwidth_of(row.bytes, begin, end), {}};
 }
 
-/// Columns that no member holds but every query wants.
+/// Adds derived columns that are useful in most queries.
 template <class Row>
 void add_derived(string_view table, std::vector<column>& to) {
   const auto add = [&](string_view name, column_type type, auto read) {

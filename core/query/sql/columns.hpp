@@ -11,26 +11,26 @@
 #include "core/trace/model/row_type.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// Every kind of row of a trace as a table with named columns: what SQL, CSV and SQLite files show. The columns are those of
-/// core/trace/model/schema.hpp, under the names of the rows' members; nothing lists them a second time;
-/// behind them stand a few that follow from them (`duration`, `bandwidth`).
+/// Describes every row type of a trace as a table with named columns, for SQL, CSV and SQLite files. The columns are
+/// generated from core/trace/model/schema.hpp, with the names of the rows' members. A few derived columns follow
+/// (`duration`, `bandwidth`).
 ///
-/// Ids of strings are shown as their texts, closed sets as words ("h2d", "device"), and what is not known as null: an id of
-/// none, `unknown_time`, and -1 where a member says so.
+/// String ids are shown as text and enums as words ("h2d", "device"). Unknown values are null: an id of none,
+/// `unknown_time`, and -1 in members where it means unknown.
 namespace sluice::query {
 
 enum class column_type : std::uint8_t {
   integer,  ///< A signed number.
-  size,     ///< An unsigned number; above 2^63 - 1 it is shown as the negative number with the same bits.
+  size,     ///< Unsigned. Above 2^63 - 1 shown as the negative number with the same bits.
   real,
   flag,  ///< 0 or 1.
-  time,  ///< ns on the trace's clock; null: not known.
+  time,  ///< ns on the trace's clock; null: unknown.
   id,    ///< Null: none.
   text,  ///< Null: none.
-  word   ///< One of a closed set: see `column::words`.
+  word   ///< A value of an enum: see `column::words`.
 };
 
-/// What an id names. `none`: the column is no id.
+/// What an id refers to. `none`: the column is not an id.
 enum class id_kind : std::uint8_t {
   none,
   event,
@@ -50,18 +50,18 @@ enum class id_kind : std::uint8_t {
   graph
 };
 
-/// What a text may give away; see core/export/recording/redact.hpp.
+/// What a text may reveal; see core/export/recording/redact.hpp.
 enum class text_role : std::uint8_t {
-  plain,      ///< Whatever nothing else is said of. It is redacted as a message is, so that a new column cannot leak.
+  plain,      ///< The default. Redacted like a message, so that a new column cannot leak.
   code,       ///< Names of functions and kernels.
-  path,       ///< Of a file.
+  path,       ///< A file's path.
   arguments,  ///< A command line.
-  host,       ///< The name or the boot id of a machine.
-  message,    ///< Words that may quote any of the others.
-  source      ///< Lines of a program.
+  host,       ///< Name or boot id of a machine.
+  message,    ///< A sentence that may quote any of the others.
+  source      ///< Source lines.
 };
 
-/// One cell. Texts belong to the row or to the snapshot's tables.
+/// One cell. Its text belongs to the row or to the snapshot's tables.
 struct cell {
   enum class kind : std::uint8_t { null, integer, real, text };
   kind is = kind::null;
@@ -72,15 +72,15 @@ struct cell {
 
 struct column {
   std::string_view name;
-  std::string_view about;  ///< One line; ends in no full stop.
+  std::string_view about;  ///< One line without a final period.
   column_type type = column_type::integer;
   id_kind id = id_kind::none;
   text_role role = text_role::plain;
-  std::span<const std::string_view> words;  ///< Of a `word`, by its number.
+  std::span<const std::string_view> words;  ///< For `word`: indexed by the value.
   cell (*read)(const void* row, const trace::tables& tables) = nullptr;
 };
 
-/// Some rows of one table. They live as long as this does.
+/// Some rows of one table. They are valid as long as this object.
 struct row_span {
   std::shared_ptr<const void> held;
   const std::byte* first = nullptr;
@@ -93,18 +93,18 @@ struct table {
   std::string_view name;
   std::string_view about;
   trace::row_type type{};
-  bool events = false;  ///< Rows lie in chunks of `type`; otherwise they are one of `trace::tables`.
+  bool events = false;  ///< Rows are in chunks of `type`; otherwise in `trace::tables`.
   std::span<const column> columns;
-  /// Events: the rows of chunk `chunk`. Else the whole table, and `chunk` means nothing. Errors: io, corrupt.
+  /// For events: the rows of chunk `chunk`. Otherwise the whole table; `chunk` is ignored. Errors: io, corrupt.
   result<row_span> (*read)(const trace::snapshot& from, std::size_t chunk) = nullptr;
 
-  /// Index of a column; `columns.size()` if there is none of that name.
+  /// The index of a column; `columns.size()` if there is none of that name.
   [[nodiscard]] std::size_t find(std::string_view column) const;
 };
 
-/// Every kind of row but strings, whose texts stand where they are named. In the order of their numbers.
+/// Every row type except strings, whose texts are shown where they are used. In the order of their type numbers.
 [[nodiscard]] std::span<const table> tables();
-/// Null if there is no such table.
+/// Returns null for an unknown table.
 [[nodiscard]] const table* find_table(std::string_view name);
 
 }  // namespace sluice::query

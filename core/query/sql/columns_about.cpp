@@ -8,13 +8,13 @@ namespace {
 
 struct entry {
   std::string_view
-      of;  ///< "table", "table.column", or "*.column" for what a column means wherever nothing else is said.
+      of;  ///< "table", "table.column", or "*.column", the default for all columns of that name without an entry.
   std::string_view about;
   text_role role = text_role::plain;
 };
 
 constexpr entry entries[] = {
-    // What many tables share.
+    // Columns of many tables.
     {"*.id", "The row's own id"},
     {"*.time", "When it happened; of what lasts, its begin"},
     {"*.end", "When it ended"},

@@ -4,7 +4,7 @@
 
 #include "core/query/sql/columns.hpp"
 
-/// What the tables and columns of columns.hpp mean, in words. Private to core/query.
+/// Descriptions of the tables and columns of columns.hpp. Private to core/query.
 namespace sluice::query {
 
 struct column_words {
@@ -12,7 +12,7 @@ struct column_words {
   text_role role = text_role::plain;
 };
 
-/// Of a column, or, with an empty `column`, of the table. Empty words where nobody has written any: a test fails then.
+/// The description of a column, or of the table if `column` is empty. Empty if missing, which fails a test.
 [[nodiscard]] column_words words_about(std::string_view table, std::string_view column);
 
 }  // namespace sluice::query

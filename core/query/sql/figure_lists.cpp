@@ -174,7 +174,7 @@ class stack_rows : public figure_rows {
   const trace::tables& tables_;
 };
 
-/// Names that read otherwise than they were recorded.
+/// Names whose readable form differs from the recorded one.
 class name_rows : public figure_rows {
  public:
   explicit name_rows(const trace::tables& tables) {

@@ -26,7 +26,7 @@ std::string_view direction_word(trace::direction way) {
   return all[static_cast<std::size_t>(way)];
 }
 
-/// The figures of a range, or of all, from the function that the report and the window call.
+/// The figures of a range, or of all, from the function that the report and the window use.
 template <class Add>
 made_rows measured(sql_context& context, std::optional<analysis::time_range> range, Add&& add) {
   const auto rows = std::make_shared<held_rows>();

@@ -12,8 +12,8 @@
 #include "core/query/sql/sql_context.hpp"
 #include "core/timeline/time_range.hpp"
 
-/// What analyses say, as tables: the functions that the report and the window use, and no second definition of a figure.
-/// Private to core/query and core/export.
+/// Results of analyses as tables. They call the functions that the report and the window use, so each figure has only
+/// one definition. Private to core/query and core/export.
 namespace sluice::query {
 
 using trace::time_ns;
@@ -34,9 +34,9 @@ class figure_rows {
   figure_rows& operator=(const figure_rows&) = delete;
   virtual ~figure_rows() = default;
   [[nodiscard]] virtual std::size_t size() const = 0;
-  /// `scratch` keeps a text that is made in the call.
+  /// `scratch` stores a text created by the call.
   [[nodiscard]] virtual cell at(std::size_t row, std::size_t column, std::string& scratch) const = 0;
-  /// Rows [first, last) that may have this value in the column; nothing if all may.
+  /// Rows [first, last) that may have this value in the column; nothing if all rows may.
   [[nodiscard]] virtual std::optional<std::pair<std::size_t, std::size_t>> find(std::size_t column,
                                                                                 const cell& value) const;
 };
@@ -45,7 +45,7 @@ struct figure_table {
   std::string_view name;
   std::string_view about;
   std::span<const figure_column> columns;
-  bool ranged = false;  ///< Takes a range: as `memory_use(0, 1000000)`.
+  bool ranged = false;  ///< Accepts a range as arguments: `memory_use(0, 1000000)`.
   /// Errors: cancelled, and those of reading.
   result<std::shared_ptr<const figure_rows>> (*make)(sql_context& context,
                                                      std::optional<analysis::time_range> range) = nullptr;
@@ -55,7 +55,7 @@ struct figure_table {
 
 // --- for those who make them ----------------------------------------------------------------------------------------
 
-/// Rows that are held as they are.
+/// Rows that are stored as they are.
 class held_rows : public figure_rows {
  public:
   using value = std::variant<std::monostate, std::int64_t, double, std::string>;
@@ -69,7 +69,7 @@ class held_rows : public figure_rows {
 
 using made_rows = result<std::shared_ptr<const figure_rows>>;
 
-/// figure_lists.cpp: tables as long as the trace, whose rows are made when they are looked at.
+/// figure_lists.cpp: tables as long as the trace, whose rows are computed on access.
 [[nodiscard]] made_rows make_blocks(sql_context& context, std::optional<analysis::time_range> range);
 [[nodiscard]] made_rows make_call_stacks(sql_context& context, std::optional<analysis::time_range> range);
 [[nodiscard]] made_rows make_readable_names(sql_context& context, std::optional<analysis::time_range> range);

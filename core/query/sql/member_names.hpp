@@ -7,13 +7,13 @@
 
 #include "core/trace/model/schema.hpp"
 
-/// The names of rows' members, read from what the compiler calls a pointer to them: the schema stays the only list.
+/// The names of row members, read from how the compiler prints a pointer to them, so the schema stays the only list.
 namespace sluice::query {
 
 namespace spelling {
 template <auto Member>
 [[nodiscard]] constexpr std::string_view of_pointer() {
-  // GCC: "... [with auto Member = &sluice::trace::event_base::id; std::string_view = ...]"; clang: "... [Member = &...::id]".
+  // GCC: "[with auto Member = &sluice::trace::event_base::id; std::string_view = ...]"; clang: "[Member = &...::id]".
   constexpr std::string_view all = __PRETTY_FUNCTION__;
   constexpr std::size_t after = all.find("Member = ");
   constexpr std::size_t end = all.find_first_of(";]", after);
@@ -27,11 +27,11 @@ template <auto Member>
 template <class Row>
 inline constexpr std::size_t field_count = std::tuple_size_v<decltype(trace::fields_of<Row>)>;
 
-/// The pointer to member number `Index` of the schema of `Row`.
+/// The pointer to member number `Index` in the schema of `Row`.
 template <class Row, std::size_t Index>
 inline constexpr auto member_at = std::get<Index>(trace::fields_of<Row>).member;
 
-/// "block", "time": the name of that member.
+/// The name of that member: "block", "time".
 template <class Row, std::size_t Index>
 [[nodiscard]] constexpr std::string_view member_name() {
   return spelling::of_pointer<member_at<Row, Index>>();

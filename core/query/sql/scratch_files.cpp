@@ -6,7 +6,7 @@
 
 namespace sluice::query {
 
-/// SQLite's default file system with another `xOpen`. Its other functions take the default's `sqlite3_vfs`, so they are handed on.
+/// SQLite's default VFS with another `xOpen`. Its other functions only need the default's `sqlite3_vfs`.
 struct scratch_limit::state {
   sqlite3_vfs vfs{};
   sqlite3_vfs* real = nullptr;
@@ -18,7 +18,7 @@ struct scratch_limit::state {
 
 namespace {
 
-/// A file of ours: SQLite gives it room for the default's file behind.
+/// Our file object. SQLite reserves space after it for the default VFS's file.
 struct counted_file : sqlite3_file {
   std::size_t* used = nullptr;
   std::size_t limit = 0;
@@ -69,7 +69,7 @@ int control_file(sqlite3_file* /*file*/, int /*what*/, void* /*with*/) { return 
 int sector_size(sqlite3_file* file) { return of(file).real()->pMethods->xSectorSize(of(file).real()); }
 int characteristics(sqlite3_file* file) { return of(file).real()->pMethods->xDeviceCharacteristics(of(file).real()); }
 
-/// Version 1: no shared memory and no mapping, which temporary files need neither of.
+/// Version 1: without shared memory and mapping, which temporary files do not need.
 constexpr sqlite3_io_methods counted_methods = [] {
   sqlite3_io_methods made{};
   made.iVersion = 1;
@@ -100,9 +100,9 @@ scratch_limit::scratch_limit() : state_(std::make_unique<state>()) {
   s.vfs.zName = s.name.c_str();
   s.vfs.pNext = nullptr;
   s.vfs.szOsFile = s.real->szOsFile + static_cast<int>(sizeof(counted_file));
-  // The default's functions get our copy as their `sqlite3_vfs`; of it they read `pAppData`, which is theirs, and `mxPathname`.
+  // The default's functions get our copy of `sqlite3_vfs`. They only read its `pAppData` (theirs) and `mxPathname`.
   s.vfs.xOpen = [](sqlite3_vfs* given, const char* name, sqlite3_file* file, int flags, int* out) {
-    auto& self = *reinterpret_cast<state*>(given);  // Its first member.
+    auto& self = *reinterpret_cast<state*>(given);  // The first member of `state`.
     auto* made = static_cast<counted_file*>(file);
     made->pMethods = nullptr;
     made->used = &self.used;

@@ -6,8 +6,8 @@
 
 namespace sluice::query {
 
-/// Bounds what SQLite writes into the temporary files of one database, in which it sorts and groups: a file system of SQLite's
-/// that hands everything on to the default one, and counts. A write beyond the limit fails as on a full disk.
+/// Limits the size of the temporary files in which SQLite sorts and groups, per database. It is a SQLite file system
+/// (VFS) that forwards to the default one and counts. A write beyond the limit fails as on a full disk.
 class scratch_limit {
  public:
   scratch_limit();
@@ -16,9 +16,9 @@ class scratch_limit {
   scratch_limit& operator=(const scratch_limit&) = delete;
 
   void set(std::size_t bytes);
-  /// The name to open a database with.
+  /// The VFS name to open a database with.
   [[nodiscard]] const char* vfs() const;
-  /// A write has failed for the limit since `reset`.
+  /// True if a write failed because of the limit since `reset`.
   [[nodiscard]] bool exceeded() const;
   void reset();
 

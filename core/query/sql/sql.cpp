@@ -15,10 +15,10 @@
 namespace sluice::query {
 namespace {
 
-constexpr int steps_between_looks = 4000;  ///< Of SQLite's machine: some tens of microseconds.
+constexpr int steps_between_looks = 4000;  ///< SQLite VM instructions: some tens of microseconds.
 constexpr std::string_view hint = "`sluice query --schema` lists the tables and their columns";
 
-/// What a query may do: read. All else is refused when it is prepared.
+/// The authorizer: queries may only read. Anything else is refused when prepared.
 int allow(void* /*unused*/, int action, const char* first, const char* second, const char* /*database*/,
           const char* /*by*/) {
   switch (action) {
@@ -44,7 +44,7 @@ std::string joined_lines(std::string text) {
   return text;
 }
 
-/// Set-up statements are ours and succeed, unless memory runs out.
+/// Runs our own set-up statements, which only fail if memory runs out.
 result<void> run(sqlite3* db, const std::string& text) {
   if (sqlite3_exec(db, text.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK) return {};
   return fail(error_code::unavailable, std::string("the query's tables cannot be made: ") + sqlite3_errmsg(db));
@@ -81,7 +81,7 @@ const analysis::index* sql_context::analysed() {
 const analysis::stored_figures* sql_context::whole() {
   if (index) return nullptr;
   if (std::exchange(looked_for_stored_figures, true)) return stored_figures.get();
-  // A large one that has no end has none yet.
+  // Large unfinished recordings have none yet.
   const auto summed = analysis::summed_up(trace, {.cancelled = [this] { return stopped(); }});
   if (summed) stored_figures = analysis::find_stored_figures(**summed);
   if (stored_figures) steps = analysis::steps_of(*stored_figures, *summed);
@@ -120,7 +120,7 @@ struct sql_database::state {
   sql_context context;
   scratch_limit scratch;
   sqlite3* db = nullptr;
-  bool too_much = false;  ///< The running query took more memory or scratch than it may.
+  bool too_much = false;  ///< The query exceeded its memory or scratch limit.
 
   ~state() { sqlite3_close_v2(db); }
 
@@ -142,7 +142,7 @@ struct sql_database::state {
       const std::string text = "CREATE VIEW " + std::string(each.name) + " AS " + std::string(each.select);
       if (auto made = run(db, text); !made) return made;
     }
-    // SQLite's own tables of this kind are made at their first use, which the authorizer would refuse.
+    // Use SQLite's own virtual tables once: they are created on first use, which the authorizer would refuse.
     if (auto made = run(db,
                         "SELECT 1 FROM pragma_table_info('kernel'), pragma_table_xinfo('kernel'), pragma_table_list,"
                         " json_each('[]'), json_tree('[]')");
@@ -166,7 +166,7 @@ struct sql_database::state {
     return {};
   }
 
-  /// The error of what has just failed, in one line.
+  /// The error of the last failed call, in one line.
   error why(int code) {
     if (context.stopped()) return context.stop_reason();
     if (context.failure) return *std::exchange(context.failure, std::nullopt);
@@ -240,10 +240,10 @@ result<sql_statement> sql_database::prepare(std::string_view text) {
   if (code != SQLITE_OK) return tl::unexpected(state_->why(code));
   if (s->running == nullptr)
     return fail(error_code::invalid_argument, "there is no query in it", "query", std::string(hint));
-  // What the authorizer is not asked about, such as VACUUM INTO, has no columns.
+  // Statements that the authorizer does not see, such as VACUUM INTO, have no columns.
   if (sqlite3_stmt_readonly(s->running) == 0 || sqlite3_column_count(s->running) == 0)
     return fail(error_code::invalid_argument, "a query can only read", "query", "write a SELECT");
-  // A comment may follow, and nothing else.
+  // Only a comment may follow.
   for (const char* tail = rest; !is_blank(tail);) {
     sqlite3_stmt* second = nullptr;
     const char* after = nullptr;

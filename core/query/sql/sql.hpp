@@ -15,27 +15,27 @@
 #include "core/query/sql/columns.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// SQL over a trace. Tables and views are those of `sql_schema()`; they stand on the trace's own columns: nothing is copied, chunks
-/// are read as a query comes to them, those that a condition on time or on an id rules out are not, and memory does not grow
-/// with the trace (save for the tables of analyses, which stand on the whole index). Queries can only read.
+/// SQL over a trace, read-only. `sql_schema()` lists the tables and views. They read the trace's columns directly,
+/// without a copy: chunk by chunk, skipping chunks that a condition on time or on an id excludes. Memory does not grow
+/// with the trace, except for tables of analyses, which need an index of the whole trace.
 namespace sluice::query {
 
 struct sql_options {
   std::size_t lookup_bytes = std::size_t{256}
-                             << 20;  ///< For indexes on ids, made when a query asks for the same id often.
+                             << 20;  ///< For indexes on ids, built when a query looks up the same id column often.
   std::size_t value_bytes = std::size_t{64} << 20;   ///< The longest text that a query can make.
   std::size_t memory_bytes = std::size_t{1} << 30;   ///< SQLite's own; a query that needs more fails.
-  std::size_t scratch_bytes = std::size_t{8} << 30;  ///< Temporary files of sorting and grouping, likewise.
-  const std::atomic<bool>* cancelled = nullptr;      ///< As `interrupt`, where a flag is there already; may be null.
-  std::optional<std::chrono::steady_clock::time_point> deadline{};  ///< As `interrupt` at that time.
+  std::size_t scratch_bytes = std::size_t{8} << 30;  ///< Temporary files for sorting; a query that needs more fails.
+  const std::atomic<bool>* cancelled = nullptr;      ///< An existing flag, same effect as `interrupt`; may be null.
+  std::optional<std::chrono::steady_clock::time_point> deadline{};  ///< Same effect as `interrupt` at that time.
 };
 
 struct sql_column {
   std::string name;
-  id_kind id = id_kind::none;  ///< Where the column is an id, or a copy of one: what it names.
+  id_kind id = id_kind::none;  ///< If the column is an id or a copy of one: what it refers to.
 };
 
-/// A query that is being answered, row after row. Must not outlive its database. Not thread-safe.
+/// A running query, read row by row. Must not outlive its database. Not thread-safe.
 class sql_statement {
  public:
   sql_statement(sql_statement&&) noexcept;
@@ -44,10 +44,10 @@ class sql_statement {
 
   [[nodiscard]] std::span<const sql_column> columns() const { return columns_; }
 
-  /// The next row; false after the last. Errors: invalid_argument (a value that makes no sense, too much memory), io, corrupt,
-  /// cancelled.
+  /// Advances to the next row; false after the last. Errors: invalid_argument (invalid value, too much memory), io,
+  /// corrupt, cancelled.
   [[nodiscard]] result<bool> step();
-  /// A cell of the row; good until the next step. Blobs are shown as texts.
+  /// A cell of the current row. Valid until the next step. Blobs are shown as texts.
   [[nodiscard]] cell at(std::size_t column) const;
 
  private:
@@ -58,7 +58,7 @@ class sql_statement {
   std::vector<sql_column> columns_;
 };
 
-/// One snapshot to be asked. Opening costs the same however long the trace is. Not thread-safe, but for `interrupt`.
+/// A database on one snapshot. Opening takes the same time for any trace. Not thread-safe, except for `interrupt`.
 class sql_database {
  public:
   [[nodiscard]] static result<std::unique_ptr<sql_database>> open(std::shared_ptr<const trace::snapshot> trace,
@@ -67,10 +67,10 @@ class sql_database {
   sql_database(const sql_database&) = delete;
   sql_database& operator=(const sql_database&) = delete;
 
-  /// One statement that reads. Errors: invalid_argument, with the place in `text`.
+  /// Prepares one reading statement. Errors: invalid_argument, with the position in `text`.
   [[nodiscard]] result<sql_statement> prepare(std::string_view text);
 
-  /// What runs, or is begun later, fails with `cancelled`. From any thread.
+  /// Makes running and later queries fail with `cancelled`. Thread-safe.
   void interrupt();
 
  private:
@@ -95,7 +95,7 @@ struct sql_table_about {
   std::vector<sql_column_about> columns;
 };
 
-/// Every table and view: first the views, then the figures of analyses, then the kinds of rows.
+/// All tables and views: first the views, then the tables of analyses, then the row types.
 [[nodiscard]] std::vector<sql_table_about> sql_schema();
 /// The same as Markdown.
 [[nodiscard]] std::string sql_schema_text();

@@ -14,27 +14,27 @@
 #include "core/summary/figures/stored_figures.hpp"
 #include "core/symbols/frames.hpp"
 
-/// What the virtual tables of one database share. Private to core/query and core/export.
+/// Shared by the virtual tables of one database. Private to core/query and core/export.
 namespace sluice::query {
 
 struct sql_context {
   std::shared_ptr<const trace::snapshot> trace;
   sql_options options;
   std::atomic<bool> interrupted{false};
-  const std::atomic<bool>* cancelled = nullptr;  ///< Likewise, of whoever asks; may be null.
-  std::optional<error> failure;  ///< What ended the running query, where SQLite's own words would say less.
-  std::size_t lookup_bytes = 0;  ///< Taken by indexes on ids.
+  const std::atomic<bool>* cancelled = nullptr;  ///< The caller's cancel flag; may be null.
+  std::optional<error> failure;  ///< The error that ended the query, if more precise than SQLite's message.
+  std::size_t lookup_bytes = 0;  ///< Used by indexes on ids.
   std::unique_ptr<symbols::frame_book> frames;
-  std::unique_ptr<analysis::growing_index> index;                  ///< Made by the first table that needs it.
-  std::shared_ptr<const analysis::stored_figures> stored_figures;  ///< Looked for by the first that would do with it.
-  std::shared_ptr<const analysis::step_facts> steps;               ///< As the stored figures tells them.
+  std::unique_ptr<analysis::growing_index> index;                  ///< Built by the first table that needs it.
+  std::shared_ptr<const analysis::stored_figures> stored_figures;  ///< Searched by the first table that can use them.
+  std::shared_ptr<const analysis::step_facts> steps;               ///< The steps according to the stored figures.
   bool looked_for_stored_figures = false;
 
   [[nodiscard]] bool timed_out() const {
     return options.deadline && std::chrono::steady_clock::now() >= *options.deadline;
   }
   [[nodiscard]] bool stopped() const { return interrupted || (cancelled != nullptr && *cancelled) || timed_out(); }
-  /// Why it stopped.
+  /// Why the query stopped.
   [[nodiscard]] error stop_reason() const {
     const bool late = !interrupted && (cancelled == nullptr || !*cancelled) && timed_out();
     return {error_code::cancelled,
@@ -43,20 +43,20 @@ struct sql_context {
             error::no_offset,
             late ? "narrow it, as by a range of time or a LIMIT, or give it more time" : ""};
   }
-  /// The analyses' index of the whole trace; null if interrupted on the way. O(trace) the first time.
+  /// The index of the whole trace; null if interrupted while building it. O(trace) the first time.
   const analysis::index* analysed();
-  /// What the file says of the whole recording, or what a large one that has no end is summed up to say; null if nothing, or if there is
-  /// an index anyway.
+  /// The stored figures of the file; for a large unfinished recording, those of a summary built now. Null if there are
+  /// none, or if the index exists anyway.
   const analysis::stored_figures* whole();
 };
 
-/// A cell as SQLite's result. `fleeting`: the text must be copied.
+/// Passes a cell to SQLite as a result. `fleeting`: the text must be copied.
 void give(sqlite3_context* to, const cell& value, bool fleeting);
 
-/// INTEGER, REAL or TEXT.
+/// Returns "INTEGER", "REAL" or "TEXT".
 [[nodiscard]] std::string_view sql_type(column_type type);
 
-/// Registers a module under `module_name`, and a virtual table of it for each of `tables`, under its `name`.
+/// Registers a module as `module_name`, and for each of `tables` a virtual table with its `name`.
 template <class Tables>
 int add_virtual_tables(sqlite3* db, const char* module_name, const sqlite3_module& module, sql_context& context,
                        const Tables& tables) {
@@ -69,7 +69,7 @@ int add_virtual_tables(sqlite3* db, const char* module_name, const sqlite3_modul
   return code;
 }
 
-/// Make the virtual tables of a database. Errors are SQLite's codes.
+/// Create the virtual tables of a database. Return SQLite's codes.
 int add_row_tables(sqlite3* db, sql_context& context);
 int add_figure_tables(sqlite3* db, sql_context& context);
 

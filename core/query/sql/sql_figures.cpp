@@ -1,4 +1,4 @@
-// The tables of figures as virtual tables of SQLite. What they are is in figure_tables.hpp.
+// Figure tables as SQLite virtual tables. figure_tables.hpp describes them.
 #include <array>
 #include <cstring>
 #include <limits>
@@ -28,12 +28,12 @@ struct figures_table : sqlite3_vtab {
 
   sql_context* context;
   const figure_table* of;
-  std::shared_ptr<const figure_rows> whole;  ///< Once it was asked for.
+  std::shared_ptr<const figure_rows> whole;  ///< Set on first use.
 };
 
 struct figures_cursor : sqlite3_vtab_cursor {
   std::shared_ptr<const figure_rows> rows;
-  std::int64_t begin = 0;  ///< The range, as the hidden columns show it.
+  std::int64_t begin = 0;  ///< The range, for the hidden columns.
   std::int64_t end = 0;
   bool ranged = false;
   std::size_t row = 0;
@@ -51,7 +51,7 @@ struct figures_cursor : sqlite3_vtab_cursor {
   [[nodiscard]] result<std::shared_ptr<const figure_rows>> make_rows() const;
 };
 
-/// The plan is a letter an argument: 'b', 'e' the range's begin and end; "=N" a column's value.
+/// The plan has a letter per argument: 'b' and 'e' for the start and end of the range; "=N" for a column's value.
 int figures_table::best_index(sqlite3_index_info& info) const {
   const auto columns = static_cast<int>(of->columns.size());
   std::string plan;
@@ -61,7 +61,7 @@ int figures_table::best_index(sqlite3_index_info& info) const {
     const auto& each = info.aConstraint[i];
     if (each.op != SQLITE_INDEX_CONSTRAINT_EQ || each.iColumn < 0) continue;
     const bool hidden = each.iColumn >= columns;
-    // The range decides what the rows are: without it there is no plan.
+    // The rows depend on the range: without its value there is no plan.
     if (hidden && each.usable == 0) return SQLITE_CONSTRAINT;
     if (each.usable == 0 || (!hidden && each.iColumn != 0)) continue;
     if (!hidden && single) continue;

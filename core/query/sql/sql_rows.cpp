@@ -1,9 +1,9 @@
-// The kinds of rows as virtual tables of SQLite: columns are read from decoded chunks as a query comes to them.
+// Row types as SQLite virtual tables. Columns are read from decoded chunks as a query needs them.
 //
-// A condition on `time` or `end` leaves out chunks by what their headers say; one on an integer leaves out rows before SQLite sees
-// them, and chunks too, once a scan has seen between which values of the column a chunk lies. Who asks for single values of a
-// column again and again (a join on an id) gets an index on it, while there is memory for one. SQLite checks every condition
-// again, so what is left out here may be too little and never too much.
+// A condition on `time` or `end` skips chunks by their headers. A condition on an integer column skips rows before
+// SQLite sees them, and also chunks, once a scan has noted the column's range in each chunk. If single values of a
+// column are looked up repeatedly (a join on an id), it gets an index, if memory allows. SQLite checks every condition
+// again, so skipping too little is safe.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,17 +17,17 @@ namespace {
 
 constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t highest = std::numeric_limits<std::int64_t>::max();
-/// Scans for single values of a column before it gets an index.
+/// The number of scans for single values of a column before it gets an index.
 constexpr unsigned scans_before_index = 3;
 
-/// What is known of one column.
+/// What is known about one column.
 struct column_lookup {
   struct entry {
     std::int64_t value;
-    std::uint32_t chunk;  ///< Place in `rows_table::chunks`.
+    std::uint32_t chunk;  ///< Position in `rows_table::chunks`.
     std::uint32_t row;
   };
-  /// Between which values a chunk lies, nulls left out; `seen` false: nobody has looked.
+  /// The range of values in a chunk, without nulls. `seen` is false if not scanned yet.
   struct zone {
     std::int64_t low = highest;
     std::int64_t high = lowest;
@@ -35,7 +35,7 @@ struct column_lookup {
   };
   unsigned scans = 0;
   std::vector<zone> zones;
-  std::vector<entry> entries;  ///< By value.
+  std::vector<entry> entries;  ///< Sorted by value.
   bool indexed = false;
 };
 
@@ -55,15 +55,15 @@ struct rows_table : sqlite3_vtab {
 
   sql_context* context = nullptr;
   const table* of = nullptr;
-  std::vector<std::size_t> chunks;  ///< Of this kind; tables have one, which is no chunk.
+  std::vector<std::size_t> chunks;  ///< Of this type. A table has one entry, which is not a chunk.
   std::uint64_t rows = 0;
   std::size_t time_column = 0;
   std::size_t end_column = 0;
   std::unordered_map<std::size_t, column_lookup> lookups;
-  std::size_t taken = 0;  ///< Of the context's `lookup_bytes`.
+  std::size_t taken = 0;  ///< Its share of the context's `lookup_bytes`.
 };
 
-/// A row's value must be between `low` and `high`, or among `values`.
+/// A condition: the value is between `low` and `high`, or in `values`.
 struct row_check {
   std::size_t column = 0;
   std::int64_t low = lowest;
@@ -80,12 +80,12 @@ struct row_check {
 
 struct rows_cursor : sqlite3_vtab_cursor {
   std::vector<row_check> checks;
-  bool empty = false;  ///< The conditions leave nothing.
+  bool empty = false;  ///< No row can match.
   std::size_t chunk = 0;
   std::size_t row = 0;
   row_span rows;
   bool ended = false;
-  // With an index: what is still to come.
+  // With an index: the remaining entries.
   bool by_index = false;
   const column_lookup::entry* next_entry = nullptr;
   const column_lookup::entry* last_entry = nullptr;
@@ -131,7 +131,7 @@ std::unique_ptr<rows_table> rows_table::find(sql_context& shared, std::string_vi
 
 // --- planning -------------------------------------------------------------------------------------------------------
 
-/// Rows in chunks that a bound on time leaves, where the query says it as a number.
+/// The number of rows in chunks within a time bound, if the query gives it as a number.
 double rows_within(const rows_table& table, sqlite3_index_info& info, int constraint, unsigned char op) {
   sqlite3_value* bound = nullptr;
   if (sqlite3_vtab_rhs_value(&info, constraint, &bound) != SQLITE_OK || bound == nullptr ||
@@ -162,7 +162,7 @@ int rows_table::best_index(sqlite3_index_info& info) const {
     if (column >= of->columns.size() || !is_number(of->columns[column].type)) continue;
     switch (each.op) {
       case SQLITE_INDEX_CONSTRAINT_EQ: {
-        // All values of an IN at once: one scan for all of them.
+        // Take all values of an IN together, for a single scan.
         const bool in = sqlite3_vtab_in(&info, i, -1) != 0;
         if (in) sqlite3_vtab_in(&info, i, 1);
         plan += "c" + std::to_string(column) + (in ? "i" : "=");
@@ -202,7 +202,7 @@ int rows_table::best_index(sqlite3_index_info& info) const {
 
 enum class bound_kind : std::uint8_t { none, number, null };
 
-/// The number that a column of integers is compared with: `low` and `high` differ where it has a fraction, which no integer equals.
+/// The number that an integer column is compared with. `low` and `high` differ for a fraction, which never matches.
 bound_kind bound_of(sqlite3_value* value, std::int64_t& low, std::int64_t& high) {
   switch (sqlite3_value_numeric_type(value)) {
     case SQLITE_INTEGER:
@@ -219,11 +219,11 @@ bound_kind bound_of(sqlite3_value* value, std::int64_t& low, std::int64_t& high)
     case SQLITE_NULL:
       return bound_kind::null;
     default:
-      return bound_kind::none;  // Texts and blobs are greater than any number.
+      return bound_kind::none;  // Texts and blobs compare greater than any number.
   }
 }
 
-/// All values of an IN; false if one of them is no number, and then nothing can be left out.
+/// Reads all values of an IN. Returns false if one is not a number: then no row may be skipped.
 bool values_of(sqlite3_value* list, std::vector<std::int64_t>& into) {
   sqlite3_value* each = nullptr;
   int code = sqlite3_vtab_in_first(list, &each);
@@ -256,7 +256,7 @@ void narrow(rows_cursor& cursor, std::size_t column, char op, sqlite3_value* val
     std::vector<std::int64_t> values;
     if (!values_of(value, values)) return;
     row_check& check = check_of(cursor, column);
-    if (check.among) return;  // A second list: SQLite looks at that itself.
+    if (check.among) return;  // A second IN on the column: left to SQLite.
     check.among = true;
     check.values = std::move(values);
     if (check.values.empty()) {
@@ -283,7 +283,7 @@ void narrow(rows_cursor& cursor, std::size_t column, char op, sqlite3_value* val
 
 rows_table& table_of(rows_cursor& cursor) { return *static_cast<rows_table*>(cursor.pVtab); }
 
-/// What the chunk's header and earlier scans say.
+/// Checks a chunk by its header and earlier scans.
 bool may_hold(const rows_table& table, const rows_cursor& cursor, std::size_t chunk) {
   for (const row_check& each : cursor.checks) {
     if (table.of->events) {
@@ -304,7 +304,7 @@ result<row_span> load(const rows_table& table, std::size_t chunk) {
   return table.of->read(*table.context->trace, table.chunks[chunk]);
 }
 
-/// Notes between which values the rows lie, for those columns that single values are asked of.
+/// Notes the range of values in the loaded chunk, for columns with lookups of single values.
 void note_zones(const rows_table& table, const rows_cursor& cursor) {
   for (const row_check& each : cursor.checks) {
     if (each.lookup == nullptr) continue;
@@ -330,7 +330,7 @@ bool takes(const rows_table& table, const rows_cursor& cursor, const void* row) 
   return true;
 }
 
-/// To the next row that the conditions take, from `cursor.row` of the chunk that is loaded, or of those after it.
+/// Advances to the next matching row, from `cursor.row` in the loaded chunk on.
 int seek(rows_cursor& cursor) {
   rows_table& table = table_of(cursor);
   for (;;) {
@@ -352,7 +352,7 @@ int seek(rows_cursor& cursor) {
   }
 }
 
-/// To the row that the next entry of the index names.
+/// Advances to the row of the next index entry.
 int seek_by_index(rows_cursor& cursor) {
   rows_table& table = table_of(cursor);
   for (; cursor.next_entry != cursor.last_entry; ++cursor.next_entry) {
@@ -370,7 +370,7 @@ int seek_by_index(rows_cursor& cursor) {
   return SQLITE_OK;
 }
 
-/// Sorts by value, equals in their order. False if the query was stopped on the way: to sort millions takes seconds.
+/// Sorts by value, stably. Returns false if the query was stopped: sorting millions takes seconds.
 bool sort_entries(std::vector<column_lookup::entry>& entries, const sql_context& context) {
   struct stopped {};
   constexpr std::size_t between_looks = std::size_t{1} << 16;
@@ -387,7 +387,7 @@ bool sort_entries(std::vector<column_lookup::entry>& entries, const sql_context&
   return true;
 }
 
-/// An index on a column, if there is memory for it. O(rows log rows).
+/// Builds an index on a column if memory allows. O(rows log rows).
 result<void> build(rows_table& table, std::size_t column, column_lookup& lookup) {
   const std::size_t bytes = static_cast<std::size_t>(table.rows) * sizeof(column_lookup::entry);
   if (table.context->lookup_bytes + bytes > table.context->options.lookup_bytes) return {};
@@ -410,7 +410,7 @@ result<void> build(rows_table& table, std::size_t column, column_lookup& lookup)
   return {};
 }
 
-/// Gives the checks for single values what is known of their columns; takes the index of one of them, if there is one.
+/// Attaches to each check for single values what is known of its column. Builds or uses an index on one of them.
 int prepare_lookups(rows_cursor& cursor) {
   rows_table& table = table_of(cursor);
   for (row_check& each : cursor.checks) {
@@ -451,13 +451,13 @@ int rows_cursor::filter(const char* plan, int count, sqlite3_value** values) {
   }
   if (const int code = prepare_lookups(*this); code != SQLITE_OK) return code;
   if (by_index) {
-    if (kept_chunk != std::numeric_limits<std::size_t>::max()) {  // Joins ask for neighbours.
+    if (kept_chunk != std::numeric_limits<std::size_t>::max()) {  // Joins often look up neighboring rows.
       rows = std::move(kept);
       loaded = kept_chunk;
     }
     return seek_by_index(*this);
   }
-  chunk = std::numeric_limits<std::size_t>::max();  // `seek` begins with the one after.
+  chunk = std::numeric_limits<std::size_t>::max();  // `seek` begins with the next one.
   return seek(*this);
 }
 
@@ -472,7 +472,7 @@ int rows_cursor::next() {
 
 void rows_cursor::read_column(sqlite3_context* to, int column) const {
   const auto& table = *static_cast<const rows_table*>(pVtab);
-  // Texts are those of the snapshot's tables, which outlive every statement.
+  // Texts are from the snapshot's tables, which outlive every statement.
   give(to, table.of->columns[static_cast<std::size_t>(column)].read(rows[row], table.context->trace->tables()), false);
 }
 

@@ -1,4 +1,4 @@
-// The schema in words.
+// The schema as text.
 #include <fmt/format.h>
 
 #include <array>

@@ -64,7 +64,7 @@ void sql_task::publish(bool last) {
 }
 
 void sql_task::work() {
-  // The window goes first.
+  // Lower priority than the window.
   static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10));
   const auto begin = steady::now();
   const auto seconds = [&] { return std::chrono::duration<double>(steady::now() - begin).count(); };

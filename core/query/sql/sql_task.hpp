@@ -13,43 +13,43 @@
 
 #include "core/query/sql/sql.hpp"
 
-/// Queries for a window: asked by one thread, answered by another, looked at while they run.
+/// Queries for the window: requested in one thread, run in another, with results visible while they run.
 namespace sluice::query {
 
-/// Some rows of an answer, as texts. Immutable.
+/// Some rows of an answer as texts. Immutable.
 struct sql_block {
-  std::vector<std::string> cells;    ///< Row after row.
-  std::vector<std::int64_t> values;  ///< Of each cell, where it is an integer; for columns that are ids.
-  std::vector<bool> numbers;         ///< Of each cell: an integer or a real.
+  std::vector<std::string> cells;    ///< Row by row.
+  std::vector<std::int64_t> values;  ///< The value of each cell that is an integer, for id columns.
+  std::vector<bool> numbers;         ///< For each cell: it is an integer or a real.
 };
 
-/// An answer so far. A value: cheap to copy, and it does not change.
+/// The answer so far. An immutable value; cheap to copy.
 struct sql_answer {
   static constexpr std::size_t block_rows = 256;
 
   std::vector<sql_column> columns;
-  std::vector<std::shared_ptr<const sql_block>> blocks;  ///< Of `block_rows` each; the last may have fewer.
+  std::vector<std::shared_ptr<const sql_block>> blocks;  ///< `block_rows` rows each; the last may have fewer.
   std::uint64_t rows = 0;
   bool done = false;
-  bool cut = false;  ///< There were more rows than are kept.
+  bool cut = false;  ///< There are more rows than the limit.
   std::optional<error> failure;
-  double seconds = 0;  ///< It took, so far.
+  double seconds = 0;  ///< Run time so far.
 
   [[nodiscard]] const std::string& text(std::uint64_t row, std::size_t column) const;
   [[nodiscard]] bool is_number(std::uint64_t row, std::size_t column) const;
-  /// The id in a cell; 0: none.
+  /// The id in a cell; 0 if none.
   [[nodiscard]] std::uint64_t id(std::uint64_t row, std::size_t column) const;
 };
 
-/// What is kept of an answer; who wants all of it writes it to a file.
+/// Limits on the rows kept. To get all rows, write the answer to a file.
 struct sql_task_options {
   std::uint64_t rows = 1'000'000;
   std::size_t bytes = std::size_t{256} << 20;
-  std::function<void()> wake;  ///< From the task's thread, now and then: there is more.
+  std::function<void()> wake;  ///< Called now and then from the task's thread: more rows are ready.
 };
 
-/// One query in a thread of its own. Belongs to one thread. Ending it interrupts the query and waits for that, which takes as long as
-/// it takes to read a chunk.
+/// One query in its own thread. Use from one thread. The destructor interrupts the query and waits for it, which takes
+/// up to the time of reading one chunk.
 class sql_task {
  public:
   sql_task(std::shared_ptr<const trace::snapshot> trace, std::string text, sql_task_options options = {});
@@ -58,7 +58,7 @@ class sql_task {
   sql_task& operator=(const sql_task&) = delete;
 
   void cancel() { cancelled_ = true; }
-  /// What there is now. O(1).
+  /// The answer so far. O(1).
   [[nodiscard]] std::shared_ptr<const sql_answer> answer() const;
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }
@@ -72,10 +72,10 @@ class sql_task {
   const sql_task_options options_;
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> done_{false};
-  mutable std::mutex mutex_;  ///< Of the one below.
+  mutable std::mutex mutex_;  ///< Protects `published_`.
   std::shared_ptr<const sql_answer> published_;
-  sql_answer made_;  ///< The thread's own.
-  sql_block block_;  ///< Likewise: what is not in a block of `made_` yet.
+  sql_answer made_;  ///< Only used by the task's thread.
+  sql_block block_;  ///< The same; rows not yet in a block of `made_`.
   std::thread thread_;
 };
 

@@ -14,9 +14,9 @@ namespace sluice::query {
 namespace {
 
 constexpr std::size_t rows_to_measure = 1000;
-constexpr std::size_t widest = 120;  ///< Characters of a column; longer texts run over.
+constexpr std::size_t widest = 120;  ///< In characters; longer texts exceed the column.
 
-/// Characters, not bytes: every byte that does not continue one.
+/// Counts characters: all bytes except UTF-8 continuation bytes.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xc0U) != 0x80; }));

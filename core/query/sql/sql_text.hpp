@@ -8,23 +8,23 @@
 
 #include "core/query/sql/sql.hpp"
 
-/// Answers of queries as text.
+/// Query results as text.
 namespace sluice::query {
 
 enum class sql_format : std::uint8_t {
-  table,  ///< For people: columns in line; the first thousand rows decide how wide they are.
-  csv,    ///< RFC 4180: a line of names, then a line a row; null is an empty cell.
-  json    ///< An array with an object a row, each on a line of its own; a name that comes again gets ":2" behind it.
+  table,  ///< For people: aligned columns, whose widths come from the first thousand rows.
+  csv,    ///< RFC 4180: a line of names, then a line per row; null is an empty cell.
+  json    ///< An array with one object per row, each on its own line; a repeated name gets ":2" appended.
 };
 
-/// Makes text of rows as they come. Holds at most a thousand of them.
+/// Formats rows as they come. Holds at most a thousand rows.
 class sql_writer {
  public:
   sql_writer(sql_format as, std::span<const sql_column> columns);
 
-  /// Appends what can be written of this row and those before it.
+  /// Adds a row. Appends the text that is ready to `to`.
   void row(const sql_statement& from, std::string& to);
-  /// The end of all rows.
+  /// Appends the rest after the last row.
   void end(std::string& to);
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
 
@@ -42,10 +42,10 @@ class sql_writer {
   std::uint64_t rows_ = 0;
 };
 
-/// A cell in words: integers and reals as digits, null as nothing.
+/// A cell as text: numbers in digits, null as an empty text.
 [[nodiscard]] std::string text_of(const cell& value);
 
-/// `text` as a string of JSON, quotes included. What is no UTF-8 becomes U+FFFD.
+/// Appends `text` as a JSON string with quotes. Invalid UTF-8 becomes U+FFFD.
 void append_json_string(std::string& to, std::string_view text);
 
 }  // namespace sluice::query

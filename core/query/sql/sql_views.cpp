@@ -1,5 +1,5 @@
-// The views: what tables hold by ids, joined. Names and stacks are sub-queries, so that who does not ask for them does not pay.
-// They rest on tables alone, so that a file with these tables can have the same views.
+// The views: tables joined by ids. Names and stacks are sub-queries, so that they cost nothing if unused. Views only
+// use tables, so that an exported file with the same tables can have the same views.
 #include <array>
 
 #include "core/query/sql/sql_context.hpp"

@@ -8,10 +8,10 @@
 
 #include "core/query/sql/sql_context.hpp"
 
-/// What the two kinds of virtual tables have in common: SQLite's functions, as calls of members. Private to core/query.
+/// The common part of the two kinds of virtual tables: SQLite's callbacks as member functions. Private to core/query.
 namespace sluice::query {
 
-/// "CREATE TABLE x(...)" over `columns`, as SQLite wants a virtual table declared. `hidden` is appended as it is.
+/// The "CREATE TABLE x(...)" with which SQLite declares a virtual table of these columns. Appends `hidden` unchanged.
 template <class Columns>
 [[nodiscard]] std::string declaration(const Columns& columns, std::string_view hidden = {}) {
   std::string text = "CREATE TABLE x(";
@@ -23,8 +23,8 @@ template <class Columns>
 }
 
 /// SQLite's module for tables of the class `Table`, which derives from sqlite3_vtab and has:
-///   static std::unique_ptr<Table> find(sql_context&, std::string_view name)   null: there is no such table
-///   std::string declared() const                                             as `declaration` makes it
+///   static std::unique_ptr<Table> find(sql_context&, std::string_view name)   null if there is no such table
+///   std::string declared() const                                             the result of `declaration`
 ///   int best_index(sqlite3_index_info&)
 /// and a class `cursor`, which derives from sqlite3_vtab_cursor and has:
 ///   int filter(const char* plan, int count, sqlite3_value** values), int next(), bool at_end() const,

@@ -10,7 +10,7 @@
 namespace sluice::analysis {
 namespace {
 
-/// Of sections that are larger than most, for many blocks live in them, one is enough at a time.
+/// Large sections, in which many blocks live, are read one at a time.
 constexpr std::uint64_t most_events_a_run = 200'000;
 
 }  // namespace
@@ -39,7 +39,7 @@ result<stored_figures> build_stored_figures(const section_reader& from, const be
     try {
       return std::async(std::launch::async, index);
     } catch (const std::system_error&) {
-      return std::async(std::launch::deferred, index);  // No thread is to be had: one after the other, then.
+      return std::async(std::launch::deferred, index);  // No thread is available: read without overlap.
     }
   };
   auto next = read(0);

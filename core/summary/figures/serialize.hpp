@@ -13,23 +13,23 @@
 #include "core/trace/model/ids.hpp"
 #include "core/trace/model/kinds.hpp"
 
-/// Structs to bytes and back. One description of a struct serves both, so that they cannot differ:
+/// Converts structs to bytes and back. One description of a struct serves both directions, so they cannot differ:
 ///
 ///     template <class Archive>
 ///     void fields(Archive& all, like<Archive, foo> of) { all(of, of.first, of.second); }
 ///
-/// found by argument-dependent lookup. All members have to be named, in order; that none is forgotten is checked when the program
-/// is compiled. (The idea is that of cereal and Boost.Serialization; counting the members of an aggregate is Boost.PFR's.)
+/// It is found by argument-dependent lookup, and must list all members in order. A missing member is a compile-time
+/// error. (The idea is from cereal and Boost.Serialization; counting the members of an aggregate is from Boost.PFR.)
 ///
-/// Numbers are varints of 7 bits a byte, signed ones zigzag; doubles are their 8 bytes, the lowest first; a string or a vector is its
-/// size and then its parts. Nothing else is written: both sides have to know what there is.
+/// Integers are varints of 7 bits per byte, signed ones in zigzag encoding. Doubles are 8 bytes, little-endian. Strings
+/// and vectors are their size, then their elements. Nothing else is written: the reader must know the layout.
 namespace sluice::serialize {
 
-/// What a description takes: to be filled in, or only to be looked at.
+/// The parameter type of a description: mutable when reading, const otherwise.
 template <class Archive, class T>
 using like = std::conditional_t<Archive::reading, T&, const T&>;
 
-/// A member that is not kept.
+/// Marks a member that is not stored.
 struct left_out {};
 
 /// A time that may be `unknown_time`.
@@ -40,16 +40,16 @@ struct or_unknown {
 template <class Time>
 or_unknown(Time&) -> or_unknown<Time>;
 
-/// One past the highest value of an enum that is kept; 0: any, such as ids. For others than the model's, to be specialised.
+/// One past the highest stored value of an enum; 0: any value, such as ids. Specialize it for enums outside the model.
 template <class Enum>
 inline constexpr std::uint64_t enum_end = trace::enum_values<Enum>;
 
-/// Times and other signed numbers beyond this cannot be kept: what is read must not overflow in a difference of two.
+/// The limit for times and other signed numbers, chosen so that the difference of two values read cannot overflow.
 inline constexpr std::int64_t largest_signed = std::int64_t{1} << 61;
 [[nodiscard]] constexpr bool can_keep(std::int64_t number) {
   return number <= largest_signed && number >= -largest_signed;
 }
-/// Nor what is not a number, or more than any figure can be.
+/// Rejects NaN and values beyond any real figure.
 [[nodiscard]] inline bool can_keep(double number) { return std::abs(number) <= 1e40; }
 
 namespace detail {
@@ -93,7 +93,7 @@ inline constexpr bool is_enum_kept = enum_end<T> > 0 || sizeof(T) == sizeof(std:
 template <class Struct>
 inline constexpr std::size_t member_count = detail::count_members<Struct>();
 
-/// Appends to a string.
+/// Appends serialized values to a string.
 class writer {
  public:
   static constexpr bool reading = false;
@@ -134,7 +134,7 @@ class writer {
     }
   }
 
-  /// Something had a value that cannot be kept; what was written cannot be read.
+  /// True if a value could not be stored. What was written is then unreadable.
   [[nodiscard]] bool failed() const { return failed_; }
 
  private:
@@ -147,11 +147,11 @@ class writer {
   bool failed_ = false;
 };
 
-/// Reads what `writer` wrote from bytes that may be hostile; once something made no sense it stays failed.
+/// Reads what `writer` wrote. The bytes may be corrupt or hostile; after the first error the reader stays failed.
 class reader {
  public:
   static constexpr bool reading = true;
-  /// Takes no more than about `most_bytes` of memory, whatever sizes the bytes claim.
+  /// Uses at most about `most_bytes` of memory, whatever sizes the bytes claim.
   reader(std::string_view bytes, std::size_t most_bytes) : bytes_(bytes), room_(most_bytes) {}
 
   template <class Struct, class... Members>
@@ -201,14 +201,14 @@ class reader {
 
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] bool at_end() const { return at_ == bytes_.size(); }
-  /// How far it came.
+  /// The number of bytes read so far.
   [[nodiscard]] std::size_t at() const { return at_; }
 
  private:
   template <class T>
   void get_all(std::vector<T>& all) {
     const std::uint64_t count = varint();
-    // Every part takes a byte at least.
+    // Every element takes at least one byte.
     if (count > bytes_.size() - at_ || count > room_ / sizeof(T)) return fail();
     room_ -= count * sizeof(T);
     all.clear();
@@ -221,7 +221,7 @@ class reader {
     for (unsigned shift = 0; shift < 64; shift += 7) {
       if (at_ == bytes_.size()) break;
       const auto byte = static_cast<unsigned char>(bytes_[at_++]);
-      // Ten bytes hold 70 bits: of the last one only the lowest counts.
+      // Ten bytes hold 70 bits: only the lowest bit of the last one counts.
       if (shift == 63 && byte > 1) break;
       value |= std::uint64_t{byte & 0x7fU} << shift;
       if (byte < 0x80) return value;
@@ -248,7 +248,7 @@ class reader {
   bool failed_ = false;
 };
 
-/// Writes down what there is to be kept: the same text means the same layout of bytes.
+/// Describes the stored layout as text: equal text means equal layout.
 class describer {
  public:
   static constexpr bool reading = false;

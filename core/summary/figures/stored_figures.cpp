@@ -11,12 +11,12 @@
 namespace sluice::analysis {
 namespace {
 
-/// A chunk of a file holds little more.
+/// About the limit of a chunk in the file.
 constexpr std::size_t most_bytes = std::size_t{48} << 20;
-/// More than any recording needs; bounds what hostile bytes can cost.
+/// More than any recording needs. Bounds the cost of hostile bytes.
 constexpr std::size_t most_memory = std::size_t{256} << 20;
 
-/// Whether what is relied on holds: the bytes were read, but may have been written by anybody.
+/// Checks what other code relies on: the bytes could be decoded, but anyone may have written them.
 bool makes_sense(const stored_figures& of) {
   const report_figures& figures = of.figures;
   const auto as_many = [](std::size_t some, std::size_t all) { return some == 0 || some == all; };

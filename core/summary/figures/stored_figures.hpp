@@ -16,36 +16,36 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// What questions about a whole recording are answered from, so small that it can be kept in the file: whoever opens the file later
-/// need not take in its events. Every figure is exactly what the index of all events says. Names of lines are not in it: they
-/// are looked up by whoever reads it, on the machine where it is read.
+/// The figures from which questions about a whole recording are answered. They are small enough to store in the file,
+/// so that opening it need not read its events. Each equals what an index of all events gives. Source line names are
+/// not stored: the reader looks them up on its own machine.
 namespace sluice::analysis {
 
 class step_facts;
 
-/// The stacks of one kind of memory.
+/// Call stacks for one kind of memory.
 struct memory_stacks {
   memory_standing standing;
-  stack_use at_peak;    ///< At the highest total of the recording.
-  stack_use allocated;  ///< Of all blocks born in it.
+  stack_use at_peak;    ///< Live at the recording's highest total.
+  stack_use allocated;  ///< All blocks born in the recording.
 };
 
-/// The stacks of the copies of one direction on one device.
+/// Call stacks for copies of one direction on one device.
 struct copy_stacks {
   trace::device_id device{};
   trace::direction direction = trace::direction::unknown;
   stack_use use;
 };
 
-/// A time in which the recorder lost events.
+/// A time span in which the recorder lost events.
 struct loss_span {
   time_ns begin = 0;
-  time_ns end = trace::unknown_time;  ///< unknown_time: an instant.
+  time_ns end = trace::unknown_time;  ///< unknown_time: it is an instant.
   std::uint64_t events = 0;
-  std::uint64_t memory_events = 0;  ///< Of those, allocations and frees.
+  std::uint64_t memory_events = 0;  ///< How many of `events` are allocations and frees.
 };
 
-/// A block, as lists show it.
+/// A block as shown in lists.
 struct listed_block {
   trace::block_id block{};
   trace::event_id alloc{};
@@ -54,7 +54,7 @@ struct listed_block {
   trace::pool_id pool{};
   trace::string_id name{};
   time_ns born = 0;
-  time_ns died = trace::unknown_time;  ///< unknown_time: never freed.
+  time_ns died = trace::unknown_time;  ///< unknown_time if never freed.
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   trace::layer layer = trace::layer::driver;
@@ -63,50 +63,50 @@ struct listed_block {
 };
 
 struct stored_figures {
-  time_range span;  ///< Of the recording.
+  time_range span;  ///< The recording's.
   report_figures figures;
-  std::vector<memory_stacks> memory;  ///< What was used at all, most bytes first.
+  std::vector<memory_stacks> memory;  ///< Kinds of memory that were used, most bytes first.
   std::vector<copy_stacks> copies;    ///< By device and direction.
   stack_use all_copies;               ///< Of every device and direction.
   /// How the steps of each process that has any were found. The steps themselves are rows of the file, so these lists are empty.
   std::vector<process_steps> steps;
-  std::vector<loss_span> losses;      ///< In the order of the file.
-  std::vector<listed_block> largest;  ///< Biggest first, then by id, of all layers; at most `block_limit`.
-  std::uint64_t block_count = 0;      ///< Of all blocks that lived in the recording.
-  std::uint64_t block_bytes = 0;      ///< Likewise; it may add up several layers.
+  std::vector<loss_span> losses;      ///< In file order.
+  std::vector<listed_block> largest;  ///< Of all layers, largest first, then by id; at most `block_limit`.
+  std::uint64_t block_count = 0;      ///< All blocks that lived in the recording.
+  std::uint64_t block_bytes = 0;      ///< Their bytes; may add up several layers.
 
   static constexpr std::size_t block_limit = 512;
 };
 
-/// Of a recording that ended. `from` must have taken in all of `trace`. O((blocks + copies) log), and what a summary takes.
+/// Computes the figures from an index of all of `trace`. O((blocks + copies) log), plus the cost of a summary.
 [[nodiscard]] stored_figures make_stored_figures(const index& from, const trace::snapshot& trace);
 
-/// Of the bytes below. It has to change with anything that is kept, and with what any kept figure means: a reader leaves stored figures of
-/// another version alone.
+/// Version of the stored bytes. Increase it when a stored member or the meaning of a figure changes. Readers ignore
+/// stored figures of unknown versions.
 inline constexpr std::uint32_t stored_figures_version = 2;
 /// What it is called in the file.
 inline constexpr std::string_view stored_figures_name = "digest";
 
-/// As bytes. Errors: invalid_argument, where the recording says what no stored figures can hold (a number of 2^61 or more, 48 MiB).
+/// Encodes the figures. Errors: invalid_argument if a value is too large (numbers of 2^61 or more, or 48 MiB in all).
 [[nodiscard]] result<std::string> encode_stored_figures(const stored_figures& of);
 
-/// The inverse. The bytes may be hostile: what comes back is safe to be shown, and took at most about 256 MiB. Errors: corrupt, with
-/// the offset in the bytes. Linear in the bytes.
+/// Decodes the figures. The bytes may be hostile: the result is safe to show, and uses at most about 256 MiB. Errors:
+/// corrupt, with the offset in the bytes. Linear in the bytes.
 [[nodiscard]] result<stored_figures> decode_stored_figures(std::string_view bytes);
 
-/// As a row to be added to the file (`file_writer::add_summary`). Errors: as `encode_stored_figures`.
+/// The figures as a row for `file_writer::add_summary`. Errors: as for `encode_stored_figures`.
 [[nodiscard]] result<trace::saved_row> saved_stored_figures(const stored_figures& of);
 
-/// The one that the file has. Null if it has none: it was not closed, is small, or comes from another version of this program; or its
-/// stored figures is damaged or of other events. Reads the disk; nothing is kept.
+/// Reads the stored figures of a file. Null if there are none that fit: the file was not closed, is small, is of
+/// another version, or its figures are corrupt or describe other events. Reads the disk; does not cache.
 [[nodiscard]] std::shared_ptr<const stored_figures> find_stored_figures(const trace::snapshot& trace);
 
-/// The steps of the recording that it is of: those that its file keeps are read when somebody asks for one.
+/// The steps of the recording. Steps stored as rows of the file are read on first use.
 [[nodiscard]] std::shared_ptr<const step_facts> steps_of(const stored_figures& of,
                                                          std::shared_ptr<const trace::snapshot> from);
 
-/// The same of a whole recording, from what is kept of it: O(stacks). None if something is compared that no stored figures keeps, which are
-/// allocations of no bytes where there are no others.
+/// Figures for comparing two recordings. O(stacks). None if a needed figure is not stored: that of a kind of memory
+/// whose allocations all have 0 bytes.
 [[nodiscard]] std::optional<compared_figures> figures_to_compare(const stored_figures& of);
 
 }  // namespace sluice::analysis

@@ -23,7 +23,7 @@ stored_figures_builder::stored_figures_builder(const trace::snapshot& of, const 
 void stored_figures_builder::add(const index& from, time_range run) {
   const memory_use& of = from.memory();
   if (!any_) {
-    // They are few: any part has them all.
+    // There are few losses, so the index of any section has all of them.
     for (const trace::loss_event& row : of.losses()) {
       made_.losses.push_back({bounded(row.time), row.end == trace::unknown_time ? row.end : bounded(row.end),
                               row.events, row.memory_events});

@@ -9,13 +9,13 @@
 
 namespace sluice::analysis {
 
-/// Gathers the stored figures of a recording, as figures_builder does its figures. Not thread-safe.
+/// Builds the stored figures of a recording section by section. Used like figures_builder. Not thread-safe.
 class stored_figures_builder {
  public:
-  /// Of the recording `of`, whose steps are `steps`. All outlive this.
+  /// For the recording `of` with the steps `steps`. All arguments must outlive this.
   stored_figures_builder(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside);
 
-  /// See figures_builder.
+  /// `add` to `take`: see figures_builder.
   void add(const index& from, time_range run);
   [[nodiscard]] std::vector<time_ns> moments();
   void look(const index& from, time_range run);
@@ -36,7 +36,7 @@ class stored_figures_builder {
   };
   memory_lister standings_;
   std::map<memory_key, memory> memories_;
-  bool any_ = false;  ///< A part was added.
+  bool any_ = false;  ///< True once a section was added.
   stored_figures made_;
 };
 

@@ -3,7 +3,7 @@
 #include "core/summary/figures/serialize.hpp"
 #include "core/summary/figures/stored_figures.hpp"
 
-/// What of each struct is kept in stored figures. A change here is a new `stored_figures_version`. Private to core.
+/// Lists which members of each struct are stored. A change here needs a new `stored_figures_version`. Private to core.
 namespace sluice::serialize {
 
 template <>
@@ -136,7 +136,7 @@ SLUICE_KEPT(report_figures) {
       of.warnings, of.messages);
 }
 
-// --- the rest of stored figures -------------------------------------------------------------------------------------------
+// --- the rest of stored figures ----------------------------------------------------------------------------------
 
 SLUICE_KEPT(step) { all(of, of.span, of.number, of.event); }
 SLUICE_KEPT(step_list) { all(of, of.source, of.steps); }

@@ -19,14 +19,14 @@
 namespace sluice::analysis {
 namespace {
 
-/// Two indexes of so many are there at once, of some 10 MB each.
+/// Indexes of this many sections, about 10 MB each; two of these are in memory at once.
 constexpr std::size_t sections_a_run = 2;
-/// Measured: what an event takes in an index of all; what the window takes beside it, and summing up where the index is still held.
+/// Measured: bytes per event in an index, and what the window and building the summary take in addition.
 constexpr std::size_t bytes_an_event = 100;
 constexpr std::size_t taken_otherwise = 180'000'000;
-/// Of summaries, of which parts beside one another want the same.
+/// For reading summaries, because neighboring sections need the same chunks.
 constexpr std::size_t cache_bytes = std::size_t{16} << 20;
-/// A recording with no more chunks than these, or than some times as many as its rows fill, is read quickly as it is.
+/// A recording reads quickly as it is with up to `few_chunks` chunks, or `times_as_many` times as many as needed.
 constexpr std::size_t few_chunks = 100;
 constexpr std::size_t times_as_many = 2;
 
@@ -36,7 +36,7 @@ std::uint64_t events_in(const trace::snapshot& trace) {
   return events;
 }
 
-/// As a recording's that was written as it came, every tenth of a second; an import's are full.
+/// True for recordings written as they came, every tenth of a second. The chunks of imports are full.
 bool has_many_small_chunks(const trace::snapshot& trace, std::size_t rows_a_chunk) {
   std::map<trace::row_type, std::uint64_t> rows;
   for (const trace::chunk_info& chunk : trace.chunks()) rows[chunk.type] += chunk.rows;
@@ -64,7 +64,7 @@ std::vector<trace::section_row> planned_sections(const trace::snapshot& trace, d
   return timeline::plan_sections(span.begin, span.end - 1, trace.chunks(), std::max(events, 1.0));
 }
 
-/// Who waits for the summaries, and how long still.
+/// The progress and cancel callbacks of the caller.
 class onlooker {
  public:
   onlooker(std::function<bool()> cancelled, std::function<void(double)> progress)
@@ -72,14 +72,14 @@ class onlooker {
 
   [[nodiscard]] bool wants_it() const { return !cancelled_ || !cancelled_(); }
 
-  /// Of a stage that takes the time from `begin` to `end` of all, 0..1, this share is done.
+  /// Reports the `share` done of a stage that takes from `begin` to `end` of the total time, 0..1.
   bool look(double begin, double end, double share) {
     const double done = begin + (end - begin) * share;
     if (progress_ && done - told_ >= 0.01) progress_(told_ = done);
     return wants_it();
   }
 
-  /// To be asked `times` times, as a stage goes on.
+  /// Returns a callback for a stage that calls it `times` times.
   [[nodiscard]] std::function<bool()> stage(double begin, double end, std::size_t times) {
     return [this, begin, end, times = static_cast<double>(times), now = 0.0]() mutable {
       return look(begin, end, now++ / times);
@@ -92,7 +92,7 @@ class onlooker {
   double told_ = 0;
 };
 
-/// Measured: how much of the time has gone when a stage ends.
+/// Measured: the share of the total time that has passed when each stage ends.
 constexpr double surveyed = 0.1;
 constexpr double swept_through = 0.4;
 
@@ -100,10 +100,10 @@ tl::unexpected<error> given_up(const trace::snapshot& trace) {
   return fail(error_code::cancelled, "the summing up was cancelled", trace.path());
 }
 
-/// Adds the summaries of `trace` to `file`, which may be the one that has its events, or another. First what the parts of the recording
-/// must be told, which a sweep over its rows finds; then what indexes of those parts show. The second reads what the first wrote. Where it
-/// fails the summaries are not all there: readers leave half of them alone. Errors: corrupt, if the recording cannot be read twice
-/// or contradicts itself; invalid_argument, if it says what no summary can hold; cancelled.
+/// Adds the summary of `trace` to `file`, which may be the file with its events or another. First a pass over the rows
+/// writes what sections must know; then indexes of the sections, which read that, give tiles and figures. If it fails,
+/// the summary is incomplete, and readers ignore it. Errors: corrupt, if the recording cannot be read twice or
+/// contradicts itself; invalid_argument, if the figures cannot be stored; cancelled.
 result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace,
                     const std::vector<trace::section_row>& sections, onlooker by) {
   const std::vector<time_ns> begins = begins_of(sections);
@@ -141,7 +141,7 @@ result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace,
   return saved ? result<void>{} : tl::unexpected(saved.error());
 }
 
-/// The same into a scratch file. Errors likewise; io, no_space.
+/// Writes the summary to a scratch file. Errors: those of `sum_up`; io, no_space.
 result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapshot& trace,
                                                             const unfinished_options& options) {
   const auto scratch = scratch_file::make();
@@ -150,7 +150,7 @@ result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapsho
   if (!file) return tl::unexpected(file.error());
   const auto sections = planned_sections(trace, options.section_events);
   const auto summed = sum_up(*file, trace, sections, {options.cancelled, options.progress});
-  // A full disk is why what was written cannot be read again.
+  // Report a failed close first: a full disk is why the written data could not be read again.
   if (const auto closed = file->close(); !closed) return tl::unexpected(closed.error());
   if (!summed) return tl::unexpected(summed.error());
   const auto made = trace::file::open(scratch->path(), {.cache_bytes = cache_bytes});
@@ -158,8 +158,8 @@ result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapsho
   return trace.with_summaries(*(*made)->latest());
 }
 
-/// Writes what `file` has into another, compacted, with summaries if there are sections, and lets that take its place. Errors: those of
-/// `reorder_chunks`, of creating and of closing a file; then `file` is as it was.
+/// Writes the content of `file` to a second file, sorted, with a summary if there are sections, and replaces `file` by
+/// it. Errors: those of `reorder_chunks`, and of creating and closing a file. On error, `file` is unchanged.
 result<void> finalize_reordered(trace::file_writer& file, const trace::snapshot& trace,
                                 const std::vector<trace::section_row>& sections,
                                 const std::function<bool()>& cancelled) {
@@ -182,7 +182,7 @@ result<void> finalize(trace::file_writer& file, const finalize_options& options)
   const auto opened = trace::file::open(file.path());
   if (!opened) return file.close();
   const auto trace = (*opened)->latest();
-  // What cannot be summed up is read as a whole later.
+  // Without a summary, readers read the whole recording.
   const bool sums =
       events_in(*trace) >= std::max<std::uint64_t>(options.least_events, 1) && time_range_of(*trace).length() > 0;
   const auto sections = sums ? planned_sections(*trace, options.section_events) : std::vector<trace::section_row>{};

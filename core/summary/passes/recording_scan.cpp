@@ -11,7 +11,7 @@
 namespace sluice::analysis {
 namespace {
 
-constexpr std::size_t most_births = std::size_t{1} << 20;  // Of all processes: 40 MiB.
+constexpr std::size_t most_births = std::size_t{1} << 20;  // In all processes: 40 MiB.
 
 }  // namespace
 
@@ -47,7 +47,7 @@ void recording_scan::take_chunk(std::size_t chunk) {
     SLUICE_FOR_EACH_ROW(SLUICE_TAKE)
 #undef SLUICE_TAKE
     default:
-      return;  // Kinds of a newer version: the reader says so.
+      return;  // A row type of a newer version. The reader reports it.
   }
 }
 
@@ -220,7 +220,7 @@ void recording_scan::take(const trace::touch_event& row) {
 void recording_scan::take(const trace::attribute_event& row) {
   faults_.add(row, of_.tables());
   if (row.target == trace::event_id::none || row.text == trace::string_id::none) return;
-  if (of_.tables().text(row.key) == "category") categories_[raw(row.target)] = row.text;  // The last word counts.
+  if (of_.tables().text(row.key) == "category") categories_[raw(row.target)] = row.text;  // The last one counts.
 }
 
 void recording_scan::take(const trace::link_event& row) {
@@ -233,7 +233,7 @@ void recording_scan::take_sample(trace::sampled_thing what, std::uint64_t id, co
   const auto [place, fresh] = first_samples_.try_emplace({what, id});
   trace::last_sample_row& known = place->second;
   const time_ns time = bounded(event.time);
-  // Of two at one time the later one counts.
+  // Of two samples at the same time the later row counts.
   const bool earlier = time < known.sampled || (time == known.sampled && event.id >= known.event);
   if (!fresh && !earlier) return;
   known.what = what;
@@ -298,7 +298,7 @@ void recording_scan::find_deaths(deaths& of) const {
   }
 }
 
-/// As `memory_use` does.
+/// Like `memory_use::infer_deaths`.
 void recording_scan::infer_deaths(trace::process_id process, std::span<const telling_checkpoint> checkpoints,
                                   std::span<block_record> blocks) const {
   for (const telling_checkpoint& each : checkpoints) {
@@ -307,7 +307,7 @@ void recording_scan::infer_deaths(trace::process_id process, std::span<const tel
     const auto is_later = [&](const block_record& block) { return !block.freed() && block.born < time; };
     if (std::none_of(blocks.begin(), blocks.end(), is_later)) continue;
     const auto listed = listed_by(std::span(&each, 1), [] { return true; });
-    if (!listed) continue;  // It could be read before: whoever needs it more will say so.
+    if (!listed) continue;  // It was readable before. Later passes report this.
     const std::vector<trace::block_id>& live = listed->front().live;
     for (block_record& block : blocks)
       if (is_later(block) && !std::binary_search(live.begin(), live.end(), block.id)) block.died = time;

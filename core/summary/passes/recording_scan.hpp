@@ -25,85 +25,85 @@
 #include "core/index/work/steps.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// What must be known of a recording as a whole before any part of it can be summed up. Found by going through its rows once, in the
-/// order of the file; what it keeps does not grow with blocks, copies or kernels, but with what a program says by name, as steps, tags and
-/// imports, with copies whose contents were looked at, and with checkpoints.
+/// Collects what must be known of the whole recording before its sections can be summarized, by reading all rows once
+/// in file order. Memory does not grow with the number of blocks, copies or kernels, but with steps, tags and imports,
+/// with copies whose content was hashed, and with checkpoints.
 namespace sluice::analysis {
 
 class step_facts;
 
 class recording_scan {
  public:
-  /// Of all chunks that there are; those that cannot be read leave a warning. `of` outlives it. `wanted` is asked before each chunk:
-  /// once it says no, what is found means nothing. O(rows).
+  /// Scans all chunks of `of`, which must outlive this. Unreadable chunks leave a warning. `wanted` is called before
+  /// each chunk; once it returns false the scan stops and its results are invalid. O(rows).
   explicit recording_scan(
       const trace::snapshot& of, const std::function<bool()>& wanted = [] { return true; });
 
   [[nodiscard]] const trace::snapshot& trace() const { return of_; }
   [[nodiscard]] const chunk_index& chunks() const { return chunks_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
-  /// Chunks that could not be read, in words.
+  /// Errors of the chunks that could not be read, as text.
   [[nodiscard]] const std::vector<std::string>& unreadable() const { return unreadable_; }
-  /// Rows of what ran that end before they begin.
+  /// Number of rows (kernels, copies, calls, ...) that end before they begin.
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
-  /// In the order of the file.
+  /// In file order.
   [[nodiscard]] const std::vector<recorded_message>& messages() const { return messages_; }
   [[nodiscard]] const copy_contents& contents() const { return contents_; }
-  /// What each process has blocks in, among memory that lies in devices for certain.
+  /// The memory keys in which each process has blocks that are always in device memory.
   [[nodiscard]] const std::map<trace::process_id, std::set<memory_key>>& memories() const { return memories_; }
   [[nodiscard]] const fault_index& faults() const { return faults_; }
   [[nodiscard]] const analysis::import_owners& import_owners() const { return import_owners_; }
   [[nodiscard]] const std::unordered_map<std::uint64_t, trace::string_id>& category_tags() const { return categories_; }
   [[nodiscard]] const process_clues& clues() const { return clues_; }
-  /// Of each block that no allocation tells of, but some checkpoint does, the first row.
+  /// For each block without an allocation row: the first checkpoint row that lists it.
   [[nodiscard]] const std::vector<trace::live_block_event>& only_in_checkpoints() const { return only_in_checkpoints_; }
-  /// A checkpoint after memory events were lost, and the chunks [first, last] that list its blocks, among others.
+  /// A checkpoint after memory events were lost. Its blocks are listed in chunks within [first, last].
   struct telling_checkpoint {
     trace::checkpoint_event about;
     std::size_t first_chunk = 0;
     std::size_t last_chunk = 0;
   };
-  /// Those that tell of deaths which no row does, in order of time.
+  /// The checkpoints that reveal deaths without a free row, in order of time.
   [[nodiscard]] std::vector<telling_checkpoint> telling_checkpoints() const;
-  /// What some of them list, one for each. Reads their chunks again. Nothing, if one cannot be read, or once `wanted`, which is asked
-  /// before each, says no. O(rows in the chunks).
+  /// Returns the blocks listed by each of `checkpoints`. Reads their chunks again. Returns nothing if a chunk cannot be
+  /// read, or once `wanted`, called before each chunk, returns false. O(rows in the chunks).
   [[nodiscard]] std::optional<std::vector<complete_checkpoint>> listed_by(
       std::span<const telling_checkpoint> checkpoints, const std::function<bool()>& wanted) const;
-  /// The blocks that rows free; nothing as of `listed_by`. Reads the file again: O(frees).
+  /// The blocks freed by any row; nothing in the same cases as `listed_by`. Reads all frees again: O(frees).
   [[nodiscard]] std::optional<id_set> freed(const std::function<bool()>& wanted) const;
-  /// Whether any row tells of the block's birth.
+  /// True if a row records the block's birth.
   [[nodiscard]] bool is_born(trace::block_id block) const {
     return allocated_.contains(raw(block)) || in_checkpoints_.contains(raw(block));
   }
-  /// Touch rows that name a block.
+  /// Number of touch rows that name a block.
   [[nodiscard]] std::uint64_t touches() const { return touches_; }
-  /// How nodes of graphs name blocks, by block.
+  /// How the nodes of graphs name blocks, by block.
   [[nodiscard]] std::vector<recording_facts::graph> graphs() const;
-  /// Those that blocks of the driver's lie in.
+  /// Pools that contain driver-layer blocks.
   [[nodiscard]] const std::set<trace::pool_id>& pools_with_segments() const { return with_segments_; }
   [[nodiscard]] const std::set<trace::device_id>& with_kernels() const { return with_kernels_; }
   /// The first sample of each counter, pool and device.
   [[nodiscard]] std::vector<trace::last_sample_row> first_samples() const;
-  /// Where only the pattern of allocations tells them the frees are read again, once for all processes: O(frees) then. Of many
-  /// processes with many blocks, the pattern is looked for among fewer of each one's latest blocks than `most_pattern_blocks`.
+  /// The steps of all processes. If some must be inferred from allocations, the frees are read once more: O(frees). If
+  /// many processes have many blocks, fewer than `most_pattern_blocks` of each one's latest blocks are used.
   [[nodiscard]] std::shared_ptr<const step_facts> steps() const;
 
  private:
   struct birth {
     time_ns born = 0;
-    std::uint64_t order = 0;  ///< Of the file's.
+    std::uint64_t order = 0;  ///< Order in the file.
     trace::block_id block{};
     trace::stack_id stack{};
     std::uint64_t bytes = 0;
   };
-  /// The last births of a process in a layer.
+  /// The latest births of a process in a layer.
   struct births {
     std::uint64_t count = 0;
     std::vector<birth> last;
     /// Keeps the latest `most`.
     void keep_latest(std::size_t most);
   };
-  using deaths = std::unordered_map<std::uint64_t, time_ns>;  ///< By block; unknown where no row frees it.
+  using deaths = std::unordered_map<std::uint64_t, time_ns>;  ///< By block; unknown_time if no row frees it.
   template <class Row>
   void each(std::size_t chunk);
   void take_chunk(std::size_t chunk);
@@ -133,7 +133,7 @@ class recording_scan {
   void take_sample(trace::sampled_thing what, std::uint64_t id, const trace::event_base& event, Fill&& fill);
   void infer_deaths(trace::process_id process, std::span<const telling_checkpoint> checkpoints,
                     std::span<block_record> blocks) const;
-  /// Those of a kind that could be read.
+  /// The readable chunks of a type.
   [[nodiscard]] std::vector<std::size_t> chunks_of(trace::row_type type) const;
   void keep_births_within_bounds();
   [[nodiscard]] const births* telling_births_of(trace::process_id process) const;
@@ -143,7 +143,7 @@ class recording_scan {
 
   const trace::snapshot& of_;
   chunk_index chunks_;
-  std::size_t chunk_ = 0;  ///< That is being read.
+  std::size_t chunk_ = 0;  ///< The chunk being read.
   std::uint64_t events_ = 0;
   std::vector<std::string> unreadable_;
   std::uint64_t malformed_ = 0;
@@ -156,7 +156,7 @@ class recording_scan {
   process_clues clues_;
   step_marks marks_;
   id_set allocated_;
-  id_set in_checkpoints_;  ///< Of those that were not allocated until then.
+  id_set in_checkpoints_;  ///< Not allocated before they were listed.
   std::vector<trace::live_block_event> only_in_checkpoints_;
   struct listed_blocks {
     telling_checkpoint of;
@@ -166,14 +166,14 @@ class recording_scan {
   first_losses losses_;
   std::map<trace::event_id, listed_blocks> checkpoints_;
   std::uint64_t touches_ = 0;
-  touch_index graph_touches_;  ///< Only of nodes of graphs.
+  touch_index graph_touches_;  ///< Only touches by graph nodes.
   std::set<trace::pool_id> with_segments_;
   std::set<trace::device_id> with_kernels_;
   std::map<std::pair<trace::sampled_thing, std::uint64_t>, trace::last_sample_row> first_samples_;
   std::map<std::pair<trace::process_id, trace::layer>, births> births_;
-  std::size_t births_kept_ = 0;  ///< In all.
+  std::size_t births_kept_ = 0;  ///< In all processes.
   std::size_t
-      most_births_;  ///< Of each process and layer, twice what is sure to be kept; halved when all are too many.
+      most_births_;  ///< Limit per process and layer; a cut keeps half of it. Halved when all births are too many.
 };
 
 }  // namespace sluice::analysis

@@ -14,24 +14,24 @@
 namespace sluice::analysis {
 namespace {
 
-/// Fewer rows of a kind wait for those of the next section, or are not parted by where they end: to read a chunk of so many is quick, and its
-/// header and columns would be much beside them.
+/// Fewer rows of a type than this wait for those of the next section, and are not split by whether they extend beyond
+/// it: such a chunk is read quickly anyway, and its header and columns would be a large part of it.
 constexpr std::size_t few_rows = 256;
-/// Of one kind in memory.
+/// Rows of one type in memory.
 constexpr std::size_t most_waiting = std::size_t{1} << 17;
 
 constexpr std::size_t parts_of(std::size_t whole, std::size_t part) { return (whole + part - 1) / part; }
 
-/// One kind of row, on its way from one file to another.
+/// One type of row being copied from one file to another.
 class moved_kind {
  public:
   virtual ~moved_kind() = default;
   void add_chunk(std::size_t chunk) { chunks_.push_back(chunk); }
 
-  /// Once all chunks are known.
+  /// Called once all chunks are known.
   virtual void begin(const trace::snapshot&) {}
-  /// Writes the rows that begin before `end`, the end of a section; all of them if it is the `last`. Asks `goes_on` before it reads a
-  /// chunk, for a recording without sections is moved in one go.
+  /// Writes the rows that begin before `end`, the end of a section; all rows if it is the `last`. Calls `goes_on`
+  /// before reading each chunk, because without sections everything is moved in one call.
   virtual result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns end, bool last,
                             const std::function<bool()>& goes_on) = 0;
 
@@ -75,7 +75,7 @@ class moved_events final : public moved_kind {
       return i < chunks_.size() && (last || from.chunks()[chunks_[i]].min_time < end);
     };
     std::size_t coming = waiting();
-    // No more than a writer puts into a chunk: what the index says of it is only checked when it is read.
+    // At most what a writer puts into a chunk: the row count in the index is only checked when the chunk is read.
     for (std::size_t i = next_; is_due(i) && coming < most_waiting; ++i)
       coming += std::min<std::size_t>(from.chunks()[chunks_[i]].rows, to.options().rows_per_chunk);
     rows_.reserve(written_ + coming);
@@ -89,7 +89,7 @@ class moved_events final : public moved_kind {
     const std::size_t before = last ? waiting() : count_before(end);
     if (before == 0 || (before < few_rows && !last)) return {};
     auto written = write_first(before, end, to);
-    if (last) rows_ = read_ = std::vector<Row>();  // Whoever comes next takes the same memory.
+    if (last) rows_ = read_ = std::vector<Row>();  // Free the memory for the next type.
     return written;
   }
 
@@ -119,7 +119,7 @@ class moved_events final : public moved_kind {
     }
   }
 
-  /// All of those that stay in the order in which they came.
+  /// Types that keep their order count completely.
   [[nodiscard]] std::size_t count_before(time_ns end) {
     if constexpr (!in_order_of_time) return waiting();
     const auto behind =
@@ -142,7 +142,7 @@ class moved_events final : public moved_kind {
       if (written) written = write(rows, to, [&](const Row& row) { return !stays_inside(row); });
     }
     written_ += count;
-    // Seldom, for many may wait for long.
+    // Rarely, because many rows may wait for a long time.
     if (2 * written_ >= rows_.size()) {
       rows_.erase(rows_.begin(), first_waiting());
       written_ = 0;
@@ -151,7 +151,7 @@ class moved_events final : public moved_kind {
     return written;
   }
 
-  /// In chunks of about the same size.
+  /// Writes the wanted rows in chunks of about equal size.
   template <class Wanted>
   static result<void> write(std::span<const Row> rows, trace::file_writer& to, Wanted&& wanted) {
     const auto count = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), wanted));
@@ -168,11 +168,11 @@ class moved_events final : public moved_kind {
     return to.flush();
   }
 
-  std::size_t next_ = 0;   ///< Of the chunks.
-  std::vector<Row> rows_;  ///< From `written_` on they wait, in order if `sorted_`.
+  std::size_t next_ = 0;   ///< The next chunk to read.
+  std::vector<Row> rows_;  ///< Waiting from `written_` on; in order if `sorted_`.
   std::size_t written_ = 0;
   bool sorted_ = true;
-  time_ns begin_ = -latest_time;  ///< What begins before is written.
+  time_ns begin_ = -latest_time;  ///< Rows that begin earlier are written.
   std::vector<Row> read_;
 };
 
@@ -187,7 +187,7 @@ std::unique_ptr<moved_kind> made_for(trace::row_type type) {
     SLUICE_FOR_EACH_ROW(SLUICE_MOVED)
 #undef SLUICE_MOVED
     default:
-      return nullptr;  // A reader passes over kinds that it does not know.
+      return nullptr;  // Readers skip unknown types.
   }
 }
 

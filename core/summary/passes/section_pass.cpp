@@ -19,7 +19,7 @@
 namespace sluice::analysis {
 namespace {
 
-/// Who owns the slices of a part, by position.
+/// The owners of a section's slices, by position.
 struct owners {
   std::vector<recording_facts::stream> streams;
   std::vector<recording_facts::direction> directions;
@@ -34,7 +34,7 @@ struct owners {
     return all;
   }
 
-  /// The position in `all`, which has those here too, of the owner of a slice.
+  /// The position in `all` of the owner of a slice. `all` contains all owners in this.
   [[nodiscard]] std::uint32_t place_in(const owners& all, const trace::open_slice_row& slice) const {
     const auto place = [&](const auto& here, const auto& there) {
       const auto found =
@@ -93,7 +93,7 @@ class section_pass {
   }
 
  private:
-  /// What was said of a block after it was done with.
+  /// What later rows say about a block that was already finished.
   struct late_word {
     uses_so_far uses;
     bool disputed = false;
@@ -108,7 +108,7 @@ class section_pass {
             section + 1 < begins_.size() ? begins_[section + 1] : latest_time + 1};
   }
 
-  /// Nothing, if something could not be read.
+  /// The facts with which a section begins; nothing if a row could not be read.
   [[nodiscard]] std::optional<section_facts> begin_of(std::size_t section) const {
     section_facts made;
     made.run = run_of(section);
@@ -127,7 +127,7 @@ class section_pass {
     return made;
   }
 
-  /// Whether all of it could be read.
+  /// Returns true if all of the section could be read.
   bool go_through(std::size_t section) {
     auto begun = begin_of(section);
     if (!begun) return false;
@@ -196,7 +196,7 @@ class section_pass {
     for (auto& [born, rows] : categories) into_.add_categories(born, rows);
   }
 
-  /// All is known of the block.
+  /// Called when all about the block is known.
   void finish(const block_record& block, const uses_so_far& uses,
               std::map<std::size_t, std::vector<trace::block_category_row>>& categories) {
     done_.insert(raw(block.id));
@@ -223,8 +223,8 @@ class section_pass {
     if (!block.block.imported()) of.by_category[static_cast<std::size_t>(block.category.what)] += sign;
   }
 
-  /// Late rows are added to what is kept of a block; of one of which nothing was kept its section is read again.
-  /// False: not all could be read.
+  /// Adds late rows to the stored data of their block. If nothing was stored for it, reads its section again. Returns
+  /// false if something could not be read.
   bool settle_late_words() {
     std::map<std::size_t, std::vector<trace::block_category_row>> categories;
     std::map<std::size_t, std::vector<std::uint64_t>> to_read;
@@ -266,7 +266,7 @@ class section_pass {
       categories[section_of(begins_, kept.block.born)].push_back(category_row_of(kept));
   }
 
-  /// The section that a block was born in which lived in it alone.
+  /// The section in which a block was born that lived only there.
   [[nodiscard]] std::optional<std::size_t> born_section_of(std::uint64_t id) const {
     for (const trace::live_block_event& row : known_.only_in_checkpoints())
       if (raw(row.block) == id) return section_of(begins_, bounded(row.born));
@@ -287,7 +287,7 @@ class section_pass {
 
   // --- the whole ----------------------------------------------------------------------------------------------------
 
-  /// The highest that a curve of the part reaches in `run`, or what it was before, if that is more.
+  /// Raises `highest` to the maximum of a section's curve in `run`.
   template <class Tree>
   void raise(double& highest, const Tree& tree, time_range run) const {
     const auto over = tree.over(std::max(run.begin, span_.begin), std::min(run.end, span_.end));
@@ -351,11 +351,11 @@ class section_pass {
   }
 
   struct kind_of_memory {
-    bool counted = false;  ///< There is a curve of it.
+    bool counted = false;  ///< It has a curve.
     double highest = 0;
     bool stacks = false;
-    std::int64_t categorised = 0;                               ///< Blocks that have a category.
-    std::array<std::int64_t, category_count> by_category = {};  ///< Blocks, but for those that are another process'.
+    std::int64_t categorised = 0;                               ///< Blocks with a category.
+    std::array<std::int64_t, category_count> by_category = {};  ///< Blocks, except imported ones.
   };
 
   const recording_scan& known_;
@@ -368,26 +368,26 @@ class section_pass {
   const std::shared_ptr<const step_facts> steps_;
   category_judge judge_;
   const std::vector<trace::last_sample_row> first_samples_;
-  /// As far as it is known. No part is alive while it changes.
+  /// The facts so far. Not changed while an index of a section uses it.
   const std::shared_ptr<recording_facts> whole_ = std::make_shared<recording_facts>();
 
-  std::map<std::size_t, std::vector<trace::live_block_event>> only_in_checkpoints_;  ///< By the section of their birth.
+  std::map<std::size_t, std::vector<trace::live_block_event>> only_in_checkpoints_;  ///< By section of birth.
   std::map<std::size_t, std::vector<recording_scan::telling_checkpoint>>
-      checkpoints_;        ///< By the section that they lie in.
-  id_set freed_anywhere_;  ///< Where there is any of them.
+      checkpoints_;        ///< By the section that contains them.
+  id_set freed_anywhere_;  ///< Set if there are any `checkpoints_`.
   std::vector<carried_block> carried_;
   std::vector<trace::last_sample_row> samples_before_;
-  std::vector<trace::open_slice_row> open_;  ///< Their owners are `owners_`.
+  std::vector<trace::open_slice_row> open_;  ///< Owners are positions in `owners_`.
   std::shared_ptr<const owners> owners_ = std::make_shared<const owners>();
 
   id_set done_;
-  id_set freed_;  ///< Of which nothing else is known.
+  id_set freed_;  ///< Blocks of which only the free is known.
   std::unordered_set<std::uint64_t> disputed_;
   std::vector<saved_block> kept_;
-  std::vector<uses_so_far> kept_uses_;  ///< Of each of those.
+  std::vector<uses_so_far> kept_uses_;  ///< For each of `kept_`.
   std::unordered_map<std::uint64_t, std::size_t> kept_places_;
   std::unordered_map<std::uint64_t, late_word> late_words_;
-  std::vector<boundary_slices> boundaries_;  ///< From the second section's begin on.
+  std::vector<boundary_slices> boundaries_;  ///< From the start of the second section on.
 
   std::map<memory_key, kind_of_memory> memories_;
   std::map<direction_key, double> highest_rates_;
@@ -396,7 +396,7 @@ class section_pass {
   std::set<trace::block_id> segments_;
   bool tagged_ = false;
   std::uint64_t malformed_ = 0;
-  memory_use samples_;  ///< The first and the highest of each part.
+  memory_use samples_;  ///< The first and the highest samples of each section.
   counter_trees counters_;
 };
 

@@ -11,8 +11,8 @@ std::size_t section_of(std::span<const time_ns> begins, time_ns time) {
 }
 
 std::uint32_t keeper_of(std::uint32_t born, std::uint32_t died) {
-  // All numbers in (born, died] share the bits above the highest in which the two differ; of those with that bit, the one with
-  // nothing below it.
+  // All numbers in (born, died] share the bits above the highest bit in which born and died differ. Of those with that
+  // bit set, take the one with only zeros below it.
   const unsigned below = 31U - static_cast<unsigned>(std::countl_zero(born ^ died));
   return died >> below << below;
 }

@@ -12,31 +12,31 @@
 
 namespace sluice::analysis {
 
-/// Keeps the indexes of the parts of a recording that were asked for last, within a budget of memory. Thread-safe.
+/// Caches the indexes of recently used sections within a memory budget. Thread-safe.
 class section_cache {
  public:
-  /// Keeps at most `most_bytes`, as `index::memory_bytes` counts them, but always the last one.
+  /// Caches at most `most_bytes`, as counted by `index::memory_bytes`, but always keeps the latest index.
   section_cache(std::shared_ptr<const section_reader> store, std::size_t most_bytes);
 
   [[nodiscard]] const section_reader& store() const { return *store_; }
 
-  /// An index of sections [first, last] of that scope or a wider one. One that is not kept is built by the caller; others who ask for it
-  /// meanwhile wait. What is given out stays as long as it is held, be it kept or not. Errors as of `section_reader::index_of`: who gives up
-  /// does not keep others from it.
+  /// Returns an index of sections [first, last] with `scope` or a wider one. If it is not cached, the caller builds it;
+  /// others who request it meanwhile wait. The index stays valid while it is held, even if it leaves the cache. Errors
+  /// as for `section_reader::index_of`; a caller that cancels does not affect others.
   [[nodiscard]] result<std::shared_ptr<const index>> get(std::size_t first, std::size_t last, section_scope scope,
                                                          const std::function<bool()>& goes_on = {});
 
-  /// An index of each of some sections alone, as `get` gives it; null where that fails. Callers who ask for the same at a time share the
-  /// work: none waits while one is left that nobody builds.
+  /// Returns an index of each of the sections alone, as `get` does; null where that fails. Concurrent callers share the
+  /// work: none waits while there is an index left that no thread is building.
   [[nodiscard]] std::vector<std::shared_ptr<const index>> get_each(std::span<const std::size_t> sections,
                                                                    section_scope scope,
                                                                    const std::function<bool()>& goes_on = {});
 
-  /// Builds that of a section before it is asked for, and calls `goes_on` now and then meanwhile: see `section_reader::index_of`. False if it is
-  /// kept, or somebody builds it: never waits for that. What fails is told to whoever asks.
+  /// Builds a section's index before it is needed; calls `goes_on` as `section_reader::index_of` does. Returns false at
+  /// once if it is cached or being built. Errors are not reported here: the next `get` tries again.
   bool prepare(std::size_t section, section_scope scope, const std::function<bool()>& goes_on);
 
-  /// The same if it is kept, else null. Never waits.
+  /// Returns the index if it is cached, else null. Never waits.
   [[nodiscard]] std::shared_ptr<const index> at_hand(std::size_t first, std::size_t last, section_scope scope);
 
   [[nodiscard]] std::size_t memory_bytes() const;

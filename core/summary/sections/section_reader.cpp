@@ -24,8 +24,8 @@ bool is_everywhere(const trace::chunk_info& chunk) {
   return chunk.min_time == INT64_MIN && chunk.max_time == INT64_MAX;
 }
 
-/// Whether a chunk has rows that are kept at several boundaries, which may lie far apart in time: most have none of those that live at
-/// some time between.
+/// True for rows that are stored by boundary. A chunk may have rows of several boundaries far apart, so most chunks
+/// have no block that lives at a given time in between.
 template <class Row>
 constexpr bool are_by_boundary =
     std::is_same_v<Row, trace::boundary_block_row> || std::is_same_v<Row, trace::block_uses_row>;
@@ -134,7 +134,7 @@ void section_reader::take(std::shared_ptr<const trace::snapshot> from) {
   }
 }
 
-/// Calls `use(row, chunk)` for the rows of a chunk, unless none of them is wanted that lives in [from, to).
+/// Calls `use(row, chunk)` for the rows of a chunk. Skips the chunk if none of its rows lives in [from, to).
 template <class Row, class Use>
 result<void> section_reader::rows_of(const trace::chunk_info& chunk, time_ns from, time_ns to, Use&& use,
                                      trace::column_set<Row> wanted) const {
@@ -146,7 +146,7 @@ result<void> section_reader::rows_of(const trace::chunk_info& chunk, time_ns fro
       if (std::none_of((*spans)->begin(), (*spans)->end(), lives)) return {};
     }
   }
-  if constexpr (std::is_same_v<Row, trace::block_category_row>) {  // Of one section alone: nobody else wants it.
+  if constexpr (std::is_same_v<Row, trace::block_category_row>) {  // Only this section needs it: do not cache.
     std::vector<Row> rows;
     if (auto got = from_->read_summary<Row>(chunk, rows); !got) return got;
     for (const Row& row : rows) use(row, chunk);
@@ -158,7 +158,7 @@ result<void> section_reader::rows_of(const trace::chunk_info& chunk, time_ns fro
   return {};
 }
 
-/// The same for the rows of a kind in the chunks that overlap [from, to); and `between` after each chunk.
+/// Calls `rows_of` for the chunks of a row type that overlap [from, to), and `goes_on` after each chunk.
 template <class Row, class Use>
 result<void> section_reader::rows_in(time_ns from, time_ns to, Use&& use, trace::column_set<Row> wanted,
                                      const std::function<bool()>& goes_on) const {

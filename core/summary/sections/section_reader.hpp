@@ -13,22 +13,22 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"
 
-/// What a file keeps so that a question about a short time is answered by reading a part of it.
+/// Reads what a file stores about its sections, so that a query about a short time only reads a part of the file.
 namespace sluice::analysis {
 
-/// Adds to a file, before it is closed, what `section_reader` reads beside the sections: the blocks that cross from one to another, what
-/// blocks are for, what runs on, and what the recording as a whole shows. `from` has taken in all of `of`, which holds the events of
-/// the file. A recording of which that would take more than a chunk can hold gets none of it. O(blocks * log blocks).
+/// Adds to a file, before it is closed, what `section_reader` needs: blocks that cross section boundaries, categories,
+/// running slices, and facts about the whole recording. `from` has absorbed all of `of`, which holds the events of the
+/// file. Writes nothing if the facts exceed what a chunk can hold. O(blocks * log blocks).
 void save_sections(const index& from, const trace::snapshot& of, std::span<const trace::section_row> sections,
                    trace::file_writer& to);
 
-/// Immutable; may be used from many threads at once.
+/// Builds indexes of sections from a file. Immutable; may be used by many threads at once.
 class section_reader {
  public:
-  /// Errors: not_found, if the file has nothing of it; corrupt, if it makes no sense; io.
+  /// Errors: not_found if the file stores no sections; corrupt; io.
   [[nodiscard]] static result<std::shared_ptr<const section_reader>> open(std::shared_ptr<const trace::snapshot> from,
                                                                           std::shared_ptr<const step_facts> steps);
-  /// The same where the sections, and what the recording shows as a whole, are known: of the file it reads the rest.
+  /// For known sections and facts about the whole recording; only the rest is read from the file.
   [[nodiscard]] static std::shared_ptr<const section_reader> of(std::shared_ptr<const trace::snapshot> from,
                                                                 std::span<const trace::section_row> sections,
                                                                 std::shared_ptr<const recording_facts> whole);
@@ -36,28 +36,28 @@ class section_reader {
   [[nodiscard]] const trace::snapshot& snapshot() const { return *from_; }
   [[nodiscard]] std::span<const trace::section_row> sections() const { return sections_; }
   [[nodiscard]] const std::shared_ptr<const recording_facts>& whole() const { return whole_; }
-  /// The section that holds `time`; what comes before the first belongs to it, and what comes after the last to that.
+  /// The section that contains `time`. The first also covers all earlier times, the last all later ones.
   [[nodiscard]] std::size_t section_at(time_ns time) const;
-  /// What lies in sections [first, last]; the first section has no begin, the last no end.
+  /// The time range of sections [first, last]. The first section has no begin, the last no end.
   [[nodiscard]] time_range run_of(std::size_t first, std::size_t last) const;
 
-  /// An index of sections [first, last]: see `section_index`. Calls `goes_on`, if there is one, after each chunk that it has read.
-  /// O(rows in them + blocks that live at their begin). Errors: cancelled, once `goes_on` says no; io, corrupt.
+  /// Builds an index of sections [first, last]: see `section_index`. Calls `goes_on`, if set, after each chunk.
+  /// O(their rows + blocks live at their start). Errors: cancelled once `goes_on` returns false; io, corrupt.
   [[nodiscard]] result<std::shared_ptr<const index>> index_of(std::size_t first, std::size_t last,
                                                               section_scope scope = section_scope::everything,
                                                               const std::function<bool()>& goes_on = {}) const;
 
-  /// The steps of a process that the file keeps and that have something in `range`, in order; none if they are so many that nobody looks
-  /// at one of them, or cannot be read. O(log steps + found).
+  /// The stored steps of a process that overlap `range`, in order. Empty if there are too many to be looked at one by
+  /// one, or if they cannot be read. O(log steps + found).
   [[nodiscard]] std::vector<step> few_steps_in(time_range range, trace::process_id process) const;
 
  private:
   struct summary_chunks {
-    std::vector<std::uint32_t> list;  ///< Their places among all.
+    std::vector<std::uint32_t> list;  ///< Positions in `snapshot::summaries`.
     span_groups spans;
   };
   [[nodiscard]] const trace::chunk_info& summary(std::uint32_t place) const { return from_->summaries()[place]; }
-  /// Once.
+  /// Called once.
   void take(std::shared_ptr<const trace::snapshot> from);
   [[nodiscard]] result<section_facts> read(std::size_t first, std::size_t last, section_scope scope,
                                            const std::function<bool()>& goes_on) const;
@@ -69,7 +69,7 @@ class section_reader {
                        const std::function<bool()>& goes_on = {}) const;
 
   std::shared_ptr<const trace::snapshot> from_;
-  std::map<trace::row_type, summary_chunks> summaries_;  ///< Of the file, but for tiles, in order.
+  std::map<trace::row_type, summary_chunks> summaries_;  ///< All of the file except tiles, in order.
   std::shared_ptr<const recording_facts> whole_;
   std::vector<trace::section_row> sections_;
   std::vector<time_ns> begins_;

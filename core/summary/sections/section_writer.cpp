@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t rows_a_chunk = 4096;
 constexpr std::size_t reaches_a_chunk = 1024;
-constexpr std::size_t least_rows = 1024;  ///< Of a chunk that is cut where another boundary begins.
+constexpr std::size_t least_rows = 1024;  ///< Least size of a chunk that is cut where another boundary begins.
 
 trace::boundary_block_row row_of(const block_record& b, block_category is) {
   trace::boundary_block_row row;
@@ -63,7 +63,7 @@ trace::block_uses_row row_of(const block_record& b, const block_touches& uses) {
   return row;
 }
 
-/// `rows(kept)` gives a row, or none, for each; chunks span little time each.
+/// Writes `made(kept)`, a row or nothing, for each block. Each chunk spans little time.
 template <class Row, class Made>
 void write_kept(trace::file_writer& to, std::span<const saved_block> kept, Made&& made) {
   std::vector<Row> rows;
@@ -108,7 +108,7 @@ void section_writer::add_blocks(std::vector<saved_block>& blocks) {
     return std::tuple(-std::countr_zero(b.boundary), b.boundary, b.block.born, b.block.id);
   };
   std::sort(blocks.begin(), blocks.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
-  // Wherever rows disagree about a block may be far from where it lives: every part is told of it.
+  // Contradictory rows may be far from where the block lives, so all sections must know it.
   std::vector<trace::boundary_block_row> disputed;
   for (const saved_block& each : blocks)
     if (each.disputed) disputed.push_back(row_of(each.block, each.category));

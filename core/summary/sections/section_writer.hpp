@@ -12,55 +12,55 @@
 #include "core/trace/file/writer.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// What a file keeps beside its sections, so that an index of some of them can be made from their rows (`section_reader` reads it).
+/// Writes what a file stores in addition to its events, so that sections can be indexed alone (see `section_reader`).
 namespace sluice::analysis {
 
-/// A block that a part cannot know from its own rows.
+/// A block that a section cannot know from its own rows alone.
 struct saved_block {
   block_record block;
   block_category category;
   block_touches uses;
   std::uint32_t boundary =
-      0;  ///< That keeps it (boundary_blocks.hpp); of one that crosses none, the section that it is born in.
-  bool crosses = false;   ///< Or its death is inferred. Else only its uses are told: some lie in other sections.
-  bool disputed = false;  ///< Rows contradict each other, anywhere: every part is told of it.
+      0;  ///< The boundary that stores it (boundary_blocks.hpp). If it crosses none, the section of its birth.
+  bool crosses = false;   ///< Or its death is inferred. If false, only its uses are stored.
+  bool disputed = false;  ///< It has contradictory rows somewhere, so all sections must know it.
 };
 
-/// The begins of sections, bounded.
+/// The starts of the sections, clamped.
 [[nodiscard]] std::vector<time_ns> begins_of(std::span<const trace::section_row> sections);
 
-/// How a block is to be kept, given its whole life and uses; nothing, if the part that it lives in finds out all of it.
-/// `boundary`, `crosses` are set; `disputed` is as told. O(log sections).
+/// True if a block must be stored, given its whole life and uses; false if its section's rows tell everything. Sets
+/// `boundary` and `crosses`; reads `disputed`. O(log sections).
 [[nodiscard]] bool is_kept(saved_block& block, std::span<const time_ns> begins);
 
-/// What a block is for that no row tells whole.
+/// The block's category as a row. Used if the category does not follow from the rows of its section.
 [[nodiscard]] trace::block_category_row category_row_of(const saved_block& of);
 
-/// Writes it: what each function adds to the file is whole. Not thread-safe.
+/// Writes section data to a file. Each function writes complete chunks. Not thread-safe.
 class section_writer {
  public:
-  /// `begins` of the sections, at least one. Both outlive the writer.
+  /// `begins` are those of the sections, at least one. `to` and `begins` must outlive the writer.
   section_writer(trace::file_writer& to, std::span<const time_ns> begins) : to_(to), begins_(begins) {}
   [[nodiscard]] std::span<const time_ns> begins() const { return begins_; }
 
-  /// Sorts them, and puts those together that are read together: the ones kept high in the tree of boundaries first, then by boundary
-  /// and birth. O(n log n).
+  /// Writes the blocks, sorted so that blocks read together are stored together: those high in the tree of boundaries
+  /// first, then by boundary and birth. Reorders `blocks`. O(n log n).
   void add_blocks(std::vector<saved_block>& blocks);
-  /// What other blocks are for that are born in a section. If they are told twice, the later word counts. Sorts the rows.
+  /// Adds the categories of other blocks born in a section. For a block added twice the later one counts. Sorts `rows`.
   void add_categories(std::size_t section, std::vector<trace::block_category_row>& rows);
-  /// What runs at the begin of a section but the first.
+  /// Adds the slices that run when a section other than the first begins.
   void add_open_slices(std::size_t section, std::span<const trace::open_slice_row> rows);
-  /// The samples in force there.
+  /// Adds the samples in force when a section begins.
   void add_samples(std::size_t section, std::span<const trace::last_sample_row> rows);
-  /// The first sample of each thing and the highest, once.
+  /// Adds the first and the highest sample of each thing. Call once.
   void add_first_and_highest(std::span<const trace::last_sample_row> rows);
-  /// What its chunks are about, which must be known.
+  /// Adds the chunk index, which must be in memory (`chunk_index::known`).
   void add_chunks(const chunk_index& chunks);
   void add_steps(const step_facts& steps);
-  /// What the recording shows as a whole, as `saved` made it.
+  /// Adds the facts about the whole recording, as encoded by `saved`.
   void add_whole(const trace::saved_row& row) { to_.add_summary<trace::saved_row>(std::span(&row, 1)); }
 
-  /// Nothing, if that would take more than a chunk can hold.
+  /// Encodes the facts; nothing if they exceed what a chunk can hold.
   [[nodiscard]] static std::optional<trace::saved_row> saved(const recording_facts& whole);
 
  private:
@@ -68,13 +68,13 @@ class section_writer {
   std::span<const time_ns> begins_;
 };
 
-/// What runs at `time`, with owners by their position in `from`.
+/// The slices that run at `time`. Owners are numbered by their position in `from`.
 [[nodiscard]] std::vector<trace::open_slice_row> open_slices_at(time_ns time, const index& from);
 
-/// As they are told to a part. The row may be hostile.
+/// Converts a stored open slice. Accepts corrupt rows.
 [[nodiscard]] known_slice slice_of(const trace::open_slice_row& row);
 
-/// Of the `parts` that a file keeps.
+/// The name and version of the facts in the file.
 inline constexpr char sections_name[] = "parts";
 inline constexpr std::uint32_t sections_version = 2;
 inline constexpr std::size_t most_saved_bytes = trace::max_chunk_bytes / 2;

@@ -16,9 +16,9 @@ using timeline::tile;
 using trace::row_type;
 using trace::tile_bins;
 
-/// More than any recording has of sections, curves or lanes: a few bytes can claim a great many rows.
+/// More than any recording has of sections, curves or lanes. A few corrupt bytes could claim very many rows.
 constexpr std::size_t most_rows = std::size_t{1} << 18;
-/// Bins more than 16 times too wide say too little to be drawn instead.
+/// Bins more than 16 times too wide show too little to be used instead.
 constexpr unsigned most_levels_above = 4;
 
 template <class Row>
@@ -33,7 +33,7 @@ bool read_all(const trace::snapshot& from, row_type type, std::vector<Row>& into
   return true;
 }
 
-/// The level of an aligned dyadic span; 0 if [begin, end) is none that a tile can have.
+/// The level of an aligned span whose length is a power of two; 0 if a tile cannot have the span [begin, end).
 unsigned level_of(time_ns begin, time_ns end) {
   if (begin < -latest_time * 2 || end > latest_time * 2 || end <= begin) return 0;
   const auto length = static_cast<std::uint64_t>(end - begin);
@@ -50,21 +50,21 @@ bool in_order(std::span<const trace::section_row> sections) {
   return !sections.empty();
 }
 
-/// What is longer than this is, by their ratio, nearer to twice a length than to it.
+/// The length above which a value is nearer, by ratio, to twice `length` than to `length`.
 double half_way_to_twice(time_ns length) { return std::numbers::sqrt2 * static_cast<double>(length); }
 
-/// Of the power of two that is nearest to a length, by their ratio.
+/// The level whose bin length, a power of two, is nearest to `length` by ratio.
 unsigned level_nearest_to(time_ns length) {
   const auto below = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(length)) - 1);
   return static_cast<double>(length) > half_way_to_twice(time_ns{1} << below) ? below + 1 : below;
 }
 
-/// Makes the last slice drawn one with that before it, if it goes on from there. Those of its lane begin at `lane`.
+/// Merges the last slice drawn with the one before it if both are the same event. Their lane begins at index `lane`.
 void join_last(std::size_t lane, std::vector<timeline::drawn_slice>& drawn) {
   if (drawn.size() < lane + 2) return;
   const timeline::drawn_slice& next = drawn.back();
   timeline::drawn_slice& last = drawn[drawn.size() - 2];
-  // Of steps, which may have been inferred and have no event, the number tells; each is counted again where it is drawn again.
+  // Steps may have no event, so compare their numbers. A step is counted in each part, so take the maximum.
   const bool steps = is_step(next.item.kind);
   const bool same = last.item.event == next.item.event && (!steps || last.item.bytes == next.item.bytes);
   if (!same || last.item.end < next.item.begin) return;
@@ -80,11 +80,11 @@ void join_last(std::size_t lane, std::vector<timeline::drawn_slice>& drawn) {
   drawn.pop_back();
 }
 
-/// What a bin of a tile draws. Filled where it stays: to make it elsewhere and copy it took twice as long.
+/// Converts a bin of a tile to a slice, in place: building it elsewhere and copying it took twice as long.
 void fill(timeline::drawn_slice& slice, const drawn_bin& bin, time_range over, std::size_t lane) {
   slice.item = {over.begin, over.end, bin.event, static_cast<trace::string_id>(bin.name), bin.bytes, bin.kind, bin.tag};
   slice.busy = bin.busy;
-  if (bin.count == 0) {  // The end of one that began before is known.
+  if (bin.count == 0) {  // The slice began earlier; its end is known.
     const double busy = std::round(static_cast<double>(bin.busy) * static_cast<double>(over.length()));
     slice.item.end = saturating_sum(over.begin, saturating_cast<time_ns>(busy));
     slice.busy = 1;
@@ -103,7 +103,7 @@ bin_grid stored_tiles::grid_over(time_range range, std::uint32_t width) const {
   const time_range over{near(range.begin), std::max(near(range.begin) + 1, near(range.end))};
   const time_ns pixel = std::max<time_ns>(over.length() / std::max<std::uint32_t>(width, 1), 1);
   bin_grid grid;
-  // A bin is of one tile.
+  // A bin must not be wider than a tile.
   grid.level = std::min(root_level_, level_nearest_to(pixel));
   grid.begin = over.begin >> grid.level << grid.level;
   grid.count = static_cast<std::uint32_t>(((over.end - 1 - grid.begin) >> grid.level) + 1);
@@ -118,7 +118,7 @@ time_ns stored_tiles::longest_of_smaller(time_range range, std::uint32_t width) 
 }
 
 std::uint64_t stored_tiles::key_of(const tile& which) {
-  // A tile begins at a multiple of 2^level: its lowest bits are free for the level.
+  // A tile begins at a multiple of 2^level, so the lowest bits are free for the level.
   return static_cast<std::uint64_t>(which.begin) | which.level;
 }
 
@@ -180,7 +180,7 @@ stored_tiles::kept_tiles::made stored_tiles::read(const tile& which) const {
   for (auto next = std::lower_bound(places_.begin(), places_.end(), key, earlier);
        next != places_.end() && next->tile == key; ++next)
     chunks.push_back(trace_->summaries()[next->chunk]);
-  // A view whose bins are wider than a tile's has those of the tile above it, where there is one.
+  // A view with wider bins uses the tile above, if there is one.
   const bool joins = which.level >= root_level_ || !is_level(which.level + 1);
   return tile_rows::read(*trace_, chunks, which, curves_.size(), lanes_.size(), joins);
 }
@@ -228,12 +228,12 @@ std::size_t stored_tiles::section_at(time_ns time) const {
 time_ns stored_tiles::longest_of_sections(time_ns time, std::uint32_t width) const {
   const trace::section_row& section = sections_[section_at(time)];
   const auto pixels = static_cast<time_ns>(std::max<std::uint32_t>(width, 1));
-  // Pixels draw the section where they are nearer to half of its tile's bins than to these.
+  // A section is drawn if a pixel is nearer to half of its tile's bins than to these bins.
   const time_ns bin = (section.end - section.time) / tile_bins;
   return std::clamp<time_ns>(static_cast<time_ns>(half_way_to_twice(bin) / 2) + 1, 1, latest_time / pixels) * pixels;
 }
 
-/// Of the tile at `time` whose bins are drawn: `wanted`, or that of one over it that is at hand.
+/// The level of the tile to use at `time`: `wanted`, or a cached one above it.
 unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, bool reads_tiles) const {
   if (reads_tiles) return wanted;
   const unsigned highest = std::min(wanted + most_levels_above, root_level_);
@@ -242,7 +242,7 @@ unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, bool reads_ti
   return wanted;
 }
 
-/// A grid in pieces of a tile or a section each, whose bins are as asked.
+/// Splits a grid into pieces, each of one tile or section, with the requested bins.
 std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
   std::vector<piece> all;
   const auto bins_until = [&](time_ns time) {
@@ -277,7 +277,7 @@ std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
   return all;
 }
 
-/// The pieces of a grid as `from` has them.
+/// The pieces of a grid with the sources available in `from`.
 std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, const bin_sources& from,
                                                          bin_detail& detail) const {
   std::vector<piece> all = cut(grid);
@@ -342,7 +342,7 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
         walk.take_each(static_cast<std::size_t>(offset >> level), part.count, to);
         continue;
       }
-      // Several bins of the tile to one of the grid, or one to several.
+      // Several bins of the tile for one of the grid, or the reverse.
       const std::size_t several = grid.level > level ? std::size_t{1} << (grid.level - level) : 1;
       for (std::uint32_t i = 0; i < part.count; ++i) {
         const auto low = static_cast<std::size_t>((offset + (static_cast<time_ns>(i) << grid.level)) >> level);
@@ -365,7 +365,7 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
     return time_range{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
                       grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};
   };
-  // What indexes draw of all lanes, the upper ones first.
+  // What the indexes draw for all lanes, the upper lanes first.
   std::vector<std::vector<timeline::drawn_slice>> of_indexes(pieces.size());
   std::size_t lanes = behind - first;
   for (std::size_t p = 0; p < pieces.size(); ++p) {
@@ -395,7 +395,7 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
       const time_range over = range_of(part);
       const tile_rows& rows = *(*tiles)[p];
       const stored_bins<drawn_bin> stored = rows.lane(first + l);
-      // Bins that lie in one of the grid are drawn as one.
+      // Merge the tile's bins that lie in the same bin of the grid.
       const unsigned level = part.from.bin_level();
       const unsigned several = grid.level > level ? grid.level - level : 0;
       const auto begin_of = [&](time_ns place) { return part.from.begin + (place << level); };

@@ -24,7 +24,7 @@ curve_bins fill_curve(const tile& where, const index_curve& curve) {
     curve_bin& bin = made.bins[i];
     bin = {part.minimum, part.maximum, part.integral / static_cast<double>(part.length), part.minimum};
     if (part.minimum == part.maximum) {
-      bin.mean = part.minimum;  // Whatever the division made of it.
+      bin.mean = part.minimum;  // Without rounding errors of the division.
     } else {
       bin.last = curve.at(where.begin + static_cast<time_ns>(i + 1) * length - 1);
     }
@@ -61,8 +61,8 @@ void add_slice(const tile& where, const timeline::slice_item& item, time_ns end_
   }
 }
 
-/// A mean to a millionth: below that are four bytes of noise, which nobody sees and which take as much as all the rest of a curve's bin.
-/// It may come to lie beyond the bin's minimum or maximum then, so who reads it holds it between them.
+/// Rounds a mean to a millionth. The lower four bytes are invisible noise that takes as much space as the rest of the
+/// bin. The result may lie outside of the bin's minimum and maximum, so readers clamp it.
 double stored_mean(double mean) {
   constexpr unsigned noise = 32;
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(mean) >> noise << noise);
@@ -89,7 +89,7 @@ trace::integer_bin_row integer_row(time_ns time, std::uint32_t curve, const curv
           .mean = height > 0 ? trace::small_share((bin.mean - bin.minimum) / height) : std::uint16_t{0}};
 }
 
-/// Calls `use(place, bin, value before, whether it is the first)` for the bins that say something new.
+/// Calls `use(position, bin, value before, is first)` for the bins that differ from the value before them.
 template <class Use>
 void for_each_told(const curve_bins& curve, Use&& use) {
   double before = 0;
@@ -103,14 +103,14 @@ void for_each_told(const curve_bins& curve, Use&& use) {
   }
 }
 
-/// What slices cover of a bin, to a 1024th of it.
+/// Rounds busy time to a 1024th of a bin.
 time_ns stored_busy(time_ns busy, unsigned bin_level) {
   const unsigned noise = bin_level > 10 ? bin_level - 10 : 0;
   const time_ns half = noise > 0 ? time_ns{1} << (noise - 1) : 0;
   return (busy + half) >> noise << noise;
 }
 
-/// Lengths are there to tell the longest of some slices: their upper eight bits do.
+/// Rounds a length to its upper eight bits, which suffice to find the longest slice.
 time_ns stored_length(time_ns length) {
   const auto bits = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(length)));
   const unsigned noise = bits > 8 ? bits - 8 : 0;

@@ -7,10 +7,10 @@
 #include "core/timeline/tile_grid.hpp"
 #include "core/trace/file/writer.hpp"
 
-/// The bins of tiles, from the curves and slices of an index.
+/// Computes the bins of tiles from the curves and slices of an index.
 namespace sluice::analysis {
 
-/// What a curve does in one bin.
+/// The values of a curve in one bin.
 struct curve_bin {
   double minimum = 0;
   double maximum = 0;
@@ -18,49 +18,49 @@ struct curve_bin {
   double last = 0;
 };
 
-/// A curve in all bins of a tile.
+/// The values of a curve in all bins of a tile.
 struct curve_bins {
-  std::vector<curve_bin> bins;  ///< `trace::tile_bins` of them; none: `constant` throughout.
+  std::vector<curve_bin> bins;  ///< `trace::tile_bins` bins; if empty, the curve is `constant`.
   double constant = 0;
   [[nodiscard]] curve_bin at(std::size_t bin) const {
     return bins.empty() ? curve_bin{constant, constant, constant, constant} : bins[bin];
   }
 };
 
-/// What slices do in one bin of a lane. See trace::lane_bin_row.
+/// The slices in one bin of a lane. See trace::lane_bin_row.
 struct lane_bin {
   std::uint32_t count = 0;
   std::uint8_t kind = 0;
   std::uint8_t tag = 0;
   time_ns busy = 0;
   std::uint64_t bytes = 0;
-  time_ns length = -1;  ///< Of the longest slice with a part in it; -1: there is none.
+  time_ns length = -1;  ///< Of the longest slice that overlaps the bin; -1 if there is none.
   trace::event_id event{};
   trace::string_id name{};
   [[nodiscard]] bool empty() const { return length < 0; }
-  /// Takes in what comes after it, in a bin beside this one.
+  /// Adds the slices of a later bin, with which this one is merged.
   void append(const lane_bin& later);
 };
-using lane_bins = std::vector<lane_bin>;  ///< `trace::tile_bins` of them, or none where the lane is empty.
+using lane_bins = std::vector<lane_bin>;  ///< `trace::tile_bins` bins; empty if the lane is empty.
 
-/// A tile with all that is drawn: by place in the lists of curves and lanes.
+/// All that is drawn of a tile, by position in the lists of curves and lanes.
 struct filled_tile {
   std::vector<curve_bins> curves;
   std::vector<lane_bins> lanes;
 };
 
-/// The rows that name every lane, those of one owner together, the upper ones first.
+/// One row for each lane. Lanes of one owner are adjacent, the upper ones first.
 [[nodiscard]] std::vector<trace::lane_row> lane_rows(std::span<const index_slices> slices);
 
-/// Fills a tile from the curves and slices of an index that has all that happened in it; slices without an end last until
-/// `end_of_all`. O(curves * bins * log events + slices in it).
+/// Fills a tile from an index that contains all events in it. Slices without an end last until `end_of_all`. O(curves *
+/// bins * log events + slices in the tile).
 [[nodiscard]] filled_tile fill_tile(const timeline::tile& where, std::span<const index_curve> curves,
                                     std::span<const index_slices> slices, time_ns end_of_all);
 
-/// The tile over two neighbours, given in order of time. O(bins).
+/// Merges neighboring tiles, in order of time, into the tile above them. O(bins).
 [[nodiscard]] filled_tile join_tiles(std::span<const filled_tile> parts);
 
-/// Adds a tile's rows to a file: only bins that say something new.
+/// Writes a tile's rows to a file. Bins that repeat the previous value are left out.
 void write_tile(trace::file_writer& to, const timeline::tile& where, const filled_tile& what);
 
 }  // namespace sluice::analysis

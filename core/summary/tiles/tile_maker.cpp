@@ -20,7 +20,7 @@ tile tile_of(const trace::section_row& section) {
           static_cast<unsigned>(std::countr_zero(static_cast<std::uint64_t>(section.end - section.time)))};
 }
 
-/// The last of those under one tile.
+/// True for the last of the tiles under one tile.
 bool ends_group(const tile& which) { return ((which.begin >> which.level) & (fan_out - 1)) == fan_out - 1; }
 
 }  // namespace

@@ -12,20 +12,20 @@
 
 namespace sluice::analysis {
 
-/// Makes the tiles of a recording and adds them to its file: those of sections from indexes that hold them, and each tile over others as
-/// soon as these are there. Not thread-safe.
+/// Makes the tiles of a recording and writes them to its file: section tiles from indexes, and each higher tile as soon
+/// as the tiles below it are complete. Not thread-safe.
 class tile_maker {
  public:
-  /// `sections` are those of the recording `of` (`plan_sections`). All outlive this.
+  /// `sections` come from `plan_sections` for the recording `of`. All arguments must outlive this.
   tile_maker(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of);
 
-  /// Of sections [first, last], which follow those of the call before. `from` is of these sections, of more, or of all; whichever, what is
-  /// made is the same but for the last digits of means. O(curves * bins * log events + slices) a section.
-  /// False, and nothing more may be added, if `from` has other curves or lanes than those before it: a file may contradict itself.
+  /// Adds sections [first, last], which follow those of the last call. Whether `from` contains just these, more or all
+  /// of them only affects the last digits of means. O(curves * bins * log events + slices) per section. Returns false
+  /// if `from` has other curves or lanes than before, as in a contradictory file: then nothing more may be added.
   [[nodiscard]] bool add(const index& from, std::size_t first, std::size_t last);
-  /// Names the curves and lanes, after the last section.
+  /// Writes the lists of curves and lanes. Call after the last section.
   void end();
-  /// The highest values that the recording's curves reach, for what is kept of it as a whole. After the last section.
+  /// Sets the maxima of curves, categories, pools and rates in `into`. Call after the last section.
   void put_highest(recording_facts& into) const;
 
  private:
@@ -36,9 +36,9 @@ class tile_maker {
   const trace::snapshot& of_;
   const time_range whole_;
   unsigned root_level_ = 0;
-  std::vector<trace::curve_row> curves_;  ///< With the highest values so far.
+  std::vector<trace::curve_row> curves_;  ///< `maximum` is the highest so far.
   std::vector<trace::lane_row> lanes_;
-  std::vector<std::pair<timeline::tile, filled_tile>> waiting_;  ///< For those beside them, under the same tile.
+  std::vector<std::pair<timeline::tile, filled_tile>> waiting_;  ///< Until their neighbors under the same tile exist.
 };
 
 }  // namespace sluice::analysis

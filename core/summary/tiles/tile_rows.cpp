@@ -28,7 +28,7 @@ bool makes_sense(const curve_bin_row& row) {
 }
 bool makes_sense(const lane_bin_row& row) { return is_slice_kind(row.kind); }
 
-/// It is of the tile, of a curve or lane that there is, and can be.
+/// True if the row is in the tile, has an existing curve or lane, and has valid values.
 template <class Row>
 bool belongs(const Row& row, const tile& where, std::size_t owners) {
   return row.time >= where.begin && row.time < where.end() && owner_of(row) < owners && makes_sense(row);
@@ -36,11 +36,11 @@ bool belongs(const Row& row, const tile& where, std::size_t owners) {
 
 curve_bin bin_of(const curve_bin_row& row) {
   const double mean = std::max(
-      row.minimum, std::min(row.mean, row.maximum));  // Means are stored less exactly than what they lie between.
+      row.minimum, std::min(row.mean, row.maximum));  // Stored means are less exact than the minimum and the maximum.
   return {row.minimum, row.maximum, mean, row.last};
 }
 
-/// Makes bins that are `1 / share_of_a_ns` long of what rows of lanes say.
+/// Converts lane rows to bins of length `1 / share_of_a_ns`.
 struct lane_bins_of {
   double share_of_a_ns;
   explicit lane_bins_of(const tile& where) : share_of_a_ns(1 / static_cast<double>(time_ns{1} << where.bin_level())) {}
@@ -52,14 +52,14 @@ struct lane_bins_of {
   }
 };
 
-/// `before`: the curve's value where the bin begins.
+/// `before`: the curve's value at the start of the bin.
 inline curve_bin bin_of(const integer_bin_row& row, double before) {
   const double minimum = before - static_cast<double>(row.fall), maximum = before + static_cast<double>(row.rise);
   const double mean = minimum + std::min(trace::share_of(row.mean), 1.0) * (maximum - minimum);
   return {minimum, maximum, mean, minimum + static_cast<double>(row.last)};
 }
 
-/// A member of rows, by their places.
+/// A member of rows, accessed by index.
 template <class Row, class Member>
 struct of_rows {
   std::span<const Row> rows;
@@ -68,7 +68,7 @@ struct of_rows {
   auto operator[](std::size_t i) const { return member(rows[i]); }
 };
 
-/// Where all rows of these kinds are in one chunk, as they are in every tile of ours but the largest; else null.
+/// The only chunk with rows of these types, which all but the largest of our tiles have; null if there are several.
 template <class... Rows>
 const trace::chunk_info* only_chunk(std::span<const trace::chunk_info> chunks) {
   const auto is_of_them = [](const trace::chunk_info& chunk) {
@@ -78,7 +78,7 @@ const trace::chunk_info* only_chunk(std::span<const trace::chunk_info> chunks) {
   return found != chunks.end() && std::none_of(found + 1, chunks.end(), is_of_them) ? &*found : nullptr;
 }
 
-/// Appends the rows of a kind in a tile's chunks.
+/// Appends the rows of a type from a tile's chunks.
 template <class Row>
 result<void> read_rows(const trace::snapshot& from, std::span<const trace::chunk_info> chunks, std::vector<Row>& rows) {
   std::vector<Row> more;
@@ -90,7 +90,7 @@ result<void> read_rows(const trace::snapshot& from, std::span<const trace::chunk
   return {};
 }
 
-/// What rows of integers say, as rows of reals. They follow one another by curve and time, or mean nothing.
+/// Converts integer rows to rows of doubles. Only meaningful if the rows are in order of curve and time.
 void append_integers(std::span<const integer_bin_row> rows, std::vector<curve_bin_row>& to) {
   curve_bin bin;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -100,7 +100,7 @@ void append_integers(std::span<const integer_bin_row> rows, std::vector<curve_bi
   }
 }
 
-/// What a writer of ours leaves as it is to be, and a hostile one does not.
+/// Removes invalid rows and sorts the rest. Our own files need neither; hostile ones may.
 template <class Row>
 void put_in_order(std::vector<Row>& rows, const tile& where, std::size_t count) {
   std::erase_if(rows, [&](const Row& row) { return !belongs(row, where, count); });
@@ -118,7 +118,7 @@ bool tile_rows::bins_of_many<Bin>::place(const Owners& owner, const Times& time,
                                          std::size_t count) {
   begins.assign(count + 1, static_cast<std::uint32_t>(rows));
   places.resize(rows);
-  std::size_t owners = 0;  // Their begins are known.
+  std::size_t owners = 0;  // Number of owners whose begin is set.
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < rows; ++i) {
     const std::uint64_t offset = static_cast<std::uint64_t>(time[i]) - static_cast<std::uint64_t>(where.begin);
@@ -244,7 +244,7 @@ result<std::shared_ptr<const tile_rows>> tile_rows::read(const trace::snapshot& 
 
 drawn_bin tile_rows::joined(std::size_t number, std::size_t first, std::size_t behind) const {
   const stored_bins<drawn_bin> stored = lanes_.of(number);
-  // Shares are of a tile's bin, which has more ns than they have digits.
+  // Shares are relative to a tile's bin, whose length in ns exceeds their precision.
   constexpr double unit = 1 << 24;
   const auto bin_at = [&](std::size_t i) {
     const drawn_bin& bin = stored.bins[i];
@@ -283,7 +283,7 @@ sampled_bin bin_walk::take(std::size_t first, std::size_t several) {
 
 void bin_walk::take_each(std::size_t first, std::size_t count, std::vector<sampled_bin>& to) {
   for (const std::size_t behind = first + count; first < behind;) {
-    go_to(first);  // A file may tell of a bin twice: the first word counts.
+    go_to(first);  // A corrupt file may repeat a bin: the first one counts.
     const std::size_t stored = next_ < stored_.size() ? std::min<std::size_t>(stored_.places[next_], behind) : behind;
     for (; first < stored; ++first) to.push_back({before_, before_, before_});
     for (; next_ < stored_.size() && first < behind && stored_.places[next_] == first; ++next_, ++first) {

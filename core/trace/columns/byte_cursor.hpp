@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-/// Reads numbers and varints from bytes that may be damaged or hostile; appends varints to a vector.
+/// Reads numbers and varints from bytes that may be damaged or hostile, and writes varints.
 namespace sluice::trace {
 
-/// Reads within a span; once it ran off the end it stays failed.
+/// Reads from a span. After a read beyond the end it stays failed and returns zeros.
 class byte_cursor {
  public:
   explicit byte_cursor(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -1,6 +1,6 @@
 #include "core/trace/columns/integers.hpp"
 
-// For ZSTD_c_literalCompressionMode; the library is linked statically.
+// For ZSTD_c_literalCompressionMode. The library is linked statically.
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 #ifdef __SSE2__
@@ -17,28 +17,28 @@
 namespace sluice::trace {
 namespace {
 
-/// A chunk of fewer rows is tried each way: it costs nothing, and habits are of long chunks.
+/// Shorter chunks try all forms: that is cheap, and habits are meant for long chunks.
 constexpr std::size_t habitual_rows = 512;
-/// A habit is kept for the first number of chunks, and then to the last one while its columns take hardly more than they did at most in
-/// the first ones: to try all ways is to write the column in each of five forms.
+/// A habit is kept for the first number of chunks. Then it is kept up to the last number, as long as chunks need hardly
+/// more space than the worst of the first. Trying all forms means encoding the column five times.
 constexpr std::uint16_t habit_chunks = 32, most_habit_chunks = 512;
-/// Hardly more: by this share, and this many bytes of 1024 values.
+/// "Hardly more": this fraction more, plus this many bytes per 1024 values.
 constexpr std::uint32_t hardly_share = 8, hardly_bytes = 16;
-/// zstd must save this share of a plane to be tried on the next ones: a byte of noise costs as much time as a row's other work.
+/// zstd must save this fraction of a plane to be used for the next ones: noise costs as much time as all else.
 constexpr std::size_t worth_share = 24;
-/// What repeats itself must save this share of what the bytes' frequencies alone leave, or it is not looked for: that takes most of the time.
+/// Match search must save this fraction over entropy coding alone, since it takes most of the time.
 constexpr std::size_t matches_share = 8;
-/// Zigzag must save this share: it moves a bit of the noise of one byte into the next, and then both are to be packed.
+/// Zigzag must save this fraction: it moves a noise bit into the next byte, and then both bytes need packing.
 constexpr std::size_t zigzag_share = 32;
-/// Below this a frame's own bytes outweigh what it saves.
+/// Below this size the overhead of a frame exceeds its savings.
 constexpr std::size_t least_packed = 24;
 
 constexpr bool is_with_zigzag(column_form form) { return form == column_form::delta || form == column_form::relative; }
 
 std::uint8_t planes_of(std::uint64_t bits) { return static_cast<std::uint8_t>((std::bit_width(bits) + 7) / 8); }
 
-// Sixteen bytes at a time where the machine can, as every x86-64 does: the compiler does not see how, for want of an arithmetic shift
-// of 64 bits.
+// SSE2 versions process sixteen bytes at a time; every x86-64 has SSE2. Compilers do not vectorize this by themselves,
+// because there is no arithmetic shift of 64 bits.
 #ifdef __SSE2__
 __m128i two_of(const std::uint64_t* values) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(values)); }
 
@@ -51,7 +51,7 @@ std::uint64_t union_of(__m128i both) {
 }
 #endif
 
-/// How far each value is from its other, in zigzag form unless none is below it. Returns all bits that any has.
+/// Writes values minus `from`, zigzag-encoded if `Zigzag` (else none is negative). Returns the OR of all results.
 template <bool Zigzag>
 std::uint64_t write_differences(const std::uint64_t* values, const std::uint64_t* from, std::size_t count,
                                 std::uint64_t* out) {
@@ -75,7 +75,7 @@ std::uint64_t write_differences(const std::uint64_t* values, const std::uint64_t
   return bits;
 }
 
-/// How far each value is above `base`. Returns all bits that any has.
+/// Writes values minus `base`. Returns the OR of all results.
 std::uint64_t write_offsets(const std::uint64_t* values, std::uint64_t base, std::size_t count, std::uint64_t* out) {
   std::uint64_t bits = 0;
   std::size_t i = 0;
@@ -95,14 +95,14 @@ std::uint64_t write_offsets(const std::uint64_t* values, std::uint64_t base, std
 }
 
 #ifdef __SSE2__
-/// Cuts sixteen values into at most `Most` planes (2, 4 or 8). A transposition of bytes: where a byte lies is a number of seven bits,
-/// three of which register and four of where in it. Interleaving two registers puts the bit in which their numbers differ below the four,
-/// and the uppermost of those in its place; after four times the value's number is in the register, and the plane is the register's.
+/// Splits sixteen values into up to `Most` planes (2, 4 or 8) by transposing bytes. A byte's position has seven bits:
+/// three for the register, four for the place in it. Interleaving two registers moves a register bit to the lowest
+/// place bit, and the highest place bit to the register. After four steps registers are planes, and places are values.
 template <unsigned Most>
 void cut_sixteen(const std::uint64_t* small, unsigned planes, std::byte* const* out, std::size_t at) {
   __m128i of_half[2][4], of_word[2][2][2], of_pair[2][2][2];
   constexpr unsigned words =
-      Most > 4 ? 2 : 1;  // The upper four planes, the upper two of four: where nobody asks, nothing is made.
+      Most > 4 ? 2 : 1;  // The upper four planes, and the upper two of four, are only computed if needed.
   constexpr unsigned pairs = Most > 2 ? 2 : 1;
 #pragma GCC unroll 4
   for (unsigned r = 0; r < 4; ++r) {
@@ -141,7 +141,7 @@ std::size_t cut_sixteens(std::span<const std::uint64_t> small, unsigned planes, 
 }
 #endif
 
-/// Writes byte k of each number to `out[k]`, of the lowest `planes` bytes.
+/// Writes byte k of each number to `out[k]`, for the lowest `planes` bytes.
 void cut_planes_of(std::span<const std::uint64_t> small, unsigned planes, std::byte* const* out) {
   std::size_t done = 0;
 #ifdef __SSE2__
@@ -164,7 +164,7 @@ void join_planes_from(std::size_t first, const std::byte* planes, std::span<std:
 }
 
 #ifdef __SSE2__
-/// The way back from `cut_sixteen`: bytes to words, those to pairs of words, and these to values, of which each step has both halves.
+/// The inverse of `cut_sixteen`: joins bytes to words, words to pairs of words, and pairs to values.
 template <unsigned Planes>
 void join_sixteen(const std::byte* planes, std::size_t n, std::size_t at, std::uint64_t* values) {
   const __m128i none = _mm_setzero_si128();
@@ -209,7 +209,7 @@ void join_planes(unsigned count, const std::byte* planes, std::span<std::uint64_
   joins[count](planes, values);
 }
 
-// The ways back from `write_offsets` and `write_differences`.
+// The inverses of `write_offsets` and `write_differences`.
 #ifdef __SSE2__
 __m128i unzigzag_two(__m128i both) {
   const __m128i sign = _mm_sub_epi64(_mm_setzero_si128(), _mm_and_si128(both, _mm_set1_epi64x(1)));
@@ -228,7 +228,7 @@ void add_offset(std::span<std::uint64_t> values, std::uint64_t base) {
   for (; i < values.size(); ++i) at[i] += base;
 }
 
-/// `others` has as many. The values are in zigzag form, unless none was below its other.
+/// Adds `others`, which has as many values. `Zigzag`: the values are zigzag-encoded.
 template <bool Zigzag>
 void add_others(std::span<std::uint64_t> values, std::span<const std::uint64_t> others) {
   std::uint64_t* const at = values.data();
@@ -271,7 +271,7 @@ using compressor = std::unique_ptr<ZSTD_CCtx, free_context>;
 struct integer_encoder::state {
   compressor for_planes{ZSTD_createCCtx()};
   compressor for_noise{
-      ZSTD_createCCtx()};  ///< Looks for no matches: of planes with none, the bytes' frequencies are all there is.
+      ZSTD_createCCtx()};  ///< Does not search for matches: for planes without any, entropy coding is all that helps.
   compressor for_texts{ZSTD_createCCtx()};
   std::vector<std::byte> planes;
   std::vector<std::byte> trial;
@@ -283,7 +283,7 @@ struct integer_encoder::state {
     return below >> 63 == 0;
   }
 
-  /// How the values become small in this form. `planes` are all that there can be. False if the form is not for these values.
+  /// Prepares `layout` for a form, with the maximum of planes. False if the form does not suit the values.
   static bool choose(column_form form, std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
                      std::uint16_t reference_number, column_layout& layout) {
     layout = {.form = form, .planes = most_planes};
@@ -309,8 +309,8 @@ struct integer_encoder::state {
     return false;
   }
 
-  /// Fills `planes`, one behind the other, as many as `layout` says: some values at a time, which stay near while they become small and
-  /// are cut. Then `layout` says how many are needed. False: more than it said.
+  /// Writes the planes one after another, as many as `layout.planes`, in small batches that stay in the cache. Then
+  /// sets `layout.planes` to the number needed. Returns false if that is larger.
   bool cut_planes(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
                   column_layout& layout) {
     constexpr std::size_t near = 512;
@@ -348,7 +348,7 @@ struct integer_encoder::state {
     const std::uint8_t needed = planes_of(bits);
     if (needed > layout.planes) return false;
     layout.planes = needed;
-    // So many differences of five bytes never come round to where they began.
+    // The sum of that many five-byte differences cannot wrap around in 64 bits.
     const bool by_differences =
         layout.form == column_form::rising || (layout.form == column_form::delta && (bits & 1) == 0);
     const bool not_below = by_differences && needed <= 5;
@@ -356,7 +356,7 @@ struct integer_encoder::state {
     return true;
   }
 
-  /// Appends the planes that were cut. Of the planes that are tried with zstd, leaves those in `how.worth_packing` that it made shorter.
+  /// Appends the planes. Clears the bits in `how.worth_packing` of planes that zstd did not make shorter enough.
   void write_planes(std::size_t count, column_layout& layout, column_habit& how, std::vector<std::byte>& out) {
     for (unsigned k = 0; k < layout.planes; ++k) {
       const std::span<const std::byte> plane = std::span(planes).subspan(k * count, count);
@@ -383,7 +383,7 @@ struct integer_encoder::state {
     }
   }
 
-  /// What repeats itself in a column may take some chunks to begin: of those with a habit, the 1st, the 4th, the 16th and so on.
+  /// Matches may only appear after some chunks. Checks the 1st, 4th, 16th ... chunk of a habit.
   static bool is_time_to_look_again(const column_habit& how) {
     return std::has_single_bit(how.chunks) && std::countr_zero(how.chunks) % 2 == 0;
   }
@@ -399,7 +399,7 @@ struct integer_encoder::state {
     return with_matches + without / matches_share <= without;
   }
 
-  /// Which of the planes that were cut and are worth packing hold matches worth looking for.
+  /// Returns a mask of the planes in which searching for matches pays.
   std::uint8_t planes_with_matches(std::size_t count, const column_layout& layout, std::uint8_t worth_packing) {
     std::uint8_t found = 0xff;
     for (unsigned k = 0; k < layout.planes; ++k) {
@@ -411,7 +411,7 @@ struct integer_encoder::state {
     return found;
   }
 
-  /// As the habit says, if it says anything of such columns.
+  /// Encodes by the habit. Returns false if there is none that suits the column.
   bool encode_as_usual(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
                        std::uint16_t reference_number, column_habit& habit, column_layout& layout,
                        std::vector<std::byte>& out) {
@@ -435,7 +435,7 @@ struct integer_encoder::state {
     return true;
   }
 
-  /// Makes a zstd frame of `bytes` in `frame`; returns its length, or that of the bytes where that is not shorter.
+  /// Compresses `bytes` into `frame`. Returns the frame's length, or `bytes.size()` if it is not shorter.
   std::size_t pack(const compressor& context, std::span<const std::byte> bytes) {
     if (bytes.size() < least_packed) return bytes.size();
     if (frame.size() < ZSTD_compressBound(bytes.size())) frame.resize(ZSTD_compressBound(bytes.size()));
@@ -443,7 +443,7 @@ struct integer_encoder::state {
     return ZSTD_isError(packed) == 0U && packed < bytes.size() ? packed : bytes.size();
   }
 
-  /// Appends the shorter of the two.
+  /// Appends the frame or the bytes, whichever is shorter.
   std::size_t pack(const compressor& context, std::span<const std::byte> bytes, std::vector<std::byte>& out) {
     const std::size_t packed = pack(context, bytes);
     const std::byte* const from = packed < bytes.size() ? frame.data() : bytes.data();
@@ -460,15 +460,15 @@ integer_encoder::integer_encoder(int compression_level) : state_(std::make_uniqu
     ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
   }
   if (compression_level != 1) return;
-  // A plane repeats itself at length or not at all: short matches cost more than they save, and a table of them that fits the
-  // first cache does as well. Measured on the planes of a training: a quarter less time than the level's own, in fewer bytes.
+  // Planes have long matches or none: short ones cost more than they save, and a hash table that fits the first-level
+  // cache is enough. Measured on planes of a training: a quarter less time than the level's defaults, fewer bytes.
   for (ZSTD_CCtx* const context : {s.for_planes.get(), s.for_noise.get()}) {
     ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, 7);
     ZSTD_CCtx_setParameter(context, ZSTD_c_targetLength, 4);
     ZSTD_CCtx_setParameter(context, ZSTD_c_literalCompressionMode, ZSTD_lcm_huffman);
     ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, 12);
   }
-  // How far it goes on after each place where it looked: to the end.
+  // The step after each unsuccessful search: to the end, so that no matches are found.
   ZSTD_CCtx_setParameter(s.for_noise.get(), ZSTD_c_targetLength, ZSTD_cParam_getBounds(ZSTD_c_targetLength).upperBound);
   ZSTD_CCtx_setParameter(s.for_noise.get(), ZSTD_c_hashLog, ZSTD_cParam_getBounds(ZSTD_c_hashLog).lowerBound);
 }

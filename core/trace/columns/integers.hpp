@@ -6,55 +6,55 @@
 #include <span>
 #include <vector>
 
-/// One column of integers to bytes and back.
+/// Encodes and decodes one column of integers.
 ///
-/// The values are first turned into small numbers (`column_form`), which are then cut into planes: the lowest byte of each, the
-/// next byte of each, and so on, as many as the largest needs. A plane is one byte that all share, the bytes as they are, or a
-/// zstd frame of them, whichever is shortest. Bytes of one weight are alike: the low ones of times are noise that nobody should
-/// spend time on, the high ones almost nothing. (Byte stream split, Apache Parquet; the shuffle filter, Blosc.)
+/// The values are first transformed to small numbers (`column_form`), then split into planes: the lowest byte of every
+/// value, then the next byte, and so on, as many as the largest needs. A plane is stored as one shared byte, as plain
+/// bytes, or as a zstd frame, whichever is shortest. Splitting helps because bytes of equal weight are alike: low ones
+/// of times are noise, high ones hardly change. (Byte stream split, Apache Parquet; the shuffle filter, Blosc.)
 namespace sluice::trace {
 
 enum class column_form : std::uint8_t {
-  constant = 0,  ///< All are equal: no planes.
-  offset = 1,    ///< What each is above a base, such as the smallest.
-  delta = 2,     ///< Zigzag of the difference from the one before.
-  relative = 3,  ///< Zigzag of the difference from another column's value in the same row.
-  // 4 is that of texts, codec.hpp.
-  rising = 5,  ///< How much it is above the one before; leaves noise in its byte, where zigzag moves a bit of it on.
-  above = 6,   ///< How much it is above another column's value in the same row.
+  constant = 0,  ///< All values are equal: no planes.
+  offset = 1,    ///< Value minus a base, such as the smallest value.
+  delta = 2,     ///< Zigzag of (value minus previous value).
+  relative = 3,  ///< Zigzag of (value minus another column's value in the same row).
+  // 4 is the form of texts, codec.hpp.
+  rising = 5,  ///< Value minus previous value, never negative. Unlike zigzag, keeps noise within its byte.
+  above = 6,   ///< Value minus another column's value in the same row, never negative.
 };
-/// Whether values are stored by what they are above or below another column's.
+/// True for the forms that use another column as reference.
 [[nodiscard]] constexpr bool refers_to_another(column_form form) {
   return form == column_form::relative || form == column_form::above;
 }
 
 inline constexpr std::size_t most_planes = 8;
 
-/// How a column is stored, and where its planes lie.
+/// How a column is encoded, and the size of each plane.
 struct column_layout {
   column_form form = column_form::constant;
-  std::uint64_t base = 0;  ///< The constant, what values are above, the first value, or the number of the other column.
+  std::uint64_t base = 0;  ///< The constant, the base, the first value, or the number of the reference column.
   std::uint8_t planes = 0;
-  std::uint8_t same[most_planes] = {};     ///< Of a plane that takes no bytes: the byte all share.
-  std::uint32_t stored[most_planes] = {};  ///< 0: `same`; as many as values: as they are; fewer: zstd.
-  bool rises = false;                      ///< Told by encoding alone: each value is the one before or above it.
-  /// Bytes of all planes in the file.
+  std::uint8_t same[most_planes] = {};     ///< For a plane that takes no bytes: its shared byte.
+  std::uint32_t stored[most_planes] = {};  ///< Size of the plane. 0: see `same`; number of values: plain; less: zstd.
+  bool rises = false;                      ///< Set by the encoder only: no value is less than the previous one.
+  /// Returns the size of all planes in bytes.
   [[nodiscard]] std::size_t stored_bytes() const;
 };
 
-/// What suited a column last, so that not every chunk has to be tried each way.
+/// The encoding that last worked for a column, so that not all forms are tried on every chunk.
 struct column_habit {
   column_form form = column_form::offset;
-  std::uint8_t planes = 0;            ///< So many were enough.
-  std::uint8_t worth_packing = 0xff;  ///< A bit a plane: zstd made it shorter.
-  std::uint8_t has_matches = 0xff;    ///< A bit a plane: what repeats itself in it is worth looking for.
-  std::uint16_t chunks = 0;           ///< Written this way, with the one it was found by; 0: there is none.
-  std::uint32_t usual_bytes = 0;      ///< That 1024 values took in the worst of the first of these,
-  std::uint32_t last_bytes = 0;       ///< and in the last.
-  std::uint64_t base = 0;             ///< For `offset`.
+  std::uint8_t planes = 0;            ///< Number of planes.
+  std::uint8_t worth_packing = 0xff;  ///< One bit per plane: zstd made it shorter.
+  std::uint8_t has_matches = 0xff;    ///< One bit per plane: zstd should search for matches in it.
+  std::uint16_t chunks = 0;           ///< Chunks written this way, including the one that chose it; 0: none yet.
+  std::uint32_t usual_bytes = 0;      ///< Bytes per 1024 values: highest of the first chunks,
+  std::uint32_t last_bytes = 0;       ///< and of the last chunk.
+  std::uint64_t base = 0;             ///< For the form `offset`.
 };
 
-/// Turns columns into planes. One a thread.
+/// Encodes columns. Use one per thread.
 class integer_encoder {
  public:
   explicit integer_encoder(int compression_level);
@@ -62,12 +62,12 @@ class integer_encoder {
   integer_encoder(integer_encoder&&) noexcept;
   integer_encoder& operator=(integer_encoder&&) noexcept;
 
-  /// Appends the planes of `values` to `out`. `reference`: the values of the column `reference_number` in the same rows; empty:
-  /// no form that refers to another column is for this one. O(values), five times that when it tries all forms.
+  /// Appends the planes of `values` to `out`. `reference`: the values of column `reference_number` in the same rows; if
+  /// empty, no form with a reference is used. O(values); five times as much when all forms are tried.
   column_layout encode(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
                        std::uint16_t reference_number, column_habit& habit, std::vector<std::byte>& out);
 
-  /// Appends a zstd frame of `bytes`, or the bytes themselves where that is not shorter; returns how many it appended.
+  /// Appends `bytes` as a zstd frame, or unchanged if that is not longer. Returns the number of bytes appended.
   std::size_t pack(std::span<const std::byte> bytes, std::vector<std::byte>& out);
 
  private:
@@ -75,12 +75,12 @@ class integer_encoder {
   std::unique_ptr<state> state_;
 };
 
-/// The values of a column whose planes are `planes`, of `layout.stored_bytes()` bytes. `reference`: the values of the column that
-/// this one refers to, as many; empty: all 0. False if the bytes make no sense; they may be hostile. Thread-safe.
+/// Decodes a column. `planes` must have `layout.stored_bytes()` bytes. `reference`: as many values of the reference
+/// column; empty: all 0. Returns false if the bytes are invalid; they may be hostile. Thread-safe.
 [[nodiscard]] bool decode_integers(const column_layout& layout, std::span<const std::byte> planes,
                                    std::span<const std::uint64_t> reference, std::span<std::uint64_t> values);
 
-/// The inverse of `pack`: fills `bytes`. False if `stored` does not hold exactly that many. Thread-safe.
+/// The inverse of `pack`: fills `bytes`. Returns false if `stored` does not decode to exactly that size. Thread-safe.
 [[nodiscard]] bool unpack(std::span<const std::byte> stored, std::span<std::byte> bytes);
 
 [[nodiscard]] constexpr std::uint64_t zigzag(std::uint64_t value) {

@@ -14,15 +14,15 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/row_type.hpp"
 
-/// What a writer could not write because the disk was full: rows counted by kind and by process, and the frees that must not be lost.
+/// Counts the rows that a writer dropped because the disk was full, and keeps the frees that must not be lost.
 namespace sluice::trace {
 
-/// What follows from other rows, and is written again from what the writer's user knows: losing it loses nothing.
+/// True for rows that are derived from others and written again later, so that losing them loses nothing.
 [[nodiscard]] constexpr bool is_repeated(row_type type) {
   return type == row_type::checkpoint || type == row_type::live_block || type == row_type::clock_anchor ||
          type == row_type::loss;
 }
-/// Whether a row of the kind is something that happened, and not a part of such a row or a word about it.
+/// True for events that happened, as opposed to their parts, attributes or messages.
 [[nodiscard]] constexpr bool is_happening(row_type type) {
   return is_event(type) && !is_repeated(type) && type != row_type::attribute && type != row_type::link &&
          type != row_type::transfer_part && type != row_type::message && type != row_type::watermark;
@@ -33,39 +33,39 @@ class dropped_rows {
  public:
   struct count {
     std::uint64_t events = 0;
-    std::uint64_t memory_events = 0;  ///< Of those, allocations and frees.
+    std::uint64_t memory_events = 0;  ///< Of these, allocations and frees.
   };
 
   [[nodiscard]] bool empty() const { return kinds_.empty() && processes_.empty(); }
-  /// By process; that of rows which cannot be read any more is not known.
+  /// By process; `none`: rows that can no longer be read.
   [[nodiscard]] const std::map<process_id, count>& processes() const { return processes_; }
-  /// Of all processes, without what others lost before and said in rows that were dropped.
+  /// Total of all processes, without losses reported by loss events that were themselves dropped.
   [[nodiscard]] const count& own() const { return own_; }
-  /// When they were.
+  /// Time range of the dropped rows.
   [[nodiscard]] time_ns begin() const { return begin_; }
   [[nodiscard]] time_ns end() const { return end_; }
-  /// Of events, whatever they are about.
+  /// Number of dropped event rows of any kind.
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
-  /// "1204 alloc, 3 kernel": by the names of tables.
+  /// Counts by table name: "1204 alloc, 3 kernel".
   [[nodiscard]] std::string by_kind() const;
 
   void add(const dropped_rows& other);
 
-  /// All of a chunk that is to be: they are counted. Of frees, those whose blocks are in the file wait in `frees`.
+  /// Counts all rows of a chunk as dropped, except that frees of blocks in the file are kept in `frees`.
   template <class Row>
   void take(row_columns<Row>& rows);
-  /// A chunk that was written and is given up.
+  /// Counts a written chunk that is removed from the file.
   void take(row_type type, std::uint64_t rows, time_ns begin, time_ns end);
-  /// What it says was lost is lost all the same.
+  /// Counts the loss that a dropped loss event reports.
   void take(const loss_event& row);
-  /// It is lost, unless it was only inferred.
+  /// Counts a dropped free, unless it was only inferred.
   void take(const free_event& row);
-  /// Rows of a table, for which there was no room to wait.
+  /// Counts table rows that could not be kept in memory.
   void take_definitions(row_type type, std::uint64_t rows) { kinds_[type] += rows; }
 
-  /// Frees of blocks that the file has: without them these would seem to live on. No more than lived when the disk became full.
+  /// Kept frees, without which blocks in the file seem to live on. At most one per block live when the disk filled.
   std::vector<free_event> frees;
-  /// They are lost after all.
+  /// Counts the kept frees as dropped.
   void give_up_frees();
 
  private:
@@ -79,7 +79,7 @@ class dropped_rows {
   count own_;
   std::uint64_t rows_ = 0;
   time_ns begin_ = INT64_MAX, end_ = INT64_MIN;
-  std::uint64_t first_block_ = UINT64_MAX;  ///< From it on, the file has no allocations.
+  std::uint64_t first_block_ = UINT64_MAX;  ///< The file has no allocations of blocks from this id on.
 };
 
 namespace detail {

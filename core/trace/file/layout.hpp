@@ -5,13 +5,13 @@
 
 #include "core/trace/model/ids.hpp"
 
-/// The bytes of a trace file. Little-endian.
+/// The bytes of a recording file. Little-endian.
 ///
 ///   file_header | chunk | chunk | ... | index chunk(s) | trailer
 ///
-/// A chunk is a `chunk_header` and `stored_bytes` of payload: columns (codec.hpp) of rows of one kind. A
-/// chunk decodes alone with the tables before it; chunks may overlap in time. The index and the trailer are there only
-/// if the writer ended in order; without them a reader walks the chunk headers. Checksums are XXH3, 64 bits.
+/// A chunk is a `chunk_header` and `stored_bytes` of payload: rows of one kind as columns (codec.hpp). Decoding a chunk
+/// only needs the tables before it. Chunks may overlap in time. Index and trailer exist only if the writer closed the
+/// file; without them a reader walks the chunk headers. Checksums are XXH3, 64 bits.
 namespace sluice::trace {
 
 inline constexpr std::uint64_t file_magic = 0x0a45'4349'554c'5389;     // "\x89SLUICE\n"
@@ -37,7 +37,7 @@ struct file_header {
   std::uint32_t flags = 0;
   std::int64_t realtime_origin = 0;
   std::uint64_t reserved[4] = {};
-  std::uint64_t checksum = 0;  ///< Of the bytes before it.
+  std::uint64_t checksum = 0;  ///< Of all bytes before it.
 };
 static_assert(sizeof(file_header) == 64);
 
@@ -52,18 +52,18 @@ struct chunk_header {
   time_ns min_time = 0;
   time_ns max_time = 0;
   std::uint64_t payload_checksum = 0;
-  std::uint64_t checksum = 0;  ///< Of the bytes before it.
+  std::uint64_t checksum = 0;  ///< Of all bytes before it.
 };
 static_assert(sizeof(chunk_header) == 56);
 
 struct trailer {
   std::uint64_t magic = trailer_magic;
-  std::uint64_t index_offset = 0;  ///< The first index chunk; they run up to the trailer.
-  std::uint64_t checksum = 0;      ///< Of the bytes before it.
+  std::uint64_t index_offset = 0;  ///< Offset of the first index chunk. Index chunks extend to the trailer.
+  std::uint64_t checksum = 0;      ///< Of all bytes before it.
 };
 static_assert(sizeof(trailer) == 24);
 
-/// The checksum that ends `object`: of all its bytes before the last eight.
+/// Computes the checksum stored in the last eight bytes of `object`, from all bytes before.
 template <class Object>
 [[nodiscard]] std::uint64_t header_checksum(const Object& object);
 

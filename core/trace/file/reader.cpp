@@ -32,7 +32,7 @@ bool is_known(row_type type) {
 }
 
 constexpr std::size_t most_stored = ZSTD_COMPRESSBOUND(max_chunk_bytes);
-/// Of a chunk that its index says is larger, the header is looked at before memory is taken for the rest.
+/// For a larger chunk (by its index entry) the header is checked before memory is allocated for the rest.
 constexpr std::size_t read_at_once = std::size_t{64} << 10;
 
 bool is_sound(const chunk_header& header) {
@@ -80,20 +80,20 @@ struct file::state {
   std::shared_ptr<const local_files> local;
   const reader_options options;
   mutable chunk_cache cache;
-  mutable std::mutex mutex;  ///< Guards all below.
-  /// Its own `file_` is empty: a file that held a snapshot that held the file would never go.
+  mutable std::mutex mutex;  ///< Protects all members below.
+  /// Its own `file_` is null, because a cycle of file and snapshot would never be freed.
   std::shared_ptr<const snapshot> latest;
-  std::weak_ptr<const snapshot> handed_out;    ///< `latest` as callers got it, with `file_`.
-  std::uint64_t walked = sizeof(file_header);  ///< Where the next unread chunk header begins.
+  std::weak_ptr<const snapshot> handed_out;    ///< `latest` as returned to callers, with `file_`.
+  std::uint64_t walked = sizeof(file_header);  ///< Offset of the next unread chunk header.
   std::set<std::uint16_t> unknown_types;
-  std::vector<chunk_info> summaries;  ///< So far; shown once they are all there.
+  std::vector<chunk_info> summaries;  ///< Found so far; shown once all are there.
 
   explicit state(const reader_options& how) : options(how), cache(how.cache_bytes) {}
   ~state() {
     if (fd >= 0) ::close(fd);
   }
 
-  /// Reads exactly `bytes`; corrupt if the file ends before.
+  /// Reads exactly `bytes`. Error `corrupt` if the file ends before.
   result<void> read_exactly(std::uint64_t offset, std::span<std::byte> bytes) const {
     std::size_t done = 0;
     while (done < bytes.size()) {
@@ -144,7 +144,7 @@ struct file::state {
     return stored;
   }
 
-  /// What `decode` makes of a chunk's payload, whose failure is told of this file.
+  /// Calls `decode` with a chunk's payload, and adds this file's path and offset to its error.
   template <class Decode>
   result<void> decode_chunk(const chunk_info& chunk, Decode&& decode) const {
     thread_scratch<std::byte> memory;
@@ -172,7 +172,7 @@ struct file::state {
 
   // --- building a snapshot ------------------------------------------------------------------------------------------
 
-  /// What a refresh has found so far; becomes the next snapshot.
+  /// The chunks found by a refresh, from which the next snapshot is made.
   struct growth {
     std::vector<chunk_info> chunks;
     std::vector<chunk_info> summaries;
@@ -182,7 +182,7 @@ struct file::state {
     void add(const chunk_info& chunk) { (is_summary(chunk.type) ? summaries : chunks).push_back(chunk); }
   };
 
-  /// The chunks that a trailer's index lists; an error if there is no usable trailer.
+  /// Reads the chunks listed by the index. Error if there is no usable trailer.
   result<growth> indexed(std::uint64_t file_size) const {
     if (file_size < sizeof(file_header) + sizeof(trailer)) return fail(error_code::corrupt, "no index", path);
     const std::uint64_t trailer_at = file_size - sizeof(trailer);
@@ -203,14 +203,14 @@ struct file::state {
       lines_of_all += header->rows;
       at += sizeof(chunk_header) + header->stored_bytes;
     }
-    // Each has a header in the file.
+    // Every chunk has a header in the file.
     if (lines_of_all > file_size / sizeof(chunk_header)) {
       return fail(error_code::corrupt, "the index names more chunks than the file can hold", path, {},
                   end_mark->index_offset);
     }
     growth found;
     found.complete = true;
-    // Of room that nothing is written to no memory is taken.
+    // Reserved memory that is never written to takes no physical memory.
     found.chunks.reserve(lines_of_all);
     found.summaries.reserve(lines_of_all);
     std::vector<index_row> lines;
@@ -227,7 +227,7 @@ struct file::state {
     return found;
   }
 
-  /// The next sound chunk header at or after `from` that lies within the file; `file_size` if there is none.
+  /// Returns the offset of the next valid chunk header from `from` on; `file_size` if there is none.
   std::uint64_t find_chunk(std::uint64_t from, std::uint64_t file_size) const {
     std::vector<std::byte> window(std::size_t{1} << 20);
     while (from + sizeof(chunk_header) <= file_size) {
@@ -246,8 +246,8 @@ struct file::state {
     return file_size;
   }
 
-  /// Walks chunk headers from where the last walk ended. A broken tail may still be being written, so it is no error; a
-  /// break with sound chunks behind it is one, and is skipped.
+  /// Walks chunk headers from where the last walk ended. A damaged end of file may still be being written, so it is
+  /// ignored. Damage with valid chunks behind it is skipped with a warning.
   void walk(std::uint64_t file_size, growth& found) {
     while (walked + sizeof(chunk_header) <= file_size) {
       const auto header = read_object<chunk_header>(walked);
@@ -276,7 +276,7 @@ struct file::state {
     if (walked + sizeof(trailer) <= file_size && is_trailer(walked)) found.complete = true;
   }
 
-  /// Asks for the lock that a writer holds, without taking it.
+  /// Checks whether a writer holds its lock, without taking the lock.
   bool has_writer() const {
     struct flock whole {};
     whole.l_type = F_RDLCK;
@@ -313,12 +313,12 @@ struct file::state {
     }
   }
 
-  /// Takes in what the file has beyond the latest snapshot; null if nothing. The caller holds the mutex.
+  /// Reads what the file has beyond the latest snapshot; null if nothing. The caller holds the mutex.
   std::shared_ptr<snapshot> grow();
 };
 
 std::shared_ptr<snapshot> file::state::grow() {
-  const bool growing = has_writer();  // Before the size: what a writer adds as it ends is not missed.
+  const bool growing = has_writer();  // Before reading the size, to see what a writer adds as it ends.
   const auto file_size = size();
   if (!file_size || (latest && latest->complete())) return nullptr;
   growth found;
@@ -368,7 +368,7 @@ std::shared_ptr<snapshot> file::state::grow() {
   next->chunks_ = std::make_shared<const std::vector<chunk_info>>(std::move(chunks));
   std::vector<chunk_info> shown;
   if (found.complete) {
-    shown = std::exchange(summaries, {});  // There will be no more.
+    shown = std::exchange(summaries, {});  // They are complete now.
   } else if (options.unfinished_summaries) {
     shown = summaries;
   }

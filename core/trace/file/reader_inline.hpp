@@ -11,7 +11,7 @@
 namespace sluice::trace {
 
 namespace detail {
-/// A row's end, or its time when it does not last.
+/// The end of a row, or its time if it has no duration.
 template <class Row>
 [[nodiscard]] time_ns end_of(const Row& row) {
   if constexpr (requires { row.end; }) {

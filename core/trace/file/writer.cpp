@@ -27,7 +27,7 @@ file_writer::~file_writer() {
 
 namespace {
 
-/// The lock tells readers that the file still grows; the system lets go of it however we end. False if another recording has it.
+/// Takes the lock that shows readers that the file is growing. Released on exit. False: another writer has it.
 bool lock_for_writing(int fd) {
   struct flock whole {};
   whole.l_type = F_WRLCK;
@@ -38,7 +38,7 @@ tl::unexpected<error> still_written(const std::string& path) {
   return fail(error_code::io, "another recording is being written into it", path, "name another file");
 }
 
-/// Refuses a file that another recorder has open for writing.
+/// Fails if another recorder has the file open for writing.
 result<void> check_not_written(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return {};
@@ -49,11 +49,11 @@ result<void> check_not_written(const std::string& path) {
   return taken ? still_written(path) : result<void>{};
 }
 
-/// Opens what cannot be replaced, and empties it: a scratch file without a name, or a device such as /dev/full.
+/// Opens and empties a file that cannot be replaced: an unnamed scratch file, or a device such as /dev/full.
 result<int> open_in_place(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return fail(error_code::io, "cannot create: " + describe_errno(errno), path, "name another file");
-  // EINVAL: a device has no length.
+  // EINVAL: devices have no length.
   if (!lock_for_writing(fd) || (::ftruncate(fd, 0) != 0 && errno != EINVAL)) {
     const int why = errno;
     ::close(fd);
@@ -69,7 +69,7 @@ bool is_device(const std::string& path) {
 
 }  // namespace
 
-/// An empty file that becomes `path` when it is published. Errors: io, no_space, invalid_argument.
+/// Creates an empty file that `publish` moves to `path`. Errors: io, no_space, invalid_argument.
 result<std::unique_ptr<file_writer::state>> file_writer::begin(const std::string& path, const writer_options& options) {
   auto s = std::make_unique<state>(options);
   s->path = s->named = path;
@@ -140,7 +140,7 @@ event_id file_writer::next_event() { return static_cast<event_id>(++state_->last
 
 std::uint64_t file_writer::events() const { return state_->last_event; }
 
-/// What was started before is filled in now.
+/// The caller has filled in the row that the last `start` returned.
 template <class Row>
 void file_writer::make_room() {
   state_->write_if_full<Row>();
@@ -217,7 +217,7 @@ result<std::uint64_t> file_writer::mark() {
   return state_->offset;
 }
 
-/// A file with the chunks of `from`, less the events before `mark`, that becomes `path` when it is published.
+/// Creates a file, to be published as `path`, with the chunks of `from` except events before `mark`.
 result<file_writer::rewritten> file_writer::rewrite(const state& from, const std::string& path, std::uint64_t mark,
                                                     unreadable_chunks broken) {
   auto begun = begin(path, from.options);
@@ -243,7 +243,7 @@ result<file_writer::rewritten> file_writer::rewrite(const state& from, const std
   return made;
 }
 
-/// Goes on in what was rewritten. The file so far is closed.
+/// Continues in the rewritten file and closes the previous one.
 void file_writer::take_over(rewritten made) {
   state& s = *state_;
   std::swap(s.fd, made.file->fd);
@@ -267,7 +267,7 @@ result<std::uint64_t> file_writer::drop_before(std::uint64_t mark) {
 result<std::size_t> file_writer::move_to(const std::string& path) {
   state& s = *state_;
   if (s.fd < 0) return fail(error_code::invalid_argument, "is closed already", s.path);
-  static_cast<void>(flush());  // What does not fit is reported by `close`.
+  static_cast<void>(flush());  // `close` reports if something does not fit.
   auto made = rewrite(s, path, 0, unreadable_chunks::pass_over);
   if (!made) return tl::unexpected<error>(made.error());
   if (auto published = made->file->publish(); !published) return tl::unexpected<error>(published.error());
@@ -309,7 +309,7 @@ bool file_writer::is_at_its_path() const { return finds_same_file(state_->path, 
 
 result<file_writer> file_writer::create_beside() const {
   writer_options like_this = state_->options;
-  like_this.outlives_full_disk = false;  // This one stays if there is no room for the other.
+  like_this.outlives_full_disk = false;  // If the disk has no space for the new file, this one stays.
   auto s = begin(state_->path, like_this);
   if (!s) return tl::unexpected<error>(s.error());
   return file_writer(std::move(*s));
@@ -319,7 +319,7 @@ result<void> file_writer::yield_place_to(file_writer& other) {
   state& s = *state_;
   if (!is_at_its_path()) return fail(error_code::io, "cannot be replaced: another file has its name", s.named, {});
   if (auto published = other.state_->publish(); !published) return published;
-  // The lock goes last: who sees that nobody writes this file any more finds the other one.
+  // Release the lock last: a reader that sees this file without a writer then finds the new one.
   ::close(std::exchange(s.fd, -1));
   s.offset = other.bytes_written();
   return {};

@@ -7,10 +7,10 @@
 #include "core/trace/columns/row_columns.hpp"
 #include "core/trace/file/writer.hpp"
 
-/// Rows on their way into a file, where the way is short: what is asked once an event is compiled into whoever asks.
+/// Inline parts of the writer: what runs once per event is compiled into the caller.
 namespace sluice::trace {
 
-/// Rows that wait for their chunk. Tables, which are few and may have texts, wait as they are.
+/// Rows not yet written. Table rows are few and may hold texts, so they are kept as structs.
 struct file_writer::waiting_rows {
   template <class Row>
   using buffer = std::conditional_t<is_event_row<Row>, row_columns<Row>, std::vector<Row>>;

@@ -22,7 +22,7 @@
 #include "core/trace/file/dropped_rows.hpp"
 #include "core/trace/file/writer_inline.hpp"
 
-/// The inside of a writer: what waits, the file, and how one becomes the other. Private to writer.cpp.
+/// The internals of a writer: the waiting rows, the file, and writing the former to the latter. Private to writer.cpp.
 namespace sluice::trace {
 
 struct transparent_hash {
@@ -31,16 +31,16 @@ struct transparent_hash {
 };
 
 struct file_writer::state : file_writer::waiting_rows {
-  std::string path;   ///< Where the file is now.
-  std::string named;  ///< Where it is, or will be: for errors.
+  std::string path;   ///< Current path.
+  std::string named;  ///< Final path, for error messages.
   std::optional<replacement> unpublished;
   writer_options options;
   int fd = -1;
-  std::uint64_t offset = 0;  ///< End of the last whole chunk.
-  bool cut_off = false;      ///< Somebody else made the file shorter.
+  std::uint64_t offset = 0;  ///< End of the last complete chunk.
+  bool cut_off = false;      ///< The file was truncated from outside.
   std::uint64_t last_string = 0;
   std::optional<error> failure;
-  dropped_rows dropped;  ///< Since the disk is full.
+  dropped_rows dropped;  ///< Since the disk became full.
   std::unordered_map<std::string, string_id, transparent_hash, std::equal_to<>> strings;
   row_encoder encoder;
   std::vector<std::byte> stored;
@@ -70,7 +70,7 @@ struct file_writer::state : file_writer::waiting_rows {
     return write_all(std::as_bytes(std::span(&begin, 1)));
   }
 
-  /// A file that was a recording of this user's before, and is written anew by somebody else, must not go on as one.
+  /// Marks this user's own recordings. Removes the mark from any other file that it may have had before.
   void say_origin(origin::stage now) const {
     const file_header begin = own_header();
     if (options.recorded_here) {
@@ -91,7 +91,7 @@ struct file_writer::state : file_writer::waiting_rows {
     return ::pread(fd, &found, sizeof found, 0) == sizeof found && std::memcmp(&found, &wanted, sizeof found) == 0;
   }
 
-  /// Reads a chunk of the file, header and all. False if it is not what was written.
+  /// Reads a chunk with its header from the file. Returns false if it differs from what was written.
   [[nodiscard]] bool read_back(const index_row& chunk, std::vector<std::byte>& bytes) const {
     bytes.resize(sizeof(chunk_header) + chunk.stored_bytes);
     std::size_t done = 0;
@@ -108,20 +108,20 @@ struct file_writer::state : file_writer::waiting_rows {
            header.payload_checksum == XXH3_64bits(bytes.data() + sizeof header, chunk.stored_bytes);
   }
 
-  /// The index and what says where it is. A failed flush leaves none: a reader walks what is there and says that the end is
-  /// missing.
+  /// Writes the index and the trailer. After a failed flush both are missing: a reader then walks the chunks and
+  /// reports that the end is missing.
   void write_end() {
     trailer t;
     t.index_offset = offset;
     t.checksum = header_checksum(t);
-    // In pages that stay in a processor's cache while they are read: all of them are, to open the file.
+    // Small chunks stay in the processor's cache while being read; opening a file reads all of them.
     constexpr std::size_t a_page = 8192;
     if (!failure) flush_rows<index_row>(a_page);
     if (!failure) write_all(std::as_bytes(std::span(&t, 1)));
     say_origin(origin::stage::closed);
   }
 
-  /// All of it or none: what did not fit is cut off again.
+  /// Writes all bytes or none: an incomplete write is truncated again.
   bool write_all(std::span<const std::byte> bytes) {
     std::size_t done = 0;
     while (done < bytes.size()) {
@@ -143,7 +143,7 @@ struct file_writer::state : file_writer::waiting_rows {
 
   using time_pair = std::pair<time_ns, time_ns>;
 
-  /// Encodes and writes rows, at most `max_chunk_rows` of them. `over`: what the chunk says of its time.
+  /// Encodes and writes at most `max_chunk_rows` rows. `over`: the time range to store for the chunk.
   template <class Row>
   void write_chunk(std::span<const Row> rows, std::optional<time_pair> over = std::nullopt) {
     stored.assign(sizeof(chunk_header), std::byte{});
@@ -157,7 +157,7 @@ struct file_writer::state : file_writer::waiting_rows {
     write_stored(type_of_row<Row>, rows.size(), encoded);
   }
 
-  /// The same of rows that are columns, whose chunk is never too large.
+  /// The same for rows held as columns. Such a chunk is never too large.
   template <class Row>
   void write_chunk(row_columns<Row>& rows) {
     static_assert(max_chunk_rows * field_count<Row> * sizeof(std::uint64_t) < max_chunk_bytes / 2);
@@ -166,7 +166,7 @@ struct file_writer::state : file_writer::waiting_rows {
     write_stored(type_of_row<Row>, rows.size(), encoded);
   }
 
-  /// Writes the payload in `stored`, behind the room that it has for the header.
+  /// Writes the payload in `stored`, which begins with space for the header.
   void write_stored(row_type type, std::size_t rows, const row_encoder::outcome& encoded) {
     const row_extent& extent = encoded.extent;
     const std::size_t packed = stored.size() - sizeof(chunk_header);
@@ -182,13 +182,13 @@ struct file_writer::state : file_writer::waiting_rows {
     header.checksum = header_checksum(header);
     std::memcpy(stored.data(), &header, sizeof header);
     const std::uint64_t at = offset;
-    cut_off = cut_off || is_shorter_than_written();  // Now: what is written next makes it long again.
+    cut_off = cut_off || is_shorter_than_written();  // Check now: the next write makes the file long again.
     if (!write_all(stored) || type == row_type::index) return;
     of<index_row>().push_back({type, header.rows, at, header.stored_bytes, header.raw_bytes, header.min_time,
                                header.max_time, extent.lowest_event, extent.highest_event});
   }
 
-  /// `most`: rows of a chunk that holds no events.
+  /// `most`: rows per chunk, for kinds that are not events.
   template <class Row>
   void flush_rows(std::size_t most = max_chunk_rows) {
     buffer<Row>& rows = of<Row>();
@@ -211,7 +211,7 @@ struct file_writer::state : file_writer::waiting_rows {
     }
   }
 
-  /// Events that come later have the names that wait: they are written once there is room.
+  /// Keeps unwritten table rows, up to a limit: later events refer to them. Written once there is space.
   template <class Row>
   void wait_longer(std::vector<Row>& rows, std::size_t written) {
     constexpr std::size_t most_waiting = (std::size_t{64} << 20) / sizeof(Row);
@@ -221,12 +221,12 @@ struct file_writer::state : file_writer::waiting_rows {
     rows.resize(most_waiting);
   }
 
-  /// The disk is full, and whoever writes goes on until it is not: see `resume`.
+  /// The disk is full, and the writer continues until there is space: see `resume`.
   [[nodiscard]] bool is_full() const {
     return options.outlives_full_disk && failure && failure->code == error_code::no_space;
   }
 
-  /// The frees that wait, and rows that say what was lost.
+  /// Writes the kept frees, and rows that report what was lost.
   void write_losses() {
     if (!dropped.frees.empty()) write_chunk(std::span<const free_event>(dropped.frees));
     if (failure) return;
@@ -245,7 +245,7 @@ struct file_writer::state : file_writer::waiting_rows {
     if (!rows.empty()) write_chunk(std::span<const loss_event>(rows));
   }
 
-  /// The rows of a chunk that was written. Nothing if they cannot be read.
+  /// Returns the rows of a written chunk, or nothing if it cannot be read.
   template <class Row>
   std::optional<std::vector<Row>> read_back(const index_row& chunk) const {
     std::vector<std::byte> bytes(chunk.stored_bytes);
@@ -256,8 +256,8 @@ struct file_writer::state : file_writer::waiting_rows {
     return rows;
   }
 
-  /// The disk stays full: as many chunks go from the end of the file as what was lost takes to be said. What refers to the rows of
-  /// a chunk lies behind it.
+  /// For a disk that stays full: removes chunks from the end of the file until the report of the loss fits. Rows that
+  /// refer to a removed row come after it, so they are removed, too.
   void write_losses_over_last_chunks() {
     const error why = *failure;
     dropped.give_up_frees();
@@ -306,7 +306,7 @@ struct file_writer::state : file_writer::waiting_rows {
 #undef SLUICE_FLUSH
   }
 
-  /// Takes the place that the file was made for.
+  /// Moves the file to its final place.
   result<void> publish() {
     if (!unpublished) return {};
     if (auto placed = unpublished->commit(); !placed) return placed;

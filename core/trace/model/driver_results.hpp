@@ -2,13 +2,13 @@
 
 #include <cstdint>
 
-/// What the CUDA driver's result numbers mean; the runtime's are the same. Read by the recorded process's side too: no C++
-/// library.
+/// Meaning of the CUDA driver's result codes; the runtime uses the same ones. The code inside the recorded process uses
+/// this too, so it needs no C++ library.
 namespace sluice::trace {
 
-/// Whether a call that returned this found that the GPU has faulted: nothing that is asked of the context afterwards works, and
-/// every call says so. cuda.h: "This leaves the process in an inconsistent state and any further CUDA work will return the same
-/// error." Errors of the memory and of links end a process as well.
+/// True if this result means that the GPU has faulted: from then on every call in the context fails with the same
+/// error. cuda.h: "This leaves the process in an inconsistent state and any further CUDA work will return the same
+/// error." Memory and link errors end a process as well.
 [[nodiscard]] constexpr bool is_gpu_fault(std::int64_t result) {
   switch (result) {
     case 214:  // ECC_UNCORRECTABLE
@@ -32,7 +32,7 @@ namespace sluice::trace {
   }
 }
 
-/// The name of a result, for those that recordings show most; null for others.
+/// The name of a result that is common in recordings; null for all others.
 [[nodiscard]] constexpr const char* name_of_result(std::int64_t result) {
   switch (result) {
     case 0:

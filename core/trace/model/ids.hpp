@@ -3,17 +3,17 @@
 #include <cstdint>
 #include <functional>
 
-/// Identities of the trace. They are ours: 64 bits, given by the writer, stable while a trace grows, and unique in a
-/// file (so a process never needs to be named beside them). Foreign handles are attributes of the rows they name.
+/// Ids of a recording: 64-bit numbers assigned by the writer, stable while the file grows and unique within it (so no
+/// process is needed to qualify them). Handles of CUDA and the system are stored as attributes of the rows they name.
 namespace sluice::trace {
 
-/// Nanoseconds on the trace's one clock; 0 is the start of the recording. May be negative (born before it).
+/// Nanoseconds on the recording's single clock; 0 is its start. Negative for things that existed before.
 using time_ns = std::int64_t;
 
-/// "Not known": a time that the recording never learned, such as the end of a kernel that outlived it.
+/// A time that was never recorded, such as the end of a kernel that outlived the recording.
 inline constexpr time_ns unknown_time = INT64_MIN;
 
-/// Zero is "none" for every id.
+/// 0 means "none" for every id.
 enum class string_id : std::uint64_t { none = 0 };
 enum class event_id : std::uint64_t { none = 0 };
 enum class block_id : std::uint64_t { none = 0 };
@@ -31,7 +31,7 @@ enum class module_id : std::uint64_t { none = 0 };
 enum class source_id : std::uint64_t { none = 0 };
 enum class graph_id : std::uint64_t { none = 0 };
 
-/// The number behind an id, for printing and for hashing.
+/// The number of an id, for printing and hashing.
 template <class Id>
 requires std::is_enum_v<Id>
 [[nodiscard]] constexpr std::uint64_t raw(Id id) { return static_cast<std::uint64_t>(id); }

@@ -2,8 +2,8 @@
 
 namespace sluice::trace {
 
-/// A frame whose function begins so stands in a stack between what a thread did itself and, further out, what is inferred to have
-/// asked for it on another thread.
+/// Prefix of the function name of a marker frame in a stack. Frames further out than the marker are inferred: they ran
+/// on another thread and requested the work.
 inline constexpr char inferred_mark[] = "[inferred: ";
 
 }  // namespace sluice::trace

@@ -3,18 +3,18 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The closed sets of the data model. Apart from the rows, because the recorded process writes these numbers too, and its
-/// side is built without the C++ library.
+/// Enumerations of the data model. They are in a header of their own because the code inside the recorded process,
+/// which is built without the C++ library, writes these numbers too.
 namespace sluice::trace {
 
-/// Where a fact comes from; a view must be able to say so.
+/// How a fact was obtained. Views must be able to show it.
 enum class provenance : std::uint8_t { exact, sampled, estimated, inferred };
 
-/// Who manages a block. Totals are per layer and never summed across layers: the layers hold one another.
+/// Who manages a block. Never sum totals across layers: their blocks contain one another.
 enum class layer : std::uint8_t { driver, pool, framework, user };
 inline constexpr std::size_t layer_count = 4;
 
-/// What kind of memory. `reservation` is addresses without bytes.
+/// The kind of memory. `reservation` is address space without memory.
 enum class memory_kind : std::uint8_t { unknown, device, pinned, managed, host, array, reservation, physical, mapping };
 inline constexpr std::size_t memory_kind_count = 9;
 
@@ -29,15 +29,15 @@ enum class severity : std::uint8_t { info, warning, error };
 enum class device_kind : std::uint8_t { unknown, cuda, simulated };
 enum class frame_kind : std::uint8_t { unknown, native, python, kernel };
 enum class counter_unit : std::uint8_t { none, bytes, bytes_per_second, nanoseconds, fraction };
-/// What is known of the bytes that a copy moved. `none`: nobody looked, or they did not come from the host. `exact`: all were
-/// hashed; `sampled`: some. `over_budget`: there was no time left for it; `unreadable`: the host could not read them.
+/// How the contents of a copy were checked. `none`: not checked, or not copied from the host; `exact`: all bytes
+/// hashed; `sampled`: some; `over_budget`: not hashed for lack of time; `unreadable`: the host could not read them.
 enum class content_check : std::uint8_t { none, exact, sampled, over_budget, unreadable };
-/// What a process's recording was asked to hold: `memory` is allocations, copies and touches; `timeline` adds kernels,
-/// waits and ranges; `all` adds the stacks of launches. `unknown`: written before there were modes, or by the runtime itself,
-/// which holds all that there was.
+/// What the recording of a process contains. `memory`: allocations, copies and touches; `timeline`: also kernels, waits
+/// and ranges; `all`: also stacks of launches. `unknown`: written before modes existed, or by the runtime itself, which
+/// records everything it does.
 enum class recording_mode : std::uint8_t { unknown, memory, timeline, all };
-/// `import_to_owner`: from the allocation that another process's memory is here to the allocation that it is there. `flow`: an arrow
-/// that another tool drew, such as from a forward operation to its backward one.
+/// `import_to_owner`: from the allocation that imports another process's memory to the owner's allocation. `flow`: an
+/// arrow drawn by another tool, for example from a forward operation to its backward operation.
 enum class link_kind : std::uint8_t {
   call_to_work,
   record_to_wait,
@@ -47,7 +47,7 @@ enum class link_kind : std::uint8_t {
   flow
 };
 
-/// How many values an enum has; a stored value beyond them reads as 0, so that a newer writer's kinds stay readable.
+/// The number of values of an enum. A larger stored value is read as 0, so that files of newer writers stay readable.
 /// 0: an open set, such as ids.
 template <class Enum>
 inline constexpr std::uint64_t enum_values = 0;

@@ -6,63 +6,63 @@
 #include "core/trace/model/ids.hpp"
 #include "core/trace/model/kinds.hpp"
 
-/// The data model: what a trace says. Plain rows, one struct a kind; `schema.hpp` says how each is stored.
-/// Times are ns, sizes are bytes. A row is either an event (something that happened) or a table row (something that
-/// is).
+/// The data model of a recording: plain structs, one for each kind of row; `schema.hpp` defines how they are stored.
+/// Times are in ns, sizes in bytes. A row is either an event (something that happened) or a table row (something that
+/// exists, such as a device).
 namespace sluice::trace {
 
 // --- events ---------------------------------------------------------------------------------------------------------
 
-/// What every event has. Order is (time, id). `time` is the begin of an event that lasts.
+/// Members common to all events. Events are ordered by (time, id). `time` is the begin of an event with a duration.
 struct event_base {
   event_id id{};
   time_ns time = 0;
   process_id process{};
-  thread_id thread{};  ///< The host thread that asked; none for what only the device saw.
+  thread_id thread{};  ///< The host thread that requested it; none if only the device reported it.
   provenance source = provenance::exact;
 };
 
-/// A block is born. `time` is when the host had it (the exit of the call): another thread cannot have the same
-/// address live before.
+/// A block is allocated. `time` is the exit of the call on the host: before it, another thread may still hold the same
+/// address live.
 struct alloc_event : event_base {
   block_id block{};
-  block_id parent{};  ///< The segment of the layer below that holds it, when known.
+  block_id parent{};  ///< The segment of the layer below that contains it, if known.
   trace::layer layer = trace::layer::driver;
   memory_kind kind = memory_kind::unknown;
   device_id device{};
   context_id context{};
-  stream_id stream{};  ///< The stream it is ordered on; none for a synchronous call.
+  stream_id stream{};  ///< The stream that orders it; none for a synchronous call.
   pool_id pool{};
   std::uint64_t address = 0;
-  std::uint64_t bytes = 0;             ///< Requested.
-  std::uint64_t reserved_bytes = 0;    ///< What it takes in its pool, >= bytes; 0: same as `bytes`.
+  std::uint64_t bytes = 0;             ///< Requested bytes.
+  std::uint64_t reserved_bytes = 0;    ///< Bytes taken in its pool, >= bytes; 0: same as `bytes`.
   time_ns call_begin = unknown_time;   ///< Entry of the call.
-  time_ns device_time = unknown_time;  ///< When the stream reached it, for stream-ordered allocations.
+  time_ns device_time = unknown_time;  ///< For stream-ordered allocations: when the stream reached it.
   std::uint64_t correlation = 0;
   std::uint64_t flags = 0;  ///< `alloc_flag` bits.
   stack_id stack{};
-  string_id name{};  ///< The API or the tag that made it.
+  string_id name{};  ///< The API function or tag that allocated it.
 };
 enum alloc_flag : std::uint64_t {
   born_before = 1,  ///< Existed when the recording began.
   ipc_import = 2,   ///< Another process owns the bytes.
-  registered = 4,   ///< Host memory of the program, pinned in place (cudaHostRegister).
+  registered = 4,   ///< Existing host memory that was pinned (cudaHostRegister).
   write_combined = 8,
-  graph_memory = 16,  ///< A graph's memory node: its address from definition to the end of the graph.
-  freed_after = 32,   ///< Freed after the end of the recording, which is a part of a longer one.
+  graph_memory = 16,  ///< Memory node of a graph: has an address from definition to the graph's end.
+  freed_after = 32,   ///< Freed after the end of this recording, which was cut out of a longer one.
 };
 
-/// A block dies. `time` is the request (entry of the call): the address may be reused from then on.
+/// A block is freed. `time` is the request (entry of the call): from then on its address may be reused.
 struct free_event : event_base {
   block_id block{};
   trace::layer layer = trace::layer::driver;
   std::uint64_t address = 0;
   stream_id stream{};
-  time_ns completed = unknown_time;  ///< When the stream reached it; the host's exit for a synchronous free.
+  time_ns completed = unknown_time;  ///< When the stream reached it; for a synchronous free the exit of the call.
   std::uint64_t correlation = 0;
 };
 
-/// An attempt that got nothing.
+/// An allocation that failed.
 struct alloc_failed_event : event_base {
   trace::layer layer = trace::layer::driver;
   memory_kind kind = memory_kind::unknown;
@@ -75,28 +75,28 @@ struct alloc_failed_event : event_base {
   stack_id stack{};
 };
 
-/// A pool's size, at a change or as sampled.
+/// The size of a pool, after a change or as sampled.
 struct pool_event : event_base {
   pool_id pool{};
   pool_operation operation = pool_operation::sample;
-  std::uint64_t reserved = 0;   ///< Bytes the pool holds, after.
-  std::uint64_t used = 0;       ///< Bytes given out, after.
-  std::uint64_t threshold = 0;  ///< Bytes it keeps when nobody uses them; 0 also when not known.
+  std::uint64_t reserved = 0;   ///< Bytes held by the pool, after the change.
+  std::uint64_t used = 0;       ///< Bytes handed out, after the change.
+  std::uint64_t threshold = 0;  ///< Unused bytes that it keeps; 0 also if unknown.
 };
 
-/// `cuMemGetInfo` as sampled: what the whole device has, whoever uses it.
+/// A sample of `cuMemGetInfo`: memory of the whole device, used by any process.
 struct device_memory_event : event_base {
   device_id device{};
   std::uint64_t free = 0;
   std::uint64_t total = 0;
-  std::uint64_t recorder = 0;  ///< Device memory the recorder itself takes, estimated.
+  std::uint64_t recorder = 0;  ///< Estimated device memory of the recorder itself.
 };
 
 /// A copy on the device's timeline. Its bandwidth is bytes / (end - time).
 struct transfer_event : event_base {
   time_ns end = unknown_time;
   trace::direction direction = trace::direction::unknown;
-  memory_kind source_kind = memory_kind::unknown;  ///< `host` is pageable, `pinned` page-locked.
+  memory_kind source_kind = memory_kind::unknown;  ///< `host`: pageable, `pinned`: page-locked.
   memory_kind destination_kind = memory_kind::unknown;
   std::uint64_t bytes = 0;
   std::uint64_t source_address = 0;
@@ -107,27 +107,27 @@ struct transfer_event : event_base {
   device_id peer{};  ///< The source device of a peer copy.
   context_id context{};
   stream_id stream{};
-  event_id call{};                  ///< The API call that asked for it.
-  time_ns enqueued = unknown_time;  ///< When the call was entered.
+  event_id call{};                  ///< The API call that requested it.
+  time_ns enqueued = unknown_time;  ///< Entry of that call.
   std::uint64_t correlation = 0;
   std::uint64_t graph_node = 0;
   bool asynchronous = false;
-  std::uint32_t channel = 0;  ///< The hardware channel (a copy engine has several), counted from 1; 0: not known.
-  std::uint32_t copies = 1;   ///< A batch may come as one: how many copies share this interval.
+  std::uint32_t channel = 0;  ///< Hardware channel, from 1 (a copy engine has several); 0: unknown.
+  std::uint32_t copies = 1;   ///< Number of copies that share this interval: a batch may be one transfer.
   content_check content = content_check::none;
-  /// Of the source's bytes as they were when the copy was asked for: copies of the same length, check and hash moved the same.
+  /// Hash of the source at the time of the request. Copies of equal length, check and hash had the same data.
   std::uint64_t content_hash = 0;
-  std::uint64_t content_bytes = 0;  ///< Bytes that were hashed.
+  std::uint64_t content_bytes = 0;  ///< Number of hashed bytes.
 };
 
-/// One copy of a batch that is one transfer: its interval on the device is the whole's. The transfer has no addresses and no
-/// blocks then; its parts have. `time` is when the call was entered.
+/// One copy of a batch that is recorded as one transfer and shares its interval on the device. The addresses and blocks
+/// are in these parts only, not in the transfer. `time` is the entry of the call.
 struct transfer_part_event : event_base {
   event_id transfer{};
   event_id call{};
-  std::uint64_t index = 0;  ///< In the batch, from 0.
-  std::uint64_t count = 0;  ///< Copies in the batch.
-  std::uint64_t bytes = 0;  ///< 0: not known.
+  std::uint64_t index = 0;  ///< Position in the batch, from 0.
+  std::uint64_t count = 0;  ///< Number of copies in the batch.
+  std::uint64_t bytes = 0;  ///< 0: unknown.
   trace::direction direction = trace::direction::unknown;
   memory_kind source_kind = memory_kind::unknown;
   memory_kind destination_kind = memory_kind::unknown;
@@ -137,7 +137,7 @@ struct transfer_part_event : event_base {
   block_id destination_block{};
 };
 
-/// Pages of managed memory that moved by themselves.
+/// A migration of managed memory pages, by the driver.
 struct migration_event : event_base {
   time_ns end = unknown_time;
   trace::direction direction = trace::direction::unknown;
@@ -183,22 +183,22 @@ struct kernel_event : event_base {
 struct api_call_event : event_base {
   time_ns end = unknown_time;
   string_id name{};
-  std::int64_t status = 0;  ///< What it returned; 0 is success.
+  std::int64_t status = 0;  ///< Returned result; 0 is success.
   std::uint64_t correlation = 0;
   context_id context{};
   stream_id stream{};
-  std::uint64_t bytes = 0;  ///< What it moved or asked for, 0 if that means nothing.
+  std::uint64_t bytes = 0;  ///< Bytes that it moved or requested; 0 if not applicable.
   stack_id stack{};
 };
 
-/// A graph was captured or built, or (again, with `nodes`) an executable one was made of it: both are the same graph here.
+/// A graph was captured or built, or instantiated (a second row, with `nodes`): both use the same graph id.
 struct graph_definition_event : event_base {
   graph_id graph{};
   std::uint64_t nodes = 0;
   string_id name{};
 };
 
-/// `end` is unknown, and `time` the call's entry, where the device's interval is not recorded.
+/// If the device's interval was not recorded, `end` is unknown and `time` is the entry of the call.
 struct graph_launch_event : event_base {
   time_ns end = unknown_time;
   graph_id graph{};
@@ -218,21 +218,21 @@ struct event_wait_event : event_base {
   event_id record{};
 };
 
-/// The host waited.
+/// The host waited for the device.
 struct sync_event : event_base {
   time_ns end = unknown_time;
   sync_kind kind = sync_kind::unknown;
   stream_id stream{};
 };
 
-/// A named scope of the program: NVTX or the runtime's own.
+/// A named scope of the program, from NVTX or the runtime.
 struct host_range_event : event_base {
   time_ns end = unknown_time;
   string_id name{};
   string_id domain{};
 };
 
-/// A point in time the program named; `step` counts from 0, or -1 for a mark that is no step.
+/// A named point in time of the program. `step` counts from 0; -1: the mark is not a step.
 struct marker_event : event_base {
   string_id name{};
   std::int64_t step = -1;
@@ -251,59 +251,59 @@ struct counter_event : event_base {
   double value = 0;
 };
 
-/// A kernel names a block. `time` is when it was enqueued; the device interval is that of `work`, or of the kernel
-/// with this correlation, when those are recorded. Touches of one launch share time, thread and correlation.
-/// A copy or memset that is a row of its own touches its blocks (`source_block`, `destination_block`, `block`) and has no
-/// touch rows beside it: whoever asks what touched a block asks those rows too. Under capture it has them.
+/// A kernel has the address of a block among its arguments. `time` is when it was enqueued. Its device interval is that
+/// of `work`, or of the kernel with this correlation, if recorded. Touches of one launch share time, thread and
+/// correlation. A copy or memset row has no touch rows: its `source_block`, `destination_block` and `block` are its
+/// touches. During stream capture it has touch rows instead.
 struct touch_event : event_base {
   block_id block{};
   stream_id stream{};
   event_id work{};
   std::uint64_t correlation = 0;
-  string_id name{};  ///< The kernel; under capture also the call that copies.
-  /// Launched under capture: a node's definition in this graph. Each `graph_launch_event` of the graph touches the block
-  /// once, when it is launched.
+  string_id name{};  ///< The kernel; during stream capture also the copying call.
+  /// Set for a launch during stream capture: the touch then defines a node of this graph. Each `graph_launch_event` of
+  /// the graph touches the block once, at launch.
   graph_id graph{};
 };
 
-/// What the recording lost: events dropped in [time, end].
+/// Events in [time, end] that the recorder dropped.
 struct loss_event : event_base {
   time_ns end = unknown_time;
   std::uint64_t events = 0;
-  std::uint64_t memory_events = 0;  ///< Of those, allocs and frees: totals after this are not exact until a checkpoint.
+  std::uint64_t memory_events = 0;  ///< Of these, allocations and frees: totals are inexact until the next checkpoint.
 };
 
-/// The live set at `time` follows as `live_block` rows with this event's id.
+/// The set of live blocks at `time`. They follow as `live_block` rows that refer to this event.
 struct checkpoint_event : event_base {
   std::uint64_t blocks = 0;
-  bool exact = true;  ///< False while a loss may have left blocks unknown.
+  bool exact = true;  ///< False if blocks may be missing because of a loss.
 };
 
 struct live_block_event : alloc_event {
   event_id checkpoint{};
   time_ns born = 0;
-  event_id alloc{};  ///< Its allocation, which other rows may be about, in the file or not; none: not said.
+  event_id alloc{};  ///< Its allocation event, which may be missing in this file; none: unknown.
 };
 
-/// One reading of the three clocks; the writer converts by these.
+/// A simultaneous reading of three clocks, from which the writer converts times.
 struct clock_anchor_event : event_base {
   std::uint64_t tsc = 0;
   std::int64_t monotonic = 0;
   std::int64_t realtime = 0;
 };
 
-/// Device times of `process` are complete up to `complete_until`; what is above it is provisional.
+/// Device times of `process` are complete up to `complete_until`; later ones are provisional.
 struct watermark_event : event_base {
   time_ns complete_until = 0;
 };
 
-/// Something the user should read: partial success, a rival profiler, a missing library.
+/// A message for the user: partial success, another profiler, a missing library.
 struct message_event : event_base {
   trace::severity severity = trace::severity::info;
   string_id text{};
 };
 
-/// A typed attribute of any event. One of the values means something; `integer` beside `text` what the key says.
+/// A typed attribute of any event. Has one value; for some keys `integer` accompanies `text`.
 struct attribute_event : event_base {
   event_id target{};
   string_id key{};
@@ -312,7 +312,7 @@ struct attribute_event : event_base {
   double real = 0;
 };
 
-/// A link between two events that no column of theirs holds.
+/// A link between two events that none of their members expresses.
 struct link_event : event_base {
   link_kind kind = link_kind::call_to_work;
   event_id from{};
@@ -320,7 +320,7 @@ struct link_event : event_base {
 };
 
 // --- tables ---------------------------------------------------------------------------------------------------------
-// A row may be written again with the same id: the later one replaces it (a thread learns its name, a process ends).
+// A row may be written again with the same id and replaces the earlier one (a thread gets its name, a process ends).
 
 struct string_row {
   string_id id{};
@@ -331,7 +331,7 @@ struct host_row {
   host_id id{};
   string_id name{};
   string_id boot_id{};
-  string_id system{};  ///< Kernel and distribution, as text.
+  string_id system{};  ///< Kernel and distribution.
 };
 
 struct process_row {
@@ -344,8 +344,8 @@ struct process_row {
   string_id command{};
   time_ns begin = unknown_time;
   time_ns end = unknown_time;
-  std::int64_t exit_status = -1;                  ///< 0..255, 128 + n for a signal; -1: not known.
-  recording_mode mode = recording_mode::unknown;  ///< `memory`: that there are no kernels says nothing of the program.
+  std::int64_t exit_status = -1;                  ///< 0..255, or 128 + n for signal n; -1: unknown.
+  recording_mode mode = recording_mode::unknown;  ///< `memory`: missing kernels do not mean that none ran.
 };
 
 struct thread_row {
@@ -355,7 +355,7 @@ struct thread_row {
   string_id name{};
 };
 
-/// A device is its UUID.
+/// A device, identified by its UUID.
 struct device_row {
   device_id id{};
   std::uint64_t uuid_high = 0, uuid_low = 0;
@@ -363,13 +363,13 @@ struct device_row {
   device_kind kind = device_kind::unknown;
   std::int64_t ordinal = -1;
   std::uint64_t memory_bytes = 0;
-  std::uint32_t link_generation = 0;  ///< PCIe generation; 0: not known.
-  std::uint32_t link_width = 0;       ///< Lanes.
-  std::uint64_t link_peak = 0;        ///< Theoretical bytes/s one way, from the link record.
-  std::uint64_t attainable_h2d = 0;   ///< Measured bytes/s, 0: never measured.
+  std::uint32_t link_generation = 0;  ///< PCIe generation; 0: unknown.
+  std::uint32_t link_width = 0;       ///< Number of lanes.
+  std::uint64_t link_peak = 0;        ///< Theoretical one-way peak in bytes/s.
+  std::uint64_t attainable_h2d = 0;   ///< Measured in bytes/s; 0: never measured.
   std::uint64_t attainable_d2h = 0;
   std::uint32_t compute_major = 0, compute_minor = 0;
-  std::uint64_t peer_peak = 0;  ///< Theoretical bytes/s one way to another device over NVLink; 0: none, or not known.
+  std::uint64_t peer_peak = 0;  ///< Theoretical one-way bytes/s to another device over NVLink; 0: none, or unknown.
 };
 
 struct context_row {
@@ -384,8 +384,8 @@ struct stream_row {
   process_id process{};
   context_id context{};
   device_id device{};
-  std::uint64_t handle = 0;      ///< The recorder's number for it (CUPTI's stream id).
-  std::uint64_t generation = 0;  ///< Handles are reused.
+  std::uint64_t handle = 0;      ///< The recorder's number for the stream (CUPTI's stream id).
+  std::uint64_t generation = 0;  ///< Distinguishes streams that reuse a handle.
   std::int64_t priority = 0;
   bool is_default = false;
   string_id name{};
@@ -396,8 +396,8 @@ struct pool_row {
   process_id process{};
   device_id device{};
   trace::layer layer =
-      trace::layer::driver;  ///< Who manages it. A driver's pool holds memory that no driver-layer block accounts for;
-                             ///< any other pool's segments are blocks of the driver layer. Blocks inside: layer pool.
+      trace::layer::driver;  ///< Who manages it. Memory of a driver's pool belongs to no block of the driver layer;
+                             ///< segments of other pools are driver-layer blocks. Blocks in any pool: layer `pool`.
   memory_kind kind = memory_kind::device;
   std::uint64_t handle = 0;
   string_id name{};
@@ -411,25 +411,25 @@ struct counter_row {
   string_id name{};
 };
 
-/// A file of code that a process has loaded. A frame of it holds `address`, an offset that symbols are looked up by.
+/// A code file loaded by a process. Its frames store an `address`, an offset in the file to look up symbols with.
 struct module_row {
   module_id id{};
   process_id process{};
   string_id path{};
-  string_id build_id{};     ///< Lower-case hexadecimal; none if the file has none.
-  std::uint64_t base = 0;   ///< What was added to the file's virtual addresses (the load bias).
-  std::uint64_t bytes = 0;  ///< From the lowest to the highest mapped address.
+  string_id build_id{};     ///< Lower-case hexadecimal; none if the file has no build id.
+  std::uint64_t base = 0;   ///< Load bias: the offset added to the file's virtual addresses.
+  std::uint64_t bytes = 0;  ///< Size of the range from the lowest to the highest mapped address.
 };
 
-/// Source text kept in the trace, so that a stack can be read on another machine.
+/// Source text stored in the recording, so that stacks can be read on other machines.
 struct source_row {
   source_id id{};
   string_id file{};
-  std::uint64_t first_line = 0;  ///< Of `text`; counts from 1.
+  std::uint64_t first_line = 0;  ///< Line number of the first line of `text`, from 1.
   string_id text{};
 };
 
-/// Stacks are a prefix tree: `parent` is the caller.
+/// A node of the prefix tree of stacks; `parent` is the caller.
 struct stack_row {
   stack_id id{};
   stack_id parent{};
@@ -441,11 +441,11 @@ struct frame_row {
   frame_kind kind = frame_kind::unknown;
   string_id function{};
   string_id file{};
-  string_id module{};  ///< The path of a `module_row`.
+  string_id module{};  ///< Path of the `module_row`.
   std::uint64_t line = 0;
   std::uint64_t address =
-      0;  ///< In the module's file: the program counter less the load bias. For a caller it is where it
-          ///< goes on, one past the call.
+      0;  ///< In the module's file: program counter minus load bias. For a caller frame it is the return
+          ///< address, one past the call.
 };
 
 }  // namespace sluice::trace

@@ -4,7 +4,7 @@
 
 #include "core/trace/model/kinds.hpp"
 
-/// What the kinds of things in a trace are called; the report and the window use the same words.
+/// Names of the enumerations in a trace. The report and the window share them.
 namespace sluice {
 
 /// "driver", "pool", "framework", "user".
@@ -15,7 +15,7 @@ namespace sluice {
 [[nodiscard]] std::string_view name_of(trace::memory_kind kind);
 /// "host to device", ...
 [[nodiscard]] std::string_view name_of(trace::direction way);
-/// "pageable", "pinned", ...: memory as a side of a copy.
+/// Names memory as one side of a copy: "pageable", "pinned", ...
 [[nodiscard]] std::string_view name_of_side(trace::memory_kind kind);
 
 }  // namespace sluice

@@ -6,17 +6,17 @@
 
 #include "core/trace/model/schema.hpp"
 
-/// What in a row refers to something else, found through the schema: whoever moves rows to other times, ids or addresses visits
-/// all of it and forgets nothing that the model gets later.
+/// Visits the members of a row that refer to something, using the schema. Code that shifts times, ids or addresses uses
+/// these functions, so that members added to the model later are not missed.
 namespace sluice::trace {
 
-/// Calls `visit(member)` for each member of the row, its own id and time included, as a reference to be changed.
+/// Calls `visit` with a reference to each member of the row, including its own id and time.
 template <class Row, class Visit>
 void for_each_member(Row& row, Visit&& visit) {
   schema<Row>::apply([&](const auto&... column) { (visit(row.*column.member), ...); });
 }
 
-/// Calls `visit` for each time of an event that is known: its own, its end, and the like.
+/// Calls `visit` with each known time of an event: its own, its end and others.
 template <class Row, class Visit>
 requires is_event_row<Row>
 void for_each_time(Row& row, Visit&& visit) {
@@ -33,7 +33,7 @@ void for_each_time(Row& row, Visit&& visit) {
   if constexpr (requires { row.complete_until; }) known(row.complete_until);
 }
 
-/// Calls `visit` for each address of memory in the row that is not 0.
+/// Calls `visit` with each memory address in the row that is not 0.
 template <class Row, class Visit>
 requires is_event_row<Row>
 void for_each_address(Row& row, Visit&& visit) {

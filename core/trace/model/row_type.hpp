@@ -6,7 +6,7 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// The number each kind of row has in a file. Numbers are never reused; readers skip the ones they do not know.
+/// The number of each kind of row in a file. Never reuse a number; readers skip numbers they do not know.
 namespace sluice::trace {
 
 enum class row_type : std::uint16_t {
@@ -54,7 +54,7 @@ enum class row_type : std::uint16_t {
   attribute = 90,
   link = 91,
   transfer_part = 92,
-  // The file's own.
+  // Written by the file writer itself.
   index = 1024,
   section = 1025,
   boundary_block = 1026,
@@ -72,7 +72,7 @@ enum class row_type : std::uint16_t {
   integer_bin = 1038,
 };
 
-/// Every kind of row that says what happened: X(struct, row_type).
+/// All kinds of rows except index and summary rows: X(struct, row_type).
 #define SLUICE_FOR_EACH_ROW(X)                \
   X(string_row, string)                       \
   X(host_row, host)                           \
@@ -117,7 +117,7 @@ enum class row_type : std::uint16_t {
   X(link_event, link)                         \
   X(transfer_part_event, transfer_part)
 
-/// The kind a row struct is stored as.
+/// The row_type of a row struct.
 template <class Row>
 inline constexpr row_type type_of_row = row_type{};
 #define SLUICE_ROW_TYPE(row, kind) \
@@ -130,16 +130,16 @@ SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_ROW_TYPE)
 template <class Row>
 inline constexpr bool is_event_row = std::is_base_of_v<event_base, Row>;
 
-/// Whether it sums up what other rows say.
+/// True for rows that summarize other rows.
 [[nodiscard]] constexpr bool is_summary(row_type type) {
   return type >= row_type::section && type <= row_type::integer_bin;
 }
-/// Whether it is a bin of a tile.
+/// True for bins of a tile.
 [[nodiscard]] constexpr bool is_of_tile(row_type type) {
   return type == row_type::curve_bin || type == row_type::integer_bin || type == row_type::lane_bin;
 }
 [[nodiscard]] constexpr bool is_table(row_type type) { return static_cast<std::uint16_t>(type) < 64; }
-/// The member with the id of the event that an event's row is about: itself, or what an attribute or link belongs to.
+/// The member with the id of the event that a row refers to: its own, or for attributes and links their target.
 template <class Row>
 inline constexpr auto subject_member = &Row::id;
 template <>

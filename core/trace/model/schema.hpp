@@ -7,9 +7,9 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/row_type.hpp"
 
-/// How each row is stored: which members, under which numbers. The one place a reader and a writer agree through, so
-/// they cannot differ. A number is never reused for something else; a reader fills members it finds no column for with
-/// their defaults and skips columns it does not know.
+/// How each row is stored: its members and their column numbers. Reader and writer both use this table, so they cannot
+/// disagree. Never reuse a number. A reader fills members without a column with their defaults and skips unknown
+/// columns.
 namespace sluice::trace {
 
 template <class Class, class Member>
@@ -20,7 +20,7 @@ struct field {
 template <class Class, class Member>
 field(int, Member Class::*) -> field<Class, Member>;
 
-/// One chunk's line in the index at the end of a file.
+/// The entry of one chunk in the index at the end of a file.
 struct index_row {
   row_type type{};
   std::uint32_t rows = 0;
@@ -36,8 +36,8 @@ struct index_row {
 template <>
 inline constexpr row_type type_of_row<index_row> = row_type::index;
 
-/// `apply(use)`: what `use` makes of all `field`s of a row. A template, so that those who only name a row need not make tuples of all
-/// kinds of rows: that took half of the time to compile them.
+/// `apply(use)` returns `use(fields...)` with all `field`s of a row. It is a template so that code which only names a
+/// row does not instantiate tuples for all kinds of rows; that took half of the compile time.
 template <class Row>
 struct schema;
 

@@ -8,34 +8,34 @@
 #include "core/trace/model/ids.hpp"
 #include "core/trace/model/kinds.hpp"
 
-/// Rows that sum up what a recording holds, so that a reader need not go through its events. They are the file's own: made from
-/// its events when it is closed, told apart from them (`snapshot::summaries`), and never needed, only faster. A file that was
-/// not closed, or that is small, has none.
+/// Rows that summarize a recording, so that a reader need not read all its events. They are derived from the events
+/// when the file is closed, kept apart from them (`snapshot::summaries`), and optional: they only save time. Files that
+/// were not closed or are small have none.
 ///
-/// Time is cut into *tiles*: spans of 2^n ns that begin at multiples of their length, two to the span above. A tile in which
-/// more than some 50,000 events lie, more where many blocks live, is divided; the others are the *sections*, one after another.
-/// Each tile sums up every curve and every lane of slices in `tile_bins` equal bins. So a view of any span finds bins about as
-/// wide as its pixels by reading a few tiles; below a section's bins it reads the section's events themselves.
+/// Time is divided into *tiles*: spans of 2^n ns, aligned to their length, each the half of its parent. A tile with
+/// over about 50,000 events (more if many blocks are live) is divided; the undivided tiles are the *sections*. Each
+/// tile summarizes all curves and lanes of slices in `tile_bins` equal bins. So for any view a few tiles have bins
+/// about as wide as its pixels; below the bins of a section, the section's events are read.
 namespace sluice::trace {
 
 inline constexpr unsigned tile_bins_log2 = 9;
 inline constexpr std::uint32_t tile_bins = 1U << tile_bins_log2;
-/// Files before version 4 have every second of these levels.
+/// Files before version 4 have every second level only.
 inline constexpr unsigned tile_fan_out_log2 = 1;
 
-/// A leaf of the tree of tiles, [time, end). In order of time; from the first tile to the last without a gap.
+/// A leaf of the tree of tiles: [time, end). In order of time, without gaps from the first to the last.
 struct section_row {
   time_ns time = 0;
   time_ns end = 0;
-  std::uint64_t events = 0;  ///< Estimated: how many lie in it.
+  std::uint64_t events = 0;  ///< Estimated number of events in it.
 };
 
-/// A block that lives over a boundary between two sections, with all that its events say. Stored once: at the boundary that it
-/// crosses whose number has the most trailing zeros. In order of (that many, the most first; the boundary; birth), so that all
-/// but a few chunks span little time.
+/// A block that lives across a boundary between sections, with all facts from its events. Stored once, at the crossed
+/// boundary whose number has the most trailing zeros. Sorted by (that number of zeros, descending; boundary; birth), so
+/// that most chunks cover a short time.
 struct boundary_block_row {
   time_ns time = 0;  ///< Birth.
-  time_ns end = 0;   ///< Death; the latest time there is for a block that was never freed.
+  time_ns end = 0;   ///< Death; the latest possible time if never freed.
   block_id block{};
   block_id parent{};
   event_id alloc{};
@@ -53,21 +53,21 @@ struct boundary_block_row {
   std::uint64_t flags = 0;
   trace::layer layer = trace::layer::driver;
   memory_kind kind = memory_kind::unknown;
-  bool death_inferred = false;  ///< Not freed in any event, but gone from a checkpoint after a loss.
+  bool death_inferred = false;  ///< Inferred from its absence in a checkpoint after a loss, not from a free event.
   std::uint8_t category = 0;    ///< analysis::category
   std::uint8_t reason = 0;      ///< analysis::category_reason
 };
 
-/// What a block is for; of those that have a category and cross no boundary. A chunk holds those of one section.
+/// The category of a block that crosses no boundary and has one. Each chunk covers one section.
 struct block_category_row {
   block_id block{};
   std::uint8_t category = 0;
   std::uint8_t reason = 0;
 };
 
-/// All uses of a block that lives over a boundary, or was used outside of the section that it lives in.
+/// All uses of a block that crosses a boundary, or was used outside the section it lives in.
 struct block_uses_row {
-  time_ns time = 0;  ///< Birth, and death as of boundary_block_row.
+  time_ns time = 0;  ///< Birth; `end` is the death, as in boundary_block_row.
   time_ns end = 0;
   block_id block{};
   time_ns first_time = unknown_time;
@@ -78,30 +78,30 @@ struct block_uses_row {
   std::uint64_t copies = 0;
   std::uint64_t replays = 0;
   time_ns first_kernel = unknown_time;
-  time_ns first_arrival = unknown_time;  ///< Of copies from the host.
+  time_ns first_arrival = unknown_time;  ///< First copy from the host.
   time_ns last_arrival = unknown_time;
   std::uint64_t arrivals = 0;
   std::uint64_t pageable_arrivals = 0;
 };
 
-/// What a curve shows. Numbers are stored: never reuse one.
+/// What a curve shows. The values are stored in files: never reuse one.
 enum class curve_kind : std::uint8_t {
   unknown,
   memory,         ///< Bytes of a layer and kind on a device.
-  category,       ///< The part of those that is of one category.
-  pool_reserved,  ///< What pool events say.
-  pool_used,      ///< Likewise.
-  pool_blocks,    ///< What a pool's blocks add up to.
-  device_used,    ///< Sampled, and what follows from it.
+  category,       ///< The part of `memory` that belongs to one category.
+  pool_reserved,  ///< From pool events.
+  pool_used,      ///< From pool events.
+  pool_blocks,    ///< Sum of the pool's blocks.
+  device_used,    ///< Sampled; the next two are derived from the samples.
   device_recorder,
   device_untracked,
-  rate,  ///< Bytes per second that one direction moves.
+  rate,  ///< Bytes per second moved in one direction.
   counter
 };
 template <>
 inline constexpr std::uint64_t enum_values<curve_kind> = 11;
 
-/// A curve: a value over time that the file has in bins.
+/// A curve: a value over time, stored as bins.
 struct curve_row {
   std::uint32_t curve = 0;  ///< Its number in this file, from 0.
   curve_kind what = curve_kind::unknown;
@@ -109,26 +109,26 @@ struct curve_row {
   memory_kind kind = memory_kind::unknown;
   direction way = direction::unknown;
   std::uint8_t category = 0;  ///< analysis::category
-  bool has_segments = false;  ///< Of a pool: the driver's blocks name it, so its bytes are among theirs.
+  bool has_segments = false;  ///< For a pool: driver blocks name it, so their total includes its bytes.
   device_id device{};
   pool_id pool{};
   counter_id counter{};
-  double maximum = 0;  ///< Over the recording.
+  double maximum = 0;  ///< Maximum over the recording.
 };
 
-/// What a curve does in a bin of a tile. A bin without a row is constant: at the `last` of the one before it, 0 before the first.
-/// The first bin of a tile has a row, unless the value there is 0.
+/// A curve in one bin of a tile. A bin without a row is constant at the `last` of the row before it, or 0 before the
+/// first row. The first bin of a tile has a row unless the value is 0 there.
 struct curve_bin_row {
-  time_ns time = 0;  ///< The bin's begin.
+  time_ns time = 0;  ///< Begin of the bin.
   std::uint32_t curve = 0;
   double minimum = 0;
   double maximum = 0;
-  double mean = 0;  ///< To a millionth: it may lie as far beyond the two.
-  double last = 0;  ///< At the bin's end.
+  double mean = 0;  ///< Rounded to a millionth, so it may lie slightly outside [minimum, maximum].
+  double last = 0;  ///< Value at the end of the bin.
 };
 
-/// A share, 0..1, to a 2048th of itself: 10 bits of fraction, and above them 6 of exponent, of which 63 is 1. The upper bits of a float whose
-/// exponent is 64 less; 0 is 0.
+/// Encodes a share in 0..1 in 16 bits, with a relative error below 1/2048: 10 bits of fraction below 6 bits of exponent
+/// (63: 1). These are the upper bits of a float with its exponent reduced by 64. 0 is 0.
 [[nodiscard]] constexpr std::uint16_t small_share(double share) {
   constexpr std::uint32_t lowest = 65U << 23;
   const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(share > 1 ? 1 : share)) + (1U << 12);
@@ -138,34 +138,34 @@ struct curve_bin_row {
   return small == 0 ? 0 : std::bit_cast<float>((static_cast<std::uint32_t>(small) << 13) + (64U << 23));
 }
 
-/// The same of a curve whose values are whole numbers below 2^53 throughout a tile, as bytes are: told by what was before, in half the bytes
-/// of doubles. The value before a bin is that at the end of the row before, and for a curve's first
-/// row in a tile `begin`.
+/// The same for a curve whose values in a tile are all integers below 2^53, such as bytes. Stores differences, which
+/// takes half the space of doubles. "Value before" is the value at the end of the previous row, or `begin` in the first
+/// row of a curve in a tile.
 struct integer_bin_row {
-  time_ns time = 0;  ///< The bin's begin.
+  time_ns time = 0;  ///< Begin of the bin.
   std::uint32_t curve = 0;
-  std::int64_t begin = 0;  ///< In a curve's first row in a tile: what its fall and rise are told from.
-  std::int64_t fall = 0;   ///< How far the minimum lies below the value before.
-  std::int64_t rise = 0;   ///< How far the maximum lies above it.
-  std::uint64_t last = 0;  ///< How far the value at the bin's end lies above the minimum.
-  std::uint16_t mean = 0;  ///< Where it lies between the two, 0..1, as a `small_share`.
+  std::int64_t begin = 0;  ///< Only in the first row of a curve in a tile: its value before.
+  std::int64_t fall = 0;   ///< Value before, minus the minimum.
+  std::int64_t rise = 0;   ///< Maximum, minus the value before.
+  std::uint64_t last = 0;  ///< Value at the end of the bin, minus the minimum.
+  std::uint16_t mean = 0;  ///< Position of the mean between minimum (0) and maximum (1), as a `small_share`.
 };
 
-/// The signed columns of these rows, but for `time`, are differences, and no times.
+/// True if the signed columns of a row, except `time`, are differences and not times.
 template <class Row>
 inline constexpr bool has_differences = false;
 template <>
 inline constexpr bool has_differences<integer_bin_row> = true;
 
-/// Whose slices a lane shows. Numbers are stored: never reuse one.
+/// Which slices a lane shows. The values are stored in files: never reuse one.
 enum class lane_kind : std::uint8_t { unknown, stream, direction, host_ranges, host_calls, steps };
 template <>
 inline constexpr std::uint64_t enum_values<lane_kind> = 6;
 
-/// A lane: slices of a stream, a direction or a thread that do not overlap. Of one owner they count from 0, the upper ones first.
+/// A lane: non-overlapping slices of one stream, direction or thread. Each owner's lanes count from 0, top first.
 struct lane_row {
   std::uint32_t lane = 0;   ///< Its number in this file, from 0.
-  std::uint32_t depth = 0;  ///< Among those of the same owner.
+  std::uint32_t depth = 0;  ///< Its number among the lanes of the same owner.
   lane_kind what = lane_kind::unknown;
   direction way = direction::unknown;
   process_id process{};
@@ -174,25 +174,25 @@ struct lane_row {
   thread_id thread{};
 };
 
-/// What a lane does in a bin of a tile; a bin without a row is empty.
+/// A lane in one bin of a tile. A bin without a row is empty.
 struct lane_bin_row {
-  time_ns time = 0;  ///< The bin's begin.
+  time_ns time = 0;  ///< Begin of the bin.
   std::uint32_t lane = 0;
-  std::uint32_t count = 0;  ///< Slices that begin in it.
-  time_ns busy = 0;         ///< The part of it that slices cover, in ns; to a 1024th of the bin.
-  std::uint64_t bytes = 0;  ///< Of the slices that begin in it; of steps the number of the longest.
-  time_ns length = 0;       ///< Upper eight bits of the longest slice's with a part in it; what follows is of that one.
+  std::uint32_t count = 0;  ///< Number of slices that begin in the bin.
+  time_ns busy = 0;         ///< Time covered by slices, in ns, rounded to 1/1024 of the bin.
+  std::uint64_t bytes = 0;  ///< Sum over the slices that begin in it; for steps the number of the longest.
+  time_ns length = 0;       ///< Longest slice in the bin: its length, to 8 significant bits. The fields below are its.
   event_id event{};
   string_id name{};
   std::uint8_t kind = 0;  ///< analysis::slice_kind
   std::uint8_t tag = 0;
 };
 
-/// A slice that runs on over the begin of a section. A chunk holds those of one boundary.
+/// A slice that is still running when a section begins. Each chunk covers one boundary.
 struct open_slice_row {
-  time_ns time = 0;  ///< The boundary.
+  time_ns time = 0;  ///< Time of the boundary.
   lane_kind what = lane_kind::unknown;
-  std::uint32_t owner = 0;  ///< Its number among the streams, directions or threads that the saved "parts" list.
+  std::uint32_t owner = 0;  ///< Its number in the list of streams, directions or threads in the saved row "parts".
   std::uint32_t lane = 0;
   time_ns begin = 0;
   time_ns end = 0;
@@ -203,58 +203,58 @@ struct open_slice_row {
   std::uint8_t tag = 0;
 };
 
-/// What a `last_sample_row` is of. Numbers are stored: never reuse one.
+/// What a `last_sample_row` samples. The values are stored in files: never reuse one.
 enum class sampled_thing : std::uint8_t { unknown, counter, pool, device };
 template <>
 inline constexpr std::uint64_t enum_values<sampled_thing> = 4;
 
-/// The last sample of a counter, a pool or a device before a section begins: it holds until the next. A chunk holds those of one
-/// boundary. Chunks of all times hold the first sample of each, however late, and the highest; a file without those has no such rows.
+/// The last sample of a counter, pool or device before a section; it holds until the next. Each chunk covers one
+/// boundary. Chunks covering all times hold each thing's first and highest sample; without them there are no such rows.
 struct last_sample_row {
-  time_ns time = 0;  ///< The boundary.
+  time_ns time = 0;  ///< Time of the boundary.
   sampled_thing what = sampled_thing::unknown;
   time_ns sampled = 0;
   event_id event{};
   counter_id counter{};
   pool_id pool{};
   device_id device{};
-  double value = 0;            ///< Of a counter.
-  std::uint64_t reserved = 0;  ///< Of a pool, as of pool_event.
+  double value = 0;            ///< For a counter.
+  std::uint64_t reserved = 0;  ///< For a pool, as in pool_event.
   std::uint64_t used = 0;
-  std::uint64_t free = 0;  ///< Of a device, as of device_memory_event.
+  std::uint64_t free = 0;  ///< For a device, as in device_memory_event.
   std::uint64_t total = 0;
   std::uint64_t recorder = 0;
 };
 
-/// What a chunk of events is about, so that those that a question reads are found without reading them all. In order of the file.
+/// Range of times and ids in a chunk of events, to find the chunks that a query needs. In file order.
 struct chunk_reach_row {
-  time_ns time = INT64_MAX;  ///< The first time that counts for a question about its rows: also when work was enqueued.
-  time_ns end = INT64_MIN;   ///< The last one: a row without an end lasts for ever.
-  std::uint64_t chunk = 0;   ///< Its number among those of the file, of tables too, but not of summaries.
-  std::uint64_t lowest_event = 0;  ///< Of its rows' ids; of attributes and links, of what they are about.
+  time_ns time = INT64_MAX;        ///< First time relevant to queries, including times of enqueueing.
+  time_ns end = INT64_MIN;         ///< Last relevant time; a row without an end lasts forever.
+  std::uint64_t chunk = 0;         ///< Chunk number in the file, counting table chunks but not summaries.
+  std::uint64_t lowest_event = 0;  ///< Lowest id of its events; for attributes and links, of their targets.
   std::uint64_t highest_event = 0;
-  std::uint64_t lowest_block = 0;  ///< Of allocations and of blocks in checkpoints; else 0.
+  std::uint64_t lowest_block = 0;  ///< For allocations and checkpoint blocks; else 0.
   std::uint64_t highest_block = 0;
 };
 
-/// A step of a program that repeats itself: as the program says, or as its allocations show. In order of (process, time); a chunk holds
-/// steps of one process, and those of a process do not overlap.
+/// A step of a repetitive program, as marked by the program or inferred from its allocations. Sorted by (process,
+/// time). A chunk holds steps of one process, which do not overlap.
 struct step_row {
   time_ns time = 0;
   time_ns end = 0;
   process_id process{};
-  std::int64_t number = 0;  ///< As the program says, else counted from 0.
+  std::int64_t number = 0;  ///< As given by the program, else counted from 0.
   event_id event{};         ///< The mark or range; none: inferred.
 };
 
-/// A named part of what was found out about the recording as a whole, in a form of its own.
+/// A named result about the whole recording, serialized in its own format.
 struct saved_row {
   std::string name;
   std::uint32_t version = 0;
   std::string bytes;
 };
 
-/// Every kind of these rows: X(struct, row_type).
+/// All kinds of summary rows: X(struct, row_type).
 #define SLUICE_FOR_EACH_SUMMARY_ROW(X)  \
   X(section_row, section)               \
   X(boundary_block_row, boundary_block) \

@@ -9,7 +9,7 @@
 
 namespace sluice::trace {
 
-/// Rows of one kind by id. A later row with the same id replaces the earlier.
+/// The rows of one table by id. A row replaces an earlier one with the same id.
 template <class Row>
 class table {
  public:
@@ -38,7 +38,7 @@ class table {
   std::unordered_map<std::uint64_t, std::size_t> by_id_;
 };
 
-/// What a trace's ids mean.
+/// The tables of a trace, which define its ids.
 struct tables {
   table<string_row> strings;
   table<host_row> hosts;
@@ -54,7 +54,7 @@ struct tables {
   table<module_row> modules;
   table<source_row> sources;
 
-  /// The text of `id`; empty for none, and for an id the file never defined. Valid as long as these tables are.
+  /// Returns the text of `id`; empty for none or an undefined id. Valid as long as these tables exist.
   [[nodiscard]] std::string_view text(string_id id) const {
     const string_row* row = strings.find(id);
     return row == nullptr ? std::string_view{} : std::string_view{row->text};

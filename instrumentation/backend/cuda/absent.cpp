@@ -1,6 +1,6 @@
 #include "instrumentation/backend/cuda/open.hpp"
 
-// The CUDA backend of a build without CUDA.
+// Replaces the CUDA backend in builds without CUDA.
 
 namespace sluice::backend {
 

@@ -22,12 +22,12 @@ bool loaded_by_the_driver() {
 }
 
 std::atomic<bool>& records() {
-  // Asked first when the driver has been opened, and so after it loaded what it was told to.
+  // First used after the driver was opened, so the driver has already loaded its injected library.
   static std::atomic<bool> now{loaded_by_the_driver()};
   return now;
 }
 
-/// Opened once and never closed: threads that end call into it.
+/// Opened once and never closed, because ending threads call into it.
 void* library() {
   static void* const opened = []() -> void* {
     if (const char* named = std::getenv(capture_library_variable)) {

@@ -2,25 +2,25 @@
 
 #include <string>
 
-/// The capture library in this process: put there by `sluice record`, or started by a recording of the process's own.
+/// The capture library in this process, loaded by `sluice record` or started here when a program records itself.
 namespace sluice::backend::cuda {
 
-/// Names the library; empty: none, so that times are estimated from events.
+/// Environment variable with the path of the capture library. If empty, none is used: times are estimated from events.
 inline constexpr const char* capture_library_variable = "SLUICE_CAPTURE_LIBRARY";
 
-/// It records every call below us. One load.
+/// True if the capture library records the driver calls that this backend makes. Costs one atomic load.
 [[nodiscard]] bool capture_records() noexcept;
-/// And it was `start_capture` that made it.
+/// True if, in addition, the library was started by `start_capture`.
 [[nodiscard]] bool capture_started_here() noexcept;
 
-/// Starts it for the writer at `socket_name`: the file that `SLUICE_CAPTURE_LIBRARY` names, else the one beside the program,
-/// else where the loader finds it. False when there is none or it cannot use CUPTI. One thread at a time.
+/// Starts the capture library with the writer at `socket_name`: the file in `SLUICE_CAPTURE_LIBRARY`, else the one next
+/// to the program, else the one the loader finds. False if there is none or it cannot use CUPTI. One thread at a time.
 bool start_capture(const std::string& socket_name);
-/// Ends what `start_capture` started.
+/// Stops the library if `start_capture` started it.
 void stop_capture();
 
-/// A function of the CUPTI that the capture library uses, or null. CUPTI's numbers for contexts and streams are those in
-/// records.
+/// Returns a function of the CUPTI library that the capture library loaded, or null. Ask that CUPTI for the numbers of
+/// contexts and streams: records use the same numbers.
 [[nodiscard]] void* cupti_function(const char* name);
 
 }  // namespace sluice::backend::cuda

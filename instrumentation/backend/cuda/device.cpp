@@ -10,7 +10,7 @@
 #include "instrumentation/backend/cuda/open.hpp"
 #include "instrumentation/ring/producer.hpp"
 
-// Opening, streams and events; memory.cpp, pools.cpp, sharing.cpp and work.cpp hold the rest.
+// Opening, streams and events. The rest of the class is in memory.cpp, pools.cpp, sharing.cpp, work.cpp and graphs.cpp.
 
 namespace sluice::backend::cuda {
 
@@ -32,7 +32,7 @@ void cuda_device::open() noexcept {
   if (opened_ != CUDA_SUCCESS) return;
   name_context();
   in_use_.store(true, std::memory_order_release);
-  // A recording that is under way was not told of it.
+  // A recording that is already running does not know the device yet.
   if (logging()) log_->define_device(collector::now(), description_);
 }
 
@@ -46,13 +46,13 @@ void cuda_device::name_context() noexcept {
     key = static_cast<std::uint32_t>(id);
   }
   log_->use_context_key(key);
-  // Streams went by their context's number.
+  // Stream names contain the context's number.
   const std::lock_guard lock(names_mutex_);
   stream_names_.clear();
 }
 
 void cuda_device::recording_begins(const std::string& socket_name) {
-  // With the context there already, the capture library sees it in the first call that it hears of.
+  // The context must exist already, so that the capture library sees it in the first call that it intercepts.
   const entered here = enter();
   if (here.result() == CUDA_SUCCESS && start_capture(socket_name)) name_context();
 }
@@ -63,7 +63,7 @@ void cuda_device::recording_ends() {
 }
 
 entered cuda_device::enter() noexcept {
-  // A context costs hundreds of megabytes of device memory: a device that nobody uses gets none.
+  // A context uses hundreds of megabytes of device memory, so it is created at the first use.
   std::call_once(opening_, [this] { open(); });
   CUcontext before = nullptr;
   if (opened_ != CUDA_SUCCESS) return {driver_, opened_, nullptr, false};
@@ -117,7 +117,7 @@ bool cuda_device::is_captured(stream_handle stream) noexcept {
     const auto capture = stream_capture(stream);
     return !capture || capture->status != capture_status::none;
   }
-  // Of the default stream this, and only this, may be asked beside a capture of one that it keeps order with (on an H100).
+  // For the default stream during another stream's capture, this is the only query allowed (on an H100).
   CUstreamCaptureStatus status{};
   const entered here = enter();
   return here.result() != CUDA_SUCCESS ||
@@ -138,7 +138,7 @@ std::uint64_t cuda_device::ask_for_name(stream_handle stream) noexcept {
 
 void cuda_device::announce() {
   graph_pool_defined_ = false;
-  // Under `sluice record` the capture library announces what is used.
+  // Under `sluice record`, the capture library announces everything that is used.
   if (!logging() && !(driver_log::on() && capture_started_here())) return;
   const entered here = enter();
   if (here.result() != CUDA_SUCCESS) return;
@@ -156,7 +156,7 @@ void cuda_device::announce() {
 
 outcome<stream_handle> cuda_device::create_stream(stream_flags flags) {
   const entered here = enter();
-  // The driver would clamp it without a word.
+  // The driver would silently clamp the priority.
   const auto range = stream_priorities();
   if (!range) return tl::unexpected(range.error());
   if (!range->contains(flags.priority)) {
@@ -230,7 +230,7 @@ outcome<int> cuda_device::stream_priority(stream_handle stream) {
 }
 
 outcome<capture_info> cuda_device::stream_capture(stream_handle stream) {
-  // It cannot be captured.
+  // The default stream cannot be captured.
   if (stream == stream_handle::null) return capture_info{};
   CUstreamCaptureStatus status{};
   cuuint64_t id = 0;

@@ -16,8 +16,8 @@
 
 namespace sluice::backend::cuda {
 
-/// Makes a device's context current on the calling thread while this lives, then restores the previous one. If the thread had none, the
-/// first device's context stays current, as with the CUDA runtime: programs that use one device save two calls.
+/// Makes a device's context current on the calling thread; the destructor restores the previous one. If the thread had
+/// none, the first device's stays current, as in the CUDA runtime: one-device programs save two calls.
 class entered {
  public:
   entered(const driver& d, CUresult result, CUcontext before, bool restores) noexcept
@@ -36,12 +36,12 @@ class entered {
   bool restores_;
 };
 
-/// One CUDA device through the driver API, in its primary context, which it shares with the CUDA runtime of the same
-/// program.
+/// One CUDA device, used through the driver API in its primary context (shared with the CUDA runtime of the program).
 ///
-/// Recording: under `sluice record`, and in a recording of the process's own that could start it, the capture library sees every
-/// call below this, and this class writes nothing. Without that library, or without CUPTI, it writes the driver layer itself:
-/// allocations exactly, the times of copies, sets and kernels from pairs of events around them, marked estimated.
+/// Recording: under `sluice record`, or if a program that records itself could start the capture library, that library
+/// records every driver call made here, and this class writes nothing. Without the library or without CUPTI, this class
+/// writes the driver layer: allocations exactly; times of copies, memsets and kernels from event pairs, marked
+/// estimated.
 class cuda_device final : public device {
  public:
   cuda_device(const driver& d, CUdevice which, device_description description);
@@ -141,20 +141,20 @@ class cuda_device final : public device {
   void destroy_exec(graph_exec_handle exec) noexcept override;
 
  private:
-  // A pair of events around a piece of work whose times are not known yet, and what to write once they are.
+  // Two events around a piece of device work, and the function that writes its record once both times are known.
   struct estimate {
     CUevent from = nullptr, to = nullptr;
     std::function<void(std::uint64_t begin, std::uint64_t end)> write;
   };
 
-  // Every call begins with it.
+  // Makes this device's context current; every call begins with it.
   [[nodiscard]] entered enter() noexcept;
   void open() noexcept;
   [[nodiscard]] std::uint64_t ask_for_name(stream_handle stream) noexcept;
-  // By whomever: work on it is a node, and the driver may be asked nothing else about it. So with the default stream beside a capture
-  // that is not to be disturbed by it.
+  // True if the stream is being captured, by this program or a library: its work becomes graph nodes, and it may not be
+  // queried. Also true for the default stream while a query of it would disturb another stream's capture.
   [[nodiscard]] bool is_captured(stream_handle stream) noexcept;
-  // Records name a context by CUPTI's number where CUPTI speaks too, else by the driver's.
+  // Sets the context number used in records: CUPTI's if the capture library records too, else the driver's.
   void name_context() noexcept;
   [[nodiscard]] outcome<void> check(CUresult result, const char* call) const;
   [[nodiscard]] bool logging() const noexcept { return driver_log::on() && !capture_records(); }
@@ -164,34 +164,34 @@ class cuda_device final : public device {
                       std::uint64_t stream);
   outcome<void*> allocated_from_pool(CUresult result, const driver_log::call& c, std::uint64_t address,
                                      std::uint64_t bytes, std::uint64_t pool, stream_handle stream);
-  // The driver's own handle; the device's default pool for null.
+  // Gets the driver's own pool handle; for a null `pool`, that of the device's default pool.
   [[nodiscard]] CUresult native_pool(pool_handle pool, CUmemoryPool* out) noexcept;
-  // Where an address lives, and on which device.
+  // The memory space and the device of an address.
   struct whereabouts {
     memory_space space = memory_space::pageable;
     int ordinal = -1;
   };
   [[nodiscard]] whereabouts place_of(const void* address) noexcept;
-  // Memory of two devices. The driver finds its way between blocks of cuMemAlloc by itself; what one device has mapped the other may not
-  // touch, and only a copy that names both devices reaches it.
+  // True if the two addresses are memory of two different devices. The driver copies between cuMemAlloc blocks of two
+  // devices by itself. Memory mapped for one device needs a copy call that names both devices.
   [[nodiscard]] static bool are_peers(const whereabouts& a, const whereabouts& b) noexcept {
     return a.space == memory_space::device && b.space == memory_space::device && a.ordinal != b.ordinal;
   }
   [[nodiscard]] bool crosses_devices(std::span<const copy_piece> pieces) noexcept;
-  // The context that memory of that device belongs to.
+  // Returns the context that owns memory of the given device.
   [[nodiscard]] CUcontext context_for(int ordinal, const void* address) noexcept;
-  // The graph that the stream is captured into; null: none.
+  // Returns the graph that the stream is being captured into, or null.
   [[nodiscard]] CUgraph captured_graph(stream_handle stream) noexcept;
   [[nodiscard]] std::uint64_t pool_key(pool_handle pool) const noexcept;
   void log_pool(pool_handle pool, trace::pool_operation operation);
   [[nodiscard]] CUmemAllocationProp physical_properties() const noexcept;
   [[nodiscard]] outcome<CUfunction> function(const kernel_definition& kernel);
 
-  // Estimated times. `around` runs `enqueue` between two events; `harvest` writes what has finished.
+  // Estimated times: `around` runs `enqueue` between two events; `harvest` writes the records of finished work.
   template <class Enqueue, class Write>
   CUresult around(CUstream stream, Enqueue&& enqueue, Write&& write);
   void harvest(bool all);
-  // With the mutex held and no estimate waiting: relates the device's time to the host's anew.
+  // Records a new reference event that relates device time to host time. Needs the mutex held and no pending estimates.
   void set_anchor();
   [[nodiscard]] CUevent spare_event();
 
@@ -209,7 +209,7 @@ class cuda_device final : public device {
   CUmodule module_ = nullptr;
   std::map<std::string, CUfunction, std::less<>> functions_;
 
-  // By what name streams that this made, or that a capture here began on, go while they are captured.
+  // The record names of streams, for use during capture: streams created here, or on which a capture here began.
   std::mutex names_mutex_;
   std::map<stream_handle, std::uint64_t> stream_names_;
   std::atomic<bool> graph_pool_defined_{false};
@@ -217,8 +217,8 @@ class cuda_device final : public device {
   std::mutex estimates_mutex_;
   std::deque<estimate> estimates_;
   std::vector<CUevent> spare_events_;
-  CUstream anchor_stream_ = nullptr;  // nobody's: to record on the default stream would end captures that it waits for
-  CUevent anchor_ = nullptr;          // when it passed is known on the host's clock:
+  CUstream anchor_stream_ = nullptr;  // private: recording on the default stream would end captures that wait for it
+  CUevent anchor_ = nullptr;          // the reference event; its time on the host's clock is:
   std::uint64_t anchor_time_ = 0;
 };
 

@@ -39,7 +39,7 @@ status status_of(CUresult result) {
 }
 
 outcome<driver> open() {
-  // Opened by name: the loader knows where the system's driver is. Never closed, for the driver's threads live on.
+  // Opened by name: the loader finds the system's driver. Never closed, because the driver's threads keep running.
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   if (!library)
     return backend::fail(status::unavailable, "dlopen", "no NVIDIA driver is installed (libcuda.so.1 not found)");

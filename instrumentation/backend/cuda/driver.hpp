@@ -8,8 +8,8 @@
 
 namespace sluice::backend::cuda {
 
-// Every call of the driver that this backend makes: member, symbol in libcuda.so.1, type. Versioned symbols are named
-// in full, so that the header this was built with does not choose.
+// Every driver call of this backend: member, symbol in libcuda.so.1, type. Versioned symbols are written out, so the
+// version does not depend on the CUDA header used for the build.
 #define SLUICE_DRIVER_CALLS(X)                                                                                         \
   X(init, "cuInit", CUresult(unsigned))                                                                                \
   X(driver_version, "cuDriverGetVersion", CUresult(int*))                                                              \
@@ -108,12 +108,12 @@ namespace sluice::backend::cuda {
   X(exec_upload, "cuGraphUpload", CUresult(CUgraphExec, CUstream))                                                     \
   X(exec_launch, "cuGraphLaunch", CUresult(CUgraphExec, CUstream))
 
-// Calls that not every driver has: null where it has not. The attributes' type is newer than the headers that this builds with.
+// Calls that older drivers lack; null there. The attribute type is void*: the build's headers may not have it.
 #define SLUICE_OPTIONAL_DRIVER_CALLS(X)  \
   X(copy_batch, "cuMemcpyBatchAsync_v2", \
     CUresult(CUdeviceptr*, CUdeviceptr*, size_t*, size_t, void*, size_t*, size_t, CUstream))
 
-/// The driver's functions, looked up in libcuda.so.1 at run time: nothing of ours links it.
+/// The driver's functions, looked up in libcuda.so.1 at run time. No part of Sluice links against it.
 struct driver {
 #define SLUICE_MEMBER(member, symbol, ...) \
   using member##_type = __VA_ARGS__;       \
@@ -122,10 +122,10 @@ struct driver {
   SLUICE_OPTIONAL_DRIVER_CALLS(SLUICE_MEMBER)
 #undef SLUICE_MEMBER
 
-  /// The driver, opened and initialised once in a process; it stays open for good. The error says what is missing.
+  /// Opens and initializes the driver once per process; it stays open. If that fails, the error says what is missing.
   [[nodiscard]] static const outcome<driver>& get();
 
-  /// The failure that `result` of `call` stands for.
+  /// Makes the failure for an error `result` of the function `call`.
   [[nodiscard]] tl::unexpected<failure> fail(CUresult result, const char* call, std::string about = {}) const;
 };
 

@@ -6,21 +6,21 @@
 #include "instrumentation/backend/cuda/device.hpp"
 #include "instrumentation/ring/producer.hpp"
 
-// Times of device work where nobody else tells them: from a pair of events around it. Internal to this backend.
+// Estimated times of device work, from a pair of events around it. Used without the capture library. Backend-internal.
 
 namespace sluice::backend::cuda {
 
 inline constexpr std::uint32_t estimated = collector::flag_estimated | collector::flag_monotonic;
 
-/// Finished pieces are looked for when this many wait; a queue that long is a program that never synchronises.
+/// When more estimates than this are pending, finished ones are harvested: the program may never synchronize.
 inline constexpr std::size_t many_estimates = 256;
 
 template <class Enqueue, class Write>
 CUresult cuda_device::around(CUstream stream, Enqueue&& enqueue, Write&& write) {
-  // Events beside captured work would become part of the graph.
+  // On a captured stream the events would become nodes of the graph.
   if (!logging() || is_captured(stream_handle{reinterpret_cast<std::uintptr_t>(stream)})) return enqueue();
   std::unique_lock lock(estimates_mutex_);
-  // Of a device that is first used in the recording.
+  // A device first used during the recording has no anchor yet.
   if (!anchor_) set_anchor();
   if (!anchor_) return enqueue();
   estimate e{spare_event(), spare_event(), std::forward<Write>(write)};

@@ -8,7 +8,7 @@
 #include "instrumentation/backend/cuda/native.hpp"
 #include "instrumentation/ring/producer.hpp"
 
-// Captures and graphs.
+// Stream captures and graphs.
 
 namespace sluice::backend::cuda {
 
@@ -53,7 +53,7 @@ graph_node_kind kind_of(CUgraphNodeType type) {
   }
 }
 
-/// Why an executable graph cannot take another graph's parameters.
+/// Explains why an executable graph cannot be updated with another graph.
 const char* text_of(CUgraphExecUpdateResult result) {
   switch (result) {
     case CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED:

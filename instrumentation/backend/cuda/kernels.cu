@@ -1,4 +1,4 @@
-// The device bodies of the kernels that runtime/kernel.hpp declares. Grid-stride loops: any grid gives the same result.
+// Device code of the kernels declared in runtime/kernel.hpp. Grid-stride loops: every grid gives the same result.
 
 #include <cuda_pipeline.h>
 
@@ -22,8 +22,8 @@ extern "C" __global__ void add_u32(std::uint32_t* out, const std::uint32_t* a, c
   }
 }
 
-// out[i] = the sum of in[i - radius] .. in[i + radius], the ends repeated. Each block stages its tile, and the next one
-// while it computes, through dynamic shared memory: 2 * (blockDim.x + 2 * radius) words.
+// out[i] = the sum of in[i - radius] .. in[i + radius], with the end values repeated. Each block loads its next tile
+// into dynamic shared memory while it computes the current one: 2 * (blockDim.x + 2 * radius) words.
 extern "C" __global__ void stencil_u32(std::uint32_t* out, const std::uint32_t* in, std::uint64_t count,
                                        std::uint32_t radius) {
   extern __shared__ std::uint32_t staging[];
@@ -42,7 +42,7 @@ extern "C" __global__ void stencil_u32(std::uint32_t* out, const std::uint32_t* 
   for (std::uint32_t turn = 0; tile < tiles; tile += gridDim.x, turn ^= 1) {
     if (tile + gridDim.x < tiles) fetch(tile + gridDim.x, staging + (turn ^ 1) * width);
     __pipeline_commit();
-    __pipeline_wait_prior(1);  // all but what was just asked for
+    __pipeline_wait_prior(1);  // all but the load just started
     __syncthreads();
     const std::uint64_t i = tile * blockDim.x + threadIdx.x;
     const std::uint32_t* window = staging + turn * width + threadIdx.x;
@@ -51,11 +51,11 @@ extern "C" __global__ void stencil_u32(std::uint32_t* out, const std::uint32_t* 
       for (std::uint32_t j = 0; j <= 2 * radius; ++j) sum += window[j];
       out[i] = sum;
     }
-    __syncthreads();  // before this half is filled again
+    __syncthreads();  // before this half is overwritten
   }
 }
 
-// The same without staging: each word is read from global memory by every thread that needs it.
+// The same without shared memory: each thread reads all its words from global memory.
 extern "C" __global__ void stencil_direct_u32(std::uint32_t* out, const std::uint32_t* in, std::uint64_t count,
                                               std::uint32_t radius) {
   const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;

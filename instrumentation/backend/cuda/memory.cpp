@@ -6,7 +6,7 @@
 #include "instrumentation/backend/cuda/native.hpp"
 #include "instrumentation/ring/producer.hpp"
 
-// Memory: blocks of every kind, virtual memory, and what an address is.
+// Memory: blocks of every kind, virtual memory, and queries about addresses.
 
 namespace sluice::backend::cuda {
 
@@ -245,7 +245,7 @@ outcome<void> cuda_device::map(void* address, std::uint64_t bytes, physical_hand
     access.location = on_device(device_);
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     result = driver_.set_access(at, bytes, &access, 1);
-    // A mapping that nobody may use is of no use to anybody.
+    // A mapping without access is useless.
     if (result != CUDA_SUCCESS) driver_.unmap(at, bytes);
   }
   const auto done = allocated(result, c, {at, bytes, 0, 0, trace::memory_kind::mapping, 0, handle});
@@ -265,7 +265,7 @@ outcome<void> cuda_device::unmap(void* address, std::uint64_t bytes) {
   return check(result, c.name);
 }
 
-// --- what an address is ------------------------------------------------------------------------------------
+// --- queries about addresses -------------------------------------------------------------------------------
 
 memory_space cuda_device::space_of(const void* address) noexcept { return place_of(address).space; }
 

@@ -6,7 +6,7 @@
 
 #include "instrumentation/backend/device_types.hpp"
 
-/// The driver's own types for the interface's.
+/// Conversions from the types of the device interface to the driver's types.
 namespace sluice::backend::cuda {
 
 inline CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
@@ -23,7 +23,7 @@ inline CUmemLocation on_device(CUdevice device) {
   return out;
 }
 
-/// What records call a device's default pool where this backend writes them itself; others go by their handle.
+/// Key of a device's default pool in records that this backend writes. Other pools use their handle as key.
 [[nodiscard]] constexpr std::uint64_t default_pool_key(std::uint32_t device) noexcept {
   return (std::uint64_t{0x6470} << 48) | device;
 }

@@ -15,7 +15,7 @@ namespace {
 
 using cuda::driver;
 
-// What the kernel says about the device's place on the bus; the driver API does not.
+// Reads a property of the device's bus link from sysfs, because the driver API does not have it.
 template <class T>
 T read_pci(const std::string& bus_id, const char* file) {
   std::string id = bus_id;
@@ -30,8 +30,8 @@ void describe_link(const driver& d, CUdevice which, device_description& out) {
   if (d.device_pci(bus_id, sizeof bus_id, which) != CUDA_SUCCESS) return;
   const auto transfers = read_pci<double>(bus_id, "max_link_speed");  // "32.0 GT/s PCIe"
   out.link_width = read_pci<std::uint32_t>(bus_id, "max_link_width");
-  // Generations double: 2.5, 5, 8, 16, 32, 64 GT/s. The first two lose a fifth to coding, then 2 of 130 bits, and
-  // none from 64.
+  // Speeds by generation: 2.5, 5, 8, 16, 32, 64 GT/s. The line code costs a fifth in the first two, 2 of 130 bits up to
+  // 32 GT/s, and nothing at 64.
   constexpr double speeds[] = {2.5, 5, 8, 16, 32, 64};
   for (std::uint32_t i = 0; i < 6; ++i) {
     if (transfers >= speeds[i]) out.link_generation = i + 1;

@@ -8,18 +8,18 @@
 
 namespace sluice::backend {
 
-/// What became of looking for CUDA devices.
+/// Result of the search for CUDA devices.
 struct cuda_devices {
   std::vector<std::shared_ptr<device>> devices;
   std::string why_none;    ///< one line, set when `devices` is empty
   int driver_version = 0;  ///< 1000 * major + 10 * minor, 0 without a driver
 };
 
-/// Opens the driver (libcuda.so.1) and lists the devices; each retains its primary context at first use. Never fails:
-/// without a driver or a device, `why_none` says why. Works in builds without CUDA, which have none.
+/// Opens the driver (libcuda.so.1) and lists its devices; each retains its primary context at first use. Never fails:
+/// without a driver or a device, the list is empty and `why_none` says why (also in builds without CUDA).
 [[nodiscard]] cuda_devices open_cuda_devices();
 
-/// CUDA_VERSION this was built with, 0 if built without CUDA.
+/// The CUDA_VERSION of the headers used for the build; 0 if built without CUDA.
 [[nodiscard]] int cuda_built_version() noexcept;
 
 }  // namespace sluice::backend

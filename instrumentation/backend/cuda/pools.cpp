@@ -56,7 +56,7 @@ outcome<void*> cuda_device::allocated_from_pool(CUresult result, const driver_lo
                                                 std::uint64_t bytes, std::uint64_t pool, stream_handle stream) {
   if (!logging()) return allocated(result, c, {address, bytes, 0, pool, trace::memory_kind::device, 0});
   if (const CUgraph graph = captured_graph(stream)) {
-    // A node: the address is the graph's from now on, and memory lies there when it runs.
+    // A graph node: the graph owns the address from now on; memory is there while it runs.
     const std::uint64_t memory = graph_pool_key(description_.ordinal);
     if (!graph_pool_defined_.exchange(true)) log_->define_pool(collector::now(), memory, "graph memory");
     return allocated(result, c,
@@ -93,7 +93,7 @@ outcome<void> cuda_device::free_async(void* address, stream_handle stream) {
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.free_async(device_pointer(address), native(stream));
-  // Of a captured one it is a node: the address stays the graph's.
+  // On a captured stream this adds a node; the graph keeps the address.
   if (!logging() || captured_graph(stream) != nullptr) return check(result, c.name);
   return freed(result, c, address, trace::memory_kind::device, trace_stream(stream));
 }
@@ -132,7 +132,7 @@ outcome<void> cuda_device::reset_pool_highs(pool_handle pool) {
   CUmemoryPool native = nullptr;
   CUresult result = native_pool(pool, &native);
   for (const auto which : {CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, CU_MEMPOOL_ATTR_USED_MEM_HIGH}) {
-    cuuint64_t zero = 0;  // the only value that it takes: begin anew
+    cuuint64_t zero = 0;  // the only accepted value: resets the high-water mark
     if (result == CUDA_SUCCESS) result = driver_.pool_set_attribute(native, which, &zero);
   }
   return check(result, "cuMemPoolSetAttribute");

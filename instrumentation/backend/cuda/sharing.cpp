@@ -5,7 +5,7 @@
 #include "instrumentation/ring/handle_key.hpp"
 #include "instrumentation/ring/producer.hpp"
 
-// Memory and events that two processes have: handles of the driver's, as plain bytes.
+// Memory and events shared between processes, through the driver's handles as plain bytes.
 
 namespace sluice::backend::cuda {
 

@@ -7,7 +7,7 @@
 #include "instrumentation/backend/cuda/native.hpp"
 #include "instrumentation/ring/producer.hpp"
 
-// Copies, sets and kernels, and the estimates of their times where nobody else tells them.
+// Copies, memsets and kernels, and estimates of their times when no other recorder provides them.
 
 extern "C" const unsigned char kernels_fatbin[];
 
@@ -30,7 +30,7 @@ void cuda_device::harvest(bool all) {
     estimate& e = estimates_.front();
     const CUresult done = all ? driver_.event_sync(e.to) : driver_.event_query(e.to);
     if (done == CUDA_ERROR_NOT_READY) return;
-    float begin = 0, length = 0;  // apart: over a long time a float no longer tells the two ends from each other
+    float begin = 0, length = 0;  // separate: over a long time, a float is too inexact for both ends
     if (done == CUDA_SUCCESS && driver_.event_elapsed(&begin, anchor_, e.from) == CUDA_SUCCESS &&
         driver_.event_elapsed(&length, e.from, e.to) == CUDA_SUCCESS) {
       const auto ns = [](float ms) { return static_cast<std::uint64_t>(std::max(ms, 0.0F) * 1e6); };
@@ -59,7 +59,7 @@ CUcontext cuda_device::context_for(int ordinal, const void* address) noexcept {
   void* values[] = {&context};
   driver_.pointer_attributes(1, wanted, values, device_pointer(address));
   if (context != nullptr) return context;
-  // What is mapped is of no context: any of the device does. Whoever mapped it there holds the primary one.
+  // Mapped memory has no context; any context of the device works. The program that mapped it holds the primary one.
   CUdevice which = 0;
   if (driver_.device_get(&which, ordinal) != CUDA_SUCCESS) return nullptr;
   if (driver_.context_retain(&context, which) == CUDA_SUCCESS) driver_.context_release(which);
@@ -81,7 +81,7 @@ outcome<void> cuda_device::copy_async(void* to, const void* from, std::uint64_t 
   const memory_space from_space = source.space, to_space = target.space;
   const bool peers = are_peers(source, target);
   if (peers) {
-    // The driver would answer 900 and break the capture; without names it takes no addresses of two devices either (on H200s).
+    // The driver would return 900 and break the capture. A copy without device names fails too (on H200s).
     const auto capture = stream_capture(stream);
     if (capture && capture->status != capture_status::none)
       return fail(status::not_permitted, "cuMemcpyPeerAsync", "a copy between devices cannot be captured");
@@ -117,8 +117,8 @@ outcome<void> cuda_device::copy_async(void* to, const void* from, std::uint64_t 
 outcome<void> cuda_device::copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) {
   const entered here = enter();
 #if CUDA_VERSION >= 13000
-  // The driver's batch refuses the default stream and streams that are captured. Where this class writes the records itself,
-  // each copy has its own times.
+  // The driver's batch call rejects the default stream and captured streams. If this class writes the records, each
+  // copy needs its own times.
   const bool one_call = driver_.copy_batch != nullptr && stream != stream_handle::null && pieces.size() > 1 &&
                         !logging() && !crosses_devices(pieces);
   const auto capture = one_call ? stream_capture(stream) : outcome<capture_info>{};
@@ -126,7 +126,7 @@ outcome<void> cuda_device::copy_batch_async(std::span<const copy_piece> pieces, 
     std::vector<CUdeviceptr> to, from;
     std::vector<std::size_t> bytes;
     for (const copy_piece& piece : pieces) {
-      if (piece.bytes == 0) continue;  // the driver would refuse the batch
+      if (piece.bytes == 0) continue;  // the driver would reject the batch
       to.push_back(device_pointer(piece.to));
       from.push_back(device_pointer(piece.from));
       bytes.push_back(piece.bytes);

@@ -22,7 +22,7 @@ address_space::address_space(std::uint64_t bytes) : free_(granule) {
     if (base == MAP_FAILED) continue;
     mapped_ = base;
     mapped_bytes_ = size;
-    // What is aligned, and by how much, must not depend on where the system put it.
+    // Alignment within the range must not depend on where the system placed it.
     constexpr std::uint64_t alignment = 2u << 20;
     base_ = (number(base) + alignment - 1) & ~(alignment - 1);
     bytes_ = size - (base_ - number(base));
@@ -58,7 +58,7 @@ bool address_space::free(void* address) {
     shared_.erase(file);
   }
   const auto given = free_.give(number(address), suballocator::clean);
-  // Mapping over it drops the pages and the permission in one call.
+  // Mapping over it drops the pages and the access rights in one call.
   (void)mmap(address, given->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   return true;
 }
@@ -118,7 +118,7 @@ void address_space::unmap(void* address) {
   blocks_.erase(it);
 }
 
-// --- blocks that processes share ---------------------------------------------------------------------------
+// --- blocks shared between processes -----------------------------------------------------------------------
 
 int address_space::share(void* address) {
   const auto it = blocks_.find(number(address));
@@ -127,7 +127,7 @@ int address_space::share(void* address) {
   const std::uint64_t bytes = free_.round_up(it->second.bytes);
   const int file = memfd_create("sluice-shared", MFD_CLOEXEC);
   if (file < 0) return -1;
-  // The bytes move over, and the same addresses show them from the file.
+  // The bytes are copied to the file, which is then mapped at the same addresses.
   bool moved = ftruncate(file, static_cast<off_t>(bytes)) == 0;
   for (std::uint64_t at = 0; moved && at < bytes;) {
     const ssize_t wrote = pwrite(file, static_cast<const char*>(address) + at, bytes - at, static_cast<off_t>(at));
@@ -156,7 +156,7 @@ void* address_space::import(int file, std::uint64_t bytes) {
   return address;
 }
 
-// --- what lies where ---------------------------------------------------------------------------------------
+// --- queries about addresses -------------------------------------------------------------------------------
 
 bool address_space::whole(const void* address, std::uint64_t bytes) const noexcept {
   const block* b = find(address);

@@ -4,7 +4,7 @@
 
 #include "instrumentation/backend/simulated/device.hpp"
 
-// Stream captures: what is enqueued becomes nodes, and what a capture forbids. The numbers are those that CUDA answers.
+// Stream captures: enqueued work becomes nodes; some calls are forbidden. Error numbers are those of CUDA.
 
 namespace sluice::backend {
 
@@ -14,7 +14,7 @@ thread_local capture_mode mode_of_thread = capture_mode::global;
 
 std::uint32_t id_of(stream_handle stream) { return static_cast<std::uint32_t>(stream); }
 
-/// True if every node leads to where the stream ends on which the capture began.
+/// True if every node is followed, directly or indirectly, by the end of the stream on which the capture began.
 bool joined(const simulated::capture_session& c) {
   std::vector<bool> leads_on(c.body->nodes.size(), false);
   for (const auto& node : c.body->nodes) {
@@ -135,7 +135,7 @@ outcome<graph_handle> simulated_device::end_capture(stream_handle stream) {
   } else {
     log_.graph_ended(static_cast<std::uint64_t>(e.end), c->graph_key);
   }
-  c->body.reset();  // events may hold on to the session: not to its memory
+  c->body.reset();  // events may keep the session alive, but not its memory
   leave(e);
   if (c->broken) {
     return fail(status::not_permitted, "cuStreamEndCapture", "a call that is not allowed in a capture broke it",
@@ -156,7 +156,7 @@ outcome<void> simulated_device::join_capture(stream_handle stream, stream_state&
                 native_captured_event);
   }
   if (!event.captured) {
-    if (!event.recorded) return {};  // holds nobody up, here or elsewhere
+    if (!event.recorded) return {};  // a wait for it never blocks
     return break_capture(*s.capturing, call, native_isolation,
                          "a captured stream cannot wait for work that is not captured");
   }
@@ -205,7 +205,7 @@ outcome<void> simulated_device::capture_item(entry& e, stream_handle stream, con
   }
   log_.node_defined(end, s.capturing->graph_key, node.key, key(stream),
                     item.kernel ? item.kernel->name : std::string_view(item.call), {names.data(), count});
-  item.pageable = false;  // nobody waits for a node
+  item.pageable = false;  // no host thread waits for a node
   node.item = std::move(item);
   leave(e);
   return {};
@@ -233,7 +233,7 @@ outcome<void*> simulated_device::capture_allocation(entry& e, stream_handle stre
   }
   if (!std::exchange(graph_pool_defined_, true)) log_.define_pool(end, pool, "graph memory");
   log_.allocated(e.call, end, what);
-  // Dropped with the last graph that has the node, always under the device's lock.
+  // Destroyed with the last graph that has the node, always under the device's lock.
   std::shared_ptr<simulated::graph_memory> memory(new simulated::graph_memory{address, bytes, false},
                                                   [this](simulated::graph_memory* m) {
                                                     if (m->live) graph_bytes_ -= m->bytes;

@@ -14,14 +14,14 @@ struct thread_time {
   std::int64_t now = 0;
 };
 
-// The clocks this thread has been on, latest used first. Programs have one; tests make many, so old ones fall off the
-// end.
-// Nothing here is ever destroyed: a thread's last streams go while its thread-local objects do, and still ask for the time.
+// The clocks that this thread has used, latest first. Programs have one; tests create many, so the oldest are dropped.
+// Nothing here is ever destroyed: a thread's last streams may be destroyed with its thread-local objects, and still ask
+// for the time.
 constexpr std::size_t most_clocks = 16;
 thread_local std::array<thread_time, most_clocks> times{};
 thread_local std::size_t clocks = 0;
 
-// This thread's time on a clock; a thread new to it begins at `first`.
+// This thread's time on a clock; for a thread new to the clock, `first`.
 thread_time& time_on(std::uint64_t clock, std::int64_t first) {
   if (clocks != 0 && times.front().clock == clock) return times.front();
   const auto end = times.begin() + static_cast<std::ptrdiff_t>(clocks);
@@ -57,7 +57,7 @@ void simulated_clock::set(std::int64_t time) noexcept {
 
 void simulated_clock::wait_for_wall(std::int64_t time) const noexcept {
   using namespace std::chrono;
-  // In slices, so that nobody sleeps long into a pacing that has been stopped.
+  // In slices, so that threads notice soon when pacing was stopped.
   constexpr milliseconds slice(5);
   for (;;) {
     const double ratio = pace_.load(std::memory_order_acquire);

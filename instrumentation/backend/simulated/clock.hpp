@@ -6,34 +6,34 @@
 
 namespace sluice::backend {
 
-/// The clock of a simulated device. Each host thread has its own time on it, which only its own calls and waits move:
-/// that keeps one thread's run the same every time, and lets threads that work side by side overlap in simulated time
-/// however the real ones are scheduled. A thread that waits for another's result takes over the later time
-/// (`advance_to`), as a message carries its time stamp.
+/// The clock of a simulated device. Each host thread has its own time, which only its own calls and waits advance. So a
+/// single thread gets the same times in every run, and concurrent threads overlap in simulated time however the
+/// operating system schedules them. A thread that waits for another thread's result takes over the later time
+/// (`advance_to`), as with a time stamp in a message.
 ///
-/// Paced, every step waits until wall time has caught up, so that a live view shows the run at a watchable speed.
+/// When paced, every step waits until wall time has caught up, so that a live view runs at a watchable speed.
 /// Thread-safe. Times are nanoseconds.
 class simulated_clock {
  public:
-  /// Where every run begins. Not 0: records use 0 for "not known".
+  /// The start time of every run. Not 0, because records use 0 for "not known".
   static constexpr std::int64_t origin = 1000;
 
   simulated_clock();
 
-  /// The calling thread's time. A thread seen for the first time begins at the latest time of any.
+  /// The calling thread's time. A new thread begins at the latest time of all threads.
   [[nodiscard]] std::int64_t now() const noexcept;
-  /// The calling thread works for `ns`.
+  /// Advances the calling thread's time by `ns` of work.
   void spend(std::int64_t ns) noexcept;
-  /// The calling thread waits until `time`; does nothing if that has passed.
+  /// Advances the calling thread's time to `time`; no effect if it is already later.
   void advance_to(std::int64_t time) noexcept;
-  /// Sets the calling thread's time, also backwards: for a thread that begins where another handed it work.
+  /// Sets the calling thread's time, even backwards: for a thread that continues work handed over by another thread.
   void adopt(std::int64_t time) noexcept;
-  /// The latest time of any thread.
+  /// The latest time of all threads.
   [[nodiscard]] std::int64_t latest() const noexcept { return latest_.load(std::memory_order_relaxed); }
 
-  /// One simulated second takes `wall_seconds` of wall time from now on. Call it before other threads use the clock.
+  /// Makes one simulated second take `wall_seconds` of wall time. Call it before other threads use the clock.
   void pace(double wall_seconds) noexcept;
-  /// Full speed from now on; who is waiting for wall time to catch up goes on within a few milliseconds. Any thread.
+  /// Ends pacing; threads waiting for wall time continue within a few milliseconds. Callable from any thread.
   void stop_pacing() noexcept { pace_.store(0, std::memory_order_release); }
 
  private:

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
-// Calls, streams and events; memory.cpp, virtual_memory.cpp, pools.cpp, sharing.cpp and work.cpp hold the rest.
+// Calls, streams and events. The rest is in memory.cpp, virtual_memory.cpp, pools.cpp, sharing.cpp, work.cpp etc.
 
 namespace sluice::backend {
 
 namespace {
 
 constexpr std::uint32_t context_key_base = 1;
-constexpr priority_range priorities{0, -5};  // what an H200 reports
-// Room for the device's memory, for pinned and managed memory, and for pools, each of which reserves addresses for all of it and a
-// quarter more.
+constexpr priority_range priorities{0, -5};  // the range that an H200 reports
+// Address space for the device's memory, for pinned and managed memory, and for pools, each of which reserves addresses
+// for all of it plus a quarter.
 constexpr std::uint64_t address_bytes(std::uint64_t memory) { return 24 * memory + (std::uint64_t{1} << 30); }
 
 device_description describe_device(const simulated_config& config) {
@@ -20,7 +20,7 @@ device_description describe_device(const simulated_config& config) {
   d.ordinal = config.ordinal;
   d.name = config.name;
   d.memory_bytes = config.memory_bytes;
-  // PCIe Gen5 x16: 32 GT/s a pool_stream, 128b/130b coding.
+  // PCIe Gen5 x16: 32 GT/s per lane, 128b/130b coding.
   d.link_generation = 5;
   d.link_width = 16;
   d.link_peak = 32e9 * 16 / 8 * 128 / 130;
@@ -46,7 +46,7 @@ simulated_device::simulated_device(simulated_config config)
 }
 
 simulated_device::~simulated_device() {
-  // What graphs hold of the device's memory goes before that does.
+  // Graphs own device memory: destroy them before the memory.
   events_.clear();
   streams_.clear();
   sessions_.clear();
@@ -150,7 +150,7 @@ void simulated_device::destroy_stream(stream_handle stream) noexcept {
       (void)break_capture(*s->capturing, "cuStreamDestroy", native_unsupported, "a captured stream goes");
       s->capturing->streams.erase(static_cast<std::uint32_t>(stream));
     }
-    // Its work goes on; what the driver's pool holds for it becomes anybody's once that is done.
+    // Its work continues; memory that the pools hold for it becomes free for all streams once that work is done.
     e.end = std::max(e.end, s->tail);
     for (auto& [pool, p] : pools_) p.books.retag(static_cast<std::uint64_t>(stream), suballocator::clean);
     streams_.erase(static_cast<std::uint32_t>(stream));
@@ -206,7 +206,7 @@ outcome<capture_info> simulated_device::stream_capture(stream_handle stream) {
 outcome<void> simulated_device::synchronize() {
   entry e = wait("cuCtxSynchronize", config_.costs.sync_call);
   if (captures()) {
-    // Whatever their modes: it would wait for captured streams.
+    // In any capture mode, because it would wait for captured streams.
     return break_capture(*sessions_.begin()->second, "cuCtxSynchronize", native_unsupported,
                          "a stream is being captured, and waiting for it would never end");
   }
@@ -258,7 +258,7 @@ outcome<void> simulated_device::record_event(event_handle event, stream_handle s
   it->second.recorded = true;
   it->second.time = std::max(e.end, tail_of(stream, *s));
   if (it->second.shared) {
-    // The other process has a clock of its own, and cannot make this one's pass: what it waits for happens now.
+    // The other process has its own clock and cannot advance this one, so the recorded work is run now.
     run_until(it->second.time);
     it->second.shared->record(it->second.time);
   }
@@ -278,7 +278,7 @@ outcome<void> simulated_device::wait_event(stream_handle stream, event_handle ev
     leave(e);
     return joined;
   }
-  s->tail = std::max(s->tail, it->second.when());  // an event never recorded holds nobody up
+  s->tail = std::max(s->tail, it->second.when());  // an event that was never recorded blocks no stream
   log_.event_waited(e.call.begin, it->first, key(stream));
   leave(e);
   return {};

@@ -24,23 +24,23 @@ namespace sluice::backend {
 
 struct simulated_config {
   std::string name = "Simulated device (H200 figures)";
-  std::uint64_t memory_bytes = 141'000'000'000;  ///< nominal; only touched pages cost RAM
+  std::uint64_t memory_bytes = 141'000'000'000;  ///< nominal; only touched pages use RAM
   std::uint32_t ordinal = 0;
   device_features features{.virtual_memory = true, .driver_pools = true, .shares_memory = true, .batches_copies = true};
   simulated::cost_model costs;
 };
 
-/// A GPU in host memory. It moves the bytes it is asked to move and runs the host body of kernels, and plays the
-/// driver: it writes the records that the capture library writes for a real one.
+/// A GPU simulated in host memory. It really copies the bytes and runs the host body of kernels. It
+/// also plays the driver: it writes the records that the capture library writes for a real device.
 ///
-/// Time: each call costs its thread what the cost model says; work is booked on two copy engines, one for copies
-/// within the device, and a compute queue, each of which does one thing at a time; streams are ordered, events carry
-/// times across. Bytes move when simulated time passes the end of the work, so a program that forgets to synchronise
-/// reads old bytes here too. Determinism: one host thread doing the same calls gets the same times, ids and
-/// addresses. Kernels of streams of different priority run side by side, each at full speed: the more urgent never waits
-/// behind the less.
-///
-/// Thread-safe: one mutex. Kernel bodies run under it and must not call the device. Tests derive from it.
+/// Time: each call costs its thread what the cost model says. Work is scheduled on two copy engines,
+/// one engine for copies within the device, and a compute queue; each does one thing at a time.
+/// Streams are ordered; events carry times between them. Bytes move when simulated time passes the end
+/// of the work, so a program that forgets to synchronize reads old bytes here too. One host thread
+/// making the same calls gets the same times, ids and addresses in each run. Kernels on streams of
+/// different priority run concurrently at full speed; a more urgent one never waits for a less urgent
+/// one.
+/// Thread-safe: one mutex. Kernel bodies run under it and must not call the device. Tests derive from this class.
 class simulated_device : public device {
  public:
   explicit simulated_device(simulated_config config);
@@ -142,29 +142,29 @@ class simulated_device : public device {
  private:
   using capture = std::shared_ptr<simulated::capture_session>;
   struct stream_state {
-    std::int64_t tail = 0;  // when everything enqueued has finished
+    std::int64_t tail = 0;  // end time of everything enqueued
     bool blocking = true;
     int priority = 0;
-    capture capturing;  // what work on it becomes part of
+    capture capturing;  // the active capture of this stream, or null
   };
   struct event_state {
     std::int64_t time = 0;
     bool recorded = false;
     bool timed = false;
-    capture captured;                                 // it was recorded there last,
-    simulated::frontier after;                        // after these nodes
-    std::shared_ptr<simulated::shared_event> shared;  // of one that processes share: who recorded it last says when
+    capture captured;                                 // the capture in which it was last recorded, or null,
+    simulated::frontier after;                        // and the nodes that precede it there
+    std::shared_ptr<simulated::shared_event> shared;  // if shared between processes: holds the time of the last record
 
     [[nodiscard]] std::int64_t when() const { return shared ? shared->time() : time; }
   };
-  // One of the driver's stream-ordered pools.
+  // A stream-ordered pool of the driver.
   struct pool_state {
     suballocator books{512};
     std::uint64_t max_bytes = 0;
     std::uint64_t threshold = 0;
     std::uint64_t reserved_high = 0, used_high = 0;
     std::int64_t last_sample = 0;
-    bool destroyed = false;  // goes with its last block
+    bool destroyed = false;  // erased with its last block
   };
   using pool_map = std::map<std::uint64_t, pool_state>;
   struct physical_state {
@@ -172,21 +172,21 @@ class simulated_device : public device {
     std::uint64_t mappings = 0;
     bool released = false;
   };
-  // Host memory of the program that the driver knows of: registered ranges and file mappings.
+  // Host memory of the program that the driver knows: registered ranges and file mappings.
   struct host_range {
     std::uint64_t bytes = 0;
-    std::uint64_t name = 0;  // what traces call its address
-    pinned_flags flags{};    // of a registered one
-    bool writable = false;   // of a file mapping
+    std::uint64_t name = 0;  // its address in traces
+    pinned_flags flags{};    // if registered
+    bool writable = false;   // if a file mapping
   };
   struct managed_block {
     std::uint64_t bytes = 0;
-    std::vector<std::uint8_t> where;  // a migration piece each: bits `at_host`, `at_device`
+    std::vector<std::uint8_t> where;  // one per migration piece: bits `at_host`, `at_device`
     bool read_mostly = false;
   };
   static constexpr std::uint8_t at_host = 1, at_device = 2;
 
-  // One call of the API: the lock, its times and its identity in the trace.
+  // One API call in progress: it holds the lock, and has its times and its identity in the trace.
   struct entry {
     std::unique_lock<std::mutex> lock;
     driver_log::call call;
@@ -196,24 +196,24 @@ class simulated_device : public device {
   using engine = simulated::engine;
   using work_item = simulated::work_item;
 
-  // Begins a call; `enter` one that traces show, with a correlation id, `wait` one that they do not, such as a query.
+  // Both begin a call: `enter` one that is recorded, with a correlation id; `wait` one that is not, such as a query.
   [[nodiscard]] entry enter(const char* name, std::int64_t cost);
   [[nodiscard]] entry wait(const char* name, std::int64_t cost);
-  // Runs what has finished by the call's end, releases the lock and moves the thread's clock.
+  // Ends a call: runs work that has finished by then, releases the lock and advances the thread's clock.
   void leave(entry& e);
   void run_until(std::int64_t time);
-  // False, and an error that every later synchronisation reports, if memory has been freed under the work that needs
-  // it.
+  // Returns false if memory that the work needs has been freed. Every later synchronization then reports that
+  // error.
   [[nodiscard]] bool alive(const void* address, std::uint64_t bytes);
-  [[nodiscard]] std::int64_t idle_at() const;  // when everything enqueued anywhere has finished
+  [[nodiscard]] std::int64_t idle_at() const;  // end time of everything enqueued on all streams
 
   [[nodiscard]] stream_state* find(stream_handle stream);
   [[nodiscard]] std::int64_t tail_of(stream_handle stream, const stream_state& state) const;
   [[nodiscard]] std::uint64_t key(stream_handle stream) const noexcept;
   [[nodiscard]] simulated::timeline* timeline_of(engine which, int priority);
-  // Books a piece of work from `ready` on, its managed memory from `faults_from` on.
+  // Schedules work no earlier than `ready`, and migration of its managed memory no earlier than `faults_from`.
   span start(const work_item& item, std::int64_t faults_from, std::int64_t ready, int priority);
-  // Puts it on a stream, and says so; `e.end` moves on if the host waits.
+  // Enqueues work on a stream and records the call. If the host has to wait, `e.end` is moved to the end of the wait.
   span enqueue(entry& e, stream_handle stream, stream_state& state, const work_item& item);
   [[nodiscard]] outcome<void> enqueue(entry& e, stream_handle stream, outcome<work_item> item);
   [[nodiscard]] outcome<work_item> copy_item(void* to, const void* from, std::uint64_t bytes);
@@ -221,7 +221,7 @@ class simulated_device : public device {
   [[nodiscard]] outcome<work_item> launch_item(const kernel_definition& kernel, const launch_config& shape,
                                                kernel_arguments arguments);
 
-  // Captures. `permitted` says why a call is not, and breaks what it is not allowed beside.
+  // Captures. `permitted_*` return an error if a call is forbidden now, and invalidate the captures that it disturbs.
   [[nodiscard]] bool captures() const noexcept { return !sessions_.empty(); }
   [[nodiscard]] outcome<void> permitted_unsafe(const char* call);
   [[nodiscard]] outcome<void> permitted_on(stream_handle stream, const stream_state& s, const char* call);
@@ -238,7 +238,7 @@ class simulated_device : public device {
   [[nodiscard]] std::shared_ptr<simulated::graph_memory> graph_memory_at(const void* address) const noexcept;
   void set_live(simulated::graph_memory& memory, bool live, std::int64_t now);
   [[nodiscard]] outcome<void> launchable(const simulated::graph_exec_state& exec, std::int64_t now);
-  // Runs a graph from `ready` on; returns when it ends.
+  // Runs a graph no earlier than `ready`; returns its end time.
   std::int64_t run_graph(const entry& e, const simulated::graph_body& body, const simulated::graph_exec_state& exec,
                          std::int64_t ready, int priority, std::uint64_t stream_key);
 
@@ -251,7 +251,7 @@ class simulated_device : public device {
   [[nodiscard]] const suballocator::block* pool_block(const void* address) const noexcept;
   void sample_pool(std::uint64_t key, pool_state& pool, std::int64_t now);
   void log_pool(std::uint64_t key, const pool_state& pool, std::int64_t now, trace::pool_operation operation) const;
-  // Gives back what is free and above what it keeps; `all`: whatever the pool's threshold is.
+  // Releases free segments while at least `keep` bytes stay reserved.
   void shrink_pool(std::uint64_t key, pool_state& pool, std::int64_t now, std::uint64_t keep,
                    trace::pool_operation operation);
   void trim_pools(std::int64_t now);
@@ -263,12 +263,12 @@ class simulated_device : public device {
   [[nodiscard]] memory_space space_locked(const void* address) const noexcept;
   [[nodiscard]] std::uint64_t name_locked(const void* address) const noexcept;
   [[nodiscard]] bool whole(const void* address, std::uint64_t bytes) const noexcept;
-  // Whether a kernel may use this range: live device, managed or pinned memory, or host memory registered as mapped.
+  // True if a kernel may access the range: live device, managed or pinned memory, or host memory registered as mapped.
   [[nodiscard]] bool reachable(const void* address, std::uint64_t bytes) const noexcept;
   [[nodiscard]] double copy_rate(const void* to, const void* from, memory_space to_space,
                                  memory_space from_space) const;
 
-  // Brings the pieces of [address, address + bytes) to one side, from `ready` on; returns when the last arrives.
+  // Moves the pieces of [address, address + bytes) to one side, starting at `ready`; returns when the last arrives.
   std::int64_t migrate(const void* address, std::uint64_t bytes, bool to_device, bool written, std::int64_t ready,
                        double rate, std::int64_t latency, trace::migration_cause cause);
   void evict_for(std::uint64_t bytes, std::uint64_t keep_block, std::int64_t ready);
@@ -282,15 +282,15 @@ class simulated_device : public device {
   simulated::physical_memory physical_memory_;
   std::map<std::uint64_t, physical_state> physical_;  // by handle
   std::map<std::uint64_t, std::uint64_t> mappings_;   // address -> handle
-  std::map<std::uint64_t, std::uint64_t> imports_;    // address -> how often it is held
-  std::map<std::string, std::uint64_t> imported_;     // by handle's bytes -> address
+  std::map<std::uint64_t, std::uint64_t> imports_;    // address -> number of imports not closed yet
+  std::map<std::string, std::uint64_t> imported_;     // handle's bytes -> address
   pool_map pools_;
   std::map<std::uint64_t, host_range> registered_;
   std::map<std::uint64_t, host_range> file_mappings_;
   std::map<std::uint64_t, managed_block> managed_;
   std::uint64_t next_host_name_ = 0x5000'0000'0000;
-  std::uint64_t device_bytes_ = 0;   // by allocate(), rounded as the driver rounds, and physical memory
-  std::uint64_t managed_bytes_ = 0;  // resident pieces of managed blocks
+  std::uint64_t device_bytes_ = 0;   // from allocate(), rounded as the driver does, and physical memory
+  std::uint64_t managed_bytes_ = 0;  // pieces of managed blocks on the device
   std::map<std::uint32_t, stream_state> streams_;
   std::map<std::uint64_t, event_state> events_;
   std::uint32_t next_stream_ = 2;  // 1 is the default stream in traces
@@ -300,18 +300,18 @@ class simulated_device : public device {
   std::uint32_t next_correlation_ = 1;
   simulated::timeline to_device_, to_host_, within_;
   std::map<int, simulated::timeline> compute_;                                       // by priority
-  std::map<std::pair<std::int64_t, std::uint64_t>, std::function<void()>> pending_;  // by (end, sequence)
+  std::map<std::pair<std::int64_t, std::uint64_t>, std::function<void()>> pending_;  // key: (end, sequence)
   std::uint64_t next_sequence_ = 0;
-  std::map<std::uint64_t, capture> sessions_;  // captures under way, by id
+  std::map<std::uint64_t, capture> sessions_;  // active captures, by id
   std::map<std::uint64_t, simulated::graph_state> graphs_;
   std::map<std::uint64_t, simulated::graph_exec_state> execs_;
   std::map<std::uint64_t, std::weak_ptr<simulated::graph_memory>> graph_memory_;  // by address
-  std::uint64_t graph_bytes_ = 0;                                                 // of graphs' memory that is live
+  std::uint64_t graph_bytes_ = 0;                                                 // live memory of graphs
   std::uint64_t next_capture_ = 1;
   std::uint64_t next_graph_ = 1;
   std::uint64_t next_node_ = 1;
   bool graph_pool_defined_ = false;
-  outcome<void> sticky_;  // set once work has failed, as in CUDA
+  outcome<void> sticky_;  // the error of failed work; it stays set, as in CUDA
 };
 
 [[nodiscard]] std::shared_ptr<simulated_device> make_simulated_device(simulated_config config = {});

@@ -5,7 +5,7 @@
 
 #include "instrumentation/backend/simulated/device.hpp"
 
-// Graphs: made executable, launched, updated, written down.
+// Graphs: instantiate, launch, update, and write as DOT.
 
 namespace sluice::backend {
 
@@ -45,7 +45,7 @@ std::size_t count_nodes(const simulated::graph_body& body) {
   return count;
 }
 
-/// Why an executable graph of `now` cannot become one of `next`; null: it can.
+/// Explains why an executable graph with body `now` cannot be updated to `next`; null if it can.
 const char* difference(const simulated::graph_body& now, const simulated::graph_body& next) {
   if (now.nodes.size() != next.nodes.size()) return "it has other nodes or edges";
   for (std::size_t i = 0; i < now.nodes.size(); ++i) {
@@ -73,7 +73,7 @@ void simulated_device::destroy_exec(graph_exec_handle exec) noexcept {
   if (!permitted_unsafe(e.call.name)) return leave(e);
   const auto it = execs_.find(static_cast<std::uint64_t>(exec));
   if (it != execs_.end()) {
-    // Its memory's bytes may be in use until its last launch ends.
+    // Its memory may be in use until its last launch ends.
     e.end = std::max(e.end, it->second.tail);
     run_until(e.end);
     log_.graph_ended(static_cast<std::uint64_t>(e.end), it->first);
@@ -214,7 +214,7 @@ std::int64_t simulated_device::run_graph(const entry& e, const simulated::graph_
     } else if (node.item.run) {
       const int level = exec.options.node_priorities ? node.priority : priority;
       if (auto* on = timeline_of(node.item.on, level)) on->forget_before(static_cast<std::int64_t>(e.call.begin));
-      // A node starts sooner than a launch: it waits for other nodes, and not for the host.
+      // A node starts faster than a launched kernel: it waits for other nodes, but not for the host.
       work_item item = node.item;
       if (item.on == engine::compute) item.duration -= config_.costs.kernel_latency - config_.costs.graph_node;
       const span when = start(item, from, from, level);

@@ -9,7 +9,7 @@ namespace sluice::backend {
 
 namespace {
 
-constexpr std::uint64_t device_page = 2u << 20;  // the driver hands out device memory in pages of 2 MiB
+constexpr std::uint64_t device_page = 2u << 20;  // the driver allocates device memory in pages of 2 MiB
 constexpr std::uint64_t small_block = 1u << 20;  // smaller requests share pages
 
 std::uint64_t rounded_for_device(std::uint64_t bytes) {
@@ -80,7 +80,7 @@ outcome<void> simulated_device::free_block(entry& e, void* address, memory_space
     leave(e);
     return fail(status::invalid_value, e.call.name, "no block of this kind begins at that address", native_invalid);
   }
-  e.end = std::max(e.end, idle_at());  // the driver waits before it gives memory back
+  e.end = std::max(e.end, idle_at());  // the driver waits before it frees memory
   run_until(e.end);
   const auto end = static_cast<std::uint64_t>(e.end);
   const driver_log::alloc what{memory_.name_of(address), block->bytes, 0, 0, trace_kind(space), 0};
@@ -109,7 +109,7 @@ outcome<void*> simulated_device::allocate(std::uint64_t bytes) {
 outcome<void> simulated_device::free(void* address) {
   if (!address) return {};
   entry e = enter("cuMemFree_v2", config_.costs.free_call);
-  // As in CUDA, one call frees both kinds.
+  // As in CUDA, one call frees both device and managed memory.
   const auto* block = memory_.find(address);
   return free_block(e, address,
                     block && block->space == memory_space::managed ? memory_space::managed : memory_space::device);
@@ -138,7 +138,7 @@ outcome<void> simulated_device::register_host(void* address, std::uint64_t bytes
     return fail(status::invalid_value, "cuMemHostRegister",
                 overlaps ? "already registered" : "not ordinary host memory", native_invalid);
   }
-  // Measured: whatever the flags say.
+  // Measured on a real device, for all flags.
   if (const host_range* file = range_of(file_mappings_, address); file != nullptr && file->writable) {
     leave(e);
     return fail(status::invalid_value, "cuMemHostRegister", "a shared file mapping that is writable", native_invalid);
@@ -160,7 +160,7 @@ outcome<void> simulated_device::unregister_host(void* address) {
     leave(e);
     return fail(status::invalid_value, "cuMemHostUnregister", "no registered range begins there", native_invalid);
   }
-  e.end = std::max(e.end, idle_at());  // measured: beside a kernel that runs, the driver waits for its end
+  e.end = std::max(e.end, idle_at());  // measured: if a kernel is running, the driver waits for its end
   const driver_log::alloc what{it->second.name, it->second.bytes, 0, 0, trace::memory_kind::pinned, 0};
   registered_.erase(it);
   log_.freed(e.call, what);
@@ -199,7 +199,7 @@ void simulated_device::host_spends(host_work work, std::uint64_t bytes) {
   clock_.spend(simulated::cost_model::duration(bytes, rate));
 }
 
-// --- what an address is ------------------------------------------------------------------------------------
+// --- queries about addresses -------------------------------------------------------------------------------
 
 const simulated_device::host_range* simulated_device::range_of(const std::map<std::uint64_t, host_range>& ranges,
                                                                const void* address) const noexcept {
@@ -294,7 +294,7 @@ outcome<void*> simulated_device::allocate_managed(std::uint64_t bytes) {
   managed_block& m = managed_[number(*address)];
   m.bytes = bytes;
   m.where.assign((bytes + config_.costs.migration_piece - 1) / config_.costs.migration_piece,
-                 0);  // nowhere until first touched
+                 0);  // not resident until first touched
   return address;
 }
 
@@ -323,7 +323,7 @@ outcome<void> simulated_device::advise(void* address, std::uint64_t bytes, memor
     leave(e);
     return fail(status::invalid_value, "cuMemAdvise", "the range must lie in one managed block", native_invalid);
   }
-  // Read-mostly holds for the whole block here; preferred locations change nothing in this model.
+  // Here read-mostly applies to the whole block, and preferred locations have no effect.
   if (advice == memory_advice::set_read_mostly) managed_[block->address].read_mostly = true;
   if (advice == memory_advice::unset_read_mostly) managed_[block->address].read_mostly = false;
   log_.api_call(e.call, static_cast<std::uint64_t>(e.end), 0, bytes, name_locked(address));
@@ -366,7 +366,7 @@ std::int64_t simulated_device::migrate(const void* address, std::uint64_t bytes,
                       to_device ? trace::direction::h2d : trace::direction::d2h, cause);
       }
     }
-    // Read-mostly pages are copied, not moved, until somebody writes.
+    // Read-mostly pages are copied instead of moved, until a write.
     where = m.read_mostly && !written ? static_cast<std::uint8_t>(before | here) : here;
     if ((where & at_device) && !(before & at_device)) managed_bytes_ += piece;
     if (!(where & at_device) && (before & at_device)) managed_bytes_ -= piece;

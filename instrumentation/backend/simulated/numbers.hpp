@@ -2,15 +2,15 @@
 
 #include <cstdint>
 
-/// Numbers that the simulated driver gives out.
+/// Error numbers and keys used by the simulated driver.
 namespace sluice::backend {
 
-/// Of results, as CUresult has them.
+/// Error numbers, with the same values as in CUresult.
 inline constexpr int native_invalid = 1;
 inline constexpr int native_out_of_memory = 2;
 inline constexpr int native_illegal_state = 401;
 inline constexpr int native_illegal_address = 700;
-inline constexpr int native_unsupported = 900;  ///< A call breaks a capture because captures do not take it.
+inline constexpr int native_unsupported = 900;  ///< The call is not supported during capture and invalidates it.
 inline constexpr int native_invalidated = 901;
 inline constexpr int native_merge = 902;
 inline constexpr int native_unmatched = 903;
@@ -21,7 +21,7 @@ inline constexpr int native_captured_event = 907;
 inline constexpr int native_wrong_thread = 908;
 inline constexpr int native_update_failure = 910;
 
-/// Of graphs and their nodes in records, and of a device's default pool.
+/// Keys in records: bases for those of graphs and of nodes, and the key of a device's default pool.
 inline constexpr std::uint64_t graph_keys = 0x6700'0000'0000;
 inline constexpr std::uint64_t node_keys = 0x6e00'0000'0000;
 inline constexpr std::uint64_t default_pool = 1;

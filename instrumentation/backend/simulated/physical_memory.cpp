@@ -9,7 +9,7 @@ namespace sluice::backend::simulated {
 
 namespace {
 
-// The books begin at a granule, for an address of 0 means none there.
+// Start at one granule, because address 0 means "none" in the suballocator.
 constexpr std::uint64_t first = physical_memory::granule;
 
 }  // namespace

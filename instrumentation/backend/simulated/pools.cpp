@@ -5,7 +5,7 @@
 
 #include "instrumentation/backend/simulated/device.hpp"
 
-// The driver's stream-ordered pools: the device's default one, and those that programs make.
+// The driver's stream-ordered pools: the device's default pool, and those created by programs.
 
 namespace sluice::backend {
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t segment_unit = 2u << 20;
 constexpr std::uint64_t growth_bytes = 32u << 20;
-constexpr std::int64_t sample_period = 20'000;  // ns; the capture library samples a real pool, too
+constexpr std::int64_t sample_period = 20'000;  // ns; the capture library also samples real pools
 
 }  // namespace
 
@@ -179,7 +179,7 @@ void simulated_device::shrink_pool(std::uint64_t key_of_pool, pool_state& pool, 
 }
 
 void simulated_device::trim_pools(std::int64_t now) {
-  // At a synchronisation whatever is unused goes back, but for what the threshold keeps: nothing, unless it was set.
+  // A synchronization releases unused memory above the threshold, which is 0 unless it was set.
   for (auto it = pools_.begin(); it != pools_.end();) {
     pool_state& pool = it->second;
     shrink_pool(it->first, pool, now, pool.destroyed ? 0 : pool.threshold, trace::pool_operation::shrink);

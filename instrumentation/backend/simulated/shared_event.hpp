@@ -6,13 +6,13 @@
 
 namespace sluice::backend::simulated {
 
-/// An event that two processes have: a page of a file that both map. Lock-free; times are those of the recording
-/// process's simulated clock, which the one that waits takes over.
+/// An event shared by two processes: a page of a file that both map. Lock-free. Its time is on the simulated clock of
+/// the process that recorded it; a process that waits for the event takes over that time.
 class shared_event {
  public:
-  /// Makes one; null if the system refuses.
+  /// Creates an event; null if the system refuses.
   [[nodiscard]] static std::shared_ptr<shared_event> make();
-  /// Maps one that another process made, from a descriptor that this takes over.
+  /// Maps an event made by another process. Takes ownership of the descriptor.
   [[nodiscard]] static std::shared_ptr<shared_event> open(int file);
   ~shared_event();
   shared_event(const shared_event&) = delete;
@@ -22,7 +22,7 @@ class shared_event {
   static constexpr std::uint64_t bytes = sizeof(std::atomic<std::int64_t>);
   [[nodiscard]] int file() const noexcept { return file_; }
   void record(std::int64_t time) noexcept { page_->time.store(time, std::memory_order_release); }
-  /// 0: never recorded.
+  /// The time of the last record; 0 if never recorded.
   [[nodiscard]] std::int64_t time() const noexcept { return page_->time.load(std::memory_order_acquire); }
 
  private:

@@ -10,18 +10,18 @@
 #include "instrumentation/backend/simulated/device.hpp"
 #include "instrumentation/ring/handle_key.hpp"
 
-// Memory and events that two processes have: files without a name, which the other process opens through /proc.
+// Memory and events shared between processes: unnamed files that the other process opens through /proc.
 
 namespace sluice::backend {
 
 namespace {
 
-/// What a handle holds.
+/// The content of a handle.
 struct handle_content {
   std::array<char, 8> magic{};
   std::array<std::uint8_t, 16> device{};
   std::uint64_t bytes = 0;
-  std::uint64_t inode = 0;  // of the file: a descriptor may be another's by the time that it is opened
+  std::uint64_t inode = 0;  // of the file; detects a descriptor number that was reused before it is opened
   std::int32_t process = 0;
   std::int32_t file = 0;
 };
@@ -41,8 +41,8 @@ Handle handle_of(const handle_content& content) {
   return out;
 }
 
-/// A descriptor of what the handle names, or why there is none. Whatever the bytes are, only a file of a simulated
-/// device, of at least the size that the handle says, is taken.
+/// Opens the file that a handle names; returns its descriptor or an error. Whatever the handle contains, only a file of
+/// a simulated device with at least the stated size is accepted.
 outcome<int> open_handle(const handle_content& content, const std::array<char, 8>& magic,
                          const std::array<std::uint8_t, 16>& device, const char* call) {
   if (content.magic != magic)
@@ -106,7 +106,7 @@ outcome<void*> simulated_device::import_memory(const ipc_memory_handle& handle) 
   std::memcpy(&content, handle.bytes.data(), sizeof content);
   const auto file = open_handle(content, memory_magic, description_.uuid, "cuIpcOpenMemHandle");
   void* address = file ? memory_.import(*file, content.bytes) : nullptr;
-  if (file) close(*file);  // the mapping holds on to it
+  if (file) close(*file);  // the mapping keeps the file alive
   const auto end = static_cast<std::uint64_t>(e.end);
   log_.api_call(e.call, end, 0, content.bytes, 0, 0, address ? 0 : native_invalid);
   if (address) {

@@ -5,12 +5,12 @@
 
 namespace sluice::backend::simulated {
 
-/// One engine of the simulated device: it does one thing at a time, and takes whatever is ready first. Work is booked
-/// when it is enqueued, so a piece that must wait for a later event leaves a gap that others may fill, as streams
-/// with separate queues do.
+/// One engine of the simulated device. It does one thing at a time, whatever is ready first. Work is scheduled when it
+/// is enqueued; if it must wait for an event, earlier gaps stay free for other work, as on streams with separate
+/// queues.
 class timeline {
  public:
-  /// Books `duration` at the earliest time from `ready` on; returns the start. O(pieces still ahead of `ready`).
+  /// Schedules `duration` at the earliest free time from `ready` on; returns the start. O(intervals still scheduled).
   [[nodiscard]] std::int64_t book(std::int64_t ready, std::int64_t duration) {
     std::int64_t start = ready;
     std::size_t at = 0;
@@ -22,7 +22,7 @@ class timeline {
     return start;
   }
 
-  /// Forgets what ended before `time`: nobody can be enqueued there any more.
+  /// Drops intervals that end by `time`; no work can be scheduled before that time any more.
   void forget_before(std::int64_t time) {
     std::size_t gone = 0;
     while (gone < busy_.size() && busy_[gone].end <= time) ++gone;

@@ -5,7 +5,7 @@
 
 #include "instrumentation/backend/simulated/device.hpp"
 
-// Virtual memory: addresses, bytes, and the mappings between them, recorded as three blocks like a real driver's.
+// Virtual memory: addresses, physical memory and mappings, recorded as three blocks, as with a real driver.
 
 namespace sluice::backend {
 
@@ -151,7 +151,7 @@ outcome<void> simulated_device::map(void* address, std::uint64_t bytes, physical
 
 outcome<void> simulated_device::unmap(void* address, std::uint64_t bytes) {
   entry e = enter("cuMemUnmap", config_.costs.map_call);
-  // Mappings side by side that fill the range.
+  // Adjacent mappings that together fill the range.
   std::vector<std::uint64_t> ending;
   std::uint64_t at = number(address);
   const std::uint64_t last = at + bytes;

@@ -3,7 +3,7 @@
 
 #include "instrumentation/backend/simulated/device.hpp"
 
-// Copies, sets and kernels.
+// Copies, memsets and kernels.
 
 namespace sluice::backend {
 
@@ -20,7 +20,7 @@ double simulated_device::copy_rate(const void* to, const void* from, memory_spac
   return c.device_copy;
 }
 
-// --- booking -----------------------------------------------------------------------------------------------
+// --- scheduling --------------------------------------------------------------------------------------------
 
 simulated::timeline* simulated_device::timeline_of(engine which, int priority) {
   switch (which) {
@@ -51,7 +51,7 @@ simulated_device::span simulated_device::start(const work_item& item, std::int64
   simulated::timeline* const on = timeline_of(item.on, priority);
   std::int64_t duration = item.duration;
   if (item.faults_inside && !item.managed.empty()) {
-    // Page faults happen while it runs, and make it longer.
+    // Page faults occur while the kernel runs, and make it longer.
     const std::int64_t begin = simulated::timeline(*on).book(ready, duration);
     duration += bring(begin) - begin;
   } else if (!item.managed.empty()) {
@@ -64,7 +64,7 @@ simulated_device::span simulated_device::start(const work_item& item, std::int64
 
 simulated_device::span simulated_device::enqueue(entry& e, stream_handle stream, stream_state& state,
                                                  const work_item& item) {
-  // Only threads that enqueue decide what is past, so that one that merely waits ahead of them changes nothing.
+  // Only enqueuing threads decide which times are past, so a thread that only waits, ahead of them, changes nothing.
   if (auto* on = timeline_of(item.on, state.priority)) on->forget_before(static_cast<std::int64_t>(e.call.begin));
   const std::int64_t tail = tail_of(stream, state);
   const span when =
@@ -125,7 +125,7 @@ outcome<simulated_device::work_item> simulated_device::copy_item(void* to, const
     default:
       break;
   }
-  // A managed end is brought to the device first.
+  // Managed memory is moved to the device first.
   if (from_space == memory_space::managed) item.managed.push_back({from, bytes, false});
   if (to_space == memory_space::managed) item.managed.push_back({to, bytes, true});
   item.duration =
@@ -196,7 +196,7 @@ outcome<void> simulated_device::copy_batch_async(std::span<const copy_piece> pie
   }
   e.end += config_.costs.batched_copy * static_cast<std::int64_t>(items->size() - 1);
   for (work_item& item : *items) {
-    // One copy after the other keeps an engine busy; only the first has to wake it.
+    // Consecutive copies keep an engine busy; only the first has the start latency.
     if (&item != &items->front()) item.duration -= config_.costs.copy_latency - config_.costs.batched_copy;
   }
   std::vector<span> times;
@@ -250,7 +250,7 @@ outcome<simulated_device::work_item> simulated_device::launch_item(const kernel_
   const kernel_work work = kernel.work(shape, arguments);
   const auto& c = config_.costs;
   work_item item;
-  std::int64_t link = 0;  // pinned memory is read and written over it
+  std::int64_t link = 0;  // time to access pinned memory over the link
   for (std::size_t i = 0; i < work.touch_count; ++i) {
     const kernel_touch& t = work.touches[i];
     if (t.bytes == 0) continue;
@@ -299,7 +299,7 @@ outcome<void> simulated_device::launch_host(host_function function, void* data, 
   work_item item;
   item.call = "cuLaunchHostFunc";
   item.duration = config_.costs.host_function;
-  // As on a thread of the driver's: nobody is there to catch what it throws.
+  // Like on a thread of the driver, where an exception cannot be caught.
   item.run = [function, data]() noexcept { function(data); };
   return enqueue(e, stream, std::move(item));
 }

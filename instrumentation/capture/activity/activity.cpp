@@ -1,5 +1,5 @@
-// Activity records: what the device did and when. CUPTI fills our buffers and hands them back, on our flush thread or on
-// its own worker, never inside one of the program's calls.
+// CUPTI activity records: what the device did and when. CUPTI fills our buffers and returns them on our flush thread or
+// on its own worker thread, never inside one of the program's calls.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +23,9 @@ using namespace trace;
 std::atomic<std::uint64_t> requested{0};
 std::atomic<std::uint64_t> completed{0};
 
-// --- buffers --------------------------------------------------------------------------------------------------------------
+// --- buffers ---------------------------------------------------------------------------------------------------------
 
-/// Small, so that a long kernel holds back few records: CUPTI delivers a buffer only when all in it are complete.
+/// Small, because CUPTI returns a buffer only when all its records are complete: a long kernel then delays few others.
 constexpr std::size_t buffer_bytes = 64 * 1024;
 constexpr unsigned buffer_count = 512;
 
@@ -56,7 +56,7 @@ void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* bytes, std::s
     *bytes = buffer_bytes;
     return;
   }
-  // CUPTI drops what it has no buffer for, and counts it.
+  // Without a buffer, CUPTI drops records and counts them.
 }
 
 void return_buffer(const std::uint8_t* buffer) {
@@ -67,7 +67,7 @@ void return_buffer(const std::uint8_t* buffer) {
   }
 }
 
-// --- records --------------------------------------------------------------------------------------------------------------
+// --- records ---------------------------------------------------------------------------------------------------------
 
 memory_kind kind_of(std::uint8_t cupti_kind) {
   switch (cupti_kind) {
@@ -110,7 +110,7 @@ direction direction_of(std::uint8_t copy_kind) {
   }
 }
 
-/// What both kinds of copy records name alike.
+/// The members that both kinds of copy records have, under the same names.
 struct copy_details {
   std::uint32_t device, peer;
   direction way;
@@ -118,7 +118,7 @@ struct copy_details {
   std::uint32_t copies = 1;
 };
 
-/// What a fault of the GPU or the last flush cut off comes without times. It was not done, and is owed as before.
+/// A record cut off by a GPU fault or by the last flush has no times. Its work is not done and stays outstanding.
 template <class Prefix>
 bool has_times(const Prefix& in) {
   return in.start != 0;
@@ -158,7 +158,7 @@ void on_copy(const layout::memcpy_prefix& in, const std::uint8_t* record, std::s
 }
 
 void on_record(const layout::memcpy_peer_prefix& in) {
-  // A copy between peers may be one within a device: cuMemcpyPeer takes both.
+  // A peer copy may stay within one device: cuMemcpyPeer accepts equal devices.
   const bool within = in.destination_device == in.source_device;
   deliver_copy(in, {in.destination_device, within ? collector::no_device : in.source_device,
                     within ? direction::d2d : direction::p2p});
@@ -223,11 +223,11 @@ void on_record(const layout::graph_trace_prefix& in) {
   pending.delivered(in.correlation, out.stream);
 }
 
-/// What managed memory suffered, counted up from the start: the levels of counters, one for each device.
+/// Problems with managed memory, counted since the start; recorded as counters, one per device.
 struct trouble {
   std::uint32_t kind;
   const char* name;
-  bool counts_itself;  ///< The record's value is how many; else each record is one.
+  bool counts_itself;  ///< The record's value is a count; otherwise each record counts as one.
   std::atomic<std::uint64_t> totals[max_devices + 1];
 };
 trouble troubles[] = {
@@ -241,7 +241,7 @@ trouble troubles[] = {
 void count_trouble(const layout::migration_prefix& in) {
   for (trouble& t : troubles) {
     if (t.kind != in.counter_kind) continue;
-    // Thrashing names several devices, and a CPU's fault none.
+    // Thrashing concerns several devices, and a CPU page fault concerns none.
     const bool of_device = in.counter_kind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT ||
                            in.counter_kind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING;
     const std::uint32_t device = of_device && in.source < max_devices ? in.source : collector::no_device;
@@ -307,7 +307,7 @@ void on_record(const layout::migration_prefix& in) {
   deliver(out);
 }
 
-// --- a buffer comes back ------------------------------------------------------------------------------------------------------
+// --- a buffer comes back ---------------------------------------------------------------------------------------------
 
 template <class Prefix>
 void decode(const std::uint8_t* record) {
@@ -323,7 +323,7 @@ void decode(const std::uint8_t* record, void (*found)(const Prefix&) noexcept) {
   found(prefix);
 }
 
-/// `size`: up to the next record. One that is shorter than what we read of its kind is not what it claims to be.
+/// `size` is the distance to the next record. A record shorter than the prefix that we read of its kind is invalid.
 void dispatch(const std::uint8_t* record, std::size_t size) {
   std::uint32_t kind = 0;
   if (size < sizeof kind) return;
@@ -352,7 +352,7 @@ void dispatch(const std::uint8_t* record, std::size_t size) {
     case layout::kind_nvlink:
       return decode(record, peer_link_found);
     default:
-      return;  // Not asked for, or newer than we are.
+      return;  // Not requested, or newer than this version.
   }
 }
 
@@ -375,7 +375,7 @@ bool is_ours(const std::uint8_t* buffer) {
 }
 
 void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
-  // Not ours: of a profiler that had CUPTI's records before us.
+  // Not our buffer: from a profiler that had CUPTI's records before us.
   if (buffer == nullptr || !is_ours(buffer)) return;
   if (valid > buffer_bytes) valid = buffer_bytes;
   const auto inside = [&](const std::uint8_t* at) { return at >= buffer && at < buffer + valid; };
@@ -408,7 +408,7 @@ void enable(CUpti_ActivityKind kind, const char* what) {
 
 }  // namespace
 
-/// Ours come zeroed, so that CUPTI need not do it in the program's calls.
+/// Our buffers are zeroed, so that CUPTI need not zero them inside the program's calls.
 void promise_zeroed_buffers(bool zeroed) noexcept {
   std::uint8_t value = zeroed ? 1 : 0;
   std::size_t bytes = sizeof value;
@@ -435,7 +435,7 @@ namespace {
 std::atomic<bool> delivers{false};
 
 bool register_buffers() {
-  // The clock first: records that were begun before it would be on another one.
+  // Set the clock first: records begun before would be on another clock.
   if (options.clock) cupti.register_timestamp(timestamp);
   promise_zeroed_buffers(true);
   if (cupti.register_callbacks(buffer_requested, buffer_completed) == CUPTI_SUCCESS) {
@@ -455,7 +455,7 @@ void start_activity() noexcept {
   if (!register_buffers()) return;
   enable(CUPTI_ACTIVITY_KIND_DEVICE, "devices");
   enable(CUPTI_ACTIVITY_KIND_PCIE, "links");
-  cupti.activity_enable(CUPTI_ACTIVITY_KIND_NVLINK);  // There may be none, and none is missed.
+  cupti.activity_enable(CUPTI_ACTIVITY_KIND_NVLINK);  // May be unavailable, which is fine.
   if (!paused.load()) enable_work();
 }
 
@@ -465,7 +465,7 @@ void stop_activity() noexcept {
        {CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_PCIE, CUPTI_ACTIVITY_KIND_NVLINK, CUPTI_ACTIVITY_KIND_MEMCPY,
         CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
         CUPTI_ACTIVITY_KIND_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER}) {
-    cupti.activity_disable(kind);  // One that is not enabled is refused, which is as well.
+    cupti.activity_disable(kind);  // Refused if not enabled, which is fine.
   }
 }
 
@@ -484,7 +484,7 @@ void resume_activity() noexcept {
 
 void start_migrations(std::uint32_t device) noexcept {
   if (cupti.configure_migrations == nullptr || !options.migrations) return;
-  // The transfers first: the rest a driver may lack, or refuse to count.
+  // Transfers first: a driver may lack the others or refuse to count them.
   constexpr CUpti_ActivityUnifiedMemoryCounterKind kinds[] = {
       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH,
@@ -526,7 +526,7 @@ void managed_memory_used(std::uint32_t device) noexcept {
 }
 
 void restart_activity() noexcept {
-  // Buffers that CUPTI held when the other came stay out: nobody says whether it still writes to them.
+  // Buffers that CUPTI had when the other profiler came are not reused: CUPTI may still write to them.
   start_activity();
   for (const context_entry& context : contexts) {
     if (context.state.load(std::memory_order_acquire) == context_entry::alive) start_migrations(context.device.load());

@@ -3,16 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The part of each CUPTI activity record that we read. CUPTI grows its records at their end, so one layout holds for
-/// every version from `oldest_version` on: these prefixes are the same in CUDA 12.0 (CUpti_ActivityKernel9, Memcpy5,
-/// MemcpyPtoP3, Memset3, UnifiedMemoryCounter2, Device4) and in 13.0 (Kernel10, Memcpy6, MemcpyPtoP4, Memset4,
+/// The prefix of each CUPTI activity record that we read. CUPTI extends its records at the end only, so one layout
+/// serves all versions from `oldest_version` on. The prefixes are the same in CUDA 12.0 (CUpti_ActivityKernel9,
+/// Memcpy5, MemcpyPtoP3, Memset3, UnifiedMemoryCounter2, Device4) and in 13.0 (Kernel10, Memcpy6, MemcpyPtoP4, Memset4,
 /// UnifiedMemoryCounter3, Device5). A test compares them with the installed header.
 namespace sluice::capture::layout {
 
-/// cuptiGetVersion's answer for CUDA 12.0.
+/// The number that cuptiGetVersion returns for CUDA 12.0.
 inline constexpr std::uint32_t oldest_version = 18;
 
-/// Numbers of CUpti_ActivityKind.
+/// Values of CUpti_ActivityKind.
 enum activity_kind : std::uint32_t {
   kind_memcpy = 1,
   kind_memset = 2,
@@ -37,7 +37,7 @@ struct memcpy_prefix {
   std::uint32_t graph, channel, channel_type;
 };
 
-/// CUpti_ActivityMemcpy6: of a batch that comes as one record, how many copies it stands for.
+/// CUpti_ActivityMemcpy6 has, from this version on and at this offset, the number of copies in a batch record.
 inline constexpr std::uint32_t copy_count_version = 130000;
 inline constexpr std::size_t copy_count_offset = 88;
 
@@ -100,19 +100,19 @@ struct device_prefix {
 };
 
 struct pcie_prefix {
-  std::uint32_t kind, type;  ///< type 0: a GPU, 1: a bridge
+  std::uint32_t kind, type;  ///< type 0 is a GPU, 1 a bridge
   std::int32_t device;
   std::uint32_t domain;
-  std::uint16_t generation, link_rate, link_width, upstream_bus;  ///< rate in MT/s
+  std::uint16_t generation, link_rate, link_width, upstream_bus;  ///< link_rate in MT/s
 };
 
-/// CUpti_ActivityNvLink4: the links between two devices.
+/// CUpti_ActivityNvLink4: the NVLink links between two devices.
 struct nvlink_prefix {
-  std::uint32_t kind, version, first_type, second_type;  ///< type 1: a GPU
+  std::uint32_t kind, version, first_type, second_type;  ///< type 1 is a GPU
   std::uint8_t first_uuid[16], second_uuid[16];
   std::uint32_t flags, links;
   std::int8_t first_ports[32], second_ports[32];
-  std::uint64_t bandwidth;  ///< kB/s, both ways together
+  std::uint64_t bandwidth;  ///< kB/s, sum of both directions
 };
 
 struct graph_trace_prefix {
@@ -123,7 +123,7 @@ struct graph_trace_prefix {
 
 #pragma pack(pop)
 
-/// Bytes of the smallest record of a kind that we may read: its prefix.
+/// The minimum size in bytes of a record of this kind (the size of its prefix); 0 for kinds that we do not read.
 [[nodiscard]] constexpr std::size_t prefix_bytes(std::uint32_t kind) {
   switch (kind) {
     case kind_memcpy:

@@ -15,9 +15,9 @@ namespace {
 
 using namespace trace;
 
-// --- what is timed ----------------------------------------------------------------------------------------------------
+// --- timed copies ----------------------------------------------------------------------------------------------------
 
-/// One copy or memset on its way. Its events are made once and used again.
+/// A copy or memset in progress. Its events are created once and reused.
 struct timed {
   enum state_value : std::uint32_t { unused, claimed, armed };
   std::atomic<std::uint32_t> state{unused};
@@ -26,13 +26,13 @@ struct timed {
   CUevent after = nullptr;
   std::uint64_t called = 0;  ///< CLOCK_MONOTONIC
   bool is_memset = false;
-  bool waited = false;  ///< The call returned when it was done: `copy.end` is known, and `after` not recorded.
+  bool waited = false;  ///< The call returned after the copy: `copy.end` is known, `after` is not recorded.
   collector::copy_record copy{};
   collector::memset_record fill{};
 };
 
-/// Where the device's clock stood on ours: an event recorded while we watched. A new one every second, for clocks drift apart
-/// and the driver tells intervals as floats of milliseconds.
+/// Relates the device's clock to ours: an event recorded while we watched. Renewed every second, because the clocks
+/// drift and the driver returns intervals as float milliseconds.
 struct anchor {
   CUevent event = nullptr;
   std::uint64_t time = 0;  ///< CLOCK_MONOTONIC
@@ -41,10 +41,10 @@ struct anchor {
 constexpr unsigned timed_slots = 2048;
 constexpr unsigned anchors_kept = 4;
 
-/// A context's. Events die with their context, so what was made in one that has gone is forgotten.
+/// State of one context. Events are destroyed with their context, so the state of a destroyed context is dropped.
 struct clockwork {
-  std::atomic<std::uint32_t> context{0};  ///< Its number.
-  std::atomic<std::uint32_t> round{0};    ///< 0: there is no anchor yet; the flush thread's from then on.
+  std::atomic<std::uint32_t> context{0};  ///< Its number; 0 if unused.
+  std::atomic<std::uint32_t> round{0};    ///< 0: no anchor yet; afterwards changed by the flush thread only.
   CUstream stream = nullptr;
   anchor anchors[anchors_kept];
   std::atomic<std::uint32_t> next{0};
@@ -53,17 +53,17 @@ struct clockwork {
 clockwork clockworks[max_contexts];
 gate beginning;
 
-/// What this thread has begun to time, and how many small copies it may time.
+/// Per thread: the copy being timed, and the budget for small copies.
 struct thread_times {
   timed* current;
-  std::uint64_t called;  ///< CLOCK_MONOTONIC, as the rest here.
+  std::uint64_t called;  ///< CLOCK_MONOTONIC, like all times here.
   std::uint64_t earned_until;
 };
 SLUICE_THREAD_LOCAL thread_times mine{};
 
-// --- anchors ------------------------------------------------------------------------------------------------------------
+// --- anchors ---------------------------------------------------------------------------------------------------------
 
-/// Watches an event happen in an empty stream: in a few microseconds, of which the middle is taken. False if it takes too long.
+/// Times an event in an empty stream: takes the middle of a few microseconds. Returns false if it takes too long.
 bool drop(clockwork& clock, anchor& at) {
   constexpr std::uint64_t patience_ns = 2'000'000, good_ns = 10'000;
   constexpr int tries = 4;
@@ -84,7 +84,7 @@ bool drop(clockwork& clock, anchor& at) {
   return true;
 }
 
-/// The context's clockwork, or null while it has none: the first who asks makes it, in the current context, if it `may_make` one.
+/// The state of a context; null if there is none. If `may_make`, the first caller creates it, in the current context.
 clockwork* of_context(std::uint32_t context, bool may_make) {
   if (context == 0) return nullptr;
   for (clockwork& clock : clockworks) {
@@ -104,7 +104,7 @@ clockwork* of_context(std::uint32_t context, bool may_make) {
   return nullptr;
 }
 
-// --- what it is -----------------------------------------------------------------------------------------------------------
+// --- what it is ------------------------------------------------------------------------------------------------------
 
 bool begins_with(const char* text, const char* with) { return strncmp(text, with, strlen(with)) == 0; }
 
@@ -124,7 +124,7 @@ direction direction_of(const char* name, const work& w) {
   if (to_host) return direction::d2h;
   if (begins_with(way, "Dto") || begins_with(way, "Ato")) return direction::d2d;
   if (strstr(way, "Peer") != nullptr) return direction::p2p;
-  // A unified address can be anything.
+  // A unified address can be of any kind of memory.
   const bool source = w.from_array || is_device_memory(w.copies > 1 ? w.first_source : w.source);
   const bool destination = w.to_array || is_device_memory(w.copies > 1 ? w.first_destination : w.destination);
   if (source) return destination ? direction::d2d : direction::d2h;
@@ -149,7 +149,7 @@ void describe(const call& c, const work& w, timed& t) {
     return;
   }
   const direction way = direction_of(c.entry->name, w);
-  // Copies within and between devices, and memsets, are left to the device even by calls that are not named Async.
+  // Copies within and between devices, and memsets, are asynchronous even in calls without Async in the name.
   t.waited = !asynchronous && (way == direction::h2d || way == direction::d2h || way == direction::h2h);
   t.copy = {};
   t.copy.header.flags = flags;
@@ -160,14 +160,14 @@ void describe(const call& c, const work& w, timed& t) {
   t.copy.correlation = c.correlation();
   t.copy.direction = raw(way);
   t.copy.copies = w.copies;
-  // The writer knows better what lies in a block; what lies in none is the host's plain memory.
+  // The writer knows the blocks. An address outside all blocks is plain host memory.
   if (way == direction::h2d || way == direction::h2h) t.copy.source_kind = raw(memory_kind::host);
   if (way == direction::d2h || way == direction::h2h) t.copy.destination_kind = raw(memory_kind::host);
   if (w.from_array) t.copy.source_kind = raw(memory_kind::array);
   if (w.to_array) t.copy.destination_kind = raw(memory_kind::array);
 }
 
-/// `begin` and `end` on CLOCK_MONOTONIC; `end` 0: not known.
+/// `begin` and `end` are on CLOCK_MONOTONIC; `end` is 0 if unknown.
 void send(timed& t, std::uint64_t begin, std::uint64_t end) {
   const std::uint64_t stream = t.is_memset ? t.fill.stream : t.copy.stream;
   const std::uint32_t correlation = t.is_memset ? t.fill.correlation : t.copy.correlation;
@@ -183,8 +183,8 @@ void send(timed& t, std::uint64_t begin, std::uint64_t end) {
   pending.delivered(correlation, stream);
 }
 
-/// One whose time nobody took: as if it had run while it was called, but no faster than any link is. Of small copies, whose calls
-/// take about as long as they do, that is not far off.
+/// Records a copy that was not timed: as if it ran during its call, but no faster than any link. This is close for
+/// small copies, whose calls take about as long as the copy.
 [[gnu::noinline]] void send_untimed(const call& c, const work& w) {
   constexpr std::uint64_t most_bytes_per_ns = 64;
   timed untimed;
@@ -206,7 +206,7 @@ void send(timed& t, std::uint64_t begin, std::uint64_t end) {
   pending.delivered(c.correlation(), c.stream(w.stream));
 }
 
-/// A stream as the driver's functions without `_ptsz` name it.
+/// The stream, as driver functions without the suffix `_ptsz` expect it.
 CUstream named(const call& c, CUstream stream) {
   return stream == nullptr && c.per_thread ? CU_STREAM_PER_THREAD : stream;
 }
@@ -233,16 +233,16 @@ timed* claim(clockwork& clock) {
   return nullptr;
 }
 
-// --- reading --------------------------------------------------------------------------------------------------------------
+// --- reading ---------------------------------------------------------------------------------------------------------
 
-/// When `event` happened; 0 if the driver does not say.
+/// The time at which `event` occurred; 0 if the driver does not say.
 std::uint64_t time_of(const anchor& since, CUevent event) {
   float milliseconds = 0;
   if (driver.elapsed(&milliseconds, since.event, event) != CUDA_SUCCESS) return 0;
   return since.time + static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
 }
 
-/// True when it is done with, one way or another.
+/// Returns true when the copy has been handled, with or without times.
 bool finish(const clockwork& clock, timed& t, bool last) {
   const CUresult result = driver.event_state(t.waited ? t.before : t.after);
   if (result == CUDA_ERROR_NOT_READY && !last) return false;
@@ -250,11 +250,11 @@ bool finish(const clockwork& clock, timed& t, bool last) {
   std::uint64_t begin = result == CUDA_SUCCESS ? time_of(since, t.before) : 0;
   std::uint64_t end = t.waited ? t.copy.end : 0;
   if (begin != 0 && !t.waited) end = time_of(since, t.after);
-  // The anchor is some microseconds off at worst. Nothing ran before it was asked for.
+  // The anchor may be a few microseconds off. Nothing can have run before it was requested.
   const std::uint64_t early = begin < t.called ? t.called - begin : 0;
   begin += early;
   if (end != 0 && !t.waited) end += early;
-  // Events may share a tick of the device's clock. 0 is for an end that is not known.
+  // Both events may have the same tick of the device's clock. `end` 0 means unknown.
   if (end != 0 && end <= begin) end = begin + 1;
   send(t, begin, end);
   return true;
@@ -279,7 +279,7 @@ void collect(clockwork& clock, CUcontext context, bool last) {
   driver.pop_context(&popped);
 }
 
-/// Its events went with its context; who still had something on its way will not see it done.
+/// Drops a context's state; its events are gone. Copies still in progress will get no end.
 void forget(clockwork& clock) {
   clock.round.store(0);
   for (timed& t : clock.slots) {
@@ -297,8 +297,8 @@ void forget(clockwork& clock) {
 }  // namespace
 
 namespace {
-/// While some stream is being captured: whether events may be recorded in this one. Not if it is captured itself; nor in the legacy default
-/// stream, which waits for all streams that block, the captured one among them, and so ends its capture.
+/// During a capture: true if events may be recorded in this stream. Not if it is captured itself. Not in the legacy
+/// default stream: it waits for all blocking streams, also the captured one, and would end that capture.
 bool is_beside(const call& c, CUstream stream) {
   const bool legacy = stream == CU_STREAM_LEGACY || (stream == nullptr && !c.per_thread);
   return !legacy && captured_graph(c, stream) == 0;
@@ -310,8 +310,8 @@ void begin(const call& c, const work& w) noexcept {
   mine.called = collector::monotonic_now();
   const bool capturing = captures.load(std::memory_order_relaxed) > 0;
   if (!may_time(w.bytes) || (capturing && !is_beside(c, w.stream))) return;
-  // Our own calls are made in relaxed mode then (entry_points.cpp), in which no capture of another stream is harmed by making an event or
-  // recording it. A clockwork, whose making waits, is left to a moment without a capture.
+  // Our own calls then use relaxed mode (entry_points.cpp), so creating or recording an event does not harm captures of
+  // other streams. Creating a clockwork waits, so that is postponed until there is no capture.
   clockwork* const clock = of_context(c.context(), !capturing);
   timed* const t = clock == nullptr ? nullptr : claim(*clock);
   if (t == nullptr) return;

@@ -2,22 +2,22 @@
 
 #include "instrumentation/capture/calls/calls.hpp"
 
-/// When copies and memsets ran, where CUPTI is not asked: the program's thread puts an event of the driver's on each side, the flush
-/// thread reads both when the later one is done. The intervals are estimates. They begin when the stream comes to the first
-/// event, so they hold what the copy engine made the copy wait, and some 3 us of the two events (measured on an H200: 64 MiB in 1222 us,
-/// which is 54.9 GB/s on a link that gives 55.5; 4 KiB in 4 us). A call that returns when the copy is done (one with the host at an end) ends there.
-///
-/// Two events cost the program's thread up to 1.8 us, so copies below 64 KiB are timed 10,000 times a second and thread at most, after
-/// a first few hundred, and none is while a stream of the process is being captured; the others are given their call's
-/// interval, and marked inferred.
+/// Estimated times of copies and memsets, without CUPTI. The program's thread records a driver event on each side; the
+/// flush thread reads both once the later one has completed. An interval starts when the stream reaches the first
+/// event, so it includes waiting for the copy engine and about 3 us for the events (on an H200: 64 MiB in 1222 us, i.e.
+/// 54.9 GB/s on a 55.5 GB/s link; 4 KiB in 4 us). If a call returns when the copy is done (one end on the host), the
+/// interval ends there.
+/// Two events cost the program's thread up to 1.8 us. After a first few hundred, copies below 64 KiB are timed at most
+/// 10,000 times per second and thread, and none while the process captures a stream. Others get their call's interval,
+/// marked inferred.
 namespace sluice::capture::copy_times {
 
-/// At the entry edge of a copying call. No lock; the driver is asked to record an event.
+/// Call at the entry edge of a copying call. Takes no lock; asks the driver to record an event.
 void begin(const call& c, const work& w) noexcept;
-/// At its exit edge, on the same thread: what it was is on record, now or when the device has done it.
+/// Call at the exit edge, on the same thread. Records the copy now, or once the device has finished it.
 void end(const call& c, const work& w) noexcept;
 
-/// What is done is delivered; `last`: the rest too, without an end. The flush thread's, with the sampler's gate held.
+/// Records finished copies; if `last`, the others too, without an end. Flush thread only, with the sampler's gate held.
 void collect(bool last) noexcept;
 
 }  // namespace sluice::capture::copy_times

@@ -4,13 +4,13 @@
 
 #include "instrumentation/ring/producer.hpp"
 
-/// How our own threads, and CUPTI's, hand records over: they can wait.
+/// Sending of records from the recorder's and CUPTI's own threads, which may wait for space in the ring.
 namespace sluice::capture {
 
-/// Until there is room for a record of so many bytes: a moment at most, and a writer that is stuck gets no second one for a while.
+/// Waits for space for `bytes` in the ring, at most 0.2 s. After a timeout, calls return at once for one second.
 void wait_for_room(std::size_t bytes) noexcept;
 
-/// A record whose times are CLOCK_MONOTONIC's.
+/// Sends a record whose times are CLOCK_MONOTONIC.
 template <class Record>
 void deliver(Record record) noexcept {
   record.header.flags |= collector::flag_monotonic;

@@ -17,7 +17,7 @@ namespace {
 
 using namespace trace;
 
-/// A device is announced when its DEVICE record comes and again, with its link, when the PCIE record does.
+/// A device is announced when its DEVICE record arrives, and again with its link when the PCIE record arrives.
 collector::device_record devices[max_devices];
 std::atomic<bool> devices_busy{false};
 
@@ -60,7 +60,7 @@ void device_found(const layout::device_prefix& in) noexcept {
 
 namespace {
 
-/// Bytes/s one way: lanes times rate in transfers/s, less the line code (8b/10b up to generation 2, 128b/130b up to 5, none in 6).
+/// Bytes/s one way: lanes * transfers/s, less line code (8b/10b to generation 2, 128b/130b to 5, none in 6).
 std::uint64_t link_peak(std::uint64_t rate, std::uint64_t width, std::uint32_t generation) {
   const std::uint64_t bits = rate * width;
   if (generation <= 2) return bits / 10;
@@ -78,8 +78,8 @@ void link_found(const layout::pcie_prefix& in) noexcept {
   });
 }
 
-/// An H200 beside another behind NVSwitch: 18 links, 849,960,000 kB/s stated. NVIDIA names 900 GB/s both ways together, and copies
-/// one way reach 350: what is stated is both ways. With several others the fastest counts.
+/// CUPTI's bandwidth is the sum of both ways: two H200s behind NVSwitch have 18 links and report 849,960,000 kB/s;
+/// NVIDIA states 900 GB/s for both ways, and copies one way reach 350. With several peers, the fastest counts.
 void peer_link_found(const layout::nvlink_prefix& in) noexcept {
   constexpr std::uint32_t a_gpu = 1;
   constexpr std::uint64_t most = std::uint64_t{1} << 40;
@@ -97,7 +97,7 @@ void peer_link_found(const layout::nvlink_prefix& in) noexcept {
   }
 }
 
-// --- asked of the driver --------------------------------------------------------------------------------------------------
+// --- from the driver -------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -108,7 +108,7 @@ std::uint32_t attribute(CUdevice_attribute which, CUdevice device) {
   return known && value > 0 ? static_cast<std::uint32_t>(value) : 0;
 }
 
-/// A line of a device's folder in /sys: "32.0 GT/s PCIe", "16".
+/// Reads a number from a file of the device in /sys, e.g. "32.0 GT/s PCIe" or "16".
 double number_in(const char* bus, const char* name) {
   char path[128];
   snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/%s", bus, name);
@@ -120,7 +120,7 @@ double number_in(const char* bus, const char* name) {
   return count > 0 ? strtod(text, nullptr) : 0;
 }
 
-/// GT/s of a lane: 2.5, 5, 8, 16, 32, 64.
+/// The PCIe generation for a lane's GT/s: 2.5, 5, 8, 16, 32, 64.
 std::uint32_t generation_of(double rate) {
   std::uint32_t generation = 1;
   for (const double more : {4.0, 6.5, 12.0, 24.0, 48.0}) generation += rate > more ? 1 : 0;
@@ -145,7 +145,7 @@ void describe_device(CUdevice device) noexcept {
   const auto id = static_cast<std::uint32_t>(device);
   bool known = false;
   change_device(id, [&](const collector::device_record& so_far) { known = so_far.memory_bytes != 0; });
-  if (known) return;  // And announced again.
+  if (known) return;  // It was announced again.
   char name[128] = {};
   std::size_t bytes = 0;
   CUuuid uuid{};

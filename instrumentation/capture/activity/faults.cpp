@@ -11,16 +11,16 @@ namespace sluice::capture {
 
 namespace {
 
-// --- the last launches ------------------------------------------------------------------------------------------------------
+// --- the last launches -----------------------------------------------------------------------------------------------
 
 constexpr std::uint32_t kept_launches = 8;
 
-/// Written by its thread, read by whoever sees a fault: a reader that meets a writer leaves the launch out.
+/// Written by its thread, read by the thread that sees a fault. A reader skips a launch that is being written.
 struct launch_note {
-  std::atomic<std::uint64_t> time{0};  ///< 0 while the rest is being written.
+  std::atomic<std::uint64_t> time{0};  ///< 0 while the other members are being written.
   std::atomic<std::uint64_t> name{0};
   std::atomic<std::uint64_t> stream{0};   ///< The driver's handle.
-  std::atomic<std::uint64_t> context{0};  ///< CUPTI's number, and in the top bit whether 0 is the thread's own stream.
+  std::atomic<std::uint64_t> context{0};  ///< CUPTI's number; top bit: stream 0 is the thread's own.
 };
 struct alignas(64) launch_trail {
   std::atomic<std::uint32_t> count{0};
@@ -28,7 +28,7 @@ struct alignas(64) launch_trail {
 };
 constexpr std::uint64_t per_thread_bit = std::uint64_t{1} << 63;
 
-/// Threads beyond these share: then the last launches of two are mixed.
+/// Further threads share these trails, so that their last launches are mixed.
 constexpr std::uint32_t trail_count = 64;
 launch_trail trails[trail_count];
 std::atomic<std::uint32_t> next_trail{0};
@@ -39,7 +39,7 @@ struct launch_seen {
 };
 constexpr std::size_t most_told = 16;
 
-/// The launches of `context` that came last, the latest first.
+/// The last launches of `context`, newest first.
 std::size_t last_launches(std::uint32_t context, CUcontext handle, launch_seen (&seen)[most_told]) {
   std::size_t count = 0;
   for (const launch_trail& trail : trails) {
@@ -61,12 +61,12 @@ std::size_t last_launches(std::uint32_t context, CUcontext handle, launch_seen (
   return count;
 }
 
-// --- contexts that have faulted -----------------------------------------------------------------------------------------------
+// --- contexts that have faulted --------------------------------------------------------------------------------------
 
-std::atomic<std::uint32_t> faulted[max_contexts];  ///< Their numbers; 0 is free.
+std::atomic<std::uint32_t> faulted[max_contexts];  ///< Context numbers; 0 is a free slot.
 std::atomic<bool> any_fault{false};
 
-/// False if it is there already, or there is no more room.
+/// Returns false if it is already there, or if there is no space left.
 bool enter(std::uint32_t context) {
   for (std::atomic<std::uint32_t>& slot : faulted) {
     std::uint32_t found = slot.load();
@@ -76,7 +76,7 @@ bool enter(std::uint32_t context) {
   return false;
 }
 
-/// The failure of the call that this thread is leaving has been put into words.
+/// True if the failure of the call that this thread is leaving has been recorded.
 SLUICE_THREAD_LOCAL bool failure_told = false;
 
 struct sighting {
@@ -87,7 +87,7 @@ struct sighting {
 };
 
 void tell(const sighting& s) {
-  // A call may come without a context, as one whose context is no more.
+  // A call may have no context, for example if its context was destroyed.
   if (!enter(s.context == 0 ? ~std::uint32_t{0} : s.context)) return;
   any_fault.store(true, std::memory_order_release);
   launch_seen seen[most_told];

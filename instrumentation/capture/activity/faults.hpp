@@ -4,25 +4,25 @@
 
 #include "instrumentation/capture/calls/calls.hpp"
 
-/// GPU faults: an illegal address, a trap, an assertion on the device. The context is of no more use, and every call says so with
-/// the same error. What matters then is what was enqueued last, and who saw it first.
+/// GPU faults: an illegal address, a trap, a failed assertion on the device. Afterwards the context is unusable and all
+/// its calls return the same error. What helps then are the last launches, and which call reported the fault first.
 namespace sluice::capture {
 
-/// At the entry of a launch: it may turn out to be one of the last before a fault. `name`: the kernel's string key. Each thread
-/// keeps its last few; no lock, some 2 ns.
+/// Stores a launch, at its entry, in case a fault follows. `name` is the kernel's string key. Each thread keeps its
+/// last eight launches. Takes no lock; about 2 ns.
 void note_launch(const call& c, std::uint64_t name, CUstream stream) noexcept;
 
-/// By whoever has told of a call that failed: if the GPU has faulted, and this context's fault was not known, says so, with the
-/// launches that came last before. `stream`: the call's, a key; 0 if it has none.
+/// To be called after a failed call has been recorded. On the first GPU fault of this context, writes a fault record
+/// with the launches before it. `stream`: the key of the call's stream, or 0.
 void note_failure(const call& c, std::uint64_t stream) noexcept;
 
-/// The recorder's own question about `context` was answered with this.
+/// Like `note_failure`, for a driver query by the recorder itself: `answer` is what it returned for `context`.
 void note_answer(std::uint32_t context_id, CUcontext context, CUresult answer) noexcept;
 
-/// Some context has faulted: what it owed will not come.
+/// True after a fault in any context: outstanding device records of that context will not arrive.
 [[nodiscard]] bool has_faulted() noexcept;
 
-/// Another recording begins.
+/// Clears all faults and launches, when another recording begins.
 void forget_faults() noexcept;
 
 }  // namespace sluice::capture

@@ -1,5 +1,5 @@
-// The flush thread: every 50 ms it fetches the activity records that are complete, states up to when device times are known,
-// and samples what the driver says of memory. The program's signals never reach it.
+// The flush thread. Every 50 ms it collects finished activity records, writes the watermark up to which device times
+// are complete, and samples the driver's memory figures. All signals are blocked in it.
 
 #include <errno.h>
 #include <pthread.h>
@@ -29,7 +29,7 @@ constexpr int period_ms = 50;
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 pthread_cond_t flushed = PTHREAD_COND_INITIALIZER;
-// Guarded by the mutex.
+// The following are guarded by the mutex.
 bool running = false;
 bool finish = false;
 bool woken = false;
@@ -45,7 +45,7 @@ timespec deadline(int milliseconds) {
   return t;
 }
 
-// --- samples ------------------------------------------------------------------------------------------------------------------
+// --- samples ---------------------------------------------------------------------------------------------------------
 
 struct device_sample {
   std::uint64_t free = 0;
@@ -60,10 +60,10 @@ std::size_t attribute(CUpti_ActivityAttribute which) {
   return known ? value : 0;
 }
 
-/// Device memory that CUPTI takes for itself when a context is made: so many buffers of each sort (3.2 MB for kernels and
-/// copies, 8 MB for kernels that launch kernels, 16 MB for graphs launched by kernels; three of each). Measured on an H200: 78.0
-/// and 84.0 MiB more than bare, 77.8 stated. Making the last two sorts smaller by their attributes changed what CUPTI states and
-/// not what it takes, so they are left alone. Estimated: under load it takes a few more.
+/// Device memory that CUPTI allocates when a context is created: a number of buffers of each kind (3.2 MB for kernels
+/// and copies, 8 MB for kernels launched by kernels, 16 MB for graphs launched by kernels; three of each). Measured on
+/// an H200: 78.0 and 84.0 MiB more than bare, 77.8 by this formula. Reducing the last two sizes by their attributes
+/// changed only what CUPTI reports, so they are left alone. An estimate: under load CUPTI allocates a few more.
 std::uint64_t recorder_bytes() {
   if (!cupti_delivers()) return 0;
   static const std::uint64_t bytes = [] {
@@ -98,7 +98,7 @@ void sample_device(const context_entry& context) {
   collector::emit(out);
 }
 
-/// With the gate held.
+/// Call with the gate held.
 void sample_pool_entry(pool_entry& pool, trace::pool_operation operation) {
   const std::uint64_t handle = pool.handle.load(std::memory_order_acquire);
   if (handle == 0 || driver.pool_attribute == nullptr) return;
@@ -125,7 +125,7 @@ void sample_pool_entry(pool_entry& pool, trace::pool_operation operation) {
   collector::emit(out);
 }
 
-/// What the graphs of a device hold.
+/// Samples the memory held by a device's graphs.
 void sample_graph_memory(std::uint32_t device) {
   static device_sample last[max_devices];  // Reserved and used.
   CUdevice handle = 0;
@@ -151,7 +151,7 @@ void sample_graph_memory(std::uint32_t device) {
   collector::emit(out);
 }
 
-/// At once after memory was allocated or freed; else, for what others do, once a second.
+/// Samples at once after an allocation or free; otherwise once a second, for the effect of other processes.
 void sample(bool last) {
   constexpr int quiet_periods = 1000 / period_ms;
   static int periods = quiet_periods;
@@ -171,16 +171,16 @@ void sample(bool last) {
   sampler_gate.unlock();
 }
 
-// --- records ----------------------------------------------------------------------------------------------------------------
+// --- records ---------------------------------------------------------------------------------------------------------
 
 constexpr unsigned warning = raw(trace::severity::warning);
 
-/// Whether records go elsewhere, told by what is missing: for a rival that `other_profilers.cpp` did not see come. The host has waited
-/// for work, so it is done; its records are owed all the same, and are more than the buffers CUPTI has of ours could hold; or
-/// none at all has come for so long that no kernel is likely to have held them back.
+/// Detects a profiler that took CUPTI's records unnoticed by `other_profilers.cpp`. Signs: more work that the host has
+/// waited for lacks records than CUPTI could hold in our buffers; or no record has arrived for so long that a kernel is
+/// unlikely to have held them back.
 class rival_watch {
  public:
-  /// After a flush, and for the last time after a forced one.
+  /// Call after each flush; `last` for the final, forced one.
   void look(const pending_work::summary& owed, bool last) {
     const buffer_counts now = count_buffers();
     const bool nothing_came = now.completed == completed_;
@@ -211,9 +211,9 @@ class rival_watch {
 rival_watch rival;
 std::uint64_t stated = 0;
 constexpr int most_refusals = 20;
-int refusals = 0;  ///< Of flushes, in a row.
+int refusals = 0;  ///< Failed flushes in a row.
 
-/// What was owed while a rival had the records never comes: a loss, with its time span.
+/// Writes a loss, with its time span: records outstanding while another profiler had them will never come.
 void report_gap(const char* outcome) {
   collector::loss_record out{};
   out.header.flags = collector::flag_monotonic;
@@ -227,13 +227,13 @@ void report_gap(const char* outcome) {
   collector::message(warning, text);
 }
 
-/// While a rival has our records there is nothing to fetch. True once we have them again.
+/// While another profiler has the records, there is nothing to collect. Returns true once we have them again.
 bool take_back() {
   bool detached = false;
   if (!may_take_back(detached)) return false;
   if (detached) {
     if (!attach_again()) return false;
-    // Allocations and frees meanwhile went unseen; how many, nobody knows.
+    // Allocations and frees in between were not seen; their number is unknown.
     collector::loss_record out{};
     out.header.flags = collector::flag_monotonic;
     out.header.time = taken_since();
@@ -241,7 +241,7 @@ bool take_back() {
     out.events = out.memory_events = 1;
     collector::emit(out);
   } else {
-    // What the other has not fetched yet is the other's.
+    // Records that the other profiler has not collected belong to it.
     cupti.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     restart_activity();
   }
@@ -262,7 +262,7 @@ void flush(bool last) {
     sampler_gate.unlock();
   }
   if (cupti_delivers() && cupti.flush_all(last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0) != CUPTI_SUCCESS) {
-    memory_changed.store(true);  // Asking for it tells whether the GPU has faulted.
+    memory_changed.store(true);  // Its query shows whether the GPU has faulted.
     if (++refusals == most_refusals) {
       collector::message(warning, "CUPTI hands over no records any more: device times are missing from here on");
     }
@@ -271,7 +271,7 @@ void flush(bool last) {
   refusals = 0;
   const pending_work::summary owed = pending.scan(begin);
   if (!entry_points::in_use()) rival.look(owed, last);
-  // A forced flush brings all there is; what then is still owed was never recorded, or after a fault never done.
+  // A forced flush delivers everything. What is still outstanding was never recorded, or not done because of a fault.
   const std::uint64_t until = last && !rival.told() && !has_faulted() ? begin : owed.oldest;
   if (until <= stated) return;
   stated = until;
@@ -283,7 +283,7 @@ void flush(bool last) {
 void* loop(void*) {
   pthread_setname_np(pthread_self(), "sluice-flush");
   if (driver.exchange_capture_mode != nullptr) {
-    // Our questions must not end a capture that another thread has begun.
+    // Our queries must not end another thread's capture.
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     driver.exchange_capture_mode(&mode);
   }
@@ -333,14 +333,14 @@ bool start_flushing() noexcept {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  // The writer may be another than the last time.
+  // This may be another writer than last time.
   rival = {};
   for (device_sample& last : last_sample) last = {};
   pthread_mutex_lock(&mutex);
   running = true;
   finish = false;
   pthread_mutex_unlock(&mutex);
-  // The thread inherits the mask: there is no moment at which it takes a signal.
+  // The thread inherits the signal mask, so it never receives a signal, not even at its start.
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   const bool started = pthread_create(&thread, &attributes, loop, nullptr) == 0;

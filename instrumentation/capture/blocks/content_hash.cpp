@@ -3,7 +3,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #ifndef NDEBUG
-#define XXH_NO_INLINE_HINTS 1  // A debug build's compiler does not inline what xxhash says it must.
+#define XXH_NO_INLINE_HINTS 1  // xxhash requires inlining that debug builds do not do
 #endif
 #include <xxhash.h>
 
@@ -11,7 +11,7 @@ namespace sluice::capture {
 
 namespace {
 
-/// Gathers pieces of memory and hashes them one behind the other.
+/// Collects pieces of memory and hashes them in sequence.
 class gatherer {
  public:
   gatherer(std::uint64_t (*now)() noexcept, std::uint64_t deadline) noexcept
@@ -19,7 +19,7 @@ class gatherer {
     XXH3_64bits_reset(&state_);
   }
 
-  /// The bytes [offset, offset + bytes) of what is copied.
+  /// Adds the bytes [offset, offset + bytes) of the copied data.
   bool take(const copy_source& source, std::uint64_t offset, std::uint64_t bytes) noexcept {
     while (bytes > 0) {
       const std::uint64_t row = offset / source.row_bytes;
@@ -83,14 +83,14 @@ class gatherer {
   alignas(64) unsigned char buffer_[4096];
 };
 
-/// SplitMix64's last steps: any two numbers land far apart.
+/// The final steps of SplitMix64: maps any two numbers far apart.
 std::uint64_t scattered(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
   return x ^ (x >> 31);
 }
 
-/// In one piece, if the rows leave nothing out.
+/// Converts to one contiguous row, if the rows have no gaps.
 copy_source joined(const copy_source& s, std::uint64_t bytes) {
   const bool slices_join = s.rows <= s.slice_rows || s.slice_pitch == s.pitch * s.slice_rows;
   return s.slice_rows != 0 && s.pitch == s.row_bytes && slices_join
@@ -115,7 +115,7 @@ std::uint64_t bytes_of(const copy_source& source) noexcept {
 std::uint64_t piece_offset(std::uint64_t bytes, unsigned number) noexcept {
   if (number == 0) return 0;
   if (number == sampled_pieces - 1) return bytes - piece_bytes;
-  // At multiples of its size, so that where memory is aligned a piece lies in one page.
+  // At multiples of the piece size, so that in aligned memory a piece lies in one page.
   const std::uint64_t slots = bytes / piece_bytes;
   const std::uint64_t first = slots / sampled_pieces * number + slots % sampled_pieces * number / sampled_pieces;
   const std::uint64_t width = slots / sampled_pieces;

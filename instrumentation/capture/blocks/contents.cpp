@@ -16,15 +16,15 @@ namespace {
 
 using trace::content_check;
 
-/// A single copy may cost so much, ns: pages of a mapped file may have to come from a disk.
+/// Time limit for one copy in ns: pages of a mapped file may have to be read from disk.
 constexpr std::uint64_t longest_look = 20'000'000;
 
 SLUICE_THREAD_LOCAL time_budget this_budget;
 
 enum class place { host, managed, elsewhere };
 
-/// With unified addresses any pointer may be handed to any copy: the driver knows what it is, and answers that it does not know of
-/// plain memory of the program's.
+/// With unified addressing, any pointer may be passed to any copy. The driver knows its kind, and does not know plain
+/// program memory.
 place place_of(std::uint64_t address, source_side said) {
   if (driver.pointer_attributes == nullptr) return said == source_side::host ? place::host : place::elsewhere;
   unsigned type = 0;

@@ -25,7 +25,7 @@ constexpr std::size_t regions_per_node = std::size_t{1} << (node_bits - region_b
 constexpr std::size_t granules = std::size_t{1} << (region_bits - granule_bits);  // Of a region.
 constexpr std::size_t bitmap_words = granules / 64;                               // 16 KiB each.
 
-/// A block in a word, 0: none.
+/// A block packed into one word; 0 means none.
 ///
 ///   61     55     51                      43      0
 ///   | device | kind | offset in its granule | bytes |
@@ -45,21 +45,21 @@ std::uint32_t device_of(std::uint64_t packed) {
   return device == 63 ? collector::no_device : device;
 }
 
-/// Where blocks of one layer begin in a region.
+/// Where the blocks of one layer begin, in one region.
 struct leaf {
-  std::uint64_t base;  ///< The region's first address. This and `layer` are set before anybody sees the leaf.
+  std::uint64_t base;  ///< The region's start address. Set before the leaf is published, like `layer`.
   std::uint32_t layer;
   std::atomic<std::uint64_t> begins[bitmap_words];
-  /// The granule, counted from 1, of the block that reaches into these 16 KiB from before; 0: none that begins in this region.
+  /// Per 16 KiB: granule + 1 of the block that extends into it from before; 0: none that begins in this region.
   std::atomic<std::uint16_t> reaching[bitmap_words];
   alignas(
-      4096) std::atomic<std::uint64_t> blocks[granules];  ///< By granule. Pages that no block touches take no memory.
+      4096) std::atomic<std::uint64_t> blocks[granules];  ///< By granule. Pages that no block touched use no memory.
 };
 
 struct region {
   std::atomic<leaf*> leaves[trace::layer_count];
   std::atomic<std::uint64_t>
-      reaching[trace::layer_count];  ///< Where the block begins that holds the region's first byte.
+      reaching[trace::layer_count];  ///< Start address of the block that contains the region's first byte.
 };
 static_assert(sizeof(region) == 64);
 
@@ -67,9 +67,9 @@ struct node {
   region regions[regions_per_node];
 };
 
-/// What no word can name: found by its exact address only.
+/// A block that no word can name; found by its exact address only.
 struct apart {
-  std::atomic<std::uint64_t> key;  ///< Address, and above it place; 0: never used, `gone`: free again.
+  std::atomic<std::uint64_t> key;  ///< Address and kind; 0: never used, `gone`: free again.
   std::atomic<std::uint64_t> packed;
 };
 constexpr std::uint64_t gone = ~std::uint64_t{0};
@@ -79,7 +79,7 @@ constexpr std::size_t apart_probes = 256;
 constexpr std::size_t chunk_bytes = std::size_t{1} << 22;
 constexpr std::size_t most_chunks = 4096;
 
-/// Everything, in memory that the kernel wipes in a fork's child: the addresses are the parent's.
+/// All state, in memory that the kernel clears in a forked child: the addresses are the parent's.
 struct everything {
   std::atomic<std::uint64_t> next;  ///< In units of 4 KiB, over all chunks.
   std::atomic<char*> chunks[most_chunks];
@@ -87,17 +87,17 @@ struct everything {
   std::atomic<std::uint64_t> leaves;
   std::atomic<leaf*> all_leaves[most_chunks * (chunk_bytes / sizeof(leaf))];
   apart others[apart_slots];
-  std::atomic<std::uint64_t> others_used;  ///< Some are there.
+  std::atomic<std::uint64_t> others_used;  ///< Number of those in use.
 };
 
 SLUICE_HOT_DATA constinit std::atomic<everything*> table{nullptr};
 std::atomic<std::uint64_t> not_tracked{0};
 
-/// Zeroed memory, taken only as far as it is touched; forgotten by a fork's child.
+/// Zeroed memory that uses RAM only where touched; cleared in a forked child.
 void* map(std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
-  madvise(memory, bytes, MADV_WIPEONFORK);  // Before Linux 4.14 a child keeps its parent's blocks, which harms nobody.
+  madvise(memory, bytes, MADV_WIPEONFORK);  // Before Linux 4.14 the child keeps the parent's blocks: harmless.
   return memory;
 }
 
@@ -115,14 +115,14 @@ SLUICE_INLINE everything* the_table() {
   return t != nullptr ? t : make_table();
 }
 
-/// `bytes` of zeroes, for ever; null when the bound is reached.
+/// Allocates `bytes` of zeroed memory, never freed; null when the limit is reached.
 void* take(everything& t, std::size_t bytes) {
   constexpr std::uint64_t unit = 4096, units_per_chunk = chunk_bytes / unit;
   const std::uint64_t units = (bytes + unit - 1) / unit;
   for (;;) {
     std::uint64_t at = t.next.load(std::memory_order_relaxed);
     const std::uint64_t left = units_per_chunk - at % units_per_chunk;
-    const std::uint64_t begin = units <= left ? at : at + left;  // Nothing lies in two chunks.
+    const std::uint64_t begin = units <= left ? at : at + left;  // An allocation never spans two chunks.
     if (begin / units_per_chunk >= most_chunks) return nullptr;
     if (!t.next.compare_exchange_weak(at, begin + units, std::memory_order_relaxed)) continue;
     std::atomic<char*>& place = t.chunks[begin / units_per_chunk];
@@ -177,7 +177,7 @@ SLUICE_INLINE std::size_t granule_of(std::uint64_t address) { return (address >>
 
 SLUICE_INLINE std::uint64_t base_of(std::uint64_t address) { return address & ~(region_bytes - 1); }
 
-/// Before the block can be found.
+/// Widens the address range. Call before the block can be found.
 SLUICE_INLINE void widen(std::uint64_t first, std::uint64_t last) {
   std::uint64_t low = detail::lowest.load(std::memory_order_relaxed);
   while (first < low && !detail::lowest.compare_exchange_weak(low, first, std::memory_order_release)) {
@@ -187,14 +187,14 @@ SLUICE_INLINE void widen(std::uint64_t first, std::uint64_t last) {
   }
 }
 
-/// Says to the 16 KiB and the regions that the block reaches into from before where it begins (`there`), or takes that back.
-/// Only what says `expected` is changed: an overlapping block that nobody removed keeps what it said.
+/// Marks (`there`) or unmarks the block's start in each 16 KiB and region that it extends into. Changes only entries
+/// with the expected value, so the entries of an overlapping block that was never removed stay.
 SLUICE_HOT void mark_long_reach(everything& t, leaf& own, std::size_t layer, std::uint64_t address, std::uint64_t last,
                                 bool there) {
   const std::uint64_t base = base_of(address);
   const std::uint64_t end_here = last < base + region_bytes - 1 ? last : base + region_bytes - 1;
   const auto mine = static_cast<std::uint16_t>(granule_of(address) + 1);
-  // One that begins with its region need not tell its parts: the region itself says whose its first byte is.
+  // A block that begins at the region's start needs no marks per 16 KiB: the region itself names it.
   const bool at_start = address == base;
   const std::size_t last_word = at_start ? 0 : granule_of(end_here) / 64;
   for (std::size_t w = granule_of(address) / 64 + 1; w <= last_word; ++w) {
@@ -220,7 +220,7 @@ SLUICE_INLINE void mark_reach(everything& t, leaf& own, std::size_t layer, std::
                               bool there) {
   constexpr std::uint64_t word_bytes = std::uint64_t{64} << granule_bits;
   const std::uint64_t last = address + bytes - 1;
-  // A small block reaches nowhere.
+  // A small block extends into no other 16 KiB.
   if (address / word_bytes == last / word_bytes && address != base_of(address)) return;
   mark_long_reach(t, own, layer, address, last, there);
 }
@@ -232,7 +232,7 @@ SLUICE_INLINE bool erase(everything& t, std::uint64_t address, std::size_t layer
   const std::size_t granule = granule_of(address);
   std::uint64_t packed = l->blocks[granule].load(std::memory_order_acquire);
   if (packed == 0 || offset_of(packed) != (address & ((1U << granule_bits) - 1))) return false;
-  // Of two that remove it at once one does.
+  // If two threads remove it at the same time, one of them succeeds.
   if (!l->blocks[granule].compare_exchange_strong(packed, 0, std::memory_order_acq_rel)) return false;
   l->begins[granule / 64].fetch_and(~(std::uint64_t{1} << (granule % 64)), std::memory_order_acq_rel);
   mark_reach(t, *l, layer, address, bytes_of(packed), false);
@@ -242,7 +242,7 @@ SLUICE_RARE bool erase_elsewhere(everything& t, std::uint64_t address, std::size
   return erase(t, address, layer);
 }
 
-/// The block that begins in `granule` of `l`, whose first address is `base`, if it holds `word`: its address.
+/// The address of the block that begins in `granule` of `l`, if it contains `word`; else 0. `base`: the region's start.
 SLUICE_INLINE std::uint64_t holding(const leaf& l, std::uint64_t base, std::size_t granule, std::uint64_t word) {
   const std::uint64_t packed = l.blocks[granule].load(std::memory_order_acquire);
   if (packed == 0) return 0;
@@ -254,9 +254,9 @@ SLUICE_HOT std::uint64_t find_in(const everything& t, const region& r, std::size
   if (const leaf* l = r.leaves[layer].load(std::memory_order_acquire)) {
     const std::size_t granule = granule_of(word);
     const std::uint64_t base = base_of(word);
-    // Most words are where a block begins, or in its first 256 bytes: then nothing else needs to be read.
+    // Most words are in the first 256 bytes of a block; then nothing else is read.
     if (const std::uint64_t found = holding(*l, base, granule, word)) return found;
-    // Else it is the last that begins before.
+    // Otherwise it is the last block that begins before.
     const std::uint64_t before = (std::uint64_t{1} << (granule % 64)) - 1;
     const std::uint64_t bits = l->begins[granule / 64].load(std::memory_order_acquire) & before;
     if (bits != 0) {
@@ -274,13 +274,13 @@ SLUICE_HOT std::uint64_t find_in(const everything& t, const region& r, std::size
   return l == nullptr ? 0 : holding(*l, base_of(begin), granule_of(begin), word);
 }
 
-// --- what no word names -------------------------------------------------------------------------------------------------
+// --- blocks that no word names ---------------------------------------------------------------------------------------
 
 bool is_apart(memory_kind kind) {
   return kind == memory_kind::reservation || kind == memory_kind::physical || kind == memory_kind::array;
 }
 
-/// Never 0, never `gone`: there is a kind in it.
+/// Never 0 and never `gone`, because it contains a kind.
 std::uint64_t apart_key(std::uint64_t address, memory_kind kind) {
   return (address & ((std::uint64_t{1} << 56) - 1)) | (static_cast<std::uint64_t>(kind) << 56);
 }
@@ -353,7 +353,7 @@ SLUICE_HOT bool remove(std::uint64_t address, layer layer, memory_kind kind) noe
   if (is_apart(kind)) return remove_apart(*t, address, kind);
   if (address == 0 || address >> address_bits != 0) return false;
   if (erase(*t, address, static_cast<std::size_t>(layer))) return true;
-  // cuMemFree takes what cuMemAllocAsync gave, and the other way round.
+  // cuMemFree also frees memory of cuMemAllocAsync, and cuMemFreeAsync that of cuMemAlloc.
   if (kind != memory_kind::unknown || (layer != layer::driver && layer != layer::pool)) return false;
   const std::size_t other = static_cast<std::size_t>(layer == layer::driver ? layer::pool : layer::driver);
   return erase_elsewhere(*t, address, other);

@@ -14,14 +14,14 @@ namespace {
 constexpr unsigned words_each = 3;
 constexpr unsigned most_blocks = collector::most_in_live_set_part;
 
-/// A set on its way: parts of it, and whether all of them got through.
+/// A live set being sent: a part of it, and whether all parts so far got through.
 struct live_set {
   std::uint64_t words[most_blocks * words_each];
   unsigned count;
   bool whole;
 };
 
-/// We are on a thread of our own, which can wait. Longer than that, and the writer is stuck: the next period tries again.
+/// This thread may wait. After that time, the writer is considered stuck, and the next period tries again.
 bool wait_for_room() {
   constexpr int most_waits = 1000;
   for (int i = 0; i < most_waits; ++i) {
@@ -57,8 +57,8 @@ void add(void* to, const live_blocks::block& b) {
 }  // namespace
 
 void repair_live_set() noexcept {
-  static std::uint64_t told = 0;  // Losses that the writer has been given a set for.
-  static std::uint64_t seen = 0;  // As of the last period.
+  static std::uint64_t told = 0;  // Number of losses repaired so far.
+  static std::uint64_t seen = 0;  // Number of losses in the last period.
   const std::uint64_t lost = collector::lost_memory_events();
   const bool settled = lost == seen;
   seen = lost;

@@ -1,10 +1,10 @@
 #pragma once
 
-/// After a full ring lost allocations or frees the writer does not know what is live any more; this process does, and says it.
+/// Repair of the writer's live set after a full ring lost allocations or frees. This process knows all live blocks.
 namespace sluice::capture {
 
-/// The flush thread's, once a period: if something was lost, and no more is being lost, sends what is live
-/// (`collector::live_set_record`). May wait for room in this thread's ring.
+/// Sends all live blocks (`collector::live_set_record`) if records were lost and no more are being lost. Called by the
+/// flush thread once a period; may wait for space in its ring.
 void repair_live_set() noexcept;
 
 }  // namespace sluice::capture

@@ -17,27 +17,27 @@ namespace sluice::capture {
 
 namespace {
 
-// --- what parameters a function has ---------------------------------------------------------------------------------------
+// --- parameters of a function ----------------------------------------------------------------------------------------
 
-/// A parameter that may hold addresses.
+/// A parameter that may contain addresses.
 struct parameter {
   std::uint16_t index;
   std::uint16_t words;
 };
 
 struct function_layout {
-  std::atomic<std::uint32_t> generation;  ///< Of the modules; at another one it must be asked for anew.
+  std::atomic<std::uint32_t> generation;  ///< Generation of the modules; if it changed, query again.
   std::uint32_t count;
-  std::uint32_t bytes;  ///< Of all parameters.
+  std::uint32_t bytes;  ///< Size of all parameters.
   std::uint64_t name;   ///< String key.
   parameter parameters[1];
 };
 
-/// The driver takes 32764 bytes of parameters since CUDA 12.1, 4096 before.
+/// The driver accepts 32764 bytes of parameters since CUDA 12.1, 4096 before.
 constexpr std::size_t most_parameters = 1024;
 constexpr std::size_t most_parameter_bytes = std::size_t{1} << 15;
 
-/// Open addressing; a slot keeps its handle for ever, as handles are reused. Functions beyond it are not scanned.
+/// Open addressing. A slot keeps its handle for ever (handles are reused). Functions beyond it are not scanned.
 struct function_slot {
   std::atomic<std::uint64_t> handle{0};
   std::atomic<function_layout*> layout{nullptr};
@@ -48,7 +48,7 @@ SLUICE_HOT_DATA constinit std::atomic<std::uint32_t> generation{1};
 std::atomic<std::uint64_t> memory_taken{0};
 std::atomic<std::uint64_t> not_scanned{0};
 
-/// Zeroes, for ever. Null past the bound: a program that makes that many functions anew loses the touches of the last.
+/// Zeroed memory, never freed. Null at the limit: with that many functions, the touches of the last ones are lost.
 void* take(std::size_t bytes) {
   constexpr std::size_t chunk = std::size_t{1} << 25;
   static std::atomic<char*> memory{nullptr};
@@ -69,7 +69,7 @@ void* take(std::size_t bytes) {
   return nullptr;
 }
 
-/// cuFuncGetParamInfo answers CUDA_ERROR_INVALID_HANDLE for handles that are kernels of a library.
+/// cuFuncGetParamInfo returns CUDA_ERROR_INVALID_HANDLE for the handle of a library kernel.
 CUresult ask_parameter(CUfunction function, std::size_t index, std::size_t* offset, std::size_t* bytes) {
   CUresult result = CUDA_ERROR_NOT_SUPPORTED;
   if (driver.function_parameter != nullptr) result = driver.function_parameter(function, index, offset, bytes);
@@ -102,7 +102,7 @@ SLUICE_RARE function_layout* ask(const call& c, CUfunction function, function_sl
     if (ask_parameter(function, i, &offset, &bytes) != CUDA_SUCCESS) break;
     if (bytes > most_parameter_bytes || offset > most_parameter_bytes) return nullptr;
     if (offset + bytes > end) end = offset + bytes;
-    // An address is 8 bytes at a multiple of 8.
+    // An address has 8 bytes and is 8-byte aligned.
     if (offset % 8 != 0 || bytes < 8) continue;
     found[count++] = {static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(bytes / 8)};
   }
@@ -148,9 +148,9 @@ SLUICE_INLINE const function_layout* layout_of(const call& c, CUfunction functio
   return nullptr;
 }
 
-// --- the blocks of one call -----------------------------------------------------------------------------------------------
+// --- the blocks of one call ------------------------------------------------------------------------------------------
 
-/// Blocks, each once, in the order in which they are named. Most launches name a handful; one of an optimizer, hundreds.
+/// The blocks, each once, in the order named. Most launches name a handful; an optimizer's launch names hundreds.
 class touched_blocks {
  public:
   touched_blocks(const call& c, CUstream stream, node_place node, std::uint64_t name)
@@ -165,7 +165,7 @@ class touched_blocks {
 
   SLUICE_INLINE void emit() {
     if (waiting_ != 0) look_up_batch();
-    // A node that names none is told of as well: it may have named some before.
+    // A node without blocks is recorded too: it may have had some before.
     if (count_ != 0 || (node_.in_graph() && !told_)) send();
   }
 
@@ -202,7 +202,7 @@ class touched_blocks {
       if (count_ == few) begin_set();
     }
     if (many_ && !enter(block)) return;
-    if (count_ == most) send();  // The set still knows them.
+    if (count_ == most) send();  // The set still contains them.
     blocks_[count_++] = block;
   }
   SLUICE_RARE void begin_set() {
@@ -210,7 +210,7 @@ class touched_blocks {
     many_ = true;
     for (std::uint32_t i = 0; i < count_; ++i) enter(blocks_[i]);
   }
-  /// False if it is there already. Full: some are told twice.
+  /// Returns false if already in the set. If the set is full, some blocks are recorded twice.
   bool enter(std::uint64_t block) {
     const auto first = static_cast<std::size_t>((block * 0x9E3779B97F4A7C15U) >> 54);
     for (std::size_t i = 0; i < 16; ++i) {
@@ -247,13 +247,13 @@ class touched_blocks {
   std::uint32_t count_ = 0;
   std::uint32_t waiting_ = 0;
   bool many_ = false;
-  // Not cleared: none is read before it is written.
+  // Not initialized: always written before being read.
   std::uint64_t words_[batch];  ///< To be looked up.
   std::uint64_t blocks_[most];
   std::uint64_t set_[set_slots];
 };
 
-/// Words that may be addresses of blocks, as far as there is room: most launches have a handful, and need no more stack than that.
+/// A few words that may be block addresses. Most launches have only a handful, and need no more stack than this.
 class few_words {
  public:
   SLUICE_INLINE void look_up(std::uint64_t word) {
@@ -263,7 +263,7 @@ class few_words {
   }
   [[nodiscard]] bool overflows() const { return count_ > most; }
 
-  /// Their blocks, each once, in their order. Returns how many there are.
+  /// Replaces the words by their blocks, in order and without duplicates. Returns the number of blocks.
   SLUICE_INLINE std::uint32_t become_blocks() {
     live_blocks::lookup_each(words_, count_);
     std::uint32_t blocks = 0;
@@ -280,7 +280,7 @@ class few_words {
  private:
   static constexpr std::uint32_t most = 32;
   std::uint32_t count_ = 0;
-  std::uint64_t words_[most];  // Not cleared: none is read before it is written.
+  std::uint64_t words_[most];  // Not initialized: always written before being read.
 };
 
 template <class Words>
@@ -293,7 +293,7 @@ SLUICE_INLINE void scan(Words& words, const void* from, std::size_t count) {
   }
 }
 
-/// The buffer that `extra` names, if it does, and its bytes.
+/// The parameter buffer in `extra` and its size in bytes; null if there is none.
 const void* buffer_of(void** extra, std::size_t& bytes) {
   const void* buffer = nullptr;
   const std::size_t* size = nullptr;
@@ -316,7 +316,7 @@ SLUICE_INLINE void scan_parameters(Words& words, const function_layout& layout, 
   } else if (extra != nullptr) {
     std::size_t bytes = 0;
     const void* buffer = buffer_of(extra, bytes);
-    // The driver reads what the function takes, whatever the size says.
+    // The driver reads what the function needs, whatever the given size.
     if (buffer != nullptr) scan(words, buffer, (bytes < layout.bytes ? bytes : layout.bytes) / 8);
   }
 }

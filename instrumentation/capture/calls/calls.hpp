@@ -7,20 +7,20 @@
 #include "instrumentation/capture/blocks/content_hash.hpp"
 #include "instrumentation/capture/start/cuda_api.hpp"
 
-/// Driver calls as CUPTI's callbacks show them, and the table of those we handle.
+/// Driver calls in the form of CUPTI's callbacks, and the tables of the calls that we handle.
 namespace sluice::capture {
 
 struct call_entry;
 
-/// One call at one of its edges.
+/// One call, at its entry or its exit edge.
 struct call {
   const CUpti_CallbackData* data;
   std::uint64_t name;       ///< String key.
-  std::uint64_t begin;      ///< Entry edge, in the rings' clock.
-  std::uint64_t now;        ///< This edge; `begin` at the entry.
+  std::uint64_t begin;      ///< Time of the entry edge, on the rings' clock.
+  std::uint64_t now;        ///< Time of this edge; equals `begin` at the entry.
   CUresult result;          ///< CUDA_SUCCESS at the entry.
-  bool per_thread;          ///< The call takes 0 for the thread's own default stream.
-  const call_entry* entry;  ///< Null for a call of the runtime's.
+  bool per_thread;          ///< In this call, stream 0 means the thread's own default stream.
+  const call_entry* entry;  ///< Null for a call of the CUDA runtime.
 
   template <class Params>
   [[nodiscard]] const Params& params() const {
@@ -37,17 +37,17 @@ using edge_function = void (*)(const call&);
 
 struct call_entry {
   std::uint32_t id;  ///< CUpti_driver_api_trace_cbid
-  const char* name;  ///< As the CUDA documentation has it.
+  const char* name;  ///< As in the CUDA documentation.
   edge_function enter;
   edge_function exit;
   bool per_thread = false;
-  /// Subscribed in this mode and the wider ones.
+  /// The narrowest mode that subscribes to this call.
   trace::recording_mode least = trace::recording_mode::memory;
-  /// Nothing is left to do at the exit of a call that succeeded, unless the device owes a record of it.
+  /// A successful call needs no handling at its exit, unless the device still owes a record of it.
   bool done_at_entry = false;
 };
 
-/// The calls of each family. The arrays are constant and end with `count`.
+/// The calls of one family: an array of `count` constant entries.
 struct call_table {
   const call_entry* entries;
   std::size_t count;
@@ -56,11 +56,11 @@ struct call_table {
 [[nodiscard]] call_table work_calls() noexcept;
 [[nodiscard]] call_table launch_calls() noexcept;
 
-// --- what copies, launches and graphs share -----------------------------------------------------------------------------
+// --- shared by copies, launches and graphs ---------------------------------------------------------------------------
 
-/// Before the call: from here on the device may owe us a record.
+/// Call before the driver call: from now on the device may owe us a record.
 void work_starts(const call& c);
-/// Where a copy's source lies, as far as the call says it.
+/// Whether a copy's source is in host or device memory, if the call says so.
 enum class source_side : std::uint8_t { device, host, either };
 struct work {
   std::uint64_t source = 0;
@@ -68,37 +68,37 @@ struct work {
   std::uint64_t bytes = 0;
   CUstream stream = nullptr;
   source_side from = source_side::device;
-  copy_source shape = {};   ///< Of a source on the host that is not in one piece.
+  copy_source shape = {};   ///< Layout of a host source that is not contiguous.
   std::uint32_t value = 0;  ///< Of a memset.
-  bool from_array = false;  ///< The end is an array's handle: no address, but the device's for certain.
+  bool from_array = false;  ///< The address is an array handle, hence device memory.
   bool to_array = false;
-  // Of a batch: how many, and the ends of the first.
+  // Of a batch: the number of copies, and the addresses of the first one.
   std::uint32_t copies = 1;
   std::uint64_t first_source = 0;
   std::uint64_t first_destination = 0;
 };
-/// After it: says what it was.
+/// Call after the driver call: records what it did.
 void work_done(const call& c, const work& w, std::uint64_t stack);
 
-/// The graph that calls on `stream` go into now, a key; 0 when it is not being captured.
+/// The key of the graph that `stream` is being captured into; 0 if it is not being captured.
 [[nodiscard]] std::uint64_t captured_graph(const call& c, CUstream stream);
 
-/// Of a graph, by their handles. `graph` 0: that which the node is of; `node` 0: it is not known.
+/// A graph node, by driver handles. `graph` 0 means the graph that contains `node`; `node` 0 means it is unknown.
 struct node_place {
   std::uint64_t graph = 0;
   std::uint64_t node = 0;
   [[nodiscard]] bool in_graph() const { return graph != 0 || node != 0; }
 };
-/// That graph, and at a call's exit the node that it has put there.
+/// The graph that `stream` is being captured into and, at a call's exit, the node that the call has added.
 [[nodiscard]] node_place captured_node(const call& c, CUstream stream);
 
-/// A call has returned that waited for everything its context had to do.
+/// Handles the return of a call that waited for all work of its context.
 void context_waited(const call& c);
 
-/// A call failed: says which, with its result, and whether the GPU has faulted. `stream`: a key, 0 if it has none.
+/// Records a failed call with its result, and whether the GPU has faulted. `stream`: a key, or 0 for none.
 void call_failed(const call& c, std::uint64_t stream);
 
-/// The exit edge of a call that failed: `exit` if there is one, and `call_failed` unless that has told of it.
+/// Exit edge of a failed call: runs `exit` if not null, then `call_failed` unless `exit` has recorded the failure.
 void leave_failed(const call& c, edge_function exit);
 
 }  // namespace sluice::capture

@@ -57,7 +57,7 @@ work tell(const call& c, const Copies& copies, std::size_t count, CUstream strea
       words[i * words_each + 2] = node.in_graph() ? 0 : part.bytes;
     }
     if (node.in_graph()) {
-      if (first != 0) node.node = 0;  // Told as nodes of their own: the first is known by its handle.
+      if (first != 0) node.node = 0;  // They become nodes of their own; the handle is the first one's.
       touch(c, stream, node, c.name, words, here * words_each);
       continue;
     }

@@ -5,11 +5,11 @@
 
 #include "instrumentation/capture/calls/calls.hpp"
 
-/// Copies that one call asks for many of: cuMemcpyBatchAsync and cuMemcpy3DBatchAsync. CUPTI tells what the device did as one
-/// record (13.0) or as one for each; what was copied where only the call's parameters say.
+/// Calls that make many copies: cuMemcpyBatchAsync and cuMemcpy3DBatchAsync. CUPTI reports the device's work as one
+/// record (13.0) or as one per copy. The addresses are known only from the call's parameters.
 namespace sluice::capture {
 
-// Their parameters. The first versions have an out-pointer more than the second; headers before CUDA 12.8 know neither.
+// Parameters of these calls. Version 1 has an extra out-pointer. Headers before CUDA 12.8 declare neither version.
 struct batch_params {
   const CUdeviceptr* destinations;
   const CUdeviceptr* sources;
@@ -27,7 +27,7 @@ struct batch_params_v2 : batch_params {
   CUstream stream;
 };
 
-/// One end of a copy of a cuMemcpy3DBatchAsync. `place`: an address, or an array's handle.
+/// One end of a copy in cuMemcpy3DBatchAsync. `place` is an address or an array handle.
 struct shaped_end {
   std::uint32_t type;
   std::uint64_t place;
@@ -35,7 +35,7 @@ struct shaped_end {
 };
 struct shaped_copy {
   shaped_end source, destination;
-  std::size_t width, height, depth;  ///< In elements; bytes if both ends are addresses.
+  std::size_t width, height, depth;  ///< In elements; in bytes if both ends are addresses.
   std::uint32_t order, flags;
 };
 struct shaped_batch_params_v1 {
@@ -52,8 +52,8 @@ struct shaped_batch_params_v2 {
   CUstream stream;
 };
 
-/// At the exit of such a call: sends what it copied where, at most 4096 copies of it, and returns the whole. A batch of one is an
-/// ordinary copy; one under capture touches its blocks as a graph's node. O(copies).
+/// At the exit of a batch call: records the addresses of its copies (at most 4096) and returns the batch as one `work`.
+/// A batch of one is an ordinary copy. Under capture, it touches its blocks as a graph node. O(copies).
 [[nodiscard]] work tell_batch(const call& c, const batch_params& p, CUstream stream);
 [[nodiscard]] work tell_batch(const call& c, const shaped_copy* copies, std::size_t count, CUstream stream);
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-/// The ends of copies that have a shape: CUDA_MEMCPY2D, CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER name them alike.
+/// Addresses of 2D and 3D copies. CUDA_MEMCPY2D, CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER use the same member names.
 namespace sluice::capture {
 
 template <class Copy>

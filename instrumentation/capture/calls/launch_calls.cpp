@@ -1,4 +1,4 @@
-// Calls that launch kernels and graphs, and those that define graphs: captured from a stream, or built node by node.
+// Calls that launch kernels and graphs, and calls that define graphs: by stream capture, or node by node.
 
 #include "instrumentation/capture/activity/faults.hpp"
 #include "instrumentation/capture/blocks/touches.hpp"
@@ -19,19 +19,19 @@ std::uint64_t key_of(T* handle) {
   return reinterpret_cast<std::uint64_t>(handle);
 }
 
-/// What the out-pointer of a call that succeeded holds.
+/// The value of an out-pointer after a successful call; else null.
 template <class T>
 T* written(const call& c, T* const* pointer) {
   return c.ok() && pointer != nullptr ? *pointer : nullptr;
 }
 
-// --- kernels ----------------------------------------------------------------------------------------------------------------
+// --- kernels ---------------------------------------------------------------------------------------------------------
 
-/// The launch that this thread is in is looked into when it has returned.
+/// True if this thread's current launch is to be examined after it has returned.
 SLUICE_THREAD_LOCAL bool after_it = false;
 
-/// Under capture a launch is a node's definition, which is not there before the call returns. And asking what a function takes may make
-/// the driver load its code, which beside a capture is better left to the launch itself.
+/// Under capture, a launch defines a node, which exists only after the call. Also, querying a function's parameters may
+/// make the driver load its code; during a capture that is better left to the launch itself.
 SLUICE_HOT void launch(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream) {
   if (options.kernels) work_starts(c);
   after_it = captures.load(std::memory_order_relaxed) > 0;
@@ -43,7 +43,7 @@ SLUICE_HOT void launched(const call& c, CUstream stream) {
 }
 
 SLUICE_HOT void launched(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream) {
-  // In memory mode a launch that worked leaves no more than its touches.
+  // In memory mode, a successful launch records only its touches.
   if (!c.ok() || records_at_least(trace::recording_mode::timeline)) launched(c, stream);
   if (!after_it) return;
   after_it = false;
@@ -60,9 +60,9 @@ void launch_on_each(const call& c, const CUDA_LAUNCH_PARAMS* list, unsigned coun
   }
 }
 
-// --- graphs -----------------------------------------------------------------------------------------------------------------
+// --- graphs ----------------------------------------------------------------------------------------------------------
 
-/// A graph begins, or (`made` not null) an executable one, or a clone, is made of it.
+/// Defines a graph, or (`made` not 0) an executable graph or a clone made from it.
 void define(const call& c, CUgraph graph, std::uint64_t made = 0) {
   if (graph == nullptr) return;
   collector::graph_definition_record out{};
@@ -108,7 +108,7 @@ void graph_launch(const call& c, CUgraphExec graph, CUstream stream) {
   collector::emit(out);
 }
 
-/// A launch is a row of its own; where the device does not tell of it, the call does.
+/// Each launch gets a record. If the device reports no interval, the record has the call's time.
 void graph_launched(const call& c, CUgraphExec graph, CUstream stream) {
   launched(c, stream);
   if (!c.ok() || (options.graphs && !options.graph_nodes)) return;
@@ -126,10 +126,10 @@ void graph_launched(const call& c, CUgraphExec graph, CUstream stream) {
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 constexpr auto memory = trace::recording_mode::memory;
 constexpr auto timeline = trace::recording_mode::timeline;
-/// The edge of a call that programs make at every turn.
+/// An edge of a very frequent call.
 #define HOT_EDGE(...) \
   [](const call& c) __attribute__((hot)) { __VA_ARGS__; }
-/// Also the twin for per-thread default streams, which takes the same parameters.
+/// Also for the variant with per-thread default streams, which has the same parameters.
 #define LAUNCH_ENTRY(number, name, text, stream, extra, per_thread)                                  \
   {                                                                                                  \
     number, text, HOT_EDGE(P(name); launch(c, p.f, p.kernelParams, extra, stream)),                  \
@@ -171,7 +171,7 @@ constexpr call_entry table[] = {
     DONE(cuGraphAddMemcpyNode, copy_node(c, made_in(c, p.hGraph, p.phGraphNode), p.copyParams, true)),
     DONE(cuGraphAddMemsetNode,
          if (p.memsetParams != nullptr) fill_node(c, made_in(c, p.hGraph, p.phGraphNode), p.memsetParams->dst, true)),
-    // Parameters that change: of a graph, for those that are made of it afterwards, and of an executable one.
+    // Changed parameters: of a graph (for executable graphs made from it later), or of an executable graph.
     DONE(cuGraphKernelNodeSetParams, kernel_node(c, place_of(p.hNode), p.nodeParams)),
     DONE(cuGraphKernelNodeSetParams_v2, kernel_node(c, place_of(p.hNode), p.nodeParams)),
     DONE(cuGraphMemcpyNodeSetParams, copy_node(c, place_of(p.hNode), p.nodeParams, false)),
@@ -184,7 +184,7 @@ constexpr call_entry table[] = {
     DONE(cuGraphExecMemsetNodeSetParams,
          if (p.memsetParams != nullptr) fill_node(c, place_of(p.hGraphExec, p.hNode), p.memsetParams->dst, false)),
     DONE(cuGraphExecNodeSetParams, any_node(c, place_of(p.hGraphExec, p.hNode), p.nodeParams, false)),
-    // Graphs in graphs, and nodes that do nothing for a while.
+    // Child graphs, and nodes that are disabled for some time.
     DONE(cuGraphAddChildGraphNode, child_node(c, made_in(c, p.hGraph, p.phGraphNode), key_of(p.childGraph))),
     DONE(cuGraphExecChildGraphNodeSetParams, child_node(c, place_of(p.hGraphExec, p.hNode), key_of(p.childGraph))),
     DONE(cuGraphNodeSetEnabled, node_switched(c, place_of(p.hGraphExec, p.hNode), p.isEnabled != 0)),
@@ -195,7 +195,7 @@ constexpr call_entry table[] = {
                    made_of(c, p.hGraph, p.phGraphExec)),
     DONE(cuGraphExecUpdate, made_of(c, p.hGraph, &p.hGraphExec)),
     DONE(cuGraphExecUpdate_v2, made_of(c, p.hGraph, &p.hGraphExec)),
-    // Functions that may be no more.
+    // Functions that may no longer exist.
     {ID(cuModuleUnload), "cuModuleUnload", EDGE((void)c; forget_functions()), nullptr},
     {ID(cuLibraryUnload), "cuLibraryUnload", EDGE((void)c; forget_functions()), nullptr},
 };

@@ -1,5 +1,5 @@
-// Allocations and frees. An allocation is stamped at its exit edge, a free at its entry edge: in between, another thread
-// may have been given the same address.
+// Allocations and frees. An allocation has the time of its exit edge, a free that of its entry edge, because in between
+// another thread may get the same address.
 
 #include "instrumentation/capture/activity/faults.hpp"
 #include "instrumentation/capture/blocks/live_blocks.hpp"
@@ -37,7 +37,7 @@ struct allocation {
   std::uint64_t owner = 0;
 };
 
-/// What an out-pointer holds after a call that succeeded.
+/// The value of an out-pointer after a successful call; else 0.
 template <class T>
 std::uint64_t written(const call& c, const T* pointer) {
   return c.ok() && pointer != nullptr ? number(*pointer) : 0;
@@ -67,7 +67,7 @@ SLUICE_HOT void allocated(const call& c, const allocation& a) {
     return;
   }
   if (a.address == 0) return;
-  // What is held once more is there already.
+  // A block that is only held once more is already in the table.
   if ((a.flags & collector::flag_shared) == 0 || a.bytes != 0) {
     live_blocks::add({a.address, a.bytes, a.layer, a.kind, c.device()});
   }
@@ -90,7 +90,7 @@ SLUICE_HOT void allocated(const call& c, const allocation& a) {
   collector::emit(out);
 }
 
-/// What this thread freed last is no block that anybody told of.
+/// True if this thread's last free was of an unknown block.
 SLUICE_THREAD_LOCAL bool freed_unknown = false;
 
 SLUICE_HOT void freed(const call& c, std::uint64_t address, memory_kind kind, layer layer = layer::driver,
@@ -109,7 +109,7 @@ SLUICE_HOT void freed(const call& c, std::uint64_t address, memory_kind kind, la
   collector::emit(out);
 }
 
-/// One call may end several mappings that lie side by side.
+/// One call may remove several adjacent mappings.
 void unmapped(const call& c, std::uint64_t address, std::uint64_t bytes) {
   constexpr std::uint64_t granularity = std::uint64_t{2} << 20;
   constexpr std::uint64_t most_steps = 1 << 16;
@@ -127,7 +127,7 @@ void unmapped(const call& c, std::uint64_t address, std::uint64_t bytes) {
   collector::emit(out);
 }
 
-/// A call that changes what memory is, and neither makes nor ends any.
+/// A call that changes memory, but neither allocates nor frees any.
 void noted(const call& c, std::uint64_t address, std::uint64_t bytes) {
   collector::api_call_record out{};
   out.header.time = c.begin;
@@ -141,7 +141,7 @@ void noted(const call& c, std::uint64_t address, std::uint64_t bytes) {
   if (!c.ok()) note_failure(c, 0);
 }
 
-/// A synchronous free has returned.
+/// The exit of a synchronous free.
 void free_done(const call& c, std::uint64_t address) {
   if (address == 0 || !c.ok()) return;
   if (freed_unknown && entry_points::in_use()) bypass_check::unknown_free(address);
@@ -186,7 +186,7 @@ CUDA_ARRAY3D_DESCRIPTOR three_dimensional(const CUDA_ARRAY_DESCRIPTOR& d) {
   return out;
 }
 
-/// A memory node: its address is the graph's from now on, and memory lies there when the graph runs.
+/// A memory node: the graph owns the address from now on; memory is there while the graph runs.
 void graph_allocated(const call& c, std::uint64_t address, std::size_t bytes, std::uint64_t graph) {
   const std::uint32_t device = c.device();
   allocated(c, {.address = address,
@@ -227,13 +227,13 @@ void async_allocated(const call& c, const CUdeviceptr* address, std::size_t byte
                 .flags = collector::flag_asynchronous});
 }
 
-/// Under capture it is a node: the address stays the graph's.
+/// Under capture this adds a node; the graph keeps the address.
 void async_freed(const call& c, CUdeviceptr address, CUstream stream) {
   if (captured_graph(c, stream) != 0) return;
   freed(c, address, memory_kind::unknown, layer::pool, c.stream(stream), collector::flag_asynchronous);
 }
 
-/// Memory that another process owns: its size is only known where it lies.
+/// Memory that another process owns. Its size must be queried by its address.
 void ipc_opened(const call& c, const CUdeviceptr* address, layer layer, std::uint64_t pool) {
   const std::uint64_t where = written(c, address);
   CUdeviceptr base = 0;
@@ -246,7 +246,7 @@ void ipc_opened(const call& c, const CUdeviceptr* address, layer layer, std::uin
                 .flags = collector::flag_ipc | collector::flag_shared});
 }
 
-/// Calls that end a context. What its streams did is fetched before it goes.
+/// Calls that destroy a context. The records of its streams are collected first.
 void context_ends(const call& c, CUcontext handle, std::uint32_t device) {
   (void)c;
   flush_now(200);
@@ -269,7 +269,7 @@ constexpr call_entry table[] = {
     {ID(cuMemAllocPitch_v2), "cuMemAllocPitch", nullptr,
      EDGE(P(cuMemAllocPitch_v2); const std::uint64_t pitch = c.ok() && p.pPitch != nullptr ? *p.pPitch : p.WidthInBytes;
           allocated(c, {.address = written(c, p.dptr), .bytes = pitch * p.Height}))},
-    // Of memory that was there before it was asked, CUPTI tells no migrations.
+    // Must come before the allocation: CUPTI reports no migrations of managed memory that existed before it was opened.
     {ID(cuMemAllocManaged), "cuMemAllocManaged", EDGE(managed_memory_used(c.device())),
      EDGE(P(cuMemAllocManaged);
           allocated(c, {.address = written(c, p.dptr), .bytes = p.bytesize, .kind = memory_kind::managed}))},
@@ -344,7 +344,7 @@ constexpr call_entry table[] = {
      EDGE(P(cuMemPoolSetAttribute); if (c.ok()) sample_pool(number(p.pool), pool_operation::sample))},
     {ID(cuDeviceSetMemPool), "cuDeviceSetMemPool", nullptr,
      EDGE(P(cuDeviceSetMemPool); forget_current_pool(static_cast<std::uint32_t>(p.dev)))},
-    // Virtual memory: addresses, bytes and the mapping between them are three blocks.
+    // Virtual memory: the addresses, the physical memory and the mapping are three separate blocks.
     {ID(cuMemAddressReserve), "cuMemAddressReserve", nullptr,
      EDGE(P(cuMemAddressReserve);
           allocated(c, {.address = written(c, p.ptr), .bytes = p.size, .kind = memory_kind::reservation}))},
@@ -370,7 +370,7 @@ constexpr call_entry table[] = {
           allocated(c, {.address = p.ptr, .bytes = p.size, .kind = memory_kind::mapping, .owner = p.handle}))},
     {ID(cuMemSetAccess), "cuMemSetAccess", nullptr, EDGE(P(cuMemSetAccess); noted(c, p.ptr, p.size))},
     {ID(cuMemUnmap), "cuMemUnmap", EDGE(P(cuMemUnmap); unmapped(c, p.ptr, p.size)), nullptr},
-    // Graphs that hold memory.
+    // Memory owned by graphs.
     {ID(cuGraphAddMemAllocNode), "cuGraphAddMemAllocNode", nullptr,
      EDGE(P(cuGraphAddMemAllocNode); if (p.nodeParams != nullptr)
               graph_allocated(c, c.ok() ? p.nodeParams->dptr : 0, p.nodeParams->bytesize, number(p.hGraph)))},
@@ -381,7 +381,7 @@ constexpr call_entry table[] = {
     {ID(cuGraphDestroy), "cuGraphDestroy", EDGE(P(cuGraphDestroy); graph_ended(number(p.hGraph))), nullptr},
     {ID(cuGraphExecDestroy), "cuGraphExecDestroy", EDGE(P(cuGraphExecDestroy); graph_ended(number(p.hGraphExec))),
      nullptr},
-    // What devices and processes may do with each other's memory.
+    // Access to memory of other devices and processes.
     {ID(cuCtxEnablePeerAccess), "cuCtxEnablePeerAccess", nullptr, EDGE(noted(c, 0, 0))},
     {ID(cuCtxDisablePeerAccess), "cuCtxDisablePeerAccess", nullptr, EDGE(noted(c, 0, 0))},
     {ID(cuIpcGetMemHandle), "cuIpcGetMemHandle", nullptr,
@@ -389,13 +389,13 @@ constexpr call_entry table[] = {
     {ID(cuMemPoolExportToShareableHandle), "cuMemPoolExportToShareableHandle", nullptr,
      EDGE(P(cuMemPoolExportToShareableHandle); noted(c, 0, 0);
           exported_pool(c, number(p.pool), p.handle_out, p.handleType))},
-    // The pool is its owner's, and is sampled there.
+    // The pool belongs to its owner and is sampled there.
     {ID(cuMemPoolImportFromShareableHandle), "cuMemPoolImportFromShareableHandle", nullptr,
      EDGE(P(cuMemPoolImportFromShareableHandle); noted(c, 0, 0);
           imported_pool(c, written(c, p.pool_out), p.handle, p.handleType))},
     {ID(cuMemPoolExportPointer), "cuMemPoolExportPointer", nullptr,
      EDGE(P(cuMemPoolExportPointer); noted(c, p.ptr, 0); exported_from_pool(c, p.ptr, p.shareData_out))},
-    // Contexts. Returning from the call that made one shows that it is whole.
+    // Contexts. When the creating call has returned, the context is complete.
     {ID(cuDevicePrimaryCtxRetain), "cuDevicePrimaryCtxRetain", nullptr,
      EDGE(P(cuDevicePrimaryCtxRetain);
           if (c.ok() && p.pctx != nullptr) note_primary_context(static_cast<std::uint32_t>(p.dev), *p.pctx))},

@@ -20,13 +20,13 @@ using collector::shared_thing;
 
 using collector::key_of_handle;
 
-// --- descriptors ------------------------------------------------------------------------------------------------------------
+// --- descriptors -----------------------------------------------------------------------------------------------------
 
-/// The mark's place says which; its length, that it is one of ours.
+/// The offset of a mark is its key; the length shows that it is one of ours.
 constexpr std::uint64_t mark_base = std::uint64_t{1} << 61;
 constexpr std::uint64_t mark_bytes = 7919;
 
-/// Marks the open file behind `descriptor`. 0: the system would not have it.
+/// Marks the open file behind `descriptor`. Returns 0 if the system refused.
 std::uint64_t mark(int descriptor) {
   static std::atomic<std::uint64_t> last{0};
   const std::uint64_t seed =
@@ -40,7 +40,7 @@ std::uint64_t mark(int descriptor) {
   return fcntl(descriptor, F_OFD_SETLK, &lock) == 0 ? place : 0;
 }
 
-/// The mark in a text of /proc/self/fdinfo; 0 if there is none. A line of it: "lock:  1: OFDLCK  ADVISORY  READ -1 00:05:8 BEGIN END".
+/// The mark in /proc/self/fdinfo, or 0. Example: "lock:  1: OFDLCK  ADVISORY  READ -1 00:05:8 BEGIN END".
 std::uint64_t mark_in(char* text) {
   for (char* line = strstr(text, "OFDLCK"); line != nullptr; line = strstr(line + 1, "OFDLCK")) {
     char* end = strchr(line, '\n');
@@ -73,7 +73,7 @@ std::uint64_t read_mark(int descriptor) {
   return mark_in(text);
 }
 
-/// CU_MEM_HANDLE_TYPE_FABRIC and its bytes, which older headers lack.
+/// CU_MEM_HANDLE_TYPE_FABRIC and its size in bytes; missing in older headers.
 constexpr unsigned fabric = 8;
 constexpr std::size_t fabric_bytes = 64;
 
@@ -98,7 +98,7 @@ std::uint64_t key_of_imported(const void* given, CUmemAllocationHandleType type)
   return key;
 }
 
-// --- records ----------------------------------------------------------------------------------------------------------------
+// --- records ---------------------------------------------------------------------------------------------------------
 
 struct shared {
   shared_thing kind;

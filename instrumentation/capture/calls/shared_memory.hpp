@@ -4,22 +4,22 @@
 
 #include "instrumentation/capture/calls/calls.hpp"
 
-/// Memory that processes have in common: what a handle holds that its owner and whoever opens it both see, so that the writer can say
-/// whose an imported block is. A handle that is bytes (cuIpcGetMemHandle, fabric handles, pointers out of pools) is its own mark. A
-/// descriptor is not: its number differs, and all of them are opens of one device file. Its open file is the same on both sides,
-/// however it was passed on, and gets a mark that goes with it: an advisory read lock (F_OFD_SETLK) on a few bytes far beyond
-/// anything, which /proc/self/fdinfo shows. It holds no memory, stands in nobody's way, and goes when the last descriptor is closed.
-///
-/// All are called at the exit of a call, and do nothing if it failed.
+/// Memory shared between processes. Records a key of each shared handle that is the same in the owner and the importer,
+/// so that the writer finds an imported block's owner. Handles made of bytes (cuIpcGetMemHandle, fabric handles, pool
+/// pointers) are their own key. File descriptors are not: their numbers differ, and all are opens of one device file.
+/// But both sides share the open file, however it was passed. So it gets an advisory read lock (F_OFD_SETLK) on a few
+/// bytes at a huge offset, visible in /proc/self/fdinfo: it uses no memory, blocks no process, and ends when the last
+/// descriptor is closed.
+/// All functions are called at the exit of a call, and do nothing if it failed.
 namespace sluice::capture {
 
 void exported_block(const call& c, CUdeviceptr address, const CUipcMemHandle* handle) noexcept;
-/// After the record of the allocation at `address`; so the other imports.
+/// Call after recording the allocation at `address`; the same holds for the other imports.
 void imported_block(const call& c, CUdeviceptr address, const CUipcMemHandle& handle) noexcept;
 
-/// `out`: where the call has put a descriptor (an int) or a fabric handle.
+/// `out` points to the call's result: a descriptor (an int) or a fabric handle.
 void exported_physical(const call& c, std::uint64_t handle, const void* out, CUmemAllocationHandleType type) noexcept;
-/// `given`: a descriptor's number, or where a fabric handle lies.
+/// `given` is the number of a descriptor, or points to a fabric handle.
 void imported_physical(const call& c, std::uint64_t handle, const void* given, CUmemAllocationHandleType type) noexcept;
 
 void exported_pool(const call& c, std::uint64_t pool, const void* out, CUmemAllocationHandleType type) noexcept;

@@ -1,4 +1,4 @@
-// Calls that move or set memory, with their addresses, and calls that wait for the device.
+// Calls that copy or set memory, and calls that wait for the device.
 
 #include "instrumentation/capture/activity/copy_times.hpp"
 #include "instrumentation/capture/activity/faults.hpp"
@@ -28,15 +28,15 @@ std::uint64_t number(const T* pointer) {
 void starts(const call& c, const work& w) {
   if (!options.copies) return;
   work_starts(c);
-  // What is timed is what comes after.
+  // Timing starts only after this.
   if (options.duplicates_percent != 0) note_content(c, w);
   if (entry_points::in_use()) copy_times::begin(c, w);
 }
 
-/// Before a batch is looked into: whatever it has is timed.
+/// For a batch, before its copies are known: always timed.
 work any_size(CUstream stream) { return {.bytes = UINT64_MAX, .stream = stream}; }
 
-/// A copy or a memset. Into a graph it is a node's definition, and touches its blocks at every launch.
+/// Records a copy or memset. Under capture it defines a graph node, whose blocks each launch touches.
 void done(const call& c, const work& w) {
   work_done(c, w, current_stack());
   const node_place node = c.ok() ? captured_node(c, w.stream) : node_place{};
@@ -45,7 +45,7 @@ void done(const call& c, const work& w) {
   touch(c, w.stream, node, c.name, words, 2);
 }
 
-/// Something is on its way that the device owes a record of, or that is timed from here.
+/// A copy or memset has been enqueued: a device record is outstanding, or its events end the timing.
 void moved(const call& c, const work& w) {
   done(c, w);
   if (options.copies && entry_points::in_use()) copy_times::end(c, w);
@@ -108,7 +108,7 @@ work from_either(work w) {
   return w;
 }
 
-// Newer than some headers.
+// Call ids missing in some headers.
 constexpr std::uint32_t id_batch = 776, id_batch_ptsz = 777, id_batch_v2 = 796, id_batch_v2_ptsz = 797;
 constexpr std::uint32_t id_3d_batch = 778, id_3d_batch_ptsz = 779, id_3d_batch_v2 = 798, id_3d_batch_v2_ptsz = 799;
 constexpr std::uint32_t id_context_synchronize_v2 = 800;
@@ -116,7 +116,7 @@ constexpr std::uint32_t id_context_synchronize_v2 = 800;
 #define EDGE(...) [](const call& c) { __VA_ARGS__; }
 #define P(type) [[maybe_unused]] const auto& p = c.params<type##_params>()
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
-/// A call and its twin for per-thread default streams, which takes the same parameters.
+/// A call and its variant for per-thread default streams, which has the same parameters.
 #define WORK(name, twin, text, ...)                                                               \
   { ID(name), text, EDGE(P(name); starts(c, __VA_ARGS__)), EDGE(P(name); moved(c, __VA_ARGS__)) } \
   , { ID(twin), text, EDGE(P(name); starts(c, __VA_ARGS__)), EDGE(P(name); moved(c, __VA_ARGS__)), true }
@@ -132,7 +132,7 @@ constexpr std::uint32_t id_context_synchronize_v2 = 800;
 #define BESIDE(name, twin, text, least, ...)                            \
   { ID(name), text, nullptr, EDGE(P(name); __VA_ARGS__), false, least } \
   , { ID(twin), text, nullptr, EDGE(P(name); __VA_ARGS__), true, least }
-// A braced list in a macro's argument would be split at its commas.
+// The preprocessor splits a braced list in a macro argument at its commas.
 #define W(...) (work{__VA_ARGS__})
 #define SET(to, size, on, what) (work{.destination = to, .bytes = size, .stream = on, .value = what})
 #define HOST(...) (from_host({__VA_ARGS__}))
@@ -199,19 +199,19 @@ constexpr call_entry table[] = {
          SET(p.dstDevice, p.Width* p.Height * 2, p.hStream, p.us)),
     WORK(cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz, "cuMemsetD2D32Async",
          SET(p.dstDevice, p.Width* p.Height * 4, p.hStream, p.ui)),
-    // Managed memory on request: no record of its own, the migrations come as theirs.
+    // Prefetches of managed memory: no record of their own; the migrations are recorded.
     {ID(cuMemPrefetchAsync_v2), "cuMemPrefetchAsync", nullptr,
      EDGE(P(cuMemPrefetchAsync_v2); done(c, W(0, p.devPtr, p.count, p.hStream)))},
     {ID(cuMemPrefetchAsync_v2_ptsz), "cuMemPrefetchAsync", nullptr,
      EDGE(P(cuMemPrefetchAsync_v2); done(c, W(0, p.devPtr, p.count, p.hStream))), true},
-    // Streams are announced when they are made: later they may be under capture, and not to be asked about. A stream's handle may
-    // be another's next.
+    // Streams are announced when they are created: later they may be under capture and cannot be queried then. After a
+    // destroy, another stream may get the same handle.
     {ID(cuStreamCreate), "cuStreamCreate", nullptr, EDGE(P(cuStreamCreate); stream_made(c, p.phStream))},
     {ID(cuStreamCreateWithPriority), "cuStreamCreateWithPriority", nullptr,
      EDGE(P(cuStreamCreateWithPriority); stream_made(c, p.phStream))},
     {ID(cuStreamDestroy_v2), "cuStreamDestroy", EDGE(P(cuStreamDestroy_v2); forget_stream(c.context(), p.hStream)),
      nullptr},
-    // Waits: in every mode they tell whether records that should have come did not.
+    // Waits are handled in every mode: they show whether records that should have come are missing.
     BESIDE(cuStreamSynchronize, cuStreamSynchronize_ptsz, "cuStreamSynchronize", trace::recording_mode::memory,
            waited(c, trace::sync_kind::stream, c.stream(p.hStream))),
     {ID(cuEventSynchronize), "cuEventSynchronize", nullptr, EDGE(waited(c, trace::sync_kind::event, 0)), false,
@@ -269,7 +269,7 @@ SLUICE_HOT void work_done(const call& c, const work& w, std::uint64_t stack) {
 SLUICE_HOT node_place captured_node(const call& c, CUstream stream) {
   if (captures.load(std::memory_order_relaxed) <= 0) return {};
   if (stream == nullptr) {
-    // The legacy default stream cannot be captured, and asking would end another's capture.
+    // The legacy default stream cannot be captured, and a query would end another stream's capture.
     if (!c.per_thread) return {};
     stream = CU_STREAM_PER_THREAD;
   }
@@ -281,7 +281,7 @@ SLUICE_HOT node_place captured_node(const call& c, CUstream stream) {
   if (driver.capture_info != nullptr) {
     const CUresult result = driver.capture_info(stream, &status, &number, &graph, &last, &count);
     if (result != CUDA_SUCCESS || status == CU_STREAM_CAPTURE_STATUS_NONE) return {};
-    // What comes next on the stream depends on what came last: on the node that a call has just put there.
+    // The dependency of the stream's next work is the node that this call has just added.
     const bool known = c.data->callbackSite == CUPTI_API_EXIT && count == 1 && last != nullptr;
     if (graph != nullptr)
       return {reinterpret_cast<std::uint64_t>(graph), known ? reinterpret_cast<std::uint64_t>(last[0]) : 0};
@@ -289,7 +289,7 @@ SLUICE_HOT node_place captured_node(const call& c, CUstream stream) {
              status == CU_STREAM_CAPTURE_STATUS_NONE) {
     return {};
   }
-  return {collector::foreign_graph_bit, 0};  // Into some graph.
+  return {collector::foreign_graph_bit, 0};  // Captured into an unknown graph.
 }
 
 std::uint64_t captured_graph(const call& c, CUstream stream) { return captured_node(c, stream).graph; }

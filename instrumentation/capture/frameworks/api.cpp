@@ -1,4 +1,4 @@
-// What sluice.h and sluice.py call. Plain C, found by dlsym in the preloaded library; nothing here fails loudly.
+// Functions called by sluice.h and sluice.py. Plain C, found by dlsym in the preloaded library; failures are silent.
 
 #include <stddef.h>
 #include <stdint.h>

@@ -14,7 +14,7 @@
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer.hpp"
 
-// Interposed: libtorch's calls come here and go on to its own.
+// Interposed functions: libtorch's calls come here first, and continue to the original.
 #define INTERPOSED extern "C" __attribute__((visibility("default")))
 INTERPOSED void*
 sluice_execute_with_graph_task(void* result, void* engine, void* task, void* node, void* inputs) __asm__(
@@ -29,10 +29,10 @@ namespace sluice::capture::autograd {
 
 namespace {
 
-// ----------------------------------------------------------------------------------------------- libtorch's own functions
+// -------------------------------------------------------------------------------------------- libtorch's own functions
 
-// Their parameters are references, pointers, and objects that are passed by address: a word each, in registers. The first
-// one returns an object by an address that comes before the others.
+// Their parameters are references, pointers, and objects passed by address: one word each, in registers. The first
+// function returns an object through an address that comes before the other parameters.
 using execute_function = void* (*)(void*, void*, void*, void*, void*);
 using evaluate_function = void (*)(void*, void*, void*, void*, void*);
 using sequence_function = std::uint64_t (*)();
@@ -56,7 +56,7 @@ const void* address_of(Function* function) {
   return reinterpret_cast<const void*>(function);
 }
 
-/// Python loads libtorch for itself alone, and then RTLD_NEXT finds nothing.
+/// Python loads libtorch with local scope, so RTLD_NEXT does not find it.
 template <class Function>
 void find(void* library, const char* symbol, const void* ours, std::atomic<Function>& function) {
   void* found = library != nullptr ? dlsym(library, symbol) : nullptr;
@@ -64,7 +64,7 @@ void find(void* library, const char* symbol, const void* ours, std::atomic<Funct
   if (found != nullptr && found != ours) function.store(reinterpret_cast<Function>(found), std::memory_order_release);
 }
 
-/// `caller`: code that called for it. What it calls lies in its own library or in one that this one needs.
+/// `caller`: the calling code. The function that it calls is in its own library or in one of its dependencies.
 template <class Function>
 Function real(std::atomic<Function>& function, const char* symbol, const void* ours, const void* caller) {
   Function found = function.load(std::memory_order_acquire);
@@ -78,17 +78,17 @@ Function real(std::atomic<Function>& function, const char* symbol, const void* o
   }
   found = function.load(std::memory_order_acquire);
   if (found == nullptr)
-    abort();  // Somebody called a function that nobody has: without us it would not have been linked.
+    abort();  // Cannot happen: without this library, the program would not have been linked to the function.
   return found;
 }
 
-// ------------------------------------------------------------------------------------------------------- what is remembered
+// -------------------------------------------------------------------------------------------------- what is remembered
 
-// Odd numbers without a pattern (of XXH64).
+// Odd numbers without a pattern (from XXH64).
 constexpr std::uint64_t odd1 = 0x9E3779B185EBCA87U, odd2 = 0xC2B2AE3D27D4EB4FU;
 
-/// Stacks by a number of 64 bits; a later one may take the place of an earlier one. Read and written without a lock: what two
-/// threads wrote at once into one place is no entry (the trick of lock-free hash tables in chess programs, by R. Hyatt).
+/// Stacks by 64-bit number; later entries may replace earlier ones. Lock-free: if two threads write one place at the
+/// same time, the entry becomes invalid (R. Hyatt's technique for hash tables in chess programs).
 template <std::size_t Size>
 class stack_table {
  public:
@@ -111,21 +111,21 @@ class stack_table {
   slot slots_[Size];
 };
 
-/// Sequence numbers of one thread follow each other: the last that many nodes of a forward pass are known. 1 MiB, touched as used.
+/// A thread's sequence numbers are consecutive: the last 65536 forward nodes are kept. 1 MiB, touched as used.
 constinit stack_table<1 << 16> forward_stacks;
-constinit stack_table<1 << 8> backward_stacks;  ///< By the graph task.
+constinit stack_table<1 << 8> backward_stacks;  ///< By graph task.
 
 std::uint64_t number_of(std::uint64_t sequence, std::uint64_t thread) { return sequence + 1 + thread * odd2; }
 std::uint64_t number_of(const void* task) { return reinterpret_cast<std::uint64_t>(task) * odd2; }
 
 struct thread_state {
-  /// It calls backward(), which then runs some nodes on it: what it allocates later is none of theirs.
+  /// The thread called backward(), which runs some nodes on it; its later allocations are not by these nodes.
   bool caller = false;
-  // The node that it evaluates.
+  // The node being evaluated.
   const void* task = nullptr;
-  std::uint64_t kind = 0;  ///< Its class: the address of its table of virtual functions; 0: it evaluates none.
-  std::uint64_t node = 0;  ///< `number_of` its sequence; 0: not known.
-  // Nodes that it made, at one place of Python's, and that have no stack yet.
+  std::uint64_t kind = 0;  ///< Its class: the address of its vtable; 0 if none is evaluated.
+  std::uint64_t node = 0;  ///< `number_of` its sequence number; 0 if unknown.
+  // Nodes that it created at one Python position and that have no stack yet.
   std::uint64_t thread = 0;  ///< PyTorch's number of this thread.
   std::uint64_t place = 0;
   std::uint64_t made[8] = {};
@@ -160,8 +160,8 @@ std::uint64_t word_at(const void* object, std::size_t offset) {
   return word;
 }
 
-/// Where a torch::autograd::Node (csrc/autograd/function.h) has what is asked: a table of virtual functions, a weak pointer to
-/// itself, its sequence number, its height in the graph, a flag, the number of the thread that made it. So since PyTorch 1.8.
+/// Member offsets in torch::autograd::Node (csrc/autograd/function.h), whose members are: vtable, weak pointer to
+/// itself, sequence number, topological number, a flag, id of the creating thread. Unchanged since PyTorch 1.8.
 constexpr std::size_t node_itself = 8, node_sequence = 24, node_thread = 48;
 
 [[gnu::noinline]] void node_runs(const void* task, const void* node) {
@@ -175,16 +175,16 @@ constexpr std::size_t node_itself = 8, node_sequence = 24, node_thread = 48;
 }
 
 [[gnu::noinline]] void backward_begins(const void* task) {
-  if (this_thread.kind == 0) this_thread.caller = true;  // Else a node itself begins a backward pass.
+  if (this_thread.kind == 0) this_thread.caller = true;  // Otherwise a node itself starts a backward pass.
   std::uint64_t stack = python_stack_key();
   if (stack == 0) stack = stack_of_this_thread(nullptr, 0);
   if (stack != 0) backward_stacks.put(number_of(task), stack);
 }
 
-// -------------------------------------------------------------------------------------------------------------- its frames
+// ---------------------------------------------------------------------------------------------------------- its frames
 
-/// "N5torch8autograd9generated14AddmmBackward0E" is torch::autograd::generated::AddmmBackward0. What is not so simple stays as
-/// it is.
+/// Converts "N5torch8autograd9generated14AddmmBackward0E" to torch::autograd::generated::AddmmBackward0. More complex
+/// names stay as they are.
 void write_plainly(const char* name, char* out, std::size_t size) {
   const char* at = *name == 'N' ? name + 1 : name;
   std::size_t filled = 0;
@@ -212,7 +212,7 @@ std::uint64_t introduce(std::uint64_t key, const char* function) {
   return key;
 }
 
-/// By its class (the C++ ABI: before the virtual functions stands the type, whose second word is its name).
+/// Frame for a class of nodes. (C++ ABI: the type_info pointer precedes the vtable; its second word is the name.)
 std::uint64_t frame_of_node(std::uint64_t kind) {
   const std::uint64_t key = (kind * odd1) | collector::frame_key_bit;
   if (collector::knows_frame(key)) return key;
@@ -271,7 +271,7 @@ std::uint64_t stack_of_this_thread(const std::uint64_t* native, std::size_t coun
 
 namespace hooks = sluice::capture::autograd;
 
-// Each jumps at its end: nothing of ours lies on the stack while libtorch works.
+// Each function ends with a jump, so no frame of ours is on the stack while libtorch works.
 
 void* sluice_execute_with_graph_task(void* result, void* engine, void* task, void* node, void* inputs) {
   const auto go_on = hooks::real(hooks::real_execute, hooks::execute_symbol,

@@ -1,12 +1,12 @@
-// NVTX: what programs and libraries say of themselves without knowing who listens. Each module that includes NVTX's headers loads
-// the library that NVTX_INJECTION64_PATH names, at its first call, and lets us set its functions; those we leave do nothing.
-// Nothing is kept here: the handle of a domain or of a registered string is the key of its text, and which range a pop ends is
-// the writer's to find out. A push answers, as it would without us, that depths are not tracked.
+// NVTX: annotations by programs and libraries, for any listening tool. Each module that includes NVTX's headers loads
+// the library in NVTX_INJECTION64_PATH at its first call and lets us set its functions; those not set do nothing. No
+// state is kept here: the handle of a domain or registered string is the key of its text, and the writer finds the
+// range that a pop ends. A push returns, as without a tool, that depths are not tracked.
 
 #include <stddef.h>
 #include <wchar.h>
 
-// The declarations alone: nobody here calls NVTX.
+// Only the declarations: nothing here calls NVTX.
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 using collector::intern;
 
-/// As UTF-8, cut at 1 KiB.
+/// Converts to UTF-8, cut at 1 KiB.
 std::uint64_t intern(const wchar_t* text) {
   if (text == nullptr) return 0;
   char utf8[1024];
@@ -42,7 +42,7 @@ std::uint64_t intern(const wchar_t* text) {
   return intern(utf8, length);
 }
 
-/// The text of a handle is its key; a handle is never null.
+/// A handle is the key of its text; it is never null.
 template <class Handle>
 Handle handle_of(std::uint64_t key) {
   return reinterpret_cast<Handle>(key != 0 ? key : intern("(no name)"));
@@ -53,7 +53,7 @@ std::uint64_t key_of(Handle handle) {
 }
 
 std::uint64_t message_of(const nvtxEventAttributes_t* event) {
-  // Members up to the message are in every version of the structure.
+  // All members up to the message exist in every version of the structure.
   if (event == nullptr || event->size < offsetof(nvtxEventAttributes_t, message) + sizeof event->message) return 0;
   switch (event->messageType) {
     case NVTX_MESSAGE_TYPE_ASCII:
@@ -93,7 +93,7 @@ void replace(const NvtxExportTableCallbacks& of, NvtxCallbackModule module, cons
   }
 }
 
-/// A function of NVTX's, checked against its own type.
+/// A function for NVTX, checked against NVTX's own type.
 template <class Type>
 any_function as(Type function) {
   return reinterpret_cast<any_function>(function);
@@ -192,7 +192,7 @@ void replace_driver_names(const NvtxExportTableCallbacks& of) {
   replace(of, NVTX_CB_MODULE_CUDA, with);
 }
 
-// A stream of the runtime is the driver's.
+// A stream of the CUDA runtime is a stream of the driver.
 void replace_runtime_names(const NvtxExportTableCallbacks& of) {
   const replacement with[] = {
       REPLACES(
@@ -212,7 +212,7 @@ void replace_runtime_names(const NvtxExportTableCallbacks& of) {
 
 }  // namespace sluice::capture
 
-/// Called by each module's copy of NVTX, once. 0 leaves that copy without a listener, and its calls cost what they cost alone.
+/// Called once by each module's copy of NVTX. Returning 0 leaves that copy without a tool, at its normal cost.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t table) {
   using namespace sluice::capture;
   if (table == nullptr || !recording() || !records_at_least(sluice::trace::recording_mode::timeline)) return 0;

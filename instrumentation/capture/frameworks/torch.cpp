@@ -1,10 +1,10 @@
-// Every allocation and free of PyTorch's caching allocator, which is a block of the framework's layer. The hooks run with the
-// allocator's mutex held: they take no lock and never Python's GIL (a thread that holds the GIL may wait for that mutex).
+// Records every allocation and free of PyTorch's caching allocator as blocks of the framework layer. The hooks run with
+// the allocator's mutex held: they take no lock, and never the GIL (a thread holding the GIL may wait for that mutex).
 //
-// Since the mutex is held, nobody is given an address between its free and our record of it: the time is taken here. What
-// PyTorch counts as allocated is the sum of these blocks to the byte, for it reports at the request of a free.
-// With backend:cudaMallocAsync PyTorch reports nothing: its tensors are the driver pool's blocks.
-// With expandable_segments a block may lie across several mappings: its parent is the one in which it begins.
+// Because of the mutex, no address is reused between its free and our record; so the time is taken here. The blocks sum
+// up to PyTorch's allocated bytes exactly, because it reports a free when it is requested. With backend:cudaMallocAsync
+// it reports nothing: tensors are blocks of the driver's pool. With expandable_segments a block may span several
+// mappings; its parent is the one in which it begins.
 
 #include "instrumentation/capture/frameworks/torch.hpp"
 
@@ -24,13 +24,13 @@
 
 namespace c10 {
 
-/// As PyTorch has it: two bytes, passed in a register.
+/// Same layout as PyTorch's type: two bytes, passed in a register.
 struct Device {
   std::int8_t type;
   std::int8_t index;
 };
 
-// The ABI is PyTorch's: c10/core/Allocator.h, unchanged since 1.12.
+// The ABI of PyTorch's c10/core/Allocator.h, unchanged since 1.12.
 __attribute__((visibility("default"))) void reportMemoryUsageToProfiler(void* address, std::int64_t bytes,
                                                                         std::size_t total_allocated,
                                                                         std::size_t total_reserved, Device device);
@@ -54,19 +54,19 @@ std::atomic<failure_function> real_failure{nullptr};
 constexpr const char* usage_symbol = "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE";
 constexpr const char* failure_symbol = "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE";
 
-/// `ours` is what must not be found: it would call itself for ever.
+/// Must not find `ours`: it would call itself endlessly.
 template <class Function>
 void find(void* library, const char* symbol, void* ours, std::atomic<Function>& function) {
-  // Python loads libc10 for itself alone, and then RTLD_NEXT finds nothing.
+  // Python loads libc10 with local scope, so RTLD_NEXT does not find it.
   void* found = library != nullptr ? dlsym(library, symbol) : nullptr;
   if (found == nullptr || found == ours) found = dlsym(RTLD_NEXT, symbol);
   if (found != nullptr && found != ours) function.store(reinterpret_cast<Function>(found), std::memory_order_release);
 }
 
-/// What PyTorch said last of a device. Its allocator's mutex lets one thread in at a time; readers see a whole statement or
-/// look again (a sequence lock).
+/// The last totals that PyTorch reported for a device. The allocator's mutex allows one writer at a time; readers retry
+/// until they see consistent values (a sequence lock).
 struct alignas(32) stated_totals {
-  std::atomic<std::uint32_t> version{0};  ///< Odd while it changes.
+  std::atomic<std::uint32_t> version{0};  ///< Odd during a change.
   std::atomic<std::uint64_t> time{0};
   std::atomic<std::uint64_t> allocated{0};
   std::atomic<std::uint64_t> reserved{0};
@@ -83,7 +83,7 @@ struct alignas(32) stated_totals {
 };
 stated_totals totals[max_devices];
 
-/// Counters of each device: whether their names have been sent, and what was sent last.
+/// Per device: whether the counters' names have been sent, and the time of the last values sent.
 struct sent_totals {
   bool introduced = false;
   std::uint64_t time = 0;
@@ -118,7 +118,7 @@ void report_totals_of(std::uint32_t device) {
   const stated_totals& stated = totals[device];
   for (int attempt = 0; attempt < 64; ++attempt) {
     const std::uint32_t before = stated.version.load(std::memory_order_acquire);
-    if (before == 0) return;  // Never stated.
+    if (before == 0) return;  // Never reported.
     const std::uint64_t time = stated.time.load(std::memory_order_relaxed);
     const std::uint64_t allocated = stated.allocated.load(std::memory_order_relaxed);
     const std::uint64_t reserved = stated.reserved.load(std::memory_order_relaxed);
@@ -137,7 +137,7 @@ void report_totals_of(std::uint32_t device) {
   }
 }
 
-/// The name's key, once this writer has the name; 0 before.
+/// The name's key once this writer has the name; 0 before.
 SLUICE_HOT_DATA constinit std::atomic<std::uint64_t> name_key{0};
 
 SLUICE_RARE std::uint64_t send_name() {
@@ -155,7 +155,7 @@ std::uint32_t number_of(c10::Device device) {
   return device.index < 0 ? collector::no_device : static_cast<std::uint32_t>(device.index);
 }
 
-/// Both run with the allocator's mutex held, so a block's two records, and what is looked up by address, stay in order.
+/// Both run with the allocator's mutex held, so a block's two records and its entry in the table stay in order.
 void block_appears(std::uint64_t address, std::uint64_t bytes, std::uint64_t now, std::uint32_t device) {
   collector::alloc_record out{};
   out.header.time = now;
@@ -185,7 +185,7 @@ SLUICE_HOT void usage_changed(void* address, std::int64_t bytes, std::size_t all
   if (address == nullptr || bytes == 0 || !recording()) return;
   const auto where = reinterpret_cast<std::uint64_t>(address);
   const std::uint32_t number = number_of(device);
-  // All that is written in the end is fetched while the stack is walked.
+  // Prefetches everything that is written at the end, while the stack is walked.
   collector::expect_event();
   live_blocks::expect(where, trace::layer::framework);
   if (number < max_devices) collector::expect_write(&totals[number]);
@@ -237,13 +237,13 @@ void forget_totals() noexcept {
 
 namespace torch_hooks = sluice::capture::torch;
 
-/// Host tensors are reported here too, where they are shared or the profiler asks for them: they go on to PyTorch alone.
+/// Also called for some host tensors (shared ones, or if profiling); these are only passed on to PyTorch.
 SLUICE_HOT void c10::reportMemoryUsageToProfiler(void* address, std::int64_t bytes, std::size_t total_allocated,
                                                  std::size_t total_reserved, Device device) {
   using namespace torch_hooks;
   if (device.type == cuda_device) usage_changed(address, bytes, total_allocated, total_reserved, device);
   auto real = real_usage.load(std::memory_order_acquire);
-  if (real == nullptr) {  // Before CUDA's start: no mutex of the allocator's is held.
+  if (real == nullptr) {  // Before CUDA starts: no mutex of the allocator is held.
     find_real_functions();
     real = real_usage.load(std::memory_order_acquire);
   }

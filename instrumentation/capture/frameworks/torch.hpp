@@ -1,18 +1,18 @@
 #pragma once
 
-/// PyTorch's caching allocator, seen through the functions by which it reports to its own profiler. They are interposed: this
-/// library is preloaded, so libc10_cuda's calls come here, and go on to libc10's own.
+/// PyTorch's caching allocator, observed through the functions that report to PyTorch's own profiler. This preloaded
+/// library interposes them: libc10_cuda calls our functions, which then call those of libc10.
 namespace sluice::capture::torch {
 
-/// Finds libc10's own functions, if PyTorch is loaded by now. Takes the loader's lock: to be called where no lock of the
-/// program's can be held.
+/// Looks up the interposed functions in libc10, if PyTorch is loaded. Takes the loader's lock: call only where no lock
+/// of the program can be held.
 void find_real_functions() noexcept;
 
-/// Sends the totals that PyTorch stated last, where they have changed since: counters, each at the time of the block that it
-/// was stated with. O(devices).
+/// Records the totals that PyTorch reported last, if changed: as counters, each at the time of the block that it was
+/// reported with. O(devices).
 void report_totals() noexcept;
 
-/// In a fork's child, and for another writer: nobody has heard of the counters and their names yet.
+/// Resets what was sent, for a forked child or a new writer: its writer knows neither the counters nor their names.
 void forget_totals() noexcept;
 
 }  // namespace sluice::capture::torch

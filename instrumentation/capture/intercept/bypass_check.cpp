@@ -23,7 +23,7 @@ constexpr unsigned warning = raw(trace::severity::warning);
 constexpr std::uint64_t kib = 1024;
 constexpr std::uint64_t mib = 1024 * kib;
 
-// --- the libraries ----------------------------------------------------------------------------------------------------------
+// --- the libraries ---------------------------------------------------------------------------------------------------
 
 struct span {
   std::uint64_t begin, end;
@@ -31,15 +31,15 @@ struct span {
 struct library {
   static constexpr unsigned most_spans = 8;
   char name[80];
-  span writable[most_spans];  ///< Linkage tables and variables, the parts worth reading.
+  span writable[most_spans];  ///< Linkage tables and variables: the parts worth reading.
   unsigned writables;
 };
 constexpr unsigned most_libraries = 1024;
 library libraries[most_libraries];
 unsigned library_count = 0;
 
-/// What the loader makes read-only ends with the linkage table; before it lies what holds no function of another library but by
-/// name (tables of classes), and may be large.
+/// The part that the loader makes read-only ends with the linkage table. What lies before it (vtables) refers to other
+/// libraries' functions only by name, and may be large.
 constexpr std::uint64_t most_linkage = 1 * mib;
 constexpr std::uint64_t most_variables = 4 * mib;
 
@@ -56,7 +56,7 @@ void add_writable(library& to, span part, span relocated) {
   add(part.begin, part.end - part.begin > most_variables ? part.begin + most_variables : part.end);
 }
 
-/// The driver's own libraries hold its functions, we do, and CUPTI does so by its trade.
+/// Libraries that normally hold driver functions: the driver's own, ours, and CUPTI.
 bool is_exempt(const char* name, const dl_phdr_info& info) {
   for (const char* known :
        {"libcuda.so", "libcudadebugger.so", "libnvidia-", "libcupti.so", "libc.so", "libdl.so", "ld-linux"}) {
@@ -94,12 +94,12 @@ int add_library(dl_phdr_info* info, std::size_t, void*) {
   return 0;
 }
 
-// --- what lies in them ------------------------------------------------------------------------------------------------------
+// --- searching them --------------------------------------------------------------------------------------------------
 
 constexpr std::size_t piece_bytes = 64 * kib;
 alignas(8) char piece[piece_bytes];
 
-/// How much could be read: less than asked for where it is not mapped any more.
+/// Returns how many bytes could be read: fewer if the memory is no longer mapped.
 std::size_t read_piece(std::uint64_t address, std::size_t bytes) {
   const iovec to{piece, bytes};
   const iovec from{reinterpret_cast<void*>(address), bytes};
@@ -109,11 +109,11 @@ std::size_t read_piece(std::uint64_t address, std::size_t bytes) {
 
 struct evidence {
   static constexpr unsigned most_names = 3;
-  const char* names[most_names];  ///< Of the driver's functions.
+  const char* names[most_names];  ///< Names of the driver functions found.
   unsigned functions;
 };
 
-/// From the lowest to the highest of the driver's functions.
+/// The address range of the driver's functions.
 span functions_of_driver() {
   span made{~std::uint64_t{0}, 0};
   for (unsigned i = 0; i < entry_points::wrapper_count; ++i) {
@@ -152,12 +152,12 @@ evidence search(const library& in, span driver) {
   return found;
 }
 
-// --- telling ----------------------------------------------------------------------------------------------------------------
+// --- reporting -------------------------------------------------------------------------------------------------------
 
 constexpr char way_out[] =
     "is not in this recording; SLUICE_CAPTURE_WITHOUT=entry-points records it, by CUPTI (as --mode timeline does)";
 
-/// Once for each library.
+/// True once for each library.
 bool is_new(const char* name) {
   constexpr unsigned most_told = 32;
   static std::uint64_t told[most_told];
@@ -192,7 +192,7 @@ int read_loads(dl_phdr_info* info, std::size_t, void* to) {
 
 void look_through_all() {
   library_count = 0;
-  if (!for_each_library(add_library, nullptr)) return;  // A fork: next time.
+  if (!for_each_library(add_library, nullptr)) return;  // A fork: scan later.
   const span driver = functions_of_driver();
   for (unsigned i = 0; i < library_count; ++i) {
     const evidence found = search(libraries[i], driver);
@@ -228,7 +228,7 @@ void look(bool last) noexcept {
 
 void unknown_free(std::uint64_t address) noexcept {
   static std::atomic<bool> told{false};
-  // Where not all could be kept, one that is not known means nothing.
+  // If not all blocks could be tracked, an unknown block proves nothing.
   if (live_blocks::untracked() != 0 || told.exchange(true)) return;
   char text[512];
   snprintf(text, sizeof text,

@@ -1,5 +1,5 @@
-// CUPTI's callbacks: found in a table by number, stamped, handed to the call's own function. Nothing here waits or
-// allocates.
+// CUPTI's callbacks: each call is looked up in a table by number, gets its time, and is passed to its handler. Nothing
+// here waits or allocates.
 
 #include <string.h>
 
@@ -16,13 +16,13 @@ namespace sluice::capture {
 
 namespace {
 
-/// Past every number that any driver has so far (807 in 13.0).
+/// Larger than all call numbers so far (807 in CUDA 13.0).
 constexpr std::uint32_t max_calls = 1024;
 
 struct slot {
   const call_entry* entry = nullptr;
   bool done_at_entry = false;
-  bool is_work = false;  ///< Copies, launches, waits: not recorded while the program pauses the recording.
+  bool is_work = false;  ///< Copies, launches, waits: not recorded during a pause.
   std::atomic<std::uint64_t> name{0};
 };
 slot slots[max_calls];
@@ -38,13 +38,13 @@ SLUICE_INLINE std::uint64_t name_of(slot& s) {
 
 void context_created(CUcontext context, std::uint32_t id, std::uint32_t device);
 
-/// As CUPTI numbers them.
+/// The device by CUPTI's numbering.
 std::uint32_t device_by_cupti(CUcontext context) {
   std::uint32_t device = 0;
   return cupti.device_id(context, &device) == CUPTI_SUCCESS ? device : collector::no_device;
 }
 
-/// In a call's own word, where its entry's time is else: it was entered during a pause, and so its exit is nothing either.
+/// Value of a call's user word (normally its entry time) if it was entered during a pause; its exit is then ignored.
 constexpr std::uint64_t entered_in_pause = 1;
 
 bool is_in_pause(const slot& s, const CUpti_CallbackData& data) {
@@ -66,7 +66,7 @@ SLUICE_INLINE void on_driver_call(std::uint32_t id, const CUpti_CallbackData& da
                       *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS;
   if (data.callbackSite != CUPTI_API_ENTER) {
     if (data.contextUid != 0) open_context(data.contextUid);
-    // Under capture a launch is told of when it has become a node.
+    // Under capture, a launch is recorded once it has become a node.
     const bool done_at_entry = slots[id].done_at_entry && captures.load(std::memory_order_relaxed) <= 0;
     if (!failed && (entry.exit == nullptr || done_at_entry)) return;
   }
@@ -85,7 +85,7 @@ SLUICE_INLINE void on_driver_call(std::uint32_t id, const CUpti_CallbackData& da
   }
 }
 
-/// The runtime's wait for a device has no driver call of its own.
+/// The runtime's wait for a device makes no driver call.
 constexpr std::uint32_t runtime_device_synchronize = CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020;
 
 void on_runtime_call(const CUpti_CallbackData& data) {
@@ -96,7 +96,7 @@ void on_runtime_call(const CUpti_CallbackData& data) {
     return;
   }
   c.begin = *data.correlationData != 0 ? *data.correlationData : c.now;
-  // The runtime's results have the driver's numbers where it matters: success, and what a fault is.
+  // Results of the runtime have the driver's numbers where it matters: success, and GPU faults.
   if (data.functionReturnValue != nullptr) c.result = *static_cast<const CUresult*>(data.functionReturnValue);
   if (!c.ok()) c.name = collector::intern("cudaDeviceSynchronize");
   context_waited(c);
@@ -104,7 +104,7 @@ void on_runtime_call(const CUpti_CallbackData& data) {
 
 void context_created(CUcontext context, std::uint32_t id, std::uint32_t device) {
   if (!add_context(context, id, device)) return;
-  // Which GPU it is, before anything is said to be on it: other processes of the recording may use the same one.
+  // Describe the GPU first: other processes of the recording may use the same one.
   if (device != collector::no_device) describe_device(static_cast<CUdevice>(device));
   collector::context_record out{};
   out.header.time = collector::now();
@@ -118,14 +118,14 @@ void context_created(CUcontext context, std::uint32_t id, std::uint32_t device) 
 
 std::atomic<bool> ending{false};
 
-/// Virtual memory is its process's, not a context's.
+/// Virtual memory belongs to the process, not to a context.
 void forget_block(void* device, const live_blocks::block& b) {
   const bool of_process = b.kind == trace::memory_kind::reservation || b.kind == trace::memory_kind::physical ||
                           b.kind == trace::memory_kind::mapping;
   if (b.device == *static_cast<std::uint32_t*>(device) && !of_process) live_blocks::remove(b.address, b.layer, b.kind);
 }
 
-/// What was allocated in it goes with it.
+/// Its allocations are freed with it.
 void context_destroyed(CUcontext context, std::uint32_t id) {
   std::uint32_t device = device_of(id);
   remove_context(context);
@@ -164,7 +164,7 @@ void on_resource(std::uint32_t id, const CUpti_ResourceData& data) {
 
 void note_ending(bool ends) noexcept { ending.store(ends); }
 
-// --- contexts that CUPTI does not tell of -------------------------------------------------------------------------------
+// --- contexts without CUPTI ------------------------------------------------------------------------------------------
 
 namespace {
 std::atomic<CUcontext> primary_contexts[max_devices];
@@ -221,7 +221,7 @@ std::uint64_t call::stream(CUstream handle) const {
 }
 
 SLUICE_HOT void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
-  // Some callbacks of the resource domain come without data.
+  // Some callbacks of the resource domain have no data.
   if (data == nullptr || !collector::active()) return;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API) on_driver_call(id, *static_cast<const CUpti_CallbackData*>(data));
   if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) on_runtime_call(*static_cast<const CUpti_CallbackData*>(data));
@@ -241,11 +241,11 @@ bool prepare_calls() noexcept {
       }
       slots[entry.id].entry = &entry;
       slots[entry.id].done_at_entry = entry.done_at_entry && !records_at_least(trace::recording_mode::timeline);
-      // The graphs that are made meanwhile must be known afterwards.
+      // Graphs made during a pause must be known afterwards.
       const bool defines = strncmp(entry.name, "cuGraph", 7) == 0 && strncmp(entry.name, "cuGraphLaunch", 13) != 0;
       const bool captures_stream = strstr(entry.name, "Capture") != nullptr;
       slots[entry.id].is_work = table.entries != memory.entries && !defines && !captures_stream;
-      slots[entry.id].name.store(0);  // The writer may be another than the last time.
+      slots[entry.id].name.store(0);  // This may be another writer than last time.
       all = all && entry_points::exist_for(entry.id);
     }
   }
@@ -257,10 +257,10 @@ unsigned enable_callbacks(CUpti_SubscriberHandle subscriber, bool late) noexcept
   prepare_calls();
   unsigned refused = 0;
   for (std::uint32_t id = 0; id < max_calls; ++id) {
-    // An older driver does not know the newest calls; it cannot make them either.
+    // An older driver does not know the newest calls, and cannot make them.
     if (slots[id].entry != nullptr) cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
   }
-  // In every mode: it is where many programs find out that the GPU has faulted.
+  // In every mode: many programs notice a GPU fault in this call.
   cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, runtime_device_synchronize);
   for (const auto id : {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
                         CUPTI_CBID_RESOURCE_STREAM_CREATED, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING}) {

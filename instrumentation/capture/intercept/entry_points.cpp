@@ -23,24 +23,24 @@ namespace {
 
 SLUICE_HOT_DATA constinit std::atomic<bool> watching{false};
 
-/// What a thread is in the middle of.
+/// The calls in progress on a thread.
 struct thread_calls {
-  int depth;        ///< Calls within calls are the driver's own.
-  int inits;        ///< cuInit calls that came through us.
-  CUcontext known;  ///< The context of the last call, and its number, while `round` is the one of contexts that went.
+  int depth;        ///< A nested call is the driver's own.
+  int inits;        ///< cuInit calls that came through our function.
+  CUcontext known;  ///< The last call's context and its number; valid while `round` equals `contexts_gone`.
   std::uint32_t id;
   std::uint32_t round;
 };
 SLUICE_THREAD_LOCAL thread_calls mine{};
 
-// --- the driver's own -------------------------------------------------------------------------------------------------
+// --- the driver's functions ------------------------------------------------------------------------------------------
 
 constexpr unsigned most_wrappers = 256;
 constinit std::atomic<void*> reals[most_wrappers];
 constinit std::atomic<void*> real_init{nullptr}, real_get_address{nullptr}, real_get_address_v2{nullptr};
 constinit std::atomic<bool> learned{false};
 
-/// Open addressing from the driver's function to ours. Filled by `learn`, twice the same if two threads do at once.
+/// Hash table (open addressing) from the driver's functions to ours. Filled by `learn`; two threads may do so at once.
 struct exchange {
   std::atomic<void*> theirs;
   std::atomic<void*> ours;
@@ -65,7 +65,7 @@ void hand_out(void* theirs, void* ours) {
   }
 }
 
-/// `theirs` if there is none of ours for it.
+/// Our replacement for `theirs`; `theirs` itself if there is none.
 void* ours_for(void* theirs) {
   for (std::size_t at = slot_of(theirs);; at = (at + 1) % exchange_slots) {
     void* there = exchanges[at].theirs.load(std::memory_order_acquire);
@@ -74,7 +74,7 @@ void* ours_for(void* theirs) {
   }
 }
 
-/// Once the driver is loaded. False before.
+/// Fills the tables once the driver is loaded. Returns false before.
 bool learn() {
   if (learned.load(std::memory_order_acquire)) return true;
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -127,7 +127,7 @@ constinit std::atomic<std::uint32_t> last_correlation{0};
 
 namespace {
 
-/// While streams are being captured: what our handlers ask the driver on this thread is none of the capture's business.
+/// During captures: switches this thread to relaxed mode, so that our handlers' queries do not disturb them.
 class beside_captures {
  public:
   beside_captures() noexcept
@@ -187,7 +187,7 @@ SLUICE_HOT CUresult leave(edges& e, std::uint32_t call, CUresult result) noexcep
   e.result = result;
   e.data.callbackSite = CUPTI_API_EXIT;
   e.data.functionReturnValue = &e.result;
-  // Some calls begin without a context and leave one.
+  // Some calls begin without a context and end with one.
   if (e.data.contextUid == 0) e.data.contextUid = id_of_current(e.data.context);
   on_callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, call, &e.data);
   --mine.depth;
@@ -196,7 +196,7 @@ SLUICE_HOT CUresult leave(edges& e, std::uint32_t call, CUresult result) noexcep
 
 }  // namespace sluice::capture::entry_points
 
-// --- what leads to the driver ---------------------------------------------------------------------------------------------
+// --- ways to the driver ----------------------------------------------------------------------------------------------
 
 namespace entry = sluice::capture::entry_points;
 
@@ -228,7 +228,7 @@ CUresult sluice_entry_get_address_v2(const char* symbol, void** function, int ve
   return result;
 }
 
-// Their names in the driver. cuda.h may have them as macros for one another, so they are given here.
+// Their names in the driver. cuda.h may define these as macros for each other, so they are set here.
 __asm__(
     ".text\n"
     ".globl cuInit\n.type cuInit, @function\n.set cuInit, sluice_entry_init\n"
@@ -236,17 +236,17 @@ __asm__(
     ".globl cuGetProcAddress_v2\n.type cuGetProcAddress_v2, @function\n"
     ".set cuGetProcAddress_v2, sluice_entry_get_address_v2\n");
 
-/// Where glibc's dlsym is. Hidden, for the few instructions below.
+/// glibc's dlsym. Hidden, for the assembly code below.
 __attribute__((visibility("hidden"))) void* sluice_real_dlsym = nullptr;
 
-/// What `dlsym(library, name)` is to give; null: whatever the real one does. A sanitizer's own runtime asks before it is ready.
+/// The result of `dlsym(library, name)`; null: use the real one. A sanitizer's runtime may call it very early.
 __attribute__((visibility("hidden"), used, no_sanitize("address", "thread", "undefined"))) void* sluice_found(
     void* library, const char* name) {
   if (sluice_real_dlsym == nullptr) {
-    // The oldest version, which every glibc for this processor has.
+    // The oldest version; every glibc for this processor has it.
     sluice_real_dlsym = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
   }
-  // The driver's names are cu and a capital. Who asks for the next one after itself interposes too, and wants the driver's.
+  // Driver names start with cu and a capital. RTLD_NEXT is used by other interposers, which want the driver's function.
   const bool may_be_drivers = name != nullptr && name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
   if (!may_be_drivers || library == RTLD_NEXT || !sluice::capture::may_use_entry_points()) return nullptr;
   void* theirs = entry::real_symbol(library, name);
@@ -255,8 +255,8 @@ __attribute__((visibility("hidden"), used, no_sanitize("address", "thread", "und
 
 }  // extern "C"
 
-// dlsym looks at its return address for RTLD_NEXT and for the caller's namespace: it must be jumped to, with everything as the
-// caller left it.
+// dlsym uses its return address for RTLD_NEXT and the caller's namespace. So it must be reached by a jump, with
+// registers and stack as the caller left them.
 __asm__(
     ".text\n"
     ".globl dlsym\n.type dlsym, @function\n"

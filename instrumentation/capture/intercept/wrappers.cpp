@@ -1,5 +1,5 @@
-// A function of ours for each of the driver's that has a handler in `memory` mode: generated from the driver's own declarations,
-// with every version under its own name, which is what the next line asks cuda.h for.
+// One replacement for each driver function with a handler in `memory` mode, generated from the driver's declarations.
+// The next line makes cuda.h declare every version under its own name.
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 #include <cupti_driver_cbid.h>
@@ -7,7 +7,7 @@
 
 #include "instrumentation/capture/intercept/entry_points.hpp"
 
-/// CUPTI has none, as it takes nothing.
+/// CUPTI has no such struct, because the call has no parameters.
 struct cuCtxSynchronize_params {};
 
 namespace sluice::capture::entry_points {
@@ -41,7 +41,7 @@ struct wrapper<Number, Call, Parameters, CUresult(Arguments...)> {
 
 #define OURS(name) &wrapper<number_##name, CUPTI_DRIVER_TRACE_CBID_##name, name##_params, decltype(::name)>::call
 
-// Under the driver's names too, for programs that are linked with it.
+// Export the replacements under the driver's names, for programs linked with the driver.
 #define ENTRY(name)                                                                                          \
   extern "C" __attribute__((used, visibility("hidden"))) void* const sluice_wrapper_of_##name =              \
       reinterpret_cast<void*>(OURS(name));                                                                   \

@@ -1,7 +1,7 @@
 """What a Python program may tell its recorder.
 
-Under `sluice record -- python ...` this module can be imported as it is. A program that shall run without the recorder too
-needs it on its path (it is one file, in the folder `python` beside the program `sluice`); each call then does nothing.
+Under `sluice record -- python ...` this module can be imported without installation. A program that should also run
+without the recorder needs this file (in the folder `python` next to the program `sluice`); its calls then do nothing.
 
     import sluice
 
@@ -11,8 +11,8 @@ needs it on its path (it is one file, in the folder `python` beside the program 
             loss = model(batch)
     sluice.tag(table, "input", "lookup table")
     sluice.tag_model(model, optimizer)        # weights, gradients, optimizer state
-    sluice.watch_cupy()                       # CuPy's pool, block by block; once in each thread that uses CuPy
-    sluice.watch_rmm()                        # RMM's current resource
+    sluice.watch_cupy()                       # blocks of CuPy's pool; call once in each thread that uses CuPy
+    sluice.watch_rmm()                        # blocks of RMM's current resource
 """
 import contextlib
 import ctypes
@@ -26,7 +26,7 @@ __all__ = ["recording", "step", "mark", "push", "pop", "scope", "pause", "resume
 
 
 def _make_way():
-    """PYTHONPATH goes before installed packages: one of the same name that the program means is found here instead of us."""
+    """Imports an installed package named `sluice` instead of this file, because PYTHONPATH hides installed packages."""
     here = os.path.realpath(os.path.dirname(__file__))
     elsewhere = [folder for folder in sys.path if os.path.realpath(folder or ".") != here]
     other = importlib.machinery.PathFinder.find_spec("sluice", elsewhere)
@@ -45,9 +45,9 @@ if __name__ == "sluice":
 
 
 def _find():
-    """The library that `sluice record` preloads into this process, or None."""
+    """Returns the library that `sluice record` preloaded into this process, or None."""
     try:
-        library = ctypes.PyDLL(None)  # The calls take well under a microsecond: the GIL is kept.
+        library = ctypes.PyDLL(None)  # Keeps the GIL: calls take less than a microsecond.
         library.sluice_recording.restype = ctypes.c_int
         library.sluice_step.argtypes = [ctypes.c_int64]
         library.sluice_mark.argtypes = [ctypes.c_char_p]
@@ -64,7 +64,7 @@ _library = _find()
 
 
 def recording():
-    """Whether this process is recorded."""
+    """Returns True if this process is recorded."""
     return _library is not None
 
 
@@ -73,19 +73,19 @@ def _text(text):
 
 
 def step(number=None):
-    """A step begins: number `number`, or the one after the last."""
+    """Begins step `number`; without a number, the one after the last."""
     if _library is not None:
         _library.sluice_step(-1 if number is None else int(number))
 
 
 def mark(name):
-    """A point in time with a name."""
+    """Marks a point in time with a name."""
     if _library is not None:
         _library.sluice_mark(_text(name))
 
 
 def push(name):
-    """Begins a scope of this thread; scopes nest."""
+    """Begins a scope of this thread. Scopes can be nested."""
     if _library is not None:
         _library.sluice_push(_text(name))
 
@@ -97,8 +97,8 @@ def pop():
 
 
 def pause():
-    """No copies, kernels and waits are recorded until `resume`; allocations and frees are, so that totals stay right. To record a
-    few steps of a long program: pause before the first."""
+    """Stops recording copies, kernels and waits until `resume`. Allocations and frees are still recorded, so totals
+    stay right. To record only a few steps of a long program, pause before its first step."""
     if _library is not None:
         _library.sluice_pause()
 
@@ -111,7 +111,7 @@ def resume():
 
 @contextlib.contextmanager
 def scope(name):
-    """`with sluice.scope("forward"): ...`"""
+    """A scope as a context manager: `with sluice.scope("forward"): ...`"""
     push(name)
     try:
         yield
@@ -120,7 +120,7 @@ def scope(name):
 
 
 def _address(thing):
-    """Where the memory of a tensor or array begins: PyTorch's storage, CUDA's array interface, CuPy's pointer, or a number."""
+    """Start address of a tensor or array (PyTorch storage, CUDA array interface, `data_ptr`), or the number given."""
     if isinstance(thing, int):
         return thing
     storage = getattr(thing, "untyped_storage", None)
@@ -135,8 +135,8 @@ def _address(thing):
 
 
 def tag(thing, category=None, name=None):
-    """Says what the block that holds `thing` is: "weight", "gradient", "optimizer state", "activation", "input" or "workspace",
-    and what it is called. A block that is freed takes its tags with it."""
+    """Sets the category and name of the block that contains `thing`. Categories: "weight", "gradient",
+    "optimizer state", "activation", "input", "workspace". Tags end when the block is freed."""
     if _library is not None:
         _library.sluice_tag(_address(thing), _text(category), _text(name))
 
@@ -146,9 +146,9 @@ def _on_device(thing):
 
 
 def tag_model(model, optimizer=None):
-    """Tags a torch.nn.Module's parameters and buffers as weights, its gradients as they are accumulated, and what the optimizer
-    keeps after each of its steps. Registers hooks on both (a few microseconds a parameter and step while recording, nothing
-    otherwise)."""
+    """Tags a torch.nn.Module: parameters and buffers as weights, gradients when they are accumulated, and the
+    optimizer's state after each of its steps. Registers hooks on both; they cost a few microseconds per parameter and
+    step while recording, and nothing otherwise."""
     if _library is None:
         return
     names = {}
@@ -179,7 +179,7 @@ def _tag_gradient(name):
 
 
 def _tag_state(optimizer, names, known):
-    """`known`: the addresses that were tagged already; the state of an optimizer stays where it is."""
+    """Tags the optimizer's state. `known` has the addresses already tagged, because the state is rarely moved."""
     for parameter, state in optimizer.state.items():
         for key, value in state.items() if hasattr(state, "items") else ():
             if not _on_device(value):
@@ -191,20 +191,20 @@ def _tag_state(optimizer, names, known):
 
 
 def block_alloc(address, nbytes, allocator, device=0):
-    """A pool of your own has given out a block of device memory that it holds."""
+    """Records that your own pool has allocated a block from device memory that it holds."""
     if _library is not None:
         _library.sluice_block_alloc(address, nbytes, device, _text(allocator))
 
 
 def block_free(address):
-    """It takes the block back. To be called before the address can be given out again."""
+    """Records that the block is freed. Call this before the address can be reused."""
     if _library is not None:
         _library.sluice_block_free(address)
 
 
 def watch_cupy():
-    """Records each block of CuPy's memory pool; without it, the pool's segments and all copies and kernels are recorded. CuPy
-    keeps its memory hooks by thread: to be called in each thread that uses CuPy. A second call in a thread does nothing."""
+    """Records each block of CuPy's memory pool. Without it, only the pool's segments are recorded. CuPy's memory hooks
+    are per thread: call this in each thread that uses CuPy. A second call in a thread does nothing."""
     if _library is None:
         return
     import cupy
@@ -225,7 +225,7 @@ def watch_cupy():
 
 
 def _current_device():
-    """CUDA's number of the calling thread's device, 0 if it does not say."""
+    """The CUDA device number of the calling thread; 0 if unknown."""
     number = ctypes.c_int(0)
     try:
         ctypes.CDLL("libcuda.so.1").cuCtxGetDevice(ctypes.byref(number))
@@ -234,12 +234,12 @@ def _current_device():
     return number.value
 
 
-_watching = []  # The resources that `watch_rmm` made.
+_watching = []  # Resources created by `watch_rmm`.
 
 
 def watch_rmm():
-    """Records each block of RMM's current device resource, which is wrapped for that; call it after you have chosen yours. A
-    second call for the same resource does nothing."""
+    """Records each block of RMM's current device resource by wrapping it. Call this after you have set your resource.
+    A second call for the same resource does nothing."""
     if _library is None:
         return
     import rmm

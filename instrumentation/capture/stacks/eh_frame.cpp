@@ -9,11 +9,11 @@ namespace sluice::capture {
 
 namespace {
 
-// Numbers of registers in these tables.
+// Register numbers in these tables.
 constexpr std::uint64_t rbp = 6, rsp = 7, return_address = 16;
 constexpr std::int64_t word = 8;
 
-/// Reads forward in memory that may be read. A read past the end gives zeros and makes it bad for good.
+/// Reads forward in a readable range. Reading past the end returns zeros and marks the cursor bad for good.
 class cursor {
  public:
   cursor() = default;
@@ -43,7 +43,7 @@ class cursor {
       at_ += bytes;
     }
   }
-  /// The next `bytes` on their own.
+  /// A cursor for the next `bytes` only; this one skips them.
   cursor part(std::uint64_t bytes) {
     const std::uint64_t begin = at_;
     skip(bytes);
@@ -77,7 +77,7 @@ class cursor {
   bool bad_ = false;
 };
 
-/// From `address` to the end of the segment that it lies in.
+/// A cursor from `address` to the end of its segment.
 cursor at_address(const code_image& image, std::uint64_t address) {
   for (unsigned i = 0; i < image.count && i < code_image::max_segments; ++i) {
     if (address >= image.segments[i].begin && address < image.segments[i].end) return {address, image.segments[i].end};
@@ -85,11 +85,11 @@ cursor at_address(const code_image& image, std::uint64_t address) {
   return {1, 0};
 }
 
-// How a pointer is written (DW_EH_PE_...).
+// Pointer encodings (DW_EH_PE_...).
 constexpr std::uint8_t omitted = 0xff, form_bits = 0x0f, base_bits = 0x70, indirect_bit = 0x80;
 constexpr std::uint8_t from_here = 0x10, from_header = 0x30;
 
-/// Reads a pointer that is written as `encoding` says. Makes `c` bad if it cannot be followed.
+/// Reads a pointer in the given encoding. Marks `c` bad if the encoding is not supported.
 std::uint64_t take_pointer(cursor& c, std::uint8_t encoding, std::uint64_t header) {
   const std::uint64_t here = c.at();
   std::uint64_t value = 0;
@@ -132,11 +132,11 @@ std::uint64_t take_pointer(cursor& c, std::uint8_t encoding, std::uint64_t heade
     default:
       c.skip(~std::uint64_t{0});
   }
-  if ((encoding & indirect_bit) != 0) c.skip(~std::uint64_t{0});  // Personality routines only, and those are skipped.
+  if ((encoding & indirect_bit) != 0) c.skip(~std::uint64_t{0});  // For personality routines only, which are skipped.
   return value;
 }
 
-/// The address of the entry (FDE) for the function that may hold `pc`; 0 if there is none. Binary search in .eh_frame_hdr.
+/// Address of the entry (FDE) of the function that may contain `pc`, or 0. Binary search in .eh_frame_hdr.
 std::uint64_t find_entry(const code_image& image, std::uint64_t pc) {
   const std::uint64_t header = image.eh_frame_header;
   cursor c = at_address(image, header);
@@ -149,7 +149,7 @@ std::uint64_t find_entry(const code_image& image, std::uint64_t pc) {
   if (frame_encoding != omitted) take_pointer(c, frame_encoding, header);
   const std::uint64_t count = take_pointer(c, count_encoding, header);
   struct row {
-    std::int32_t function, entry;  // From the header on.
+    std::int32_t function, entry;  // Relative to the header.
   };
   if (c.bad() || count == 0 || count > c.left() / sizeof(row)) return 0;
   const std::uint64_t table = c.at();
@@ -168,20 +168,20 @@ std::uint64_t find_entry(const code_image& image, std::uint64_t pc) {
   return header + static_cast<std::uint64_t>(std::int64_t{at(low).entry});
 }
 
-// --- entries --------------------------------------------------------------------------------------------------------------
+// --- entries ---------------------------------------------------------------------------------------------------------
 
-/// What an entry and the common entry (CIE) that it refers to say.
+/// The content of an entry (FDE) and of its common entry (CIE).
 struct entry {
-  std::uint64_t begin = 0, end = 0;  ///< Code.
+  std::uint64_t begin = 0, end = 0;  ///< Code range.
   std::uint64_t code_unit = 1;
   std::int64_t data_unit = 1;
-  std::uint8_t encoding = 0;  ///< Of pointers to code.
+  std::uint8_t encoding = 0;  ///< Of code pointers.
   bool augmented = false;
   bool is_signal = false;
   cursor common, own;  ///< Instructions.
 };
 
-/// The body of the record at `address`, and where the pointer in it that says what it is lies.
+/// The body of the record at `address`, and the address of its CIE pointer, which gives the record's type.
 cursor take_record(const code_image& image, std::uint64_t address) {
   cursor c = at_address(image, address);
   std::uint64_t length = c.take<std::uint32_t>();
@@ -250,9 +250,9 @@ bool read_entry(const code_image& image, std::uint64_t address, entry& e) {
   return !c.bad() && e.end > e.begin;
 }
 
-// --- expressions ------------------------------------------------------------------------------------------------------------
+// --- expressions -----------------------------------------------------------------------------------------------------
 
-/// What an expression says, as far as it can be known before the registers are: base + offset, or what lies there.
+/// The value of an expression before the registers are known: base + offset, or the memory there.
 struct symbolic {
   enum kind : std::uint8_t { constant, rsp_plus, rbp_plus, at_rbp_plus, unknown };
   kind base = unknown;
@@ -263,7 +263,7 @@ std::int64_t wrapping_add(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
-/// Of two constants, or a base and a constant.
+/// Combines two constants, or a base and a constant.
 symbolic combined(std::uint8_t operation, symbolic a, symbolic b) {
   if (operation == 0x22 && a.base == symbolic::constant && b.base != symbolic::at_rbp_plus) {
     return {b.base, wrapping_add(a.value, b.value)};
@@ -289,8 +289,8 @@ symbolic combined(std::uint8_t operation, symbolic a, symbolic b) {
   }
 }
 
-/// The two that compilers and linkers write: the end of a frame that was realigned, *(rbp + n), and that in the stubs of a
-/// procedure linkage table, rsp + 8 + ((rip & 15) >= 11) * 8.
+/// Supports the two forms that compilers and linkers emit: the end of a realigned frame, *(rbp + n), and the one in
+/// stubs of a procedure linkage table, rsp + 8 + ((rip & 15) >= 11) * 8.
 symbolic evaluate(cursor c, std::uint64_t pc) {
   symbolic stack[8];
   std::size_t depth = 0;
@@ -319,9 +319,9 @@ symbolic evaluate(cursor c, std::uint64_t pc) {
   return depth == 0 || c.bad() ? symbolic{} : stack[depth - 1];
 }
 
-// --- instructions -----------------------------------------------------------------------------------------------------------
+// --- instructions ----------------------------------------------------------------------------------------------------
 
-/// Where a register of the caller is.
+/// Where a register of the caller is saved.
 struct saved_register {
   enum kind : std::uint8_t { kept, below_end, at_rbp, lost, undefined };
   kind where = kept;
@@ -339,9 +339,9 @@ class interpreter {
   interpreter(const entry& e, std::uint64_t header, std::uint64_t pc)
       : entry_(e), header_(header), pc_(pc), location_(e.begin) {}
 
-  /// False if they cannot be followed.
+  /// Returns false if an instruction is not supported.
   bool run() {
-    // The common ones hold from the first instruction on, whatever they say of places.
+    // The common instructions apply from the function's start, whatever positions they contain.
     if (!execute(entry_.common, ~std::uint64_t{0})) return false;
     initial_ = state_;
     return execute(entry_.own, pc_);
@@ -404,7 +404,7 @@ class interpreter {
     }
   }
 
-  /// Where the frame ends.
+  /// Instructions that define the frame's end.
   bool execute_end(std::uint8_t operation, cursor& c) {
     switch (operation) {
       case 0x0c: {  // def_cfa
@@ -434,7 +434,7 @@ class interpreter {
     }
   }
 
-  /// Where a register was saved.
+  /// Instructions that say where a register was saved.
   bool execute_register(std::uint8_t operation, cursor& c) {
     const std::uint64_t reg = c.uleb();
     switch (operation) {
@@ -456,7 +456,7 @@ class interpreter {
       case 0x08:  // same_value
         set(reg, {saved_register::kept, 0});
         return true;
-      case 0x09:  // register: in another one, which is not followed
+      case 0x09:  // register: saved in another one, which is not followed
       case 0x14:  // val_offset
         c.uleb();
         set(reg, {saved_register::lost, 0});
@@ -505,7 +505,7 @@ class interpreter {
 
 constexpr std::int64_t most_words = std::int64_t{1} << 30;
 
-/// As a rule counts it; false if it is no number of whole words.
+/// Converts to words; returns false if not a whole number of words in range.
 bool in_words(std::int64_t bytes, std::int32_t& words) {
   if (bytes % word != 0 || bytes / word > most_words || bytes / word < -most_words) return false;
   words = static_cast<std::int32_t>(bytes / word);
@@ -548,7 +548,7 @@ unwind_rule rule_of(const frame_state& s) {
       rule.kind = unwind_rule::from_rbp;
       break;
     case symbolic::at_rbp_plus:
-      // Compilers save rbp where it then points, and reach the frame's end through a word below it.
+      // Compilers save rbp where rbp points afterwards, and find the frame's end through a word below it.
       if (s.rbp_is.where != saved_register::at_rbp || s.rbp_is.offset != 0) return {unwind_rule::guess};
       rule.kind = unwind_rule::through_rbp;
       return rule;
@@ -583,8 +583,8 @@ bool follows_call(const code_image& image, std::uint64_t pc) noexcept {
   std::uint8_t before[longest];
   memcpy(before, reinterpret_cast<const void*>(pc - longest), longest);
   const auto at = [&](std::uint64_t back) { return before[longest - back]; };
-  if (at(5) == 0xe8) return true;  // call to a distance
-  // call by a register or through memory: ff /2, and what its addressing takes.
+  if (at(5) == 0xe8) return true;  // call rel32
+  // Indirect call by register or memory: ff /2 and its addressing bytes.
   for (const unsigned back : {2U, 3U, 4U, 6U, 7U}) {
     if (at(back) == 0xff && (at(back - 1) & 0x38) == 0x10) return true;
   }

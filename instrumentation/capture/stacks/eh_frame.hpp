@@ -2,29 +2,29 @@
 
 #include <cstdint>
 
-/// How to leave a function: from the tables (.eh_frame) that compilers write beside x86-64 code for exceptions and debuggers.
-/// The subset that is needed to find callers: where the frame ends, where rbp was saved. Formats: the Linux Standard Base
-/// (.eh_frame, .eh_frame_hdr), DWARF 5 section 6.4, and the System V ABI for x86-64.
+/// Finds a function's caller with the unwind tables (.eh_frame) that compilers emit for exceptions and debuggers, on
+/// x86-64. Covers only what is needed for that: where the frame ends and where rbp was saved. Formats: Linux Standard
+/// Base (.eh_frame, .eh_frame_hdr), DWARF 5 section 6.4, System V ABI for x86-64.
 ///
-/// Libc only, no allocation, no state. Whatever the bytes are, nothing outside the segments given is read.
+/// Uses only libc, no allocation, no state. Whatever the tables contain, only the given segments are read.
 namespace sluice::capture {
 
-/// Memory that may be read.
+/// A range of readable memory.
 struct memory_range {
   std::uint64_t begin = 0, end = 0;
   bool executable = false;
 };
 
-/// A loaded file of code.
+/// A loaded ELF file with code.
 struct code_image {
   static constexpr unsigned max_segments = 8;
   memory_range segments[max_segments];
   unsigned count = 0;
-  std::uint64_t eh_frame_header = 0;  ///< Address of .eh_frame_hdr; 0: it has none.
+  std::uint64_t eh_frame_header = 0;  ///< Address of .eh_frame_hdr; 0 if there is none.
 };
 
-/// How to find the caller's registers. The frame's end is what DWARF calls the CFA; the return address lies right below it,
-/// and it is the caller's rsp. Units are words of 8 bytes.
+/// How to find the caller's registers. The end of the frame is what DWARF calls the CFA; the return address lies right
+/// below it, and the end is the caller's rsp. Offsets are in 8-byte words.
 struct unwind_rule {
   enum how : std::uint8_t {
     none,         ///< Not a rule.
@@ -32,21 +32,21 @@ struct unwind_rule {
     from_rsp,     ///< end = rsp + offset
     from_rbp,     ///< end = rbp + offset
     through_rbp,  ///< end = *(rbp + offset): the stack was realigned; rbp was saved at *rbp
-    signal,       ///< The kernel has put the interrupted registers at rsp.
-    guess,        ///< Nothing is known: take rbp for a frame pointer if that makes sense.
+    signal,       ///< A signal frame: the kernel saved the interrupted registers at rsp.
+    guess,        ///< Unknown: try rbp as a frame pointer if that is plausible.
   };
   how kind = none;
   std::int32_t offset = 0;
-  std::int32_t saved_rbp = rbp_kept;  ///< rbp was saved so many words below the frame's end.
+  std::int32_t saved_rbp = rbp_kept;  ///< rbp was saved this many words below the frame's end.
 
   static constexpr std::int32_t rbp_kept = 0, rbp_lost = -1;
 };
 
-/// The rule that holds at `pc`: for a caller, an address in its call instruction (the return address less 1). `guess` if the
-/// tables do not say, or say what cannot be followed here. O(log functions + length of the function's table entry).
+/// The rule for `pc`. For a caller, pass an address inside its call instruction (the return address less 1). Returns
+/// `guess` if the tables have no rule or one that is not supported. O(log functions + size of the function's entry).
 [[nodiscard]] unwind_rule find_unwind_rule(const code_image& image, std::uint64_t pc) noexcept;
 
-/// `pc` is where a call in this file returns to: it lies in code, after bytes that are a call instruction.
+/// True if `pc` can be a return address in this file: it is code right after a call instruction.
 [[nodiscard]] bool follows_call(const code_image& image, std::uint64_t pc) noexcept;
 
 }  // namespace sluice::capture

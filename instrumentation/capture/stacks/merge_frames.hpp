@@ -3,19 +3,19 @@
 #include <cstddef>
 #include <cstdint>
 
-/// One stack of two: what C did and what Python did, by where the interpreter's evaluation function stands in the native one.
+/// Merges the native and the Python stack into one, at the native frames of the interpreter's evaluation function.
 namespace sluice::capture {
 
-/// Frames of Python, innermost first, and a bit for each that begins an evaluation (`python_frames`).
+/// Python frames, innermost first, and a bit for each frame that begins an evaluation (see `python_frames`).
 struct python_part {
   const std::uint64_t* frames;
   std::size_t count;
   const std::uint64_t* entries;
 };
 
-/// Both innermost first. Each native frame for which `evaluates(pc)` gives way to the run of Python's that it evaluates: those up
-/// to the next marked one. What Python has beyond the native frames (which were cut short) follows them; an evaluation
-/// without Python frames (they were cut short, or have not begun) stays as it is. Returns how many of `max` are filled. O(frames).
+/// Both stacks are innermost first. Each native frame with `evaluates(pc)` is replaced by the Python frames that it
+/// evaluates: those up to the next marked one. Left-over Python frames (the native stack was cut) come at the end; an
+/// evaluation without Python frames (cut, or not begun) stays. Returns the frames written, at most `max`. O(frames).
 template <class Evaluates>
 std::size_t merge_frames(const std::uint64_t* native, std::size_t count, const python_part& python, std::uint64_t* out,
                          std::size_t max, Evaluates evaluates) noexcept {

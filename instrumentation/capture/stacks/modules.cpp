@@ -18,7 +18,7 @@ namespace sluice::capture {
 
 namespace {
 
-/// What `_dl_find_object` fills in (struct dl_find_object of <dlfcn.h> from glibc 2.35 on; the layout is part of its ABI).
+/// Output of `_dl_find_object` (struct dl_find_object in <dlfcn.h>, glibc 2.35 and later; its layout is ABI).
 struct found_object {
   unsigned long long flags;
   void *map_start, *map_end;
@@ -29,12 +29,12 @@ struct found_object {
 int (*find_object)(void* pc, found_object* found) = nullptr;
 
 char program_path[1024];
-/// Of the loader's unloads, as last seen: modules are told anew in each round.
+/// The loader's count of unloads when last checked. After a change, all modules are sent again.
 std::atomic<std::uint64_t> unloads{0};
 
-// --- where the C library does not answer ------------------------------------------------------------------------------------
+// --- without _dl_find_object -----------------------------------------------------------------------------------------
 
-/// Modules as the loader last told of them. Written by one thread; a reader that meets a change finds nothing.
+/// Modules as last reported by the loader. One thread writes; a reader that meets a change finds nothing.
 struct table_entry {
   std::atomic<std::uint64_t> begin, end, bias, header;
   std::atomic<const char*> path;
@@ -42,7 +42,7 @@ struct table_entry {
 constexpr std::size_t table_size = 2048;
 table_entry table[table_size];
 std::atomic<std::size_t> table_count{0};
-std::atomic<std::uint64_t> table_version{0};  ///< Odd: being written.
+std::atomic<std::uint64_t> table_version{0};  ///< Odd during a write.
 
 bool find_in_table(std::uint64_t pc, loaded_module& found) {
   const std::uint64_t version = table_version.load(std::memory_order_acquire);
@@ -93,7 +93,7 @@ void fill_table() {
   table_version.fetch_add(1, std::memory_order_release);
 }
 
-// --- asking the loader --------------------------------------------------------------------------------------------------------
+// --- asking the loader -----------------------------------------------------------------------------------------------
 
 struct changes {
   std::uint64_t adds, subs;
@@ -104,12 +104,12 @@ int read_changes(dl_phdr_info* info, std::size_t, void* to) {
   return 1;
 }
 
-/// Held while the loader is asked: a child forked in that moment would find the loader's lock taken for ever.
+/// Held while the loader is queried: a child forked in that moment would have the loader's lock held for ever.
 std::atomic<bool> asking{false};
 
 void before_fork() {
   const int error = errno;
-  // Bounded, in case the thread that forks keeps the loader from answering.
+  // With a limit, in case the forking thread itself blocks the loader.
   for (int i = 0; asking.exchange(true, std::memory_order_acquire) && i < 100; ++i) {
     const timespec moment{0, 100'000};
     nanosleep(&moment, nullptr);
@@ -118,7 +118,7 @@ void before_fork() {
 }
 void after_fork() { asking.store(false, std::memory_order_release); }
 
-// --- files of code --------------------------------------------------------------------------------------------------------------
+// --- ELF files -------------------------------------------------------------------------------------------------------
 
 void read_build_id(std::uint64_t at, std::uint64_t end, loaded_module& module) {
   while (end - at >= sizeof(ElfW(Nhdr))) {
@@ -139,7 +139,7 @@ void read_build_id(std::uint64_t at, std::uint64_t end, loaded_module& module) {
   }
 }
 
-/// Its segments and build id, from the headers at its begin. A file that is not mapped from its begin on has none.
+/// Reads segments and build id from the headers at the module's start. There are none if that is not mapped.
 void read_headers(loaded_module& module) {
   constexpr std::uint64_t first_page = 4096;
   ElfW(Ehdr) file;
@@ -166,8 +166,8 @@ void read_headers(loaded_module& module) {
 }  // namespace
 
 bool is_readable(std::uint64_t address) noexcept {
-  // The kernel reads the new signal mask before it looks at what is to be done with it: an idea of Abseil's. EINVAL is its word
-  // on that; EFAULT, or what a filter of system calls says, is no.
+  // The kernel reads the new signal mask before it checks the first argument (Abseil's idea). EINVAL means that the
+  // address is readable; EFAULT, or the error of a system call filter, means no.
   constexpr long nonsense = -1, mask_bytes = 8;
   const int error = errno;
   const long result = syscall(SYS_rt_sigprocmask, nonsense, address, nullptr, mask_bytes);
@@ -231,7 +231,7 @@ bool for_each_library(int (*visit)(dl_phdr_info*, std::size_t, void*), void* con
 
 bool watch_modules() noexcept {
   static changes seen{};
-  if (asking.exchange(true, std::memory_order_acquire)) return false;  // A fork: next time.
+  if (asking.exchange(true, std::memory_order_acquire)) return false;  // A fork: check later.
   changes now{};
   dl_iterate_phdr(read_changes, &now);
   const bool changed = now.adds != seen.adds || now.subs != seen.subs;

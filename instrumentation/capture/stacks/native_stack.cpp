@@ -14,7 +14,7 @@
 #include "instrumentation/ring/hot.hpp"
 
 extern "C" void*
-    __libc_stack_end;  // The loader's: where the main thread's stack pointer was at the program's first instruction.
+    __libc_stack_end;  // From the loader: the main thread's stack pointer at the first instruction of the program.
 
 namespace sluice::capture {
 
@@ -22,22 +22,22 @@ namespace {
 
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t address_bits = 47;
-/// No code of anybody's lies in the first page.
+/// The first page never contains code.
 bool may_be_code(std::uint64_t pc) { return pc >= page_bytes && pc >> address_bits == 0; }
 
-// --- rules seen before ------------------------------------------------------------------------------------------------------
+// --- cache of rules --------------------------------------------------------------------------------------------------
 
-/// Rules by return address, in a table of two-way sets. An entry is one word, so that threads need no more than a load or a
-/// store; with kind 0 it is empty.
+/// Rules by return address, in a table of two-way sets. An entry is one word, so threads need only a load or a store.
+/// Kind 0 means empty.
 ///
 ///   63       48                17       16    3      0
 ///   | offset | address / 65536 | second | rbp | kind |        at place address % 65536, or, as `second`, at that ^ 1
 ///
-/// What the next frame's address hangs on is found with the fewest steps: the place is the address's low bits (return
-/// addresses are as good as random there), the offset the word's top.
+/// The lookup has as few steps as possible before the next frame's address is known: the index is the address's low
+/// bits (random enough for return addresses), the offset is in the word's top bits.
 class rule_cache {
  public:
-  /// What is kept for `pc`; 0 if nothing is.
+  /// The entry for `pc`; 0 if there is none.
   [[nodiscard]] std::uint64_t find(std::uint64_t pc) const {
     const std::size_t at = pc % size;
     const std::uint64_t word = words_[at].load(std::memory_order_relaxed);
@@ -51,14 +51,14 @@ class rule_cache {
     const bool taken = words_[at].load(std::memory_order_relaxed) != 0;
     std::atomic<std::uint64_t>& place = words_[taken ? at ^ 1 : at];
     place.store(word | (std::uint64_t{tag_of(pc) | (taken ? second : 0)} << tag_shift), std::memory_order_relaxed);
-    // A module was unloaded meanwhile: the rule may be older than that.
+    // A module was unloaded meanwhile, so the rule may be outdated.
     if (rounds_.load(std::memory_order_seq_cst) != round) place.store(0, std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t round() const { return rounds_.load(std::memory_order_relaxed); }
   void clear() {
     rounds_.fetch_add(1, std::memory_order_seq_cst);
     for (auto& word : words_) {
-      // Most were never touched, and need no memory to be read.
+      // Most words were never touched; reading them uses no memory.
       if (word.load(std::memory_order_relaxed) != 0) word.store(0, std::memory_order_relaxed);
     }
   }
@@ -76,11 +76,11 @@ class rule_cache {
   std::atomic<std::uint64_t> rounds_;
 };
 
-// A rule as the cache has it. Whoever adds kinds: three bits.
+// A rule as stored in the cache. A new kind must fit into three bits.
 constexpr unsigned rbp_shift = 3, offset_shift = 48;
 constexpr std::uint64_t rbp_mask = 0x1fff;
 
-/// Null if its numbers are too large for a word: a frame of a quarter megabyte.
+/// 0 if the values do not fit into a word, i.e. for frames above 256 KiB.
 std::uint64_t packed(const unwind_rule& rule) {
   if (rule.offset < INT16_MIN || rule.offset > INT16_MAX) return 0;
   if (rule.saved_rbp < -1 || rule.saved_rbp >= static_cast<std::int32_t>(rbp_mask)) return 0;
@@ -103,13 +103,13 @@ void forget_rules() {
   if (rule_cache* rules = cache.load()) rules->clear();
 }
 
-// --- memory that may be read ------------------------------------------------------------------------------------------------
+// --- readable memory -------------------------------------------------------------------------------------------------
 
-/// What a thread knows of stacks. A signal handler may change it under its thread's hands: each word on its own stays true.
+/// What a thread knows about its stacks. A signal handler may change it meanwhile; each word alone stays valid.
 struct thread_stack {
   std::uint64_t top = 0;                             ///< Of the thread's own stack; 0: not known yet.
-  std::uint64_t lowest = 0;                          ///< From here to the top every page was found readable.
-  std::uint64_t foreign_begin = 0, foreign_end = 0;  ///< Found not to be connected with the own stack.
+  std::uint64_t lowest = 0;                          ///< All pages from here to the top were readable.
+  std::uint64_t foreign_begin = 0, foreign_end = 0;  ///< Known not to be part of the own stack.
 };
 SLUICE_THREAD_LOCAL thread_stack this_stack;
 
@@ -126,16 +126,16 @@ std::uint64_t thread_pointer() {
 
 stack_trail& trail_of(std::uint64_t thread) { return trails[(thread * 0x9E3779B97F4A7C15U >> 40) % trail_slots]; }
 
-/// Where the calling thread's own stack ends, if that is the one it is on. The main thread's is the program's first; glibc puts a
-/// control block on top of each other one.
+/// Where the calling thread's own stack ends, if it is on that stack. For the main thread, the program's initial stack;
+/// for others, glibc's thread control block is at the top.
 std::uint64_t possible_top() {
   const bool is_main = getpid() == static_cast<pid_t>(syscall(SYS_gettid));
   const std::uint64_t top = is_main ? reinterpret_cast<std::uint64_t>(__libc_stack_end) : thread_pointer();
   return top & ~std::uint64_t{7};
 }
 
-/// Finds out whether `sp` is on the thread's own stack: then every page up to its top can be read, and will be for as long as
-/// the thread lives. Once for each depth that the thread reaches.
+/// Finds out whether `sp` is on the thread's own stack. If so, all pages up to its top are readable as long as the
+/// thread lives. Runs once for each new depth of the thread.
 [[gnu::noinline]] bool explore_own_stack(std::uint64_t sp) {
   constexpr std::uint64_t furthest = std::uint64_t{8} << 20;
   thread_stack& known = this_stack;
@@ -157,7 +157,7 @@ std::uint64_t possible_top() {
   return true;
 }
 
-/// The part of a stack that may be read. Foreign stacks are tried page by page, anew for each walk: they may be gone by the next.
+/// The readable part of a stack. Foreign stacks are tested page by page in each walk, because they may disappear.
 class stack_view {
  public:
   /// Begins at `sp`.
@@ -171,12 +171,12 @@ class stack_view {
       end_ = is_readable(sp) ? (sp & ~(page_bytes - 1)) + page_bytes : sp;
     }
   }
-  /// Code that was interrupted may still have registers in the red zone, below its stack pointer.
+  /// Interrupted code may have saved registers in the red zone, below its stack pointer.
   void include_red_zone() {
     constexpr std::uint64_t red_zone = 128;
     if (is_readable(begin_ - red_zone)) begin_ -= red_zone;
   }
-  /// The word at `address`; false if it may not be read.
+  /// Reads the word at `address`; returns false if it may not be read.
   SLUICE_READS_STACKS bool read(std::uint64_t address, std::uint64_t& value) {
     if (address - begin_ >= end_ - begin_ || address % 8 != 0) [[unlikely]] {
       if (!extend_to(address)) return false;
@@ -185,12 +185,12 @@ class stack_view {
     return true;
   }
 
-  /// It is the thread's own: what was read can be read again as long as the thread lives.
+  /// True on the thread's own stack: words that were read stay readable as long as the thread lives.
   [[nodiscard]] bool own() const { return own_; }
 
  private:
   [[gnu::noinline]] bool extend_to(std::uint64_t address) {
-    constexpr std::uint64_t furthest = std::uint64_t{1} << 20;  // A larger frame is hardly one.
+    constexpr std::uint64_t furthest = std::uint64_t{1} << 20;  // A larger frame is implausible.
     if (own_ || address % 8 != 0 || address < begin_) return false;
     if (address >= end_ && address - end_ >= furthest) return false;
     while (address >= end_) {
@@ -204,17 +204,17 @@ class stack_view {
   bool own_ = false;
 };
 
-// --- walking ----------------------------------------------------------------------------------------------------------------
+// --- the walk --------------------------------------------------------------------------------------------------------
 
-/// The rule for a return address that is not in the cache. `none`: in no file of code, or, if it is but `guessed`, not where a
-/// call returns to.
+/// Computes the rule for a return address that is not cached. Returns `none` if it is in no ELF file, or if it was only
+/// `guessed` and does not follow a call instruction.
 [[gnu::noinline]] unwind_rule learn(rule_cache& rules, std::uint64_t pc, bool guessed) {
   const std::uint64_t round = rules.round();
   loaded_module module;
   if (!find_module(pc - 1, module) || (guessed && !follows_call(module.image, pc))) return {};
   const unwind_rule rule = find_unwind_rule(module.image, pc - 1);
   const std::uint64_t word = packed(rule);
-  // A rule in the cache means that the writer has the module.
+  // A cached rule implies that the writer has the module.
   if (introduce(module) && word != 0) rules.keep(pc, word, round);
   return rule;
 }
@@ -242,7 +242,7 @@ class walker {
       const unwind_rule rule = known != 0 ? unpacked(known) : learned();
       if (rule.kind == unwind_rule::none) break;
       tell(at_.pc);
-      // Nearly all frames go by these two.
+      // These two rules cover nearly all frames.
       if (rule.kind == unwind_rule::from_rsp) {
         if (!leave(at_.sp + bytes(rule.offset), rule.saved_rbp)) break;
       } else if (rule.kind == unwind_rule::from_rbp) {
@@ -252,7 +252,7 @@ class walker {
         keep_trail(0);
         break;
       } else {
-        fresh_ = 0;  // What is left otherwise is not remembered, nor what comes before it.
+        fresh_ = 0;  // Frames left by other rules are not remembered, nor are those before them.
         if (!step(rule)) break;
       }
     }
@@ -270,7 +270,7 @@ class walker {
     }
   }
 
-  /// The last walk came here too, at its frame `left` - 1: goes on as it did. True: to the end.
+  /// The last walk also passed here, at its frame `left` - 1: follows it. Returns true if that leads to the end.
   bool follow_trail(std::size_t& left) {
     const stack_trail& trail = *trail_;
     const std::size_t here = left - 1;
@@ -287,7 +287,7 @@ class walker {
     return false;
   }
   void remember(const trail_frame& frame) { fresh_frames_[fresh_++ % stack_trail::most] = frame; }
-  /// The walk has come to its end: what the trail says from its frame `kept` - 1 outward holds for the next one too.
+  /// The walk is complete: keeps the trail from its frame `kept` - 1 outward for the next walk.
   void keep_trail(std::size_t kept) {
     if (trail_ != nullptr && !learned_) trail_->replace(kept, fresh_frames_, fresh_);
   }
@@ -296,12 +296,12 @@ class walker {
     const bool guessed = at_.pc == guess_;
     unwind_rule rule = learn(rules_, at_.pc, guessed);
     learned_ = true;
-    // Generated at run time, or no code at all.
+    // Code generated at run time, or not code at all.
     if (rule.kind == unwind_rule::none && !guessed) rule.kind = unwind_rule::guess;
     return rule;
   }
 
-  /// On to the caller, whose stack pointer is `end`. False: that makes no sense, or cannot be read.
+  /// Moves to the caller, whose stack pointer is `end`. Returns false if that is invalid or not readable.
   SLUICE_READS_STACKS bool leave(std::uint64_t end, std::int32_t saved_rbp) {
     trail_frame from = at_;
     if (end <= at_.sp || !stack_.read(end - 8, at_.pc)) return false;
@@ -339,7 +339,7 @@ class walker {
     }
   }
 
-  /// Past the frame that the kernel made for a signal handler: a ucontext_t lies at rsp. What was interrupted may have been on
+  /// Leaves the kernel's frame of a signal handler: a ucontext_t lies at rsp. The interrupted code may have been on
   /// another stack.
   SLUICE_READS_STACKS bool step_out_of_signal() {
     constexpr std::uint64_t at_rbp = 120, at_rsp = 160, at_rip = 168;
@@ -349,7 +349,7 @@ class walker {
         !stack_.read(context + at_rsp, interrupted.sp) || !stack_.read(context + at_rip, interrupted.pc)) {
       return false;
     }
-    ++interrupted.pc;  // As if it were a return address: what comes before it counts.
+    ++interrupted.pc;  // Like a return address: the instruction before it counts.
     at_ = interrupted;
     stack_.move_to(at_.sp);
     stack_.include_red_zone();
@@ -365,18 +365,18 @@ class walker {
   std::uint64_t* const end_;
   unsigned skip_;
   unsigned signals_ = 0;
-  std::uint64_t guess_ = 0;  ///< The return address that was guessed last.
+  std::uint64_t guess_ = 0;  ///< The last guessed return address.
   stack_trail* trail_ = nullptr;
-  bool learned_ = false;   ///< A rule was not in the cache: perhaps the writer does not have its module yet.
-  std::size_t fresh_ = 0;  ///< Frames of this walk that the trail does not have.
-  trail_frame fresh_frames_[stack_trail::most];  ///< Not initialised: that would cost more than the walk.
+  bool learned_ = false;                         ///< A rule was not cached: the writer may lack its module.
+  std::size_t fresh_ = 0;                        ///< Frames of this walk that are not in the trail.
+  trail_frame fresh_frames_[stack_trail::most];  ///< Not initialized: that would cost more than the walk.
 };
 
 }  // namespace
 
 bool start_native_stacks() noexcept {
 #if !defined(__x86_64__)
-  return false;  // The rules are those of its registers.
+  return false;  // The rules are for this architecture's registers.
 #endif
   start_modules();
   if (cache.load() != nullptr) {
@@ -385,10 +385,10 @@ bool start_native_stacks() noexcept {
   }
   void* memory = mmap(nullptr, sizeof(rule_cache), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;
-  // A fork's child has a writer of its own, which must be told of the modules again: it begins with no rules.
+  // A forked child has its own writer, which needs the modules again, so the child starts without rules.
   if (madvise(memory, sizeof(rule_cache), MADV_WIPEONFORK) != 0) pthread_atfork(nullptr, nullptr, forget_rules);
   auto* const rules = static_cast<rule_cache*>(memory);
-  rules->clear();  // Round 0 is that of a fork's child, whose threads remember walks of their parent's.
+  rules->clear();  // Round 0 is for forked children, whose threads have their parent's trails.
   cache.store(rules);
   return true;
 }

@@ -7,14 +7,14 @@ namespace sluice::capture {
 
 namespace {
 
-constexpr std::int64_t code_unit = 2;  // Bytes of an instruction.
+constexpr std::int64_t code_unit = 2;  // Size of an instruction in bytes.
 
 struct line_table {
   const std::uint8_t* at;
   const std::uint8_t* end;
 };
 
-/// 3.8 and 3.9, Objects/lnotab_notes.txt: pairs of (bytes of code, lines), each from where the last one left off.
+/// 3.8 and 3.9, Objects/lnotab_notes.txt: pairs of (code bytes, lines), each relative to the previous one.
 std::int64_t line_by_lnotab(line_table table, std::int64_t line, std::int64_t wanted) {
   std::int64_t address = 0;
   for (; table.end - table.at >= 2; table.at += 2) {
@@ -25,7 +25,7 @@ std::int64_t line_by_lnotab(line_table table, std::int64_t line, std::int64_t wa
   return line;
 }
 
-/// 3.10, PEP 626: pairs of (bytes of code, lines); -128 lines: this code has no line.
+/// 3.10, PEP 626: pairs of (code bytes, lines); -128 lines means that the code has no line.
 std::int64_t line_by_ranges(line_table table, std::int64_t line, std::int64_t wanted) {
   std::int64_t address = 0;
   for (; table.end - table.at >= 2; table.at += 2) {
@@ -37,7 +37,7 @@ std::int64_t line_by_ranges(line_table table, std::int64_t line, std::int64_t wa
   return 0;
 }
 
-/// The signed number of 6-bit groups, lowest first, at `at`.
+/// Decodes the signed number of 6-bit groups, lowest first, at `at`.
 std::int64_t signed_varint(const std::uint8_t* at, const std::uint8_t* end) {
   std::uint64_t value = 0;
   for (unsigned shift = 0; at < end && shift < 60; ++at, shift += 6) {
@@ -48,7 +48,7 @@ std::int64_t signed_varint(const std::uint8_t* at, const std::uint8_t* end) {
   return (value & 1) != 0 ? -magnitude : magnitude;
 }
 
-/// 3.11 and later, Objects/locations.md: entries that begin with a byte whose top bit is set: kind and length in instructions.
+/// 3.11 and later, Objects/locations.md: an entry starts with a byte: top bit, kind, length in instructions.
 std::int64_t line_by_locations(line_table table, std::int64_t line, std::int64_t wanted) {
   std::int64_t address = 0;
   while (table.at < table.end) {
@@ -65,15 +65,15 @@ std::int64_t line_by_locations(line_table table, std::int64_t line, std::int64_t
   return 0;
 }
 
-/// Through the kernel: the table of a code's copies is given up when it grows, and freed when no thread that runs Python can be reading
-/// it, which a thread that waits for the device need not be.
+/// Reads through the kernel. Python replaces the table of a code's copies when it grows, and frees the old one when no
+/// thread running Python can be reading it; this thread may be waiting for the device instead.
 bool read_safely(const void* from, void* to, std::size_t bytes) {
   const iovec there{const_cast<void*>(from), bytes};
   const iovec here{to, bytes};
   return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
-/// Of the copy of `code` that a thread runs and `position` lies in; 0 if it lies in none.
+/// Start of the copy of `code` that contains `position`; 0 if none does.
 std::uint64_t copy_with(const python_layout& layout, const void* code, python_position position) {
   constexpr std::int64_t most_threads = 4096;
   const auto bytes = static_cast<std::uint64_t>(read_at<std::int64_t>(code, layout.length()) * code_unit);
@@ -91,7 +91,7 @@ std::uint64_t copy_with(const python_layout& layout, const void* code, python_po
   return 0;
 }
 
-/// Bytes from the first instruction.
+/// Offset in bytes from the first instruction.
 std::int64_t address_of(const python_layout& layout, const void* code, python_position position) {
   if (layout.family == python_family::frame_objects) {
     const auto last = static_cast<std::int32_t>(static_cast<std::uint32_t>(position));
@@ -104,7 +104,7 @@ std::int64_t address_of(const python_layout& layout, const void* code, python_po
   return static_cast<std::int64_t>(position - (reinterpret_cast<std::uint64_t>(code) + layout.code.instructions));
 }
 
-/// Writes the character to `to`; returns its bytes, at most 4.
+/// Writes the character as UTF-8 to `to`; returns its size, at most 4 bytes.
 std::size_t encode(std::uint32_t c, char* to) {
   const auto byte = [](std::uint32_t value) { return static_cast<char>(static_cast<std::uint8_t>(value)); };
   if ((c >= 0xD800 && c < 0xE000) || c > 0x10FFFF) c = 0xFFFD;
@@ -157,11 +157,11 @@ std::uint32_t line_of(const python_layout& layout, const void* code, python_posi
 
 text_view utf8_of(const python_layout& layout, const void* unicode, char* buffer, std::size_t room) noexcept {
   if (unicode == nullptr) return {buffer, 0};
-  // interned : 2 (or 8), kind : 3, compact : 1, ascii : 1
+  // State bits: interned : 2 (or 8), kind : 3, compact : 1, ascii : 1
   const std::uint32_t state = read_at<std::uint32_t>(unicode, layout.unicode_state()) >> layout.kind_bits;
   const unsigned width = state & 7U;
   const bool compact = (state >> 3 & 1U) != 0, ascii = (state >> 4 & 1U) != 0;
-  // A later release of 3.14 might keep them elsewhere: rather no text than a wrong one.
+  // A later 3.14 release might use another layout: better no text than a wrong one.
   if (layout.without_gil && (!compact || (width != 1 && width != 2 && width != 4))) return {buffer, 0};
   const auto length = static_cast<std::size_t>(read_at<std::int64_t>(unicode, layout.length()));
   const char* object = static_cast<const char*>(unicode);

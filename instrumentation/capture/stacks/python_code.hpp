@@ -5,19 +5,19 @@
 
 #include "instrumentation/capture/stacks/python_layout.hpp"
 
-/// What a code object says, read raw: no reference counts, no GIL, no calls into Python. The caller's own frame keeps the
-/// code alive.
+/// Reads Python code objects from memory directly: no reference counts, no GIL, no calls into Python. The caller's
+/// frame keeps the code alive.
 namespace sluice::capture {
 
-/// Where a frame stands: a pointer into its code, or for `python_family::frame_objects` the number that `f_lasti` is.
+/// The position in a frame: a pointer into its code; for `python_family::frame_objects`, the number `f_lasti`.
 using python_position = std::uint64_t;
 
-/// The line of `position` in `code`; the first line of the code before its first instruction, 0 where the compiler gave none.
+/// The source line of `position`. Before the first instruction, the code's first line; 0 if the compiler gave none.
 /// O(line table).
 [[nodiscard]] std::uint32_t line_of(const python_layout& layout, const void* code, python_position position) noexcept;
 
-/// The text of a `str` in UTF-8: in place if it is ASCII, else written to `buffer` and cut to `room` bytes between two
-/// characters. What is no character (a lone surrogate) becomes U+FFFD.
+/// The text of a `str` in UTF-8. ASCII is returned in place; otherwise it is written to `buffer`, cut to `room` bytes
+/// at a character boundary. An invalid character (lone surrogate) becomes U+FFFD.
 struct text_view {
   const char* text;
   std::size_t length;

@@ -4,20 +4,20 @@ namespace sluice::capture {
 
 namespace {
 
-/// The beginning of _PyRuntime, from 3.13 on (_Py_DebugOffsets).
+/// The start of _PyRuntime, from 3.13 on (_Py_DebugOffsets).
 struct debug_offsets {
   char cookie[8];
   std::uint64_t version;
   std::uint64_t free_threaded;
 };
-constexpr std::size_t runtime_finalizing = 4;  ///< This one and those below: a word, counted from there.
+constexpr std::size_t runtime_finalizing = 4;  ///< This and the following: indices of 8-byte words, counted from there.
 
 struct debug_words {
   std::size_t current_frame, thread_id;
   std::size_t previous, executable, instruction, owner;
   std::size_t file, name, line_table, first_line, instructions;
   std::size_t bytes_length, bytes_data, unicode_state, unicode_length, ascii_data;
-  std::size_t copies;  ///< 0: it says nothing of that.
+  std::size_t copies;  ///< 0: not published.
 };
 constexpr debug_words words_of_3_13{23, 24, 29, 30, 31, 33, 35, 36, 38, 39, 43, 65, 66, 68, 69, 70, 0};
 constexpr debug_words words_of_3_14{26, 27, 32, 33, 34, 36, 40, 41, 43, 44, 48, 75, 76, 78, 79, 80, 49};

@@ -4,21 +4,21 @@
 #include <cstdint>
 #include <cstring>
 
-/// Where the parts of CPython's objects lie, by version. From CPython's own headers (Include/cpython, Include/internal) of each
-/// version; a minor version keeps its layout. From 3.13 on the interpreter itself says where things are (_Py_DebugOffsets).
-/// Builds without the GIL (3.13t, 3.14t) have layouts of their own: each object begins with more, and from 3.14 on a thread runs
-/// a copy of the code that is its own. Offsets are in bytes.
+/// Member offsets (bytes) in CPython's objects, by version, from CPython's headers (Include/cpython, Include/internal).
+/// All releases of a minor version share a layout. From 3.13 on, the interpreter publishes its offsets
+/// (_Py_DebugOffsets). Builds without the GIL (3.13t, 3.14t) have their own layouts: object headers are longer, and
+/// from 3.14 on each thread runs its own copy of the code.
 namespace sluice::capture {
 
-/// How the frames of a thread hang together.
+/// How the frames of a thread are linked.
 enum class python_family : std::uint8_t {
-  frame_objects,  ///< To 3.10: PyFrameObject, one evaluation of C a frame.
+  frame_objects,  ///< Up to 3.10: PyFrameObject; one C evaluation per frame.
   cframes,        ///< 3.11: _PyInterpreterFrame; an entry frame begins an evaluation.
-  cframe_shims,   ///< 3.12: a frame that C owns lies below each entry frame.
-  shims,          ///< From 3.13 on: the same, without the detour by the C frame.
+  cframe_shims,   ///< 3.12: below each entry frame lies a frame that C owns.
+  shims,          ///< From 3.13 on: the same, but without the C frame in between.
 };
 
-/// How a code object tells lines.
+/// Format of a code object's line table.
 enum class python_lines : std::uint8_t { lnotab, ranges, locations };
 
 struct python_layout {
@@ -26,34 +26,34 @@ struct python_layout {
   python_family family;
   python_lines lines;
   struct {
-    std::uint16_t frame;  ///< The current frame; what leads to it in `cframes` and `cframe_shims`.
+    std::uint16_t frame;  ///< The current frame; in `cframes` and `cframe_shims`, the C frame.
     std::uint16_t thread_id;
     std::uint16_t frame_of_cframe;
   } thread;
   struct {
     std::uint16_t previous, code;
-    std::uint16_t instruction;  ///< An int counted from 0 in `frame_objects`; else a pointer into the code.
+    std::uint16_t instruction;  ///< In `frame_objects` an int index, else a pointer into the code.
     std::uint16_t owner, is_entry;
   } frame;
   struct {
     std::uint16_t first_line, file, name, line_table;
     std::uint16_t instructions, first_traceable;
-    std::uint16_t version;  ///< A number that each code object has for itself; 0: this Python has none.
+    std::uint16_t version;  ///< A number unique to each code object; 0: this version has none.
   } code;
   std::uint16_t ascii_data;    ///< Characters of a compact ASCII string.
-  std::uint16_t unicode_data;  ///< Of any other compact one; of the rest, the pointer to them.
+  std::uint16_t unicode_data;  ///< Data of other compact strings; else the pointer to the data.
   bool without_gil = false;
-  std::uint16_t head = 16;      ///< What each object begins with.
-  std::uint16_t kind_bits = 2;  ///< Where in a string's state its kind begins.
-  std::uint16_t copies = 0;     ///< In code: the table of its copies, one a thread; 0: there are none.
+  std::uint16_t head = 16;      ///< Size of an object header.
+  std::uint16_t kind_bits = 2;  ///< Bit position of `kind` in a string's state.
+  std::uint16_t copies = 0;     ///< In code: table of copies per thread; 0 if there is none.
 
-  // What every version since 3.3 has.
-  [[nodiscard]] constexpr std::size_t length() const { return head; }  ///< Of a string, a bytes object or a code.
+  // Offsets that are the same in every version since 3.3.
+  [[nodiscard]] constexpr std::size_t length() const { return head; }  ///< Of a string, bytes or code object.
   [[nodiscard]] constexpr std::size_t unicode_state() const { return head + std::size_t{16}; }
   [[nodiscard]] constexpr std::size_t bytes_data() const { return head + std::size_t{16}; }
 };
 
-/// By version, and known to the compiler, for a walk that is made for one.
+/// Layouts by version, as constants, so that a walk can be compiled for one version.
 inline constexpr python_layout python_layouts[] = {
     {.minor = 8,
      .family = python_family::frame_objects,
@@ -189,16 +189,16 @@ inline constexpr python_layout python_layouts[] = {
      .copies = 224},
 };
 
-/// Null: a version that is not known.
+/// The layout of a version; null if the version is not supported.
 [[nodiscard]] const python_layout* known_layout(unsigned major, unsigned minor, bool without_gil) noexcept;
 
-/// Whether the Python whose runtime this is, 3.13 or later, was built to run without the GIL.
+/// True if the Python (3.13 or later) with this runtime was built without the GIL.
 [[nodiscard]] bool is_without_gil(const void* runtime) noexcept;
 
-/// Where in _PyRuntime (`runtime`) a pointer is set when Python shuts down, for good; 0: not known.
+/// Offset in _PyRuntime (`runtime`) of a pointer that is set for good when Python shuts down; 0 if unknown.
 [[nodiscard]] std::size_t finalizing_in_runtime(const python_layout& layout, const void* runtime) noexcept;
 
-/// True if what Python says of itself, from 3.13 on, is what `layout` says. `runtime` is _PyRuntime.
+/// True if the offsets that Python publishes (3.13 and later) agree with `layout`. `runtime` is _PyRuntime.
 [[nodiscard]] bool agrees_with_debug_offsets(const python_layout& layout, const void* runtime) noexcept;
 
 template <class T>

@@ -19,36 +19,36 @@ namespace sluice::capture {
 
 namespace {
 
-/// What a walk has hashed: the key of a stack, and how many frames it has.
+/// The result of hashing a walk: the key of the stack and its number of frames.
 struct hashed_stack {
   std::uint64_t key;
   std::size_t count;
 };
 
-/// The interpreter of this process. Filled once, before `found`. What each stack needs of it is one cache line.
+/// The interpreter of this process. Filled once, before `found`. Each stack needs only one cache line of it.
 struct alignas(64) interpreter {
   std::atomic<bool> found{false};
-  bool has_key = false;  ///< `key` is that of the thread-specific data in which Python keeps a thread's state.
+  bool has_key = false;  ///< `key` is that of the thread-specific data with Python's thread state.
   pthread_key_t key = 0;
   void* (*specific)(pthread_key_t) = nullptr;   ///< pthread_getspecific
-  const void* const* finalizing_at = nullptr;   ///< Not null there: Python shuts down, or has.
-  hashed_stack (*hash)(const void*) = nullptr;  ///< Of a thread's frames, by its state.
+  const void* const* finalizing_at = nullptr;   ///< Not null there: Python is shutting down.
+  hashed_stack (*hash)(const void*) = nullptr;  ///< Hashes a thread's frames, given its state.
   const python_layout* layout = nullptr;
-  void* (*this_thread)() = nullptr;  ///< PyGILState_GetThisThreadState: reads thread-specific data, nothing else.
-  int (*finalizing)() = nullptr;     ///< May be null; asked where `finalizing_at` is.
+  void* (*this_thread)() = nullptr;  ///< PyGILState_GetThisThreadState: only reads thread-specific data.
+  int (*finalizing)() = nullptr;     ///< May be null; used without `finalizing_at`.
   std::uint64_t evaluation_begin = 0, evaluation_end = 0;
 };
 SLUICE_HOT_DATA constinit interpreter python;
 constinit std::atomic<bool> search_over{false};
 
-/// The state that Python has for this thread, once it was found to be of this thread.
+/// Python's state of this thread, after a check that it belongs to this thread.
 SLUICE_THREAD_LOCAL const void* known_thread = nullptr;
 
-// ---------------------------------------------------------------------------------------------- finding the interpreter
+// --------------------------------------------------------------------------------------------- finding the interpreter
 
 constexpr std::size_t longest_path = 4096;
 
-/// A libpython that was loaded for one library's use only is not in the global scope.
+/// A libpython that was loaded with local scope is not in the global scope.
 int find_libpython(dl_phdr_info* info, std::size_t, void* found) {
   const char* name = info->dlpi_name == nullptr ? nullptr : strrchr(info->dlpi_name, '/');
   if (name == nullptr || strncmp(name, "/libpython3", 11) != 0) return 0;
@@ -61,7 +61,7 @@ T symbol(void* library, const char* name) {
   return reinterpret_cast<T>(dlsym(library, name));
 }
 
-/// 3.8.18 as 0x0308; 0 if it does not say.
+/// 3.8.18 as 0x0308; 0 if unknown.
 unsigned version_of(void* library) {
   if (const auto* number = symbol<const unsigned long*>(library, "Py_Version")) {
     return static_cast<unsigned>(*number >> 16);
@@ -74,14 +74,14 @@ unsigned version_of(void* library) {
   return static_cast<unsigned>(major << 8 | minor);
 }
 
-/// Null: a version, or a build of one, whose layout is not known.
+/// Null if the layout of this version or build is not known.
 const python_layout* layout_of(void* library, unsigned version) {
   const void* runtime = dlsym(library, "_PyRuntime");
-  const bool says = (version & 255U) >= 13;  // Where things lie, and how it was built.
+  const bool says = (version & 255U) >= 13;  // It publishes its offsets and its build type.
   if (says && runtime == nullptr) return nullptr;
   const python_layout* layout = known_layout(version >> 8, version & 255U, says && is_without_gil(runtime));
   if (layout == nullptr) return nullptr;
-  // A build that traces references (Py_TRACE_REFS) has a longer head in each object.
+  // A build that traces references (Py_TRACE_REFS) has larger object headers.
   if (dlsym(library, "_Py_PrintReferences") != nullptr) return nullptr;
   return !says || agrees_with_debug_offsets(*layout, runtime) ? layout : nullptr;
 }
@@ -96,10 +96,10 @@ void find_evaluation(void* library) {
   python.evaluation_end = python.evaluation_begin + entry->st_size;
 }
 
-/// Finds the key by which Python keeps each thread's state, to ask for it without Python's three functions around it: the one
-/// under which Python finds what we put there. On the calling thread, for a moment in which no signal handler runs on it.
+/// Finds the key of the thread-specific data with Python's thread state, to read it directly: sets a value for each key
+/// until Python's own function returns it. Runs on the calling thread with its signals blocked.
 void find_key() {
-  constexpr pthread_key_t most = 32;  // These need no memory.
+  constexpr pthread_key_t most = 32;  // The first 32 need no memory.
   static const char mark = 0;
   sigset_t all, before;
   sigfillset(&all);
@@ -115,7 +115,7 @@ void find_key() {
   python.specific = pthread_getspecific;
 }
 
-/// Where the runtime notes that it shuts down, so that it need not be asked.
+/// Finds the pointer that the runtime sets on shutdown, so that no function call is needed to check it.
 void find_finalizing(void* library) {
   python.finalizing = symbol<int (*)()>(library, python.layout->minor >= 13 ? "Py_IsFinalizing" : "_Py_IsFinalizing");
   const auto* runtime = symbol<const char*>(library, "_PyRuntime");
@@ -125,15 +125,15 @@ void find_finalizing(void* library) {
 
 // ------------------------------------------------------------------------------------------------------------- keys
 
-// Odd numbers without a pattern (of XXH64). Sums of products of them do not cancel as exclusive ors of addresses do.
+// Odd numbers without a pattern (from XXH64). Sums of products do not cancel out as XORs of addresses do.
 constexpr std::uint64_t odd1 = 0x9E3779B185EBCA87U, odd2 = 0xC2B2AE3D27D4EB4FU, odd3 = 0x165667B19E3779F9U;
 
-/// Some of the bytes of a line table: all of them up to 32, else four words of eight.
+/// A sample of a line table's bytes: all of them up to 32 bytes, else four 8-byte words.
 std::uint64_t sample_of(const python_layout& layout, const void* table) {
   const std::size_t bytes_data = layout.bytes_data();
   const auto bytes = read_at<std::uint64_t>(table, layout.length());
   const auto first =
-      read_at<std::uint64_t>(table, bytes_data);  // An object's memory comes in units of at least 8 bytes.
+      read_at<std::uint64_t>(table, bytes_data);  // The memory of an object is a multiple of at least 8 bytes.
   if (bytes < 8) return (first & ~(~std::uint64_t{0} << bytes * 8)) * odd1 + bytes;
   const std::uint64_t last = bytes - 8;
   std::uint64_t sum = bytes * odd1 + first;
@@ -142,8 +142,8 @@ std::uint64_t sample_of(const python_layout& layout, const void* table) {
   return sum ^ read_at<std::uint64_t>(table, bytes_data + last) * odd1;
 }
 
-/// What tells a code object from another that gets its memory after it. From 3.12 on a number does. Before, what it
-/// refers to and some of its content: texts may be reused at their addresses as well.
+/// Distinguishes a code object from a later one at the same address. From 3.12 on, by its version number. Before, by
+/// the objects it refers to and some of their content, because texts may also be reused at their addresses.
 std::uint64_t identity_of(const python_layout& layout, const void* code) {
   const std::uint64_t first_line = read_at<std::uint32_t>(code, layout.code.first_line);
   if (layout.code.version != 0) {
@@ -152,7 +152,7 @@ std::uint64_t identity_of(const python_layout& layout, const void* code) {
   }
   const void* file = read_at<const void*>(code, layout.code.file);
   const void* lines = read_at<const void*>(code, layout.code.line_table);
-  // The last bytes of an ASCII text; of a very short one, the head before it comes along.
+  // The last 8 bytes of an ASCII text; for a very short one, this includes a part of its header.
   const auto file_length = read_at<std::uint64_t>(file, layout.length());
   const auto file_end = read_at<std::uint64_t>(file, layout.ascii_data + file_length - 8);
   std::uint64_t sum = first_line + read_at<std::uint64_t>(code, layout.code.name) * odd1;
@@ -172,7 +172,7 @@ std::uint64_t key_of(const python_layout& layout, const void* code, python_posit
   return key_of(place, identity_of(layout, code));
 }
 
-/// The key of a stack, frame by frame from the innermost on.
+/// Computes the key of a stack, frame by frame from the innermost.
 class stack_hash {
  public:
   void add(std::uint64_t frame) {
@@ -204,7 +204,7 @@ SLUICE_RARE void introduce(const python_layout& layout, const void* code, python
 
 // ------------------------------------------------------------------------------------------------------------- walking
 
-/// What a walk has found.
+/// The output of a walk.
 struct walk {
   std::uint64_t* out;
   std::size_t max;
@@ -217,13 +217,13 @@ struct walk {
     if (sends && !collector::knows_frame(key)) introduce(layout, code, position, key);
     out[count++] = key;
   }
-  /// The last frame that was added begins an evaluation.
+  /// Marks the last added frame as the begin of an evaluation.
   void mark() {
     if (entries != nullptr && count != 0) entries[(count - 1) / 64] |= std::uint64_t{1} << (count - 1) % 64;
   }
 };
 
-/// To 3.10.
+/// Up to 3.10.
 void walk_frame_objects(const python_layout& layout, const char* frame, walk& w) {
   for (; frame != nullptr && w.count < w.max; frame = read_at<const char*>(frame, layout.frame.previous)) {
     const void* code = read_at<const void*>(frame, layout.frame.code);
@@ -232,17 +232,17 @@ void walk_frame_objects(const python_layout& layout, const char* frame, walk& w)
   }
 }
 
-// What owns a frame (enum _frameowner).
+// Owner of a frame (enum _frameowner).
 constexpr std::uint8_t owned_by_generator = 1, owned_by_c = 3;
 
-/// Since 3.14 the lowest bits of the reference say how it is counted.
+/// Since 3.14, the lowest bits of the reference are tags for reference counting.
 SLUICE_INLINE const char* code_of(const python_layout& layout, const char* frame) {
   constexpr std::uint64_t tags = 7;
   return reinterpret_cast<const char*>(read_at<std::uint64_t>(frame, layout.frame.code) & ~tags);
 }
 
-/// The frame of a call whose code has begun to run. A thread's copy of the code, whose begin is not to be read at every turn, is taken
-/// to have: what Python puts between frames of its own, which never begins, has no copies.
+/// True if the call's code has begun to run. A thread's own copy of code is assumed to have begun, since its start is
+/// too slow to read each time. Python's internal frames between others never begin, and have no copies.
 SLUICE_INLINE bool has_begun(const python_layout& layout, std::uint8_t owner, const char* code,
                              std::uint64_t position) {
   if (layout.copies != 0) {
@@ -255,9 +255,9 @@ SLUICE_INLINE bool has_begun(const python_layout& layout, std::uint8_t owner, co
   return owner == owned_by_generator || position >= first;
 }
 
-/// Since 3.11. Leaves out what Python leaves out of tracebacks: frames that C owns, and those that have not begun.
+/// Since 3.11. Skips what tracebacks skip: frames owned by C, and frames that have not begun.
 void walk_interpreter_frames(const python_layout& layout, const char* frame, walk& w) {
-  // Frames that are left out are one an evaluation, or one a frame at most: this many cannot be.
+  // At most one frame is skipped per evaluation or per frame, so this many steps are never needed.
   std::size_t steps = 4 * w.max;
   for (; frame != nullptr && w.count < w.max && steps != 0; --steps) {
     const auto owner = read_at<std::uint8_t>(frame, layout.frame.owner);
@@ -274,7 +274,7 @@ void walk_interpreter_frames(const python_layout& layout, const char* frame, wal
   }
 }
 
-/// Asks Python, and looks whether that state is this thread's.
+/// Asks Python for the state, and checks that it belongs to this thread.
 SLUICE_RARE const void* find_thread() {
   known_thread = nullptr;
   const void* thread = python.this_thread();
@@ -288,21 +288,21 @@ SLUICE_RARE const void* find_thread() {
 /// The calling thread's state, or null.
 SLUICE_INLINE const void* this_thread() {
   if (!python.found.load(std::memory_order_acquire)) return nullptr;
-  // While Python shuts down it frees the states of threads that still run.
+  // While Python shuts down, it frees the states of threads that are still running.
   if (python.finalizing_at != nullptr) {
     if (__atomic_load_n(python.finalizing_at, __ATOMIC_RELAXED) != nullptr) return nullptr;
   } else if (python.finalizing != nullptr && python.finalizing() != 0) {
     return nullptr;
   }
   if (!python.has_key) return find_thread();
-  // A Python that is started again may have another key: nothing is read of what was not found to be a thread's state.
+  // A restarted Python may use another key: a value is used only after a check that it is a thread's state.
   const void* thread = python.specific(python.key);
   if (thread == nullptr || thread == known_thread) [[likely]]
     return thread;
   return find_thread();
 }
 
-/// Null: it runs no Python.
+/// Null if the thread runs no Python code.
 const char* innermost_frame(const void* thread) {
   const python_layout& layout = *python.layout;
   const char* frame = read_at<const char*>(thread, layout.thread.frame);
@@ -329,13 +329,13 @@ hashed_stack hash_of(const std::uint64_t* frames, std::size_t count) {
   return hash.done();
 }
 
-/// By what the layout says.
+/// Generic version, driven by the layout.
 hashed_stack hash_thread(const void* thread) {
   std::uint64_t frames[most_frames];
   return hash_of(frames, walk_thread(thread, {frames, most_frames, nullptr, false}));
 }
 
-/// The same for one version whose code objects have numbers: a loop in a few lines of code, with no table beside it.
+/// Version for one layout with code version numbers: a short loop without table lookups.
 template <std::size_t Which>
 SLUICE_HOT hashed_stack hash_frames(const void* thread) {
   constexpr python_layout layout = python_layouts[Which];
@@ -369,7 +369,7 @@ hashed_stack (*hash_for(const python_layout& layout))(const void*) {
 }
 static_assert(python_layouts[4].minor == 12 && sizeof python_layouts / sizeof python_layouts[0] == 9);
 
-/// Sends a stack that the writer does not know.
+/// Sends a stack that the writer does not have yet.
 SLUICE_RARE std::uint64_t introduce_stack(const void* thread) {
   std::uint64_t frames[most_frames];
   const std::size_t count = walk_thread(thread, {frames, most_frames, nullptr, true});
@@ -387,7 +387,7 @@ void find_python() noexcept {
     library = path[0] == '\0' ? nullptr : dlopen(path, RTLD_NOW | RTLD_NOLOAD);
     if (library == nullptr) return;  // It may be loaded later.
   }
-  // Two threads at once would both do the rest.
+  // Only one thread may do the rest.
   static constinit std::atomic<bool> claimed{false};
   if (claimed.exchange(true)) return;
   const unsigned version = version_of(library);
@@ -419,7 +419,7 @@ SLUICE_HOT std::uint64_t python_stack_key() noexcept {
   if (thread == nullptr) return 0;
   const hashed_stack stack = python.hash(thread);
   if (stack.count == 0) return 0;
-  // A stack that is known as a whole has no frame that is not.
+  // If the whole stack is known, each of its frames is known.
   return collector::knows_frame(stack.key) ? stack.key : introduce_stack(thread);
 }
 

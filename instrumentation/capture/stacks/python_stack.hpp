@@ -3,32 +3,32 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The Python frames of the calling thread, read raw from the interpreter's memory: without the GIL, without touching a
-/// reference count, without a call that could do either. So it may be called wherever a driver or an allocator calls us, with
-/// any of their locks held. A thread's frames are its own: nobody else changes them while it is here.
+/// The Python frames of the calling thread, read directly from the interpreter's memory: no GIL, no reference counts,
+/// no call that uses either. So it is safe wherever a driver or an allocator calls us, with any of their locks held. A
+/// thread's own frames cannot change meanwhile.
 ///
-/// CPython 3.8 to 3.14, from 3.13 on with and without the GIL; another version is told of once and left alone.
+/// Supports CPython 3.8 to 3.14, from 3.13 on with and without the GIL. Other versions: one message, no frames.
 namespace sluice::capture {
 
-/// Looks for an interpreter in this process and gets ready for its version. Cheap once it is found. It takes the loader's lock:
-/// not to be called from callbacks.
+/// Looks for a Python interpreter in this process and prepares for its version. Cheap once found. Takes the loader's
+/// lock: do not call from callbacks.
 void find_python() noexcept;
 
-/// Keys of the calling thread's frames, innermost first, at most `max`; each frame's particulars have been sent
-/// (`frame_record`). Returns how many; 0 in a thread without Python, or without a Python that is known, or while Python
-/// shuts down. With `entries` (`max` bits, zeroed by the caller), marks the frames that begin an evaluation: one run of C
-/// (_PyEval_EvalFrameDefault) stands for all from the one after the last mark up to the marked one.
-/// O(frames), some ns a frame that was seen before.
+/// Writes the keys of the calling thread's frames, innermost first, at most `max`; each frame's details have been sent
+/// (`frame_record`). Returns the number of frames; 0 without Python, for an unsupported version, or while Python shuts
+/// down. `entries` (`max` bits, zeroed by the caller) marks frames that begin an evaluation: one C call of
+/// _PyEval_EvalFrameDefault evaluates all frames from after the previous mark up to the marked one. O(frames), some ns
+/// per known frame.
 std::size_t python_frames(std::uint64_t* out, std::size_t max, std::uint64_t* entries = nullptr) noexcept;
 
-/// The key of the calling thread's Python stack, everything that it stands for sent; 0 for none.
+/// The key of the calling thread's Python stack; all it refers to has been sent. 0 if there is none.
 std::uint64_t python_stack_key() noexcept;
 
-/// What tells where the calling thread's innermost Python frame stands from where it stood, or which it was, at another moment;
-/// 0 in a thread without Python. The same number again says nothing of the frames further out. O(1).
+/// A number that changes with the calling thread's innermost Python frame or its position; 0 without Python. Equal
+/// numbers say nothing about the outer frames. O(1).
 [[nodiscard]] std::uint64_t python_place() noexcept;
 
-/// `pc` lies in the interpreter's evaluation loop. O(1).
+/// True if `pc` lies in the interpreter's evaluation loop. O(1).
 [[nodiscard]] bool in_python_evaluation(std::uint64_t pc) noexcept;
 
 }  // namespace sluice::capture

@@ -11,7 +11,7 @@
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer.hpp"
 
-// Where this library begins, and where its code ends: the linker's.
+// Start of this library and end of its code, from the linker.
 extern "C" {
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _etext[] __attribute__((visibility("hidden")));
@@ -30,7 +30,7 @@ bool is_ours(std::uint64_t pc) {
          (pc >= also_begin.load(std::memory_order_relaxed) && pc < also_end.load(std::memory_order_relaxed));
 }
 
-/// The native frames without the innermost ones, which are this library's and CUPTI's.
+/// The native frames without the innermost ones, which belong to this library and CUPTI.
 struct native_stack {
   native_stack() noexcept {
     const std::size_t found = native_frames(words, most, 0);

@@ -2,19 +2,19 @@
 
 #include <cstdint>
 
-/// Who asked: the call stack of the calling thread, as `options.stacks` wants it.
+/// The call stack of the calling thread, of the kind that `options.stacks` asks for.
 namespace sluice::capture {
 
-/// Gets ready for what `options.stacks` asks. Cheap when there is nothing new to find: called at the start and now and then
-/// after it, for an interpreter may be loaded late. Not to be called from callbacks.
+/// Prepares the kinds of stacks in `options.stacks`. Call at the start and regularly afterwards, because an interpreter
+/// may be loaded late; cheap if nothing is new. Not from callbacks.
 void prepare_stacks() noexcept;
 
-/// The file of code that holds `address` is part of the recorder as well (CUPTI): its frames are left out where a stack begins
-/// with them. After `start_native_stacks`.
+/// Omits frames of the ELF file that contains `address` from the innermost end of stacks: it belongs to the recorder
+/// (CUPTI). Call after `start_native_stacks`.
 void leave_out_code_at(const void* address) noexcept;
 
-/// The key for a record's `stack`; the writer has been sent what it stands for. 0 when stacks are off, or nothing of this
-/// thread's is known. Takes no lock, allocates nothing, never takes Python's GIL; O(frames). Leaves errno alone.
+/// The stack key for a record; the writer has been sent what it refers to. 0 if stacks are off or nothing is known of
+/// this thread. No lock, no allocation, never takes the GIL; O(frames). Preserves errno.
 [[nodiscard]] std::uint64_t current_stack() noexcept;
 
 }  // namespace sluice::capture

@@ -5,26 +5,26 @@
 
 #include <cstdint>
 
-/// The two libraries that the capture library calls but does not link: CUPTI, opened by the path `sluice record` chose,
-/// and the driver, which is loaded already, since it loads us.
+/// The two libraries that the capture library uses without linking: CUPTI, opened from the path that `sluice record`
+/// chose, and the CUDA driver, which is already loaded because it loads us.
 namespace sluice::capture {
 
-/// Names the libcupti to open; several, separated by ':', are tried in order.
+/// Environment variable with the libcupti to open; several paths, separated by ':', are tried in order.
 inline constexpr const char* cupti_path_variable = "SLUICE_CUPTI_PATH";
 
 /// CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS, which older headers lack.
 inline constexpr auto attribute_device_graph_buffer_bytes = static_cast<CUpti_ActivityAttribute>(10);
 
-/// cuptiSubscribe_v2's parameters, which headers before CUDA 13 lack. It tells who holds CUPTI when it refuses.
+/// Parameters of cuptiSubscribe_v2 (missing in headers before CUDA 13). If it refuses, it says who holds CUPTI.
 struct subscriber_parameters {
   std::size_t bytes = sizeof(subscriber_parameters);
-  const char* name = nullptr;  ///< Ours; CUPTI shows it as "CUPTI for ...".
-  char* holder = nullptr;      ///< Out: at least 64 bytes.
+  const char* name = nullptr;  ///< Our name; CUPTI shows it as "CUPTI for ...".
+  char* holder = nullptr;      ///< Output buffer of at least 64 bytes.
   std::size_t holder_bytes = 0;
 };
 using subscribe_v2 = CUptiResult(CUPTIAPI*)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*, void*);
 
-/// CUPTI's functions that we call. A null pointer is a function this version lacks.
+/// The CUPTI functions that we call. Null if this version lacks the function.
 struct cupti_functions {
   decltype(&::cuptiGetVersion) get_version;
   decltype(&::cuptiGetResultString) result_string;
@@ -48,7 +48,7 @@ struct cupti_functions {
   decltype(&::cuptiGetStreamIdEx) stream_id;
 };
 
-/// The driver's functions that we call. A null pointer is a function this version lacks.
+/// The driver functions that we call. Null if this version lacks the function.
 struct driver_functions {
   decltype(&::cuCtxGetCurrent) current_context;
   decltype(&::cuCtxGetDevice) context_device;
@@ -88,19 +88,19 @@ struct driver_functions {
                                   std::size_t*);
 };
 
-/// Valid after `open_libraries` returned true; never changed afterwards.
+/// Valid after `open_libraries` returned true; constant afterwards.
 extern cupti_functions cupti;
 extern driver_functions driver;
 extern std::uint32_t cupti_version;
 
-/// Opens the driver, once. On failure writes one line of reason to `why`.
+/// Opens the driver, once. On failure, writes a one-line reason to `why`.
 bool open_driver(char* why, std::size_t why_bytes) noexcept;
 
-/// Opens both, once. Tries a libcupti that the program itself has loaded, then the files that `cupti_paths` names, separated by
-/// ':'; with none named, the loader's own search. On failure writes one line of reason to `why`.
+/// Opens both libraries, once. Tries a libcupti that the program has loaded, then the files in `cupti_paths`, separated
+/// by ':'; if it names none, the loader's search. On failure, writes a one-line reason to `why`.
 bool open_libraries(const char* cupti_paths, char* why, std::size_t why_bytes) noexcept;
 
-/// Where the libcupti in use lies, for messages.
+/// Path of the libcupti in use, for messages.
 const char* cupti_location() noexcept;
 
 }  // namespace sluice::capture

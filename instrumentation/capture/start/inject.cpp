@@ -1,6 +1,6 @@
-// libsluice_capture.so: preloaded into every process of a recorded command, where it sleeps until something of interest
-// happens. The CUDA driver calls InitializeInjection (CUDA_INJECTION64_PATH). It must be a good guest: whatever goes wrong
-// here, the program runs on as if we were not there.
+// libsluice_capture.so: preloaded into every process of a recorded command, where it is idle until the CUDA driver
+// calls InitializeInjection (CUDA_INJECTION64_PATH) or another event occurs. It must be a good guest: whatever fails
+// here, the program runs on as if the library were not there.
 
 #include <pthread.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ namespace sluice::capture {
 namespace {
 
 constexpr unsigned info = raw(trace::severity::info), warning = raw(trace::severity::warning);
-/// How long the end of the program may wait for the last records. CUPTI answers in milliseconds, or hangs with the GPU.
+/// Maximum wait for the last records at the program's end. CUPTI answers in milliseconds, or hangs with the GPU.
 constexpr int last_flush_ms = 3000;
 
 CUpti_SubscriberHandle subscriber;
@@ -45,8 +45,8 @@ CUptiResult subscribe() {
   return result == CUPTI_ERROR_INVALID_PARAMETER ? cupti.subscribe(&subscriber, on_callback, nullptr) : result;
 }
 
-/// Another subscriber, named if CUPTI names it or we saw it come. We leave CUPTI's activity side alone as well, for
-/// registering our buffers would take the other's records away.
+/// Reports another CUPTI subscriber, by name if CUPTI or our hooks know it. CUPTI's activity records are not used then
+/// either, because registering our buffers would take the other's records away.
 void report_other_profiler(CUptiResult result) {
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || result == CUPTI_ERROR_MAX_LIMIT_REACHED) {
     const char* who = earlier_subscriber()[0] != '\0' ? earlier_subscriber() : holder;
@@ -67,7 +67,7 @@ void report_other_profiler(CUptiResult result) {
   collector::message(warning, text);
 }
 
-/// Runs before the driver's own end: it was loaded earlier. The rings stay open, for destructors may free more memory.
+/// Runs before the driver's exit handler, registered earlier. The rings stay open: destructors may free memory.
 void at_exit() {
   if (owner.load() != getpid()) return;
   note_ending(true);
@@ -85,14 +85,14 @@ void in_child() {
   torch::forget_totals();
 }
 
-/// Callbacks that tell us of contexts and streams, and the calls we handle.
+/// Enables the callbacks for contexts, streams and the handled calls.
 void ask_for_callbacks(bool late) {
   if (enable_callbacks(subscriber, late) == 0) return;
   collector::message(warning,
                      "CUPTI tells nothing of contexts and streams: managed memory and stream names are missing");
 }
 
-/// The process is ours to see to the end of.
+/// Makes this library responsible for the process until its end.
 void take_over() {
   static std::atomic<bool> hooked{false};
   if (!hooked.exchange(true)) {
@@ -103,8 +103,8 @@ void take_over() {
   note_ending(false);
 }
 
-/// The program's calls come through functions of ours: CUPTI is not needed. False: they do not, or the driver is too old to be asked
-/// what CUPTI would tell.
+/// Starts recording through our entry points, without CUPTI. Returns false if the program does not use them, or the
+/// driver is too old for the queries that replace CUPTI.
 bool begin_at_entry_points() {
   char why[256];
   const bool possible = entry_points::lead_here() && may_use_entry_points() && open_driver(why, sizeof why) &&
@@ -122,7 +122,7 @@ bool begin_at_entry_points() {
   return true;
 }
 
-/// CUPTI tells us of this process. False: it does not, and a message says why.
+/// Starts recording through CUPTI. Returns false, with a message, if that is not possible.
 bool begin_with_cupti(const char* cupti_paths, bool late) {
   char why[256];
   if (!open_libraries(cupti_paths, why, sizeof why)) {
@@ -145,7 +145,7 @@ bool begin_with_cupti(const char* cupti_paths, bool late) {
   return true;
 }
 
-/// With a writer connected: from here on we are told of this process's calls. False: nobody tells, and a message says why.
+/// Starts recording this process; a writer must be connected. Returns false, with a message, if not possible.
 bool begin(const char* cupti_paths, bool late) {
   torch::find_real_functions();
   prepare_stacks();
@@ -167,7 +167,7 @@ bool begin(const char* cupti_paths, bool late) {
   return true;
 }
 
-/// Whoever emits afterwards (destructors that run later than ours) is not heard, and connects to nobody again.
+/// Events emitted later (by destructors after ours) are not recorded, and do not connect again.
 __attribute__((destructor)) void goodbye() { disconnect(); }
 
 }  // namespace
@@ -183,8 +183,8 @@ bool attach_again() noexcept {
 
 using namespace sluice;
 
-/// The driver's entry point. Called once, from the program's first cuInit; a second call (another driver, another cuInit
-/// after a fork) is ignored.
+/// The driver's entry point. Called once, in the program's first cuInit; further calls (another driver, cuInit after a
+/// fork) are ignored.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
   static std::atomic<bool> called{false};
   if (called.exchange(true) || !capture::recording()) return 1;
@@ -196,7 +196,7 @@ int sluice_capture_start(const char* socket_name, const char* cupti_paths) {
   if (collector::active() || !collector::start(socket_name, {})) return 0;
   capture::read_options(trace::recording_mode::timeline);
   capture::forget_everything();
-  capture::forget_functions();  // Their names are this writer's to learn.
+  capture::forget_functions();  // Their names must be sent to the new writer.
   capture::torch::forget_totals();
   if (capture::begin(cupti_paths, true)) return 1;
   collector::stop();
@@ -206,7 +206,7 @@ int sluice_capture_start(const char* socket_name, const char* cupti_paths) {
 void sluice_capture_stop(void) {
   if (capture::owner.load() != getpid()) return;
   capture::forget_other_profilers();
-  // Callbacks first, so that nothing is enqueued that the last flush would miss.
+  // Callbacks end first, so that nothing is enqueued that the last flush would miss.
   if (capture::cupti.unsubscribe != nullptr) capture::cupti.unsubscribe(capture::subscriber);
   capture::at_exit();
   capture::stop_activity();

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A library of ours that was built with a sanitizer would bring its runtime into programs that were built without.
+// A capture library built with a sanitizer would load the sanitizer's runtime into programs built without it.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool with_sanitizer = true;
 #else
@@ -47,12 +47,12 @@ std::vector<std::string> find_cupti(std::span<const std::string> command, const 
   add_those_of(of_command);
   for (const std::string& root : {variables("CUDA_HOME").value_or(""), variables("CUDA_PATH").value_or(""),
                                   std::string("/usr/local/cuda"), std::string("/opt/cuda")}) {
-    if (!root.starts_with('/')) continue;  // Never code from the current folder.
+    if (!root.starts_with('/')) continue;  // Never load code from the current folder.
     for (const char* folder : {"targets/x86_64-linux/lib", "extras/CUPTI/lib64", "lib64"}) {
       add_if_there(files, fs::path(root) / folder / "libcupti.so");
     }
   }
-  // A program that starts Python without saying so, as a shell script does.
+  // Other programs may start Python themselves, for example shell scripts.
   const bool may_start_python = !command.empty() && !find_on_path(command[0], variables).empty();
   if (of_command.empty() && may_start_python) {
     const std::string python = find_on_path("python3", variables);
@@ -90,11 +90,11 @@ std::vector<std::pair<std::string, std::string>> launch_environment(const std::s
   if (!files.empty()) variables.emplace_back("SLUICE_CUPTI_PATH", files);
   if (can_be_preloaded(capture_library) && !with_sanitizer) {
     variables.emplace_back("LD_PRELOAD", joined(capture_library, inherited("LD_PRELOAD").value_or("")));
-    // A program built with AddressSanitizer refuses to start when something is loaded before its runtime. Ours replaces nothing
-    // that the sanitizer does.
+    // Programs built with AddressSanitizer refuse to start if a library is loaded before its runtime. Our library
+    // replaces no function of the sanitizer.
     variables.emplace_back("ASAN_OPTIONS", joined("verify_asan_link_order=0", inherited("ASAN_OPTIONS").value_or("")));
   }
-  // Last, so that it hides no module of the user's.
+  // Last, so that it hides no module of the user.
   const std::string modules = (fs::path(capture_library).parent_path() / "python").string();
   variables.emplace_back("PYTHONPATH", joined(inherited("PYTHONPATH").value_or(""), modules));
   return variables;

@@ -14,7 +14,7 @@ SLUICE_HOT_DATA constinit capture_options options{};
 
 namespace {
 
-/// `word` is one of the words between the commas of `list`.
+/// True if `word` is one of the comma-separated words of `list`.
 bool names(const char* list, const char* word) {
   const std::size_t length = strlen(word);
   for (const char* at = list; at != nullptr; at = strchr(at, ',')) {
@@ -38,7 +38,7 @@ trace::recording_mode mode_named(const char* name, trace::recording_mode otherwi
   return strcmp(name, "all") == 0 ? trace::recording_mode::all : otherwise;
 }
 
-/// A whole number up to 100; 0 for anything else.
+/// Parses a whole number up to 100; returns 0 for anything else.
 unsigned percent_named(const char* text) {
   unsigned percent = 0;
   for (; text != nullptr && *text != '\0'; ++text) {

@@ -15,9 +15,9 @@ namespace sluice::capture {
 namespace {
 
 constexpr unsigned warning = raw(trace::severity::warning);
-/// A profiler that stops calls CUPTI several times in a row, and may start again at once.
+/// A profiler that stops makes several CUPTI calls in a row, and may start again at once.
 constexpr std::uint64_t quiet_ns = 1'000'000'000;
-/// A profiler that starts and stops at each step is not worth a message each time.
+/// Limits messages about a profiler that starts and stops in each step.
 constexpr int most_messages = 16;
 
 std::atomic<bool> watching{false};
@@ -33,7 +33,7 @@ void say(const char* text) {
   if (messages.fetch_add(1) < most_messages) collector::message(warning, text);
 }
 
-/// Something of ours has gone, now.
+/// Notes that another profiler has just taken something of ours.
 void note_taken() {
   last_call.store(collector::monotonic_now());
   if (!taken.exchange(true)) since.store(last_call.load());
@@ -44,7 +44,7 @@ struct cupti_search {
   char path[512];
 };
 
-/// The first libcupti that is not the one we opened.
+/// Finds the first libcupti other than the one we opened.
 int find_other(dl_phdr_info* info, std::size_t, void* to) {
   auto& search = *static_cast<cupti_search*>(to);
   const char* name = info->dlpi_name == nullptr ? nullptr : strrchr(info->dlpi_name, '/');
@@ -74,7 +74,7 @@ void* others_cupti(const char* function) noexcept {
   void* library = path[0] == '\0' ? nullptr : dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
   void* found = dlsym(library, function);
-  dlclose(library);  // It is loaded all the same.
+  dlclose(library);  // It stays loaded.
   return found;
 }
 
@@ -102,7 +102,7 @@ void taken_back() noexcept {
 
 namespace {
 
-/// Another library has been told that CUPTI is in use.
+/// Another library was told that CUPTI is in use.
 void note_subscriber(const void* caller, CUptiResult result) {
   char who[96];
   name_caller(caller, who, sizeof who);
@@ -145,7 +145,7 @@ void note_switched_off(std::uint32_t kind) {
   if (ours) stopped.store(true);
 }
 
-/// The flush thread must not be in CUPTI when it is taken away. From here on it stays out.
+/// The flush thread must not be inside CUPTI when CUPTI shuts down. It stays out from here on.
 void make_way_for_shutdown() {
   if (!watching.load()) return;
   note_taken();
@@ -169,14 +169,14 @@ void note_shutdown(const void* caller, CUptiResult result) {
   say(text);
 }
 
-/// For a library that found our name where it looked for CUPTI's, and there is no CUPTI.
+/// Result for a library that found our function instead of CUPTI's, when there is no CUPTI.
 constexpr CUptiResult no_cupti = CUPTI_ERROR_NOT_INITIALIZED;
 
 }  // namespace
 
 }  // namespace sluice::capture
 
-// --- what others call -------------------------------------------------------------------------------------------------------
+// --- functions that other libraries call -----------------------------------------------------------------------------
 
 #define SLUICE_INTERPOSED extern "C" __attribute__((visibility("default")))
 
@@ -190,7 +190,7 @@ SLUICE_INTERPOSED CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber,
   return result;
 }
 
-// Headers before CUDA 13 lack this one, and those that have it would want its last parameter's type.
+// Headers before CUDA 13 lack this function; newer ones would need the type of its last parameter.
 SLUICE_INTERPOSED CUptiResult sluice_subscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
                                                   void* user, void* parameters) __asm__("cuptiSubscribe_v2");
 CUptiResult sluice_subscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* user,

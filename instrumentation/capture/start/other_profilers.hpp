@@ -4,37 +4,37 @@
 
 #include "instrumentation/capture/start/cuda_api.hpp"
 
-/// Other users of CUPTI in this process. CUPTI serves one subscriber and one owner of activity buffers, and tells neither of
-/// the other. Preloaded as we are, we are asked first when another library calls it: `other_profilers.cpp` interposes the few calls that
-/// take something from us or ask for what we hold, notes them and passes them on unchanged. A rival is reported, not fought;
-/// when it has stopped, what it took is taken back.
+/// Other users of CUPTI in this process. CUPTI serves one subscriber and one owner of activity buffers, and informs
+/// neither of the other. As a preloaded library, we are called first: `other_profilers.cpp` interposes the few calls
+/// that take something from us or ask for what we hold, and passes them on unchanged. The other profiler is reported,
+/// not hindered; when it stops, we take back what it took.
 namespace sluice::capture {
 
-/// How a message names whoever calls from `address`: "PyTorch's profiler", or the file that holds the code. Writes at most
-/// `bytes` to `name`.
+/// Writes a name for the caller at `address` to `name`, at most `bytes`: "PyTorch's profiler", or the file that
+/// contains the code.
 void name_caller(const void* address, char* name, std::size_t bytes) noexcept;
 
-/// CUPTI's calls as the other library would have reached them without us; null if it has none.
+/// The CUPTI function that the other library would have called without us; null if there is none.
 [[nodiscard]] void* others_cupti(const char* function) noexcept;
 
-/// We are attached: from here on calls of others matter.
+/// Call when we are attached to CUPTI: from now on, calls by others matter.
 void watch_other_profilers() noexcept;
-/// In a fork's child: nobody has taken anything.
+/// Resets all state, in a forked child.
 void forget_other_profilers() noexcept;
 
-/// Somebody else has our records now, or has switched them off, or has shut CUPTI down.
+/// True if another profiler has taken the activity records, disabled them, or shut CUPTI down.
 [[nodiscard]] bool records_are_taken() noexcept;
-/// Since when, CLOCK_MONOTONIC ns.
+/// When that happened, in CLOCK_MONOTONIC ns.
 [[nodiscard]] std::uint64_t taken_since() noexcept;
-/// It has stopped long enough ago: what it took may be taken back. `detached`: CUPTI was shut down, callbacks included.
+/// True if the other profiler stopped long enough ago to take everything back. `detached`: CUPTI was shut down.
 [[nodiscard]] bool may_take_back(bool& detached) noexcept;
-/// Done: the records are ours again.
+/// Call after the records have been taken back.
 void taken_back() noexcept;
 
-/// Who subscribed before us, as far as we saw; "" if nobody did.
+/// The library that subscribed to CUPTI before us, if we saw it; else "".
 [[nodiscard]] const char* earlier_subscriber() noexcept;
 
-/// Subscribes anew and enables everything, after a rival shut CUPTI down. False: CUPTI refuses.
+/// Subscribes and enables everything again after another profiler shut CUPTI down. False if CUPTI refuses.
 bool attach_again() noexcept;
 
 }  // namespace sluice::capture

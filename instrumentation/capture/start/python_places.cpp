@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t largest_text = 64 << 10;  ///< Bytes of pyvenv.cfg and version.py.
-constexpr std::size_t most_words = 64;            ///< Of a command that are looked at.
+constexpr std::uint64_t largest_text = 64 << 10;  ///< Maximum size of pyvenv.cfg and version.py in bytes.
+constexpr std::size_t most_words = 64;            ///< Maximum number of words of a command to examine.
 constexpr std::size_t most_links = 16;
 
 bool is_executable(const fs::path& path) {
@@ -23,13 +23,13 @@ bool is_executable(const fs::path& path) {
   return fs::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// "python", "python3", "python3.12", "python3.13t": not "python-anything.sh".
+/// True for "python", "python3", "python3.12", "python3.13t", but not "python-anything.sh".
 bool is_named_python(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.starts_with("python") && name.find_first_not_of("0123456789.td", 6) == std::string::npos;
 }
 
-/// The first line of a script, without "#!"; nothing if the file is none.
+/// The first line of a script, without "#!"; nullopt if the file is not a script.
 std::optional<std::string> line_of_script(const std::string& path) {
   const auto file = regular_file::open(path);
   if (!file) return std::nullopt;
@@ -40,7 +40,7 @@ std::optional<std::string> line_of_script(const std::string& path) {
   return line.substr(2, line.find('\n') - 2);
 }
 
-/// The Python that `program` is, or that its first line names.
+/// `program` itself if it is a Python, or the Python named in its first line.
 std::string python_of(const std::string& program, const variable_lookup& variables) {
   const auto line = line_of_script(program);
   if (!line) return is_named_python(program) ? program : std::string();
@@ -50,7 +50,7 @@ std::string python_of(const std::string& program, const variable_lookup& variabl
   return {};
 }
 
-/// `path` and what it leads to, link by link.
+/// `path` and the links that it leads to, in order.
 std::vector<fs::path> chain_of(const fs::path& path) {
   std::vector<fs::path> chain{path};
   std::error_code failed;
@@ -62,7 +62,7 @@ std::vector<fs::path> chain_of(const fs::path& path) {
   return chain;
 }
 
-/// The value of `key` in the lines "key = value" of a pyvenv.cfg.
+/// The value of `key` in a pyvenv.cfg, whose lines are "key = value".
 std::string value_of(const std::string& text, std::string_view key) {
   for (const std::string& line : split(text, '\n')) {
     std::istringstream words(line);
@@ -72,7 +72,7 @@ std::string value_of(const std::string& text, std::string_view key) {
   return {};
 }
 
-/// Folders below which a Python has "lib/python3.N", first the one whose packages win.
+/// Folders that contain "lib/python3.N" for this Python, highest priority first.
 std::vector<fs::path> prefixes_of(const std::string& interpreter) {
   const std::vector<fs::path> chain = chain_of(interpreter);
   for (const fs::path& each : chain) {
@@ -89,7 +89,7 @@ std::vector<fs::path> prefixes_of(const std::string& interpreter) {
   return {chain.back().parent_path().parent_path(), chain.front().parent_path().parent_path()};
 }
 
-/// Entries of `folder` whose names begin so, in order of their names.
+/// Entries of `folder` whose names start with `beginning`, sorted by name.
 std::vector<fs::path> entries(const fs::path& folder, std::string_view beginning) {
   std::vector<fs::path> found;
   std::error_code failed;
@@ -118,8 +118,8 @@ std::vector<fs::path> package_folders(const std::vector<fs::path>& prefixes, con
   return folders;
 }
 
-/// "13", if PyTorch was built with CUDA 13.0; empty if it was not, or there is none. Its version.py has a line like
-/// "cuda: Optional[str] = '13.0'".
+/// The CUDA major version of PyTorch, e.g. "13" for CUDA 13.0; empty without PyTorch or CUDA. Its version.py has a line
+/// like "cuda: Optional[str] = '13.0'".
 std::string cuda_of_torch(const fs::path& packages) {
   const auto text = read_regular_file((packages / "torch" / "version.py").string(), largest_text);
   if (!text) return {};

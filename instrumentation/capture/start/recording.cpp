@@ -24,7 +24,7 @@ bool connect() noexcept {
     connecting.compare_exchange_strong(expected, connection::tried);
     return connected;
   }
-  // Another thread is at it: microseconds, once in a process. A fork at this very moment leaves nobody who would finish.
+  // Another thread is connecting: microseconds, once per process. After a fork in this moment, it would never finish.
   for (int i = 0; i < 10000 && connecting.load() == connection::trying; ++i) sched_yield();
   return connecting.load() == connection::tried && collector::active();
 }

@@ -2,16 +2,16 @@
 
 #include "instrumentation/ring/producer.hpp"
 
-/// The library is preloaded into every process of a recorded command, shells and all. It connects to the writer at the first
-/// thing that it has to say: a process that never says anything makes no ring and is in no recording.
+/// Connection to the writer. The library is preloaded into every process of a recorded command, even shells. It
+/// connects at the first event; a process without events makes no ring and is not in the recording.
 namespace sluice::capture {
 
-/// Connects, once; false if nobody records, or the process is at its end. Thread-safe.
+/// Connects, once. False if no writer is there or the process is ending. Thread-safe.
 bool connect() noexcept;
-/// At the end of the process. Nobody connects again: destructors that run later are not heard.
+/// Call at the end of the process. There is no later connection: events of late destructors are not recorded.
 void disconnect() noexcept;
 
-/// Whoever has something to say asks this first. A load and a branch once connected.
+/// True if events can be recorded; connects if needed. One load and a branch once connected.
 [[nodiscard]] inline bool recording() noexcept { return collector::active() || connect(); }
 
 }  // namespace sluice::capture

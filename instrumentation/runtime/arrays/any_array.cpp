@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* call = "any_array";
 
-// What elements of a type must be aligned to: a complex number to one of its parts.
+// The required alignment of an element type. For a complex number: the size of one part.
 std::size_t alignment_of(element_type type) {
   return type.kind == element_kind::complex ? type.bytes() / 2 : type.bytes();
 }
@@ -91,7 +91,7 @@ any_array checked_array(const foreign_array& what, const device_ref& device, con
     return {std::move(nothing), 0, what.type, what.extents, what.strides, what.read_only};
   }
   const offset_range offsets = offsets_of(what.extents, what.strides, item, caller);
-  // The lowest byte that an element has, and how many there are from it to the last.
+  // Bytes before the element with all indices 0, and bytes from there to the end of the last element.
   const auto before = static_cast<std::uint64_t>(-offsets.lowest) * item;
   const auto address = reinterpret_cast<std::uintptr_t>(what.data);
   if (before > address) refuse(caller, fmt::format("elements {} bytes before {}", before, what.data));

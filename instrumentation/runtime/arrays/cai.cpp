@@ -46,7 +46,7 @@ std::string text_of(element_type type) {
   refuse("export_cai", fmt::format("the CUDA array interface has no {}; use DLPack", to_string(type)));
 }
 
-// The exporter's stream by the interface's numbers, which are the driver's.
+// Makes `stream` wait for the exporter's stream. The interface numbers streams like the driver.
 void wait_for(std::int64_t exporter, const stream_ref& stream) {
   if (exporter == 0) refuse(cai_call, "stream 0 could be the legacy (1) or the per-thread (2) default stream");
   const stream_ref other = exporter == 1

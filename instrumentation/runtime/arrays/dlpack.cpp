@@ -65,7 +65,7 @@ void require_device(dlpack::device said, const device_ref& device) {
       break;
     case dlpack::cuda_host:
     case dlpack::cuda_managed:
-      return;  // reached from every device, and libraries put 0 for the ordinal
+      return;  // accessible from every device; libraries set the ordinal to 0
     case dlpack::cpu:
       refuse(from_call, "the tensor is in ordinary host memory; copy it with to_device");
     default:
@@ -115,7 +115,7 @@ any_array checked_tensor(const dlpack::tensor& t, bool read_only, const device_r
 
 template <class Managed>
 any_array take_over(Managed* tensor, const any_array& checked) {
-  // Nothing throws from here on but for want of a few bytes of host memory, and then the deleter has run.
+  // From here on, only an allocation failure on the host can throw; in that case the deleter has already run.
   return checked.owned_by(memory_owner(tensor, [](Managed* t) {
     if (t->deleter) t->deleter(t);
   }));
@@ -129,13 +129,13 @@ dlpack::data_type type_of(element_type type) {
 }
 
 dlpack::device device_of(const any_array& array) {
-  // Pinned memory is of every device.
+  // Pinned memory belongs to all devices.
   const bool of_all = array.space() == memory_space::pinned;
   return {dlpack::device_type_of(array.space()),
           of_all ? 0 : static_cast<std::int32_t>(array.device().description().ordinal)};
 }
 
-// What an exported tensor points into; goes with the tensor.
+// The memory that an exported tensor points into. Deleted with the tensor.
 template <class Managed>
 struct exported {
   explicit exported(const any_array& array) : kept(array), extents(array.extents()), strides(array.strides()) {
@@ -164,7 +164,7 @@ any_array from_dlpack(dlpack::managed_tensor* tensor, const device_ref& device) 
 any_array from_dlpack(dlpack::managed_tensor_versioned* tensor, const device_ref& device) {
   if (!tensor) refuse(from_call, "null");
   if (tensor->version.major != dlpack::major_version) {
-    // All that other versions promise is where the deleter is.
+    // Other major versions only guarantee the position of the deleter.
     refuse(from_call, fmt::format("DLPack version {}.{}; {}.x was expected", tensor->version.major,
                                   tensor->version.minor, dlpack::major_version));
   }

@@ -27,7 +27,7 @@ std::uint64_t element_count(std::span<const std::int64_t> extents, std::size_t i
   for (const std::int64_t extent : extents) {
     if (extent < 0) refuse(call, fmt::format("shape {}: an extent below 0", to_string(extents)));
   }
-  // An empty array has no bytes, whatever its other extents come to.
+  // An empty array has no bytes, even if the product of its other extents would overflow.
   if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return 0;
   std::int64_t bytes = static_cast<std::int64_t>(std::max<std::size_t>(item_bytes, 1));
   for (const std::int64_t extent : extents) {
@@ -45,7 +45,7 @@ void dense_strides(std::span<const std::int64_t> extents, storage_order order, s
   for (std::size_t i = 0; i < rank; ++i) {
     const std::size_t axis = order == storage_order::c ? rank - 1 - i : i;
     strides[axis] = stride;
-    // An empty array's other extents need not fit into 64 bits together; its strides mean nothing.
+    // The other extents of an empty array may overflow. Its strides do not matter.
     if (__builtin_mul_overflow(stride, std::max<std::int64_t>(extents[axis], 1), &stride)) stride = largest;
   }
 }

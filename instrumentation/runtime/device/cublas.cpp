@@ -13,7 +13,7 @@ namespace sluice::runtime {
 
 namespace {
 
-// cuBLAS's binary interface, as far as it is used here; the same from version 11 on.
+// The part of cuBLAS's ABI that is used here. The same in all versions since 11.
 struct cublas_library {
   int (*create)(void**) = nullptr;
   int (*destroy)(void*) = nullptr;
@@ -26,7 +26,7 @@ struct cublas_library {
 
 constexpr int no_transpose = 0;  // CUBLAS_OP_N
 
-/// Opened once and never closed: its handles are used until threads end.
+/// Opened once and never closed, because threads use handles until they end.
 const cublas_library& library() {
   static const cublas_library opened = [] {
     void* file = nullptr;
@@ -53,13 +53,13 @@ void check(int result, const char* call) {
   if (result != 0) throw error({status::failed, result, call, "cuBLAS answers with its own error number"});
 }
 
-/// What cuBLAS recommends: 32 MiB from Hopper on, 4 MiB before.
+/// The workspace size that cuBLAS recommends: 32 MiB from Hopper on, 4 MiB before.
 std::size_t workspace_for(const device_ref& device) {
   const bool large = device.description().compute_major >= 9 || device.simulated();
   return std::size_t{large ? 32u : 4u} << 20;
 }
 
-/// True if one may wait for an event of the other: both run, or both are part of one capture, whoever began it.
+/// True if an event can order the two streams: neither is being captured, or both are in the same capture.
 bool in_one_order(const stream_ref& a, const stream_ref& b) {
   const auto in_a = a.device().backend().stream_capture(a.handle());
   const auto in_b = b.device().backend().stream_capture(b.handle());
@@ -126,17 +126,17 @@ cublas::~cublas() {
   if (!handle_) return;
   backend::device& device = stream_.device().backend();
   const auto before = device.make_current();
-  library().destroy(handle_);  // waits for what it has under way
+  library().destroy(handle_);  // waits for its running work
   if (before) device.restore_current(*before);
 }
 
-// The stream that it was allocated on is the one that `stream` waits for next.
+// Sets stream_ to the stream that the workspace was allocated on; `use` makes the new stream wait for it.
 void cublas::take_workspace(const stream_ref& stream) {
   const auto capture = capture_of(stream);
   const std::uint64_t wanted = capture ? capture->id() : 0;
   if (graphs_ == wanted) return;
   if (graphs_ != 0) {
-    // A pool allocates beside captures, and gives one memory that nothing which still runs uses.
+    // During a capture, use a pool: it can allocate then, and only returns memory that no running work uses.
     const stream_ref on = capture ? stream : stream_ref(stream.device());
     const resource_ptr from = capturing() ? default_resource(on.device()) : current_resource(on.device());
     workspace_ = std::make_shared<device_buffer>(workspace_->size_bytes(), on, from, workspace_tag);
@@ -148,7 +148,7 @@ void cublas::take_workspace(const stream_ref& stream) {
 
 void cublas::use(const stream_ref& stream) {
   take_workspace(stream);
-  // The workspace goes along. Fresh from a pool, it may also be in use by earlier work of the default stream.
+  // The workspace moves along. If it is new and from a pool, earlier work of its stream may still use it.
   if (!(stream == stream_) && in_one_order(stream_, stream)) {
     stream_.record(moved_);
     stream.wait(moved_);
@@ -159,14 +159,14 @@ void cublas::use(const stream_ref& stream) {
   }
   const device_guard guard(stream.device());
   check(library().set_stream(handle_, reinterpret_cast<void*>(stream.get())), "cublasSetStream");
-  // Setting the stream makes it forget the workspace.
+  // cublasSetStream resets the workspace.
   check(library().set_workspace(handle_, workspace_->data(), workspace_->size_bytes()), "cublasSetWorkspace");
   stream_ = stream;
 }
 
 void cublas::sgemm(const gemm_shape& shape, float alpha, const float* a, const float* b, float beta, float* c) {
   if (shape.rows == 0 || shape.columns == 0) return;
-  // A capture may have begun or ended since the stream was chosen.
+  // A capture may have begun or ended since `use` was called.
   if (capturing() || graphs_ != 0) use(stream_ref(stream_));
   if (!handle_) {
     launch(sgemm_on_host, launch_config::for_size(std::uint64_t{shape.rows} * shape.columns), stream_, shape.rows,

@@ -16,11 +16,11 @@
 
 namespace sluice::runtime {
 
-/// The devices of the process, found once.
+/// The devices of the process, enumerated once.
 class device_registry {
  public:
   static const device_registry& get() {
-    // Never destroyed: streams and buffers in static storage may outlive any order of destruction.
+    // Never destroyed, because streams and buffers in static storage may be destroyed later.
     static const device_registry* const registry = new device_registry;
     return *registry;
   }
@@ -49,7 +49,7 @@ namespace {
 
 thread_local std::shared_ptr<device_state> chosen;
 
-/// Those that exist.
+/// All existing device states.
 struct device_states {
   static device_states& get() {
     static auto* const states = new device_states;  // Outlives devices in static storage.
@@ -90,7 +90,7 @@ bool device_state::list_live(std::vector<pool_live_set>& to, const look_limit& l
 std::vector<std::shared_ptr<device_state>> device_state::all() {
   std::vector<std::shared_ptr<device_state>> found;
   const std::lock_guard lock(device_states::get().mutex);
-  found.reserve(device_states::get().all.size());  // None may go under the lock, which its end takes.
+  found.reserve(device_states::get().all.size());  // Released states lock this mutex, so nothing may throw below.
   for (device_state* state : device_states::get().all) {
     if (auto held = state->weak_from_this().lock()) found.push_back(std::move(held));
   }
@@ -143,7 +143,7 @@ device_guard::~device_guard() {
 int runtime_version() noexcept {
   using version_of = int(int*);
   int version = 0;
-  // Among what the program exports first, then in the libraries that Python and its kind load privately.
+  // First look in the program's global symbols, then in libraries loaded privately (as Python does).
   if (auto* of = reinterpret_cast<version_of*>(dlsym(RTLD_DEFAULT, "cudaRuntimeGetVersion"))) {
     return of(&version) == 0 ? version : 0;
   }

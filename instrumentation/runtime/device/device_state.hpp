@@ -16,11 +16,11 @@ class memory_resource;
 
 namespace detail {
 inline constexpr std::uintptr_t driver_legacy = 1, driver_per_thread = 2;  // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD
-/// A number that no other thread has had, from 1.
+/// A number for the calling thread, from 1. Never reused.
 [[nodiscard]] std::uint64_t thread_number() noexcept;
 }  // namespace detail
 
-/// What all refs of one device share. Internal.
+/// State shared by all device_refs of one device. Internal.
 class device_state : public std::enable_shared_from_this<device_state> {
  public:
   device_state(std::shared_ptr<backend::device> device, int id);
@@ -28,26 +28,26 @@ class device_state : public std::enable_shared_from_this<device_state> {
   device_state(const device_state&) = delete;
   device_state& operator=(const device_state&) = delete;
 
-  /// All of the process, whoever made them, the oldest first.
+  /// All device states of the process, oldest first.
   [[nodiscard]] static std::vector<std::shared_ptr<device_state>> all();
 
   [[nodiscard]] backend::device& device() const noexcept { return *device_; }
   [[nodiscard]] int id() const noexcept { return id_; }
 
-  // What pools know streams by (stream_ref::identity): the handle, which the driver gives once at a time, marked with the
-  // device's number, as default streams are called the same on all of them. The driver's per-thread stream, one handle for
-  // as many streams as there are threads, goes by the thread's number.
+  // Pools identify streams by stream_ref::identity: the handle, which is unique at any time, combined with a
+  // number for the device, because default streams have the same handle on all devices. The driver's
+  // per-thread stream is one handle for many streams; there the thread's number is used instead of the handle.
 
-  /// Of a per-thread stream that of the calling thread.
+  /// The stream's identity; for the per-thread stream, that of the calling thread.
   [[nodiscard]] std::uint64_t identity_of(backend::stream_handle stream) const noexcept {
     return mark_ ^ (is_per_thread(stream) ? of_a_thread | detail::thread_number() : static_cast<std::uint64_t>(stream));
   }
-  /// A per-thread stream that the calling thread cannot name.
+  /// True for another thread's per-thread stream. The calling thread has no handle for it.
   [[nodiscard]] bool is_of_another_thread(std::uint64_t identity) const noexcept {
     return (identity & of_a_thread) != 0 && identity != (mark_ ^ (of_a_thread | detail::thread_number()));
   }
-  /// The stream as the calling thread names it. Nobody can name another thread's per-thread stream: the default stream stands for
-  /// it, for what is enqueued there comes after what is on that one, and the other way round.
+  /// The stream's handle for the calling thread. For another thread's per-thread stream,
+  /// which has none, returns the default stream: the two streams wait for each other.
   [[nodiscard]] backend::stream_handle handle_of(std::uint64_t identity) const noexcept {
     if (is_of_another_thread(identity)) return backend::stream_handle::null;
     return backend::stream_handle{(identity & of_a_thread) != 0 ? detail::driver_per_thread : identity ^ mark_};
@@ -70,10 +70,10 @@ class device_state : public std::enable_shared_from_this<device_state> {
     tell_all([](device_observer* observer) { observer->announce(); });
   }
 
-  /// False: not all of them could in time.
+  /// False: not all observers could answer in time.
   [[nodiscard]] bool list_live(std::vector<pool_live_set>& to, const look_limit& limit);
 
-  /// What buffers use, of device memory or of pinned; null: the driver's. Returns the one before.
+  /// The default resource of buffers for device or pinned memory; null: the driver. The setter returns the old one.
   [[nodiscard]] std::shared_ptr<memory_resource> resource(bool pinned) {
     const std::lock_guard lock(resources_mutex_);
     return pinned ? pinned_resource_ : resource_;
@@ -86,13 +86,13 @@ class device_state : public std::enable_shared_from_this<device_state> {
 
  private:
   static constexpr std::uint64_t of_a_thread = std::uint64_t{1} << 63;
-  /// Above all addresses, and so all handles. It comes again after 32,767 devices.
+  /// A device number above all address bits, and so above all handles. Repeats after 32,767 devices.
   [[nodiscard]] static std::uint64_t next_mark() noexcept {
     static std::atomic<std::uint64_t> last{0};
     return (last.fetch_add(1) % 0x7fff + 1) << 48;
   }
 
-  /// With the mutex held.
+  /// Call with the mutex held.
   template <class Tell>
   void tell_all(const Tell& tell) {
     for (device_observer* observer : observers_) {
@@ -103,7 +103,7 @@ class device_state : public std::enable_shared_from_this<device_state> {
   std::shared_ptr<backend::device> device_;
   int id_;
   std::uint64_t mark_ = next_mark();
-  std::mutex mutex_;  ///< held while observers are told, which may wait for streams
+  std::mutex mutex_;  ///< held while observers are called; they may wait for streams
   std::vector<device_observer*> observers_;
   std::mutex resources_mutex_;
   std::shared_ptr<memory_resource> resource_, pinned_resource_;

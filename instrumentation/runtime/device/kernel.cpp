@@ -10,13 +10,13 @@ using backend::kernel_work;
 struct affine_map {
   std::uint32_t multiplier = 1, increment = 0;
 
-  // This map after `first`.
+  // The map that applies `first`, then this map.
   [[nodiscard]] affine_map after(affine_map first) const {
     return {multiplier * first.multiplier, multiplier * first.increment + increment};
   }
 };
 
-// `rounds` rounds of an affine map are one affine map: square and multiply.
+// `rounds` applications of an affine map are one affine map. Computed by square-and-multiply.
 affine_map repeated(affine_map map, std::uint32_t rounds) {
   affine_map result;
   for (; rounds != 0; rounds >>= 1, map = map.after(map)) {

@@ -6,7 +6,7 @@ namespace sluice::runtime {
 
 namespace {
 
-// A counter of a name is one counter, whoever makes it, and the same in every run (FNV-1a).
+// The key depends only on the name (FNV-1a), so all counters with one name are the same counter, in every run.
 std::uint64_t key_of(std::string_view name) {
   std::uint64_t hash = 14695981039346656037u;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;

@@ -14,14 +14,14 @@ using backend::kernel_arguments;
 using backend::kernel_work;
 
 constexpr std::uint32_t threads = 256;
-// Enough to fill any device; more tiles than blocks is what lets a block fetch ahead.
+// Enough to fill any device. A block can only prefetch if there are more tiles than blocks.
 constexpr std::uint64_t most_blocks = 1024;
 
 std::uint64_t staging_bytes(std::uint32_t block, std::uint32_t radius) {
   return 2 * (std::uint64_t{block} + 2 * std::uint64_t{radius}) * sizeof(std::uint32_t);
 }
 
-// A running sum: O(count), whatever the radius.
+// Uses a running sum: O(count), independent of the radius.
 void run_stencil(const launch_config& /*shape*/, const kernel_arguments& a) {
   auto* out = a.get<std::uint32_t*>(0);
   const auto* in = a.get<const std::uint32_t*>(1);
@@ -48,7 +48,7 @@ kernel_work touched(const kernel_arguments& a) {
 
 kernel_work work_of_staged(const launch_config& shape, const kernel_arguments& a) {
   kernel_work work = touched(a);
-  // With less than it needs, the kernel would write past its shared memory: an illegal address there, and here.
+  // With too little shared memory the kernel would fault on a real device; touching null does the same here.
   if (shape.shared_bytes < staging_bytes(shape.block[0], a.get<std::uint32_t>(3))) work.touch(nullptr, 1, true);
   return work;
 }

@@ -31,7 +31,7 @@ struct stream_ref::state : facts {
 
 namespace {
 
-// The streams that guards of this thread have chosen, innermost last.
+// The streams of this thread's stream_guards, innermost last.
 thread_local std::vector<stream_ref> guarded;
 
 }  // namespace

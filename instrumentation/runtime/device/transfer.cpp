@@ -10,7 +10,7 @@ pending_copy::~pending_copy() {
   try {
     sync();
   } catch (const error&) {
-    // Whoever wants to know what went wrong calls sync() before.
+    // Ignored: call sync() before to see errors.
   }
 }
 

@@ -29,7 +29,7 @@ void there_and_back(const stream_ref& on) {
   const device_array<std::uint32_t, 1> flat = to_device(std::span(numbers), on);
   triple(flat.view(), on);
   const device_array<std::uint32_t, 2> table = flat.reshape(shape<2>{3, 4});
-  pending_array<std::uint32_t, 2> coming = copy_to_host(table, on);  // the host may do something else meanwhile
+  pending_array<std::uint32_t, 2> coming = copy_to_host(table, on);  // the host may do other work meanwhile
   const pinned_array<std::uint32_t, 2> here = std::move(coming).get();
   expect(here(2, 3) == 33, "a table came back tripled");
   expect(empty_like(table).is_c_contiguous() && table.transpose().is_f_contiguous(), "orders follow");
@@ -47,7 +47,7 @@ void parts_of_memory(const stream_ref& on) {
     const device_span<std::byte> block(device_buffer(4096, on));
     tail = block.as<std::uint32_t>().subspan(1000);
   }
-  set_async(tail.data(), 0, tail.size_bytes(), on);  // the block lives as long as its tail
+  set_async(tail.data(), 0, tail.size_bytes(), on);  // the block lives as long as `tail`
   const unowned_buffer same(tail.data(), tail.size_bytes(), tail.owner(), on.device());
   const device_array<std::uint32_t, 2> square(same.as<std::uint32_t>().subspan(0, 16), {4, 4});
   expect(square.data() == tail.data(), "an array over existing memory is no copy");

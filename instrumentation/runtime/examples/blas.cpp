@@ -1,5 +1,5 @@
-// A product of two matrices through cuBLAS, whose workspace is an allocation like any other; on the simulated device through
-// the product that stands behind the same handle there. The result is checked.
+// Multiplies two matrices with cuBLAS, whose workspace is a recorded allocation. On
+// the simulated device, the same handle uses Sluice's own product. Checks the result.
 //   example_blas
 #include <fmt/format.h>
 

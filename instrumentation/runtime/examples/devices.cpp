@@ -1,4 +1,4 @@
-// Devices, streams of other libraries, streams of threads, and what versions there are.
+// Devices, streams of other libraries, per-thread streams, and version numbers.
 //   example_devices
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ int main() try {
   }
   set_device(devices().front());
 
-  // A stream that another library made, by its handle; work below goes to it without being told.
+  // Wraps the stream of another library by its handle. The work below goes to it by default.
   const stream theirs;
   const stream_ref wrapped = stream_ref::from_native(current_device(), theirs.get());
   device_buffer a;

@@ -1,4 +1,4 @@
-// Files: one is transformed on the device, piece by piece, into another, and what is on disk is checked.
+// Transforms a file on the device, piece by piece, into another file, and checks the result on disk.
 //   example_files [MEBIBYTES]     (default 64)
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// Graphs and streams: the same 200 kernels launched one by one and replayed as a graph; two streams forked and joined inside it; an
-// urgent stream beside a busy one. Results are checked.
+// Graphs and streams: 200 kernels launched one by one, then as a graph; two streams
+// forked and joined in a graph; an urgent stream next to a busy one. Checks the results.
 //   example_graphs
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ void add(const stream_ref& s, const device_buffer& to, std::uint32_t increment, 
          rounds);
 }
 
-/// Two chains of kernels side by side; `b` joins back into `s`.
+/// Two parallel chains of kernels; the one on `side` is joined back into `s`.
 void both_chains(const stream& s, const stream& side, const device_buffer& a, const device_buffer& b) {
   event forked, joined;
   s.record(forked);
@@ -80,7 +80,7 @@ int main() try {
     exec.launch(s);
   });
 
-  // While the busy stream has a queue of work, what the urgent one has runs first.
+  // Work on the urgent stream runs before the queued work of the busy one.
   const priority_range range = stream_priorities();
   const stream busy(stream_mode::non_blocking, range.least), urgent(stream_mode::non_blocking, range.greatest);
   for (int i = 0; i < steps; ++i) add(busy, a, 0, 100'000);

@@ -1,4 +1,4 @@
-// Pools and the resources around them: statistics, limits, trim, adaptors, resources of functions, and which one is used where.
+// Pools and other resources: statistics, limits, trim, adaptors, callback resources, and the current resource.
 #include <fmt/format.h>
 
 #include "instrumentation/runtime/adaptors.hpp"

@@ -50,7 +50,7 @@ chunk_report chunk_pipeline::run(const mapped_file& in, mapped_file* out, const 
     throw error({status::invalid_value, 0, "chunk_pipeline",
                  fmt::format("{}: {} bytes, the input has {}", out->path(), out->size_bytes(), in.size_bytes())});
   }
-  if (out) (void)out->writable_bytes();  // says now, not after the first piece, that it is read-only
+  if (out) (void)out->writable_bytes();  // throws now, not after the first piece, if it is read-only
   if (!options_.overlap) return run_plain(in, out, work, tell, stop);
   return chunk_run(options_, device_, slots_->all, in, out).run(work, tell, stop);
 }
@@ -77,7 +77,7 @@ chunk_report chunk_pipeline::run_plain(const mapped_file& in, mapped_file* out, 
       stream.sync();
       if (out) {
         copy(result.data(), there.data(), bytes, stream);
-        // Not into the mapping: where the disk is full, that would be a SIGBUS.
+        // Do not write into the mapping: on a full disk, that would be a SIGBUS.
         out->write_at(offset, std::span(result).first(bytes));
       }
     } catch (const error& e) {

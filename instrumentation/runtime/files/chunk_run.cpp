@@ -39,7 +39,7 @@ bool chunk_source_choice::decided() const noexcept {
 }
 
 bool chunk_source_choice::known(std::uint64_t i) const noexcept {
-  // Nobody waits for the trial: the pieces right behind it are staged while it ends.
+  // Does not wait for the trial: the pieces right after it are staged until it ends.
   return fixed_ != chunk_source::automatic || i < 2 * depth_ || decided();
 }
 
@@ -47,7 +47,7 @@ chunk_source chunk_source_choice::of(std::uint64_t i) const {
   if (fixed_ != chunk_source::automatic) return fixed_;
   if (i < 2 * depth_)
     return i >= depth_ && i < depth_ + registered_trials ? chunk_source::registered : chunk_source::staged;
-  // To register is to unregister, too, which the trial does not do.
+  // Registering also costs unregistering, which the trial does not measure.
   constexpr double with_unregistering = 1.5;
   return registered_rate() > with_unregistering * staged_rate() ? chunk_source::registered : chunk_source::staged;
 }
@@ -62,7 +62,7 @@ void chunk_source_choice::filled(std::uint64_t i, chunk_source source, std::size
 
 namespace {
 
-// One piece that met something else must not decide.
+// The median, so that a single disturbed piece does not decide.
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -97,7 +97,7 @@ std::uint64_t page_bytes() {
   return bytes;
 }
 
-// The whole mapping is page-locked: somebody registered it.
+// True if the whole mapping is already page-locked.
 bool is_pinned(const mapped_file& file, const device_ref& device) {
   const auto bytes = file.bytes();
   return device.memory_space_of(bytes.data()) == memory_space::pinned &&
@@ -109,8 +109,8 @@ chunk_source wanted_source(const chunk_options& options, const mapped_file& in, 
   return options.source == chunk_source::pinned ? chunk_source::automatic : options.source;
 }
 
-// Registered pieces stay so to the end, for the driver waits for the whole device before it lets a range go: they must
-// fit into memory, with room for others.
+// Registered pieces stay registered to the end, because unregistering waits for the
+// whole device. So all of them must fit into memory, with space left for other use.
 bool can_register(const chunk_options& options, const mapped_file& in) {
   const auto half = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) / 2 * page_bytes();
   return in.access() == file_access::read_only && options.chunk_bytes % page_bytes() == 0 && in.size_bytes() <= half;
@@ -159,7 +159,7 @@ std::size_t chunk_run::bytes_of(std::uint64_t i) const {
 }
 
 std::byte* chunk_run::mapped(std::uint64_t i) const {
-  return const_cast<std::byte*>(in_.bytes().data()) + offset_of(i);  // the driver's calls take no const pointer
+  return const_cast<std::byte*>(in_.bytes().data()) + offset_of(i);  // driver calls take no const pointers
 }
 
 chunk_report chunk_run::run(const chunk_pipeline::compute& work, const chunk_pipeline::progress& tell,
@@ -171,12 +171,12 @@ chunk_report chunk_run::run(const chunk_pipeline::compute& work, const chunk_pip
     for (unsigned r = 0; r < count; ++r) readers.emplace_back([this, r, count, start] { read(r, count, start); });
     launch_all(work, tell, stop);
   } catch (...) {
-    // No thread could be started, or what hears of the progress threw: what is under way ends first.
+    // A thread could not be started, or the progress callback threw: let running pieces finish first.
     fail_at(launched_count_, launched_count_, std::current_exception());
   }
   for (std::thread& t : readers) t.join();
   time_.receive(latest_);
-  // Nothing may use the slots when the next run does, whatever happened.
+  // No work may still use the slots at the next run, even after an error.
   for (const auto& slot : slots_) {
     const auto done = device_.backend().sync_stream(stream_ref(slot->work).handle());
     if (!done && !error_) error_ = std::make_exception_ptr(error(done.error()));
@@ -242,7 +242,7 @@ void chunk_run::read(unsigned reader, unsigned readers, std::int64_t start) noex
   for (std::uint64_t turn = 0;; ++turn) {
     const std::uint64_t taken = time_.simulated() ? reader + turn * readers : next_.fetch_add(1);
     const std::uint64_t i = taken / parts_, k = taken % parts_;
-    if (i >= count_ + depth_) break;  // the last pieces are retired in the turns of pieces that there are not
+    if (i >= count_ + depth_) break;  // the last pieces are retired in extra turns after the last piece
     if (i >= depth_) retire(i - depth_, k);
     if (i < count_) fill(i, k);
   }
@@ -293,17 +293,17 @@ std::vector<std::uint64_t> chunk_run::stage_instead(std::uint64_t i) {
   planned_[i] = chunk_source::staged;
   choice_.cannot_register();
   launched_more_.notify_all();
-  // The others' readers find the new plan: they stage theirs once they have written what lies in its place.
+  // The readers of other parts see the new plan; they stage their parts after writing the results in that space.
   return std::exchange(passed_[i], {});
 }
 
 bool chunk_run::register_piece(std::uint64_t i, std::int64_t& ns) {
-  // One at a time, as the driver does it: so what it takes is not what waiting takes.
+  // One thread at a time, like the driver, so that the measured time contains no waiting.
   const std::lock_guard alone(registering_);
   const std::uint64_t logged = layer_log::on() ? layer_log::now() : 0;
   const std::int64_t begin = time_.now();
-  // Brings the pages in, and says, where a touch would be a SIGBUS, that the file has become shorter: then staging finds
-  // out where it ends.
+  // Loads the pages. Fails if the file has become shorter, where an
+  // access would be a SIGBUS. Staging then finds where the file ends.
   if (madvise(mapped(i), bytes_of(i), MADV_POPULATE_READ) != 0 && errno != EINVAL) return false;
   if (!device_.backend().register_host(mapped(i), bytes_of(i), {.read_only = true})) return false;
   ns = time_.now() - begin;
@@ -322,7 +322,7 @@ void chunk_run::retire(std::uint64_t i, std::uint64_t k) noexcept {
   const range mine = part(i, k);
   try {
     slot_of(i).done.sync();
-    // What was copied from pages that the file has lost meanwhile is not the file's.
+    // If the file was truncated meanwhile, the data copied from the lost pages was not the file's.
     if (from_[i] != chunk_source::staged) in_.require_whole();
     if (out_ && mine.bytes != 0) out_->write_at(offset_of(i) + mine.begin, staging(i, mine));
   } catch (...) {
@@ -379,7 +379,7 @@ chunk_source chunk_run::await_source(std::uint64_t i, std::uint64_t k) {
     launched_more_.wait(lock, [&] { return i >= end_ || choice_.known(i); });
     if (i < end_ && planned_[i] == chunk_source::automatic) planned_[i] = choice_.of(i);
   }
-  // Also where nobody had to wait: what threads really do must not show on the simulated clock.
+  // Even without waiting: real thread timing must not affect the simulated clock.
   if (i >= 2 * depth_) time_.receive(choice_.decided_at());
   if (i >= end_) return chunk_source::automatic;
   if (planned_[i] == chunk_source::registered && k != 0) passed_[i].push_back(k);

@@ -16,8 +16,8 @@
 
 namespace sluice::runtime {
 
-/// What one piece in flight needs. Readers sleep until the device is done: those that spin take the processors from those
-/// that read, and from the thread that enqueues.
+/// The buffers of one piece in flight. Readers wait for `done` by sleeping: spinning
+/// would take CPU time from the threads that read and from the thread that enqueues.
 struct chunk_slot {
   chunk_slot(std::size_t bytes, const device_ref& device)
       : work(device),
@@ -31,7 +31,7 @@ struct chunk_slot {
   event done;
 };
 
-/// Times that a piece carries from thread to thread on the simulated device; real clocks need no telling.
+/// Passes simulated times between threads, along with the pieces. Does nothing on real clocks.
 class chunk_clock {
  public:
   explicit chunk_clock(backend::simulated_clock* clock) : clock_(clock) {}
@@ -49,51 +49,51 @@ class chunk_clock {
   backend::simulated_clock* clock_;
 };
 
-/// Decides where each piece comes from: by trial, if that is asked for and possible. Called under the run's mutex.
+/// Decides where each piece comes from, with a trial if that is requested and possible. Call under the run's mutex.
 ///
-/// Measured on the host of an H100 (driver 580), 8 GiB in the page cache: preading goes faster with each reader (25 GB/s with
-/// 4, 38 to 43 with 8, 66 with 16), registering does not (14 to 26 GB/s with 1 to 8 threads: the driver does one range at a
-/// time), and unregistering takes up to half as long again. So a trial needs no run of either: what one piece takes its
-/// thread tells what all threads make.
+/// Measured on the host of an H100 (driver 580), 8 GiB in the page cache: preading scales with readers (25 GB/s
+/// with 4, 38 to 43 with 8, 66 with 16). Registering does not (14 to 26 GB/s with 1 to 8 threads; the driver
+/// registers one range at a time), and unregistering costs up to half as much again. So single pieces suffice to
+/// estimate both rates.
 class chunk_source_choice {
  public:
-  /// `count` pieces of `parts` parts are to come, `depth` pieces of them in flight, by `readers` threads.
+  /// A run of `count` pieces with `parts` parts each; `depth` pieces are in flight, read by `readers` threads.
   chunk_source_choice(chunk_source wanted, bool can_register, std::uint64_t count, std::uint64_t parts,
                       std::uint64_t depth, unsigned readers);
 
-  /// False until the pieces that decide about piece `i` have been made ready. Those are long before it.
+  /// True if the source of piece `i` can be decided. The pieces that this needs come long before piece `i`.
   [[nodiscard]] bool known(std::uint64_t i) const noexcept;
   [[nodiscard]] chunk_source of(std::uint64_t i) const;
-  /// `bytes` of piece `i` were made ready at `now`, which took a thread `ns`.
+  /// Reports that `bytes` of piece `i` are ready at time `now`, after `ns` nanoseconds of work in one thread.
   void filled(std::uint64_t i, chunk_source source, std::size_t bytes, std::int64_t ns, std::int64_t now);
-  /// The driver registers no such memory: everything is staged from now on.
+  /// The driver cannot register this memory: stage everything from now on.
   void cannot_register() noexcept;
-  /// When the last piece of the trial was ready, for those who waited for it.
+  /// The time at which the last piece of the trial was ready; threads that waited for the trial need it.
   [[nodiscard]] std::int64_t decided_at() const noexcept { return decided_at_; }
 
   void tell(chunk_report& report) const;
 
  private:
-  static constexpr std::uint64_t registered_trials = 2;  // pieces: each takes the driver's lock for a while
+  static constexpr std::uint64_t registered_trials = 2;  // pieces; few, because each holds the driver's lock
 
   [[nodiscard]] bool decided() const noexcept;
   [[nodiscard]] double staged_rate() const;
   [[nodiscard]] double registered_rate() const;
 
-  chunk_source fixed_ = chunk_source::automatic;  // automatic: by trial
+  chunk_source fixed_ = chunk_source::automatic;  // automatic: decided by the trial
   std::uint64_t parts_, depth_;
   unsigned readers_;
-  std::vector<double> staged_, registered_;  // bytes a second that one thread made, in the trial
+  std::vector<double> staged_, registered_;  // bytes per second per thread, measured in the trial
   std::int64_t decided_at_ = 0;
 };
 
-/// The calling thread enqueues pieces in order. The readers make pieces ready and retire them part by part, in order, each
-/// taking the next part that nobody has taken: so all of them work on the pieces that are needed next, copies may be large
-/// while few pieces are in flight, and a slow thread holds nobody up. Whoever takes part k of piece i first retires part k
-/// of piece i - depth, which was in the same place: waits for the device and writes the result. On the simulated device
-/// each reader has its own parts, so that every run takes the same time.
-///
-/// Whatever ends the run early says from which piece on nothing is to be done; everything before goes on to its end.
+/// The calling thread enqueues the pieces in order. The readers fill and retire them part
+/// by part; each reader takes the next part that is not yet taken. So all readers work on
+/// the pieces needed next, copies can be large with few pieces in flight, and a slow thread
+/// delays no other. The reader of part k of piece i first retires part k of piece i -
+/// depth, which used the same buffer: it waits for the device and writes the result. On the
+/// simulated device each reader has fixed parts, so that every run takes the same time. An
+/// early end names the first piece that must not begin; earlier pieces are completed.
 class chunk_run {
  public:
   chunk_run(const chunk_options& options, const device_ref& device,
@@ -104,10 +104,10 @@ class chunk_run {
 
  private:
   static constexpr std::int64_t not_yet = -1;
-  /// Smaller ones cost calls, larger ones memory in flight.
+  /// Smaller parts would cost more calls; larger ones would need more memory in flight.
   static constexpr std::size_t largest_part = 1u << 20;
 
-  /// A part of a piece, in bytes of the piece; empty where the last piece is shorter.
+  /// A part of a piece: a byte range in the piece. May be empty in the last piece, if that is shorter.
   struct range {
     std::size_t begin, bytes;
   };
@@ -127,19 +127,19 @@ class chunk_run {
   [[nodiscard]] std::span<std::byte> staging(std::uint64_t i, range which) const;
   void stage(std::uint64_t i, range which) const;
   [[nodiscard]] bool register_piece(std::uint64_t i, std::int64_t& ns);
-  /// Piece i cannot be registered: its parts are staged, and later pieces. Returns the parts that readers have left to whoever
-  /// registers: their places in the slot are free, those of other parts may hold results that are still to be written.
+  /// Stages piece i and all later ones, because piece i cannot be registered. Returns the parts that readers have
+  /// skipped, for the caller to stage. Their buffer space is free; other parts' space may still hold results.
   [[nodiscard]] std::vector<std::uint64_t> stage_instead(std::uint64_t i);
   void retire(std::uint64_t i, std::uint64_t k) noexcept;
   void unregister_all() noexcept;
 
-  // Nothing from piece `end` on is to be begun; `error` at piece `at` is why.
+  // Stops the run: no piece from `end` on may begin. fail_at also stores `error`, which happened at piece `at`.
   void stop_at(std::uint64_t end);
   void fail_at(std::uint64_t at, std::uint64_t end, std::exception_ptr error);
-  // False if that will not happen any more.
+  // Waits for piece i; false if the run ended before.
   bool await_filled(std::uint64_t i);
   bool await_launched(std::uint64_t i);
-  // For part k of the piece. Automatic if the piece will not be needed any more.
+  // Waits until the source for part k of piece i is known. `automatic`: the piece is no longer needed.
   chunk_source await_source(std::uint64_t i, std::uint64_t k);
   [[noreturn]] void rethrow() const;
 
@@ -151,23 +151,23 @@ class chunk_run {
   chunk_clock time_;
   std::uint64_t count_;
   std::uint64_t depth_;
-  std::uint64_t parts_;             // of a piece
-  std::vector<chunk_source> from_;  // by piece; whoever has its first part writes it before that is filled
+  std::uint64_t parts_;             // per piece
+  std::vector<chunk_source> from_;  // by piece; written by the reader of part 0, before that part counts as filled
   std::atomic<std::uint64_t> next_{0};
 
   std::mutex registering_;
-  std::mutex mutex_;                       // guards what follows
-  std::condition_variable filled_more_;    // the calling thread waits for it
-  std::condition_variable launched_more_;  // the readers do
+  std::mutex mutex_;                       // guards all members below
+  std::condition_variable filled_more_;    // wakes the calling thread
+  std::condition_variable launched_more_;  // wakes the readers
   chunk_source_choice choice_;
   std::vector<chunk_source> planned_;               // by piece
-  std::vector<std::vector<std::uint64_t>> passed_;  // by piece: parts that need not be staged if part 0 registers it
-  std::vector<std::int64_t> filled_, launched_;     // when, by piece
-  std::vector<std::int64_t> filled_at_;             // when the latest part was
-  std::vector<std::uint64_t> to_fill_, to_retire_;  // parts, by piece
+  std::vector<std::vector<std::uint64_t>> passed_;  // by piece: parts whose readers left them to registration
+  std::vector<std::int64_t> filled_, launched_;     // times, by piece
+  std::vector<std::int64_t> filled_at_;             // time of the latest filled part, by piece
+  std::vector<std::uint64_t> to_fill_, to_retire_;  // number of missing parts, by piece
   std::uint64_t launched_count_ = 0;
   std::uint64_t end_;
-  std::int64_t latest_ = 0;  // when the last reader was done
+  std::int64_t latest_ = 0;  // time at which the last reader finished
   std::exception_ptr error_;
   std::uint64_t failed_at_;  // the earliest piece that failed
   chunk_report report_;

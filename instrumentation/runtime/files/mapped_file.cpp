@@ -43,7 +43,7 @@ mapped_file::mapped_file(const std::filesystem::path& path, file_access access, 
     }
   }
   if (!problem.empty()) {
-    ::close(descriptor_);  // no destructor runs for a constructor that throws
+    ::close(descriptor_);  // the destructor does not run if a constructor throws
     fail("mapped_file", problem);
   }
   device_.backend().note_file_mapping(data_, bytes_, writable);
@@ -117,7 +117,7 @@ bool mapped_file::write_through_mapping(std::uint64_t offset, std::span<const st
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t first = offset / page * page;
   if (madvise(data_ + first, from.size() + (offset - first), MADV_POPULATE_WRITE) != 0) {
-    // No room on the disk, no such file any more, or a kernel before 5.14: pwrite finds out which.
+    // Disk full, file gone, or a kernel before 5.14: pwrite will find out which.
     require_whole();
     return false;
   }
@@ -148,7 +148,7 @@ mapped_file mapped_file::create(const std::filesystem::path& path, std::uint64_t
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) refuse(describe_errno(errno));
   int problem = ftruncate(descriptor, static_cast<off_t>(bytes)) != 0 ? errno : 0;
-  // Not every file system can reserve; there the space is found, or not, as it is written.
+  // Not every file system can reserve space; then a full disk shows up during writing.
   if (problem == 0 && fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)) != 0 && errno != EOPNOTSUPP) {
     problem = errno;
   }
@@ -164,7 +164,7 @@ host_registration mapped_file::pin() const {
   if (access_ != file_access::read_only)
     fail("pin", "opened to be written: open it read-only to page-lock its mapping");
   const std::uint64_t begin = layer_log::on() ? layer_log::now() : 0;
-  // Says, where the driver's touch would fail without a reason, that pages are missing. Older kernels do not know it.
+  // Reports missing pages, for which the driver would fail without a reason. Older kernels do not support it.
   if (madvise(data_, bytes_, MADV_POPULATE_READ) != 0 && errno != EINVAL) {
     const int problem = errno;
     require_whole();

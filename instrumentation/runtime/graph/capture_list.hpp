@@ -12,25 +12,25 @@
 
 namespace sluice::runtime {
 
-/// Captures that this runtime began, by device and the driver's id. Internal. Their count lets everybody else pass with one load.
+/// The captures of this runtime, by device and driver id. Internal. While there is none, checks cost only one load.
 struct capture_list {
   std::mutex mutex;
   std::map<std::pair<const backend::device*, std::uint64_t>, std::shared_ptr<active_capture>> by_id;
 
-  /// Held exclusively while a capture begins and is counted, or is announced; shared by `captures_held_off`.
+  /// Locked exclusively while a capture begins and is counted, or is announced. Locked shared by `captures_held_off`.
   std::shared_mutex beginning;
-  std::atomic<int> announced{0};  ///< that have not ended: each may begin at any moment, on whichever stream
+  std::atomic<int> announced{0};  ///< announced captures that have not ended; each may begin at any time on any stream
 
   [[nodiscard]] static capture_list& get() {
-    // Never destroyed: memory in static storage asks when it goes.
+    // Never destroyed, because memory in static storage uses it when it is freed.
     static auto* const only = new capture_list;
     return *only;
   }
 };
 
-/// While it lives, no capture begins that this runtime begins or is told of: what is not captured may be asked about and waited for.
-/// Threads that are about to begin one wait: not for what may take long, unless nothing else will do. One a thread at a time: who
-/// asks for a second would wait for a thread that waits for the first.
+/// While it lives, no graph_capture and no announced capture can begin. So streams that are not being captured can
+/// be queried and waited for. Threads that want to begin a capture wait meanwhile: hold it only briefly if possible.
+/// A thread must not hold two, because the second could wait for a thread that waits for the first (deadlock).
 class captures_held_off {
  public:
   captures_held_off() : held_(capture_list::get().beginning) {}

@@ -41,7 +41,7 @@ std::shared_ptr<active_capture> capture_that_holds(const device_ref& device) noe
   if (!capturing()) return nullptr;
   const std::lock_guard lock(capture_list::get().mutex);
   for (const auto& [key, capture] : capture_list::get().by_id) {
-    // Whatever its mode: to wait for the device is to wait for the captured stream.
+    // In any mode: waiting for the device includes waiting for the captured stream.
     if (key.first == &device.backend() || capture->forbids_waiting()) return capture;
   }
   return nullptr;
@@ -70,7 +70,7 @@ void wait_beside_captures(const stream_ref& stream) noexcept {
 graph_capture::graph_capture(const stream_ref& stream, capture_mode mode) : stream_(stream) {
   backend::device& device = stream.device().backend();
   capture_list& all = capture_list::get();
-  // Nobody else asks about the stream between its being captured and our having said so.
+  // No other thread may query the stream between the start of the capture and its registration here.
   const std::lock_guard beginning(all.beginning);
   value_or_throw(device.begin_capture(stream.handle(), mode));
   const auto info = device.stream_capture(stream.handle());
@@ -85,7 +85,7 @@ graph_capture::~graph_capture() {
   try {
     (void)finish();
   } catch (const error&) {
-    // Broken, or not joined: there is no graph either way.
+    // Broken, or a stream was not joined: there is no graph in either case.
   }
 }
 
@@ -105,7 +105,7 @@ graph graph_capture::finish() {
     capture_list::get().by_id.erase({&device, active_->id()});
     detail::captures.fetch_sub(1, std::memory_order_release);
   }
-  std::vector<std::shared_ptr<void>> ending;  // goes without the lock: it calls the device
+  std::vector<std::shared_ptr<void>> ending;  // destroyed without the lock, because that calls the device
   {
     const std::lock_guard lock(active_->mutex_);
     ending.swap(active_->until_end_);
@@ -143,7 +143,7 @@ void graph::write_dot(const std::filesystem::path& file, bool verbose) const {
 
 namespace {
 
-/// What a graph_exec leaves behind: itself, if it is gone, and what its launches use. Goes once they are done.
+/// Releases a graph_exec (if it is destroyed) and the objects its launches use, once these launches are done.
 void let_go(const device_ref& device, backend::graph_exec_handle exec, std::vector<std::shared_ptr<void>> kept,
             const std::optional<stream_ref>& last) noexcept {
   const bool waits = !kept.empty() && last;
@@ -154,7 +154,7 @@ void let_go(const device_ref& device, backend::graph_exec_handle exec, std::vect
     if (waits) (void)stream.device().backend().sync_stream(stream.handle());
     if (destroys) device.backend().destroy_exec(exec);
   };
-  // Either would be refused and break the capture.
+  // Both would fail during a capture, and break it.
   if (destroys) return past_capture(device, put_off::until_capture_ends, std::move(work));
   if (waits) past_capture(stream, put_off::until_capture_ends, std::move(work));
 }

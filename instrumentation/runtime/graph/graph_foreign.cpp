@@ -6,7 +6,7 @@
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/graph/capture_list.hpp"
 
-// Captures that others began. Nobody says when their graphs go, unless it is said here: until then they keep what they were given.
+// Captures begun by other code. Their graphs keep the memory they used until a call here reports that they are gone.
 
 namespace sluice::runtime {
 
@@ -19,22 +19,22 @@ struct capture_group {
   int graphs = 0;
   int open = 0;
   std::function<bool(std::uintptr_t)> takes;
-  capture_ptr memory;  ///< all of its captures; null before the first was seen
+  capture_ptr memory;  ///< for all captures of the group; null before the first one was seen
 };
 
 struct foreign_list {
   std::mutex mutex;
-  std::map<std::pair<const backend::device*, std::uint64_t>, capture_ptr> seen;  ///< by the driver's id
+  std::map<std::pair<const backend::device*, std::uint64_t>, capture_ptr> seen;  ///< by driver id
   std::map<std::tuple<const backend::device*, std::uint64_t, std::uint64_t>, capture_group> groups;
-  std::vector<std::pair<device_ref, capture_ptr>> gone;  ///< but the device could not be waited for yet
+  std::vector<std::pair<device_ref, capture_ptr>> gone;  ///< graph is gone, but the device could not be waited for yet
 };
 foreign_list& foreign() {
-  // Never destroyed: memory in static storage asks when it goes.
+  // Never destroyed, because memory in static storage uses it when it is freed.
   static auto* const only = new foreign_list;
   return *only;
 }
 
-/// Lets go of what is gone, after its last launches.
+/// Releases the captures in `gone` once the device has finished their launches.
 void settle() {
   foreign_list& all = foreign();
   std::vector<std::pair<device_ref, capture_ptr>> gone;
@@ -50,10 +50,10 @@ void settle() {
     const std::lock_guard lock(all.mutex);
     all.gone.emplace_back(device, std::move(capture));
   }
-  // Without the lock: pools take their memory back.
+  // They are destroyed without the lock, because pools then take their memory back.
 }
 
-/// With the lock held.
+/// Call with the lock held.
 void put_away(foreign_list& all, const device_ref& device, capture_ptr capture) {
   std::erase_if(all.seen, [&](const auto& entry) { return entry.second == capture; });
   if (capture) all.gone.emplace_back(device, std::move(capture));
@@ -75,7 +75,7 @@ capture_ptr capture_by_anybody(const stream_ref& stream) {
   const std::lock_guard lock(all.mutex);
   capture_ptr& place = all.seen[key];
   if (place) return place;
-  // The group's function asks the driver, and nobody else.
+  // The group's function only queries the driver.
   const auto takes = [&](const auto& entry) {
     const capture_group& group = entry.second;
     return std::get<0>(entry.first) == &device && group.open != 0 && group.takes && group.takes(stream.get());

@@ -7,17 +7,17 @@
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/graph/capture_list.hpp"
 
-// What a capture forbids is put off until it lets go: to free, to unmap, to wait for a device. Internal.
+// Postpones operations that a capture forbids (freeing, unmapping, waiting for a device). Internal.
 
 namespace sluice::runtime {
 
-/// How long a capture keeps what was put off.
+/// How long an operation is postponed.
 enum class put_off : std::uint8_t {
   until_capture_ends,
-  until_graph_goes,  ///< and everything made of it: nodes use what the work takes away
+  until_graph_goes,  ///< until everything made from it is gone, too: its nodes use what the operation frees
 };
 
-/// Calls `work` when it goes.
+/// Calls `work` in its destructor.
 template <class Work>
 class when_gone {
  public:
@@ -30,11 +30,11 @@ class when_gone {
   Work work_;
 };
 
-/// Waits for what `stream` has to do now, or does nothing where a capture forbids that. Never breaks a capture, and keeps none from
-/// beginning.
+/// Waits for the work that is now enqueued on `stream`; does nothing if a capture
+/// forbids that. Never breaks a capture, and does not keep captures from beginning.
 void wait_beside_captures(const stream_ref& stream) noexcept;
 
-/// `work` is called when the capture lets go of it.
+/// Calls `work` when the capture releases it.
 template <class Work>
 void keep_for_later(active_capture& capture, put_off how_long, Work work) {
   auto later = std::make_shared<when_gone<Work>>(std::move(work));
@@ -42,8 +42,8 @@ void keep_for_later(active_capture& capture, put_off how_long, Work work) {
   capture.keep_until_end(std::move(later));
 }
 
-/// Calls `work` at once, or, where a capture forbids to wait for `where`, a stream or a device, when no capture does any more. No capture
-/// begins meanwhile, so `work` should take no longer than it must. `work` must not throw. Not while `captures_held_off` lives.
+/// Calls `work` now, or, while a capture forbids waiting for `where` (a stream or device), later. No capture can
+/// begin while `work` runs, so it should be short. It must not throw. Do not call while holding `captures_held_off`.
 template <class Where, class Work>
 void past_capture(const Where& where, put_off how_long, Work work) noexcept {
   std::shared_ptr<active_capture> capture;
@@ -52,14 +52,14 @@ void past_capture(const Where& where, put_off how_long, Work work) noexcept {
     capture = capture_that_holds(where);
     if (capture == nullptr) work();
   }
-  // What `work` has goes without the lock: it may free.
+  // `work` is destroyed without the lock, because its destructor may free memory.
   if (capture == nullptr) return;
   keep_for_later(*capture, how_long, [where, how_long, work = std::move(work)]() mutable {
     past_capture(where, how_long, std::move(work));
   });
 }
 
-/// The same of `work` that begins by waiting for `stream`: most of the wait goes by here, and captures may begin.
+/// Like past_capture, but `work` runs after `stream` is idle. Most of the wait does not block captures from beginning.
 template <class Work>
 void past_capture_and_stream(const stream_ref& stream, put_off how_long, Work work) noexcept {
   wait_beside_captures(stream);

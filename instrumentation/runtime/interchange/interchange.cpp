@@ -61,7 +61,7 @@ const sluice_array& checked(const sluice_array* array) {
   return *array;
 }
 
-// A function of the Python that this process runs; nothing of Python is linked.
+// A function of the Python in this process, looked up by name. Python is not linked.
 template <class Function>
 Function* python(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
@@ -147,7 +147,7 @@ SLUICE_EXPORT void sluice_python_release(void* object) {
   auto* const enter = python<int()>("PyGILState_Ensure");
   auto* const leave = python<void(int)>("PyGILState_Release");
   auto* const let_go = python<void(void*)>("Py_DecRef");
-  // Once Python has ended its objects are gone.
+  // After Python has shut down, its objects no longer exist.
   if (!is_there || !enter || !leave || !let_go || is_there() == 0) return;
   const int before = enter();
   let_go(object);
@@ -159,7 +159,7 @@ SLUICE_EXPORT int sluice_array_order(const sluice_array* array, std::int64_t con
     const device_ref device = checked(array).array.device();
     if (consumer == 0)
       refuse("sluice_array_order", "stream 0 could be the legacy (1) or the per-thread (2) default stream");
-    if (consumer == 1) return 0;  // the stream that everything here runs on
+    if (consumer == 1) return 0;  // all work here runs on that stream
     event done(device);
     done.record(stream_ref(device));
     stream_ref::from_native(device, static_cast<std::uintptr_t>(consumer)).wait(done);

@@ -13,7 +13,7 @@ import os
 _CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "complex": 5, "bool": 6}
 _NAMES = {code: name for name, code in _CODES.items()}
 _LETTERS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
-# Capsules keep the pointers to their names: these live as long as the module.
+# A capsule stores only a pointer to its name, so the names must live as long as the module.
 _UNVERSIONED, _VERSIONED = b"dltensor", b"dltensor_versioned"
 _USED_UNVERSIONED, _USED_VERSIONED = b"used_dltensor", b"used_dltensor_versioned"
 
@@ -111,7 +111,7 @@ class Array:
             raise BufferError("sluice_arrays: arrays are handed out as they are, not copied")
         if dl_device is not None and tuple(dl_device) != self._device:
             raise BufferError(f"sluice_arrays: the array is on device {self._device}, not {tuple(dl_device)}")
-        if stream != -1:  # the consumer orders nothing itself; None means the legacy default stream
+        if stream != -1:  # -1: the consumer needs no ordering; None: the legacy default stream
             _check(_library.sluice_array_order(self._handle, 1 if stream is None else stream))
         versioned = max_version is not None and max_version[0] >= 1
         managed = _check(_library.sluice_array_to_dlpack(self._handle, versioned))
@@ -141,7 +141,7 @@ def from_dlpack(source):
     """An array over the memory of `source`, anything with __dlpack__; ready for work on the legacy default stream."""
     try:
         capsule = source.__dlpack__(stream=1, max_version=(1, 0))
-    except TypeError:  # from before DLPack 1.0
+    except TypeError:  # the source supports only versions before DLPack 1.0
         capsule = source.__dlpack__(stream=1)
     return from_capsule(capsule)
 
@@ -171,7 +171,7 @@ def from_cai(source):
     described = (what["data"][0] or 0, extents, None if strides is None else (ctypes.c_int64 * rank)(*strides), rank, what["typestr"].encode(),
                  bool(what["data"][1]), what.get("mask") is not None, stream is not None, stream or 0, what["version"])
     release = ctypes.cast(_library.sluice_python_release, ctypes.c_void_p)
-    _python.Py_IncRef(source)  # the library gives it up, in any case
+    _python.Py_IncRef(source)  # the library always drops this reference, even on failure
     return Array(_check(_library.sluice_array_from_cai(*described, release, id(source))))
 
 

@@ -82,7 +82,7 @@ void logging_resource_adaptor::flush() {
 void logging_resource_adaptor::tell(logged_call call) noexcept {
   call.thread = static_cast<std::uint64_t>(gettid());
   const std::lock_guard lock(mutex_);
-  call.time_ns = monotonic_ns() - begin_ns_;  // Under the lock: lines are in order of time.
+  call.time_ns = monotonic_ns() - begin_ns_;  // Under the lock, so that lines are in order of time.
   if (sink_) sink_(call);
 }
 
@@ -98,7 +98,7 @@ void* logging_resource_adaptor::do_allocate(const stream_ref& stream, std::size_
 }
 
 void logging_resource_adaptor::do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept {
-  // Before it is free: another thread may get the address, and log that, at once.
+  // Log before freeing: another thread may get the address immediately and log that.
   tell({logged_call::action::free, address, bytes, stream.get()});
   upstream()->deallocate(stream, address, bytes);
 }
@@ -190,7 +190,7 @@ void failure_callback_resource_adaptor::add(callback on_failure) {
 bool failure_callback_resource_adaptor::ask(const out_of_memory& failure) {
   std::vector<callback> asked;
   {
-    // They run without the lock: they may free, allocate elsewhere, and add others.
+    // Callbacks run without the lock, because they may free, allocate elsewhere and add callbacks.
     const std::lock_guard lock(mutex_);
     asked = callbacks_;
   }

@@ -49,7 +49,7 @@ buffer& buffer::operator=(buffer&& other) noexcept {
 
 void buffer::reset() noexcept {
   if (data_) {
-    // A buffer made before the recording, or in an earlier one, has no block there to free.
+    // A buffer from before the recording, or from an earlier one, has no block in it.
     if (trace_address_ != 0 && layer_log::on() && recorded_ + 1 >= layer_log::generation()) {
       layer_log::block record{trace::layer::user, resource_->space(), trace_address_, bytes_};
       record.begin = layer_log::now();
@@ -105,7 +105,7 @@ host_registration::host_registration(std::initializer_list<std::span<std::byte>>
   try {
     for (const auto& range : ranges) add(range.data(), range.size(), flags);
   } catch (...) {
-    reset();  // no destructor runs for a constructor that throws
+    reset();  // the destructor does not run if a constructor throws
     throw;
   }
 }

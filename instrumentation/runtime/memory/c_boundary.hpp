@@ -7,28 +7,28 @@
 
 #include "instrumentation/ring/hot.hpp"
 
-// What the libraries with a C face share: nothing crosses it as an exception. Internal.
+// Error handling for libraries with a C interface: no exception crosses it. Internal.
 
 namespace sluice::runtime::c_boundary {
 
-/// One line about the calling thread's last call, if that failed.
+/// The error message of the calling thread's last call; empty if that call succeeded.
 class last_error {
  public:
-  /// A call begins. One load as long as none has failed in the process, for hits of a pool are calls.
+  /// Called at the start of each call. Costs one load until a call in the process fails: pool hits are calls, too.
   static void clear() noexcept {
     if (any_.load(std::memory_order_relaxed)) [[unlikely]]
       clear_own();
   }
   SLUICE_RARE static void set(const char* line) noexcept {
-    any_.store(true, std::memory_order_relaxed);  // a thread asks about its own
+    any_.store(true, std::memory_order_relaxed);  // each thread only reads its own text
     there_ = true;
     try {
       text() = line;
     } catch (const std::exception&) {
-      text().clear();  // no memory for a line either
+      text().clear();  // not even memory for the message
     }
   }
-  /// Empty if there was none. Valid until the thread's next call.
+  /// Empty if there is no error. Valid until the thread's next call.
   [[nodiscard]] static const char* get() noexcept { return text().c_str(); }
   [[nodiscard]] static bool there() noexcept { return there_; }
 
@@ -47,7 +47,7 @@ class last_error {
   }
 };
 
-/// Runs `work`. What it throws becomes the last error, and null, or 1 where it gives a number.
+/// Runs `work`. An exception becomes the last error; the result is then null, or 1 if `work` returns a number.
 template <class Work>
 auto guarded(Work&& work) noexcept -> decltype(work()) {
   using result = decltype(work());

@@ -18,7 +18,7 @@ namespace {
                       {bytes, stream.device().id(), stream.get(), false, {}});
 }
 
-/// The callbacks that the calling thread is in.
+/// The resources whose callbacks are running on this thread.
 struct call_in_progress {
   explicit call_in_progress(const memory_resource* r) : resource(r), outer(innermost) { innermost = this; }
   ~call_in_progress() { innermost = outer; }
@@ -111,7 +111,7 @@ sluice_resource export_resource(resource_ptr resource) {
     try {
       return held(context)->allocate(stream_of(*held(context), stream), bytes, alignment);
     } catch (...) {
-      return nullptr;  // Nothing may be thrown into C.
+      return nullptr;  // Exceptions must not reach C code.
     }
   };
   table.deallocate = [](void* context, void* address, size_t bytes, size_t alignment, void* stream) {

@@ -5,13 +5,13 @@
 #include "instrumentation/runtime/device/device_state.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 
-// Which resource is used where none is named.
+// Selects the resource if the caller names none.
 
 namespace sluice::runtime {
 
 namespace {
 
-// What scopes of this thread have chosen, innermost last.
+// The resources of this thread's scopes, innermost last.
 thread_local std::vector<resource_ptr> scoped;
 
 resource_ptr chosen_resource(const device_ref& device, bool pinned) {
@@ -21,7 +21,7 @@ resource_ptr chosen_resource(const device_ref& device, bool pinned) {
   return device.state()->resource(pinned);
 }
 
-// Made on demand, and not kept: it would hold the device that holds it.
+// Made on demand, not cached in the device: it holds a reference to the device (a cycle).
 resource_ptr first_resource(const device_ref& device, bool pinned) {
   if (pinned) return std::make_shared<pinned_memory_resource>(device);
   return std::make_shared<device_memory_resource>(device);
@@ -42,7 +42,7 @@ resource_ptr replace(const device_ref& device, bool pinned, resource_ptr resourc
   return before ? before : first_resource(device, pinned);
 }
 
-/// The default pools of all devices. Never destroyed: buffers in static storage may outlive any order of destruction.
+/// The default pools of all devices. Never destroyed, because buffers in static storage may be destroyed later.
 struct default_pools {
   std::mutex mutex;
   std::map<std::pair<device_state*, bool>, std::shared_ptr<pool_memory_resource>> pools;

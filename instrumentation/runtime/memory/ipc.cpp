@@ -35,7 +35,7 @@ imported_memory::imported_memory(const shared_memory_handle& handle, const devic
 imported_memory::~imported_memory() {
   if (!block_) return;
   past_capture(device_, put_off::until_graph_goes, [device = device_, block = block_] {
-    // What cannot be waited for may still use it.
+    // If the wait fails, work may still use the memory: keep it open.
     if (device.backend().synchronize()) (void)device.backend().close_memory(block);
   });
 }

@@ -21,15 +21,15 @@ void* address_or_throw(backend::outcome<void*> result, std::size_t bytes, const 
   throw error(std::move(result.error()));
 }
 
-// Frees below cannot fail but for an address that never was theirs, or a device that has gone; neither leaves
-// anything to do. What a capture holds may use the block besides: it goes with the graph.
+// The frees below can only fail for a foreign address or a lost device, and then nothing
+// is left to do. If a capture may also use the block, it is freed with the graph.
 
 void free_device(const device_ref& device, const stream_ref& stream, void* address) noexcept {
   past_capture(stream, put_off::until_graph_goes, [device, address] { (void)device.backend().free(address); });
 }
 
 void free_pinned(const device_ref& device, const stream_ref& stream, void* address) noexcept {
-  // The driver's free does not wait for the stream as far as it promises; work on it may still use these bytes.
+  // The driver's free does not promise to wait for the stream, whose work may still use the block.
   past_capture_and_stream(stream, put_off::until_graph_goes,
                           [device, address] { (void)device.backend().free_pinned(address); });
 }
@@ -39,12 +39,12 @@ void free_managed(const device_ref& device, const stream_ref& stream, void* addr
                           [device, address] { (void)device.backend().free(address); });
 }
 
-/// Addresses from the driver's pools that are a graph's: only these may be freed in a capture. By the capture that allocated them:
-/// the driver gives an address again when it is free, or its graph gone.
+/// The addresses from driver pools that belong to graphs: only these may be freed in a capture. Stores
+/// the allocating capture, because the driver reuses an address after its free or its graph's end.
 class graph_addresses {
  public:
   static graph_addresses& get() {
-    // Never destroyed: memory in static storage asks when it goes.
+    // Never destroyed, because memory in static storage uses it when it is freed.
     static auto* const all = new graph_addresses;
     return *all;
   }
@@ -57,7 +57,7 @@ class graph_addresses {
     keep_for_later(capture, put_off::until_graph_goes,
                    [this, device, address, id = capture.id()] { forget(device, address, id); });
   }
-  /// True if it was a graph's; it is not any more. One load where there are none.
+  /// Removes the address; true if a graph owned it. Costs one load if there are no such addresses.
   bool take(const device_ref& device, void* address) {
     if (count_.load(std::memory_order_relaxed) == 0) return false;
     const std::lock_guard lock(mutex_);
@@ -76,7 +76,7 @@ class graph_addresses {
 
   std::mutex mutex_;
   std::map<std::pair<const backend::device*, void*>, std::uint64_t> known_;
-  /// A thread that frees has the address from the one that allocated: it sees that one's count.
+  /// Relaxed is enough: a freeing thread got the address, and so the count, from the allocating thread.
   std::atomic<std::size_t> count_{0};
 };
 

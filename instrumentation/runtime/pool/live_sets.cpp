@@ -27,10 +27,10 @@ constexpr std::size_t most_words = collector::most_in_live_set_part * words_each
 constexpr std::size_t most_bytes = most_words * sizeof(std::uint64_t) + sizeof(collector::pool_live_set_record);
 static_assert(2 * most_bytes <= collector::minimum_ring_bytes / 4 * 3);
 
-/// A moment, for who can wait.
+/// Polling interval for threads that can wait.
 constexpr auto moment = 200us;
 
-/// We can wait, the program's threads cannot. Longer than that, and the writer is stuck: the next period tries again.
+/// Only this thread waits, never the program's. If it takes longer, the writer is stuck: try again next period.
 bool wait_for_room(const look_limit& limit) {
   if (limit.reached()) return false;
   constexpr auto until_stuck = 200ms;
@@ -41,7 +41,7 @@ bool wait_for_room(const look_limit& limit) {
   return true;
 }
 
-/// False: not all of it got through.
+/// False: the set was not sent completely.
 bool send(const pool_live_set& set, const look_limit& limit) {
   const std::span<const std::uint64_t> all = set.words;
   const auto part = [&](std::uint32_t place, std::span<const std::uint64_t> words) {
@@ -60,7 +60,7 @@ bool send(const pool_live_set& set, const look_limit& limit) {
   return whole && part(collector::live_set_ends, {});
 }
 
-/// The sets of all pools have been sent, each of them looked up since then.
+/// Reports that the sets of all pools, taken after `since`, have been sent.
 bool send_end(std::uint64_t since, const look_limit& limit) {
   collector::pools_told_record r{};
   r.header.time = layer_log::latest();
@@ -84,29 +84,29 @@ std::unique_lock<std::mutex> look_limit::lock(std::mutex& mutex) const {
 }
 
 live_set_teller::live_set_teller() {
-  // On a simulated clock each thread has a time of its own, and no moment is everybody's before the end.
+  // With a simulated clock, threads have different times: only the end is one moment for all of them.
   if (layer_log::recording_clock.load(std::memory_order_acquire) != nullptr) return;
-  // A thread inherits the mask: there is no moment at which it takes a signal.
+  // The new thread inherits the signal mask, so it never handles a signal.
   const collector::detail::signals_held here;
   try {
     thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
   } catch (const std::system_error&) {
-    // No thread is to be had: only the last look remains.
+    // No thread available: only the check at the end remains.
   }
 }
 
 void live_set_teller::end() {
   const look_limit limit(std::chrono::steady_clock::now() + longest_end);
   if (thread_.joinable()) {
-    thread_.request_stop();  // A look that goes on meanwhile gives up.
+    thread_.request_stop();  // A running check gives up.
     thread_.join();
   }
   wait_until_settled();
   look(true, limit);
 }
 
-/// A set leaves to their own records the blocks that moved right before it (`live_set_motion_ns`), and those may be among the lost.
-/// Other threads may go on: not for ever. On a simulated clock nothing moves any more.
+/// Blocks that changed just before a set (`live_set_motion_ns`) are left to their own records, which may be
+/// lost, too. So wait until losses stop, but not forever. With a simulated clock nothing changes any more.
 void live_set_teller::wait_until_settled() noexcept {
   static_assert(period > std::chrono::nanoseconds(collector::live_set_motion_ns));
   constexpr int most_periods = 4;
@@ -136,7 +136,7 @@ void live_set_teller::look(bool last, const look_limit& limit) noexcept {
     const std::uint64_t since = layer_log::latest();
     std::vector<pool_live_set> sets;
     const auto devices = device_state::all();
-    // The program's threads wait for a device's list meanwhile.
+    // The program's threads wait while a device lists its blocks.
     const look_limit briefly = last ? limit : limit.within(period);
     const auto list = [&](const auto& device) { return device->list_live(sets, briefly); };
     const auto tell = [&](const pool_live_set& set) { return send(set, limit); };

@@ -9,29 +9,29 @@
 #include <utility>
 #include <vector>
 
-// After a full ring lost allocations or frees of pools' blocks the writer does not know what is live any more; the pools do, and say
-// it. Internal.
+// When a full ring has lost allocations or frees of pool blocks, the writer no longer knows
+// which blocks are live. The pools know; this file sends their lists to the writer. Internal.
 
 namespace sluice::runtime {
 
-/// What a pool has given out, as a recording is told it.
+/// The live blocks of one pool, as sent to a recording.
 struct pool_live_set {
-  std::uint64_t pool = 0;            ///< key
-  std::uint64_t time = 0;            ///< before it was looked up, on the recording's clock
+  std::uint64_t pool = 0;            ///< key of the pool
+  std::uint64_t time = 0;            ///< on the recording's clock; taken before the blocks were listed
   std::vector<std::uint64_t> words;  ///< as in `collector::pool_live_set_record`
 };
 
-/// When a look at what is live gives up: what it would have told stays in doubt.
+/// The time limit for listing live blocks. If it is reached, the list is not sent, and the live set stays inexact.
 class look_limit {
  public:
-  /// At `until`, or as soon as somebody asks `stop`.
+  /// Ends at `until`, or as soon as `stop` is requested.
   explicit look_limit(std::chrono::steady_clock::time_point until, std::stop_token stop = {})
       : until_(until), stop_(std::move(stop)) {}
-  /// The same, and not later than `time` from now.
+  /// A limit that is reached at the same time, but at most `time` from now.
   [[nodiscard]] look_limit within(std::chrono::steady_clock::duration time) const;
   [[nodiscard]] bool reached() const { return stop_.stop_requested() || std::chrono::steady_clock::now() >= until_; }
 
-  /// Its owner may hold it for long, and who looks cannot wait for that. Owns nothing once the limit was reached.
+  /// Locks `mutex`, but gives up when the limit is reached. Then the returned lock owns nothing.
   [[nodiscard]] std::unique_lock<std::mutex> lock(std::mutex& mutex) const;
 
  private:
@@ -39,19 +39,19 @@ class look_limit {
   std::stop_token stop_;
 };
 
-/// Tells the present recording what the pools of the process hold, each time that memory events were lost and no more are being lost: all
-/// pools, whatever device they are of, for all tell it of their blocks, and one that is not listed counts as gone. It is told of
-/// a set of a pool every 50 ms at most, as the capture library does with what it knows. The program's threads never wait for it
-/// longer than a pool takes to list its blocks, and 50 ms where another one of them keeps it from that. Signals are blocked in its thread. Of a simulated recording only at its end.
+/// Sends the live blocks of all pools to the recording once memory events were lost and no more are being lost. It
+/// sends all pools of all devices, because the writer treats unlisted pools as gone. It does this at most every 50 ms,
+/// like the capture library. Program threads wait for it only while a pool lists its blocks, or up to 50 ms if another
+/// thread delays that. Its thread blocks all signals. In a simulated recording it sends only once, at the end.
 class live_set_teller {
  public:
   live_set_teller();
   ~live_set_teller() { end(); }
   live_set_teller(const live_set_teller&) = delete;
   live_set_teller& operator=(const live_set_teller&) = delete;
-  /// Looks once more, for whatever was lost since, and never again. If there is something, that takes 50 ms, or 200 if more is lost
-  /// meanwhile, and as long as the writer takes for the sets: 0.2 s longer where it takes nothing, and `longest_end` for all of it. What
-  /// is not told by then stays in doubt.
+  /// Checks a last time for losses. If there are any, it waits 50 ms (200 ms if losses go on)
+  /// and then until the writer has read the lists: at most 0.2 s longer if the writer reads
+  /// nothing, and at most `longest_end` in total. Pools that are not sent by then stay inexact.
   void end();
   static constexpr std::chrono::milliseconds longest_end{1000};
 
@@ -60,8 +60,8 @@ class live_set_teller {
   void wait_until_settled() noexcept;
   void look(bool last, const look_limit& limit) noexcept;
 
-  std::uint64_t told_ = 0;  ///< losses that the writer has been given sets for
-  std::uint64_t seen_ = 0;  ///< as of the last look
+  std::uint64_t told_ = 0;  ///< number of lost events that sent lists already cover
+  std::uint64_t seen_ = 0;  ///< number of lost events at the last check
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::jthread thread_;

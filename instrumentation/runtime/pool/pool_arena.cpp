@@ -11,16 +11,16 @@
 namespace sluice::runtime::pooling {
 
 bool pool_core::is_out_of_reach(std::uint64_t stream) const noexcept {
-  // One that was announced may begin on any stream, and does not say when.
+  // An announced capture may begin on any stream at any time.
   if (stream == no_stream || capture_list::get().announced.load(std::memory_order_relaxed) != 0) return true;
   const auto handle = streams().handle_of(stream);
   if (handle == backend::stream_handle::null) return capturing();
-  // Whoever began it: to ask a captured stream whether it is idle ends its capture.
+  // A capture by any code counts: querying whether a captured stream is idle breaks its capture.
   const auto info = device_.backend().stream_capture(handle);
   return !info || info->status != backend::capture_status::none;
 }
 
-/// The arena of a capture, made at its first allocation. The capture keeps it, and its graph after that.
+/// The arena of a capture, made at its first allocation. Kept by the capture, then by its graph.
 capture_arena& pool_core::arena_of(active_capture& capture) {
   auto& place = arenas_[capture.id()];
   if (place == nullptr) {
@@ -39,16 +39,16 @@ block* pool_core::allocate_captured(active_capture& capture, const stream_ref& s
   const std::lock_guard lock(mutex_);
   capture_arena& arena = arena_of(capture);
   auto& freed = arena.free[stream.identity()];
-  // Twice the size at most: the rest of a block is not cut off here.
+  // At most twice the size, because these blocks are not split.
   const auto fits = [&](const block* b) { return b->bytes >= want && b->bytes / 2 <= want; };
-  // What the host writes now is there before the first node runs: each block once.
+  // The host writes before the first node runs, so host memory is used only once per capture.
   const auto again = host_reachable_ ? freed.rend() : std::find_if(freed.rbegin(), freed.rend(), fits);
   block* b = nullptr;
   if (again != freed.rend()) {
     b = *again;
     freed.erase(std::next(again).base());
   } else {
-    // Nothing that work is still under way on: the graph may run before it, on any stream.
+    // Only blocks without running work: the graph may run before that work, on any stream.
     zone& clean = heap_.clean();
     b = heap_.take_any(want, clean);
     if (b == nullptr && source_->grows_in_captures() && grow(want, clean)) b = heap_.take_any(want, clean);
@@ -65,10 +65,10 @@ void pool_core::give_back_captured(const std::shared_ptr<active_capture>& captur
   const std::lock_guard lock(mutex_);
   count(nullptr, *b, -1);
   auto* arena = static_cast<capture_arena*>(b->arena.load(std::memory_order_relaxed));
-  // Its graph has gone since the caller looked, on another thread: a block like others.
+  // Another thread destroyed its graph since the caller looked: now it is an ordinary block.
   if (arena == nullptr && capture == nullptr) return heap_.give(b, zone_or_wait(stream));
   b->state.store(block_state::cached, std::memory_order_relaxed);
-  // From before the capture, and used by its nodes: the graph's from now on. What the stream did before may go on.
+  // A block from before the capture that its nodes use: the graph owns it now. Earlier work on it may still run.
   const auto take = [&] {
     capture_arena& taken_by = arena_of(*capture);
     b->arena.store(&taken_by, std::memory_order_relaxed);
@@ -82,23 +82,23 @@ void pool_core::give_back_captured(const std::shared_ptr<active_capture>& captur
     return;
   }
   if (capture == nullptr) return hold_for(*b, zone_or_wait(stream));
-  // Another graph's nodes used it, too: its graph keeps the block's.
+  // The nodes of another graph use it: they keep the block's own graph alive.
   if (auto owner = arena->owner.lock()) {
     hold_for(*b, zone_or_wait(stream));
     return capture->keep(std::move(owner));
   }
-  // The block's graph is going, and waits for the mutex to give back what it has.
+  // The block's graph is being destroyed and waits for the mutex to return its blocks.
   std::erase(arena->all, b);
   take();
 }
 
-/// A freed block of a graph's goes to that zone when the graph does.
+/// A freed block of a graph goes to zone `to` when the graph is destroyed.
 void pool_core::hold_for(block& b, zone& to) noexcept {
   b.home = &to;
   ++to.held;
 }
 
-/// Every free block of `from` moves to `to`, at once or when the graph that holds it goes.
+/// Moves the free blocks of `from` to `to`; blocks held by graphs go there when the graph is destroyed.
 void pool_core::retag(zone& from, zone& to) noexcept {
   heap_.retag(from, to);
   if (from.held == 0 || &from == &to) return;
@@ -110,15 +110,15 @@ void pool_core::retag(zone& from, zone& to) noexcept {
   from.held = 0;
 }
 
-/// The graph and all that was made of it are gone, and so is its work; what streams did with the blocks besides may go on. What a
-/// caller still has becomes an ordinary block.
+/// Called when the graph and everything made from it is gone, so its work is done; other
+/// work on the blocks may still run. Blocks that callers still have become ordinary blocks.
 void pool_core::release_arena(std::uint64_t capture) noexcept {
   const std::lock_guard lock(mutex_);
   const auto at = arenas_.find(capture);
   if (at == arenas_.end()) return;
   for (block* b : at->second->all) {
     const bool freed = b->state.load(std::memory_order_relaxed) == block_state::cached;
-    // From here on a caller that has it may free it without our lock. Who sees that it has no arena sees this, too.
+    // From here on, the caller may free it without our lock. A thread that sees the null arena also sees this state.
     if (!freed) b->state.store(block_state::used, std::memory_order_release);
     b->arena.store(nullptr, std::memory_order_release);
     if (!freed) continue;
@@ -128,7 +128,7 @@ void pool_core::release_arena(std::uint64_t capture) noexcept {
   }
   arenas_.erase(at);
   if (!closed_.load(std::memory_order_relaxed)) return;
-  // A stream that was being captured when the pool went is not waited for yet, and may be gone, too.
+  // A stream that was being captured when the pool closed was not waited for, and may no longer exist.
   {
     const auto busy = heap_.busy_zones();
     const captures_held_off held;

@@ -7,18 +7,18 @@
 
 #include "instrumentation/runtime/pool/pool_heap.hpp"
 
-// What a pool gives to a stream that is being captured. The graph's nodes hold addresses: nobody else may have them until the
-// graph and everything made of it are gone. Internal.
+// The memory that a pool gives to streams being captured. Graph nodes contain its addresses, so
+// it must not be reused elsewhere until the graph and everything made from it is gone. Internal.
 
 namespace sluice::runtime::pooling {
 
 class pool_core;
 
-/// The blocks of one capture. The graph holds the owner; when that goes, the blocks go back to the pool. The pool's mutex is
-/// held wherever the blocks are looked at.
+/// The blocks of one capture. The graph keeps `owner` alive; when it is released,
+/// the blocks return to the pool. Access to the blocks needs the pool's mutex.
 struct capture_arena {
-  /// Free again, by the stream that freed them within the capture: the same stream may take them again there, for its nodes run
-  /// one after the other. What was freed outside waits for the end, and for the zone of the stream that freed it.
+  /// Blocks freed within the capture, by freeing stream. That stream may reuse them there, because its nodes run
+  /// in order. Blocks freed outside wait for the graph's end, then go to the zone of the stream that freed them.
   std::map<std::uint64_t, std::vector<block*>> free;
   std::vector<block*> all;
   std::weak_ptr<void> owner;

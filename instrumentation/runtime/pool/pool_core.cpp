@@ -35,7 +35,7 @@ pool_core::pool_core(const device_ref& device, memory_space space, std::unique_p
       ordinal_(device.description().ordinal),
       hash_(static_cast<unsigned>(trace_key_ % pool_streams_remembered)),
       source_(std::move(source)) {
-  (void)withheld();  // What needs it later may have no memory to make it.
+  (void)withheld();  // Make it now: later there may be no memory for it.
 }
 
 // --- pool_streams --------------------------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ pool_stream& pool_core::pool_stream_of(front& f, std::uint64_t stream) {
     if (l->in_use && l->is_of(stream)) found = l.get();
   }
   if (found == nullptr) {
-    (void)heap_.zone_of(stream);  // Draining a pool_stream must not need memory.
+    (void)heap_.zone_of(stream);  // Draining a pool_stream must not allocate.
     for (const auto& l : f.pool_streams) {
       if (!l->in_use) found = l.get();
     }
@@ -84,7 +84,7 @@ void pool_core::drain_fronts() noexcept {
   }
 }
 
-/// The thread has missed in this list again: it gets some more at once, so that it comes back seldom.
+/// Fetches extra blocks after repeated misses in this list, so that the thread misses less often.
 void pool_core::refill(pool_stream& l, std::uint64_t bytes, zone& from) {
   const std::size_t at = class_of(bytes / granule);
   pool_stream::bin& bin = l.bins[at];
@@ -109,7 +109,7 @@ void pool_core::flush_half(pool_stream& l, std::size_t at) noexcept {
   }
 }
 
-/// In the books of the calling thread, or of those that have ended.
+/// Counts for the calling thread's front, or for threads that have ended if it has none.
 void pool_core::count(front* f, const block& b, std::int64_t sign) noexcept {
   if (f != nullptr) return sign > 0 ? f->count_given(b.bytes, b.requested) : f->count_returned(b.bytes, b.requested);
   const auto bytes = static_cast<std::int64_t>(b.bytes), asked = static_cast<std::int64_t>(b.requested);
@@ -130,16 +130,16 @@ block* pool_core::allocate(const stream_ref& stream, std::uint64_t bytes) {
   try {
     if (f != nullptr && !host_reachable_) l = &pool_stream_of(*f, on);
   } catch (const std::bad_alloc&) {
-    // Without a pool_stream the next allocation takes longer.
+    // Without a pool_stream, the next allocation is only slower.
   }
-  // The thread remembers its last pool_streams only: it may have a block in one that it had forgotten.
+  // The thread may have forgotten this pool_stream (it remembers only the latest), and a block may be in it.
   if (block* b = hit(l, on, bytes)) return b;
   block* b = find(stream, want);
   if (b == nullptr) return nullptr;
   try {
     if (l != nullptr && want <= largest_rounded) refill(*l, want, own);
   } catch (const std::bad_alloc&) {
-    // With less in it, likewise.
+    // A smaller refill is fine.
   }
   hand_out(f, *b, bytes);
   return b;
@@ -151,7 +151,7 @@ void pool_core::hand_out(front* f, block& b, std::uint64_t bytes) noexcept {
   b.state.store(held ? block_state::held : block_state::used, std::memory_order_relaxed);
   count(f, b, 1);
   peak_taken_ = std::max(peak_taken_, heap_.taken_bytes());
-  // A thread that takes what another freed is past that moment, as with a message from it.
+  // Reusing another thread's block synchronizes the clocks, like a message from that thread.
   if (clock_ != nullptr) clock_->advance_to(b.freed_at);
   sample();
 }
@@ -163,7 +163,7 @@ block* pool_core::find(const stream_ref& stream, std::uint64_t bytes) {
   clean_idle_streams();
   if (block* b = heap_.take(bytes, own)) return b;
   if (heap_.taken_bytes() > used_about()) {
-    // Much dearer than a hit, and much cheaper than new memory.
+    // Much more expensive than a hit, but much cheaper than new memory.
     drain_fronts();
     clean_idle_streams();
   }
@@ -182,7 +182,7 @@ block* pool_core::find_idle(std::uint64_t bytes) {
   return find_by_waiting(bytes, clean);
 }
 
-/// Last resort: what is free but scattered over segments goes back, and a segment of the right size takes its place.
+/// The last resort: returns free memory that is scattered over segments, then allocates a segment of the right size.
 block* pool_core::find_by_waiting(std::uint64_t bytes, zone& own) {
   wait_for_streams();
   if (block* b = heap_.take_any(bytes, own)) return b;
@@ -191,7 +191,7 @@ block* pool_core::find_by_waiting(std::uint64_t bytes, zone& own) {
   return take_grown(bytes, own);
 }
 
-/// New memory; null: there is none. What came without the mutex another thread may have taken, and what was freed meanwhile may do.
+/// Takes new memory. Retries, because another thread may take it while the mutex is released. Null: no memory.
 block* pool_core::take_grown(std::uint64_t bytes, zone& own) {
   for (;;) {
     const bool grown = grow(bytes, own);
@@ -200,9 +200,9 @@ block* pool_core::take_grown(std::uint64_t bytes, zone& own) {
   }
 }
 
-// A stream that is being captured can be neither asked nor waited for, nor the default stream beside one that keeps order with it:
-// that would break the capture. What such a stream freed stays its own for now. Nor may a capture begin between the look and the
-// question; but waiting takes long, and goes by an event, which a capture that begins meanwhile does not mind.
+// A stream being captured, or the default stream if it synchronizes with one, cannot be queried or
+// waited for: that would break the capture. Its freed blocks stay its own. No capture may begin between
+// check and query. Waiting takes long, so it uses an event, which a later capture does not affect.
 
 void pool_core::clean_idle_streams() {
   const captures_held_off held;
@@ -225,7 +225,7 @@ backend::event_handle pool_core::event_behind(std::uint64_t stream) noexcept {
   return backend::event_handle::null;
 }
 
-/// False: it could not be waited for.
+/// False: the wait failed.
 bool pool_core::wait_for(std::uint64_t stream) noexcept {
   backend::device& d = device_.backend();
   const backend::beside_captures here(d);
@@ -236,9 +236,9 @@ bool pool_core::wait_for(std::uint64_t stream) noexcept {
   return done;
 }
 
-/// What is called meanwhile may use this pool, or wait for a thread that does, or throw; the limit knows what is on its way.
+/// Releases the mutex for calls that may use this pool, wait for other threads, or throw. The limit includes `bytes`.
 struct pool_core::without_mutex {
-  pool_core* core;  ///< null: the mutex is kept
+  pool_core* core;  ///< null: the mutex is not released
   std::uint64_t bytes;
   without_mutex(pool_core* of, std::uint64_t on_its_way) : core(of), bytes(on_its_way) {
     if (core == nullptr) return;
@@ -254,7 +254,7 @@ struct pool_core::without_mutex {
   }
 };
 
-/// Others go on meanwhile; what they free or enqueue on those streams is not waited for.
+/// Other threads continue meanwhile; work that they add to these streams is not waited for.
 void pool_core::wait_without_mutex(const std::vector<zone*>& zones) noexcept {
   backend::device& d = device_.backend();
   std::vector<backend::event_handle> behind;
@@ -271,7 +271,7 @@ void pool_core::wait_without_mutex(const std::vector<zone*>& zones) noexcept {
 }
 
 void pool_core::wait_for_streams() noexcept {
-  // Most of the time goes by here. What streams got to do meanwhile is left, or nothing.
+  // Most of the waiting happens here. Only work added meanwhile is left for the loop below.
   wait_without_mutex(heap_.busy_zones());
   clean_idle_streams();
   for (zone* z : heap_.busy_zones()) {
@@ -291,7 +291,7 @@ void pool_core::steal(const stream_ref& stream) {
   const captures_held_off held;
   for (zone* z : heap_.busy_zones()) {
     if (z == &own || is_out_of_reach(z->stream)) continue;
-    // One event now covers every free on that stream so far.
+    // The event covers all frees on that stream so far.
     const auto event = d.create_event({});
     if (!event) continue;
     if (d.record_event(*event, streams().handle_of(z->stream)) && d.wait_event(stream.handle(), *event)) {
@@ -308,7 +308,7 @@ bool pool_core::grow(std::uint64_t bytes, const zone& own) {
   };
   const std::uint64_t step_up = in_steps(options_.growth_bytes);
   const std::uint64_t at = source_->next_address(std::max(in_steps(bytes), step_up));
-  // Free memory that the new one joins serves as well; new memory may be anybody's, that stream's too.
+  // The new segment can extend free memory before it. Otherwise it is free for every stream.
   const block* joined = heap_.free_before(at, own);
   zone& home = joined != nullptr ? *joined->home : heap_.clean();
   const std::uint64_t least = in_steps(bytes - (joined != nullptr ? std::min(joined->bytes, bytes - 1) : 0));
@@ -350,7 +350,7 @@ void pool_core::give_back(std::uint64_t stream, block* b) noexcept {
   try {
     f = front_here();
   } catch (const std::bad_alloc&) {
-    // Without a front, straight to the heap.
+    // Without a front, directly to the heap.
   }
   const std::lock_guard lock(mutex_);
   count(f, *b, -1);
@@ -364,17 +364,17 @@ void pool_core::give_back(std::uint64_t stream, block* b) noexcept {
       if (bin.room != 0 && b->bytes <= l.room_bytes) return push(l, bin, b);
     }
   } catch (const std::bad_alloc&) {
-    // Without a pool_stream, straight to the heap.
+    // Without a pool_stream, directly to the heap.
   }
   heap_.give(b, to);
 }
 
-/// Where a block goes that is freed on `stream`.
+/// The zone for a block that was freed on `stream`.
 zone& pool_core::zone_or_wait(std::uint64_t stream) noexcept {
   try {
     return heap_.zone_of(stream);
   } catch (const std::bad_alloc&) {
-    // No room to remember the stream: what waits for nobody needs none.
+    // No memory to remember the stream: wait for it, so that the block is free for every stream.
     return wait_for(stream) ? heap_.clean() : withheld();
   }
 }
@@ -424,7 +424,7 @@ std::uint64_t pool_core::release(std::uint64_t keep_bytes, trace::pool_operation
   std::uint64_t bytes = 0;
   const auto segments = heap_.release(keep_bytes);
   if (!segments.empty()) {
-    // The pool may be closed to its end on another thread before this has the mutex again.
+    // Keep the source alive: another thread may close the pool before this has the mutex again.
     const std::shared_ptr<growth> source = source_;
     const without_mutex meanwhile(source->may_call_back() ? this : nullptr, 0);
     for (const segment& s : segments) {
@@ -456,18 +456,18 @@ void pool_core::close() noexcept {
   finish_closing();
 }
 
-/// What graphs hold goes when they do.
+/// Memory held by graphs is released when they are destroyed.
 void pool_core::finish_closing() noexcept {
   release(0, trace::pool_operation::shrink);
   if (!arenas_.empty()) return;
   std::shared_ptr<growth> source = std::move(source_);
   const without_mutex meanwhile(this, 0);
-  source.reset();  // With what is upstream: a pool, it may be.
+  source.reset();  // Also releases the upstream resource, which may be a pool.
 }
 
 // --- statistics --------------------------------------------------------------------------------------------
 
-/// What the fronts say while others go on: not of one moment.
+/// The sum over all fronts while other threads run, so not from a single moment.
 std::uint64_t pool_core::used_about() const noexcept {
   std::int64_t used = gone_.used;
   for (const auto& f : fronts_) used += f->used.load(std::memory_order_relaxed);
@@ -483,7 +483,7 @@ pool_stats pool_core::stats() {
   }
   const claim all(fronts_);
   front_counts sum = gone_;
-  (void)collect(fronts_, sum);  // Nobody moves.
+  (void)collect(fronts_, sum);  // No thread can change the fronts now.
   return stats_from(sum);
 }
 
@@ -494,7 +494,7 @@ pool_stats pool_core::stats_from(const front_counts& counts) const noexcept {
   s.reserved = heap_.reserved();
   s.kept = heap_.taken_bytes() - s.used;
   for (const auto& [id, arena] : arenas_) s.kept_for_graphs += arena->free_bytes();
-  // Threads' own peaks need not have been at one moment, and what has left the heap need not all have been used.
+  // The threads' peaks may be from different moments, and not all memory outside the heap was used.
   s.peak_used = std::max(s.used, std::min(static_cast<std::uint64_t>(counts.peak), peak_taken_));
   s.withheld = heap_.bytes_of(no_stream);
   s.peak_reserved = peak_reserved_;

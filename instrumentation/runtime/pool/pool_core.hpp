@@ -16,8 +16,8 @@
 #include "instrumentation/runtime/pool/pool_heap.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 
-// A pool without its public face: the heap, the threads' fronts, and how they give to each other. Internal. Threads that have
-// a front keep it alive, so that a pool may go before them and they before the pool.
+// The implementation of a pool: the heap, the threads' fronts, and how blocks move between them. Internal.
+// A thread that has a front keeps its pool_core alive, so pools and threads may end in any order.
 
 namespace sluice::backend {
 class simulated_clock;
@@ -29,21 +29,21 @@ class active_capture;
 
 namespace sluice::runtime::pooling {
 
-/// The size of the block that serves `bytes`; more than there is where that overflows. O(1).
+/// The size of the block for `bytes` of memory. If rounding up overflows, a size larger than any memory. O(1).
 [[nodiscard]] constexpr std::uint64_t size_for(std::uint64_t bytes) noexcept {
   const std::uint64_t rounded = pool_heap::round_up(bytes);
   return rounded <= largest_rounded ? round_to_class(rounded / granule) * granule : rounded;
 }
 
-/// Streams go by their `stream_ref::identity` here.
+/// Streams are identified by their `stream_ref::identity` here.
 class pool_core final : public std::enable_shared_from_this<pool_core> {
  public:
   pool_core(const device_ref& device, memory_space space, std::unique_ptr<growth> source, pool_options options);
 
-  // --- a hit: no lock, and no memory written to that others write to
+  // --- a hit (an allocation or free inside the thread's front): no lock, and no memory that other threads write
 
-  /// The calling thread's own of the stream, or of another of that hash; null: none that is remembered, or the host reaches the
-  /// memory.
+  /// The pool_stream that the calling thread remembers for this hash. It may belong to another stream
+  /// with the same hash. Null if none is remembered, or if the host can access the pool's memory.
   [[nodiscard]] SLUICE_INLINE pool_stream* pool_stream_by_hash(unsigned hash) const noexcept {
     const pool_stream_entry& here = pool_streams_here[hash ^ hash_];
     if (here.core != this) [[unlikely]]
@@ -55,7 +55,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
     return pool_stream_by_hash(stream_ref::hash_of(stream));
   }
 
-  /// A block that `own`, the calling thread's pool_stream, has of `stream` for `bytes` > 0; null: none.
+  /// Takes a block for `bytes` > 0 from `own`, the thread's pool_stream, if it is of `stream`. Null: no block fits.
   [[nodiscard]] SLUICE_INLINE block* hit(pool_stream* own, std::uint64_t stream, std::uint64_t bytes) noexcept {
     if (own == nullptr) [[unlikely]]
       return nullptr;
@@ -80,8 +80,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
     return fits ? b : nullptr;
   }
 
-  /// The calling thread keeps a used block, which no graph holds, of its own accord, freed on `stream`, in its pool_stream `own`. False: it
-  /// has no room.
+  /// Puts a used block that no graph holds, and that was freed on `stream`, into `own`, the calling
+  /// thread's pool_stream. False: there is no space, or the pool_stream is of another stream.
   [[nodiscard]] SLUICE_INLINE bool keep(pool_stream* own, std::uint64_t stream, block* b) noexcept {
     const std::size_t at = b->bin;
     if (own == nullptr || at >= pool_stream_classes) [[unlikely]]
@@ -101,67 +101,67 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
     return room;
   }
 
-  /// The block of that address which a caller has; null: there is none. Lock-free where there is one.
+  /// The allocated block at this address; null: there is none. Takes the lock only if the first look finds nothing.
   [[nodiscard]] SLUICE_INLINE block* used_block(const void* address) noexcept {
     block* b = heap_.find(reinterpret_cast<std::uint64_t>(address));
     if (b == nullptr) [[unlikely]]
       b = look_again(address);
     return b != nullptr && b->is_callers() ? b : nullptr;
   }
-  /// The same of a block that no graph holds, where the first look finds it; null: ask `used_block`.
+  /// Like used_block, for blocks that no graph holds, and with a single probe. Null: ask `used_block`.
   [[nodiscard]] SLUICE_INLINE block* used_block_at_once(const void* address) const noexcept {
     block* b = heap_.find_at_once(reinterpret_cast<std::uint64_t>(address));
     return b != nullptr && b->state.load(std::memory_order_acquire) == block_state::used ? b : nullptr;
   }
 
-  // --- the rest takes the mutex
+  // --- the functions below take the mutex
 
-  /// A block for `bytes` > 0 after a miss; null: there is no memory. Throws error if the device fails otherwise.
+  /// A block for `bytes` > 0 after a miss. Null: there is no memory. Throws error if the device fails in another way.
   [[nodiscard]] block* allocate(const stream_ref& stream, std::uint64_t bytes);
-  /// A used block is freed on `stream`, where `keep` had no room.
+  /// Frees a used block on `stream` after `keep` has refused it.
   void give_back(std::uint64_t stream, block* b) noexcept;
 
-  /// The same on a stream that is being captured.
+  /// Allocates on a stream that is being captured.
   [[nodiscard]] block* allocate_captured(active_capture& capture, const stream_ref& stream, std::uint64_t bytes);
-  /// A block that is freed in a capture, or (`capture` is null) one that a graph held a moment ago.
+  /// Frees a block in a capture, or (if `capture` is null) a block that a graph held a moment ago.
   void give_back_captured(const std::shared_ptr<active_capture>& capture, std::uint64_t stream, block* b) noexcept;
 
   [[nodiscard]] pool_stats stats();
   void reset_peaks() noexcept;
   std::uint64_t trim(std::uint64_t keep_bytes);
   void set_limit(std::uint64_t bytes) noexcept;
-  /// False: there is no memory. Throws error if the device fails otherwise.
+  /// False: there is no memory. Throws error if the device fails in another way.
   [[nodiscard]] bool reserve(std::uint64_t bytes);
   void retire(std::uint64_t stream) noexcept;
-  /// A used block whose work nobody can say to be done: nobody gets it before the device has been waited for.
+  /// Frees a used block that may still be in use on the device. It is not reused until the device has been waited for.
   void withhold(block* b) noexcept;
-  /// Waits for the streams that still use freed blocks and returns what is free. Nothing may be asked of it afterwards.
+  /// Waits for the streams that use freed blocks, then returns all free memory. The pool must not be used afterwards.
   void close() noexcept;
 
   // --- recordings
 
-  /// Says that there is this pool, and what it holds.
+  /// Writes the pool and its used blocks into the recording.
   void announce() noexcept;
   void define() noexcept;
-  /// All of its used blocks, as of one moment; nullopt: others did not let it see them in time. Throws std::bad_alloc.
+  /// All used blocks at one moment; nullopt: the limit was reached before. Throws std::bad_alloc.
   [[nodiscard]] std::optional<pool_live_set> live_set(const look_limit& limit);
-  /// Called by the thread that allocated, before anybody else can know the address. `begin` is the entry of the call; 0: it
-  /// is the exit too.
+  /// Records an allocation. Called by the allocating thread before any other thread can
+  /// know the address. `begin` is the time at which the call began; 0: the same as its end.
   void note_allocated(const stream_ref& stream, block& b, std::uint64_t begin) noexcept;
-  /// The same of a hit in the pool_stream `own`, over in less than the clock can tell, so that one reading does for both edges.
-  /// Returns the block's address.
+  /// Records a hit in the pool_stream `own`. A hit is shorter than the clock can
+  /// measure, so its start and end share one timestamp. Returns the block's address.
   void* note_hit(const pool_stream& own, const stream_ref& stream, block& b) noexcept;
-  /// The caller has freed `b` at `now`; before the pool knows. `own`: the calling thread's pool_stream. `on`: the stream's identity.
+  /// Records a free of `b` at `now`, before the pool changes. `own`: the thread's pool_stream; `on`: its identity.
   void note_freed(const pool_stream& own, std::uint64_t on, const stream_ref& stream, const block& b,
                   std::uint64_t now) noexcept;
-  /// The same where there is no pool_stream.
+  /// Records a free without a pool_stream.
   void note_freed_in_full(const stream_ref& stream, const block& b, std::uint64_t now) const noexcept;
   void note_failed(const stream_ref& stream, std::uint64_t bytes) noexcept;
-  /// Somebody has freed what is no block of ours.
+  /// Reports an attempt to free something that is not a block of this pool.
   void refuse_free(const void* address) noexcept;
 
   [[nodiscard]] const pool_options& options() const noexcept { return options_; }
-  /// Of a simulated device; null for others.
+  /// The clock of a simulated device; null for other devices.
   [[nodiscard]] backend::simulated_clock* clock() const noexcept { return clock_; }
 
  private:
@@ -177,8 +177,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   static constexpr std::uint64_t no_stream = ~std::uint64_t{0};
 
-  // Fronts.
-  /// The calling thread's; null when it is ending.
+  // Fronts of threads.
+  /// The calling thread's front; null while the thread is ending.
   [[nodiscard]] front* front_here();
   [[nodiscard]] pool_stream& pool_stream_of(front& f, std::uint64_t stream);
   void leave(front* f) noexcept;
@@ -191,15 +191,15 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   [[nodiscard]] block* look_again(const void* address) noexcept;
 
   // Captures.
-  /// It can be neither asked nor waited for now. True or false for as long as `captures_held_off` lives.
+  /// True if the stream cannot be queried or waited for now. Stays the same while `captures_held_off` is held.
   [[nodiscard]] bool is_out_of_reach(std::uint64_t stream) const noexcept;
   [[nodiscard]] capture_arena& arena_of(active_capture& capture);
   void release_arena(std::uint64_t capture) noexcept;
   static void hold_for(block& b, zone& to) noexcept;
   void retag(zone& from, zone& to) noexcept;
 
-  // With the mutex held.
-  /// What streams left behind that could not be waited for.
+  // The functions below need the mutex to be held.
+  /// Blocks whose streams ended but could not be waited for.
   [[nodiscard]] zone& withheld() noexcept { return heap_.zone_of(no_stream); }
   void note_withheld(std::uint64_t bytes) const noexcept;
   void hand_out(front* f, block& b, std::uint64_t bytes) noexcept;
@@ -209,18 +209,18 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   [[nodiscard]] block* find_idle(std::uint64_t bytes);
   [[nodiscard]] block* find_by_waiting(std::uint64_t bytes, zone& own);
   void clean_idle_streams();
-  /// Behind all that the stream has to do so far; null: it is out of reach, or the device has failed.
+  /// An event after all work now enqueued on the stream. Null: the stream is out of reach, or the device has failed.
   [[nodiscard]] backend::event_handle event_behind(std::uint64_t stream) noexcept;
   [[nodiscard]] bool wait_for(std::uint64_t stream) noexcept;
   void wait_without_mutex(const std::vector<zone*>& zones) noexcept;
-  /// Without the mutex for most of the time.
+  /// Releases the mutex during most of the wait.
   void wait_for_streams() noexcept;
   [[nodiscard]] bool grow(std::uint64_t bytes, const zone& own);
   [[nodiscard]] block* take_grown(std::uint64_t bytes, zone& own);
   [[nodiscard]] backend::outcome<segment> grow_between(std::uint64_t least, std::uint64_t wanted, std::uint64_t at);
   void steal(const stream_ref& stream);
   struct without_mutex;
-  /// Gives segments back, without the mutex meanwhile if that may call back.
+  /// Returns segments to upstream; releases the mutex meanwhile if that may call back into the pool.
   std::uint64_t release(std::uint64_t keep_bytes, trace::pool_operation operation) noexcept;
   void count(front* f, const block& b, std::int64_t sign) noexcept;
   void note_hit_in_full(const pool_stream& own, const stream_ref& stream, block& b) noexcept;
@@ -229,14 +229,14 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   void state(trace::pool_operation operation) const noexcept;
   void sample() const noexcept;
 
-  /// What the present recording calls the stream, and the pool on it.
+  /// The names of the stream, and of the pool on it, in the current recording.
   [[nodiscard]] pool_stream_names names(const stream_ref& stream) const noexcept;
   void find_names(const stream_ref& stream, bool introduce, pool_stream_names& found) const noexcept;
 
   device_ref device_;
   memory_space space_;
-  /// The host writes to blocks at once, in no stream's order: it gets only what no work is left on. Fronts of such a pool keep
-  /// nothing: they do not ask.
+  /// True if the host can access the memory. The host writes at once, without regard to streams, so a block is
+  /// reused only when all work on it is done. Fronts do not check that, so they keep nothing in such a pool.
   bool host_reachable_;
   pool_options options_;
   std::uint64_t front_bytes_;
@@ -247,12 +247,12 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   std::mutex mutex_;
   std::atomic<bool> closed_{false};
-  std::uint64_t growing_ = 0;  ///< bytes that threads ask upstream for now, without the mutex
+  std::uint64_t growing_ = 0;  ///< bytes being requested from upstream by threads that have released the mutex
   std::shared_ptr<growth> source_;
   pool_heap heap_;
   std::vector<std::unique_ptr<front>> fronts_;
-  front_counts gone_;                                               // of threads that have ended
-  std::map<std::uint64_t, std::unique_ptr<capture_arena>> arenas_;  // by capture
+  front_counts gone_;                                               // counts of threads that have ended
+  std::map<std::uint64_t, std::unique_ptr<capture_arena>> arenas_;  // by capture id
   std::uint64_t peak_taken_ = 0, peak_reserved_ = 0;
   mutable std::uint64_t told_used_ = 0;
   std::atomic<std::uint64_t> refused_frees_{0};

@@ -15,7 +15,7 @@ long membarrier(int command) noexcept { return syscall(SYS_membarrier, command, 
 
 bool register_for_barriers() noexcept {
 #if defined(__SANITIZE_THREAD__)
-  return false;  // The sanitizer knows no barriers of the kernel's.
+  return false;  // ThreadSanitizer does not know membarrier.
 #else
   return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 #endif
@@ -27,7 +27,7 @@ void barrier_in_all_threads() noexcept {
     return;
   }
   if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
-  // A new child may have to register again; the last is slow and needs no registration.
+  // A forked child may have to register again. The last command is slow, but needs no registration.
   if (register_for_barriers() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
   (void)membarrier(MEMBARRIER_CMD_GLOBAL);
 }
@@ -41,7 +41,7 @@ bool claim::take(GiveUp&& give_up) noexcept {
   for (const auto& f : fronts_) f->set_claimed(true, std::memory_order_seq_cst);
   barrier_in_all_threads();
   for (const auto& f : fronts_) {
-    // A hit is tens of instructions; only if its thread has been put off the processor does this take long.
+    // A hit takes tens of instructions. This only takes long if the owner is preempted.
     for (int turns = 0; f->sequence.load(std::memory_order_acquire) % 2 != 0; ++turns) {
       if (turns <= 1000) continue;
       if (give_up()) return false;
@@ -62,8 +62,8 @@ claim::~claim() {
 }
 
 bool collect(std::span<const std::unique_ptr<front>> fronts, front_counts& sum) noexcept {
-  // What cannot change between the first and the second look was there, all of it, at the moment between them. The sum of
-  // the sequences grows with each hit, so it tells as much as every single one.
+  // If nothing changes between both passes, all values are from the moment in between.
+  // Every hit increments its sequence, so comparing the sum of all sequences is enough.
   std::uint64_t before = 0;
   for (const auto& f : fronts) {
     const std::uint64_t sequence = f->sequence.load(std::memory_order_acquire);

@@ -12,33 +12,33 @@
 #include "instrumentation/runtime/pool/pool_heap.hpp"
 #include "instrumentation/runtime/stream.hpp"
 
-// A thread's own part of a pool: free blocks that it may take and leave without a lock and without writing to a line that
-// another thread writes. Internal.
-//
-// Who holds the pool's mutex may claim fronts, to drain them or to read them all at one moment. The owner announces itself by
-// a plain store and looks for a claim; the one who claims makes that order hold for both by a barrier in every running
-// thread of the process (membarrier(2)), so that only the rare side pays for it: the asymmetric form of Dekker's exclusion,
-// as in biased locks. Where the kernel has no such barrier the owner pays with a fence.
+// The front: a thread's own part of a pool. It holds free blocks that the thread takes and
+// returns without a lock and without writing to cache lines that other threads write. Internal.
+// The holder of the pool's mutex may claim fronts, to empty them or to read all of them at one
+// moment. The owner of a front announces itself by a plain store and then checks for a claim; the
+// claimer issues a barrier in all running threads of the process (membarrier(2)), so that both
+// see the other's store and only the rare side pays. This is the asymmetric form of Dekker's
+// exclusion, as in biased locks. If the kernel lacks that barrier, the owner uses a fence.
 
 namespace sluice::runtime::pooling {
 
 class pool_core;
 struct front;
 
-/// Blocks of up to this many bytes are rounded to their class, and every block of a pool_stream's list fits. Larger ones are not
-/// rounded, and the first in the list is looked at.
+/// Sizes up to this many bytes are rounded up to their size class, so every block in a pool_stream's
+/// list fits. Larger sizes are not rounded; for them, only the first block of the list is tried.
 inline constexpr std::uint64_t largest_rounded = std::uint64_t{1} << 20;
-/// Larger blocks go straight to the heap.
+/// Larger blocks go directly to the heap.
 inline constexpr std::uint64_t largest_kept = std::uint64_t{256} << 20;
 inline constexpr std::size_t pool_stream_classes = class_of(largest_kept / granule) + 1;
 
-/// How many free blocks of a class a pool_stream keeps: 512 KiB of them, but at least 4 and at most 64.
+/// The number of free blocks that a pool_stream keeps of one size: 512 KiB in total, but at least 4 and at most 64.
 [[nodiscard]] constexpr std::uint32_t most_kept(std::uint64_t bytes) noexcept {
   const std::uint64_t count = (std::uint64_t{512} << 10) / bytes;
   return static_cast<std::uint32_t>(count < 4 ? 4 : count > 64 ? 64 : count);
 }
 
-/// The same by class.
+/// The same number by size class.
 inline constexpr auto most_of_class = [] {
   std::array<std::uint8_t, pool_stream_classes> most{};
   for (std::uint64_t granules = 1; granules <= largest_kept / granule;) {
@@ -48,19 +48,19 @@ inline constexpr auto most_of_class = [] {
   return most;
 }();
 
-/// What a recording calls a stream, and the pool on it.
+/// The names of a stream, and of the pool on it, in a recording.
 struct pool_stream_names {
-  std::uint32_t generation = 0;  ///< the recording that has these, by number; 0: none
+  std::uint32_t generation = 0;  ///< number of the recording that these names belong to; 0: none
   std::uint64_t stream = 0, pool = 0;
-  std::uint64_t pool_stream = 0;  ///< key of the `pool_stream_record` that the thread has sent; 0: it could not
+  std::uint64_t pool_stream = 0;  ///< key of the `pool_stream_record` that the thread sent; 0: not sent
 };
 
-/// What a front keeps of one stream.
+/// The part of a front for one stream.
 struct pool_stream {
   struct bin {
     block* head = nullptr;
-    std::uint32_t room = 0;    ///< for so many more
-    std::uint32_t refill = 1;  ///< how many the heap gives at the next miss; doubles
+    std::uint32_t room = 0;    ///< number of blocks that still fit
+    std::uint32_t refill = 1;  ///< number of blocks to fetch from the heap at the next miss; doubles
   };
 
   pool_stream(front& of, std::uint64_t most_bytes) noexcept : owner(&of), room_bytes(most_bytes) {
@@ -68,23 +68,23 @@ struct pool_stream {
   }
 
   front* owner;
-  std::atomic<std::uint64_t> stream{0};  ///< changes under a claim, or by the owner with the pool's mutex held
-  bool in_use = false;                   ///< false: its stream is gone, and another may have it
-  std::uint64_t room_bytes;              ///< for blocks of so many more
+  std::atomic<std::uint64_t> stream{0};  ///< written under a claim, or by the owner with the pool's mutex held
+  bool in_use = false;                   ///< false: its stream is gone, so another stream may use this
+  std::uint64_t room_bytes;              ///< bytes that still fit
 
-  pool_stream_names names;  ///< the owner's alone
+  pool_stream_names names;  ///< used only by the owner
 
   [[nodiscard]] SLUICE_INLINE bool is_of(std::uint64_t s) const noexcept {
     return stream.load(std::memory_order_relaxed) == s;
   }
 
-  std::array<bin, pool_stream_classes + 1> bins{};  ///< and one that stays empty
+  std::array<bin, pool_stream_classes + 1> bins{};  ///< the extra bin always stays empty
 };
 
-/// The kernel has a barrier for all threads; decided once, before the first front.
+/// True if the kernel has a barrier for all threads (membarrier). Determined once, before the first front is made.
 extern const bool barrier_for_all;
 
-/// The bin of a pool_stream in which a block for `bytes` > 0 would be; `pool_stream_classes`, which stays empty, where none is kept.
+/// The bin for a block of `bytes` > 0. Sizes that are not kept return `pool_stream_classes`, the bin that stays empty.
 [[nodiscard]] constexpr std::size_t bin_for(std::uint64_t bytes) noexcept {
   const std::uint64_t last = (bytes - 1) / granule;
   if (bytes <= largest_rounded) [[likely]]
@@ -92,39 +92,39 @@ extern const bool barrier_for_all;
   return bytes <= largest_kept ? class_of(last + 1) : pool_stream_classes;
 }
 
-/// Counts of one thread's own. Sums over all fronts mean something; of a thread that frees what others allocated they are
-/// negative.
+/// Counts of one thread. Only sums over all fronts are meaningful:
+/// a thread that frees blocks of other threads has negative counts.
 struct front_counts {
   std::int64_t used = 0, requested = 0, blocks = 0;
-  std::int64_t peak = 0;  ///< the most that `used` was
+  std::int64_t peak = 0;  ///< highest value of `used`
 };
 
-/// One thread's pool_streams of one pool. Cache lines of its own.
+/// The pool_streams of one thread in one pool. Has cache lines of its own.
 struct alignas(128) front {
-  /// Why the owner cannot just go ahead.
+  /// Reasons why the owner must take the slow path.
   enum obstacle : std::uint8_t { none = 0, claimed = 1, needs_fence = 2 };
 
-  std::atomic<std::uint64_t> sequence{0};  ///< odd while its owner is in a hit
+  std::atomic<std::uint64_t> sequence{0};  ///< odd while the owner is inside a hit
   std::atomic<std::uint8_t> obstacles{barrier_for_all ? none : needs_fence};
   std::atomic<std::int64_t> used{0}, requested{0}, blocks{0}, peak{0};
 
-  std::vector<std::unique_ptr<pool_stream>> pool_streams;  ///< changed and walked under the pool's mutex
+  std::vector<std::unique_ptr<pool_stream>> pool_streams;  ///< modified and iterated only under the pool's mutex
 
-  /// The owner begins a hit; `before` is for `leave`. False: the front is claimed, and nothing may be touched.
+  /// Called by the owner to begin a hit; pass `before` to `leave`. False: the front is claimed and must not be touched.
   [[nodiscard]] SLUICE_INLINE bool enter(std::uint64_t& before) noexcept {
     before = sequence.load(std::memory_order_relaxed);
-    sequence.store(2 * before + 1, std::memory_order_relaxed);  // Odd and larger, whatever it was, in one instruction.
+    sequence.store(2 * before + 1, std::memory_order_relaxed);  // Odd, and larger than before, in one instruction.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (obstacles.load(std::memory_order_acquire) != none) [[unlikely]] {
       std::atomic_thread_fence(std::memory_order_seq_cst);
       if (is_claimed()) return leave(before), false;
     }
-    // What is written from here on is not seen before the odd sequence.
+    // Later writes must not become visible before the odd sequence.
     std::atomic_thread_fence(std::memory_order_release);
     return true;
   }
   SLUICE_INLINE void leave(std::uint64_t before) noexcept { sequence.store(before + 2, std::memory_order_release); }
-  /// Within a hit, or with the pool's mutex held: a block has gone to a caller.
+  /// Counts an allocated block. Call inside a hit, or with the pool's mutex held.
   SLUICE_INLINE void count_given(std::uint64_t bytes, std::uint64_t asked) noexcept {
     collector::add_alone(used, static_cast<std::int64_t>(bytes));
     collector::add_alone(requested, static_cast<std::int64_t>(asked));
@@ -133,7 +133,7 @@ struct alignas(128) front {
     if (now > peak.load(std::memory_order_relaxed)) [[unlikely]]
       peak.store(now, std::memory_order_relaxed);
   }
-  /// The same: one has come back.
+  /// Counts a freed block. Call inside a hit, or with the pool's mutex held.
   SLUICE_INLINE void count_returned(std::uint64_t bytes, std::uint64_t asked) noexcept {
     collector::take_alone(used, static_cast<std::int64_t>(bytes));
     collector::take_alone(requested, static_cast<std::int64_t>(asked));
@@ -145,24 +145,24 @@ struct alignas(128) front {
   }
 
   [[nodiscard]] bool is_claimed() const noexcept { return (obstacles.load(std::memory_order_acquire) & claimed) != 0; }
-  /// Who holds the pool's mutex says so.
+  /// Call with the pool's mutex held.
   void set_claimed(bool it, std::memory_order order) noexcept {
     const unsigned others = obstacles.load(std::memory_order_relaxed) & ~unsigned{claimed};
     obstacles.store(static_cast<std::uint8_t>(it ? others | claimed : others), order);
   }
 };
 
-/// Holds fronts for as long as it lives. Their pool's mutex is held all the while.
+/// Claims fronts during its lifetime. The pool's mutex must be held all the time.
 class claim {
  public:
   explicit claim(std::span<const std::unique_ptr<front>> fronts) noexcept;
-  /// As long as the limit allows to wait for their owners.
+  /// Waits for the owners only until the limit is reached.
   claim(std::span<const std::unique_ptr<front>> fronts, const look_limit& limit) noexcept;
   ~claim();
   claim(const claim&) = delete;
   claim& operator=(const claim&) = delete;
 
-  /// False: some owner did not leave its front in time.
+  /// False: an owner did not leave its front in time.
   [[nodiscard]] bool held() const noexcept { return held_; }
 
  private:
@@ -173,15 +173,15 @@ class claim {
   bool held_;
 };
 
-/// The sum over all fronts at one moment, if no owner was in a hit meanwhile: read twice, and the same both times. The pool's
-/// mutex is held.
+/// Adds up all fronts. True if the sum is from one moment, that is, if no
+/// owner began or ended a hit meanwhile. The pool's mutex must be held.
 [[nodiscard]] bool collect(std::span<const std::unique_ptr<front>> fronts, front_counts& sum) noexcept;
 
-/// The pool_streams that the calling thread used last, by pool and stream: one of the stream's hash and the pool's. It may belong to another
-/// stream by now.
+/// The pool_streams that the calling thread used last, in a table indexed by
+/// stream hash and pool hash. An entry may belong to another stream by now.
 struct pool_stream_entry {
   const pool_core* core = nullptr;
-  pool_stream* place = nullptr;  ///< `core`'s, if that is not null
+  pool_stream* place = nullptr;  ///< belongs to `core`; valid only if `core` is not null
 
   void set(const pool_core* of, pool_stream& l) noexcept {
     place = &l;

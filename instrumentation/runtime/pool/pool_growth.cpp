@@ -44,7 +44,7 @@ backend::outcome<std::unique_ptr<growth>> growth_by_mapping::open(const device_r
   }
   const auto step = d.virtual_granularity();
   if (!step) return tl::unexpected(step.error());
-  // Holes of odd sizes are left behind when segments go: some addresses more, which cost nothing, leave room past them.
+  // Freed segments leave holes of odd sizes. Spare addresses, which cost nothing, allow for them.
   const std::uint64_t bytes = (most_bytes + most_bytes / 4 + *step - 1) / *step * *step;
   const auto address = d.reserve_addresses(bytes, 0);
   if (!address) return tl::unexpected(address.error());
@@ -52,12 +52,12 @@ backend::outcome<std::unique_ptr<growth>> growth_by_mapping::open(const device_r
 }
 
 growth_by_mapping::~growth_by_mapping() {
-  // What a caller has never freed stays mapped, and the addresses stay with it.
+  // Blocks that were never freed stay mapped; the addresses must then stay reserved.
   if (mapped_.empty()) (void)device_.backend().free_addresses(pointer(address_), bytes_);
 }
 
 std::uint64_t growth_by_mapping::next_address(std::uint64_t bytes) const noexcept {
-  // The first hole that is large enough, from the lowest address: memory stays together.
+  // The first hole that is large enough, from the lowest address, so that memory stays compact.
   std::uint64_t at = address_;
   for (const auto& [address, size] : mapped_) {
     if (address - at >= bytes) return at;
@@ -75,7 +75,7 @@ backend::outcome<segment> growth_by_mapping::grow(std::uint64_t bytes, std::uint
   const auto physical = d.create_physical(bytes);
   if (!physical) return tl::unexpected(physical.error());
   const auto mapped = d.map(pointer(at), bytes, *physical);
-  // The mapping holds the bytes from here on; without one they go.
+  // From here on, only the mapping keeps the memory; if mapping failed, this frees it.
   (void)d.release_physical(*physical);
   if (!mapped) return tl::unexpected(mapped.error());
   try {

@@ -8,29 +8,29 @@
 #include "instrumentation/runtime/memory_resource.hpp"
 #include "instrumentation/runtime/pool/pool_heap.hpp"
 
-// Where a pool's memory comes from. Internal; the pool calls under its mutex, but for what may call back.
+// Sources of a pool's memory. Internal. Called under the pool's mutex, except if `may_call_back`.
 
 namespace sluice::runtime::pooling {
 
 class growth {
  public:
   virtual ~growth() = default;
-  /// Sizes of segments are multiples of this.
+  /// Segment sizes are multiples of this, in bytes.
   [[nodiscard]] virtual std::uint64_t step() const noexcept = 0;
-  /// It may grow on a thread that captures a stream: nothing that it calls may wait for one.
+  /// True if it can grow on a thread that captures a stream. Then it makes no driver call that waits for a stream.
   [[nodiscard]] virtual bool grows_in_captures() const noexcept { return false; }
-  /// Growing and shrinking may call functions of the program's own, which may use the pool: they are done without the pool's mutex.
+  /// True if grow and shrink may call user code that uses the pool. The pool releases its mutex for these calls.
   [[nodiscard]] virtual bool may_call_back() const noexcept { return false; }
-  /// Where a segment of up to `bytes` has room, beside the memory that is there; 0: segments do not join.
+  /// The address for a new segment of up to `bytes`, adjacent to existing memory; 0: segments are not joined.
   [[nodiscard]] virtual std::uint64_t next_address(std::uint64_t /*bytes*/) const noexcept { return 0; }
-  /// A new segment of `bytes`, a multiple of `step`, at what `next_address` has said. out_of_memory when there is none to be
-  /// had.
+  /// Allocates a segment of `bytes` (a multiple of `step`) at the address
+  /// from `next_address`. Fails with out_of_memory if there is no memory.
   [[nodiscard]] virtual backend::outcome<segment> grow(std::uint64_t bytes, std::uint64_t at) = 0;
-  /// No work uses it any more.
+  /// Frees a segment. No work may use it any more.
   virtual void shrink(const segment& s) noexcept = 0;
 };
 
-/// Segments are blocks of another resource.
+/// Each segment is a block from another resource.
 class growth_from_upstream final : public growth {
  public:
   explicit growth_from_upstream(resource_ptr upstream);
@@ -41,15 +41,15 @@ class growth_from_upstream final : public growth {
 
  private:
   resource_ptr upstream_;
-  bool may_call_back_;  ///< it is not straight from the driver
+  bool may_call_back_;  ///< true unless the upstream resource calls the driver directly
 };
 
-/// Segments are mapped side by side into one reserved range of addresses (cuMemMap), so that blocks reach across them, and a
-/// segment can go without its neighbours. The idea is that of PyTorch's expandable segments and of GMLake (Guo et al.,
-/// ASPLOS 2024).
+/// Maps segments side by side into one reserved address range (cuMemMap). Blocks can
+/// extend over several segments, and each segment can be freed separately. The idea
+/// is from PyTorch's expandable segments and from GMLake (Guo et al., ASPLOS 2024).
 class growth_by_mapping final : public growth {
  public:
-  /// Reserves addresses for `most_bytes`. unavailable or not_supported where the device cannot.
+  /// Reserves addresses for `most_bytes`. Fails with unavailable or not_supported if the device cannot do this.
   [[nodiscard]] static backend::outcome<std::unique_ptr<growth>> open(const device_ref& device,
                                                                       std::uint64_t most_bytes);
   ~growth_by_mapping() override;

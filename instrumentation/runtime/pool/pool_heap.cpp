@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t blocks_a_slab = 256;
 
-// A free list is looked through only so far for a fit in a hit; `take_any` looks to its end.
+// Number of blocks that a quick search checks in one list; `take_any` checks the whole list.
 constexpr int looks = 4;
 
 std::uint64_t begin_of(const block& b) { return b.address.load(std::memory_order_relaxed); }
@@ -21,7 +21,7 @@ void place(block& b, std::uint64_t address) { b.address.store(address, std::memo
 
 // --- blocks and where they begin ---------------------------------------------------------------------------
 
-/// For the three blocks that an operation may need, so that none fails half way.
+/// Reserves the three blocks that one operation may need, so that none fails half way.
 void pool_heap::make_room() {
   index_.reserve();
   if (spares_ >= 3) return;
@@ -75,7 +75,7 @@ void pool_heap::unlink(block* b) noexcept {
   --from.blocks;
 }
 
-/// In the list of the size itself only the first few are looked at; any block of a later list fits.
+/// In the list of the exact size, checks only the first blocks. Every block in a later list fits.
 block* pool_heap::first_fit(const zone& in, std::uint64_t bytes) noexcept {
   if (in.bytes < bytes) return nullptr;
   const std::uint64_t granules = bytes / granule;
@@ -104,7 +104,7 @@ block* pool_heap::any_fit(const zone& in, std::uint64_t bytes) noexcept {
 
 // --- taking and giving -------------------------------------------------------------------------------------
 
-/// The first `bytes` of a free block that is in no list; the rest stays in the zone that it was in.
+/// Takes the first `bytes` of a free block out of its list. The rest stays in its zone.
 block* pool_heap::split(block* b, std::uint64_t bytes) {
   make_room();
   zone& home = *b->home;
@@ -146,7 +146,7 @@ block* pool_heap::take_any(std::uint64_t bytes, zone& from) {
   return fit == nullptr ? nullptr : split(fit, bytes);
 }
 
-/// `b`, in its zone but in no list, with what joins it; still in no list.
+/// Merges `b` (in a zone, but in no list) with free neighbors in its zone. The result is in no list either.
 block* pool_heap::join(block* b) noexcept {
   const auto joins = [&](const block* other) {
     return other != nullptr && other->state.load(std::memory_order_relaxed) == block_state::free &&
@@ -195,7 +195,7 @@ void pool_heap::put(block* b, zone& to) noexcept {
 
 void pool_heap::retag(zone& from, zone& to) noexcept {
   if (&from == &to) return;
-  // First all of them change hands, so that neighbours find each other whichever comes first.
+  // First remove all of them, so that neighbors merge in any order.
   block* moving = nullptr;
   for (std::size_t word = 0; word < from.filled.size(); ++word) {
     while (from.filled[word] != 0) {
@@ -247,8 +247,8 @@ void pool_heap::forget_zone(std::uint64_t stream) noexcept {
 
 // --- segments ----------------------------------------------------------------------------------------------
 
-// A run is one or more continuous segments side by side. Its end is a block of no bytes that is never free: it knows the
-// run's last block, as each block knows the one before it.
+// A run is a series of adjacent continuous segments. It ends with a marker block of 0
+// bytes that is never free, so the last block of the run can be found from its end.
 
 void pool_heap::end_run(std::uint64_t address, block* last) {
   block* mark = make_block();
@@ -304,7 +304,7 @@ const block* pool_heap::free_before(std::uint64_t address, const zone& of) const
   return free && (last->home == &of || last->home == zones_.front().get()) ? last : nullptr;
 }
 
-/// Takes `s`, which lies in the free block `b`, out of the heap; what is left of the block stays.
+/// Removes segment `s`, which lies inside the free block `b`. The rest of the block stays.
 void pool_heap::cut(block* b, const segment& s) {
   zone& home = *b->home;
   const std::uint64_t end = s.address + s.bytes;
@@ -318,7 +318,7 @@ void pool_heap::cut(block* b, const segment& s) {
     right->trace_address = b->trace_address == 0 ? 0 : b->trace_address + (end - begin_of(*b));
     right->freed_at = b->freed_at;
     right->after = b->after;
-    right->after->before = right;  // A block that reaches across segments has the end of its run behind it at least.
+    right->after->before = right;  // After a block that spans segments, there is at least the end marker.
     right->state.store(block_state::free, std::memory_order_relaxed);
     index_.insert(right);
     link(right, home);
@@ -363,7 +363,7 @@ std::vector<segment> pool_heap::release(std::uint64_t keep_bytes) {
   return out;
 }
 
-/// The free block that `address`, where a segment begins, lies in.
+/// The free block that contains `address`, the start of a segment.
 block* pool_heap::holding(std::uint64_t address) const noexcept {
   if (block* b = find(address)) return b;
   for (block* list : zones_.front()->lists) {

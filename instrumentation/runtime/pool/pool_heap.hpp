@@ -10,30 +10,30 @@
 
 #include "instrumentation/runtime/pool/pool_index.hpp"
 
-// The books of a pool: which parts of its segments are free, and which stream may take them at once. Pure arithmetic on
-// addresses: it touches no memory of the device's and calls none. Internal.
+// The bookkeeping of a pool: which parts of its segments are free, and which stream may take them immediately.
+// Pure arithmetic on addresses: does not touch device memory and makes no driver calls. Internal.
 //
-// The structure is that of TLSF (Masmano, Ripoll, Crespo, Real, "TLSF: a new dynamic memory allocator for real-time
-// systems", 2004): free blocks lie in lists by size, eight to a power of two, and a bitmap says which lists have any, so
-// that a fit is found, and its rest put away, in O(1). What a stream has freed lies in lists of its own, its zone.
+// The structure is TLSF (Masmano, Ripoll, Crespo, Real, "TLSF: a new dynamic memory allocator for real-time
+// systems", 2004): free lists by size, eight per power of two, and a bitmap of non-empty lists, so that
+// finding a block and splitting it is O(1). Each stream has its own set of lists, its zone.
 
 namespace sluice::runtime::pooling {
 
-/// Every block is a multiple of this, in bytes, and begins at one.
+/// Every block begins at a multiple of this and has a size that is a multiple of it, in bytes.
 inline constexpr std::uint64_t granule = 512;
-/// Steps of size within a power of two.
+/// log2 of the number of size classes per power of two.
 inline constexpr unsigned step_bits = 3;
 inline constexpr std::size_t size_classes = 312;  ///< up to 2^47 bytes
 
-/// The class of a size in granules: exact below 16 granules, then eight to a power of two. O(1).
+/// The class of a size in granules: exact below 16 granules, then eight classes per power of two. O(1).
 [[nodiscard]] constexpr std::size_t class_of(std::uint64_t granules) noexcept {
-  // With that bit the small ones need no case of their own.
+  // Setting this bit makes small sizes work without a special case.
   const unsigned top = 63u - static_cast<unsigned>(__builtin_clzll(granules | (1u << step_bits)));
   const unsigned shift = top - step_bits;
   return (static_cast<std::size_t>(shift) << step_bits) + static_cast<std::size_t>(granules >> shift);
 }
 
-/// The size in granules at or above this one that begins a class: every block of that class holds it.
+/// The smallest size in granules that starts a class and is at least this size. Every block of that class can hold it.
 [[nodiscard]] constexpr std::uint64_t round_to_class(std::uint64_t granules) noexcept {
   if (granules < (1u << step_bits)) return granules;
   const unsigned top = 63u - static_cast<unsigned>(__builtin_clzll(granules));
@@ -41,8 +41,8 @@ inline constexpr std::size_t size_classes = 312;  ///< up to 2^47 bytes
   return (granules + step - 1) & ~(step - 1);
 }
 
-/// `class_of(round_to_class(granules))`, of 1 and more: the lowest class of which every block holds so many. It is the one behind that
-/// of the next smaller size.
+/// `class_of(round_to_class(granules))` for granules >= 1: the lowest class in which every
+/// block holds that many granules. This is the class after that of the next smaller size.
 [[nodiscard]] constexpr std::size_t class_that_holds(std::uint64_t granules) noexcept {
   return class_of(granules - 1) + 1;
 }
@@ -51,33 +51,33 @@ struct block;
 struct zone;
 
 enum class block_state : std::uint8_t {
-  free,    ///< in the heap, in its zone's lists
-  cached,  ///< out of the heap, waiting in a thread's front
-  used,    ///< a caller's
-  held,    ///< a caller's, and a captured graph's: it has an arena
+  free,    ///< in the heap, in a list of its zone
+  cached,  ///< not in the heap, but free: kept by a thread's front or a graph's arena
+  used,    ///< allocated
+  held,    ///< allocated, and part of a captured graph: it has an arena
 };
 
-/// A stretch of a segment. The heap makes and keeps these: an address that was good once stays good to look at until the
-/// heap goes. A cache line's worth is all that a hit in a front touches.
+/// A range of a segment. Blocks are owned by the heap and freed only with it, so a stale
+/// pointer to one can still be read. A hit in a front touches only the first cache line.
 struct alignas(64) block {
   std::atomic<std::uint64_t> address{0};
   std::uint64_t bytes = 0;          ///< a multiple of the granule
-  std::uint64_t requested = 0;      ///< what the caller asked for, while used
-  block* next = nullptr;            ///< in the list that it is in
-  std::uint64_t trace_address = 0;  ///< its name in recordings
-  std::uint64_t parent = 0;         ///< its segment's; 0: found by address
-  /// The captured graph's that holds it. Changes with the pool's mutex held; to null while a caller may be freeing the block.
+  std::uint64_t requested = 0;      ///< size that the caller requested, while allocated
+  block* next = nullptr;            ///< next block in its current list
+  std::uint64_t trace_address = 0;  ///< the address used in recordings
+  std::uint64_t parent = 0;         ///< address of its segment in recordings; 0: found by address
+  /// The arena of the graph that holds the block. Set under the pool's mutex; may become null during a caller's free.
   std::atomic<void*> arena{nullptr};
-  std::uint32_t recorded = 0;  ///< the recording that knows it, by number
-  std::uint16_t bin = 0;       ///< class_of its size
+  std::uint32_t recorded = 0;  ///< number of the recording that contains this block
+  std::uint16_t bin = 0;       ///< class_of its size in granules
   std::atomic<block_state> state{block_state::free};
 
-  // The heap's own.
+  // Used only by the heap.
   block* previous = nullptr;  ///< in its free list
-  block* before = nullptr;    ///< neighbours by address, where memory is continuous
+  block* before = nullptr;    ///< neighbors by address, in continuous memory
   block* after = nullptr;
-  zone* home = nullptr;       ///< whose list it is in, while free; where it goes, while a graph holds it for that
-  std::int64_t freed_at = 0;  ///< on a simulated device's clock; 0 on others
+  zone* home = nullptr;       ///< free: the zone that lists it; held by a graph: the zone it will go to
+  std::int64_t freed_at = 0;  ///< time on a simulated device's clock; 0 on other devices
   block* next_spare = nullptr;
 
   [[nodiscard]] void* pointer() const noexcept {
@@ -86,98 +86,98 @@ struct alignas(64) block {
   [[nodiscard]] bool is_callers() const noexcept { return state.load(std::memory_order_relaxed) >= block_state::used; }
 };
 
-/// The free blocks that one stream may take at once, or, of the heap's first zone, that anybody may.
+/// The free blocks that one stream may take immediately. In the heap's first zone: that every stream may take.
 struct zone {
   std::uint64_t stream = 0;
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
-  std::uint64_t held = 0;  ///< blocks that graphs hold, which come here when those go
-  std::array<std::uint64_t, (size_classes + 63) / 64> filled{};  ///< a bit for each list that has any
+  std::uint64_t held = 0;  ///< number of blocks that graphs hold and that will come here afterwards
+  std::array<std::uint64_t, (size_classes + 63) / 64> filled{};  ///< one bit per list: not empty
   std::array<block*, size_classes> lists{};
 };
 
-/// A piece of memory from upstream, or mapped.
+/// A piece of memory, either from upstream or mapped.
 struct segment {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   std::uint64_t trace_address = 0;
-  /// Beside others of the kind it is one memory with them: blocks may reach across. Such a segment can go although its
-  /// neighbours are in use.
+  /// True if it can join adjacent continuous segments: blocks may extend over
+  /// several of them. It can still be freed while its neighbors are in use.
   bool continuous = false;
 };
 
-/// Not thread-safe but for `find`: the owner locks.
+/// Not thread-safe except for `find`: the owner must lock.
 class pool_heap {
  public:
   pool_heap() { zones_.push_back(std::make_unique<zone>()); }
   pool_heap(const pool_heap&) = delete;
   pool_heap& operator=(const pool_heap&) = delete;
 
-  /// `bytes` as a block would have them, at least a granule; the largest multiple there is where that overflows.
+  /// Rounds `bytes` up to a block size, at least one granule. On overflow, the largest multiple of the granule.
   [[nodiscard]] static constexpr std::uint64_t round_up(std::uint64_t bytes) noexcept {
     const std::uint64_t rounded = (bytes + granule - 1) & ~(granule - 1);
     if (rounded < bytes) return ~std::uint64_t{0} & ~(granule - 1);
     return rounded == 0 ? granule : rounded;
   }
 
-  /// Adds memory, free for anybody, or for those of `home` to take. Its address and size are multiples of the granule; it
-  /// overlaps no other. O(log segments).
+  /// Adds memory that is free for every stream, or in the zone `home`. Address and size must
+  /// be multiples of the granule, and it must not overlap other segments. O(log segments).
   void add(const segment& s) { add(s, clean()); }
   void add(const segment& s, zone& home);
 
-  /// The zone of a stream, made when there is none. O(log zones).
+  /// The zone of a stream. Made if it does not exist. O(log zones).
   [[nodiscard]] zone& zone_of(std::uint64_t stream);
-  /// What is free in a stream's zone; 0: it has none. O(log zones).
+  /// The number of free bytes in a stream's zone; 0 if it has no zone. O(log zones).
   [[nodiscard]] std::uint64_t bytes_of(std::uint64_t stream) const noexcept {
     const auto at = zone_by_stream_.find(stream);
     return at == zone_by_stream_.end() ? 0 : at->second->bytes;
   }
-  /// What anybody may take.
+  /// The zone of blocks that every stream may take.
   [[nodiscard]] zone& clean() noexcept { return *zones_.front(); }
-  /// Zones of streams that have free blocks, or will when graphs go, in the order in which they were made.
+  /// Zones of streams that have free blocks, or will get some from graphs, in order of their creation.
   [[nodiscard]] std::vector<zone*> busy_zones() const;
-  /// The zone is empty, and nobody refers to it any more.
+  /// Deletes the stream's zone if it is empty. No reference to it may remain.
   void forget_zone(std::uint64_t stream) noexcept;
 
-  /// A block of exactly `bytes` (a multiple of the granule) from `from` or from what anybody may take, the smaller fit of
-  /// the two; its rest stays. Null if no list holds one that surely fits. O(1).
+  /// Takes a block of exactly `bytes` (a multiple of the granule) from `from` or from the clean zone, whichever
+  /// fits better. The rest is split off and stays there. Null if no list surely has a fitting block. O(1).
   [[nodiscard]] block* take(std::uint64_t bytes, zone& from);
-  /// The same, looking through the list of blocks that may or may not fit: null only if there is none. O(that list).
+  /// Like take, but also searches the list in which some blocks may fit. Null only if none fits. O(list length).
   [[nodiscard]] block* take_any(std::uint64_t bytes, zone& from);
-  /// A block that was taken is free again in `to`. It joins with free neighbours of the same zone. O(1).
+  /// Frees a block into the zone `to`, and merges it with free neighbors of the same zone. O(1).
   void give(block* b, zone& to) noexcept;
-  /// Every free block of `from` moves to `to`. O(blocks of `from`).
+  /// Moves all free blocks of `from` to `to`. O(blocks of `from`).
   void retag(zone& from, zone& to) noexcept;
 
-  /// The block that begins at `address`, of whatever state; null: none. Any thread may ask, without a lock; then null means only
-  /// that it should be asked again with the owner's lock. O(1).
+  /// The block that begins at `address`, in any state; null: there is none. Any thread may call
+  /// this without a lock; a null result must then be confirmed with the owner's lock held. O(1).
   [[nodiscard]] block* find(std::uint64_t address) const noexcept { return index_.find(address); }
-  /// The same where the first look finds it; null: ask `find`.
+  /// Like find, but with a single probe. Null: ask `find`.
   [[nodiscard]] block* find_at_once(std::uint64_t address) const noexcept { return index_.find_at_once(address); }
 
-  /// The free block of anybody's or of `of` that ends at `address`, where a continuous segment does; null: there is none.
-  /// O(log segments).
+  /// The free block, in the clean zone or in `of`, that ends at `address`, where
+  /// a run of continuous segments ends. Null: there is none. O(log segments).
   [[nodiscard]] const block* free_before(std::uint64_t address, const zone& of) const noexcept;
 
-  /// Takes segments out that are free for anybody, the highest address first, while at least `keep_bytes` stay.
-  /// O(free blocks + segments).
+  /// Removes segments that are completely free in the clean zone, highest address
+  /// first, but keeps at least `keep_bytes`. Returns them. O(free blocks + segments).
   [[nodiscard]] std::vector<segment> release(std::uint64_t keep_bytes);
 
   [[nodiscard]] std::uint64_t reserved() const noexcept { return reserved_; }
-  /// Bytes and blocks that are not free here: callers' and fronts'.
+  /// Bytes and blocks outside the heap: allocated, or kept in fronts or arenas.
   [[nodiscard]] std::uint64_t taken_bytes() const noexcept { return taken_bytes_; }
   [[nodiscard]] std::uint64_t taken_blocks() const noexcept { return taken_blocks_; }
   [[nodiscard]] std::uint64_t free_blocks() const noexcept;
   [[nodiscard]] std::size_t segments() const noexcept { return segments_.size(); }
-  /// O(zones + blocks of the largest class).
+  /// The size of the largest free block, in bytes. O(zones + blocks of the largest class).
   [[nodiscard]] std::uint64_t largest_free() const noexcept;
 
-  /// Calls visit(block&) for each block in address order, of whatever state.
+  /// Calls visit(block&) for each block, in any state, in address order.
   template <class Visit>
   void for_each(Visit&& visit) const {
     std::uint64_t seen_to = 0;
     for (const auto& [address, s] : segments_) {
-      if (s.continuous && address < seen_to) continue;  // with the run that it belongs to
+      if (s.continuous && address < seen_to) continue;  // already visited with its run
       for (block* b = find(address); b != nullptr && b->bytes != 0; b = b->after) {
         visit(*b);
         seen_to = b->address.load(std::memory_order_relaxed) + b->bytes;
@@ -202,7 +202,7 @@ class pool_heap {
   void drop_run_end(std::uint64_t address) noexcept;
   [[nodiscard]] block* holding(std::uint64_t address) const noexcept;
 
-  std::vector<std::unique_ptr<zone>> zones_;  // the first is anybody's
+  std::vector<std::unique_ptr<zone>> zones_;  // the first one is the clean zone
   std::map<std::uint64_t, zone*> zone_by_stream_;
   std::map<std::uint64_t, segment> segments_;
   std::map<std::uint64_t, block*> run_ends_;

@@ -7,13 +7,13 @@
 #include <memory>
 #include <vector>
 
-// Which block begins at an address. Internal to a pool's heap.
+// Finds the block that begins at an address. Internal to a pool's heap.
 
 namespace sluice::runtime::pooling {
 
-/// A hash table of blocks by address, with linear probing. One thread at a time changes it; any thread may look meanwhile, without
-/// a lock. What such a look finds is right; but an entry that is being moved may be missed, so who finds nothing looks again
-/// while nobody changes it. Expected O(1). `Block` has an atomic `address`.
+/// A hash table of blocks by address, with linear probing. One thread at a time may modify it; any thread may
+/// search without a lock. A block found is always right. But a search may miss an entry that is being moved, so
+/// "not found" must be confirmed while nobody modifies the table. Expected O(1). `Block` has an atomic `address`.
 template <class Block>
 class block_index {
  public:
@@ -26,14 +26,14 @@ class block_index {
       if (b == nullptr || b->address.load(std::memory_order_relaxed) == address) return b;
     }
   }
-  /// The same where the first look finds it, as most do; null: look further with `find`.
+  /// Like find, but with a single probe, which is usually enough. Null: ask `find`.
   [[nodiscard]] Block* find_at_once(std::uint64_t address) const noexcept {
     const table& t = *current_.load(std::memory_order_acquire);
     Block* b = t.slots[t.place_of(address)].load(std::memory_order_acquire);
     return b != nullptr && b->address.load(std::memory_order_relaxed) == address ? b : nullptr;
   }
 
-  /// Room for one more; `insert` cannot fail after it. Throws std::bad_alloc.
+  /// Makes space for one more entry, so that the next `insert` cannot fail. Throws std::bad_alloc.
   void reserve() {
     const table& t = *current_.load(std::memory_order_relaxed);
     if ((size_ + 1) * 2 <= t.mask + 1) return;
@@ -53,7 +53,7 @@ class block_index {
     table& t = *current_.load(std::memory_order_relaxed);
     std::size_t hole = t.place_of(b->address.load(std::memory_order_relaxed));
     while (t.slots[hole].load(std::memory_order_relaxed) != b) hole = t.after(hole);
-    // What comes behind moves up, as long as it does not pass its own place (Knuth vol. 3, 6.4, algorithm R): no tombstones.
+    // Later entries move up, but not before their home slot (Knuth vol. 3, 6.4, algorithm R): no tombstones.
     for (std::size_t at = t.after(hole);; at = t.after(at)) {
       Block* next = t.slots[at].load(std::memory_order_relaxed);
       if (next == nullptr) break;
@@ -73,8 +73,8 @@ class block_index {
           shift(64u - static_cast<unsigned>(std::countr_zero(size))),
           slots(new std::atomic<Block*>[size]()) {}
 
-    /// Fibonacci hashing (Knuth vol. 3, 6.4) of the address in granules: blocks lie at multiples of these 512 bytes, so that an
-    /// address times a 512th of the usual factor is the same.
+    /// Fibonacci hashing (Knuth vol. 3, 6.4) of the address in granules. Addresses are
+    /// multiples of 512, so multiplying by 1/512 of the usual factor gives the same result.
     [[nodiscard]] std::size_t place_of(std::uint64_t address) const noexcept {
       return static_cast<std::size_t>((address * (0x9E3779B97F4A7C15u / 512)) >> shift);
     }
@@ -96,7 +96,7 @@ class block_index {
   }
 
   std::atomic<table*> current_{nullptr};
-  // Those before the current one stay: somebody may be looking. Together they are as large as it.
+  // Old tables are kept, because other threads may be reading them. All together they are as large as the current one.
   std::vector<std::unique_ptr<table>> tables_;
   std::size_t size_ = 0;
 };

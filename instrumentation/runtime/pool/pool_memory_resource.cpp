@@ -25,20 +25,20 @@ std::uint64_t bytes_of(double fraction, const device_ref& device) {
   return static_cast<std::uint64_t>(fraction * static_cast<double>(device.description().memory_bytes));
 }
 
-/// With the lower of the two limits in `limit_bytes`.
+/// Sets `limit_bytes` to the lower of the two limits.
 pool_options with_limit(pool_options options, const device_ref& device) {
   const std::uint64_t part = bytes_of(options.limit_fraction, device);
   if (part != 0) options.limit_bytes = options.limit_bytes == 0 ? part : std::min(options.limit_bytes, part);
   return options;
 }
 
-/// Mapped where that is possible and was not ruled out; null: from upstream.
+/// Mapped growth, if it is possible and not ruled out by the options; null: use upstream.
 std::unique_ptr<pooling::growth> mapped_growth(const resource_ptr& upstream, const pool_options& options) {
   if (options.ipc_capable || dynamic_cast<const device_memory_resource*>(upstream.get()) == nullptr) return nullptr;
   const device_ref& device = upstream->device();
-  // Whatever the limit is now: a higher one may follow, and addresses cost nothing.
+  // Reserves for the whole device: the limit may be raised later, and addresses cost nothing.
   auto made = pooling::growth_by_mapping::open(device, device.description().memory_bytes);
-  // Pieces are of 2 MiB and more: a pool that counts in less takes blocks.
+  // Mapped pieces have at least 2 MiB; pools with smaller steps or limits use upstream blocks.
   constexpr std::uint64_t steps_in_limit = 16;
   const auto counts_in_steps = [&](std::uint64_t step) {
     return options.growth_bytes >= step && (options.limit_bytes == 0 || options.limit_bytes >= steps_in_limit * step);
@@ -55,7 +55,7 @@ pool_memory_resource::pool_memory_resource(resource_ptr upstream, pool_options o
   mapping_ = source != nullptr;
   if (!mapping_) source = std::make_unique<pooling::growth_from_upstream>(upstream_);
   core_ = std::make_shared<pooling::pool_core>(device(), space(), std::move(source), std::move(chosen));
-  // Before a recording knows it: there a pool that is not listed counts as gone.
+  // Before a recording knows the pool: a pool missing in a live set counts as gone.
   device().state()->observe(this);
   try {
     core_->define();
@@ -79,7 +79,7 @@ pool_memory_resource::~pool_memory_resource() {
   core_->close();
 }
 
-// What is rare is in functions of its own, and its call the last thing that is done: a hit saves no registers for it.
+// Rare cases are in separate functions, called last, so that a hit saves no registers for them.
 
 SLUICE_HOT void* pool_memory_resource::do_allocate(const stream_ref& stream, std::size_t bytes) {
   const std::uint64_t on = stream.plain_identity();
@@ -94,7 +94,7 @@ SLUICE_HOT void* pool_memory_resource::do_allocate(const stream_ref& stream, std
   return b->pointer();
 }
 
-/// On a stream that may be captured, or is another one in each thread.
+/// For streams that may be captured, or that differ between threads.
 SLUICE_RARE void* pool_memory_resource::allocate_with_a_look(const stream_ref& stream, std::size_t bytes) {
   if (capturing() || stream.may_be_captured_by_others()) {
     require_own(stream);
@@ -166,15 +166,15 @@ SLUICE_HOT bool pool_memory_resource::try_deallocate(const stream_ref& stream, v
   return layer_log::on() ? deallocate_recorded(stream, address) : deallocate_quickly<false>(stream, address, 0);
 }
 
-/// The clock first of all: it is the call's entry, and behind the look-up it would wait for that.
+/// Reads the clock first: that is when the call begins. After the look-up, it would have to wait for it.
 SLUICE_HOT bool pool_memory_resource::deallocate_recorded(const stream_ref& stream, void* address) noexcept {
   if (!layer_log::by_counter()) [[unlikely]]
     return deallocate_slowly(stream, address, 0);
   return deallocate_quickly<true>(stream, address, collector::read_tsc());
 }
 
-/// What is not usual: a block that the first look does not find, or that a graph holds, a stream that each thread has another of, a
-/// simulated device or its clock. `now`: when, if somebody records and it is known; else 0.
+/// Unusual cases: the first probe found no block, a graph holds the block, a per-thread
+/// stream, or a simulated device or clock. `now`: the time if recording and known, else 0.
 [[gnu::noinline]] bool pool_memory_resource::deallocate_slowly(const stream_ref& stream, void* address,
                                                                std::uint64_t now) noexcept {
   const bool told = layer_log::on();
@@ -190,17 +190,17 @@ SLUICE_HOT bool pool_memory_resource::deallocate_recorded(const stream_ref& stre
   return (!capturing() && !held && core_->keep(own, on, b)) || give_back(own, stream, b);
 }
 
-/// A used block, where a thread cannot just keep it. Returns true.
+/// Frees a used block that the thread cannot simply keep. Returns true.
 SLUICE_RARE bool pool_memory_resource::give_back(pooling::pool_stream* own, const stream_ref& stream,
                                                  block* b) noexcept {
   if (!(stream.device() == device())) {
-    // No order of ours holds there: the host waits, and the default stream has it then.
+    // A stream of another device: the host waits for it, then the block counts as freed on the default stream.
     const bool waited = stream.device().backend().sync_stream(stream.handle()).has_value();
     if (!waited && b->arena.load(std::memory_order_acquire) == nullptr) return core_->withhold(b), true;
     return give_back(nullptr, stream_ref(device()), b);
   }
   const std::uint64_t on = stream.identity();
-  // What others' captures use of memory from before is theirs to keep: it costs no question.
+  // For blocks from before a foreign capture, the caller is responsible, so the driver need not be asked.
   const bool held = b->arena.load(std::memory_order_acquire) != nullptr;
   const auto capture = held ? capture_by_anybody(stream) : capture_of(stream);
   if (capture != nullptr || held) return core_->give_back_captured(capture, on, b), true;

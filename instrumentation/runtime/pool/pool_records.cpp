@@ -9,8 +9,8 @@
 #include "instrumentation/runtime/recording/layer_log.hpp"
 #include "instrumentation/runtime/tags.hpp"
 
-// What a pool says in recordings. What the blocks of a pool_stream have in common is said once, and a hit is told by its address and
-// sizes. Bytes in use follow from the blocks: the pool's state is told when it grows or shrinks, and now and then.
+// What a pool records. The shared properties of a pool_stream's blocks are sent once; a hit adds only address and
+// sizes. Used bytes follow from the blocks, so the pool's state is recorded only at growth and large changes.
 
 namespace sluice::runtime::pooling {
 
@@ -18,7 +18,7 @@ void pool_core::define() noexcept { layer_log::define_pool(device_, trace_key_, 
 
 namespace {
 
-/// The present recording knows the pool_stream, which is its stream's.
+/// True if the pool_stream is of `stream` and the current recording knows it.
 SLUICE_INLINE bool is_told(const pool_stream& l, std::uint64_t stream) noexcept {
   return l.names.generation == layer_log::generation() && l.is_of(stream);
 }
@@ -36,14 +36,14 @@ pool_stream_names pool_core::names(const stream_ref& stream) const noexcept {
   return found;
 }
 
-/// Only a pool_stream that is remembered is worth a record; one that could not be introduced is tried again next time.
+/// Introduces only remembered pool_streams. A failed introduction is retried next time.
 SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce,
                                        pool_stream_names& found) const noexcept {
   const std::uint32_t generation = layer_log::generation();
   found.stream = stream.device().backend().trace_stream(stream.handle());
   found.pool = collector::intern(options_.name.data(), options_.name.size());
   found.pool_stream = 0;
-  // A stream without a name yet is asked about again.
+  // If the stream has no name yet, ask again next time.
   if (!introduce || found.stream == 0) return;
   collector::pool_stream_record pool_stream{};
   pool_stream.header.time = layer_log::now();
@@ -58,7 +58,7 @@ SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce,
   found.generation = found.pool_stream != 0 ? generation : 0;
 }
 
-/// A hit's pool_stream is its stream's. Only what is usual is here, so that it needs no registers of its caller's.
+/// For a hit, whose pool_stream is of `stream`. Contains only the usual case, so it needs no saved registers.
 SLUICE_HOT void* pool_core::note_hit(const pool_stream& own, const stream_ref& stream, block& b) noexcept {
   const bool usual =
       own.names.generation == layer_log::generation() && b.parent == 0 && !scoped_tag::any() && layer_log::by_counter();
@@ -137,7 +137,7 @@ void pool_core::state(trace::pool_operation operation) const noexcept {
   layer_log::pool_state(trace_key_, heap_.reserved(), told_used_, operation);
 }
 
-/// After a miss, when what is used has changed by a 64th of the pool since it was last told.
+/// After a miss: records the state if used bytes changed by 1/64 of the pool since the last time.
 void pool_core::sample() const noexcept {
   if (!layer_log::on()) return;
   const std::uint64_t used = used_about();
@@ -150,7 +150,7 @@ void pool_core::announce() noexcept {
   const claim all(fronts_);
   define();
   heap_.for_each([&](block& b) {
-    // Other threads may have been recorded for a moment already.
+    // Other threads may already have recorded blocks.
     const bool known = b.recorded != 0 && b.recorded + 1 >= layer_log::generation();
     if (!b.is_callers() || known) return;
     layer_log::block record{trace::layer::pool, space_, b.trace_address, b.requested, b.bytes};
@@ -168,7 +168,7 @@ std::optional<pool_live_set> pool_core::live_set(const look_limit& limit) {
   const std::unique_lock lock = limit.lock(mutex_);
   if (!lock) return std::nullopt;
   pool_live_set set{.pool = trace_key_, .time = layer_log::latest(), .words = {}};
-  // Not while threads wait for their fronts. What callers have is of what the heap has given, and that stays.
+  // Allocate before the claim, so that threads do not wait for this. The heap's count cannot change meanwhile.
   set.words.reserve(3 * heap_.taken_blocks());
   const std::uint64_t what = static_cast<std::uint64_t>(trace::layer::pool) |
                              static_cast<std::uint64_t>(backend::trace_kind(space_)) << 8 |

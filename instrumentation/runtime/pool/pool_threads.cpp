@@ -8,11 +8,11 @@
 #include "instrumentation/runtime/pool/live_sets.hpp"
 #include "instrumentation/runtime/pool/pool_core.hpp"
 
-// Threads and pools: a thread's fronts, and how it leaves them at its end.
+// Connects threads and pools: a thread's fronts, and their release at thread exit.
 
 namespace sluice::runtime::pooling {
 
-/// The fronts of one thread, of all pools.
+/// The fronts of one thread in all pools.
 struct thread_fronts {
   std::vector<std::pair<std::shared_ptr<pool_core>, front*>> all;
   static constinit thread_local bool ended;
@@ -21,12 +21,12 @@ struct thread_fronts {
   thread_fronts(const thread_fronts&) = delete;
   thread_fronts& operator=(const thread_fronts&) = delete;
   ~thread_fronts() {
-    ended = true;  // Destructors of other objects may still free: straight to the heap.
+    ended = true;  // Destructors of other objects may still free: directly to the heap.
     for (pool_stream_entry& entry : pool_streams_here) entry.forget();
     for (auto& [core, f] : all) core->leave(f);
   }
 
-  /// Pools that are gone were kept for their fronts alone.
+  /// Removes fronts of closed pools, which only this still keeps alive.
   void forget_closed() noexcept {
     std::erase_if(all, [](const auto& entry) {
       const pool_core* core = entry.first.get();
@@ -65,7 +65,7 @@ front* pool_core::front_here() {
 }
 
 void pool_core::leave(front* f) noexcept {
-  // Nobody else can ask about the thread's own stream of the driver's, should it have one.
+  // Only this thread can wait for its driver per-thread stream, if it has one.
   constexpr backend::stream_handle per_thread{detail::driver_per_thread};
   if (streams().is_per_thread(per_thread)) retire(streams().identity_of(per_thread));
   const std::lock_guard lock(mutex_);

@@ -27,28 +27,28 @@ using c_boundary::guarded, c_boundary::last_error;
 
 namespace {
 
-/// What this library has of one device.
+/// The state of this library for one device.
 struct device_pools {
   explicit device_pools(const device_ref& d) : device(d) {}
 
   device_ref device;
   std::mutex mutex;
   pool_options options{.name = "libsluice_pool"};  ///< as configured
-  std::uint64_t part_limit = 0;                    ///< in bytes, what PyTorch was told to take at most; 0: all
+  std::uint64_t part_limit = 0;                    ///< limit from PyTorch in bytes; 0: none
   std::atomic<pool_memory_resource*> pool{nullptr}, pinned{nullptr};
-  std::mutex after_all_mutex;    ///< taken where captures are held off; nothing is called with it held
-  std::vector<void*> after_all;  ///< freed, and waiting for the whole device
+  std::mutex after_all_mutex;    ///< locked while captures are held off; no calls are made under it
+  std::vector<void*> after_all;  ///< freed, but waiting for the whole device
 
   pool_memory_resource& device_pool() {
     pool_memory_resource* there = pool.load(std::memory_order_acquire);
     if (there != nullptr) return *there;
     const std::lock_guard lock(mutex);
-    // Never destroyed: whoever allocates with us may free when the process ends.
+    // Never destroyed, because callers may free at process exit.
     if (pool.load() == nullptr)
       pool = new pool_memory_resource(std::make_shared<device_memory_resource>(device), with_limit());
     return *pool;
   }
-  /// With the mutex held.
+  /// Call with the mutex held.
   [[nodiscard]] pool_options with_limit() const {
     pool_options chosen = options;
     if (part_limit != 0)
@@ -87,7 +87,7 @@ device_pools& pools_of(int device) {
   return *all[static_cast<std::size_t>(device)];
 }
 
-/// The stream of a native handle; the calling thread's last one is remembered, for making one costs more than a hit.
+/// The stream of a native handle. Caches the thread's last one, because making one costs more than a hit.
 template <foreign_captures captures = foreign_captures::asked_about>
 const stream_ref& stream_of(const device_ref& device, void* stream) {
   thread_local std::optional<stream_ref> last;
@@ -98,19 +98,19 @@ const stream_ref& stream_of(const device_ref& device, void* stream) {
   return *last;
 }
 
-/// The streams that the calling thread has chosen, by device.
+/// The streams that the calling thread has set, by device.
 std::map<int, void*>& chosen_streams() {
   thread_local std::map<int, void*> streams;
   return streams;
 }
 
-/// Null if it has not chosen any: what it works on then is not known.
+/// Null if the thread has not set any: its stream is then unknown.
 void* const* chosen_stream(int device) {
   const auto found = chosen_streams().find(device);
   return found == chosen_streams().end() ? nullptr : &found->second;
 }
 
-/// The streams in whose order blocks were allocated that come back without one. Those of the default stream are not in it.
+/// The allocation streams of blocks that are freed without a stream argument. Does not store the default stream.
 class allocation_streams {
  public:
   static allocation_streams& get() {
@@ -127,7 +127,7 @@ class allocation_streams {
     }
     count_ = streams_.size();
   }
-  /// Empty: the stream has been forgotten since, with its work done.
+  /// Empty: the stream was forgotten after its work was done.
   std::optional<void*> take(const void* address) {
     if (count_.load(std::memory_order_relaxed) == 0) return nullptr;
     const std::lock_guard lock(mutex_);
@@ -152,10 +152,10 @@ class allocation_streams {
   std::mutex mutex_;
   std::unordered_map<const void*, std::pair<int, void*>> streams_;
   std::atomic<std::size_t> count_{
-      0};  ///< a thread that frees has the address from the one that allocated: it sees that one's
+      0};  ///< relaxed is enough: a freeing thread got the address, and so the count, from the allocating thread
 };
 
-/// Streams, besides the one that a block comes back on, whose work must be done before others get it.
+/// Additional streams whose work must be done before a block can be reused.
 class recorded_streams {
  public:
   static recorded_streams& get() {
@@ -168,7 +168,7 @@ class recorded_streams {
     if (std::find(of.begin(), of.end(), stream) == of.end()) of.push_back(stream);
     count_ = streams_.size();
   }
-  /// One load. A thread that frees has the address from the one that recorded: it sees that one's count.
+  /// Costs one load. Relaxed is enough: a freeing thread got the address from the recording thread.
   [[nodiscard]] static bool any() noexcept { return count_.load(std::memory_order_relaxed) != 0; }
   std::vector<void*> take(const void* address) {
     const std::lock_guard lock(mutex_);
@@ -179,7 +179,7 @@ class recorded_streams {
     count_ = streams_.size();
     return streams;
   }
-  /// Its work is done.
+  /// Call when the stream's work is done.
   void forget(void* stream) {
     const std::lock_guard lock(mutex_);
     for (auto& [address, streams] : streams_) std::erase(streams, stream);
@@ -192,13 +192,13 @@ class recorded_streams {
   std::unordered_map<const void*, std::vector<void*>> streams_;
 };
 
-/// True if no event can order the two: one runs and one is captured, or both are, for different graphs.
+/// True if no event can order the two: only one is being captured, or they are in different captures.
 bool in_different_orders(const sluice::backend::capture_info& a, const sluice::backend::capture_info& b) {
   return a.status != b.status || (a.status != sluice::backend::capture_status::none && a.id != b.id);
 }
 
-/// What is enqueued on `later` from now on comes after what is on `earlier` now, also as nodes of one graph. What a graph uses and what
-/// runs are in no such order: the graph has the memory.
+/// Makes later work on `later` wait for the current work on `earlier`, also inside one graph. A
+/// captured and a running stream cannot be ordered this way; there, the graph owns the memory.
 void order(const device_ref& device, void* earlier, void* later) {
   sluice::backend::device& d = device.backend();
   const auto from = stream_of(device, earlier).handle(), to = stream_of(device, later).handle();
@@ -215,7 +215,7 @@ void* allocate(pool_memory_resource& from, std::size_t size, void* stream) {
   return from.allocate(stream_of<captures>(from.device(), stream), size, 512);
 }
 
-/// `size` as others hand it over.
+/// Checks a signed size from the C interface.
 std::size_t checked(ssize_t size) {
   if (size < 0) throw error({status::invalid_value, 0, "sluice_malloc", fmt::format("{} bytes", size)});
   return static_cast<std::size_t>(size);
@@ -230,9 +230,9 @@ void give_back(pool_memory_resource& to, void* address, void* stream) {
   }
 }
 
-/// What PyTorch calls takes null for memory: a failure must be an exception of C++, which it makes one of Python's. Thrown by the
-/// caller's C++ library, where the process has one: each counts the exceptions that it threw and caught, and the one linked in here
-/// is not the one that catches.
+/// PyTorch does not check for null, so a failure must be a C++ exception, which it converts
+/// to a Python exception. Thrown by the caller's C++ library, if loaded: each copy counts
+/// its own exceptions, and the copy linked in here would not be the one that catches.
 [[noreturn]] void throw_at_caller(const char* line) {
   using thrower = void(const char*);
   static auto* const theirs = [] {
@@ -250,7 +250,7 @@ void* allocate_or_throw(ssize_t size, int device, void* stream) {
     try {
       return allocate<captures>(pools_of(device).device_pool(), checked(size), stream);
     } catch (const out_of_memory& e) {
-      // The words that programs look for which try again with less.
+      // Programs look for these words to retry with less memory.
       throw std::runtime_error(fmt::format("CUDA out of memory. {}", e.what()));
     }
   });
@@ -291,7 +291,7 @@ SLUICE_EXPORT int sluice_free_after_all(void* const* addresses, size_t count, in
       {
         const std::lock_guard lock(of.after_all_mutex);
         of.after_all.insert(of.after_all.end(), addresses, addresses + count);
-        // To wait for the device would break a capture.
+        // Waiting for the device would break a capture.
         if (of.after_all.empty() || capturing()) return 0;
         batch.swap(of.after_all);
       }
@@ -408,7 +408,7 @@ SLUICE_EXPORT void sluice_torch_free(void* address, ssize_t /*size*/, int device
 
 SLUICE_EXPORT void sluice_torch_record_stream(void* address, void* stream) {
   guarded([&] {
-    // PyTorch does not say on which device, and records memory that others made, too.
+    // PyTorch does not name the device, and also passes memory of other allocators.
     for (const auto& of : all_pools()) {
       const pool_memory_resource* const there = of->pool.load(std::memory_order_acquire);
       if (there != nullptr && there->owns(address)) return recorded_streams::get().note(address, stream);
@@ -436,7 +436,7 @@ SLUICE_EXPORT void sluice_torch_memory_fraction(double fraction, int device) {
 
 SLUICE_EXPORT void sluice_torch_begin(int device, uint64_t pool, uint64_t more_of_pool, void* takes) {
   guarded([&] {
-    // PyTorch's own, by value: its caller made a copy, which is called by what lies in it.
+    // Copy PyTorch's function object: it belongs to the caller.
     std::function<bool(void*)> asked;
     if (takes != nullptr) asked = *static_cast<const std::function<bool(void*)>*>(takes);
     announced_captures::begin(pools_of(device).device, {pool, more_of_pool}, [asked](std::uintptr_t stream) {

@@ -131,7 +131,7 @@ def use_in_cupy():
 
     def malloc(size):
         block = allocator.malloc(size)
-        if block.ptr == 0 and size != 0:  # CuPy would take it for memory
+        if block.ptr == 0 and size != 0:  # CuPy does not check for null
             why = library.sluice_last_error().decode()
             if "out of memory" not in why:
                 raise RuntimeError(why)
@@ -148,7 +148,7 @@ class _LetGo:
 
     def __init__(self, device, most_blocks, most_bytes):
         self.device, self.most_blocks, self.most_bytes = device, most_blocks, most_bytes
-        self.blocks = collections.deque()  # finalizers come on any thread, and within each other
+        self.blocks = collections.deque()  # finalizers may run on any thread, and during one another
         self.deferred = 0
 
     def add(self, address, size):
@@ -161,7 +161,7 @@ class _LetGo:
         while self.blocks:
             try:
                 batch.append(self.blocks.popleft()[0])
-            except IndexError:  # another thread has it
+            except IndexError:  # another thread has taken it
                 break
         _check(library.sluice_free_after_all((ctypes.c_void_p * len(batch))(*batch), len(batch), self.device))
 
@@ -194,7 +194,7 @@ def numba_manager():
 
             def free():
                 let_go.add(address, size)
-            # Older versions of Numba pass the context along.
+            # Older versions of Numba also need the context.
             first = [self.context] if "context" in inspect.signature(cuda.MemoryPointer).parameters else []
             return cuda.MemoryPointer(*first, _numba_pointer(address), size, finalizer=free)
 

@@ -8,7 +8,7 @@
 #include "instrumentation/runtime/recording.hpp"
 #include "instrumentation/runtime/recording/layer_log.hpp"
 
-// Apart from recording.cpp: shared libraries are recorded by others, and have no writer in them.
+// Not in recording.cpp, because shared libraries can join a recording but contain no writer.
 
 namespace sluice::runtime {
 
@@ -18,11 +18,11 @@ bool join_recording(std::span<const device_ref> devices) {
   if (!collector::start(collector::producer_options{})) return false;
   layer_log::recording_is_here();
   for (const device_ref& device : devices) device.state()->announce();
-  // Never destroyed, like the devices; but it has its last look.
+  // Never destroyed, like the devices, but it sends its last live sets at exit.
   static auto* const teller = new live_set_teller;
   static const pid_t here = getpid();
   (void)std::atexit([] {
-    // A child of the program has none of its threads.
+    // A forked child has none of the parent's threads.
     if (getpid() == here) teller->end();
   });
   return true;

@@ -17,7 +17,7 @@ namespace {
 
 std::uint64_t intern(std::string_view text) noexcept { return collector::intern(text.data(), text.size()); }
 
-/// A block's name behind those of the scopes that it was made in.
+/// Interns a block's name, prefixed with the names of its tag scopes.
 std::uint64_t intern_in_scope(const block& b) noexcept {
   const std::string_view scope = scoped_tag::current();
   if (scope.empty() || b.born_before) return intern(b.name);
@@ -92,7 +92,7 @@ void failed(const stream_ref& stream, const block& b, int status) noexcept {
 
 namespace {
 
-/// By the name of the file that this copy lies in.
+/// A hash of the name of the file that contains this copy.
 std::uint64_t number_of_copy() noexcept {
   static constexpr char here = 0;
   Dl_info file{};
@@ -105,7 +105,7 @@ std::uint64_t number_of_copy() noexcept {
 
 }  // namespace
 
-/// | 0x7274 | copy 24 | number 24 |: no address, and no key of the driver's pools.
+/// Layout: | 0x7274 | copy 24 | number 24 |. Never equals an address or a key of a driver pool.
 std::uint64_t next_pool_key() noexcept {
   static const std::uint64_t copy = (std::uint64_t{0x7274} << 48) | (number_of_copy() << 24);
   static std::atomic<std::uint64_t> last{0};

@@ -8,9 +8,9 @@
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/runtime/stream.hpp"
 
-// The runtime's own records: blocks of pools and users, file I/O, host ranges. The driver's layer below is written by
-// the capture library, or by the backend. Internal. Every function is a load and a branch when nobody records, and
-// may be called from any thread.
+// The runtime's own records: blocks of pools and users, file I/O, host ranges. The driver's
+// layer below is recorded by the capture library or the backend. Internal. Every function
+// costs one load and a branch if nothing is recorded, and may be called from any thread.
 
 namespace sluice::backend {
 class simulated_clock;
@@ -24,55 +24,55 @@ namespace sluice::runtime::layer_log {
 inline constinit std::atomic<backend::simulated_clock*> recording_clock{nullptr};
 [[nodiscard]] std::uint64_t simulated_latest(const backend::simulated_clock& clock) noexcept;
 
-/// A recording is on the time-stamp counter, which is usual. False of a simulated clock's.
+/// True if records use the time-stamp counter, the usual case. False for a simulated clock and CLOCK_MONOTONIC.
 [[nodiscard]] inline bool by_counter() noexcept {
   return collector::detail::current_clock.load(std::memory_order_relaxed) == collector::clock_kind::tsc;
 }
 [[nodiscard]] std::uint64_t now_otherwise() noexcept;
 
-/// Now, on the clock of the recording: simulated if the recording is, else the collector's.
+/// The current time on the recording's clock: simulated time in a simulated recording, else the collector's clock.
 [[nodiscard]] inline std::uint64_t now() noexcept {
   if (by_counter()) [[likely]]
     return collector::read_tsc();
   return now_otherwise();
 }
 
-/// The same of the whole process: on a simulated clock threads have times of their own.
+/// The latest time in the whole process. With a simulated clock, each thread has its own time.
 [[nodiscard]] inline std::uint64_t latest() noexcept {
   const backend::simulated_clock* clock = recording_clock.load(std::memory_order_acquire);
   return clock == nullptr ? collector::now() : simulated_latest(*clock);
 }
 
-/// Counts recordings: what is called by a key in one is called by another in the next. Never 0. It moves twice a recording, by
-/// `recording_comes` before the first event can be written and by `recording_is_here` once names can be sent.
+/// Number of the current recording; keys of one recording are invalid in the next. Never 0. Incremented twice per
+/// recording: by `recording_comes` before the first event, and by `recording_is_here` once names can be sent.
 inline constinit std::atomic<std::uint32_t> recordings{1};
 [[nodiscard]] inline std::uint32_t generation() noexcept { return recordings.load(std::memory_order_relaxed); }
 void recording_comes() noexcept;
 void recording_is_here() noexcept;
 
-/// The clock of a simulated recording; null goes back to real time. It must outlive the recording.
+/// Sets the clock of a simulated recording; null restores real time. The clock must outlive the recording.
 void use_clock(backend::simulated_clock* clock) noexcept;
 
-/// A block of the pool layer or of the user's. `address` is as traces name it.
+/// A block of the pool layer or the user layer. `address` is the address used in traces.
 struct block {
   trace::layer layer = trace::layer::user;
   memory_space space = memory_space::device;
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t reserved = 0;  ///< with rounding; 0: `bytes`
-  std::uint64_t parent = 0;    ///< address of the block of the layer below that holds it; 0: found by address
+  std::uint64_t reserved = 0;  ///< size after rounding; 0: same as `bytes`
+  std::uint64_t parent = 0;    ///< address of the enclosing block of the layer below; 0: found by address
   std::uint64_t pool = 0;
-  std::uint64_t begin = 0;   ///< entry of the call
-  bool born_before = false;  ///< existed when the recording began
-  std::string_view name{};   ///< tag, or the type that made it; within a scoped_tag that goes before it
+  std::uint64_t begin = 0;   ///< time at which the call began
+  bool born_before = false;  ///< true if the block is older than the recording
+  std::string_view name{};   ///< tag, or the creating type; a scoped_tag is put before it
 };
 
 void allocated(const stream_ref& stream, const block& b) noexcept;
 void freed(const stream_ref& stream, const block& b) noexcept;
 void failed(const stream_ref& stream, const block& b, int status) noexcept;
 
-/// The next pool's name in traces, like no other in the process, whatever the device, and whichever copy of this runtime makes it (a
-/// program and its libraries may have one each). An address would differ from run to run.
+/// A new pool key for traces. Unique in the process across devices and across copies of this runtime (a
+/// program and its libraries may each have one). Not an address, because those differ from run to run.
 [[nodiscard]] std::uint64_t next_pool_key() noexcept;
 void define_pool(const device_ref& device, std::uint64_t pool, memory_space space, std::string_view name) noexcept;
 void pool_state(std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,

@@ -20,7 +20,7 @@ namespace {
 struct recording::state {
   explicit state(device_ref d) : device(std::move(d)) {}
 
-  /// The device chosen, and the others of the process that anybody uses. A simulated clock is one device's alone.
+  /// The chosen device and other devices in use in the process. A simulated clock covers only its own device.
   [[nodiscard]] std::vector<device_ref> all() const {
     std::vector<device_ref> out{device};
     if (device.backend().clock() != nullptr) return out;
@@ -43,7 +43,7 @@ recording::recording(const std::string& path, const device_ref& device) : state_
   collector::producer_options options;
   if (clock) {
     options.clock = collector::clock_kind::simulated_ns;
-    // A simulated run makes a second's events in milliseconds; with room for all of them, two runs stay the same.
+    // A simulated run emits a second's events in milliseconds. Rings that hold all of them keep runs identical.
     options.ring_bytes = std::size_t{8} << 20;
   }
   layer_log::recording_comes();
@@ -52,7 +52,7 @@ recording::recording(const std::string& path, const device_ref& device) : state_
     refuse("the recorder's socket did not answer");
   }
   session->publish();
-  (void)session->sync();  // From here on the file can be read.
+  (void)session->sync();  // From here on, the file can be read.
   state_->session = std::move(*session);
   layer_log::use_clock(clock);
   const auto all = state_->all();
@@ -66,13 +66,13 @@ recording::~recording() {
   try {
     finish();
   } catch (const error&) {
-    // A destructor has nobody to tell; whoever wants to know calls finish().
+    // A destructor cannot report errors; call finish() to see them.
   }
 }
 
 recording_summary recording::finish() {
   if (!state_->session) return {};
-  // A device in error has nothing more to say, which must not keep the file from being closed.
+  // Ignore errors of a failed device, so that the file is still closed.
   const auto all = state_->all();
   for (const device_ref& d : all) (void)d.backend().synchronize();
   for (const device_ref& d : all) d.backend().recording_ends();

@@ -1,4 +1,4 @@
-// Order and bookkeeping; assembler_records.cpp has what each record becomes.
+// Ordering and bookkeeping. assembler_records.cpp handles the individual records.
 #include "instrumentation/writer/assembler/assembler.hpp"
 
 #include <algorithm>
@@ -101,15 +101,15 @@ void assembler::settle(bool everything) {
 
 namespace {
 
-/// What becomes of a record in the turn it was taken in.
+/// How a record is treated in the turn in which it is taken.
 enum class reception : std::uint8_t {
-  waits,        ///< It happened on the host: until all that happened before it has been taken.
-  from_device,  ///< Comes late without bound: for the next turn.
-  defines,      ///< What others may already refer to is known at once, whatever its time.
-  tells_loss,   ///< Waits too.
+  waits,        ///< A host event: waits until all earlier events have been taken.
+  from_device,  ///< Arrives arbitrarily late: processed in the next turn.
+  defines,      ///< A definition that others may already need: processed at once.
+  tells_loss,   ///< Waits, too.
 };
 
-/// By type; those that there are no more of wait, and so do those that are not known.
+/// Indexed by record type. Types beyond the table, and unknown ones, wait.
 using receptions = std::array<reception, 64>;
 
 constexpr receptions receptions_of_real = [] {
@@ -126,7 +126,7 @@ constexpr receptions receptions_of_real = [] {
 }();
 static_assert(receptions_of_real.back() == reception::waits);
 
-/// A simulated device's work is what its one thread says.
+/// In a simulated recording, device work is recorded by the single host thread, so it is in order.
 constexpr receptions receptions_of_simulated = [] {
   receptions all = receptions_of_real;
   std::replace(all.begin(), all.end(), reception::from_device, reception::waits);
@@ -143,7 +143,7 @@ void assembler::sort_in(const drained_span& drained) {
   if (!sound) break_off(ring);
 }
 
-/// False at a record whose length cannot be right.
+/// Returns false at a record with an invalid length.
 template <bool Simulated>
 bool assembler::sort_in(ring_source& ring, std::span<const std::byte> drained) {
   const std::byte* const taken = memory_[now_.turns & 1].bytes.data();
@@ -151,7 +151,7 @@ bool assembler::sort_in(ring_source& ring, std::span<const std::byte> drained) {
   std::uint32_t voice = voice_of(ring);
   time_ns latest = latest_;
   bool sound = true;
-  // As many as there can be.
+  // Upper limit for the number of records.
   const std::size_t before = later_.ordered.size();
   later_.ordered.resize(before + drained.size() / sizeof(record_header));
   pending* next = later_.ordered.data() + before;
@@ -186,8 +186,8 @@ bool assembler::sort_in(ring_source& ring, std::span<const std::byte> drained) {
     if (met == reception::tells_loss) count_reported_loss(ring, sound_record_at(record));
     if constexpr (!Simulated) time = std::min(time, present_);
     latest = std::max(latest, time);
-    // Up to the latest time of the turn before, everything has been taken. A single thread's records are in the right order already,
-    // and leaving them there makes the file of a simulated device independent of the turns.
+    // Everything up to the latest time of the previous turn has been taken. In a simulated recording, the
+    // single thread's records are already in order; leaving them here makes the file independent of the turns.
     if (!Simulated && time <= settled_) [[unlikely]] {
       due_.ordered.push_back({time, place, voice});
     } else {
@@ -204,7 +204,7 @@ void assembler::break_off(ring_source& ring) {
   add_message(severity::warning, "a ring holds records that make no sense; what its thread did from here on is lost");
   loss_event loss;
   loss.time = loss.end = now();
-  loss.events = loss.memory_events = 1;  // At least.
+  loss.events = loss.memory_events = 1;  // At least one.
   add_loss(*ring.process, loss, ring.copy, all_layers);
 }
 
@@ -217,13 +217,13 @@ void assembler::count_reported_loss(ring_source& ring, const record_view& record
 
 namespace {
 
-/// What follows the struct in a record.
+/// The data after the struct in a record.
 template <class Record>
 std::span<const std::byte> rest_of(const record_view& record) {
   return record.bytes.subspan(std::min(record.bytes.size(), sizeof(Record)));
 }
 
-/// At most `count` words of what follows the struct, copied: the record need not be aligned.
+/// At most `count` words after the struct. Copied, because the record may be unaligned.
 template <class Record>
 std::vector<std::uint64_t> words_after(const record_view& record, std::uint64_t count) {
   const std::span<const std::byte> rest = rest_of<Record>(record);
@@ -273,7 +273,7 @@ void assembler::define_early(ring_source& ring, const record_view& record) {
   }
 }
 
-/// A ring's records follow each other, and nearly always have one thread.
+/// Consecutive records of a ring nearly always have the same thread.
 std::uint32_t assembler::voice_of(const ring_source& ring) {
   std::vector<speaker>& speakers = memory_[now_.turns & 1].speakers;
   const speaker who{ring.process, ring.thread, ring.clock, ring.copy};
@@ -345,7 +345,7 @@ void assembler::resume(const dropped_rows& lost) {
   write_checkpoint(now());
 }
 
-/// What waits to be written goes too: there may be no memory for it.
+/// Also drops records that wait to be written, because there may be no memory for that.
 void assembler::abandon() {
   for (turn_memory& memory : memory_) memory = {};
   drained_ = {};
@@ -359,7 +359,7 @@ void assembler::add_loss(recorded_process& process, loss_event loss, std::uint32
   file_.add(loss);
   lost_events_ += loss.events;
   lost_memory_events_ += loss.memory_events;
-  // A ring reports its loss when there is room again, or at its end: the live set may have come before.
+  // A ring reports losses late (when it has space again, or at its end): the live set may have come before.
   const bool doubtful =
       loss.memory_events != 0 && process.doubts.add(copy, layers != 0 ? layers : all_layers, loss.end);
   if (doubtful) loss_until_ = std::max(loss_until_, loss.end);
@@ -373,15 +373,15 @@ void assembler::add_message(severity severity, std::string_view text) {
   file_.add(message);
 }
 
-/// Often enough that "live at t" is cheap to answer, seldom enough that checkpoints stay a small part of the file.
+/// Checkpoints must be frequent enough to answer "live at t" quickly, but stay a small part of the file.
 void assembler::consider_checkpoint(time_ns time) {
   const std::uint64_t since = file_.events() - events_at_checkpoint_;
   if (since < options_.checkpoint_every || since < 8 * blocks_at_checkpoint_) return;
   write_checkpoint(time);
 }
 
-/// Once in a turn, and where much is live not in every one: under overload every ring has a loss to report whenever it is emptied, and a
-/// copy of the live set for each of them would make the next.
+/// At most one checkpoint per turn, fewer if many blocks are live: under overload, each ring reports
+/// a loss whenever it is emptied, and writing the live set for each report would cause the next loss.
 void assembler::consider_checkpoint_after_loss() {
   if (loss_until_ == INT64_MIN || file_.events() - events_at_checkpoint_ < 8 * blocks_at_checkpoint_) return;
   write_checkpoint(std::max(reached_, loss_until_));

@@ -31,27 +31,27 @@ struct assembler_options {
   bool simulated = false;
   std::size_t checkpoint_every = 65536;
   std::uint64_t ring_bytes = 0;  ///< Keep the last part in a file of about this size; 0: keep all.
-  bool notice_failures = false;  ///< A failed allocation is worth a dump.
-  std::size_t table_bytes = table_budget::usual_bytes;  ///< What all declarations may take of memory.
-  std::uint64_t most_device_bytes = 0;                  ///< More of it in use is worth a dump; 0: no limit.
+  bool notice_failures = false;  ///< Request a dump when an allocation fails.
+  std::size_t table_bytes = table_budget::usual_bytes;  ///< Memory limit for all declarations.
+  std::uint64_t most_device_bytes = 0;                  ///< Request a dump when more is in use; 0: no limit.
 };
 
-/// Blocks that a process may have told in sets that have not ended, beside as many as live: a set that comes to more is dropped.
+/// Maximum number of blocks in a process's unfinished live sets, beyond its live blocks. Larger sets are dropped.
 inline constexpr std::size_t most_told_blocks = std::size_t{1} << 21;
 
-/// What a process says is live, as far as it has come.
+/// An unfinished live set of a process.
 struct told_set {
   std::vector<block_ledger::known_block> blocks;
   trace::time_ns from = trace::unknown_time;
 };
 
-/// A pool of the program's, which tells itself what is live of it.
+/// A pool of the program itself, whose owner sends its live set.
 struct telling_pool {
-  std::uint32_t copy = 0;   ///< Of the producer that it is told by.
-  trace::time_ns last = 0;  ///< It was there then.
+  std::uint32_t copy = 0;   ///< Copy of the producer that owns it.
+  trace::time_ns last = 0;  ///< Latest time at which it is known to exist.
 };
 
-/// Everything known of one recorded process.
+/// All state of one recorded process.
 struct recorded_process {
   recorded_process(trace::file_writer& file, std::uint64_t& last_block, std::uint64_t& last_graph)
       : blocks(file, last_block), work(file, blocks), graphs(file, last_graph), ranges(file) {}
@@ -62,18 +62,18 @@ struct recorded_process {
   work_joiner work;
   graph_nodes graphs;
   open_ranges ranges;
-  inexact_spans doubts;                                           ///< Memory events were lost.
-  told_set live_set;                                              ///< The capture library's.
-  std::unordered_map<std::uint64_t, told_set> pool_live_sets;     ///< Those that have begun, by pool key,
-  std::unordered_map<std::uint64_t, telling_pool> telling_pools;  ///< and those.
-  std::size_t told_blocks = 0;                                    ///< In all sets that have begun.
+  inexact_spans doubts;                                           ///< Set after losses of memory events.
+  told_set live_set;                                              ///< From the capture library.
+  std::unordered_map<std::uint64_t, told_set> pool_live_sets;     ///< Unfinished ones, by pool key.
+  std::unordered_map<std::uint64_t, telling_pool> telling_pools;  ///< By pool key.
+  std::size_t told_blocks = 0;                                    ///< Number of blocks in all unfinished sets.
   std::vector<std::uint32_t>
-      dropped;  ///< Copies that a pool's set was dropped of, and that have not told all pools since.
+      dropped;  ///< Copies of the producer of which a pool's set was dropped, and that have not sent all pools since.
   std::map<std::uint32_t, trace::loss_event>
-      streamless;      ///< By copy: allocations and frees of pool_streams that nobody introduced, since the last turn.
-  bool heard = false;  ///< It has said something.
+      streamless;      ///< By copy: allocations and frees of unknown pool_streams since the last turn.
+  bool heard = false;  ///< True if it has sent any record.
 
-  /// Nothing more comes of the process: gives back the memory that only late records of it would need.
+  /// Call when no more records can come from this process: frees memory that only late records would need.
   void forget_past() {
     blocks.forget_past();
     work.forget_past();
@@ -81,109 +81,109 @@ struct recorded_process {
   }
 };
 
-/// One ring's place in the recording.
+/// The state of one ring in the recording.
 struct ring_source {
   recorded_process* process = nullptr;
   clock_kind clock = clock_kind::tsc;
-  std::uint32_t copy = 0;  ///< As in `ring_identity`.
+  std::uint32_t copy = 0;  ///< See `ring_identity::copy`.
   trace::thread_id thread{};
   std::uint64_t reported_losses = 0;
   std::uint64_t reported_memory_losses = 0;
   std::uint64_t ringless_losses = 0;
   std::uint64_t ringless_memory_losses = 0;
-  trace::time_ns ringless_looked = 0;  ///< When these were last looked at.
-  bool broken = false;                 ///< Its records made no sense; what follows cannot be trusted.
+  trace::time_ns ringless_looked = 0;  ///< Time of the last check of the two above.
+  bool broken = false;                 ///< It had invalid records; the rest cannot be trusted.
 };
 
-/// Turns what rings carry into rows of a trace: sorts by time, gives ids, joins what belongs together, keeps the live set
-/// and writes checkpoints of it. One turn: `take` what each ring has, then `advance`. What is taken in one turn is
-/// written in the next, when everything that was published before it has been taken too; so the threads of a process
-/// merge by time. Not thread-safe.
+/// Turns the records of rings into rows of a trace: sorts them by time, assigns ids, joins related
+/// records, tracks the live set and writes checkpoints of it. In each turn, call `take` for each ring,
+/// then `advance`. Records are written one turn after they were taken, because by then all earlier
+/// records have been taken, too; so the threads of a process are merged by time. Not thread-safe.
 class assembler {
  public:
-  /// `file` outlives this. `start`: the clocks at the trace's time 0.
+  /// `file` must outlive this object. `start`: the clocks at time 0 of the trace.
   assembler(trace::file_writer& file, const clock_anchor& start, const assembler_options& options);
 
   recorded_process& add_process(const producer_identity& identity, std::uint64_t pid);
-  /// A process that was added before it said anything has said who it is.
+  /// Sets the identity of a process that was added before it sent anything.
   void identify(recorded_process& process, const producer_identity& identity);
-  /// Writes the row of a process again after it was changed.
+  /// Writes the row of a process again after a change.
   void update(const recorded_process& process) { names_.update_process(process.names); }
 
-  /// Drains `reader` of `most` bytes at most. `ring` must live until `advance`. Errors: corrupt; then the ring is of no more use.
+  /// Drains up to `most` bytes of `reader`. `ring` must live until `advance`. Errors: corrupt; then stop using it.
   result<std::size_t> take(ring_source& ring, ring_reader& reader, std::size_t most = maximum_ring_bytes);
 
-  /// Losses that a ring counted but never reported, because its owner died first or it stayed full. After `advance`.
+  /// Adds losses that a ring never reported, because its owner died or it stayed full. Call after `advance`.
   void take_unreported_loss(ring_source& ring, const ring_reader::losses& lost);
 
-  /// Losses of threads of the ring's process that had no ring, which one of its rings counts. After `advance`.
+  /// Adds losses of threads without a ring, which one ring of their process counts. Call after `advance`.
   void take_ringless_loss(ring_source& ring, const ring_reader::losses& lost);
 
-  /// Losses of a process that no ring counts.
+  /// Adds losses of a process that no ring counts.
   void add_untold_loss(recorded_process& process, std::uint64_t events, std::uint64_t memory_events);
 
-  /// The disk was full, and the file has room again and says what was lost: what is live now is written down anew.
+  /// Call when a full disk has space again: adds the losses `lost` and writes a checkpoint of the live set.
   void resume(const trace::dropped_rows& lost);
 
-  /// Lets go of records that were taken and not written: the recording ends for want of memory.
+  /// Drops records that were taken but not written, because the recording ends for lack of memory.
   void abandon();
 
   /// Ends the turn. `present`: the clocks, read after the last `take`.
   void advance(const clock_anchor& present);
 
-  /// Writes what waits for its other half and has waited long enough; all of it if `everything`.
+  /// Writes rows that have waited long enough for a matching record; with `everything`, all of them.
   void settle(bool everything);
 
-  /// Writes all that is left and a last checkpoint.
+  /// Writes everything that is left, and a last checkpoint.
   void finish(const clock_anchor& present);
 
-  /// A checkpoint, now.
+  /// Writes a checkpoint now.
   void write_live_set() { write_checkpoint(now()); }
 
-  /// In a ring, forgets what lies too far back. After `advance`. Errors: io, no_space; the file goes on growing.
+  /// With a size limit: drops the file's oldest part. Call after `advance`. Errors: io, no_space; the file grows on.
   result<void> keep_ring();
-  /// Forgets everything that happened until now; what is live is known by a checkpoint. Errors: as above.
+  /// Drops everything before now; a checkpoint keeps the live set. Errors: as above.
   result<void> forget_past();
-  /// From here on; 0: everything is kept.
+  /// Sets the size limit from now on; 0: keep everything.
   void set_ring(std::uint64_t bytes) { options_.ring_bytes = bytes; }
-  /// Something happened that is worth a dump, in words; "" if nothing did since the last call.
+  /// The reason for a dump that arose since the last call; empty if there is none.
   [[nodiscard]] std::string take_trigger() { return std::exchange(trigger_, {}); }
 
-  /// GPUs whose links to others nobody has told of; and what others know of them.
+  /// GPUs for which no process reported the links to other GPUs. set_peer_peak supplies them from another source.
   [[nodiscard]] std::vector<gpu_uuid> gpus_without_peer_peak() const { return names_.gpus_without_peer_peak(); }
   void set_peer_peak(const gpu_uuid& gpu, std::uint64_t bytes_per_second) {
     names_.set_peer_peak(gpu, bytes_per_second);
   }
 
-  /// A message of the recorder's own.
+  /// Adds a message of the recorder itself.
   void add_message(trace::severity severity, std::string_view text);
 
-  /// Lines of Python that stacks in the file name.
+  /// The Python lines in recorded stacks.
   [[nodiscard]] const std::map<trace::string_id, recorded_lines>& python_lines() const {
     return stacks_.python_lines();
   }
 
-  /// Declarations for which there was no room, in words; "" if there was for all.
+  /// The number of declarations that exceeded the memory limit, as text; empty if there are none.
   [[nodiscard]] std::string left_out() const { return names_.budget().left_out(); }
 
   [[nodiscard]] std::uint64_t device_events() const { return device_events_; }
   [[nodiscard]] std::uint64_t lost_events() const { return lost_events_; }
   [[nodiscard]] std::uint64_t lost_memory_events() const { return lost_memory_events_; }
-  /// Processes that said anything.
+  /// The number of processes that sent anything.
   [[nodiscard]] std::uint64_t processes_heard() const;
-  /// The present, as of the last `advance`; in a simulated recording the latest time seen.
+  /// The present time as of the last `advance`; in a simulated recording, the latest time seen.
   [[nodiscard]] trace::time_ns now() const { return options_.simulated ? reached_ : present_; }
 
  private:
-  /// Who says what records say.
+  /// The origin of records.
   struct speaker {
     recorded_process* process;
     trace::thread_id thread;
     clock_kind clock;
-    std::uint32_t copy;  ///< As in `ring_identity`.
+    std::uint32_t copy;  ///< See `ring_identity::copy`.
     friend bool operator==(const speaker&, const speaker&) = default;
   };
-  /// What a turn has taken; records wait in it for the next one.
+  /// Memory of the records taken in one turn. They stay here until the next turn.
   struct turn_memory {
     std::vector<std::byte> bytes;
     std::vector<speaker> speakers;
@@ -192,14 +192,14 @@ class assembler {
       speakers.clear();
     }
   };
-  /// A record that waits for its turn. There are as many as records, so they are kept short.
+  /// A record waiting to be processed. There is one per record, so it is kept small.
   struct pending {
     pending() {
-    }  // NOLINT(modernize-use-equals-default): room is made for many before they are known, and it is not to be cleared.
+    }  // NOLINT(modernize-use-equals-default): not zeroed, because space is made for many before they are known.
     pending(trace::time_ns when, std::uint32_t where, std::uint32_t who) : time(when), word(where), voice(who) {}
     trace::time_ns time;
-    std::uint32_t word;   ///< Of the turn's bytes, in units of 8.
-    std::uint32_t voice;  ///< Twice the speaker's place in the turn's, and the last bit of the turn.
+    std::uint32_t word;   ///< Position in the turn's bytes, in units of 8 bytes.
+    std::uint32_t voice;  ///< Twice the index of the speaker, plus the low bit of the turn.
   };
   struct drained_span {
     ring_source* ring;
@@ -219,7 +219,7 @@ class assembler {
   [[nodiscard]] trace::time_ns convert(const context& c, std::uint64_t raw) const {
     return convert(c.clock, c.flags, raw);
   }
-  /// As `convert`, but 0 is unknown.
+  /// Like `convert`, but 0 means unknown.
   [[nodiscard]] trace::time_ns end_time(const context& c, std::uint64_t raw) const;
   template <class Row>
   Row begin(const context& c) const {
@@ -227,7 +227,7 @@ class assembler {
     fill(row, c);
     return row;
   }
-  /// One that lies where it waits for its chunk already.
+  /// Like begin, but constructs the row in its place in the file's buffer.
   template <class Row>
   Row& start(const context& c) {
     Row& row = file_.start<Row>();
@@ -323,39 +323,39 @@ class assembler {
   call_stacks stacks_;
   ipc_links shares_;
   bool stacks_left_out_ = false;
-  bool streamless_ = false;           ///< Some process has said so since the last turn,
-  bool streamless_reported_ = false;  ///< and it has been told in words.
+  bool streamless_ = false;           ///< Unknown pool_streams were used since the last turn.
+  bool streamless_reported_ = false;  ///< A message has reported that.
   std::uint64_t last_block_ = 0;
   std::uint64_t last_graph_ = 0;
   std::vector<std::unique_ptr<recorded_process>> processes_;
 
-  std::array<turn_memory, 2> memory_;  ///< Of this turn and the one before, by the turn's last bit.
+  std::array<turn_memory, 2> memory_;  ///< This turn's and the previous one's, indexed by the low bit of the turn.
   std::vector<drained_span> drained_;
   struct waiting_records {
-    std::vector<pending> ordered;      ///< What happened on the host; processed in order of time.
-    std::vector<pending> from_device;  ///< Comes late without bound; processed as it comes.
+    std::vector<pending> ordered;      ///< Host events; processed in order of time.
+    std::vector<pending> from_device;  ///< Arrive arbitrarily late; processed in order of arrival.
   };
-  waiting_records due_, later_;  ///< To be processed in this turn and in the next.
-  std::vector<pending> spare_;   ///< For sorting.
+  waiting_records due_, later_;  ///< For this turn and for the next one.
+  std::vector<pending> spare_;   ///< Scratch memory for sorting.
   turn_clock now_;
-  trace::time_ns settled_ = INT64_MIN;  ///< The latest host time that the previous turn took.
-  trace::time_ns latest_ = INT64_MIN;   ///< The same of this turn.
-  trace::time_ns reached_ = 0;          ///< Of the last host event processed.
+  trace::time_ns settled_ = INT64_MIN;  ///< Latest host time taken in the previous turn.
+  trace::time_ns latest_ = INT64_MIN;   ///< Latest host time taken in this turn.
+  trace::time_ns reached_ = 0;          ///< Time of the last host event processed.
   trace::time_ns present_ = 0;
-  trace::time_ns last_anchor_ = 0;  ///< In the file.
+  trace::time_ns last_anchor_ = 0;  ///< Time of the last anchor in the file.
 
-  std::vector<std::uint64_t> marks_;  ///< Where in the file checkpoints begin that it may be cut at; oldest first.
+  std::vector<std::uint64_t> marks_;  ///< File positions of checkpoints where the file may be cut, oldest first.
   std::string trigger_;
   bool above_peak_ = false;
   std::uint64_t device_events_ = 0;
   std::uint64_t lost_events_ = 0;
   std::uint64_t lost_memory_events_ = 0;
-  trace::time_ns loss_until_ = INT64_MIN;  ///< Of losses and sets that no checkpoint has followed yet.
+  trace::time_ns loss_until_ = INT64_MIN;  ///< End of losses and live sets that no checkpoint has followed yet.
   std::uint64_t events_at_checkpoint_ = 0;
   std::size_t blocks_at_checkpoint_ = 0;
 };
 
-/// A device's times may be a little ahead of the present; a nonsensical one is taken for the present.
+/// Device times may be slightly ahead of the present. An absurd time is replaced by the present.
 inline trace::time_ns assembler::plausible(trace::time_ns time) const {
   constexpr trace::time_ns plausible_future = 3'600'000'000'000;
   return time > present_ + plausible_future && !options_.simulated ? present_ : time;

@@ -1,4 +1,4 @@
-// What becomes of records of graphs and of what launches touch, and of faults of the GPU.
+// Records of graphs, of blocks that launches touch, and of GPU faults.
 #include <algorithm>
 #include <cstring>
 
@@ -33,7 +33,7 @@ void assembler::on(const context& c, const graph_definition_record& r) {
   file_.add(row);
 }
 
-/// The blocks that lie at the addresses after a record now, in the order of time.
+/// Calls `use` for the live blocks at the addresses after the record. Records must be processed in order of time.
 template <class Record, class Use>
 void assembler::for_each_block(const context& c, const record_view& record, std::uint32_t count, Use&& use) const {
   const std::span<const std::byte> words = record.bytes.subspan(std::min(record.bytes.size(), sizeof(Record)));
@@ -66,7 +66,7 @@ void assembler::on_node_touch(const context& c, const record_view& record) {
   c.process.graphs.set(r.graph, r.node, std::move(what), r.more != 0);
 }
 
-/// A message for people, whose attributes say the same for programs (core/index/memory/faults.hpp reads them).
+/// Writes a message for people; attributes contain the same data for programs (core/index/memory/faults.hpp).
 void assembler::on_fault(const context& c, const record_view& record) {
   const auto r = decode<fault_record>(record);
   process_names& names = c.process.names;

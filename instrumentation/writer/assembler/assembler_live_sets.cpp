@@ -1,4 +1,4 @@
-// What a process says is live, after memory events of its own were lost.
+// Live sets that a process sends after it lost memory events.
 #include <algorithm>
 #include <cstring>
 #include <unordered_set>
@@ -12,7 +12,7 @@ using namespace trace;
 
 namespace {
 
-/// The set as it has come, which makes place for another.
+/// Returns the collected set and empties `set`.
 told_set take_out(recorded_process& process, told_set& set) {
   process.told_blocks -= set.blocks.size();
   return std::exchange(set, {});
@@ -52,11 +52,11 @@ void assembler::on_live_set(const context& c, const record_view& record) {
   const auto r = decode<live_set_record>(record);
   recorded_process& process = c.process;
   if (take_part(c, record, r, process.live_set) != set_state::ended) return;
-  // It comes from the capture library, which sees the driver's pools, and not what the program's own make of their memory.
+  // The capture library sends this. It sees the driver's pools, but not blocks that the program's own pools carve out.
   const told_set set = take_out(process, process.live_set);
   const block_ledger::set_scope scope{.others = catalogue::pools_of_program(process.names)};
   layer_bits in_doubt = process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, now_);
-  // A recorder that does not say which it is may have lost what those pools' would have told.
+  // A recorder without a copy number may also have lost events of these pools.
   if (c.copy == 0 && !scope.others.empty()) in_doubt |= layer_bit(layer::pool);
   if ((c.flags & flag_estimated) == 0)
     process.doubts.settle(c.copy, all_layers & ~in_doubt, set.from - in_motion(now_));
@@ -65,12 +65,12 @@ void assembler::on_live_set(const context& c, const record_view& record) {
 
 void assembler::on(const context& c, const pool_record& r) {
   names_.define(c.process.names, r);
-  if (r.layer != static_cast<std::uint8_t>(layer::pool)) return;  // One of the driver's.
+  if (r.layer != static_cast<std::uint8_t>(layer::pool)) return;  // A driver pool.
   telling_pool& pool = c.process.telling_pools[r.pool];
   pool = {c.copy, std::max(pool.last, c.time)};
 }
 
-/// From whoever has the pool. Whether totals are exact again it cannot say: others may be still to come.
+/// A pool's own live set. It does not make totals exact again, because sets of other pools may be missing.
 void assembler::on_pool_live_set(const context& c, const record_view& record) {
   const auto r = decode<pool_live_set_record>(record);
   recorded_process& process = c.process;
@@ -85,14 +85,14 @@ void assembler::on_pool_live_set(const context& c, const record_view& record) {
   const block_ledger::set_scope scope{.pool = names_.pool(process.names, r.pool)};
   (void)process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, now_);
   process.telling_pools[r.pool] = {c.copy, set.from};
-  // One checkpoint for all sets.
+  // One checkpoint covers all sets.
   loss_until_ = std::max(loss_until_, c.time);
 }
 
-/// A copy of the runtime has told what all of its pools hold.
+/// A copy of the runtime has sent the sets of all its pools.
 void assembler::on(const context& c, const pools_told_record& r) {
   recorded_process& process = c.process;
-  if (std::erase(process.dropped, c.copy) != 0) return;  // It has told more than was heard.
+  if (std::erase(process.dropped, c.copy) != 0) return;  // A set was dropped, so not all are known.
   const time_ns since = convert(c, r.since);
   std::unordered_set<pool_id> gone;
   std::erase_if(process.telling_pools, [&](const auto& entry) {

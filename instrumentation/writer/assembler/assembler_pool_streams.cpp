@@ -1,4 +1,4 @@
-// What is told of blocks in short, by the pool_streams that they belong to.
+// Short records of blocks, which refer to pool_streams.
 #include <utility>
 
 #include "instrumentation/writer/assembler/assembler.hpp"
@@ -7,7 +7,7 @@ namespace sluice::collector {
 
 using namespace trace;
 
-/// What a record leaves to its pool_stream; null, and counted as lost, if nobody introduced that.
+/// The pool_stream of a record. Null if it was never introduced; the record then counts as lost.
 const pool_stream_record* assembler::pool_stream_of(const context& c, std::uint64_t key) {
   const pool_stream_record* const found = names_.pool_stream(key);
   if (found != nullptr) [[likely]]
@@ -51,7 +51,7 @@ void assembler::on(const context& c, const pool_stream_free_record& r) {
   on(c, whole);
 }
 
-/// Once a turn and copy at most, whatever a process says. Lanes are of pools, and each copy tells what its own hold.
+/// Once per turn and copy at most. These blocks are in the pool layer, and each copy repairs its own pools.
 void assembler::report_streamless() {
   streamless_ = false;
   for (const auto& process : processes_) {

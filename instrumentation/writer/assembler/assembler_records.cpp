@@ -1,4 +1,4 @@
-// What each record becomes in the trace.
+// Turns each record into rows of the trace.
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +14,7 @@ std::uint32_t context_of(std::uint64_t stream) { return static_cast<std::uint32_
 
 }  // namespace
 
-/// Records of one voice follow each other.
+/// Consecutive records of one speaker are processed together.
 void assembler::process(std::span<const pending> some) {
   while (!some.empty()) {
     const std::uint32_t voice = some.front().voice;
@@ -40,7 +40,7 @@ void assembler::process(std::span<const pending> some) {
   }
 }
 
-/// What most records are. False: it is something else.
+/// Handles the most frequent record types. False: it is another type.
 inline bool assembler::dispatch_frequent(const context& c, const record_head& head, const std::byte* record) {
   switch (head.type) {
     case record_type::alloc:
@@ -218,7 +218,7 @@ void assembler::dispatch_host(const context& c, const record_view& record) {
     case record_type::fault:
       return on_fault(c, record);
     default:
-      return;  // A newer producer's: skipped by its length.
+      return;  // From a newer producer: skipped.
   }
 }
 
@@ -285,7 +285,7 @@ void assembler::on(const context& c, const alloc_failed_record& r) {
   file_.add(row);
 }
 
-/// After the record of the block that it is about.
+/// Comes after the record of the shared block.
 void assembler::on(const context& c, const share_record& r) {
   process_names& names = c.process.names;
   const auto kind = static_cast<shared_thing>(r.kind);
@@ -498,7 +498,7 @@ void assembler::on(const context& c, const thread_name_record& r) {
   names_.name_thread(c.process.names, r.tid, r.name);
 }
 
-/// Of the innermost block that holds the address; of none, if it is nobody's.
+/// Applies to the innermost live block that contains the address. Ignored if there is none.
 void assembler::on(const context& c, const tag_record& r) {
   const alloc_event* block = c.process.blocks.find_live(r.address);
   if (block == nullptr) return;

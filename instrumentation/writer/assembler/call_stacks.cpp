@@ -10,9 +10,9 @@ namespace sluice::collector {
 using namespace trace;
 
 bool call_stacks::define(process_stacks& process, const frame_record& record) {
-  if ((record.key & frame_key_bit) == 0) return true;  // It would be taken for a program counter: nonsense.
+  if ((record.key & frame_key_bit) == 0) return true;  // Invalid: it would be taken for a program counter.
   if (process.frames.size() >= most_frames && !process.frames.contains(record.key)) return false;
-  constexpr std::size_t a_frame = 320;  // Here, by content, and its line.
+  constexpr std::size_t a_frame = 320;  // Entries here and in `frames_`, and its line.
   if (!process.frames.contains(record.key) && !names_.budget().take(declared::frame, a_frame)) return false;
   process_stacks::frame& frame = process.frames[record.key];
   if (frame.defined) return true;
@@ -72,7 +72,7 @@ frame_id call_stacks::frame_of(process_stacks& process, std::uint64_t word) {
   if (frame.defined) {
     frame.id = id_of(row_of(frame.record));
   } else {
-    // Nobody's but its own: its record may still come.
+    // A separate frame for now: its record may still come.
     frame_row unknown;
     unknown.id = frame.id = static_cast<frame_id>(++last_frame_);
     file_.add(unknown);

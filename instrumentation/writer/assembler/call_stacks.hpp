@@ -17,60 +17,60 @@
 
 namespace sluice::collector {
 
-/// What one process has said of its stacks: keys are its own, for addresses of code are.
+/// The stacks that one process has declared. Keys are per process, because code addresses are.
 struct process_stacks {
   struct frame {
     frame_record record{};
-    trace::frame_id id{};  ///< None until a stack that is used names it.
-    bool defined = false;  ///< False: a stack named it, and its record has not come.
+    trace::frame_id id{};  ///< None until a stack in use contains it.
+    bool defined = false;  ///< False: a stack contains it, but its record has not come.
   };
   struct stack {
     std::size_t first_word = 0;
     std::size_t count = 0;
-    std::uint64_t base = 0;      ///< Key of the stack that it goes on as.
-    trace::stack_id id{};        ///< None until an event names it.
-    std::uint64_t replaced = 0;  ///< `modules.replaced` when it was resolved.
+    std::uint64_t base = 0;      ///< Key of the stack that continues this one.
+    trace::stack_id id{};        ///< None until an event uses the stack.
+    std::uint64_t replaced = 0;  ///< Value of `modules.replaced` when this was resolved.
   };
   std::unordered_map<std::uint64_t, frame> frames;
   std::unordered_map<std::uint64_t, stack> stacks;
-  std::vector<std::uint64_t> words;  ///< Of all stacks.
+  std::vector<std::uint64_t> words;  ///< The frames of all stacks.
   process_modules modules;
   trace::process_id owner{};
 };
 
-/// Turns call stacks of recorded processes into the trace's prefix tree: what stacks share, from the outermost frame on, is
-/// written once, and the same line of two processes is one frame. A stack is resolved when the first event names it, so
-/// frames, texts and modules may come in any order until then; anew, when modules have been replaced since. Not thread-safe.
+/// Turns call stacks of recorded processes into the trace's prefix tree: common outer frames are stored once, and
+/// the same line in two processes is one frame. A stack is resolved when an event first uses it, so frames, strings
+/// and modules may come in any order before. It is resolved again if modules were replaced since. Not thread-safe.
 class call_stacks {
  public:
   call_stacks(trace::file_writer& file, const catalogue& names) : file_(file), names_(names), modules_(file, names) {}
 
-  /// A file of code. Stacks that are named from now on have their native frames in it. False: it is left out.
+  /// Defines a code file. Stacks resolved from now on find native frames in it. False: rejected.
   bool define(process_stacks& process, const module_record& record) { return modules_.define(process.modules, record); }
 
-  /// A frame that a stack named before its record came (the first copy was lost) gets its particulars now. False: there
-  /// are too many frames, and this one is left out.
+  /// Defines a frame. If a stack was resolved before (the first copy of the record was lost),
+  /// the frame's details are added now. False: there are too many frames; this one is rejected.
   bool define(process_stacks& process, const frame_record& record);
 
-  /// `frames`: innermost first. Frames beyond `maximum_frames` are left out; a key that is known keeps its first meaning.
-  /// `base`: the key of the stack that it goes on as, 0 for none; one that is not known when an event names the stack is left
-  /// out. False: there are too many stacks, and this one is left out.
+  /// Defines a stack. `frames`: innermost first; frames beyond `maximum_frames` are ignored. A known
+  /// key keeps its first definition. `base`: key of the stack that continues this one, or 0; ignored
+  /// if unknown when an event uses the stack. False: there are too many stacks; this one is rejected.
   bool define(process_stacks& process, std::uint64_t key, std::span<const std::uint64_t> frames,
               std::uint64_t base = 0);
 
-  /// None if `key` is 0 or was never introduced. O(1) for a stack used before, O(frames) the first time.
+  /// The id of a stack; none if `key` is 0 or undefined. O(1) if it was used before, O(frames) the first time.
   [[nodiscard]] trace::stack_id stack(process_stacks& process, std::uint64_t key) {
     return key == 0 ? trace::stack_id::none : resolve(process, key, deepest_base);
   }
 
-  /// Where Python's frames were, for `add_sources`.
+  /// The recorded Python lines, for `add_sources`.
   [[nodiscard]] const std::map<trace::string_id, recorded_lines>& python_lines() const { return python_lines_; }
 
  private:
-  /// Bounds on what a hostile process can make us keep, a hundred times what large trainings have.
+  /// Memory limits against hostile processes, about 100 times the needs of large trainings.
   static constexpr std::size_t most_words = std::size_t{1} << 24;
   static constexpr std::size_t most_frames = std::size_t{1} << 22;
-  /// Of stacks that go on as others: a backward pass that a backward pass began is two.
+  /// Maximum chain of `base` stacks. A backward pass that was started by a backward pass needs two.
   static constexpr int deepest_base = 8;
 
   using node = std::pair<trace::stack_id, trace::frame_id>;

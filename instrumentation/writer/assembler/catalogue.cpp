@@ -12,7 +12,7 @@ namespace sluice::collector {
 using namespace trace;
 
 namespace {
-/// What a name takes beside its letters: the file's own table, that of keys, and both half empty.
+/// Memory per name besides its characters: entries in the file's table and in the key table, both half full.
 constexpr std::size_t a_name = 160;
 }  // namespace
 
@@ -135,7 +135,7 @@ void catalogue::define(process_names& process, const device_record& record) {
   row.compute_minor = record.compute_minor;
   if (!nameless && row.kind == device_kind::cuda) {
     trace::device_row& known_row = gpus_[{record.uuid_high, record.uuid_low}];
-    // Which only some processes know.
+    // Only some processes know this.
     row.peer_peak = std::max(row.peer_peak, known_row.peer_peak);
     known_row = row;
   }
@@ -187,7 +187,7 @@ void catalogue::define(process_names& process, const context_record& record) {
   row.device = device(process, record.device);
   row.handle = record.handle;
   file_.add(row);
-  // Streams that were met before their context.
+  // Streams that were used before their context was declared.
   for (auto& [key, stream] : process.streams) {
     if (stream.context == row.id && stream.device != row.device) {
       stream.device = row.device;
@@ -227,7 +227,7 @@ stream_row& catalogue::stream_row(process_names& process, std::uint64_t key) {
 void catalogue::define(process_names& process, const stream_record& record) {
   if (!has_place(process.streams, record.stream, declared::stream)) return;
   trace::stream_row* row = &stream_row(process, record.stream);
-  // Introduced once already, and now as another stream: the key is used again.
+  // Already declared as a different stream: the key was reused.
   const auto introduced = introduced_streams_.find(raw(row->id));
   if (introduced != introduced_streams_.end() && introduced->second != record.handle) {
     if (!budget_.take(declared::stream, 64)) return;

@@ -19,37 +19,37 @@
 
 namespace sluice::collector {
 
-/// The foreign keys of one process and the ids they stand for now.
+/// The keys of one process and the ids that they currently stand for.
 struct process_names {
   trace::process_id id{};
   trace::process_row row;
   std::unordered_map<std::uint64_t, trace::thread_row> threads;  ///< By tid.
-  std::unordered_set<std::uint64_t> named_threads;               ///< Named by the program itself.
+  std::unordered_set<std::uint64_t> named_threads;               ///< Threads named by the program itself.
   std::unordered_map<std::uint32_t, trace::device_id> devices;   ///< By the process's own number.
   std::unordered_map<std::uint32_t, trace::context_row> contexts;
-  std::unordered_map<std::uint64_t, trace::stream_row> streams;  ///< The generation in force.
+  std::unordered_map<std::uint64_t, trace::stream_row> streams;  ///< The current generation of each.
   std::unordered_map<std::uint64_t, trace::pool_row> pools;
   std::unordered_map<std::uint64_t, trace::counter_row> counters;
-  std::unordered_map<std::uint64_t, trace::event_id> event_records;  ///< The last record of each CUDA event.
+  std::unordered_map<std::uint64_t, trace::event_id> event_records;  ///< The latest record of each CUDA event.
 
-  /// What was asked last, which is nearly always what is asked next. Key 0: nothing.
+  /// The last look-ups, which usually repeat. Key 0: empty.
   std::uint32_t last_context = 0;
   trace::context_id last_context_id{};
   std::uint64_t last_stream = 0;
   trace::stream_id last_stream_id{};
 };
 
-/// Gives ids to what recorded processes name by keys of their own, and writes the table rows. A key that is used before
-/// it is introduced gets an id at once and its particulars later. Not thread-safe.
+/// Assigns ids to the objects that recorded processes identify by their own keys, and writes the table rows.
+/// A key that is used before its declaration gets an id at once, and its details later. Not thread-safe.
 class catalogue {
  public:
   explicit catalogue(trace::file_writer& file, std::size_t most_bytes = table_budget::usual_bytes)
       : file_(file), budget_(most_bytes) {}
 
-  /// Of what is declared, call stacks too.
+  /// The memory limit for declarations, call stacks included.
   [[nodiscard]] table_budget& budget() const { return budget_; }
 
-  // Keys of texts are hashes of their content, so all processes share them; a text that does not have its key is refused.
+  // Text keys are hashes of the content, so all processes share them. A text that does not match its key is rejected.
   bool define_text(std::uint64_t key, std::string_view text);
   [[nodiscard]] trace::string_id text(std::uint64_t key) const {
     const trace::string_id* const found = texts_.find(key);
@@ -58,20 +58,20 @@ class catalogue {
   }
   trace::string_id text_id(std::string_view text) { return file_.intern(text); }
 
-  // The same holds for pool_streams.
+  // pool_stream keys are hashes, too.
   bool define_pool_stream(const pool_stream_record& pool_stream);
-  /// Null: nobody introduced it. Valid until the next `define_pool_stream`.
+  /// Null if it was never declared. Valid until the next `define_pool_stream`.
   [[nodiscard]] const pool_stream_record* pool_stream(std::uint64_t key) const { return pool_streams_.find(key); }
 
-  /// Gives the process its id and writes its row.
+  /// Assigns an id to the process and writes its row.
   void add_process(process_names& process, const producer_identity& identity, std::uint64_t pid,
                    trace::process_id parent, trace::time_ns begin);
-  /// Corrects the row of a process that has now said who it is.
+  /// Corrects the row of a process when its identity becomes known.
   void identify(process_names& process, const producer_identity& identity);
   void update_process(const process_names& process) { file_.add(process.row); }
 
   trace::thread_id thread(process_names& process, std::uint64_t tid, std::string_view name);
-  /// By the program itself: goes before what the system calls it.
+  /// Sets a name chosen by the program itself; it has priority over the system's name for the thread.
   void name_thread(process_names& process, std::uint64_t tid, std::uint64_t name);
 
   void define(process_names& process, const device_record& record);
@@ -84,7 +84,7 @@ class catalogue {
   trace::device_id device(process_names& process, std::uint32_t key) {
     return key == no_device ? trace::device_id::none : look_up_device(process, key);
   }
-  /// GPUs whose links to others nobody has told of.
+  /// GPUs for which no process reported the links to other GPUs.
   [[nodiscard]] std::vector<gpu_uuid> gpus_without_peer_peak() const;
   void set_peer_peak(const gpu_uuid& gpu, std::uint64_t bytes_per_second);
   trace::context_id context(process_names& process, std::uint32_t key) {
@@ -101,7 +101,7 @@ class catalogue {
     return key == 0 ? trace::pool_id::none : look_up_pool(process, key);
   }
   trace::counter_id counter(process_names& process, std::uint64_t key);
-  /// Those that the driver does not manage. O(pools).
+  /// The pools that the driver does not manage. O(pools).
   [[nodiscard]] static std::unordered_set<trace::pool_id> pools_of_program(const process_names& process);
 
  private:
@@ -120,19 +120,19 @@ class catalogue {
   trace::counter_row& counter_row(process_names& process, std::uint64_t key);
   void write_stream(process_names& process, trace::stream_row& row, std::uint64_t key);
 
-  /// A name that need not be kept, as (other names) then.
+  /// Interns an optional name; returns "(other names)" if the memory limit is reached.
   trace::string_id bounded_name(std::string_view name);
   void leave_names_out();
-  /// Whether `key` is known, or there is room for it.
+  /// True if `key` is known or there is memory for it.
   template <class Map, class Key>
   [[nodiscard]] bool has_place(const Map& known, Key key, declared what) {
-    constexpr std::size_t an_entry = 256;  // Two maps have a node for some, with a row in it.
+    constexpr std::size_t an_entry = 256;  // Some keys need a node in two maps, with a row in it.
     return known.contains(key) || budget_.take(what, an_entry);
   }
 
   trace::file_writer& file_;
   mutable table_budget budget_;
-  trace::string_id other_names_{};  ///< Once names are left out.
+  trace::string_id other_names_{};  ///< Set once names are left out.
   key_map<trace::string_id> texts_;
   key_map<pool_stream_record> pool_streams_;
   std::map<gpu_uuid, trace::device_id> devices_by_uuid_;
@@ -143,7 +143,7 @@ class catalogue {
   std::uint64_t last_pool_ = 0, last_counter_ = 0, last_host_ = 0;
 };
 
-/// `value` as the enumerator it stands for; the first (unknown) if it is none of them.
+/// Converts `value` to an enumerator; the first one (unknown) if it is out of range.
 template <class Enum>
 [[nodiscard]] constexpr Enum checked(std::uint64_t value) {
   return value < trace::enum_values<Enum> ? static_cast<Enum>(value) : Enum{};

@@ -8,12 +8,12 @@ namespace sluice::collector {
 using namespace trace;
 
 namespace {
-/// Of nodes whose handles are not known: no handle has all of these bits.
+/// Marks nodes with unknown handles. No real handle has all of these bits.
 constexpr std::uint64_t unknown_node_bits = std::uint64_t{0xffff} << 48;
-/// A process that never destroys its graphs is not followed for ever.
+/// A memory limit, for processes that never destroy their graphs.
 constexpr std::size_t most_owners = std::size_t{1} << 20;
 constexpr std::size_t most_known = 256;
-/// Of one graph, with those of child graphs, whose number doubles with each level for who means it so.
+/// Limit per graph, including child graphs: a hostile program can double the number with each nesting level.
 constexpr std::size_t most_nodes = std::size_t{1} << 18;
 constexpr std::size_t runs_kept = std::size_t{1} << 14;
 }  // namespace
@@ -38,7 +38,7 @@ graph_id graph_nodes::make(std::uint64_t made, std::uint64_t graph, const event_
   from.shared = true;
   state copy = from;
   copy.executable = true;
-  // One that is brought up to date keeps its nodes' handles: it is changed by them, in the same order.
+  // An updated executable graph keeps its node handles, in the same order.
   const auto before = graphs_.find(made);
   if (before != graphs_.end() && before->second.nodes.size() == copy.nodes.size()) {
     for (std::size_t i = 0; i < copy.nodes.size(); ++i) {
@@ -71,7 +71,7 @@ void graph_nodes::set(std::uint64_t graph, std::uint64_t node, use what, bool mo
       !may_be_there ? of.nodes.rend()
                     : std::find_if(of.nodes.rbegin(), of.nodes.rend(), [&](const auto& n) { return n.handle == node; });
   const bool known = there != of.nodes.rend();
-  // Most nodes are new, in a graph that nothing was made of: their rows are written as they come.
+  // Usually the node is new and the graph is not shared yet: write the rows immediately.
   const bool at_once = !of.shared && !of.changed && (!known || more);
   if (known && what.row.name == string_id::none) what.row.name = there->what->row.name;
   if (at_once) write(what, of.id, nullptr);
@@ -122,7 +122,7 @@ void graph_nodes::set_child(std::uint64_t graph, std::uint64_t node, std::uint64
   }
   if (node == 0) node = unknown_node_bits | ++unknown_nodes_;
   for (graph_node& part : parts) {
-    part.handle = unknown_node_bits | ++unknown_nodes_;  // Copies of the child's nodes, whose handles nobody told.
+    part.handle = unknown_node_bits | ++unknown_nodes_;  // Copies of the child's nodes, with unknown handles.
     part.within = node;
   }
   const auto is_part = [&](const graph_node& n) { return n.within == node; };
@@ -192,7 +192,7 @@ std::uint64_t graph_nodes::content(const state& of) {
   return hash;
 }
 
-/// Gives a graph that has changed the id of what it is now.
+/// Gives a changed graph the id of its current content.
 void graph_nodes::settle(state& of, const event_base& when) {
   if (of.noted && !of.changed) return;
   if (of.known == nullptr) of.known = std::make_shared<std::unordered_map<std::uint64_t, graph_id>>();

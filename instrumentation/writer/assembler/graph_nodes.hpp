@@ -11,47 +11,47 @@
 
 namespace sluice::collector {
 
-/// What the nodes of one process's graphs touch, and which version of a graph a launch runs.
+/// Tracks which blocks the graph nodes of one process touch, and which version of a graph a launch runs.
 ///
-/// A graph, and an executable one made of it, have one id as long as they hold the same. Touches are rows of that id. Parameters
-/// that change after an executable graph was made give whoever is launched next another id, with rows of its own; one whose nodes
-/// touch what they touched before gets the id that it had then. So a graph whose parameters change at each launch but name the same
-/// blocks costs nothing. Not thread-safe. Cost: O(nodes) for the first launch after a change, and for making one of another.
+/// A graph and an executable graph made from it share an id while their content is the same. Touches are rows of
+/// that id. If parameters change later, the graph gets a new id with new rows at its next launch, or its earlier id
+/// if its nodes touch the same blocks as before. So changing parameters at each launch costs nothing if the blocks
+/// stay the same. Not thread-safe. The first launch after a change, and making a graph from another, is O(nodes).
 class graph_nodes {
  public:
-  /// `last`: the last id that was given.
+  /// `last`: the last id assigned.
   graph_nodes(trace::file_writer& file, std::uint64_t& last) : file_(file), last_(last) {}
 
-  /// The id that whoever has this handle has now; a new one if it is not known. 0: none.
+  /// The current id of the graph with this handle; a new id if the handle is unknown. 0: none.
   trace::graph_id id_of(std::uint64_t graph);
   /// A new graph has this handle. Returns its id.
   trace::graph_id begin(std::uint64_t graph);
-  /// An executable graph, or a clone, has been made of `graph`, or an executable one is now as that is. `at`: a row at this time and of
-  /// this process and thread. Returns its id.
+  /// An executable graph or a clone (`made`) was made from `graph`, or was updated to match
+  /// it. `at` supplies time, process and thread for new rows. Returns the id of `made`.
   trace::graph_id make(std::uint64_t made, std::uint64_t graph, const trace::event_base& at);
   void end(std::uint64_t graph);
 
-  /// What one node touches.
+  /// The blocks that one node touches.
   struct use {
-    trace::touch_event row;  ///< As it is to be written, but for block and graph.
+    trace::touch_event row;  ///< The row to write, except for block and graph.
     std::vector<trace::block_id> blocks;
   };
-  /// A node of `graph` (0: of whichever has it) is made, or given other parameters; with `more` it touches these as well. `node` 0: it
-  /// is not known which, and is taken for a new one. `what.row.name` none: as before.
+  /// A node of `graph` (0: the graph that has the node) was created or got new parameters. With `more`, it also
+  /// touches these blocks. `node` 0: unknown, so it counts as a new node. `what.row.name` none: unchanged.
   void set(std::uint64_t graph, std::uint64_t node, use what, bool more);
 
-  /// A node of `graph` (0: of whichever has it) is made of, or becomes, what `child` touches now; `child` may change afterwards. `at`: as
-  /// for `make`. O(nodes of both).
+  /// A node of `graph` (0: the graph that has the node) now touches what `child` touches at this
+  /// moment; later changes of `child` have no effect. `at`: as for `make`. O(nodes of both).
   void set_child(std::uint64_t graph, std::uint64_t node, std::uint64_t child, const trace::event_base& at);
-  /// A node of the executable `graph` is switched off, or on again.
+  /// A node of the executable `graph` was disabled or enabled.
   void enable(std::uint64_t graph, std::uint64_t node, bool enabled);
 
-  /// An executable graph is launched by the call of `correlation`.
+  /// An executable graph is launched by the call with this correlation id.
   void launch(std::uint64_t graph, std::uint64_t correlation, const trace::event_base& at);
-  /// The id of what that call ran; of a call that is not known, of what `graph` is now.
+  /// The id of the graph version that this call launched; for an unknown call, the current id of `graph`.
   trace::graph_id launched(std::uint64_t correlation, std::uint64_t graph);
 
-  /// Nothing more comes of the process: forgets its graphs, and gives the memory back.
+  /// Call when no more records can come from this process: forgets its graphs and frees their memory.
   void forget_past() {
     decltype(graphs_)().swap(graphs_);
     decltype(owners_)().swap(owners_);
@@ -61,19 +61,19 @@ class graph_nodes {
  private:
   struct graph_node {
     std::uint64_t handle = 0;
-    std::uint64_t within = 0;  ///< The node of a child graph that this is part of; 0: it is the graph's own.
+    std::uint64_t within = 0;  ///< Node of a child graph that this is a part of; 0: a direct node.
     std::shared_ptr<const use> what;
     bool enabled = true;
   };
   using node_list = std::vector<graph_node>;
   struct state {
     trace::graph_id id{};
-    node_list nodes;       ///< In the order in which they were made.
-    bool shared = false;   ///< Others have this id, or launches: a change needs another.
-    bool changed = false;  ///< `nodes` are not those of `id`.
+    node_list nodes;       ///< In order of creation.
+    bool shared = false;   ///< Other graphs or launches use this id: changes need a new one.
+    bool changed = false;  ///< `nodes` differ from the content of `id`.
     bool executable = false;
     bool noted = false;  ///< `id` is in `known`.
-    /// Ids of what it and its kin have been, by a hash of what that touches.
+    /// Ids of earlier contents of this graph and its relatives, by a hash of the touched blocks.
     std::shared_ptr<std::unordered_map<std::uint64_t, trace::graph_id>> known;
   };
 
@@ -87,15 +87,15 @@ class graph_nodes {
   trace::file_writer& file_;
   std::uint64_t& last_;
   std::unordered_map<std::uint64_t, state> graphs_;          ///< By handle.
-  std::unordered_map<std::uint64_t, std::uint64_t> owners_;  ///< The graph of a node that is not executable.
+  std::unordered_map<std::uint64_t, std::uint64_t> owners_;  ///< Node to graph, for graphs that are not executable.
   std::uint64_t unknown_nodes_ = 0;
-  bool too_many_ = false;  ///< It was said that a graph has more nodes than are followed.
-  /// What the last launches ran, at correlation % size: the device tells of them later.
+  bool too_many_ = false;  ///< A message has reported that a graph has too many nodes.
+  /// The latest launches, at index correlation % size. Device records refer to them later.
   struct run {
     std::uint64_t correlation = 0;
     trace::graph_id id{};
   };
-  std::vector<run> runs_;  ///< Empty until the first.
+  std::vector<run> runs_;  ///< Empty until the first launch.
 };
 
 }  // namespace sluice::collector

@@ -11,12 +11,12 @@
 
 namespace sluice::collector {
 
-/// Where the live set of a process may be wrong because memory events were lost: in which layers, and which copy of the recorder did not
-/// tell them. A program and its libraries may have one each, and each makes good what it would have told itself. Not thread-safe.
-/// Every function is O(copies).
+/// Records where the live set of a process may be wrong after losses of memory events: in
+/// which layers, by which copy of the recorder. A program and its libraries may each have a
+/// copy, and each copy repairs its own losses. Not thread-safe. Every function is O(copies).
 class inexact_spans {
  public:
-  /// The copy lost events of `layers`, the last one at `end`. False: what lived then has been told since.
+  /// A copy lost events of `layers`, the last one at `end`. False: a later live set has already repaired this.
   bool add(std::uint32_t copy, layer_bits layers, trace::time_ns end) {
     bool doubted = false;
     for_each_of(copy, layers, [&](known& layer) {
@@ -27,7 +27,7 @@ class inexact_spans {
     return doubted;
   }
 
-  /// The copy has told all that it lost of `layers` up to `when`.
+  /// A copy has sent live sets that repair all its losses in `layers` up to `when`.
   void settle(std::uint32_t copy, layer_bits layers, trace::time_ns when) {
     for_each_of(copy, layers, [&](known& layer) {
       layer.told = std::max(layer.told, when);
@@ -45,7 +45,7 @@ class inexact_spans {
  private:
   static constexpr trace::time_ns never = INT64_MIN;
   struct known {
-    trace::time_ns lost = never;  ///< The last that nothing has made good.
+    trace::time_ns lost = never;  ///< Latest loss that is not repaired.
     trace::time_ns told = never;
   };
 

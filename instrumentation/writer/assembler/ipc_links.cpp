@@ -18,7 +18,7 @@ event_id ipc_links::first_owner(event_id alloc) const {
 
 void ipc_links::link(event_id owner, link_event row) {
   owner = first_owner(owner);
-  // Had once more, or had by who made it known.
+  // Imported again, or imported by the exporter itself.
   if (owner == row.from || owners_.contains(row.from)) return;
   if (owners_.size() >= most) owners_.clear();
   owners_.emplace(row.from, owner);
@@ -46,7 +46,7 @@ void ipc_links::exported_pool(std::uint64_t key, pool_id pool) {
 
 void ipc_links::imported_pool(std::uint64_t key, process_id process, std::uint64_t handle) {
   const auto pool = pools_.find(key);
-  // The handle may have been another pool's.
+  // The handle may have belonged to another pool before.
   if (pool == pools_.end()) {
     had_pools_.erase(mixed(process, handle));
   } else if (had_pools_.size() < most) {

@@ -11,23 +11,23 @@
 
 namespace sluice::collector {
 
-/// Whose memory an imported block is: joins what processes made known with what others had of it, by the keys that a
-/// `share_record` carries, and writes a link for each import whose owner is known. An import of an import leads to the first
-/// owner. Not thread-safe. All calls are O(1) on average; what was exported longest ago is forgotten beyond a limit.
+/// Finds the owners of imported blocks: matches exports and imports of all processes by the keys in their
+/// `share_record`s, and writes a link for each import whose owner is known. An import of an import is linked to the
+/// first owner. Not thread-safe. All calls are O(1) on average. Beyond a limit, the oldest exports are forgotten.
 class ipc_links {
  public:
   explicit ipc_links(trace::file_writer& file) : file_(file) {}
 
-  /// `block` was made known by `key`; a later one of the same key goes before it.
+  /// `block` was exported with `key`. A later export with the same key replaces it.
   void exported(std::uint64_t key, const trace::alloc_event& block);
-  /// `row.from` is this allocation of another process's memory, `row` otherwise filled in.
+  /// `row.from` imported memory with `key`. The caller fills in the rest of `row`, except for the link's target.
   void imported(std::uint64_t key, trace::link_event row);
 
-  /// A pool was made known, and had from there as pool `handle` of `process`.
+  /// A pool was exported; a process imported it and calls it `handle`.
   void exported_pool(std::uint64_t key, trace::pool_id pool);
   void imported_pool(std::uint64_t key, trace::process_id process, std::uint64_t handle);
-  /// What tells a pool's block is a key within its pool. Without knowing which pool that is, a key that only one pool's block has is taken
-  /// for it, inferred.
+  /// A block of an exported pool. Its key is only unique within the pool. If the importer's
+  /// pool is unknown, a key that only one pool has is taken as a match and marked inferred.
   void exported_from_pool(std::uint64_t key, const trace::alloc_event& block);
   void imported_from_pool(std::uint64_t key, trace::process_id process, std::uint64_t pool, trace::link_event row);
 
@@ -43,11 +43,11 @@ class ipc_links {
 
   trace::file_writer& file_;
   std::unordered_map<std::uint64_t, trace::event_id> blocks_;               ///< Allocations, by key.
-  std::unordered_map<std::uint64_t, std::vector<pool_block>> pool_blocks_;  ///< One for each pool.
+  std::unordered_map<std::uint64_t, std::vector<pool_block>> pool_blocks_;  ///< One per pool.
   std::unordered_map<std::uint64_t, trace::pool_id> pools_;
-  std::unordered_map<std::uint64_t, trace::pool_id> had_pools_;  ///< By process and handle, mixed.
-  std::unordered_map<trace::event_id, trace::event_id> owners_;  ///< Of imports.
-  std::deque<std::uint64_t> order_;                              ///< Keys of blocks, the oldest first.
+  std::unordered_map<std::uint64_t, trace::pool_id> had_pools_;  ///< By a mix of process and handle.
+  std::unordered_map<trace::event_id, trace::event_id> owners_;  ///< Owners of imports.
+  std::deque<std::uint64_t> order_;                              ///< Keys of blocks, oldest first.
 };
 
 }  // namespace sluice::collector

@@ -21,7 +21,7 @@ std::string build_id_text(const module_record& record) {
   return text;
 }
 
-/// All but the times of sending.
+/// True if all members except the time are equal.
 bool same(const module_record& a, const module_record& b) {
   return a.path == b.path && a.base == b.base && a.begin == b.begin && a.end == b.end &&
          a.build_id_bytes == b.build_id_bytes && std::memcmp(a.build_id, b.build_id, sizeof a.build_id) == 0;

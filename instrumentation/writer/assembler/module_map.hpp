@@ -12,43 +12,43 @@
 
 namespace sluice::collector {
 
-/// The files of code that one process has loaded, by address.
+/// The code files that one process has loaded, by address.
 struct process_modules {
   struct module {
     module_record record{};
-    trace::string_id path{};  ///< Once `named`.
-    bool named = false;       ///< Its row has been written: a frame lies in it.
+    trace::string_id path{};  ///< Valid if `named`.
+    bool named = false;       ///< True if its row has been written, because a frame is in it.
   };
   std::map<std::uint64_t, module> by_begin;  ///< They do not overlap.
   std::uint64_t replaced =
-      0;  ///< Grows when an address that was a module's may have become another's: what was resolved
-          ///< before then stays right for its own time, and is to be resolved anew for later ones.
+      0;  ///< Incremented when addresses of a module may now belong to another one. Earlier results stay right for
+          ///< their own time, but later uses must be resolved again.
 };
 
-/// Turns program counters of recorded processes into modules and addresses in them. Not thread-safe.
+/// Turns program counters of recorded processes into modules and addresses inside them. Not thread-safe.
 ///
-/// Order: a recorded thread sends a module's record before the first stack with a program counter in it, or finds that
-/// another thread has; records of modules and stacks are taken as they arrive, and an event that names a stack is written a
-/// turn later. So whoever resolves a stack when the first event names it finds its modules.
+/// Why modules are known in time: a thread sends a module's record before the first stack with an
+/// address in it, unless another thread already sent it. Module and stack records are processed on
+/// arrival, but events one turn later. So when the first event uses a stack, its modules are known.
 class module_map {
  public:
   module_map(trace::file_writer& file, const catalogue& names) : file_(file), names_(names) {}
 
   struct place {
-    trace::string_id module{};  ///< The path of a `module_row`; none: no module that was told of.
-    std::uint64_t address = 0;  ///< The program counter less the load bias; in no module, the program counter itself.
+    trace::string_id module{};  ///< The path of a `module_row`; none: unknown module.
+    std::uint64_t address = 0;  ///< Program counter minus load bias; without a module, the program counter.
   };
 
-  /// Those whose addresses it covers are there no more. False: it makes no sense or there are too many, and it is left out.
-  /// O(log modules + replaced).
+  /// Defines a module; replaces those whose addresses it overlaps. False: it is
+  /// invalid, or there are too many; it is rejected. O(log modules + replaced).
   bool define(process_modules& process, const module_record& record);
 
-  /// Where `pc` lies now. Writes the module's row the first time one of its addresses is resolved. O(log modules).
+  /// Resolves `pc` with the current modules. Writes a module's row at the first hit in it. O(log modules).
   [[nodiscard]] place resolve(process_modules& process, trace::process_id owner, std::uint64_t pc);
 
  private:
   static constexpr std::size_t most_modules = std::size_t{1}
-                                              << 16;  ///< Of a hostile process; large trainings have 1,000.
+                                              << 16;  ///< Limit for hostile processes; large trainings have 1,000.
 
   void write_row(process_modules::module& module, trace::process_id owner);
 

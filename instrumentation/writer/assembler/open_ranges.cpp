@@ -5,7 +5,7 @@ namespace sluice::collector {
 using namespace trace;
 
 namespace {
-// A program that begins and never ends would have us keep all of them; the oldest are written as they are.
+// Limits for programs that begin ranges but never end them: the oldest ones are then written without an end.
 constexpr std::size_t deepest = 4096;
 constexpr std::size_t most_open = 65536;
 }  // namespace

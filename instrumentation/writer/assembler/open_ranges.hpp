@@ -11,17 +11,17 @@
 
 namespace sluice::collector {
 
-/// Ranges of one process that have begun and not ended. A range is written when it ends; one that never does, with its end
-/// unknown. Ends without a begin are ignored: a program may have begun before the recording did. Not thread-safe.
+/// The ranges of one process that have begun but not ended. A range is written at its end, or finally with an
+/// unknown end. Ends without a begin are ignored: the range may be older than the recording. Not thread-safe.
 class open_ranges {
  public:
   explicit open_ranges(trace::file_writer& file) : file_(file) {}
 
-  /// `row` has no end yet. `id` 0: onto the stack of its thread and domain. O(log open).
+  /// Begins a range. `row` has no end yet. `id` 0: pushes it on the stack of its thread and domain. O(log open).
   void begin(std::uint64_t id, const trace::host_range_event& row);
-  /// `at` says when, on which thread and in which domain. O(log open).
+  /// Ends a range. `at` has the time, thread and domain. O(log open).
   void end(std::uint64_t id, const trace::host_range_event& at);
-  /// Writes those still open, oldest first on each stack.
+  /// Writes all open ranges; within each stack, oldest first.
   void finish();
 
  private:

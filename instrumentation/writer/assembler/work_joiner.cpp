@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t most_waiting = std::size_t{1} << 16;
 constexpr std::size_t most_parts = std::size_t{1} << 18;
-/// A thread is in one call at a time.
+/// Each thread is in only one call at a time.
 constexpr std::size_t most_contents = std::size_t{1} << 12;
 constexpr std::uint64_t written_already = UINT64_MAX;
 
@@ -19,7 +19,7 @@ std::uint64_t correlation_of(const work_joiner::work& w) {
   return std::visit([](const auto& row) { return row.correlation; }, w);
 }
 
-/// CUPTI does not always say, and may take registered memory for pageable; what lay there is known.
+/// CUPTI does not always report the kind, and may report registered memory as pageable. The block there is better.
 memory_kind better_kind(memory_kind said, memory_kind known) {
   const bool page_locked = known == memory_kind::pinned || known == memory_kind::managed;
   if (said == memory_kind::host && page_locked) return known;
@@ -35,7 +35,7 @@ void work_joiner::add_content(std::uint64_t correlation, const copied_content& m
 }
 
 namespace {
-/// What a call alone tells of is a copy of device memory, whichever device's.
+/// If only the call describes the copy, it is seen as d2d. Makes it p2p if the blocks are on different devices.
 void between_devices(transfer_event& copy, device_id from, device_id to) {
   if (copy.direction != direction::d2d || copy.peer != device_id::none) return;
   if (from == device_id::none || to == device_id::none || from == to) return;
@@ -117,7 +117,7 @@ void work_joiner::add_parts(std::uint64_t correlation, std::uint64_t total, std:
     row.destination_address = p.destination;
     row.source_block = blocks_.find(p.source);
     row.destination_block = blocks_.find(p.destination);
-    // Memory that nobody allocated is the host's.
+    // Memory without a block is host memory.
     const alloc_event* from = blocks_.find_live(p.source);
     const alloc_event* to = blocks_.find_live(p.destination);
     row.source_kind = from == nullptr ? memory_kind::host : from->kind;
@@ -136,7 +136,7 @@ void work_joiner::forget_batch(batches::iterator of) {
   batches_.erase(of);
 }
 
-/// A record of its own for each copy: the first of this size and way that is left.
+/// For a record of a single copy: uses the first remaining part with the same size and direction.
 void work_joiner::take_part(transfer_event& copy, batch& of) {
   const auto found = std::find_if(of.parts.begin(), of.parts.end(), [&](const transfer_part_event& p) {
     return p.bytes == copy.bytes && p.direction == copy.direction;
@@ -152,7 +152,7 @@ void work_joiner::take_part(transfer_event& copy, batch& of) {
   --waiting_parts_;
 }
 
-/// One record stands for as many copies as it says: all of the call's, or those that go its way.
+/// For a record of several copies: takes all parts of the call, or those with its direction.
 void work_joiner::write_with_parts(transfer_event& whole, batches::iterator of, const call& c) {
   whole.source_address = whole.destination_address = 0;
   const auto id = static_cast<event_id>(file_.add(whole));

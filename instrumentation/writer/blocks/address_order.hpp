@@ -10,11 +10,11 @@
 
 namespace sluice::collector {
 
-/// Addresses in order: a B+ tree of two levels, so that looking one up among 100,000 touches a handful of cache lines, where std::set
-/// touches seventeen nodes. The top level is one sorted array: cheap up to some millions of addresses. Not thread-safe.
+/// A sorted set of addresses: a two-level B+ tree. A look-up among 100,000 touches a handful of cache lines; std::set
+/// touches seventeen nodes. The top level is one array: cheap up to some millions of addresses. Not thread-safe.
 class address_order {
  public:
-  /// Of an address that is not there. O(log n) plus moving part of a leaf.
+  /// Inserts an address, which must not be present. O(log n), plus moving a part of a leaf.
   void insert(std::uint64_t address) {
     if (leaves_.empty()) {
       leaves_.push_back(std::make_unique<leaf>());
@@ -33,7 +33,7 @@ class address_order {
     firsts_[number] = l.keys[0];
   }
 
-  /// Calls `found(address)` for those that are not above `from`, the greatest first, until it returns true.
+  /// Calls `found(address)` for the addresses at or below `from`, greatest first, until it returns true.
   template <class Found>
   void walk_down(std::uint64_t from, Found&& found) const {
     if (leaves_.empty() || from < firsts_.front()) return;
@@ -48,13 +48,13 @@ class address_order {
     }
   }
 
-  /// Calls `visit(address)` in order.
+  /// Calls `visit(address)` in ascending order.
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (const auto& l : leaves_) std::for_each(l->keys.begin(), l->keys.begin() + l->count, visit);
   }
 
-  /// Leaves those of which `keep(address)` is true. O(n).
+  /// Keeps only the addresses for which `keep(address)` is true. O(n).
   template <class Keep>
   void keep_if(Keep&& keep) {
     std::vector<std::unique_ptr<leaf>> kept;
@@ -73,15 +73,15 @@ class address_order {
 
  private:
   static constexpr std::size_t leaf_keys = 128;
-  static constexpr std::size_t filled_keys = leaf_keys / 4 * 3;  ///< Of leaves that are made anew.
+  static constexpr std::size_t filled_keys = leaf_keys / 4 * 3;  ///< Fill level of rebuilt leaves.
 
   struct leaf {
     leaf() { keys.fill(UINT64_MAX); }
     std::size_t count = 0;
-    std::array<std::uint64_t, leaf_keys> keys;  ///< Those behind `count` are UINT64_MAX.
+    std::array<std::uint64_t, leaf_keys> keys;  ///< Entries after `count` are UINT64_MAX.
   };
 
-  /// How many of a leaf's keys are not above `address`. Without a branch: which way it goes is as good as random.
+  /// The number of keys in a leaf that are at or below `address`. Branch-free, because branches would be unpredictable.
   [[nodiscard]] static std::size_t keys_up_to(const leaf& l, std::uint64_t address) {
     std::size_t below = 0;
 #pragma GCC unroll 8
@@ -91,7 +91,7 @@ class address_order {
     below += l.keys[below] <= address ? 1 : 0;
     return std::min(below, l.count);
   }
-  /// The last whose first key is not above `address`; else the first.
+  /// Index of the last leaf whose first key is at or below `address`; 0 if there is none.
   [[nodiscard]] std::size_t leaf_of(std::uint64_t address) const {
     const auto after = std::upper_bound(firsts_.begin(), firsts_.end(), address);
     return after == firsts_.begin() ? 0 : static_cast<std::size_t>(after - firsts_.begin()) - 1;

@@ -15,16 +15,16 @@
 
 namespace sluice::collector {
 
-/// Values by address. Memory is given out where it was given back, so the same addresses come and go: a table finds an address in
-/// O(1), and keeps the place of one that has gone for when it comes again. Only who asks what lies at or below an address needs
-/// them in order, which is seldom: what is new is put in order then, what has gone is passed over. What has gone is forgotten when it
-/// is much, or has been passed over often. All operations are O(1) amortised, but `at_or_below`, O(log n) amortised.
-/// Pointers to values stay valid until that value is erased. Not thread-safe.
+/// A map from addresses to values. Allocators reuse addresses, so the same ones come and go: a look-up is
+/// O(1), and the slot of an erased address is kept for its return. Addresses are only sorted for
+/// `at_or_below`, which is rare: it sorts in new addresses and skips erased ones. Erased addresses are dropped
+/// when there are many or they were skipped often. All operations are amortized O(1), except `at_or_below`:
+/// amortized O(log n). Pointers to values stay valid until that value is erased. Not thread-safe.
 template <class Value>
 class address_table {
   struct place {
     std::uint64_t address = 0;
-    Value* value = nullptr;  ///< Null: the place is free. `gone_`: what lay here is.
+    Value* value = nullptr;  ///< Null: the slot is free. `&gone_`: its value was erased.
   };
 
  public:
@@ -44,7 +44,7 @@ class address_table {
     return const_cast<Value*>(static_cast<const address_table*>(this)->find(address));
   }
 
-  /// The value with the greatest address that is not above `address`; null if there is none.
+  /// The value with the greatest address at or below `address`; null if there is none.
   [[nodiscard]] const Value* at_or_below(std::uint64_t address) const {
     if (size_ == 0) return nullptr;
     if (const Value* const exact = find(address)) return exact;
@@ -59,8 +59,8 @@ class address_table {
     return below;
   }
 
-  /// Where an address has its value, or would have it: for who has several things to do there. It is lost when anything else
-  /// is put, or asked for that is not there.
+  /// The slot of an address, for callers with several operations on
+  /// it. Becomes invalid when another address is inserted or located.
   class spot {
    private:
     friend address_table;
@@ -75,7 +75,7 @@ class address_table {
   /// Null if there is none.
   [[nodiscard]] Value* find(spot where) { return is_here(where.at_->value) ? where.at_->value : nullptr; }
 
-  /// Puts a value where none is; replaces one that is there.
+  /// Inserts a value, or replaces the existing one.
   Value& put(std::uint64_t address, const Value& v) { return put(locate(address), v); }
   Value& put(spot where, const Value& v) {
     place& p = *where.at_;
@@ -101,7 +101,7 @@ class address_table {
     --size_;
   }
 
-  /// Gives all memory back, if it holds nothing.
+  /// Frees all memory if the table is empty.
   void shrink_if_empty() {
     if (size_ != 0) return;
     std::vector<place>().swap(laid_out_);
@@ -130,7 +130,7 @@ class address_table {
 
   [[nodiscard]] bool is_here(const Value* value) const { return value != nullptr && value != &gone_; }
 
-  /// The address's place, or a free one where it would be.
+  /// The address's slot, or the free slot where it would be inserted.
   [[nodiscard]] place& place_of(std::uint64_t address) const {
     for (std::size_t at = detail::spread(address, shift_);; ++at) {
       place& p = places_[at & mask_];
@@ -145,14 +145,14 @@ class address_table {
     unordered_.clear();
   }
 
-  /// At most a quarter of the places are used then.
+  /// Rebuilds the table so that at most a quarter of the slots are used.
   void make_room() {
     std::size_t places = fewest_places;
     while (4 * (size_ + 1) > places) places *= 2;
     forget_gone(places);
   }
 
-  /// Lays out so many places anew, a power of two, for what is there.
+  /// Rebuilds the table with this number of slots (a power of two), without erased addresses.
   void forget_gone(std::size_t places) const {
     const auto has_gone = [&](std::uint64_t address) { return find(address) == nullptr; };
     if (size_ < used_) {
@@ -181,14 +181,14 @@ class address_table {
     return value;
   }
 
-  /// The only place of an empty map, which takes no memory. Always free: nothing is put before `make_room`.
+  /// The only slot of an empty table, which needs no memory. Always free, because `put` calls `make_room` first.
   static inline place nowhere_{};
-  static constexpr unsigned shift_of_one = 63;  ///< By 64 nothing may be shifted.
+  static constexpr unsigned shift_of_one = 63;  ///< Shifting by 64 is undefined.
 
-  // Asking may lay out anew what it asks.
+  // Mutable, because look-ups may rebuild the table.
   mutable std::vector<place> laid_out_;
   mutable place* places_ = &nowhere_;
-  mutable std::size_t mask_ = 0;  ///< Of a place's number: one less than there are.
+  mutable std::size_t mask_ = 0;  ///< Number of slots minus one.
   mutable unsigned shift_ = shift_of_one;
   mutable std::size_t used_ = 0;
   mutable std::size_t passed_over_ = 0;
@@ -197,7 +197,7 @@ class address_table {
   std::size_t size_ = 0;
   std::vector<std::unique_ptr<std::array<Value, values_per_slab>>> slabs_;
   std::vector<Value*> free_;
-  Value gone_{};  ///< Nobody's: that it is pointed to is all it says.
+  Value gone_{};  ///< A marker: only its address is used.
 };
 
 }  // namespace sluice::collector

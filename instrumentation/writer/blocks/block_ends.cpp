@@ -1,4 +1,4 @@
-// How blocks end that nobody frees in so many words: with their context, with their graph, with the last mapping of their bytes.
+// Blocks that end without an explicit free: with their context, their graph, or the last mapping of their memory.
 #include "instrumentation/writer/blocks/block_ledger.hpp"
 
 #include <algorithm>
@@ -19,12 +19,12 @@ void block_ledger::end_by_inference(const alloc_event& block, time_ns when) {
   write(inferred);
 }
 
-/// Ends the live blocks that `choose`, and with them what lies in them.
+/// Ends the live blocks selected by `choose`, and the blocks inside them.
 template <class Choose>
 void block_ledger::end_those(Choose&& choose, time_ns when) {
   std::unordered_set<block_id> ended;
   std::vector<alloc_event> doomed;
-  // From the lowest layer up: parents come before what they hold.
+  // From the lowest layer up, so that parents come before the blocks inside them.
   for (std::size_t place = 0; place < live_.size(); ++place) {
     doomed.clear();
     live_[place].for_each([&](const alloc_event& block) {
@@ -45,7 +45,7 @@ void block_ledger::end_those(Choose&& choose, time_ns when) {
 void block_ledger::end_context(context_id context, time_ns when) {
   if (context == context_id::none) return;
   const auto belongs = [&](const alloc_event& block) {
-    // Virtual memory is its process's, not a context's.
+    // Virtual memory belongs to the process, not to a context.
     const bool of_process = block.kind == memory_kind::reservation || block.kind == memory_kind::physical ||
                             block.kind == memory_kind::mapping;
     return block.context == context && !of_process && block.time <= when;
@@ -83,7 +83,7 @@ void block_ledger::hold_physical(const alloc_event& mapping, std::uint64_t handl
   physical_of_[mapping.block] = handle;
 }
 
-/// The handle is gone; true if the bytes are not, because they are mapped.
+/// The handle was released. Returns true if the memory lives on, because it is mapped.
 bool block_ledger::release_physical(const free_request& request, const alloc_event& block) {
   const auto use = physical_.find(block.address);
   if (use == physical_.end() || use->second.mappings == 0) return false;

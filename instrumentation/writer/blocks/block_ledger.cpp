@@ -10,15 +10,15 @@ namespace sluice::collector {
 using namespace trace;
 
 namespace {
-constexpr std::size_t most_incomplete = 1024;  // `complete` looks through them.
-/// Completions of synchronous frees follow at once; those of stream-ordered ones may come when they will.
+constexpr std::size_t most_incomplete = 1024;  // `complete` searches them linearly.
+/// Synchronous frees are completed soon; stream-ordered ones may be completed at any later time.
 constexpr std::uint64_t turns_for_completion = 5;
 
 bool holds(const alloc_event& block, std::uint64_t address) {
   const std::uint64_t bytes = std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1});
   return address - block.address < bytes;
 }
-/// A free by the driver may have been of a block of one of its pools.
+/// A free by the driver may be for a block of one of its pools.
 bool may_complete(layer completed, layer freed) {
   return completed == freed || (completed == layer::driver && freed == layer::pool);
 }
@@ -35,7 +35,7 @@ const alloc_event* block_ledger::find_live(std::uint64_t address) const {
   return address == 0 ? nullptr : find_in(occupied_, address);
 }
 
-/// In the highest of the places that has it.
+/// Finds the block in the highest of these tables that has one.
 const alloc_event* block_ledger::find_in(places where, std::uint64_t address) const {
   while (where != 0) {
     const std::size_t bit = highest_bit(where);
@@ -66,7 +66,7 @@ block_id block_ledger::find_inside(std::uint64_t address) const {
 block_id block_ledger::parent_of(const alloc_event& row, std::uint64_t parent_address) const {
   const std::uint64_t address = parent_address != 0 ? parent_address : row.address;
   if (row.layer == layer::driver) {
-    // Within the driver's layer a mapping lies in its reservation.
+    // In the driver's layer, the parent of a mapping is its reservation.
     if (row.kind != memory_kind::mapping) return block_id::none;
     const alloc_event* reservation = containing(place_of(layer::driver, memory_kind::reservation), address);
     return reservation == nullptr ? block_id::none : reservation->block;
@@ -81,7 +81,7 @@ std::size_t block_ledger::live_blocks() const {
   return count;
 }
 
-// What a driver's pool has given out is no block of the driver's layer; what a framework carved from one is.
+// A driver pool's blocks have no parent. Another pool's blocks lie in a segment, which must not count twice.
 std::uint64_t block_ledger::device_bytes_of(const alloc_event& block) {
   const bool given_out =
       block.kind == memory_kind::device || block.kind == memory_kind::managed || block.kind == memory_kind::physical;
@@ -119,8 +119,8 @@ block_id block_ledger::add(alloc_event& row, const block_ties& ties, const turn_
       return there->block;
     }
     const bool same = (row.flags & born_before) != 0 && there->bytes == row.bytes;
-    if (same) return there->block;  // Seen when the recording began and again by its hook.
-    // Its free was lost, or its thread has not got round to writing it.
+    if (same) return there->block;  // Recorded at the start of the recording and by its hook.
+    // Its free was lost, or is still to be written by another thread.
     displaced_.emplace(address_key{place, row.address}, displaced_block{*there, row.time, now});
     retire(*there, place, row.time);
     erase(where, *there);
@@ -138,7 +138,7 @@ block_id block_ledger::add(alloc_event& row, const block_ties& ties, const turn_
   return row.block;
 }
 
-/// A free that came before its allocation and is later than it by its time.
+/// Looks for a free that was recorded before this allocation but is later by its time.
 bool block_ledger::match_early_free(const alloc_event& row, std::size_t place, const turn_clock& now) {
   if (early_frees_.empty()) return false;
   const auto [first, last] = early_frees_.equal_range({place, row.address});
@@ -156,7 +156,7 @@ bool block_ledger::match_early_free(const alloc_event& row, std::size_t place, c
 
 // ------------------------------------------------------------------------------------------------------------ freeing
 
-/// The block that is to be freed, and where it is; null: there is none, and `where` is where it would be.
+/// The block to free, and its location. Null: there is none; `where` is then where it would be.
 alloc_event* block_ledger::live_block(const free_request& request, location& where) {
   if (alloc_event* found = live_[where.place].find(where.spot)) return found;
   if (request.kind != memory_kind::unknown) return nullptr;
@@ -166,7 +166,7 @@ alloc_event* block_ledger::live_block(const free_request& request, location& whe
     if (found != nullptr) where = other;
     return found;
   };
-  // cuMemFree takes what cuMemAllocAsync gave, and the other way round.
+  // cuMemFree also accepts memory from cuMemAllocAsync, and vice versa.
   if (request.row.layer == layer::driver || request.row.layer == layer::pool) {
     const layer beside = request.row.layer == layer::driver ? layer::pool : layer::driver;
     if (alloc_event* found = look_at(place_of(beside, memory_kind::device))) return found;
@@ -192,12 +192,12 @@ void block_ledger::remove(free_request& request, const turn_clock& now) {
     await_completion(request, now);
     return;
   }
-  // Older than what lies there now: it belongs to what lay there before.
+  // Older than the current block: it belongs to the previous block at this address.
   if (match_displaced(request, where.place, now)) return;
   early_frees_.emplace(address_key{where.place, request.row.address}, waiting_free{request, now});
 }
 
-/// True: it is held still.
+/// True if the block is still held.
 bool block_ledger::let_go(block_id block) {
   const auto again = held_again_.find(block);
   if (again == held_again_.end()) return false;
@@ -205,7 +205,7 @@ bool block_ledger::let_go(block_id block) {
   return true;
 }
 
-/// Mappings that begin after the first address of an unmapped range, from its end down.
+/// Frees mappings that begin after the first address of an unmapped range, from its end down.
 void block_ledger::remove_within(free_request& request, const turn_clock& now) {
   const std::uint64_t first = request.row.address;
   std::uint64_t below = first + std::exchange(request.range, 0);
@@ -231,7 +231,7 @@ bool block_ledger::match_displaced(free_request& request, std::size_t place, con
 }
 
 void block_ledger::await_completion(const free_request& request, const turn_clock& now) {
-  // A framework's block is back in its hands at once; should a completion be told of after all, it comes as an attribute.
+  // A framework's free is complete immediately. If a completion is recorded later, it becomes an attribute.
   const bool by_framework = request.row.layer == layer::framework || request.row.layer == layer::user;
   if (by_framework || request.row.completed != unknown_time) {
     write(request);
@@ -284,7 +284,7 @@ void block_ledger::write(const free_request& request) {
 
 void block_ledger::retire(const alloc_event& block, std::size_t place, time_ns when) {
   const bool a_reservation = place % spaces == 1 || place % spaces == 2;
-  if (a_reservation) return;  // No work names these.
+  if (a_reservation) return;  // Device work never refers to these.
   retired_.put(block.address,
                {block.address, block.block, std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1}), when});
 }
@@ -301,7 +301,7 @@ void block_ledger::settle(const turn_clock& now, bool everything) {
       ++d;
       continue;
     }
-    // Nobody freed it in so many words, but something else lies there.
+    // There was no free, but another block is there now.
     const alloc_event& block = d->second.block;
     free_request inferred;
     inferred.row.time = d->second.displaced_at;
@@ -326,7 +326,7 @@ void block_ledger::settle_early_frees(const turn_clock& now, bool everything) {
       ++f;
       continue;
     }
-    write(f->second.request);  // Of a block whose allocation nobody saw.
+    write(f->second.request);  // The allocation was not recorded.
     f = early_frees_.erase(f);
   }
 }

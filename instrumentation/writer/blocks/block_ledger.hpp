@@ -19,50 +19,50 @@
 
 namespace sluice::collector {
 
-/// How long before its moment a set of live blocks does not tell what moved. A simulated recording is told at its end only, when
-/// nothing moves any more.
+/// A live set does not include changes in this time before it. 0 for a simulated
+/// recording, which sends its only set at the end, when nothing changes.
 [[nodiscard]] constexpr trace::time_ns in_motion(const turn_clock& now) {
   return now.simulated ? 0 : live_set_motion_ns;
 }
 
-/// A free on its way into the file.
+/// A free that is being processed.
 struct free_request {
   trace::free_event row;
   trace::memory_kind kind = trace::memory_kind::unknown;
-  std::uint64_t range = 0;  ///< Of an unmapping: every mapping that begins in so many bytes ends.
+  std::uint64_t range = 0;  ///< For an unmapping: all mappings that begin in this many bytes end.
 };
 
-/// What an allocation says beside its row.
+/// Properties of an allocation that are not in its row.
 struct block_ties {
-  std::uint64_t parent = 0;  ///< Address of the segment of the next layer below; 0: it is looked up.
-  std::uint64_t owner = 0;   ///< Of a mapping its physical memory's handle, of a graph's memory the graph's.
-  bool shared = false;       ///< What lies there already is held once more.
+  std::uint64_t parent = 0;  ///< Address of the segment in the next layer below; 0: look it up.
+  std::uint64_t owner = 0;   ///< For a mapping: handle of its physical memory; for graph memory: the graph.
+  bool shared = false;       ///< If the block is already live, its use count grows instead.
 };
 
-/// What is allocated in one process, by layer and address; matches frees with allocations and writes both. Host threads
-/// race, so a free may come before its allocation and an allocation before the free of what lay there: each waits a while
-/// for the other. Not thread-safe. Times are the trace's.
+/// The live blocks of one process, by layer and address. Matches frees with allocations and writes both.
+/// Host threads race, so a free may come before its allocation, or an allocation before the free of the
+/// block that it replaces; each waits a while for the other. Not thread-safe. Times are trace times.
 class block_ledger {
  public:
   block_ledger(trace::file_writer& file, std::uint64_t& last_block) : file_(file), last_block_(last_block) {}
 
-  /// Gives the allocation its ids and its parent (the segment of the next layer below that holds it, unless
-  /// `ties.parent` names one), writes it and returns its block. O(log live).
+  /// Assigns the allocation's ids and its parent (the enclosing segment in the next layer
+  /// below, unless `ties.parent` names one), writes it and returns its block. O(log live).
   trace::block_id add(trace::alloc_event& row, const block_ties& ties, const turn_clock& now);
 
-  /// Ends the block at `request.row.address`. The row waits for its completion. Physical memory whose handle is released lives
-  /// on while it is mapped; what is held more than once, until the last one lets go. O(log live).
+  /// Ends the block at `request.row.address`. Its row waits for the completion of the free. Physical memory whose
+  /// handle is released lives on while mapped; a block that is held several times, until its last free. O(log live).
   void remove(free_request& request, const turn_clock& now);
 
-  /// What was allocated in `context`, and what lies in that, has gone with it: freed, inferred. O(live).
+  /// A context was destroyed: frees the blocks allocated in it and everything inside them, marked inferred. O(live).
   void end_context(trace::context_id context, trace::time_ns when);
 
-  /// The graph `made` holds the memory of `graph` as well.
+  /// Graph `made` now also holds the memory of `graph`.
   void add_graph(std::uint64_t graph, std::uint64_t made);
-  /// `graph` is destroyed: its memory goes unless another holds it. Freed, inferred.
+  /// `graph` was destroyed: frees its memory unless another graph holds it. Marked inferred.
   void end_graph(std::uint64_t graph, trace::time_ns when);
 
-  /// One of the blocks that a process says are live.
+  /// One block of a live set.
   struct known_block {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
@@ -70,45 +70,45 @@ class block_ledger {
     trace::memory_kind kind{};
     trace::device_id device{};
   };
-  /// What a sender of such blocks knows.
+  /// The pools that the sender of a live set knows about.
   struct set_scope {
-    trace::pool_id pool = trace::pool_id::none;   ///< This pool alone; none: more than that,
-    std::unordered_set<trace::pool_id> others{};  ///< but nothing of these.
+    trace::pool_id pool = trace::pool_id::none;   ///< Not none: the set covers only this pool.
+    std::unordered_set<trace::pool_id> others{};  ///< Otherwise: it covers everything except these pools.
   };
-  /// Makes the live set what the process said from `from` on, after memory events were lost: what it does not name was
-  /// freed, inferred, and so was what users had in that; what was not known was born before. What moved since, or right before
-  /// (`live_set_motion_ns`), is left to its own records, and so is what is out of the set's scope, and a layer that it names nothing
-  /// of, for another recorder in the process may have it, unless all of a pool's is known. Returns layers that were left alone though
-  /// blocks of them live. O(live).
+  /// Makes the live set match a set that the process sent at `from`, after losses of memory events. Blocks
+  /// that the set lacks are freed (inferred), with the user blocks inside them; unknown blocks become "born
+  /// before". Unchanged stay: blocks that changed after `from` or just before (`live_set_motion_ns`),
+  /// blocks outside `scope`, and layers of which the set has no block (another recorder may know them),
+  /// except a pool's complete set. Returns the unchanged layers that have live blocks. O(live).
   layer_bits reconcile(const std::vector<known_block>& live, const set_scope& scope, trace::process_id process,
                        trace::time_ns from, const turn_clock& now);
-  /// These pools are gone at `when`: so is what they held before (`live_set_motion_ns`), and what users had in that. Freed,
-  /// inferred. O(live).
+  /// These pools no longer exist at `when`: frees the blocks that they held before
+  /// (`live_set_motion_ns`), and user blocks inside these. Marked inferred. O(live).
   void end_pools(const std::unordered_set<trace::pool_id>& pools, trace::time_ns when, const turn_clock& now);
 
   /// The latest free of `address` was completed at `when`.
   void complete(trace::layer layer, std::uint64_t address, trace::time_ns when, const turn_clock& now);
 
-  /// The block that holds `address`, of the highest layer that has one; one freed lately if none is live: work that was
-  /// enqueued before a stream-ordered free may be seen after it. None if it is unknown. O(1) where a block of the highest layer
-  /// begins, else O(layers * log live).
+  /// The block that contains `address`, in the highest layer that has one. If no block is live, one
+  /// that was freed recently: work enqueued before a stream-ordered free may be recorded after it.
+  /// None if unknown. O(1) if a block of the highest layer begins there, else O(layers * log live).
   [[nodiscard]] trace::block_id find(std::uint64_t address) const {
     const trace::alloc_event* const begins = address == 0 ? nullptr : highest_->find(address);
     return begins != nullptr ? begins->block : find_inside(address);
   }
   [[nodiscard]] const trace::alloc_event* find_live(std::uint64_t address) const;
 
-  /// The block of the driver's, or of one of its pools, that holds `address`; the physical memory of this handle. Null: there is none.
+  /// The driver's (or a driver pool's) block that contains `address`, or the physical memory with a handle. Null: none.
   [[nodiscard]] const trace::alloc_event* find_of_driver(std::uint64_t address) const;
   [[nodiscard]] const trace::alloc_event* find_physical(std::uint64_t handle) const;
 
-  /// Writes the frees that wait for their completion only; that comes as an attribute of theirs then.
+  /// Writes frees that only wait for their completion. A later completion is then added as an attribute.
   void write_freed();
 
-  /// Bytes of device memory that the driver has given out: plain blocks, and blocks of its pools. O(1).
+  /// Bytes of device memory allocated from the driver: plain blocks, and blocks of its pools. O(1).
   [[nodiscard]] std::uint64_t device_bytes() const { return device_bytes_; }
 
-  /// Nothing more comes of the process: forgets what only late records ask for, which is most of the memory that a ledger takes.
+  /// Call when the process can send no more: frees what only late records need, most of the ledger's memory.
   void forget_past() {
     if (first_incomplete_ == incomplete_.size()) {
       std::vector<waiting_free>().swap(incomplete_);
@@ -119,7 +119,7 @@ class block_ledger {
     written_frees_.clear();
   }
 
-  /// Writes what has waited long enough; all of it if `everything`.
+  /// Writes rows that have waited long enough; with `everything`, all of them.
   void settle(const turn_clock& now, bool everything);
 
   /// Calls `visit(const trace::alloc_event&)` for each live block.
@@ -132,7 +132,7 @@ class block_ledger {
   [[nodiscard]] std::size_t live_blocks() const;
 
  private:
-  /// A reservation, its physical memory and the mapping between them may have the same address: they are apart here.
+  /// A reservation, its physical memory and its mapping may have the same address, so each kind has a table of its own.
   static constexpr std::size_t spaces = 4;
   static constexpr std::size_t place_of(trace::layer layer, trace::memory_kind kind) {
     std::size_t space = 0;
@@ -141,14 +141,14 @@ class block_ledger {
     if (kind == trace::memory_kind::mapping) space = 3;
     return static_cast<std::size_t>(layer) * spaces + space;
   }
-  /// Places where addresses that a program uses are looked for, two a layer: a bit each, the higher the earlier.
+  /// The tables to search for addresses that a program uses: two bits per layer; higher bits are searched first.
   using places = std::uint32_t;
   static constexpr places bit_of(std::size_t place) {
     const std::size_t space = place % spaces;
     if (space == 1 || space == 2) return 0;
     return places{1} << (place / spaces * 2 + (space == 0 ? 1 : 0));
   }
-  /// Those of the layers below.
+  /// The tables of the layers below.
   static constexpr places below(trace::layer layer) { return (places{1} << (static_cast<std::size_t>(layer) * 2)) - 1; }
   static constexpr std::size_t highest_bit(places where) { return static_cast<std::size_t>(std::bit_width(where)) - 1; }
   static constexpr std::size_t place_of_bit(std::size_t bit) { return bit / 2 * spaces + (bit % 2 == 1 ? 0 : 3); }
@@ -172,12 +172,12 @@ class block_ledger {
     trace::time_ns when = 0;
   };
   using live_map = address_table<trace::alloc_event>;
-  /// Where a block lies, or would lie.
+  /// The table and slot of a block, whether it exists or not.
   struct location {
     std::size_t place;
     live_map::spot spot;
   };
-  using address_key = std::pair<std::size_t, std::uint64_t>;  // Place and address.
+  using address_key = std::pair<std::size_t, std::uint64_t>;  // Table and address.
 
   [[nodiscard]] const trace::alloc_event* containing(std::size_t place, std::uint64_t address) const;
   bool let_go(trace::block_id block);
@@ -213,22 +213,22 @@ class block_ledger {
   trace::file_writer& file_;
   std::uint64_t& last_block_;
   std::array<live_map, trace::layer_count * spaces> live_;
-  const live_map* highest_ = live_.data();                     ///< Of the places that are occupied; any if none is.
-  std::multimap<address_key, waiting_free> early_frees_;       ///< Before their allocation.
-  std::multimap<address_key, displaced_block> displaced_;      ///< Allocated over; their free is still to come.
+  const live_map* highest_ = live_.data();                     ///< The highest occupied table; if there is none, any.
+  std::multimap<address_key, waiting_free> early_frees_;       ///< Frees that came before their allocation.
+  std::multimap<address_key, displaced_block> displaced_;      ///< Replaced by a newer one; their free is missing.
   std::vector<waiting_free> incomplete_;                       ///< Waiting for their completion, oldest first.
-  std::size_t first_incomplete_ = 0;                           ///< Those before it have been written.
-  recent_frees<retired_block> retired_{std::size_t{1} << 12};  ///< Freed lately.
+  std::size_t first_incomplete_ = 0;                           ///< Entries before this are already written.
+  recent_frees<retired_block> retired_{std::size_t{1} << 12};  ///< Recently freed.
   recent_frees<trace::event_id> written_frees_{std::size_t{1} << 16};  ///< For completions that come late.
 
   struct physical_use {
     std::uint64_t mappings = 0;
     bool released = false;
-    free_request request;  ///< The release, once there was one.
+    free_request request;  ///< The release, once it has come.
   };
   std::unordered_map<std::uint64_t, physical_use> physical_;        ///< By handle.
-  std::unordered_map<trace::block_id, std::uint64_t> physical_of_;  ///< A mapping's handle.
-  std::unordered_map<trace::block_id, std::uint64_t> held_again_;   ///< How often more than once.
+  std::unordered_map<trace::block_id, std::uint64_t> physical_of_;  ///< Handle of each mapping.
+  std::unordered_map<trace::block_id, std::uint64_t> held_again_;   ///< Use count beyond the first.
   struct memory_of_graph {
     std::vector<std::uint64_t> addresses;
     std::uint64_t holders = 1;

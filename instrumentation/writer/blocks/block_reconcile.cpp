@@ -1,4 +1,4 @@
-// The live set after a loss, as the process itself knows it.
+// Corrects the live set after a loss, from a set that the process sends.
 #include <algorithm>
 #include <unordered_map>
 
@@ -87,7 +87,7 @@ void block_ledger::end_unnamed(const std::vector<alloc_event>& gone, time_ns whe
   }
 }
 
-/// What users have lies in blocks of the layers below, and has gone with them, unless it may lie in what came in their place unseen.
+/// Frees user blocks whose enclosing block is gone, unless an unrecorded newer block there may contain them.
 void block_ledger::end_orphans(time_ns when, time_ns still_moves) {
   std::unordered_set<block_id> live;
   for_each_live([&](const alloc_event& block) { live.insert(block.block); });

@@ -6,19 +6,19 @@
 #include <utility>
 #include <vector>
 
-/// Tables by 64-bit key for what is asked once an event: one array each, no node of its own for a value, no division. Key 0 stands for
-/// "none" all over the records, and nothing can be kept under it. Not thread-safe.
+/// Hash tables with 64-bit keys, for look-ups at each event: one array, no node per value,
+/// no division. Key 0 means "none" in all records, so it cannot be stored. Not thread-safe.
 namespace sluice::collector {
 
 namespace detail {
-/// Spreads keys whose low bits are alike, such as addresses, over 64 - `shift` bits (Fibonacci hashing: Knuth, The Art of Computer
-/// Programming, 6.4).
+/// Spreads keys with similar low bits, such as addresses, over 64 - `shift`
+/// bits (Fibonacci hashing: Knuth, The Art of Computer Programming, 6.4).
 [[nodiscard]] constexpr std::size_t spread(std::uint64_t key, unsigned shift) {
   return static_cast<std::size_t>((key * 0x9E37'79B9'7F4A'7C15U) >> shift);
 }
 }  // namespace detail
 
-/// Keeps everything; at most half full, so that looking up is O(1). A process that picks keys which fall together slows itself down.
+/// A map that keeps everything. At most half full, so look-ups are O(1). A process's colliding keys slow only itself.
 template <class Value>
 class key_map {
  public:
@@ -36,7 +36,7 @@ class key_map {
   [[nodiscard]] Value* find(std::uint64_t key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
   [[nodiscard]] bool contains(std::uint64_t key) const { return find(key) != nullptr; }
 
-  /// Puts a value where none is, or in the place of the one that is there. `key` is not 0.
+  /// Inserts a value, or replaces the existing one. `key` must not be 0.
   Value& put(std::uint64_t key, Value value) {
     if (2 * (size_ + 1) > places_.size()) grow();
     std::size_t at = detail::spread(key, 64 - bits_);
@@ -68,15 +68,15 @@ class key_map {
   std::size_t size_ = 0;
 };
 
-/// Keeps the latest, of keys that count up, as correlation ids do: they lie in order, have one place each, and a value is forgotten only
-/// when the table has its full size and another key wants its place, which is the oldest's. O(1).
+/// Keeps the latest values of keys that count up, such as correlation ids. Each key has exactly one
+/// slot; a value is dropped only when the table has its full size and a newer key needs its slot. O(1).
 template <class Value>
 class recent_map {
  public:
-  /// `most`: places at full size, a power of two, at least 64.
+  /// `most`: number of slots at full size; a power of two, at least 64.
   explicit recent_map(std::size_t most) : most_(most) {}
 
-  /// Null if there is none, or none any more.
+  /// Null if the value was never there or was dropped.
   [[nodiscard]] const Value* find(std::uint64_t key) const {
     if (places_.empty() || key == 0) return nullptr;
     const place& p = places_[home_of(key)];
@@ -84,8 +84,8 @@ class recent_map {
   }
   [[nodiscard]] Value* find(std::uint64_t key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
 
-  /// Puts a value where none is, or in the place of the one that is there. `forget(key)` is called if another had to go. `key` is not 0.
-  /// The value stays where it is until the next `put`.
+  /// Inserts a value, or replaces the existing one. Calls `forget(key)` if another key was
+  /// dropped for it. `key` must not be 0. The returned reference is valid until the next `put`.
   template <class Forget>
   Value& put(std::uint64_t key, const Value& value, Forget&& forget) {
     while (!is_free_for(key) && places_.size() < most_) grow(forget);
@@ -102,7 +102,7 @@ class recent_map {
   void erase(std::uint64_t key) {
     if (find(key) != nullptr) places_[home_of(key)] = {};
   }
-  /// Forgets all, and gives the memory back.
+  /// Removes everything and frees the memory.
   void clear() { std::vector<place>().swap(places_); }
 
  private:

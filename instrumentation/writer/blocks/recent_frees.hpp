@@ -10,16 +10,16 @@
 
 namespace sluice::collector {
 
-/// The latest notes by address, of which there is one an event, and which hardly anybody asks for. So a note is only put down behind
-/// the one before, and notes are sorted in by address once somebody asks: a table that is looked up at random costs more than all else
-/// that is done for the event. Not thread-safe.
+/// The latest notes by address. There is one note per event, but they are rarely looked up. So a
+/// note is only appended, and notes are indexed by address at the next look-up: updating a hash
+/// table at random positions would cost more than all other work for the event. Not thread-safe.
 template <class Value>
 class recent_frees {
  public:
-  /// `most`: how many of the latest are kept, a power of two.
+  /// `most`: the number of notes to keep, a power of two.
   explicit recent_frees(std::size_t most) : most_(most) {}
 
-  /// Goes before an earlier one of the same address. O(1).
+  /// Adds a note; replaces an earlier one for the same address. O(1).
   void put(std::uint64_t address, const Value& value) {
     if (notes_.size() < 2 * most_) [[unlikely]] {
       notes_.push_back({address, value});
@@ -29,21 +29,21 @@ class recent_frees {
     ++written_;
   }
 
-  /// Null if there is none. O(1), and once for each note that was put since the last question.
+  /// Null if there is none. O(1), plus O(1) for each note added since the last look-up.
   [[nodiscard]] const Value* find(std::uint64_t address) const {
     sort_in();
     const numbered* const found = by_address_->find(address);
     return found == nullptr ? nullptr : &found->value;
   }
-  /// The one with the greatest address that is not above `address`; null if there is none. As `find`, but O(log most) amortised.
+  /// The note with the greatest address at or below `address`; null: none. Like `find`, but amortized O(log most).
   [[nodiscard]] const Value* at_or_below(std::uint64_t address) const {
     sort_in();
     const numbered* const found = by_address_->at_or_below(address);
     return found == nullptr ? nullptr : &found->value;
   }
-  /// Forgets all, and gives the memory back.
+  /// Removes everything and frees the memory.
   void clear() {
-    std::vector<note>().swap(notes_);  // `= {}` would keep it.
+    std::vector<note>().swap(notes_);  // `= {}` would keep the memory.
     written_ = sorted_in_ = 0;
     by_address_ = std::make_unique<index>();
   }
@@ -60,7 +60,7 @@ class recent_frees {
   };
   struct numbered {
     Value value{};
-    std::uint64_t number = 0;  ///< Of the note.
+    std::uint64_t number = 0;  ///< Sequence number of the note.
   };
   using index = address_table<numbered>;
 
@@ -86,9 +86,9 @@ class recent_frees {
   }
 
   std::size_t most_;
-  std::vector<note> notes_;  ///< A ring of twice as many as are kept: those that have to go are known by it.
+  std::vector<note> notes_;  ///< A ring of twice the kept size, so that expired notes can still be read.
   std::uint64_t written_ = 0;
-  mutable std::uint64_t sorted_in_ = 0;  ///< Those before it.
+  mutable std::uint64_t sorted_in_ = 0;  ///< Notes before this number are in `by_address_`.
   mutable std::unique_ptr<index> by_address_ = std::make_unique<index>();
 };
 

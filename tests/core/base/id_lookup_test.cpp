@@ -8,8 +8,8 @@
 namespace sluice::analysis {
 namespace {
 
-/// Against a map: dense ids in any order, ids far beyond, ids that were far beyond until the dense ones came near, and dense ones that
-/// begin anew elsewhere.
+/// Compared with a map: dense ids in any order, ids far beyond, ids that were far beyond until the dense ones grew up
+/// to them, and dense ids that start again elsewhere.
 TEST(Positions, AreThoseOfAMap) {
   std::mt19937_64 random(3);
   id_lookup tried;

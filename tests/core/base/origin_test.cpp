@@ -1,4 +1,4 @@
-// Whose recording a file is: the mark, its key, and the hash.
+// Whether a recording is this user's own: the mark in the file, its key, and the hash.
 #include "core/base/origin.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// The front of all exports: what is chosen, where it goes, and what is left behind when it fails. CSV stands for all formats.
+// Tests what all exports share: selection, destinations, and what remains after a failure. CSV stands for all formats.
 #include "core/export/export.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a redacted file still says.
+// Tests what a redacted file still contains.
 #include "core/export/recording/redact.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A file of SQLite's answers as the virtual tables do.
+// An exported SQLite file gives the same answers as the virtual tables.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Exports of the timeline: Chrome's format, read back by our own importer, and Perfetto's, taken apart again.
+// Timeline exports: Chrome's format, read back by our own importer, and Perfetto's, parsed again.
 #include <gmock/gmock.h>
 
 #include "core/base/format.hpp"

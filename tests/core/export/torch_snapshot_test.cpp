@@ -1,4 +1,4 @@
-// PyTorch snapshots out: what PyTorch's own reader and this importer make of them.
+// Exported PyTorch snapshots, as read by PyTorch's own reader and by our importer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

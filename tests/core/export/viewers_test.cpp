@@ -1,4 +1,4 @@
-// What Perfetto drops, or draws wrongly, without a word: seen with its own importer (tests/core/export/perfetto-check).
+// What Perfetto silently drops or draws wrongly, found with its own importer (tests/core/export/perfetto-check).
 #include <gmock/gmock.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Chrome's trace format: what each kind of event becomes, in both shapes of the document, and what becomes of broken ones.
+// Chrome's trace format: how each kind of event is imported, in both document shapes, and how broken ones are handled.
 #include <gmock/gmock.h>
 
 #include "tests/core/import/files.hpp"

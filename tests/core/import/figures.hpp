@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-/// Figures of a trace, to be compared with what a script computed of the file that it was made of.
+/// Figures of a trace, to compare with those that a script computed from the imported file.
 namespace sluice::testing {
 
 /// Figures by name, as text in the script's form.

@@ -17,7 +17,7 @@
 #include "core/import/import.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// Foreign files for tests, and what they became.
+/// Foreign files for tests, and their imports.
 namespace sluice::testing {
 
 /// A folder of its own, which goes away with this object.

@@ -1,4 +1,4 @@
-// The front of the imports: what a file is, and what becomes of it.
+// Tests what all importers share: detecting the format, and the result of an import.
 #include "core/import/import.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Walking along the structure of JSON, against a parser that reads all of it.
+// Compares walking along the structure of JSON with a full parser.
 #include "core/import/chrome/json_walk.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Real torch.profiler traces: what they become has the totals that Python's own json module computes (kineto_totals.py).
+// Real torch.profiler traces: imports have the totals that Python's json module computes (kineto_totals.py).
 #include <gmock/gmock.h>
 
 #include <algorithm>

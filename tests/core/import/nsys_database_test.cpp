@@ -1,4 +1,4 @@
-// How rows of a stranger's SQLite file come: in batches, in order, as far as somebody wants them.
+// Rows of an untrusted SQLite file are read in batches, in order, until the reader stops.
 #include "core/import/nsys/database.hpp"
 
 #include <sqlite3.h>

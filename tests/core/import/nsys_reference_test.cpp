@@ -1,5 +1,5 @@
-// Real Nsight Systems exports, of 2022 and of 2025, and one that a test's own generator makes: what they become has the totals that
-// Python's own sqlite3 module computes (nsys_totals.py).
+// Real Nsight Systems exports of 2022 and 2025, and one from a test generator: imports have the totals that Python's
+// sqlite3 module computes (nsys_totals.py).
 #include <gmock/gmock.h>
 
 #include "tests/core/import/figures.hpp"

@@ -1,4 +1,4 @@
-// Nsight Systems' SQLite exports: what rows of each table become, and what becomes of files that nobody's exporter made.
+// Nsight Systems' SQLite exports: how rows of each table are imported, and how invalid files are handled.
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 

@@ -1,4 +1,4 @@
-// The restricted reader of pickles: data only, whatever the bytes.
+// The restricted pickle reader only reads data, whatever the bytes are.
 #include "core/import/torch/pickle.hpp"
 
 #include <gmock/gmock.h>

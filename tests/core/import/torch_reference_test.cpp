@@ -1,4 +1,4 @@
-// What became of a PyTorch snapshot against what Python's own pickle says of it, as text, byte for byte.
+// Compares imported PyTorch snapshots with what Python's pickle reads from them, as text, byte for byte.
 #include <gtest/gtest.h>
 
 #include <map>

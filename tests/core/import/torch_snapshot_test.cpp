@@ -1,4 +1,4 @@
-// PyTorch's memory snapshots: what each kind of entry becomes.
+// PyTorch's memory snapshots: how each kind of entry is imported.
 #include <gmock/gmock.h>
 
 #include "tests/core/import/files.hpp"

@@ -9,7 +9,7 @@
 #include "core/index/growing_index.hpp"
 #include "tests/core/recordings/recording.hpp"
 
-/// Every figure against the slow, obvious way: a walk over all rows, nanosecond by nanosecond where it must be.
+/// Compares every figure with a slow, simple computation over all rows, nanosecond by nanosecond where needed.
 namespace sluice::analysis {
 namespace {
 

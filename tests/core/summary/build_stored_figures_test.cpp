@@ -19,7 +19,7 @@
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/summary/same_stored_figures.hpp"
 
-/// What is gathered from parts, against what an index of all of the recording says.
+/// Compares figures built section by section with those of an index of the whole recording.
 namespace sluice::analysis {
 namespace {
 

@@ -20,7 +20,7 @@
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/summary/same_stored_figures.hpp"
 
-/// Recordings that have no end are summed up by who opens them.
+/// Opening an unfinished recording builds its summary.
 namespace sluice::analysis {
 namespace {
 

@@ -15,7 +15,7 @@
 #include "tests/core/recordings/random_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
 
-/// What a recording's chunks are once they are put in order.
+/// The chunks of a recording after sorting.
 namespace sluice::analysis {
 namespace {
 

@@ -11,7 +11,7 @@
 
 #include "core/summary/figures/stored_figures_format.hpp"
 
-/// Digests, value by value.
+/// Compares stored figures value by value.
 namespace sluice::analysis {
 
 struct digest_value {

@@ -22,7 +22,7 @@ const std::atomic<bool> wanted{false};
 
 std::string bytes_of(const stored_figures& of) { return encode_stored_figures(of).value(); }
 
-/// Anything that is kept, as bytes: what cannot be compared member by member can be compared by that.
+/// Serializes any stored struct, to compare values that cannot be compared member by member.
 template <class T>
 std::string kept(const T& value) {
   std::string bytes;

@@ -1,5 +1,5 @@
-// What a recording of a training takes on disk. The rows are those of a network's training as PyTorch makes them: each step the
-// same launches, which name weights (old blocks) and activations (blocks of this step), with times that jitter.
+// Size on disk of a recording of a training. The rows are those of PyTorch: every step has the same launches, which
+// touch weights (old blocks) and activations (blocks of this step), at slightly varying times.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

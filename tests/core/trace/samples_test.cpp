@@ -1,7 +1,7 @@
-// Recordings of every version of the format, read by today's reader: samples/<version>/NAME.sluice, and what is in it, which was
-// written down when it was made, in NAME.facts. Samples are never written anew: a new version gets a folder of its own. With
-// SLUICE_NEW_SAMPLES=2.0 in the environment the test puts every-row.sluice, by today's writer, into that folder if it is not
-// there, and writes down the facts of all samples that have none.
+// Reads recordings of every format version with the current reader: samples/<version>/NAME.sluice, whose contents were
+// noted in NAME.facts when it was made. Existing samples are never rewritten; a new version gets a new folder. If
+// SLUICE_NEW_SAMPLES=2.0 is set in the environment, the test writes every-row.sluice into that version's folder unless
+// it exists, and notes the facts of all samples that have none.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

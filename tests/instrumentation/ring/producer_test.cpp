@@ -1,4 +1,4 @@
-// What a program emits is in the trace, whatever its threads, forks, signals and deaths are.
+// Everything that a program emits is in the trace, despite threads, forks, signals and crashes.
 #include "instrumentation/ring/producer.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// A ring delivers what was put in it, in order and whole, or says how much it could not take.
+// A ring delivers all records completely and in order, or counts those that it had to drop.
 #include "instrumentation/ring/ring.hpp"
 
 #include <fcntl.h>

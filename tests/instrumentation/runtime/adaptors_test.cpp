@@ -16,7 +16,7 @@
 #include "instrumentation/runtime/transfer.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// What each adaptor does of its own, and which resource is used where none is named.
+// The features of each adaptor, and the selection of the default resource.
 
 namespace sluice::runtime {
 namespace {

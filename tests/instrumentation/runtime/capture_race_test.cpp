@@ -18,7 +18,7 @@
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// Captures that begin while other threads' pools ask about the very stream that is captured, or wait for it.
+// Captures begin on a stream while pools on other threads query it or wait for it.
 
 namespace sluice::runtime {
 namespace {

@@ -8,7 +8,7 @@
 
 namespace sluice::runtime {
 
-/// Fails unless `action` throws an error whose line holds `about`.
+/// Fails unless `action` throws an error whose message contains `about`.
 template <class Action>
 void complains(const std::string& about, Action&& action) {
   try {

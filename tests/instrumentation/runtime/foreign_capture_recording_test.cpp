@@ -14,8 +14,8 @@
 #include "instrumentation/runtime/recording.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// A recording beside captures that others began, past the runtime and its device: what is recorded asks the driver nothing that would
-// end them.
+// Recording during captures begun by other code, without the runtime:
+// the recorder must not make driver calls that would break them.
 
 namespace sluice::runtime {
 namespace {

@@ -13,7 +13,7 @@
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// Captures that the runtime did not begin: as of a program that calls cudaStreamBeginCapture, or of a framework.
+// Captures begun by other code: by a program with cudaStreamBeginCapture, or by a framework.
 
 namespace sluice::runtime {
 namespace {

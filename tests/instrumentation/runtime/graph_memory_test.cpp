@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t count = 1024;
 constexpr std::size_t bytes = count * 4;
 
-// Memory given up while a stream is captured: the driver would refuse to free it, and the capture would be broken.
+// Memory freed during a capture: the driver would refuse the free, and the capture would break.
 class frees_in_captures : public on_each_device {
  protected:
   /// Gives `block` up in a capture that sets its bytes, which it must survive; `gone` says whether it has been freed.

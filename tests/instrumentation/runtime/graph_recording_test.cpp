@@ -14,7 +14,7 @@
 #include "instrumentation/runtime/recording.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// What a recording says of graphs, of batches of copies, and of mapped memory.
+// What a recording contains about graphs, batches of copies and mapped memory.
 
 namespace sluice::runtime {
 namespace {

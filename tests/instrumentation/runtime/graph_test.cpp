@@ -16,7 +16,7 @@
 #include "instrumentation/runtime/kernel.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// Work captured once and launched often.
+// Graphs: capture work once, launch it often.
 
 namespace sluice::runtime {
 namespace {

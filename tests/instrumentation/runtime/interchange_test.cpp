@@ -13,8 +13,8 @@
 #include "tests/instrumentation/runtime/complains.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// Arrays to and from other libraries: what is promised, and what is refused. tests/device/check_interchange.py does the
-// same with CuPy and PyTorch.
+// Exchange of arrays with other libraries: guarantees and rejected inputs.
+// tests/device/check_interchange.py does the same with CuPy and PyTorch.
 
 namespace sluice::runtime {
 namespace {

@@ -1,4 +1,4 @@
-// Each row of the runtime's inventory has a header, a test, and an example or a demo, and all of them exist.
+// Each row of inventory.md names a header, a test, and an example or demo; all of them must exist.
 #include <gtest/gtest.h>
 
 #include <algorithm>

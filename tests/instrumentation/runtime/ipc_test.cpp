@@ -14,7 +14,7 @@
 #include "tests/instrumentation/backend/other_process.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// Memory and an event of the runtime's, in two processes.
+// Memory and an event of the runtime, shared by two processes.
 
 namespace sluice::runtime {
 namespace {

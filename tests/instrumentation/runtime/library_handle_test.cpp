@@ -18,7 +18,7 @@
 #include "instrumentation/runtime/recording.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// Handles of libraries: one per device and thread, with a workspace that is seen.
+// Library handles: one per device and thread, with a workspace that appears in recordings.
 
 namespace sluice::runtime {
 namespace {

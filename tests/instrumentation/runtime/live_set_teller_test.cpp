@@ -16,7 +16,7 @@
 #include "instrumentation/runtime/recording/layer_log.hpp"
 #include "instrumentation/writer/listener.hpp"
 
-// The last look at what is live comes when a program ends, which waits for it: not for ever, whoever does not do his part.
+// The last live sets are sent at program exit, which waits for them, but not forever if a thread blocks.
 
 namespace sluice::runtime {
 namespace {

@@ -16,7 +16,7 @@
 #include "instrumentation/runtime/recording.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// A ring that is too small loses what becomes of a pool's blocks; the recording learns it afterwards all the same.
+// A ring that is too small loses events of a pool's blocks; the recording is repaired afterwards.
 
 namespace sluice::runtime {
 namespace {

@@ -17,7 +17,7 @@
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// One suite for every resource on every device.
+// One test suite for every resource on every device.
 
 namespace sluice::runtime {
 namespace {

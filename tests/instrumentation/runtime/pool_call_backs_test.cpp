@@ -1,4 +1,4 @@
-// What a pool calls while it grows or shrinks may use pools itself, that one too.
+// While a pool grows or shrinks, the functions it calls may use pools, including the same pool.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-// The heap against an obvious reference: a list of who has each granule.
+// Compares the heap with a simple reference: an array with the owner of each granule.
 
 namespace sluice::runtime::pooling {
 namespace {

@@ -1,5 +1,5 @@
-// libsluice_pool.so, as another program's library would find it: opened at run time, on CUDA device 0 or, without one, on the
-// simulated device.
+// libsluice_pool.so, used as another program would: opened at run time, on
+// CUDA device 0, or on the simulated device if there is no CUDA device.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

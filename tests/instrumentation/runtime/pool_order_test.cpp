@@ -15,7 +15,7 @@
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// A pool's block is nobody else's before the work that was enqueued on it is done: beside graphs and captures.
+// A pool's block is not reused before the work on it is done, also during graphs and captures.
 
 namespace sluice::runtime {
 namespace {

@@ -14,7 +14,7 @@
 #include "instrumentation/runtime/graph.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// What only pools promise.
+// Guarantees that only pools give.
 
 namespace sluice::runtime {
 namespace {

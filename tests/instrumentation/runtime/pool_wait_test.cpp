@@ -11,7 +11,7 @@
 #include "instrumentation/runtime/copy.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 
-// A pool that waits for a stream lets other threads allocate meanwhile.
+// While a pool waits for a stream, other threads can allocate.
 
 namespace sluice::runtime {
 namespace {

@@ -1,4 +1,4 @@
-// A program of the runtime's as `sluice record` has it: another process, with the fake driver where there is no other.
+// A program of the runtime under `sluice record`: a separate process, with the fake driver if there is no other.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <sys/wait.h>

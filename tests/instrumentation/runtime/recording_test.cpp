@@ -20,7 +20,7 @@
 #include "instrumentation/runtime/tags.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// What the runtime does is in the recording: written by it, read back by core.
+// Everything the runtime does is in the recording: written by the runtime, read back by core.
 
 namespace sluice::runtime {
 namespace {

@@ -13,7 +13,7 @@
 namespace sluice::runtime {
 namespace {
 
-// What a kernel may be given is said by the types.
+// The C++ types determine which arguments a kernel accepts.
 using backend::kernel_argument;
 static_assert(kernel_argument<float*> && kernel_argument<std::uint64_t> && kernel_argument<bool>);
 static_assert(!kernel_argument<std::string> && !kernel_argument<std::vector<int>> && !kernel_argument<int[4]>);

@@ -16,7 +16,7 @@
 
 namespace sluice::runtime {
 
-/// A suite on both backends with a folder of its own for files of noise.
+/// A suite for both backends, with a temporary folder for files of random data.
 class scratch_files : public on_each_device {
  protected:
   void SetUp() override {

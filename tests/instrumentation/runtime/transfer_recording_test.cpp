@@ -9,7 +9,7 @@
 #include "instrumentation/runtime/transfer.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// What a recording says of transfers of arrays.
+// What a recording contains about transfers of arrays.
 
 namespace sluice::runtime {
 namespace {

@@ -18,7 +18,7 @@
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "instrumentation/runtime/recording.hpp"
 
-// Two CUDA devices in one process: whose context is current, and copies from one to the other.
+// Two CUDA devices in one process: the current context, and copies between the devices.
 
 namespace sluice::runtime {
 namespace {

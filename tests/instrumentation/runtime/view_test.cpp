@@ -11,7 +11,7 @@
 #endif
 #include "tests/instrumentation/runtime/complains.hpp"
 
-// Shapes and strides: no device, no memory but the test's own.
+// Shapes and strides. Uses no device.
 
 namespace sluice::runtime {
 namespace {

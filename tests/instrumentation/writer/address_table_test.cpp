@@ -1,4 +1,4 @@
-// An address map answers as std::map would.
+// address_table gives the same answers as std::map.
 #include "instrumentation/writer/blocks/address_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What programs say of themselves becomes rows: ranges that end or never do, tags of blocks, names of threads. Whatever they say.
+// Annotations by programs become rows: ranges (also unended ones), tags of blocks, thread names. Also invalid ones.
 #include <algorithm>
 #include <map>
 #include <string>

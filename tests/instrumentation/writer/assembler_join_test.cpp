@@ -1,4 +1,4 @@
-// Calls meet the work they asked for, and keys meet the table rows they name.
+// Device work is joined with its calls, and keys are resolved to table rows.
 #include "tests/instrumentation/writer/assembler_fixture.hpp"
 
 namespace sluice::collector {

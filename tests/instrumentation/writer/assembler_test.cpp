@@ -1,4 +1,4 @@
-// Records become rows: whatever the order in which threads and devices get round to telling.
+// Records become rows, in whatever order threads and devices deliver them.
 #include "tests/instrumentation/writer/assembler_fixture.hpp"
 
 namespace sluice::collector {

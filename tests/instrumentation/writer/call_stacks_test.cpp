@@ -1,4 +1,4 @@
-// Call stacks become a prefix tree, whatever the order in which rings tell of stacks, frames and texts.
+// Call stacks become a prefix tree, in whatever order stacks, frames and texts arrive.
 #include <gmock/gmock.h>
 
 #include "instrumentation/ring/producer.hpp"

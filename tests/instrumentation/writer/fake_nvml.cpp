@@ -1,4 +1,4 @@
-// A libnvidia-ml.so.1 that knows two GPUs: one with eighteen links of the fourth NVLink, two of which are down, and one with none.
+// A fake libnvidia-ml.so.1 with two GPUs: one with 18 links of NVLink 4, two of them inactive; one without links.
 #include <cstring>
 
 namespace {

@@ -1,4 +1,4 @@
-// Whose memory an imported block is, from the records that two processes send; and records that make no sense.
+// Finds the owner of an imported block from the records of two processes. Also invalid records.
 #include "tests/instrumentation/writer/assembler_fixture.hpp"
 
 namespace sluice::collector {

@@ -1,4 +1,4 @@
-// Tables by key answer as the library's would, and the one that forgets forgets only what it must.
+// key_map behaves like std::unordered_map; recent_map drops only values that it must drop.
 #include "instrumentation/writer/blocks/key_map.hpp"
 
 #include <gtest/gtest.h>

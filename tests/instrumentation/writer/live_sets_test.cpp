@@ -1,4 +1,4 @@
-// A process whose ring was full says what is live, and the recording makes good what it missed.
+// After a full ring, a process sends its live set, and the recording is repaired from it.
 #include <gmock/gmock.h>
 
 #include <chrono>

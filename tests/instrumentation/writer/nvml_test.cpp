@@ -1,4 +1,4 @@
-// Links between GPUs, as NVIDIA's management library tells of them, and what of that is in a recording's devices.
+// Links between GPUs: queried from NVIDIA's management library, and stored with a recording's devices.
 #include "instrumentation/writer/nvml.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A block told of in short, by its pool_stream, is in the trace as one told of in full; and nothing depends on its pool_stream being there.
+// Short records give the same trace as full records, and a missing pool_stream does no harm.
 #include <sys/wait.h>
 
 #include <cstddef>

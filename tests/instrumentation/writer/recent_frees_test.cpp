@@ -1,4 +1,4 @@
-// The latest notes are those that a list of all of them, cut to its end, has.
+// recent_frees gives the same answers as a plain list that keeps only the latest notes.
 #include "instrumentation/writer/blocks/recent_frees.hpp"
 
 #include <gtest/gtest.h>

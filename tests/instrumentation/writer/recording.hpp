@@ -12,10 +12,10 @@
 #include "core/trace/file/reader.hpp"
 #include "instrumentation/writer/session.hpp"
 
-/// What tests of recordings share.
+/// Helpers shared by tests of recordings.
 namespace sluice::collector {
 
-/// A folder that goes with its owner.
+/// A temporary folder, deleted in the destructor.
 class temporary_folder {
  public:
   temporary_folder() {

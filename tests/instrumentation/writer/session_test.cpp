@@ -1,4 +1,4 @@
-// A recording goes on whatever its clients and its disk do.
+// A recording continues, whatever its clients do and whatever happens to its disk.
 #include "instrumentation/writer/session.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// What is nearly in order comes into order as std::stable_sort would bring it.
+// sort_runs gives the same result as std::stable_sort for nearly sorted input.
 #include "instrumentation/writer/sort_runs.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Touches and graphs at the writer: addresses become the blocks that lay there at that time, and handles the graphs they stood for.
+// Touches and graphs in the writer: addresses become the blocks live at that time; handles become graphs.
 #include <algorithm>
 
 #include "tests/instrumentation/writer/assembler_fixture.hpp"

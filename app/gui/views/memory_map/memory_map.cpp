@@ -15,7 +15,7 @@ namespace sluice::gui {
 namespace {
 
 constexpr float strip_height = 26;      // design pixels
-constexpr float least_for_strip = 150;  // of what is left of the panel
+constexpr float least_for_strip = 150;  // of the panel's remaining height
 
 struct order_choice {
   map_order order;
@@ -24,7 +24,7 @@ struct order_choice {
 constexpr std::array<order_choice, 3> orders = {
     {{map_order::address, "by address"}, {map_order::size, "by size"}, {map_order::free, "most free first"}}};
 
-/// The layer that says most about a device's memory: the innermost one that still explains a good part of what any layer holds.
+/// The most informative layer of a device: the innermost with at least a quarter of the largest peak.
 const analysis::memory_peak* telling_peak(const analysis::report& of, trace::device_id device) {
   std::uint64_t most = 0;
   const auto counts = [&](const analysis::memory_peak& each) {
@@ -52,7 +52,7 @@ std::string words_of(const query::memory_step& step) {
   return text;
 }
 
-/// On the same line if there is room for `width`.
+/// Continues on the same line if there is space for `width`.
 void place_control(float width) {
   ImGui::SameLine();
   if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
@@ -143,7 +143,7 @@ void memory_map_view::add_commands(const command_home& home) {
                      .enabled = shown});
 }
 
-// --- what is shown --------------------------------------------------------------------------------------------------
+// --- what to show ---------------------------------------------------------------------------------------------------
 
 void memory_map_view::learn_memories(const view_context& with) {
   const auto answer = peaks_question_.ask(*with.state.active()->engine, {});
@@ -187,7 +187,7 @@ query::memory_map_question memory_map_view::question(const view_context& with) c
   wanted.lone = true;
   const float width = std::max(1.0F, lines_area_.width());
   wanted.width = static_cast<std::uint32_t>(width);
-  // A power of two stays the same while a panel is made wider by a few pixels.
+  // A power of two does not change when a panel is widened by a few pixels.
   if (line_bytes_ != 0)
     wanted.pixel = std::bit_floor(std::max<std::uint64_t>(
         1, static_cast<std::uint64_t>(static_cast<double>(line_bytes_) / static_cast<double>(width))));
@@ -206,7 +206,7 @@ void memory_map_view::follow(const view_context& with) {
   if (!stepping_) return;
   const document* of = with.state.active();
   if (of == nullptr || !of->ready()) return stepping_.reset();
-  // Before the panel has ever been drawn, the moment and the device are not known.
+  // If the panel was never drawn, the moment and the device are not known yet.
   learn_memories(with);
   choose_moment(with);
   if (!moment_) {
@@ -390,7 +390,7 @@ void memory_map_view::draw_strip(view_context& with) {
     with.commands.invoke("moment.set", query::time_range{under, under});
 }
 
-/// A block may be selected that is not there at this moment: a way to it.
+/// If a block is selected that does not exist at this moment, offers a link to a moment at which it does.
 void memory_map_view::draw_lost_selection(const view_context& with) {
   const selection& chosen_one = with.state.selected();
   if (chosen_one.kind != selection_kind::block) return;

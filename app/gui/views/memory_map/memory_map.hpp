@@ -14,8 +14,8 @@
 
 namespace sluice::gui {
 
-/// How memory lies at a moment: each segment in lines of addresses, its blocks and the holes between them to scale. Shows the moment
-/// that is chosen for the whole window, or the peak while none is; of a recording that still grows, its end.
+/// Shows the layout of memory at one moment: each segment as lines of addresses, with its blocks and the holes between
+/// them to scale. The moment is the one chosen for the window, else the peak, or the end of a growing recording.
 class memory_map_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Memory map"; }
@@ -25,41 +25,41 @@ class memory_map_view final : public view {
   void add_commands(const command_home& home) override;
   void draw(view_context& with) override;
   void reset() override;
-  /// Finishes what was begun by `step`.
+  /// Completes a `step` once its query is answered.
   void follow(const view_context& with) override;
   [[nodiscard]] bool busy() const override { return stepping_.has_value() || waiting_; }
 
-  // What commands do.
-  /// Goes to the next allocation or free, or the one before, as soon as it is found: see `follow`.
+  // Functions for commands.
+  /// Goes to the next or previous allocation or free, once it is found: see `follow`.
   void step(bool forward);
-  /// Makes lines `factor` times as long; the segment in the middle stays.
+  /// Multiplies the length of lines by `factor`; keeps the segment in the middle of the view.
   void zoom(double factor);
-  /// Chooses lines so that all is to be seen, now and when the map changes.
+  /// Chooses the line length so that everything is visible, now and whenever the map changes.
   void fit() { fitted_ = true, line_bytes_ = 0; }
 
   // For tests.
-  /// The moment that is shown, as soon as it is known.
+  /// The moment shown; nullopt until known.
   [[nodiscard]] std::optional<query::time_ns> moment() const { return moment_; }
   [[nodiscard]] std::shared_ptr<const query::memory_map> shown() const { return shown_; }
-  /// Where in the window a byte of a segment was drawn last: the middle of its line; nullopt if it is not to be seen.
+  /// Where a byte of a segment was last drawn in the window (vertical middle of its line); nullopt if not visible.
   [[nodiscard]] std::optional<ImVec2> place_of(trace::block_id segment, std::uint64_t address) const;
 
  private:
   struct memory {
-    trace::device_id device{};  ///< None: of the host.
-    std::uint64_t peak = 0;     ///< Bytes of the layer that says most.
+    trace::device_id device{};  ///< None: host memory.
+    std::uint64_t peak = 0;     ///< Bytes of the layer with the highest peak.
     query::time_ns when = 0;
     std::string label;
   };
-  /// A part of a line on the screen, and what is there.
+  /// A part of a line on the screen, and the item drawn there.
   struct spot {
     const query::address_segment* segment = nullptr;
-    const query::address_item* item = nullptr;  ///< Null: a hole.
+    const query::address_item* item = nullptr;  ///< Null for a hole.
     std::uint64_t begin = 0;                    ///< Addresses.
     std::uint64_t end = 0;
   };
 
-  // What is shown.
+  // What to show.
   void learn_memories(const view_context& with);
   [[nodiscard]] const memory* chosen() const;
   void choose_moment(const view_context& with);
@@ -114,19 +114,19 @@ class memory_map_view final : public view {
   screen_slot<query::details_question> selected_question_;
   screen_slot<query::memory_step_question> step_question_;
 
-  std::vector<memory> memories_;  ///< Of which devices there is any; most bytes first, the host's last.
+  std::vector<memory> memories_;  ///< Memories in use, highest peak first; the host's last.
   std::shared_ptr<const analysis::report> learned_;
-  std::optional<trace::device_id> device_;  ///< That was chosen; none: the one with most memory.
+  std::optional<trace::device_id> device_;  ///< The chosen device; none: the one with most memory.
   std::optional<query::time_ns> moment_;
-  std::optional<bool> stepping_;  ///< Forward, or back.
-  bool waiting_ = false;  ///< What was drawn last is not all that was asked for: one answer leads to the next question.
-  std::shared_ptr<const query::memory_step> stepped_;  ///< The last step that was found.
+  std::optional<bool> stepping_;  ///< True: forward, false: backward.
+  bool waiting_ = false;          ///< The last frame was incomplete: an answer leads to another question.
+  std::shared_ptr<const query::memory_step> stepped_;  ///< The last step found.
   map_order order_ = map_order::address;
   memory_curve curve_;
 
   std::shared_ptr<const query::memory_map> shown_;
   std::vector<std::pair<std::string, ImU32>> legend_;
-  /// What the legend was made for.
+  /// The inputs of the legend.
   struct legend_key {
     std::shared_ptr<const query::memory_map> map;
     bool by_category = false;
@@ -134,25 +134,25 @@ class memory_map_view final : public view {
     friend bool operator==(const legend_key&, const legend_key&) = default;
   };
   legend_key legend_of_;
-  std::array<bool, trace::layer_count> named_{};  ///< By layer, names of blocks differ: one that all have says nothing.
+  std::array<bool, trace::layer_count> named_{};  ///< Per layer: block names differ. If not, they are not shown.
   map_layout layout_;
   std::set<map_group_key> folded_;
   bool fitted_ = true;
-  std::uint64_t line_bytes_ = 0;  ///< Of a line; 0: not known yet.
-  std::int64_t first_ = 0;        ///< The line on top.
-  selection revealed_;            ///< That has been scrolled to, if it had a place.
+  std::uint64_t line_bytes_ = 0;  ///< Length of a line; 0 if not known yet.
+  std::int64_t first_ = 0;        ///< The top line.
+  selection revealed_;            ///< The selection already scrolled to, if it has a place.
   query::time_ns step_revealed_ = trace::unknown_time;
   double zoom_wanted_ = 1;
 
-  // Of the last frame.
-  draw::rectangle lines_area_{};  ///< Of the bars.
+  // State of the last frame.
+  draw::rectangle lines_area_{};  ///< Area of the bars.
   float header_width_ = 0;
   float line_height_ = 1;
-  std::int64_t fits_ = 1;  ///< Lines.
+  std::int64_t fits_ = 1;  ///< Number of lines that fit.
   draw::box_batch batch_;
   std::vector<draw::box> holes_;
   std::vector<draw::box> blocks_;
-  /// What the boxes on the GPU were made for.
+  /// The inputs of the boxes on the GPU.
   struct drawn_state {
     std::shared_ptr<const query::memory_map> map;
     std::uint64_t line_bytes = 0;

@@ -1,4 +1,4 @@
-// The lines of the memory map: what is on the screen of them is drawn, and nothing else.
+// The chart of the memory map. Only visible lines are drawn.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 constexpr float line_height = 20;  // design pixels
 constexpr float chart_ruler_height = 18;
 constexpr float least_for_ruler = 90;
-constexpr float across = 1'000'000;  // what the renderer, made for times, is told the width is
+constexpr float across = 1'000'000;  // total width in units of the renderer, which was made for times
 constexpr float wide_header = 248;
 constexpr float narrow_header = 84;
 constexpr float least_for_wide = 640;
@@ -143,7 +143,7 @@ void memory_map_view::lay_out() {
   if (zoom_wanted_ != 1) zoom_about(zoom_wanted_, (lines_area_.min.y + lines_area_.max.y) * 0.5F);
   zoom_wanted_ = 1;
   if (fitted_ && (drawn_.map != shown_ || drawn_.fits != fits_ || line_bytes_ == 0)) {
-    // Steps that change little leave the lines as they are.
+    // Small changes keep the current line length.
     const std::uint64_t fitting = fitting_line(*shown_, fits_);
     if (fitting > line_bytes_ || fitting < line_bytes_ / 2) line_bytes_ = fitting;
   }
@@ -278,7 +278,7 @@ void memory_map_view::upload(const view_context& with) {
     const map_row& row = *layout_.row_at(line);
     if (!row.heading) upload_line(with, row, line);
   }
-  // Holes first: a block that is narrower than a pixel shows.
+  // Holes first, so that blocks narrower than a pixel stay visible.
   holes_.insert(holes_.end(), blocks_.begin(), blocks_.end());
   batch_.assign(0, holes_);
 }
@@ -288,7 +288,7 @@ void memory_map_view::upload_line(const view_context& with, const map_row& row, 
   const map_piece piece = layout_.piece(row, line, segment.bytes);
   const std::uint64_t begin = segment.address + piece.begin;
   const std::uint64_t end = segment.address + piece.end;
-  // Lines of one segment stand close together.
+  // Lines of one segment are close together.
   const float gap = with.px(line + 1 == row.first + row.lines ? 4 : 1) / line_height_;
   const float high = static_cast<float>(fits_ + 1 - (line - first_));
   const auto put = [&](std::vector<draw::box>& into, std::uint64_t from, std::uint64_t to, ImU32 colour,
@@ -327,7 +327,7 @@ void memory_map_view::draw_line_labels(const view_context& with, const map_row& 
   for (std::size_t i = item_at(segment, begin); i < segment.items.size(); ++i) {
     const query::address_item& item = segment.items[i];
     if (item.address >= segment.address + piece.end) break;
-    // A block is named where it begins, or on the first line that is to be seen.
+    // A block's label is at its start, or on the first visible line.
     if (item.count > 1 || (item.address < begin && line != first_)) continue;
     const float left = x_of(std::max(item.address, begin) - begin) + with.px(4);
     const float right = x_of(std::min(item.address + item.bytes, segment.address + piece.end) - begin) - with.px(4);
@@ -338,7 +338,7 @@ void memory_map_view::draw_line_labels(const view_context& with, const map_row& 
         name.empty() || !named_[static_cast<std::size_t>(item.layer)] ? size : short_name(name) + "   " + size;
     if (ImGui::CalcTextSize(label.c_str()).x > right - left) label = size;
     const float width = ImGui::CalcTextSize(label.c_str()).x;
-    if (width > right - left) continue;  // A number cut short says something else.
+    if (width > right - left) continue;  // A truncated number would be misleading.
     draw_text_until(list, {left, y}, right + with.px(4), with.colours.on_colour, label);
   }
 }
@@ -350,7 +350,7 @@ void memory_map_view::draw_marks(const view_context& with) const {
   for (const query::memory_map::place& each : shown_->marked) {
     const bool selected = chosen_one.kind == selection_kind::block && chosen_one.id == trace::raw(each.block);
     const ImU32 colour = selected ? with.colours.text : each.live ? with.colours.accent : with.colours.failure;
-    if (selected && !each.live) continue;  // Somebody else may be there by now.
+    if (selected && !each.live) continue;  // Another block may be there now.
     outline(with, each, colour);
   }
 }
@@ -376,7 +376,7 @@ void memory_map_view::outline(const view_context& with, const query::memory_map:
   }
 }
 
-/// What was selected elsewhere, and what the last step changed, comes into view: once.
+/// Scrolls once to the block that was selected elsewhere, or that the last step changed.
 void memory_map_view::scroll_to_marks(const view_context& with) {
   const selection& chosen_one = with.state.selected();
   for (const query::memory_map::place& each : shown_->marked) {
@@ -413,7 +413,7 @@ std::optional<memory_map_view::spot> memory_map_view::spot_at(ImVec2 mouse) cons
   const std::uint64_t address = found.segment->address + offset;
   const std::size_t at = item_at(*found.segment, address);
   const auto& items = found.segment->items;
-  // What is a hair wide is meant by whoever points beside it.
+  // An item as thin as a hair can be hit from next to it.
   const auto reach = saturating_cast<std::uint64_t>(2.0 * static_cast<double>(layout_.bytes_per_line()) /
                                                     static_cast<double>(lines_area_.width()));
   const auto take = [&](std::size_t i) {
@@ -480,7 +480,7 @@ void memory_map_view::hover(const view_context& with, const spot& at) {
   ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
   const selection wanted{with.state.active()->id, selection_kind::block, trace::raw(block)};
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
-    revealed_ = wanted;  // It is in view.
+    revealed_ = wanted;  // Already in view.
     with.commands.invoke("selection.set", wanted);
   }
   if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) with.commands.invoke("selection.reveal");

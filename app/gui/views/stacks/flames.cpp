@@ -12,14 +12,14 @@ std::vector<flame> lay_out(const analysis::stack_tree& tree, std::uint32_t zoom,
   if (!(whole > 0)) return placed;
   const double least = 0.5 / std::max(pixels, 1.0);
   placed.push_back({zoom, 0, 0, 1});
-  // A row at a time: the children of what is placed.
+  // Row by row: lay out the children of each placed node.
   for (std::size_t at = 0; at < placed.size(); ++at) {
     const flame of = placed[at];
     double begin = of.begin;
     for (std::uint32_t child = of.node + 1; child < tree.nodes[of.node].end; child = tree.nodes[child].end) {
-      // Sums may have stopped at the highest number: nothing sticks out of its caller.
+      // Sums may have saturated; limit a child to its caller.
       const double end = std::min(of.end, begin + static_cast<double>(weight_of(tree.nodes[child].all, by)) / whole);
-      if (end - begin < least) break;  // The heaviest come first.
+      if (end - begin < least) break;  // Children are sorted by weight.
       placed.push_back({child, of.row + 1, begin, end});
       begin = end;
     }

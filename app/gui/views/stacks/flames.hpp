@@ -7,23 +7,23 @@
 
 namespace sluice::gui {
 
-/// Where the nodes of a call tree are drawn: an icicle, callers above, each as wide as its share of the frame that the chart
-/// is zoomed to. Only what is at least half a pixel wide has a place: cost follows pixels, not nodes.
+/// One box of a flame graph, drawn as an icicle: callers above, width proportional to the share of the zoomed frame.
+/// Only nodes at least half a pixel wide are laid out, so the cost depends on pixels, not on nodes.
 struct flame {
   std::uint32_t node = 0;
-  std::uint32_t row = 0;  ///< 0: the frame zoomed to.
-  double begin = 0;       ///< 0..1 of the width.
+  std::uint32_t row = 0;  ///< 0 is the zoomed frame.
+  double begin = 0;       ///< As a share of the width, 0..1.
   double end = 0;
 };
 
-/// Top rows first; a row from left to right. O(nodes wide enough, and their siblings).
+/// Sorted by row from the top, then from left to right. O(nodes wide enough, and their siblings).
 [[nodiscard]] std::vector<flame> lay_out(const analysis::stack_tree& tree, std::uint32_t zoom,
                                          analysis::stack_weight by, double pixels);
 
-/// The node with that id, the root if there is none.
+/// The node with this id, or the root if there is none.
 [[nodiscard]] std::uint32_t find_node(const query::stack_view& view, std::uint64_t id);
 
-/// The share of the tree's weight in nodes that match, each counted once however often it calls itself.
+/// The share of the tree's weight that is in matching nodes. Recursive calls are counted once.
 [[nodiscard]] double share_of(const query::stack_view& view, const std::vector<bool>& line_matches,
                               analysis::stack_weight by);
 

@@ -15,7 +15,7 @@ void tip(const view_context& with, const symbols::frame_line& line) {
   end_tip();
 }
 
-/// Name at the left, place at the right; the name gives way.
+/// Name on the left, place on the right; the name is shortened if necessary.
 void one_line(const view_context& with, const symbols::frame_line& line, bool named) {
   const std::string place = symbols::place_of(line);
   const float indent = with.px(12);
@@ -31,7 +31,7 @@ void one_line(const view_context& with, const symbols::frame_line& line, bool na
   ImGui::PushStyleColor(ImGuiCol_Text, line.own ? with.colours.text : with.colours.muted);
   clipped_text(short_name(line), room - place_width - with.px(12));
   ImGui::PopStyleColor();
-  ImGui::SameLine(indent + room - place_width);  // from where the group begins
+  ImGui::SameLine(indent + room - place_width);  // measured from the start of the group
   ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
   clipped_text(place, place_width + 1);
   const bool remark = !line.missing.empty();

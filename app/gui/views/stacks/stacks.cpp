@@ -20,7 +20,7 @@ using query::stack_measure;
 using symbols::frame_line;
 
 constexpr float row_height = 20;                    // design pixels
-constexpr query::time_ns across_width = 1'000'000;  // what the renderer, made for times, is told the width is
+constexpr query::time_ns across_width = 1'000'000;  // total width in units of the renderer, which was made for times
 
 struct measure_choice {
   stack_measure measure;
@@ -45,7 +45,7 @@ bool contains(std::string_view text, std::string_view wanted) {
   return std::search(text.begin(), text.end(), wanted.begin(), wanted.end(), same) != text.end();
 }
 
-/// Which call stacks hold memory, allocate it or copy it: a flame graph.
+/// A flame graph of the call stacks that hold, allocate or copy memory.
 class stacks_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Stacks"; }
@@ -97,7 +97,7 @@ class stacks_view final : public view {
     return of_copies && measure_ != stack_measure::transferred ? stack_weight::bytes : weight_;
   }
 
-  /// The frame zoomed to is the window's selection, so that going back leads out of it.
+  /// The zoomed frame is the window's selection, so that going back zooms out.
   void follow_selection(const view_context& with) {
     const selection& chosen = with.state.selected();
     if (chosen.kind == selection_kind::frame) zoom_ = chosen.id;
@@ -111,7 +111,7 @@ class stacks_view final : public view {
 
   // --- controls -----------------------------------------------------------------------------------------------------
 
-  /// On the same line if there is room for `width`.
+  /// Continues on the same line if there is space for `width`.
   static void place_control(float width) {
     ImGui::SameLine();
     if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
@@ -194,7 +194,7 @@ class stacks_view final : public view {
     return true;
   }
 
-  // --- the path to the frame zoomed to ------------------------------------------------------------------------------
+  // --- the path to the zoomed frame ---------------------------------------------------------------------------------
 
   [[nodiscard]] std::string figure(const stack_figures& of) const {
     switch (weight()) {
@@ -229,7 +229,7 @@ class stacks_view final : public view {
       ImGui::TextDisabled("%s", total().c_str());
     } else {
       if (link(with, total())) zoom_to(with, 0);
-      // What does not fit is left out in the middle: the frame itself and those just above it matter.
+      // If the path does not fit, its middle is left out: the frame itself and its nearest callers matter most.
       const float arrow = ImGui::CalcTextSize(icon::fold).x + with.px(12);
       const auto width = [&](std::uint32_t node) { return ImGui::CalcTextSize(short_name_of(node).c_str()).x + arrow; };
       float room = ImGui::GetContentRegionAvail().x - ImGui::GetItemRectSize().x - with.px(70);
@@ -317,7 +317,7 @@ class stacks_view final : public view {
 
   void upload(const view_context& with, float width) {
     flames_ = lay_out(shown_->tree, zoomed_, weight(), static_cast<double>(width));
-    // Of everything, the line above the chart tells.
+    // The root is described by the line above the chart.
     if (zoomed_ == 0 && !flames_.empty()) {
       flames_.erase(flames_.begin());
       for (flame& each : flames_) --each.row;
@@ -374,7 +374,7 @@ class stacks_view final : public view {
       const float right = box.max.x - with.px(4);
       if (right - left < with.px(22)) continue;
       const std::uint32_t at = shown_->tree.nodes[each.node].line;
-      // Hatching and dimming let the background through.
+      // The background is visible through hatching and dimming.
       const bool bright = !matches()[at] || is_unknown(shown_->lines[at]);
       const std::string label = label_of(each.node, right - left);
       const ImVec2 size = ImGui::CalcTextSize(label.c_str());
@@ -439,7 +439,7 @@ class stacks_view final : public view {
     end_tip();
   }
 
-  /// What the boxes on the GPU were made for.
+  /// The inputs of the boxes on the GPU.
   struct drawn_state {
     std::uint32_t zoom = 0;
     stack_weight weight = stack_weight::bytes;
@@ -459,7 +459,7 @@ class stacks_view final : public view {
   bool inverted_ = false;
   std::string search_;
   std::optional<query::time_ns> cursor_;
-  std::uint64_t zoom_ = 0;    ///< The id of the frame zoomed to; 0: all.
+  std::uint64_t zoom_ = 0;    ///< The id of the zoomed frame; 0: the whole tree.
   std::uint32_t zoomed_ = 0;  ///< Its node.
   std::vector<bool> matches_;
   std::vector<flame> flames_;

@@ -7,10 +7,10 @@
 
 namespace sluice::gui {
 
-/// The memory of a device over time as one curve: the highest of what any layer had in use.
+/// A device's memory over time as one curve: at each time, the highest use of any layer.
 class memory_curve {
  public:
-  /// Draws `span` of the track, which is one of memory, over `area`.
+  /// Draws the time range `span` of a memory track over `area`.
   void draw(view_context& with, query::engine& from, std::uint64_t track, query::time_range span,
             const draw::rectangle& area, ImDrawList& list);
 

@@ -36,17 +36,17 @@ std::vector<band_stack> levels_of(const query::series& curves, query::track_kind
       levels.push_back({{i}});
     }
   }
-  // What nobody explains stands on top of what is known.
+  // Untracked memory is stacked on top of known memory.
   std::stable_partition(stack.bands.begin(), stack.bands.end(),
                         [&](std::size_t i) { return curves.bands[i].role != query::band_role::untracked; });
-  // The highest layer first: where it holds all that the driver gave out, its colour is the one to be seen.
+  // Highest layer first: where it holds everything the driver allocated, its color is visible.
   for (band_stack& each : above)
     if (!each.bands.empty()) levels.insert(levels.begin(), std::move(each));
   if (!stack.bands.empty()) levels.push_back(std::move(stack));
   return levels;
 }
 
-/// Neighbouring columns that are equal become one box: a quiet recording costs next to nothing.
+/// Merges equal adjacent columns into one box, so that a recording with few changes needs few boxes.
 void merge_equal(std::vector<draw::box>& boxes) {
   std::size_t kept = 0;
   std::array<std::size_t, 64> last{};  // by position in the column
@@ -110,7 +110,7 @@ std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind
   series_lane device;
   device.height = 52;
   device.caption = "whole GPU";
-  device.levels = {all.levels.back()};  // the stack, with what is not tracked
+  device.levels = {all.levels.back()};  // the stack, with untracked memory
   for (band_stack& each : all.levels)
     std::erase_if(each.bands, [&](std::size_t i) { return !tracked(curves.bands[i]); });
   all.limits = false;
@@ -145,7 +145,7 @@ void fill(series_lane& lane, const query::series& curves, query::track_kind kind
       order.emplace_back(total, &each);
     }
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    double drawn = 0;  // up to here something is painted
+    double drawn = 0;  // painted up to here
     for (const auto& [total, each] : order) {
       double low = 0;
       for (const std::size_t band : each->bands) {

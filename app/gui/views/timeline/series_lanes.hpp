@@ -6,37 +6,37 @@
 #include "app/gui/window/format.hpp"
 #include "app/gui/window/theme.hpp"
 
-/// How the curves of a track become areas.
+/// Converts the curves of a track to areas.
 namespace sluice::gui {
 
-/// Bands that stand on one another. The levels of a lane lie inside one another: a pool's bytes are the driver's too, so
-/// the layer that reaches lower is drawn in front of the one that reaches higher, never added to it.
+/// Bands stacked on one another. The stacks of a lane overlap, because a pool's bytes are also the driver's: they are
+/// never added. The lower stack is drawn in front of the higher one.
 struct band_stack {
   std::vector<std::size_t> bands;  ///< Indices into the series.
 };
 
-/// A chart of a track with an axis of its own.
+/// A chart of a track, with its own axis.
 struct series_lane {
   std::vector<band_stack> levels;
-  trace::direction direction = trace::direction::unknown;  ///< Of a lane that shows one.
-  float height = 46;                                       ///< Design pixels.
-  const char* caption = nullptr;                           ///< What the lane is, where a track has two.
-  bool limits = true;                                      ///< Draws the limit lines.
+  trace::direction direction = trace::direction::unknown;  ///< If the lane shows a single direction.
+  float height = 46;                                       ///< In design pixels.
+  const char* caption = nullptr;                           ///< Title of the lane, if a track has two.
+  bool limits = true;                                      ///< True if limit lines are drawn.
   format::value_axis axis;
   draw::box_batch batch;
 };
 
-/// The lanes that show `curves` best: one for each direction, since they do not add up and would hide one another; and for
-/// a device's memory one for what is tracked and one for all that is in use, which may be many times as much.
+/// Splits `curves` into lanes. Bandwidth: one lane per direction, because directions do not add up and would hide each
+/// other. Device memory: one lane for tracked memory, and one for the whole GPU, which may be many times as much.
 [[nodiscard]] std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind kind);
 
-/// What a bin counts for: memory shows what it reached inside a pixel; a rate shows its mean, so that areas are bytes.
+/// The value drawn for a bin: the maximum for memory; the mean for a rate, so that areas represent bytes.
 [[nodiscard]] double height_of(const query::bin& bin, query::track_kind kind);
 
-/// The highest that a lane reaches in the bins.
+/// The highest value of a lane in any bin.
 [[nodiscard]] double highest_of(const series_lane& lane, const query::series& curves, query::track_kind kind);
 
-/// Uploads the areas of `lane`. Nothing is painted twice. O(bins * bands).
+/// Uploads the areas of `lane`. Areas do not overlap. O(bins * bands).
 void fill(series_lane& lane, const query::series& curves, query::track_kind kind, const theme& colours);
 
 }  // namespace sluice::gui

@@ -15,7 +15,7 @@ void steps_strip::upload(const view_context& with) {
   const query::time_ns origin = shown_->range.begin;
   for (const query::slice& s : shown_->slices) {
     if (s.depth != 0) continue;
-    // Neighbours stay apart by their shade where a pixel between them would be all of one.
+    // Adjacent steps get different shades, because a gap of a pixel could take up a whole step.
     const ImU32 colour = with.colours.slice(query::slice_kind::step);
     const ImU32 own = s.count == 1 && s.step % 2 != 0 ? mix(colour, with.colours.background, 0.45F) : colour;
     boxes.push_back({static_cast<float>(s.begin - origin), static_cast<float>(s.end - origin), 0, 1, own,

@@ -6,14 +6,14 @@
 
 namespace sluice::gui {
 
-/// The steps of a process as a ruler under the time's: a box for each, with its number where there is room. Click one to
-/// select its time, double-click to fill the view with it.
+/// The steps of a process as a strip below the time ruler: a box per step, with its number if it fits. Click a step to
+/// select its time range; double-click to zoom to it.
 class steps_strip {
  public:
-  /// Draws over `where` in the current window.
+  /// Draws into the area `where` of the current window.
   void draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where);
 
-  static constexpr float height = 20;  ///< Design pixels.
+  static constexpr float height = 20;  ///< In design pixels.
 
  private:
   void upload(const view_context& with);

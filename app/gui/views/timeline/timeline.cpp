@@ -19,7 +19,7 @@ struct group {
   std::string detail;
 };
 
-/// Tracks of a device stand together, and those of a process' host threads.
+/// True if a process was recorded in memory mode, which records no kernels.
 bool lacks_kernels(const trace::tables& tables) {
   const auto& rows = tables.processes.rows();
   return std::any_of(rows.begin(), rows.end(),
@@ -30,7 +30,7 @@ group group_of(const query::track& what, const trace::tables& tables) {
   if (const trace::device_row* device = tables.devices.find(what.device)) {
     std::string name = printable(tables.text(device->name));
     if (name.empty()) name = "Device";
-    // As the tracks' details call it, so that they need not repeat it.
+    // Same name as in the tracks' details, so that these need not repeat it.
     if (device->kind != trace::device_kind::simulated && device->ordinal >= 0)
       name += " (GPU " + std::to_string(device->ordinal) + ")";
     std::string detail;
@@ -54,7 +54,7 @@ group group_of(const query::track& what, const trace::tables& tables) {
   return {"host", "Host", ""};
 }
 
-/// Whether what the track shows comes late, with the device's own times.
+/// True for tracks with device times, which arrive late.
 bool is_of_device_times(query::track_kind kind) {
   return kind == query::track_kind::stream || kind == query::track_kind::direction;
 }
@@ -144,7 +144,7 @@ void timeline_view::draw_ruler(view_context& with, const row_frame& where, const
     }
     const float width = ImGui::CalcTextSize(label.c_str()).x;
     const float text_x = std::floor(x + with.px(4));
-    // A label that would be cut at the edge or touch its neighbour is left out.
+    // Labels that would be cut at the edge or touch their neighbor are omitted.
     if (text_x < free_from || text_x + width > where.area.max.x - with.px(2)) continue;
     list.AddText({text_x, text_y}, with.colours.muted, label.c_str());
     free_from = text_x + width + with.px(10);
@@ -215,7 +215,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
 }
 
 float timeline_view::draw_steps(view_context& with, const query::track_list& tracks, const row_frame& where, float y) {
-  constexpr std::size_t most = 3;  // Of so many processes: each has a ruler of its own.
+  constexpr std::size_t most = 3;  // At most this many processes, because each has its own strip.
   std::size_t drawn = 0;
   for (const query::track& each : tracks.tracks) {
     if (each.kind != query::track_kind::steps || drawn++ >= most) continue;
@@ -229,7 +229,7 @@ float timeline_view::draw_steps(view_context& with, const query::track_list& tra
   return y;
 }
 
-/// Where the recorder lost events: a band over all tracks, at least a pixel wide.
+/// Draws a band over all tracks where the recorder lost events; at least one pixel wide.
 void timeline_view::draw_losses(view_context& with, const query::track_list& tracks, const row_frame& where,
                                 ImDrawList& list) {
   if (tracks.lost.empty()) return;
@@ -255,7 +255,7 @@ void timeline_view::draw_losses(view_context& with, const query::track_list& tra
   list.PopClipRect();
 }
 
-/// What lies above the watermark may lack what the device has not told yet: it is dimmed.
+/// Dims the range above the watermark, in which device records may still be missing.
 void timeline_view::draw_provisional(const view_context& with, const query::track_list& tracks, const row_frame& place,
                                      ImDrawList& list) {
   if (tracks.complete_until == trace::unknown_time || tracks.complete_until >= tracks.span.end - 1) return;
@@ -332,7 +332,7 @@ void timeline_view::draw_range(view_context& with, const row_frame& where, ImDra
 }
 
 void timeline_view::draw_markers(view_context& with, const row_frame& where, ImDrawList& list) {
-  // The life of a selected block, across all tracks: where it was born and where it died.
+  // The lifetime of a selected block, across all tracks: its allocation and its free.
   const selection& chosen = with.state.selected();
   const document& shown = *with.state.active();
   list.PushClipRect(where.area.min, where.area.max, true);

@@ -9,7 +9,7 @@
 
 namespace sluice::gui {
 
-/// The tracks of a recording on one time axis, under the overview and a ruler.
+/// The tracks of a recording on one time axis, below the overview and a ruler.
 class timeline_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Timeline"; }
@@ -20,14 +20,14 @@ class timeline_view final : public view {
   void add_commands(const command_home& home) override;  ///< In timeline_commands.cpp.
   [[nodiscard]] std::optional<query::time_ns> hovered_time() const override { return hovered_time_; }
 
-  /// Where the time axis was drawn in the last frame: tests aim the mouse with it.
+  /// The area of the time axis in the last frame; tests aim the mouse with it.
   [[nodiscard]] const draw::rectangle& axis_area() const { return axis_area_; }
 
  private:
   struct shared_row {
     std::unique_ptr<track_row> row;
   };
-  /// Below `y`; returns where it ends.
+  /// Draws the steps below `y`; returns the y where they end.
   float draw_steps(view_context& with, const query::track_list& tracks, const row_frame& where, float y);
   void draw_losses(view_context& with, const query::track_list& tracks, const row_frame& where, ImDrawList& list);
   static void draw_provisional(const view_context& with, const query::track_list& tracks, const row_frame& place,

@@ -1,4 +1,4 @@
-// What the timeline does by keys, menus and buttons.
+// Commands of the timeline, for keys, menus and buttons.
 #include <algorithm>
 
 #include "app/gui/views/timeline/timeline.hpp"
@@ -89,7 +89,7 @@ void timeline_view::add_commands(const command_home& home) {
                            state.go_to({range.begin - air, range.end + air}, true);
                          },
                      .enabled = [&state, ready] { return ready() && state.range().has_value(); }});
-  // What the views need: they name the range themselves.
+  // For views, which pass the range as the argument.
   const auto with_range = [&state](void (*act)(documents&, query::time_range)) {
     return [&state, act](const argument& with) {
       if (const auto* range = std::get_if<query::time_range>(&with); range != nullptr && range->length() > 0)

@@ -13,11 +13,11 @@ namespace sluice::gui {
 /// Where a row of the timeline is drawn in this frame.
 struct row_frame {
   draw::rectangle header;  ///< Label, legend and value axis.
-  draw::rectangle area;    ///< The time axis; as wide as `visible`.
+  draw::rectangle area;    ///< The time axis; its width shows the range `visible`.
   query::time_range visible;
-  bool hovered = false;  ///< The mouse is over `area`, and nothing lies on top.
+  bool hovered = false;  ///< The mouse is over `area`, and nothing covers it.
   ImVec2 mouse{};
-  std::string_view group{};  ///< The heading the row stands under: no need to repeat it.
+  std::string_view group{};  ///< The group heading above the row; its text is not repeated.
 
   [[nodiscard]] double ns_per_pixel() const { return static_cast<double>(visible.length()) / area.width(); }
   [[nodiscard]] float x_of(query::time_ns time) const {
@@ -29,38 +29,38 @@ struct row_frame {
   }
 };
 
-/// What the mouse is on.
+/// The event under the mouse, if any.
 struct row_hit {
   trace::event_id event{};
   query::time_range span;
 };
 
-/// A track as drawn: its standing question and its boxes on the GPU.
+/// Draws one track; holds its query and its boxes on the GPU.
 class track_row {
  public:
   virtual ~track_row() = default;
-  /// In pixels, for the track as it is now.
+  /// Height in pixels of the track in its current state.
   [[nodiscard]] virtual float height(const view_context& with, const query::track& what) const = 0;
-  /// Draws into `list`. Shows a tip for what is under the mouse, and returns it.
+  /// Draws into `list`. Shows a tooltip for the event under the mouse, and returns that event.
   virtual row_hit draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where,
                        ImDrawList& list) = 0;
 };
 
-/// Kernels, copies and calls, one box each, nested by depth.
+/// A row for kernels, copies and calls: one box each, nested by depth.
 [[nodiscard]] std::unique_ptr<track_row> make_slice_row();
-/// Memory, pools, bandwidth and counters: curves over time as filled areas.
+/// A row for memory, pools, bandwidth and counters: filled curves over time.
 [[nodiscard]] std::unique_ptr<track_row> make_series_row();
 [[nodiscard]] std::unique_ptr<track_row> make_track_row(const query::track& what);
 
-/// Label and second line at the top of a row's header. Returns the y below them.
+/// Draws the label and second line at the top of a row's header. Returns the y below them.
 float draw_row_label(const view_context& with, ImDrawList& list, const row_frame& where, const query::track& what,
                      float right_margin);
 
-/// One line of text from `at`, ended by an ellipsis at `right`.
+/// Draws one line of text at `at`, cut off with an ellipsis at `right`.
 void draw_text_until(ImDrawList& list, ImVec2 at, float right, ImU32 colour, std::string_view text);
 
-/// "vectorized_add" of "void at::native::vectorized_add<4>(...)": what names a kernel in little room. Where a template takes
-/// a type, the first one stays, for names like `Kernel2<cutlass_80_simt_sgemm>` say nothing without.
+/// A short kernel name: "vectorized_add" for "void at::native::vectorized_add<4>(...)". If the first template argument
+/// is a type, it is kept, because `Kernel2` of `Kernel2<cutlass_80_simt_sgemm>` alone would say nothing.
 [[nodiscard]] std::string short_name(std::string_view full);
 
 }  // namespace sluice::gui

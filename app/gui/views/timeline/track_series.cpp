@@ -12,7 +12,7 @@
 namespace sluice::gui {
 namespace {
 
-constexpr float axis_width = 62;  // design pixels right in the header for the axis' labels
+constexpr float axis_width = 62;  // design pixels on the right of the header, for the axis labels
 
 format::value_unit unit_of(const view_context& with, const query::track& what) {
   switch (what.kind) {
@@ -43,7 +43,7 @@ format::value_unit unit_of(const view_context& with, const query::track& what) {
   return format::value_unit::none;
 }
 
-/// What a legend has room for; the tip has the whole label.
+/// A short label for the legend; the tooltip has the full one.
 std::string_view brief(const query::band& band) {
   if (band.role == query::band_role::untracked) return "Untracked";
   if (band.role == query::band_role::recorder) return "Profiler overhead";
@@ -78,7 +78,7 @@ class series_row final : public track_row {
       chart.min.y = chart.max.y;
       chart.max.y += with.px(lane.height);
       const draw::rectangle inner{chart.min, {chart.max.x, chart.max.y - 1}};
-      if (inner.max.y > where.area.max.y + 1) break;  // more lanes than the row had room for: from the next frame on
+      if (inner.max.y > where.area.max.y + 1) break;  // more lanes than the row has space for, until the next frame
       draw_axis(with, where, inner, lane, list);
       with.boxes.add(list, lane.batch, inner, where.visible, static_cast<float>(lane.axis.top),
                      with.colours.background);
@@ -105,25 +105,25 @@ class series_row final : public track_row {
   [[nodiscard]] format::value_axis axis_for(const view_context& with, const query::track& what,
                                             const series_lane& lane) {
     const double height = static_cast<double>(with.px(lane.height));
-    // Room above the highest limit for its name.
+    // Space above the highest limit for its name.
     const double room = height / std::max(height - static_cast<double>(with.px(20)), height * 0.5);
     double highest = shown_->maximum;
     if (what.kind == query::track_kind::memory && !lane.limits) {
-      // The series' maximum counts what is not tracked too. The first view shows everything, so this is its highest. An
-      // answer that is not complete may have births and not yet their deaths.
+      // The series' maximum includes untracked memory. The first view shows everything, so this is its highest value.
+      // An incomplete answer may contain allocations without their frees.
       highest = std::max(tracked_highest_, highest_of(lane, *shown_, what.kind));
       if (complete_) tracked_highest_ = highest;
     }
     double top = highest * 1.08;
     for (const query::limit_line& limit : shown_->limits)
-      // A link's peak is what its bandwidth is read against. A device's memory only once a fair part of it is used.
+      // Bandwidth is compared to the link's peak, so always show that. Memory size only if a fair part is used.
       if (lane.limits && (what.kind == query::track_kind::bandwidth || limit.value < highest * 4))
         top = std::max(top, limit.value * room);
     if (unit_ == format::value_unit::fraction) top = std::max(top, 1.0);
     const bool tall = what.kind == query::track_kind::memory && lane.caption == nullptr;
     format::value_axis axis =
         format::value_ticks(top, unit_, tall || what.kind == query::track_kind::bandwidth ? 3 : 2);
-    // The room above a link's peak is for its name: a rate there would look as if it could be reached.
+    // The space above a link's peak is for its name; a label there would look like a reachable rate.
     if (what.kind == query::track_kind::bandwidth && top > highest * 1.08)
       std::erase_if(axis.ticks, [&](const format::tick& tick) { return tick.value > top / room * 1.0001; });
     return axis;
@@ -137,7 +137,7 @@ class series_row final : public track_row {
                         const series_lane& lane, ImDrawList& list) {
     ImGui::PushFont(nullptr, small_text);
     const float line = ImGui::GetTextLineHeight();
-    float lowest = chart.max.y + std::floor(line * 0.5F);  // labels go up: none may touch the one below
+    float lowest = chart.max.y + std::floor(line * 0.5F);  // labels are drawn upwards; none may touch the one below
     if (lane.caption != nullptr) {
       list.AddLineH(where.header.min.x, chart.max.x, chart.min.y, with.colours.grid);
       list.AddText({where.header.min.x + with.px(12), std::floor((chart.min.y + chart.max.y - line) * 0.5F)},
@@ -155,7 +155,7 @@ class series_row final : public track_row {
     ImGui::PopFont();
   }
 
-  /// The limits of a lane: their lines, and their names in one row above the highest.
+  /// Draws the limit lines of a lane, and their names in one row above the highest.
   void draw_limits(const view_context& with, const draw::rectangle& chart, const series_lane& lane,
                    ImDrawList& list) const {
     ImGui::PushFont(nullptr, small_text);
@@ -182,7 +182,7 @@ class series_row final : public track_row {
     const float left = std::floor(chart.max.x - with.px(6) - width);
     const float top = std::max(highest - line - 1, chart.min.y - with.px(4));
     if (!names.empty() && left > chart.min.x) {
-      // The text is read over filled areas too: a plate of the background carries it.
+      // The text may be over filled areas, so it gets a box in the background color.
       if (outside) list.AddRectFilled({left - 3, top}, {left + width + 3, top + line}, with.colours.background);
       list.AddText({left, top}, outside ? with.colours.muted : with.colours.limit, names.c_str());
     }

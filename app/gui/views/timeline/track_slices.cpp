@@ -98,7 +98,7 @@ class slice_row final : public track_row {
       if (right - left < with.px(18)) continue;
       const std::string label = label_of(with, s);
       const ImVec2 size = ImGui::CalcTextSize(label.c_str());
-      // A name says something when cut short; a number does not.
+      // A truncated name is still useful; a truncated number is not.
       if (size.x > right - left && (is_copy(s.kind) || right - left < with.px(40))) continue;
       const ImVec2 at(left, std::floor(box.min.y + (box.height() - line) * 0.5F));
       ImGui::PushStyleColor(ImGuiCol_Text, s.kind == query::slice_kind::sync && with.colours.kind == theme_kind::dark
@@ -193,7 +193,7 @@ std::unique_ptr<track_row> make_slice_row() { return std::make_unique<slice_row>
 
 namespace {
 
-/// The last name of a scope, without arguments and template arguments.
+/// The last part of a qualified name, without arguments and template arguments.
 std::string_view last_name(std::string_view name) {
   const auto end_of_name = [&] { return std::min(name.find('<'), name.find('(')); };
   constexpr std::string_view anonymous = "(anonymous namespace)::";
@@ -208,7 +208,7 @@ std::string_view last_name(std::string_view name) {
   return name;
 }
 
-/// The first template argument of `name` that is a type with a name: no number, no lambda.
+/// The first template argument of `name` that is a named type: not a number, not a lambda.
 std::string_view first_type(std::string_view name) {
   std::size_t at = name.find('<');
   if (at == std::string_view::npos || name.find('(') < at) return {};

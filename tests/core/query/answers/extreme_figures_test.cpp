@@ -1,4 +1,4 @@
-// Times and sizes at the limits of their types, summed by every question, finding, table, format and verb; sanitizers watch the sums.
+// Times and sizes at the limits of their types, in every question, finding, table, format and verb, under sanitizers.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -8,7 +8,7 @@
 #include "tests/core/figures/training_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
 
-/// What stored figures answers is what the index answers.
+/// Answers from stored figures equal those from the index.
 namespace sluice::query {
 namespace {
 

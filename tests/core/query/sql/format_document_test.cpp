@@ -1,4 +1,4 @@
-// core/trace/file/format.md: its tables are those of the schema, and a reader written from it alone reads what ours reads.
+// core/trace/file/format.md lists the schema's tables, and a reader written from it alone reads the same as ours.
 #include <gtest/gtest.h>
 
 #include <algorithm>

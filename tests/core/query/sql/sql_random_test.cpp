@@ -1,4 +1,4 @@
-// SQL over random traces: late events, extreme times, ids that come again. What is pushed down must leave the answers as they are.
+// SQL over random traces: late events, extreme times, repeated ids. Pushed-down conditions must not change answers.
 #include <gtest/gtest.h>
 
 #include <algorithm>

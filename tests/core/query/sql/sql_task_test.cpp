@@ -1,4 +1,4 @@
-// Queries in a thread of their own.
+// Queries in their own thread.
 #include "core/query/sql/sql_task.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// SQL over a trace: what tables say, that queries can only read, and that they end.
+// SQL over a trace: the tables' content, that queries are read-only, and that they end.
 #include "core/query/sql/sql.hpp"
 #include "core/index/growing_index.hpp"
 
