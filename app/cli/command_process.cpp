@@ -60,7 +60,7 @@ std::vector<char*> pointers(std::span<std::string> texts) {
   return list;
 }
 
-int status_of(int wait_status) {
+int exit_status_of(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
@@ -230,7 +230,7 @@ int command_process::wait(const signal_desk& signals, std::chrono::milliseconds 
   for (;;) {
     int status = 0;
     while (::waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid_) {
-      if (WIFEXITED(status) || WIFSIGNALED(status)) return status_of(status);
+      if (WIFEXITED(status) || WIFSIGNALED(status)) return exit_status_of(status);
       stopped = WIFSTOPPED(status);
     }
     // A command stopped by something else, e.g. a scheduler, may be continued without us, so we must not stop.

@@ -21,7 +21,7 @@
 namespace sluice::cli {
 namespace {
 
-struct wish {
+struct export_options {
   std::string file;
   std::string out;
   std::string format;
@@ -41,7 +41,7 @@ std::string names_of_formats(const char* between) {
 }
 
 /// The format given by name, or derived from the output's file name.
-result<const exports::format*> choose_format(const wish& wanted) {
+result<const exports::format*> choose_format(const export_options& wanted) {
   if (!wanted.format.empty()) {
     if (const exports::format* named = exports::find_format(wanted.format)) return named;
     return fail(error_code::invalid_argument, "there is no format '" + wanted.format + "'", "--format",
@@ -53,7 +53,7 @@ result<const exports::format*> choose_format(const wish& wanted) {
 }
 
 /// For a single file. Streams may go to a pipe or device, and a folder must be new: `exports::output` checks those.
-result<void> check_place(const wish& wanted, const exports::format& as) {
+result<void> check_place(const export_options& wanted, const exports::format& as) {
   exports::options options;
   options.tables = wanted.tables;
   const auto shape = as.shape(options);
@@ -65,7 +65,7 @@ result<void> check_place(const wish& wanted, const exports::format& as) {
   return check_output(wanted.out, kind_of(as), wanted.force, std::span(&wanted.file, 1));
 }
 
-result<exports::outcome> run(const wish& wanted, const exports::format& as) {
+result<exports::outcome> run(const export_options& wanted, const exports::format& as) {
   if (auto free = check_place(wanted, as); !free) return tl::unexpected(free.error());
   const auto opened = open_recording(wanted.file, wanted_of_recording::rows, &wanted.sources_from);
   if (!opened) return tl::unexpected(opened.error());
@@ -90,7 +90,7 @@ result<exports::outcome> run(const wish& wanted, const exports::format& as) {
   return exports::write(*now, as, wanted.out, options);
 }
 
-int export_file(const wish& wanted) {
+int export_file(const export_options& wanted) {
   const auto as = choose_format(wanted);
   if (!as) {
     complain(as.error().to_string());
@@ -109,7 +109,7 @@ int export_file(const wish& wanted) {
 }  // namespace
 
 action declare_export(CLI::App& command) {
-  auto wanted = std::make_shared<wish>();
+  auto wanted = std::make_shared<export_options>();
   command.add_option("FILE", wanted->file, "Recording to export")->required()->type_name("");
   command.add_option("-o,--output", wanted->out, "Output file; - is standard output")->required()->type_name("FILE");
   std::string formats = "Output format (default: from the name of the output):";

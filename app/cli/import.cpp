@@ -14,7 +14,7 @@
 namespace sluice::cli {
 namespace {
 
-struct wish {
+struct import_options {
   std::string file;
   std::string out;
   std::size_t memory_mib = 0;
@@ -28,7 +28,7 @@ std::string stem_of(const std::string& path) {
   return name.stem().string();
 }
 
-void print(const importing::report& done, const wish& wanted, const std::string& out) {
+void print(const importing::report& done, const import_options& wanted, const std::string& out) {
   say(fmt::format("{}: {} events, imported from {} ({})", out, done.events, wanted.file,
                   importing::name_of(done.from)));
   for (const importing::count& each : done.read) say(fmt::format("  {:12}  {}", each.number, each.what));
@@ -41,7 +41,7 @@ void print(const importing::report& done, const wish& wanted, const std::string&
   }
 }
 
-int import(const wish& wanted) {
+int import(const import_options& wanted) {
   const std::string out = wanted.out.empty() ? free_name(stem_of(wanted.file)) : wanted.out;
   if (auto possible = check_output(out, recording_kind(), wanted.force, std::span(&wanted.file, 1)); !possible) {
     complain(possible.error().to_string());
@@ -65,7 +65,7 @@ int import(const wish& wanted) {
 }  // namespace
 
 action declare_import(CLI::App& command) {
-  auto wanted = std::make_shared<wish>();
+  auto wanted = std::make_shared<import_options>();
   command.add_option("FILE", wanted->file, "File written by another tool; its type is detected")
       ->required()
       ->type_name("");

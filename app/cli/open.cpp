@@ -18,7 +18,7 @@
 namespace sluice::cli {
 namespace {
 
-struct wish {
+struct open_options {
   std::vector<std::string> files;
   std::vector<std::string> sources_from;
   std::string demo;
@@ -38,7 +38,7 @@ void leave_current_folder_out(const char* variable) {
   ::setenv(variable, kept.c_str(), 1);
 }
 
-result<void> show(const wish& wanted) {
+result<void> show(const open_options& wanted) {
   keep_freed_memory();
   leave_current_folder_out("PATH");
   // Report files that cannot be opened here, before a window covers the terminal.
@@ -73,7 +73,7 @@ bool is_demo(const std::string& name) {
 }  // namespace
 
 action declare_open(CLI::App& command) {
-  auto wanted = std::make_shared<wish>();
+  auto wanted = std::make_shared<open_options>();
   command.add_option("FILE", wanted->files, "Recordings to open (default: the welcome screen)")->type_name("");
   add_sources_option(command, wanted->sources_from);
   command.add_option("--demo", wanted->demo, "Run this demo and watch it live")->type_name("NAME");

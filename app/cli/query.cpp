@@ -23,7 +23,7 @@
 namespace sluice::cli {
 namespace {
 
-struct wish {
+struct query_options {
   std::string file;
   std::string text;
   std::string format = "table";
@@ -88,7 +88,7 @@ int print(query::sql_statement& rows, query::sql_format as, std::optional<clock:
   return 0;
 }
 
-int ask(const wish& wanted) {
+int ask(const query_options& wanted) {
   if (wanted.schema) {
     std::fputs(query::sql_schema_text().c_str(), stdout);
     return 0;
@@ -123,7 +123,7 @@ int ask(const wish& wanted) {
 }  // namespace
 
 action declare_query(CLI::App& command) {
-  auto wanted = std::make_shared<wish>();
+  auto wanted = std::make_shared<query_options>();
   command.add_option("FILE", wanted->file, "Recording to query")->type_name("");
   command.add_option("SQL", wanted->text, "SELECT statement; - reads it from standard input")->type_name("");
   command.add_option("--format", wanted->format, "Output format")

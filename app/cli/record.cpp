@@ -46,7 +46,7 @@ struct record_options {
   bool misplaced_option = false;  ///< An unknown option stands where the command should be.
 };
 
-std::string joined(const std::vector<std::string>& words) {
+std::string in_one_line(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
   return line;
@@ -270,7 +270,7 @@ int record(const record_options& options) {
     return status_for(command.error());
   }
   session->publish();  // Only now, so that an existing file survives a command that cannot start.
-  session->add_process(static_cast<std::uint64_t>(command->pid()), joined(options.command));
+  session->add_process(static_cast<std::uint64_t>(command->pid()), in_one_line(options.command));
   timetable times(*session, options, signals);
   const int status = command->wait(signals, times.period(), [&](const auto& signal) { return times.look(signal); });
   if (!times.ended()) {

@@ -30,7 +30,7 @@ constexpr int smallest_side = 64;
 constexpr int largest_side = 8192;
 constexpr double longest_wait = 3600;  // s
 
-struct wish {
+struct screenshot_options {
   std::string file;
   std::string out;
   std::string size = "1600x900";
@@ -85,7 +85,7 @@ std::pair<std::string, gui::argument> parse_command(const std::string& text, que
   return {id, value};
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string named_in_a_list(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
   return text;
@@ -99,7 +99,7 @@ void print_frame_times(gui::picture& shown, int frames) {
               times.front(), times.back());
 }
 
-result<void> draw(const wish& wanted) {
+result<void> draw(const screenshot_options& wanted) {
   keep_freed_memory();
   const auto size = parse_size(wanted.size);
   if (!size) return tl::unexpected(size.error());
@@ -128,7 +128,7 @@ result<void> draw(const wish& wanted) {
   gui::picture& shown = **made;
   if (!wanted.view.empty() && !shown.app().show_only(wanted.view))
     return fail(error_code::not_found, "there is no view '" + wanted.view + "'", "--view",
-                "choose one of " + joined(shown.app().view_names()));
+                "choose one of " + named_in_a_list(shown.app().view_names()));
   const auto settle = [&]() -> result<void> {
     if (!shown.settle(patience))
       return fail(error_code::io, "nothing more of the recording could be drawn for two minutes", wanted.file,
@@ -169,7 +169,7 @@ result<void> draw(const wish& wanted) {
 }  // namespace
 
 action declare_screenshot(CLI::App& command) {
-  auto wanted = std::make_shared<wish>();
+  auto wanted = std::make_shared<screenshot_options>();
   command.add_option("FILE", wanted->file, "Recording to draw (default: the welcome screen)")->type_name("");
   command.add_option("-o,--output", wanted->out, "PNG file to write")->type_name("FILE");
   command.add_flag("--force", wanted->force, force_help);

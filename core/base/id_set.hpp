@@ -10,7 +10,13 @@ namespace sluice::analysis {
 /// all others. Not thread-safe for writing.
 class id_set {
  public:
-  void insert(std::uint64_t id) { pages_[id / page_ids].set(id % page_ids); }
+  /// Returns true if the id was not in the set.
+  bool insert(std::uint64_t id) {
+    auto bit = pages_[id / page_ids][id % page_ids];
+    const bool fresh = !bit;
+    bit = true;
+    return fresh;
+  }
   [[nodiscard]] bool contains(std::uint64_t id) const {
     const auto page = pages_.find(id / page_ids);
     return page != pages_.end() && page->second.test(id % page_ids);

@@ -5,12 +5,6 @@
 namespace sluice::generate {
 namespace {
 
-constexpr std::uint64_t width = 1024;
-constexpr std::uint64_t longest_prompt = 1024;
-constexpr std::uint64_t activation = longest_prompt * width * 2;
-constexpr std::uint64_t words = 32'000;
-constexpr int layers = 12;
-
 class inference_builder : public model_builder {
  public:
   using model_builder::model_builder;
@@ -26,6 +20,12 @@ class inference_builder : public model_builder {
   }
 
  private:
+  static constexpr std::uint64_t width = 1024;
+  static constexpr std::uint64_t longest_prompt = 1024;
+  static constexpr std::uint64_t activation = longest_prompt * width * 2;
+  static constexpr std::uint64_t words = 32'000;
+  static constexpr int layers = 12;
+
   struct layer {
     slot qkv, out, up, down, norm;
   };

@@ -180,7 +180,10 @@ ring_slot* take_ring(std::uint32_t& epoch) noexcept {
   if (epoch == 0) return nullptr;
   if (ring_slot* left = take_idle_ring(epoch)) return left;
   ring_slot* slot = take_empty_slot();
-  if (slot == nullptr) return nullptr;
+  if (slot == nullptr) {
+    say_why(to, no_ring_reason::slots);
+    return nullptr;
+  }
   no_ring_reason why{};
   const ring_made made = make_ring(*slot, to, why);
   if (made != ring_made::yes) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "core/export/recording/id_set.hpp"
+#include "core/base/id_set.hpp"
 #include "core/export/recording/redact.hpp"
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"
@@ -35,12 +35,12 @@ class kept_tables {
   void keep_text(trace::string_id id, text_role role);
 
   const trace::tables& all_;
-  id_set hosts_, processes_, threads_, devices_, contexts_, streams_, pools_, counters_, stacks_, frames_, modules_,
-      sources_;
-  id_set done_hosts_, done_processes_, done_threads_, done_devices_, done_contexts_, done_streams_, done_pools_,
-      done_counters_, done_stacks_, done_frames_, done_modules_, done_sources_;
+  analysis::id_set hosts_, processes_, threads_, devices_, contexts_, streams_, pools_, counters_, stacks_, frames_,
+      modules_, sources_;
+  analysis::id_set done_hosts_, done_processes_, done_threads_, done_devices_, done_contexts_, done_streams_,
+      done_pools_, done_counters_, done_stacks_, done_frames_, done_modules_, done_sources_;
   std::unordered_map<std::uint64_t, text_role> texts_;  ///< By string: the role that reveals most.
-  id_set frame_files_, frame_modules_;
+  analysis::id_set frame_files_, frame_modules_;
 };
 
 }  // namespace sluice::exports

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/format.hpp"
-#include "core/export/recording/id_set.hpp"
+#include "core/base/id_set.hpp"
 #include "core/export/recording/kept_tables.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/trace/file/visit.hpp"
@@ -99,8 +99,8 @@ class trimmer {
 
   result<void> look_at_past() {
     const time_ns last = begin_ - 1;
-    id_set freed;
-    id_set born;
+    analysis::id_set freed;
+    analysis::id_set born;
     result<void> done = each<trace::free_event>(
         [&](const auto& row) {
           if (row.time < begin_) freed.insert(raw(row.block));
@@ -383,9 +383,9 @@ class trimmer {
   kept_tables tables_;
   past past_;
   std::map<std::uint64_t, trace::watermark_event> watermarks_;
-  id_set asked_, calls_, graphs_;
-  id_set kept_;         ///< Events that other rows may refer to.
-  id_set freed_after_;  ///< Block ids.
+  analysis::id_set asked_, calls_, graphs_;
+  analysis::id_set kept_;         ///< Events that other rows may refer to.
+  analysis::id_set freed_after_;  ///< Block ids.
   time_ns first_asked_ = INT64_MAX;
   std::vector<trace::graph_definition_event> definitions_;
   std::vector<trace::touch_event> nodes_;

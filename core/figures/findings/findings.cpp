@@ -5,6 +5,7 @@
 #include "core/base/format.hpp"
 #include "core/base/saturating.hpp"
 #include "core/figures/findings/fault_findings.hpp"
+#include "core/figures/findings/thresholds.hpp"
 #include "core/figures/findings/training_findings.hpp"
 #include "core/figures/report.hpp"
 #include "core/trace/model/driver_results.hpp"
@@ -18,8 +19,6 @@ namespace {
 using trace::direction;
 using trace::memory_kind;
 using trace::severity;
-
-constexpr double mebi = 1024.0 * 1024.0;
 
 class finder {
  public:

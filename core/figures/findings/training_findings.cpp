@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/base/format.hpp"
+#include "core/figures/findings/thresholds.hpp"
 #include "core/index/labels.hpp"
 #include "core/trace/model/names.hpp"
 
@@ -12,7 +13,6 @@ namespace {
 
 using trace::severity;
 
-constexpr double mebi = 1024.0 * 1024.0;
 constexpr double worth_saving = 64 * mebi;  ///< Less is not worth changing the program.
 
 double share_of(std::uint64_t part, std::uint64_t whole) {
