@@ -10,12 +10,18 @@
   if (line ~ /^\[ RUN      \]/) { kept[id] = kept[id] said[id]; said[id] = "" }
   said[id] = said[id] line "\n"
   if (line ~ /^\[       OK \]/) { said[id] = ""; ++passed }
-  if (line ~ /^\[  SKIPPED \] .* ms\)$/) { said[id] = ""; ++skipped; ++skipped_for[reason[id]]; reason[id] = "" }
+  if (line ~ /^\[  SKIPPED \] .* ms\)$/) {
+    if (in_reason[id]) reason[id] = "no reason given"
+    in_reason[id] = 0
+    said[id] = ""
+    ++skipped
+    ++skipped_for[reason[id]]
+  }
   if (line ~ /^\[  FAILED  \] .* ms\)$/) ++failed
   # GoogleTest prints "FILE:LINE: Skipped", then the reason.
   if (in_reason[id] && line != "") {
     sub(/^[Ss]kipped: */, "", line)
-    reason[id] = line
+    reason[id] = line ~ /^\[/ ? "no reason given" : line
     in_reason[id] = 0
   }
   if (line ~ /: Skipped$/) in_reason[id] = 1
