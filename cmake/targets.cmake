@@ -47,29 +47,31 @@ function(sluice_library name)
   endif()
 endfunction()
 
-# sluice_test(NAME SOURCES file... [LINK target...] [LABELS label...] [WHOLE] [OWN_MAIN])
-# A GoogleTest program. Each TEST is one test of ctest's; with WHOLE the program is one test (for set-ups that are dear to repeat).
-# OWN_MAIN: the sources bring main(). Tests find the source tree as SLUICE_SOURCE_DIR and the build tree as SLUICE_BINARY_DIR.
+# sluice_test(NAME SOURCES file... [OPTIMISED file...] [LINK target...] [LABELS label...] [SLOW suite...] [SPAWNS suite...])
+# A GoogleTest program, NAME "test_" and what it tests. Each of its suites is one test of ctest's: see cmake/discover_tests.cmake.
+# OPTIMISED are sources whose own work takes most of the time. LABELS are those of all suites, SLOW are the suites that take more than some two seconds, SPAWNS those that start programs of ours.
+# Tests find the source tree as SLUICE_SOURCE_DIR and the build tree as SLUICE_BINARY_DIR.
 function(sluice_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE;OWN_MAIN" "" "SOURCES;LINK;LABELS")
-  add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE sluice_options ${arg_LINK} GTest::gmock GTest::gtest)
-  if(NOT arg_OWN_MAIN)
-    target_link_libraries(${name} PRIVATE GTest::gtest_main)
-  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;OPTIMISED;LINK;LABELS;SLOW;SPAWNS")
+  # Of an inline function that many files have the program takes the first: so those that are optimised come first.
+  add_executable(${name} ${arg_OPTIMISED} ${arg_SOURCES})
+  set_source_files_properties(${arg_OPTIMISED} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:RelWithDebInfo>:-Og>")
+  target_link_libraries(${name} PRIVATE sluice_options ${arg_LINK} GTest::gmock GTest::gtest GTest::gtest_main)
   # What is tested is optimised, the tests themselves need not be: that halves the time to build them.
   target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
   target_compile_definitions(${name} PRIVATE SLUICE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SLUICE_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  if(arg_WHOLE)
-    add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
-  else()
-    set(properties TIMEOUT 300)
-    if(arg_LABELS)
-      list(APPEND properties LABELS "${arg_LABELS}")
-    endif()
-    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES PROPERTIES ${properties})
-  endif()
+  string(REGEX REPLACE "^test_" "" short "${name}")
+  set(list "${CMAKE_CURRENT_BINARY_DIR}/${name}")
+  file(GENERATE OUTPUT "${list}.discover.cmake" CONTENT "include([=[${CMAKE_SOURCE_DIR}/cmake/discover_tests.cmake]=])
+if(EXISTS [=[$<TARGET_FILE:${name}>]=])
+  sluice_discover_tests(${short} [=[$<TARGET_FILE:${name}>]=] [=[${list}.tests.cmake]=]
+    LABELS ${arg_LABELS} SLOW ${arg_SLOW} SPAWNS ${arg_SPAWNS})
+  include([=[${list}.tests.cmake]=])
+else()
+  add_test(${short}.is_not_built ${name})
+endif()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${list}.discover.cmake")
 endfunction()
 
 # sluice_benchmark(NAME SOURCES file... [LINK target...])

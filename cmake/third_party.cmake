@@ -69,7 +69,6 @@ target_include_directories(simdjson SYSTEM PUBLIC "${SLUICE_SIMDJSON_DIR}")
 if(SLUICE_TESTS)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)
-  include(GoogleTest)
 endif()
 
 if(SLUICE_GUI)

@@ -34,7 +34,8 @@ bool start_display() {
     dup2(number[1], 3);
     const int nowhere = open("/dev/null", O_WRONLY);
     dup2(nowhere, STDERR_FILENO);
-    execlp("Xvfb", "Xvfb", "-displayfd", "3", "-screen", "0", "1600x1000x24", "-nolisten", "tcp", nullptr);
+    // Without -noreset it begins anew whenever a test's window, its only one, closes, and may turn the next test's away meanwhile.
+    execlp("Xvfb", "Xvfb", "-noreset", "-displayfd", "3", "-screen", "0", "1600x1000x24", "-nolisten", "tcp", nullptr);
     _exit(127);
   }
   close(number[1]);

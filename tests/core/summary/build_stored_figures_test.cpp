@@ -14,6 +14,7 @@
 #include "core/summary/sections/section_writer.hpp"
 #include "core/summary/tiles/tile_maker.hpp"
 #include "tests/core/recordings/copied_rows.hpp"
+#include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/eventful_recording.hpp"
 #include "tests/core/recordings/random_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
@@ -140,19 +141,19 @@ void expect_same_of_parts(recording& made, std::variant<std::vector<time_ns>, do
   expect_same_tiles(*tiles_of_parts.open()->latest(), *tiles_of_all.open()->latest());
 }
 
-class parts_of_a_random_recording : public ::testing::TestWithParam<std::uint64_t> {};
-
-TEST_P(parts_of_a_random_recording, make_the_stored_figures_of_all) {
-  query::random_recording told(GetParam(), GetParam() % 4 == 0);
-  expect_same_of_parts(told.made, told.begins(), 1 + GetParam() % 3);
+TEST(parts_of_a_random_recording, make_the_stored_figures_of_all) {
+  testing::for_each_seed(1, 60, [](std::uint64_t seed) {
+    query::random_recording told(seed, seed % 4 == 0);
+    expect_same_of_parts(told.made, told.begins(), 1 + seed % 3);
+  });
 }
 
-TEST_P(parts_of_a_random_recording, make_the_tiles_of_all) {
-  query::random_recording told(GetParam(), GetParam() % 4 == 0);
-  expect_same_of_parts(told.made, 1.0, 1 + GetParam() % 3);
+TEST(parts_of_a_random_recording, make_the_tiles_of_all) {
+  testing::for_each_seed(1, 60, [](std::uint64_t seed) {
+    query::random_recording told(seed, seed % 4 == 0);
+    expect_same_of_parts(told.made, 1.0, 1 + seed % 3);
+  });
 }
-
-INSTANTIATE_TEST_SUITE_P(seeds, parts_of_a_random_recording, ::testing::Range<std::uint64_t>(1, 60));
 
 TEST(parts_of_a_training, make_the_stored_figures_and_the_tiles_of_all) {
   using enum testing::training_options::marking;

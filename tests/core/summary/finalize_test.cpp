@@ -15,6 +15,7 @@
 #include "core/trace/file/layout.hpp"
 #include "tests/core/base/named_files.hpp"
 #include "tests/core/recordings/copied_rows.hpp"
+#include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/eventful_recording.hpp"
 #include "tests/core/recordings/random_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
@@ -68,36 +69,36 @@ void expect_same_as_of_all(const remains& left, double section_events) {
   expect_same_stored_figures(*kept, make_stored_figures(all.index, *all.snapshot));
 }
 
-class a_random_recording_cut_short : public ::testing::TestWithParam<std::uint64_t> {};
-
-TEST_P(a_random_recording_cut_short, says_what_an_index_of_all_says_wherever_it_was_cut) {
-  const bool hostile = GetParam() % 4 == 0;
-  query::random_recording told(GetParam(), hostile);
-  ASSERT_TRUE(finalize(told.made.writer(), {.least_events = 1, .section_events = 50}));
-  std::mt19937_64 random(GetParam());
-  const remains left(told.made.path());
-  left.cut_at(sizeof(trace::file_header) + random() % (left.bytes() - sizeof(trace::file_header)));
-  const auto section_events = static_cast<double>(20 + random() % 200);
-  // Where rows contradict each other it is left open which are believed.
-  if (hostile) {
-    EXPECT_TRUE(summed_up(left.open()->latest(), however_small(section_events)));
-  } else {
-    expect_same_as_of_all(left, section_events);
-  }
+TEST(a_random_recording_cut_short, says_what_an_index_of_all_says_wherever_it_was_cut) {
+  testing::for_each_seed(1, 80, [](std::uint64_t seed) {
+    const bool hostile = seed % 4 == 0;
+    query::random_recording told(seed, hostile);
+    ASSERT_TRUE(finalize(told.made.writer(), {.least_events = 1, .section_events = 50}));
+    std::mt19937_64 random(seed);
+    const remains left(told.made.path());
+    left.cut_at(sizeof(trace::file_header) + random() % (left.bytes() - sizeof(trace::file_header)));
+    const auto section_events = static_cast<double>(20 + random() % 200);
+    // Where rows contradict each other it is left open which are believed.
+    if (hostile) {
+      EXPECT_TRUE(summed_up(left.open()->latest(), however_small(section_events)));
+    } else {
+      expect_same_as_of_all(left, section_events);
+    }
+  });
 }
 
-TEST_P(a_random_recording_cut_short, says_what_an_index_of_all_says_where_it_was_damaged_too) {
-  query::random_recording told(GetParam(), false);
-  told.made.close();
-  std::mt19937_64 random(GetParam());
-  const remains left(told.made.path());
-  left.cut_at(left.bytes() - 1);
-  for (int i = 0; i < 3; ++i)
-    left.damage(sizeof(trace::file_header) + random() % (left.bytes() - sizeof(trace::file_header)));
-  expect_same_as_of_all(left, static_cast<double>(20 + random() % 200));
+TEST(a_random_recording_cut_short, says_what_an_index_of_all_says_where_it_was_damaged_too) {
+  testing::for_each_seed(1, 80, [](std::uint64_t seed) {
+    query::random_recording told(seed, false);
+    told.made.close();
+    std::mt19937_64 random(seed);
+    const remains left(told.made.path());
+    left.cut_at(left.bytes() - 1);
+    for (int i = 0; i < 3; ++i)
+      left.damage(sizeof(trace::file_header) + random() % (left.bytes() - sizeof(trace::file_header)));
+    expect_same_as_of_all(left, static_cast<double>(20 + random() % 200));
+  });
 }
-
-INSTANTIATE_TEST_SUITE_P(seeds, a_random_recording_cut_short, ::testing::Range<std::uint64_t>(1, 80));
 
 class a_training_cut_short : public ::testing::TestWithParam<testing::training_options::marking> {};
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numbers>
 #include <numeric>
 #include <random>
@@ -15,6 +16,7 @@
 #include "core/summary/passes/finalize.hpp"
 #include "core/summary/sections/section_reader.hpp"
 #include "core/trace/columns/codec.hpp"
+#include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 namespace sluice::analysis {
@@ -114,13 +116,32 @@ class random_recording {
   std::uint64_t blocks_ = 0;
 };
 
-/// A finished recording, its index as the reference, and its tiles.
-struct finished {
-  explicit finished(std::uint64_t seed) : made(seed) {
+/// A finished recording, and its index as the reference.
+struct reference {
+  explicit reference(std::uint64_t seed) : made(seed) {
     EXPECT_TRUE(finalize(made.writer(), {1, static_cast<double>(20 + seed % 200)}));
-    trace = trace::file::open(made.path()).value()->latest();
+    const auto trace = trace::file::open(made.path()).value()->latest();
     while (!all->absorb(*trace, SIZE_MAX)) {
     }
+    told = made.random();
+  }
+  random_recording made;
+  std::shared_ptr<growing_index> all = std::make_shared<growing_index>();
+  std::mt19937_64 told;  ///< Random as it is when all is told.
+};
+
+/// Made once for all properties, and the same for each: to make it takes longer than to look at it.
+reference& reference_of(std::uint64_t seed) {
+  static std::map<std::uint64_t, reference> all;
+  reference& found = all.try_emplace(seed, seed).first->second;
+  found.made.random() = found.told;
+  return found;
+}
+
+/// The recording of a seed with its tiles, of which none has been read.
+struct finished {
+  explicit finished(std::uint64_t seed) : of(reference_of(seed)) {
+    trace = trace::file::open(made.path()).value()->latest();
     whole = time_range_of(*trace);
     tiles = stored_tiles::of(trace);
   }
@@ -132,29 +153,30 @@ struct finished {
     return tiles->grid_over({a, b + 1}, 1 + static_cast<std::uint32_t>(made.random()() % 300));
   }
 
-  random_recording made;
+  reference& of;
+  random_recording& made = of.made;
+  std::shared_ptr<index> all = of.all;
   std::shared_ptr<const trace::snapshot> trace;
-  std::shared_ptr<growing_index> all = std::make_shared<growing_index>();
   time_range whole;
   std::shared_ptr<const stored_tiles> tiles;
 };
 
-class stored_tiles_of_any_recording : public ::testing::TestWithParam<std::uint64_t> {};
-
-TEST_P(stored_tiles_of_any_recording, list_what_the_index_lists) {
-  finished made(GetParam());
-  ASSERT_NE(made.tiles, nullptr);
-  const auto facts = made.all->tensors(*made.trace);
-  const auto curves = curves_of(*made.all, facts.get(), made.whole);
-  ASSERT_EQ(made.tiles->curves().size(), curves.size());
-  for (std::size_t i = 0; i < curves.size(); ++i) {
-    EXPECT_TRUE(same_curve(made.tiles->curves()[i], curves[i].about));
-    EXPECT_EQ(made.tiles->curves()[i].maximum, curves[i].about.maximum);
-  }
-  std::uint64_t events = 0;
-  for (const trace::section_row& section : made.tiles->sections()) events += section.events;
-  EXPECT_NEAR(static_cast<double>(events), static_cast<double>(made.made.writer().events()),
-              0.2 * static_cast<double>(made.made.writer().events()) + 100);
+TEST(stored_tiles_of_any_recording, list_what_the_index_lists) {
+  testing::for_each_seed(0, 20, [](std::uint64_t seed) {
+    finished made(seed);
+    ASSERT_NE(made.tiles, nullptr);
+    const auto facts = made.all->tensors(*made.trace);
+    const auto curves = curves_of(*made.all, facts.get(), made.whole);
+    ASSERT_EQ(made.tiles->curves().size(), curves.size());
+    for (std::size_t i = 0; i < curves.size(); ++i) {
+      EXPECT_TRUE(same_curve(made.tiles->curves()[i], curves[i].about));
+      EXPECT_EQ(made.tiles->curves()[i].maximum, curves[i].about.maximum);
+    }
+    std::uint64_t events = 0;
+    for (const trace::section_row& section : made.tiles->sections()) events += section.events;
+    EXPECT_NEAR(static_cast<double>(events), static_cast<double>(made.made.writer().events()),
+                0.2 * static_cast<double>(made.made.writer().events()) + 100);
+  });
 }
 
 /// Tiles tell means so: of integers by their height above the minimum, of other numbers by themselves.
@@ -180,137 +202,146 @@ void expect_bins_of_the_index(finished& made, const bin_grid& grid, const std::v
   }
 }
 
-TEST_P(stored_tiles_of_any_recording, sample_curves_exactly_at_any_zoom) {
-  finished made(GetParam());
-  ASSERT_NE(made.tiles, nullptr);
-  std::vector<std::uint32_t> curves(made.tiles->curves().size());
-  for (std::size_t i = 0; i < curves.size(); ++i) curves[i] = static_cast<std::uint32_t>(i);
-  int from_tiles = 0;
-  for (int i = 0; i < 15; ++i) {
-    const bin_grid grid = made.any_grid();
-    auto detail = bin_detail::exact;
-    const auto plain = made.tiles->sample(curves, grid, {}, detail);
-    ASSERT_TRUE(plain);
-    if (detail == bin_detail::exact) {
-      ++from_tiles;
-      expect_bins_of_the_index(made, grid, *plain);
-    }
-    const auto exact = made.tiles->sample(curves, grid, {[&](std::span<const std::size_t> sections) {
-                                            return std::vector<std::shared_ptr<const index>>(sections.size(), made.all);
-                                          }},
-                                          detail);
-    ASSERT_TRUE(exact);
-    expect_bins_of_the_index(made, grid, *exact);
-  }
-  EXPECT_GT(from_tiles, 0);
-}
-
-TEST_P(stored_tiles_of_any_recording, draw_from_wider_tiles_at_hand_until_narrower_ones_are_read) {
-  finished made(GetParam());
-  ASSERT_NE(made.tiles, nullptr);
-  std::vector<std::uint32_t> curves(made.tiles->curves().size());
-  for (std::size_t i = 0; i < curves.size(); ++i) curves[i] = static_cast<std::uint32_t>(i);
-  for (time_range range = made.whole; range.length() > 100;
-       range = {range.begin + range.length() / 7, range.end - range.length() / 9}) {
-    const bin_grid grid = made.tiles->grid_over(range, 300);
-    auto first = bin_detail::exact;
-    const auto soon = made.tiles->sample(curves, grid, {{}, false}, first);
-    auto then = bin_detail::exact;
-    const auto later = made.tiles->sample(curves, grid, {}, then);
-    auto again = bin_detail::exact;
-    const auto kept = made.tiles->sample(curves, grid, {{}, false}, again);
-    ASSERT_TRUE(soon && later && kept);
-    EXPECT_EQ(again, then) << "all that it takes is at hand now";
-    EXPECT_GE(first, then);
-    for (std::size_t c = 0; c < curves.size(); ++c) {
-      const double rounding = 1e-9 * made.tiles->curves()[c].maximum;
-      for (std::size_t i = 0; i < grid.count; ++i) {
-        ASSERT_LE((*soon)[c][i].minimum, (*later)[c][i].minimum + rounding) << "a wider bin says as much or more";
-        ASSERT_GE((*soon)[c][i].maximum, (*later)[c][i].maximum - rounding);
-        ASSERT_EQ((*kept)[c][i].mean, (*later)[c][i].mean);
-      }
-    }
-  }
-}
-
-TEST_P(stored_tiles_of_any_recording, find_bins_for_the_pixels_of_a_view_of_all) {
-  finished made(GetParam());
-  ASSERT_NE(made.tiles, nullptr);
-  auto detail = bin_detail::exact;
-  EXPECT_TRUE(made.tiles->sample({}, made.tiles->grid_over(made.whole, 500), {}, detail));
-  EXPECT_EQ(detail, bin_detail::exact);
-}
-
-TEST_P(stored_tiles_of_any_recording, have_bins_as_near_to_a_pixel_as_they_can) {
-  finished made(GetParam());
-  ASSERT_NE(made.tiles, nullptr);
-  std::mt19937_64& random = made.made.random();
-  for (int i = 0; i < 100; ++i) {
-    const time_ns begin = made.made.any_time();
-    const time_range range{begin,
-                           begin + 1 + static_cast<time_ns>(random() % static_cast<std::uint64_t>(made.made.span()))};
-    const auto width = 16 + static_cast<std::uint32_t>(random() % 3000);
-    const bin_grid grid = made.tiles->grid_over(range, width);
-    EXPECT_LE(grid.range().begin, range.begin);
-    EXPECT_GE(grid.range().end, range.end);
-    const auto pixel = static_cast<double>(std::max<time_ns>(1, range.length() / width));
-    const double ratio = static_cast<double>(grid.bin()) / pixel;
-    EXPECT_LE(ratio, std::numbers::sqrt2);
-    EXPECT_GE(ratio, std::numbers::sqrt2 / 2);
-    EXPECT_LE(grid.count, 2 * width + 2);
-    if (grid.level == 0) continue;
-    const time_ns of_smaller = made.tiles->longest_of_smaller(range, width);
-    EXPECT_EQ(made.tiles->grid_over({begin, begin + of_smaller}, width).level, grid.level - 1);
-    EXPECT_EQ(made.tiles->grid_over({begin, begin + of_smaller + width}, width).level, grid.level)
-        << "where a pixel is a ns longer";
-  }
-  EXPECT_LT(made.tiles->grid_over({INT64_MIN, INT64_MAX}, 100).count, 2000U) << "the recording is a dot in it";
-}
-
-TEST_P(stored_tiles_of_any_recording, draw_every_slice) {
-  finished made(GetParam());
-  ASSERT_NE(made.tiles, nullptr);
-  for (std::uint32_t first = 0; first < made.tiles->lanes().size(); ++first) {
-    if (made.tiles->lanes()[first].depth != 0) continue;
-    for (int i = 0; i < 5; ++i) {
-      // All of it, so that slices are not cut and every one counts.
-      const bin_grid grid = made.tiles->grid_over({made.whole.begin - 10, made.whole.end + 10},
-                                                  10 + static_cast<std::uint32_t>(made.made.random()() % 400));
+TEST(stored_tiles_of_any_recording, sample_curves_exactly_at_any_zoom) {
+  testing::for_each_seed(0, 20, [](std::uint64_t seed) {
+    finished made(seed);
+    ASSERT_NE(made.tiles, nullptr);
+    std::vector<std::uint32_t> curves(made.tiles->curves().size());
+    for (std::size_t i = 0; i < curves.size(); ++i) curves[i] = static_cast<std::uint32_t>(i);
+    int from_tiles = 0;
+    for (int i = 0; i < 15; ++i) {
+      const bin_grid grid = made.any_grid();
       auto detail = bin_detail::exact;
-      std::vector<timeline::drawn_slice> drawn;
-      ASSERT_TRUE(made.tiles->draw(first, grid, {}, detail, drawn));
-      std::uint64_t count = 0;
-      double busy = 0;
-      std::uint64_t bytes = 0;
-      for (const timeline::drawn_slice& slice : drawn) {
-        count += slice.count;
-        bytes += slice.item.bytes;
-        busy += static_cast<double>(slice.busy) * static_cast<double>(slice.item.end - slice.item.begin);
+      const auto plain = made.tiles->sample(curves, grid, {}, detail);
+      ASSERT_TRUE(plain);
+      if (detail == bin_detail::exact) {
+        ++from_tiles;
+        expect_bins_of_the_index(made, grid, *plain);
       }
-      const auto facts = made.all->tensors(*made.trace);
-      for (const index_slices& owner : slices_of(*made.all, facts.get())) {
-        if (!same_owner(owner.about, made.tiles->lanes()[first])) continue;
-        std::uint64_t slices = 0;  // Where lanes run out, some are left out.
-        double really = 0;
-        std::uint64_t really_bytes = 0;
-        owner.slices->for_each(INT64_MIN / 2, INT64_MAX / 2, [&](const timeline::slice_item& item, std::uint16_t) {
-          const time_ns end = item.end == latest_time ? std::max(item.begin, made.whole.end) : item.end;
-          ++slices;
-          really += static_cast<double>(end - item.begin);
-          really_bytes += item.bytes;
-        });
-        // One that begins in the bin of a longer one and goes on is drawn once more by itself.
-        EXPECT_GE(count, slices);
-        EXPECT_LE(count, slices + drawn.size() / 2);
-        EXPECT_NEAR(busy, really, 1e-4 * really + 1);
-        const bool has_bytes = owner.about.what != trace::lane_kind::steps;  // Those have numbers.
-        EXPECT_EQ(has_bytes ? bytes : 0, has_bytes ? really_bytes : 0);
-      }
+      const auto exact =
+          made.tiles->sample(curves, grid, {[&](std::span<const std::size_t> sections) {
+                               return std::vector<std::shared_ptr<const index>>(sections.size(), made.all);
+                             }},
+                             detail);
+      ASSERT_TRUE(exact);
+      expect_bins_of_the_index(made, grid, *exact);
     }
-  }
+    EXPECT_GT(from_tiles, 0);
+  });
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, stored_tiles_of_any_recording, ::testing::Range<std::uint64_t>(0, 20));
+TEST(stored_tiles_of_any_recording, draw_from_wider_tiles_at_hand_until_narrower_ones_are_read) {
+  testing::for_each_seed(0, 20, [](std::uint64_t seed) {
+    finished made(seed);
+    ASSERT_NE(made.tiles, nullptr);
+    std::vector<std::uint32_t> curves(made.tiles->curves().size());
+    for (std::size_t i = 0; i < curves.size(); ++i) curves[i] = static_cast<std::uint32_t>(i);
+    for (time_range range = made.whole; range.length() > 100;
+         range = {range.begin + range.length() / 7, range.end - range.length() / 9}) {
+      const bin_grid grid = made.tiles->grid_over(range, 300);
+      auto first = bin_detail::exact;
+      const auto soon = made.tiles->sample(curves, grid, {{}, false}, first);
+      auto then = bin_detail::exact;
+      const auto later = made.tiles->sample(curves, grid, {}, then);
+      auto again = bin_detail::exact;
+      const auto kept = made.tiles->sample(curves, grid, {{}, false}, again);
+      ASSERT_TRUE(soon && later && kept);
+      EXPECT_EQ(again, then) << "all that it takes is at hand now";
+      EXPECT_GE(first, then);
+      for (std::size_t c = 0; c < curves.size(); ++c) {
+        const double rounding = 1e-9 * made.tiles->curves()[c].maximum;
+        for (std::size_t i = 0; i < grid.count; ++i) {
+          ASSERT_LE((*soon)[c][i].minimum, (*later)[c][i].minimum + rounding) << "a wider bin says as much or more";
+          ASSERT_GE((*soon)[c][i].maximum, (*later)[c][i].maximum - rounding);
+          ASSERT_EQ((*kept)[c][i].mean, (*later)[c][i].mean);
+        }
+      }
+    }
+  });
+}
+
+TEST(stored_tiles_of_any_recording, find_bins_for_the_pixels_of_a_view_of_all) {
+  testing::for_each_seed(0, 20, [](std::uint64_t seed) {
+    finished made(seed);
+    ASSERT_NE(made.tiles, nullptr);
+    auto detail = bin_detail::exact;
+    EXPECT_TRUE(made.tiles->sample({}, made.tiles->grid_over(made.whole, 500), {}, detail));
+    EXPECT_EQ(detail, bin_detail::exact);
+  });
+}
+
+TEST(stored_tiles_of_any_recording, have_bins_as_near_to_a_pixel_as_they_can) {
+  testing::for_each_seed(0, 20, [](std::uint64_t seed) {
+    finished made(seed);
+    ASSERT_NE(made.tiles, nullptr);
+    std::mt19937_64& random = made.made.random();
+    for (int i = 0; i < 100; ++i) {
+      const time_ns begin = made.made.any_time();
+      const time_range range{begin,
+                             begin + 1 + static_cast<time_ns>(random() % static_cast<std::uint64_t>(made.made.span()))};
+      const auto width = 16 + static_cast<std::uint32_t>(random() % 3000);
+      const bin_grid grid = made.tiles->grid_over(range, width);
+      EXPECT_LE(grid.range().begin, range.begin);
+      EXPECT_GE(grid.range().end, range.end);
+      const auto pixel = static_cast<double>(std::max<time_ns>(1, range.length() / width));
+      const double ratio = static_cast<double>(grid.bin()) / pixel;
+      EXPECT_LE(ratio, std::numbers::sqrt2);
+      EXPECT_GE(ratio, std::numbers::sqrt2 / 2);
+      EXPECT_LE(grid.count, 2 * width + 2);
+      if (grid.level == 0) continue;
+      const time_ns of_smaller = made.tiles->longest_of_smaller(range, width);
+      EXPECT_EQ(made.tiles->grid_over({begin, begin + of_smaller}, width).level, grid.level - 1);
+      EXPECT_EQ(made.tiles->grid_over({begin, begin + of_smaller + width}, width).level, grid.level)
+          << "where a pixel is a ns longer";
+    }
+    EXPECT_LT(made.tiles->grid_over({INT64_MIN, INT64_MAX}, 100).count, 2000U) << "the recording is a dot in it";
+  });
+}
+
+TEST(stored_tiles_of_any_recording, draw_every_slice) {
+  testing::for_each_seed(0, 20, [](std::uint64_t seed) {
+    finished made(seed);
+    ASSERT_NE(made.tiles, nullptr);
+    for (std::uint32_t first = 0; first < made.tiles->lanes().size(); ++first) {
+      if (made.tiles->lanes()[first].depth != 0) continue;
+      for (int i = 0; i < 5; ++i) {
+        // All of it, so that slices are not cut and every one counts.
+        const bin_grid grid = made.tiles->grid_over({made.whole.begin - 10, made.whole.end + 10},
+                                                    10 + static_cast<std::uint32_t>(made.made.random()() % 400));
+        auto detail = bin_detail::exact;
+        std::vector<timeline::drawn_slice> drawn;
+        ASSERT_TRUE(made.tiles->draw(first, grid, {}, detail, drawn));
+        std::uint64_t count = 0;
+        double busy = 0;
+        std::uint64_t bytes = 0;
+        for (const timeline::drawn_slice& slice : drawn) {
+          count += slice.count;
+          bytes += slice.item.bytes;
+          busy += static_cast<double>(slice.busy) * static_cast<double>(slice.item.end - slice.item.begin);
+        }
+        const auto facts = made.all->tensors(*made.trace);
+        for (const index_slices& owner : slices_of(*made.all, facts.get())) {
+          if (!same_owner(owner.about, made.tiles->lanes()[first])) continue;
+          std::uint64_t slices = 0;  // Where lanes run out, some are left out.
+          double really = 0;
+          std::uint64_t really_bytes = 0;
+          owner.slices->for_each(INT64_MIN / 2, INT64_MAX / 2, [&](const timeline::slice_item& item, std::uint16_t) {
+            const time_ns end = item.end == latest_time ? std::max(item.begin, made.whole.end) : item.end;
+            ++slices;
+            really += static_cast<double>(end - item.begin);
+            really_bytes += item.bytes;
+          });
+          // One that begins in the bin of a longer one and goes on is drawn once more by itself.
+          EXPECT_GE(count, slices);
+          EXPECT_LE(count, slices + drawn.size() / 2);
+          EXPECT_NEAR(busy, really, 1e-4 * really + 1);
+          const bool has_bytes = owner.about.what != trace::lane_kind::steps;  // Those have numbers.
+          EXPECT_EQ(has_bytes ? bytes : 0, has_bytes ? really_bytes : 0);
+        }
+      }
+    }
+  });
+}
 
 /// Steps of one length, one after another: as marks say, or as allocations show, which gives them no event.
 class steps_in_tiles : public ::testing::TestWithParam<bool> {

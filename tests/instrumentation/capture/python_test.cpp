@@ -51,6 +51,17 @@ std::string version_of(int which) {
   return "3." + std::to_string(which % without_gil) + (which >= without_gil ? "t" : "");
 }
 
+/// What an interpreter says of itself: its path, its version, whether it is without the GIL. Each is asked once: to start one takes long.
+const outcome& said_by(const std::string& candidate) {
+  static std::map<std::string, outcome> asked;
+  const auto found = asked.find(candidate);
+  if (found != asked.end()) return found->second;
+  return asked[candidate] =
+             run_shell(candidate +
+                       " -c 'import sys, ctypes, sysconfig; print(sys.executable, *sys.version_info[:2], "
+                       "int(sysconfig.get_config_var(\"Py_GIL_DISABLED\") or 0))'");
+}
+
 /// An interpreter of this Python with ctypes, on PATH or of pyenv; empty if there is none.
 std::string interpreter(int which) {
   const int minor = which % without_gil;
@@ -68,9 +79,7 @@ std::string interpreter(int which) {
     }
   }
   for (const std::string& candidate : candidates) {
-    const outcome said = run_shell(candidate +
-                                   " -c 'import sys, ctypes, sysconfig; print(sys.executable, *sys.version_info[:2], "
-                                   "int(sysconfig.get_config_var(\"Py_GIL_DISABLED\") or 0))'");
+    const outcome& said = said_by(candidate);
     std::istringstream words(said.output);
     std::string path;
     int major = 0, found = 0, free = 0;

@@ -18,6 +18,7 @@
 #include "core/summary/sections/section_reader.hpp"
 #include "core/trace/model/row_references.hpp"
 #include "tests/core/recordings/copied_rows.hpp"
+#include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/random_recording.hpp"
 
 /// Going through a recording part after part finds what an index of all of it knows.
@@ -182,18 +183,16 @@ void expect_same_parts(const recording& of_all, const recording& swept, bool con
   expect_same("the whole", facts(expected), facts(found));
 }
 
-class sweep_of_a_random_recording : public ::testing::TestWithParam<std::uint64_t> {};
-
-TEST_P(sweep_of_a_random_recording, finds_what_an_index_of_all_knows) {
-  const bool hostile = GetParam() % 4 == 0;
-  random_recording of_all(GetParam(), hostile), swept(GetParam(), hostile);
-  const auto begins = of_all.begins();
-  save_of_all(of_all.made, begins);
-  save_part_after_part(swept.made, begins);
-  expect_same_parts(of_all.made, swept.made, hostile);
+TEST(sweep_of_a_random_recording, finds_what_an_index_of_all_knows) {
+  testing::for_each_seed(1, 200, [](std::uint64_t seed) {
+    const bool hostile = seed % 4 == 0;
+    random_recording of_all(seed, hostile), swept(seed, hostile);
+    const auto begins = of_all.begins();
+    save_of_all(of_all.made, begins);
+    save_part_after_part(swept.made, begins);
+    expect_same_parts(of_all.made, swept.made, hostile);
+  });
 }
-
-INSTANTIATE_TEST_SUITE_P(seeds, sweep_of_a_random_recording, ::testing::Range<std::uint64_t>(1, 200));
 
 class sweep_of_a_program : public ::testing::TestWithParam<generate::generate_options> {};
 

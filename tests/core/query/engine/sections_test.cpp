@@ -13,6 +13,7 @@
 #include "core/trace/file/visit.hpp"
 #include "tests/core/query/answers/answers_in_words.hpp"
 #include "tests/core/recordings/copied_rows.hpp"
+#include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/random_recording.hpp"
 
 /// An index of a part answers every question about that part as the index of all of the recording does.
@@ -170,19 +171,17 @@ class examiner {
   time_range run_;
 };
 
-class part_of_a_random_recording : public ::testing::TestWithParam<std::uint64_t> {};
-
-TEST_P(part_of_a_random_recording, answers_as_the_whole_does) {
-  random_recording told(GetParam(), GetParam() % 4 == 0);
-  const parts all(told.made, told.begins());
-  for (std::uint64_t i = 0; i < 6 && !HasFailure(); ++i) {
-    examiner of(all, GetParam() * 100 + i);
-    for (int questions = 0; questions < 4 && !HasFailure(); ++questions) of.ask_everything();
-    of.ask_details(150);
-  }
+TEST(part_of_a_random_recording, answers_as_the_whole_does) {
+  testing::for_each_seed(1, 60, [](std::uint64_t seed) {
+    random_recording told(seed, seed % 4 == 0);
+    const parts all(told.made, told.begins());
+    for (std::uint64_t i = 0; i < 6 && !::testing::Test::HasFailure(); ++i) {
+      examiner of(all, seed * 100 + i);
+      for (int questions = 0; questions < 4 && !::testing::Test::HasFailure(); ++questions) of.ask_everything();
+      of.ask_details(150);
+    }
+  });
 }
-
-INSTANTIATE_TEST_SUITE_P(seeds, part_of_a_random_recording, ::testing::Range<std::uint64_t>(1, 60));
 
 // --- recordings of programs -----------------------------------------------------------------------------------------
 

@@ -392,23 +392,31 @@ void run_kernel(const std::string& name, void** arguments) {
   constexpr std::uint32_t narrow = 0;
   if (arguments == nullptr) return;
   if (name == "affine_u32") {
-    word* data = argument(0, none);
-    for (std::uint64_t i = 0; i < argument(1, wide); ++i) {
-      for (std::uint32_t r = 0; r < argument(4, narrow); ++r) {
-        data[i] = data[i] * argument(2, narrow) + argument(3, narrow);
-      }
+    word* const data = argument(0, none);
+    const auto count = argument(1, wide);
+    // So many steps of x * a + b are one step, of another a and b.
+    word factor = 1, term = 0;
+    for (std::uint32_t r = 0; r < argument(4, narrow); ++r) {
+      factor *= argument(2, narrow);
+      term = term * argument(2, narrow) + argument(3, narrow);
     }
+    for (std::uint64_t i = 0; i < count; ++i) data[i] = data[i] * factor + term;
   } else if (name == "add_u32") {
     word* out = argument(0, none);
     for (std::uint64_t i = 0; i < argument(3, wide); ++i) out[i] = argument(1, none)[i] + argument(2, none)[i];
   } else if (name == "stencil_u32" || name == "stencil_direct_u32") {
+    word* const out = argument(0, none);
+    const word* const in = argument(1, none);
     const auto count = static_cast<std::int64_t>(argument(2, wide));
     const auto radius = static_cast<std::int64_t>(argument(3, narrow));
+    const auto at = [&](std::int64_t i) { return in[std::clamp<std::int64_t>(i, 0, count - 1)]; };
+    // Of the first word all neighbours are added; then one leaves the sum and one joins it.
+    word sum = 0;
+    for (std::int64_t j = -radius; j < radius; ++j) sum += at(j);
     for (std::int64_t i = 0; i < count; ++i) {
-      word sum = 0;
-      for (std::int64_t j = i - radius; j <= i + radius; ++j)
-        sum += argument(1, none)[std::clamp<std::int64_t>(j, 0, count - 1)];
-      argument(0, none)[i] = sum;
+      sum += at(i + radius);
+      out[i] = sum;
+      sum -= at(i - radius);
     }
   }
 }
