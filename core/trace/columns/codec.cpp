@@ -337,36 +337,44 @@ struct row_memory {
   std::size_t count;
 };
 
+/// Stores a value in each row, and returns the bits that are set in any of them.
 template <class Value>
-void store_each(std::span<const std::uint64_t> values, std::byte* to, std::size_t stride) {
+std::uint64_t store_each(std::span<const std::uint64_t> values, std::byte* to, std::size_t stride) {
+  std::uint64_t bits = 0;
 #pragma GCC unroll 4
   for (const std::uint64_t each : values) {
     const auto value = static_cast<Value>(each);
     std::memcpy(to, &value, sizeof value);
     to += stride;
+    bits |= each;
+  }
+  return bits;
+}
+
+std::uint64_t store_each(std::uint8_t width, std::span<const std::uint64_t> values, std::byte* to, std::size_t stride) {
+  switch (width) {
+    case 1:
+      return store_each<std::uint8_t>(values, to, stride);
+    case 2:
+      return store_each<std::uint16_t>(values, to, stride);
+    case 4:
+      return store_each<std::uint32_t>(values, to, stride);
+    default:
+      return store_each<std::uint64_t>(values, to, stride);
   }
 }
 
-void store_each(const member_layout& member, std::span<const std::uint64_t> values, const row_memory& rows) {
-  if (member.kind != member_kind::number) {
-    std::byte* row = rows.first;
-    for (const std::uint64_t value : values) store(member, value, std::exchange(row, row + rows.stride));
-    return;
-  }
-  std::byte* const to = rows.first + member.offset;
-  switch (member.width) {
-    case 1:
-      return store_each<std::uint8_t>(values, to, rows.stride);
-    case 2:
-      return store_each<std::uint16_t>(values, to, rows.stride);
-    case 4:
-      return store_each<std::uint32_t>(values, to, rows.stride);
-    default:
-      return store_each<std::uint64_t>(values, to, rows.stride);
-  }
+/// Stores a column's values, which it may change, in all rows. False if some do not fit the member.
+bool store_each(const member_layout& member, std::span<std::uint64_t> values, const row_memory& rows) {
+  if (member.kind == member_kind::boolean)
+    for (std::uint64_t& value : values) value = static_cast<std::uint64_t>(value != 0);
+  if (member.kind == member_kind::enumeration)
+    for (std::uint64_t& value : values) value = value < member.known_values ? value : 0;
+  return member.fits(store_each(member.width, values, rows.first + member.offset, rows.stride));
 }
 
 bool fit(const member_layout& member, std::span<const std::uint64_t> values) {
+  if (member.width == 8 || member.kind != member_kind::number) return true;
   std::uint64_t bits = 0;
   for (const std::uint64_t value : values) bits |= value;
   return member.fits(bits);  // Exact: what fits is every value below a power of two.
@@ -416,9 +424,7 @@ struct payload_decoder::state {
       std::vector<std::byte> text(column.text_bytes);
       return unpack(column.text, text) && store_texts(member, values, text, to);
     }
-    if (!fit(member, values)) return false;
-    store_each(member, values, to);
-    return true;
+    return store_each(member, values, to);
   }
 };
 
