@@ -50,10 +50,9 @@ class live_set_teller {
   live_set_teller(const live_set_teller&) = delete;
   live_set_teller& operator=(const live_set_teller&) = delete;
   /// Looks once more, for whatever was lost since, and never again. If there is something, that takes 50 ms, or 200 if more is lost
-  /// meanwhile, and as long as the writer takes for the sets: 0.2 s longer where it takes nothing, and `longest_end` for all of it. What
+  /// meanwhile, and as long as the writer takes for the sets: 0.2 s longer where it takes nothing, and `longest` for all of it. What
   /// is not told by then stays in doubt.
-  void end();
-  static constexpr std::chrono::milliseconds longest_end{1000};
+  void end(std::chrono::milliseconds longest = std::chrono::seconds(1));
 
  private:
   void watch(const std::stop_token& stop);
