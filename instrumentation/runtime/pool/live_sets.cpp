@@ -95,8 +95,8 @@ live_set_teller::live_set_teller() {
   }
 }
 
-void live_set_teller::end() {
-  const look_limit limit(std::chrono::steady_clock::now() + longest_end);
+void live_set_teller::end(std::chrono::milliseconds longest) {
+  const look_limit limit(std::chrono::steady_clock::now() + longest);
   if (thread_.joinable()) {
     thread_.request_stop();  // A running check gives up.
     thread_.join();

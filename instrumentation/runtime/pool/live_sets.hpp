@@ -51,9 +51,8 @@ class live_set_teller {
   live_set_teller& operator=(const live_set_teller&) = delete;
   /// Checks a last time for losses. If there are any, it waits 50 ms (200 ms if losses go on)
   /// and then until the writer has read the lists: at most 0.2 s longer if the writer reads
-  /// nothing, and at most `longest_end` in total. Pools that are not sent by then stay inexact.
-  void end();
-  static constexpr std::chrono::milliseconds longest_end{1000};
+  /// nothing, and at most `longest` in total. Pools that are not sent by then stay inexact.
+  void end(std::chrono::milliseconds longest = std::chrono::seconds(1));
 
  private:
   void watch(const std::stop_token& stop);

@@ -33,10 +33,11 @@ class scratch_files : public on_each_device {
   }
 
   [[nodiscard]] std::filesystem::path make(const std::string& name, std::size_t bytes) const {
-    std::mt19937 random(3);
-    std::vector<char> content(bytes);
-    for (char& c : content) c = static_cast<char>(random());
-    std::ofstream(folder / name, std::ios::binary).write(content.data(), static_cast<std::streamsize>(bytes));
+    std::mt19937_64 random(3);
+    std::vector<std::uint64_t> content((bytes + 7) / 8);
+    for (std::uint64_t& eight : content) eight = random();
+    std::ofstream(folder / name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(content.data()), static_cast<std::streamsize>(bytes));
     return folder / name;
   }
   static std::vector<std::uint32_t> words(const std::filesystem::path& path) {
