@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/figures/listed_block.hpp"
 #include "core/figures/stack_tree.hpp"
 #include "core/index/memory/categories.hpp"
 #include "core/symbols/frames.hpp"
@@ -146,21 +147,8 @@ struct search_results {
 
 // --- tables ---------------------------------------------------------------------------------------------------------
 
-struct block_row {
-  trace::block_id block{};
-  std::uint64_t address = 0;
-  std::uint64_t bytes = 0;
-  trace::layer layer = trace::layer::driver;
-  trace::memory_kind kind = trace::memory_kind::unknown;
-  trace::device_id device{};
-  trace::stream_id stream{};
-  trace::pool_id pool{};
-  trace::string_id name{};
-  trace::event_id alloc{};
-  time_ns born = 0;
-  time_ns died = trace::unknown_time;  ///< unknown_time if never freed.
-  analysis::block_category category;
-};
+/// A row of the table of blocks.
+using block_row = analysis::listed_block;
 
 enum class block_column : std::uint8_t { address, bytes, layer, kind, born, died, lifetime, name, category };
 

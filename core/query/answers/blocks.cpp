@@ -34,11 +34,6 @@ class text_filter {
 /// This many more rows than requested may be held before the excess is dropped.
 constexpr std::size_t rows_between_cuts = std::size_t{1} << 14;
 
-block_row row_of(const block_record& block, const analysis::block_category& category) {
-  return {block.id,   block.address, block.bytes, block.layer, block.kind, block.device, block.stream,
-          block.pool, block.name,    block.alloc, block.born,  block.died, category};
-}
-
 /// Blocks that were never freed sort last.
 time_ns death(const block_row& row) { return row.died == trace::unknown_time ? INT64_MAX : row.died; }
 time_ns lifetime(const block_row& row) { return row.died == trace::unknown_time ? INT64_MAX : row.died - row.born; }
@@ -100,8 +95,8 @@ class table_of_blocks final : public section_answer<block_table> {
       if (!filter_->takes(block)) continue;
       ++table_.count;
       table_.total_bytes += block.bytes;
-      table_.rows.push_back(
-          row_of(block, seen <= facts->categories.size() ? facts->categories[seen - 1] : analysis::block_category{}));
+      table_.rows.push_back(analysis::listed(
+          block, seen <= facts->categories.size() ? facts->categories[seen - 1] : analysis::block_category{}));
       if (table_.rows.size() >= rows_between_cuts + most_rows()) cut(from.trace.tables());
     }
     cut(from.trace.tables());

@@ -116,11 +116,8 @@ std::optional<result<block_table>> answer_from_figures(const blocks_question& qu
   block_table table;
   table.count = stored_figures.block_count;
   table.total_bytes = stored_figures.block_bytes;
-  for (const analysis::listed_block& b : stored_figures.largest) {
-    if (table.rows.size() == question.rows) break;
-    table.rows.push_back({b.block, b.address, b.bytes, b.layer, b.kind, b.device, b.stream, b.pool, b.name, b.alloc,
-                          b.born, b.died, b.category});
-  }
+  const std::span<const block_row> largest = stored_figures.largest;
+  table.rows.assign(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(std::min(known, question.rows)));
   return table;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/trace/columns/integers.hpp"
 #include "core/trace/model/ids.hpp"
 #include "core/trace/model/kinds.hpp"
 
@@ -78,13 +79,6 @@ inline constexpr bool is_or_unknown = false;
 template <class T>
 inline constexpr bool is_or_unknown<or_unknown<T>> = true;
 
-[[nodiscard]] constexpr std::uint64_t zigzag(std::int64_t number) {
-  return (static_cast<std::uint64_t>(number) << 1) ^ (number < 0 ? ~std::uint64_t{0} : 0);
-}
-[[nodiscard]] constexpr std::int64_t unzigzag(std::uint64_t bits) {
-  return static_cast<std::int64_t>((bits >> 1) ^ (std::uint64_t{0} - (bits & 1)));
-}
-
 template <class T>
 inline constexpr bool is_enum_kept = enum_end<T> > 0 || sizeof(T) == sizeof(std::uint64_t);
 
@@ -123,12 +117,12 @@ class writer {
       for (unsigned shift = 0; shift < 64; shift += 8) out_.push_back(static_cast<char>(bits >> shift));
     } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
       failed_ = failed_ || !can_keep(std::int64_t{value});
-      varint(detail::zigzag(value));
+      varint(trace::zigzag(static_cast<std::uint64_t>(value)));
     } else if constexpr (std::is_integral_v<T>) {
       varint(value);
     } else if constexpr (detail::is_or_unknown<T>) {
       failed_ = failed_ || !(value.time == trace::unknown_time || can_keep(value.time));
-      varint(detail::zigzag(value.time));
+      varint(trace::zigzag(static_cast<std::uint64_t>(value.time)));
     } else {
       fields(*this, value);
     }
@@ -183,7 +177,7 @@ class reader {
       value = std::bit_cast<double>(bits);
       if (!can_keep(value)) fail();
     } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-      const std::int64_t number = detail::unzigzag(varint());
+      const std::int64_t number = static_cast<std::int64_t>(trace::unzigzag(varint()));
       if (!can_keep(number) || !std::in_range<T>(number)) return fail();
       value = static_cast<T>(number);
     } else if constexpr (std::is_integral_v<T>) {
@@ -191,7 +185,7 @@ class reader {
       if (number > std::numeric_limits<T>::max()) return fail();
       value = static_cast<T>(number);
     } else if constexpr (detail::is_or_unknown<T>) {
-      const std::int64_t number = detail::unzigzag(varint());
+      const std::int64_t number = static_cast<std::int64_t>(trace::unzigzag(varint()));
       if (number != trace::unknown_time && !can_keep(number)) return fail();
       value.time = number;
     } else {

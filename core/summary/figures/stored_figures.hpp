@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/figures/diff.hpp"
+#include "core/figures/listed_block.hpp"
 #include "core/figures/report.hpp"
 #include "core/figures/stack_use.hpp"
 #include "core/index/memory/categories.hpp"
@@ -43,23 +44,6 @@ struct loss_span {
   time_ns end = trace::unknown_time;  ///< unknown_time: it is an instant.
   std::uint64_t events = 0;
   std::uint64_t memory_events = 0;  ///< How many of `events` are allocations and frees.
-};
-
-/// A block as shown in lists.
-struct listed_block {
-  trace::block_id block{};
-  trace::event_id alloc{};
-  trace::device_id device{};
-  trace::stream_id stream{};
-  trace::pool_id pool{};
-  trace::string_id name{};
-  time_ns born = 0;
-  time_ns died = trace::unknown_time;  ///< unknown_time if never freed.
-  std::uint64_t address = 0;
-  std::uint64_t bytes = 0;
-  trace::layer layer = trace::layer::driver;
-  trace::memory_kind kind = trace::memory_kind::unknown;
-  block_category category;
 };
 
 struct stored_figures {

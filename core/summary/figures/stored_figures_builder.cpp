@@ -57,9 +57,7 @@ void stored_figures_builder::list(const index& from, time_range run) {
     if (!block.allocated || !run.holds(block.born) || !block.live_in(made_.span)) continue;
     ++made_.block_count;
     made_.block_bytes += block.bytes;
-    made_.largest.push_back({block.id, block.alloc, block.device, block.stream, block.pool, block.name, block.born,
-                             block.died, block.address, block.bytes, block.layer, block.kind,
-                             i < facts->categories.size() ? facts->categories[i] : block_category{}});
+    made_.largest.push_back(listed(block, i < facts->categories.size() ? facts->categories[i] : block_category{}));
     if (made_.largest.size() >= 8 * stored_figures::block_limit) cut();
   }
 }
