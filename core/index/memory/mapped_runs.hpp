@@ -6,8 +6,15 @@
 #include <vector>
 
 #include "core/index/memory/memory_use.hpp"
+#include "core/trace/model/mapping_flags.hpp"
 
 namespace sluice::analysis {
+
+/// Whether a block is memory that was mapped to an address of the program's choice, piece by piece.
+[[nodiscard]] constexpr bool is_mapped_piece(const block_record& block) {
+  return block.layer == trace::layer::driver &&
+         (block.kind == trace::memory_kind::mapping || (block.flags & trace::mapped_piece) != 0);
+}
 
 /// Mappings that lie side by side are one stretch of memory: who grows a segment by mapping more behind it (PyTorch's expandable
 /// segments, pools of virtual memory) lets blocks lie across them.
