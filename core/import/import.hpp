@@ -46,8 +46,10 @@ struct count {
 /// What became of a file.
 struct report {
   format from = format::unknown;
-  std::vector<count> read;            ///< Kinds of things that were read, in the order they were met.
-  std::vector<count> not_understood;  ///< What is in the file and not in the trace. Also in the trace, as messages.
+  std::vector<count> read;  ///< Kinds of things that were read, in the order they were met.
+  std::vector<count>
+      not_understood;  ///< What is in the file and not in the trace, or not as it is. Also in the trace, as messages.
+  std::vector<std::string> messages;  ///< What else the user should know. Also in the trace.
   std::uint64_t events = 0;           ///< Events of the trace.
 };
 

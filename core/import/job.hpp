@@ -33,6 +33,9 @@ class job {
   /// `share` of the work is done, 0..1. Errors: cancelled; what the writer met (a full disk).
   [[nodiscard]] result<void> advance(double share);
 
+  /// When the first event is, if not at 0: messages are of that time, so that the recording's span is that of its events.
+  void set_begin(trace::time_ns time) { begin_ = time; }
+
   /// Counts something that was read, such as "trace entries". O(kinds).
   void read(std::string_view what, std::uint64_t number = 1);
   /// Counts something that is not in the trace, with where it was met: "entries with the action 'x'". O(kinds), which are kept few:
@@ -53,6 +56,12 @@ class job {
   options with_;
   std::optional<trace::file_writer> writer_;
   report report_;
+  struct message {
+    trace::severity how{};
+    std::string text;
+  };
+  std::vector<message> said_;  ///< Written at the end, when it is known when the recording begins.
+  trace::time_ns begin_ = 0;
   double told_ = -1;
 };
 

@@ -20,9 +20,10 @@ enum class chrome_category : std::uint8_t {
   kernel,
   copy,
   memset,
-  sync,          ///< What a stream or the host waited for.
-  memory,        ///< "[memory]": the name of an instant, not a category.
-  call_to_work,  ///< "ac2g" arrows, which the correlation ids say as well.
+  sync,           ///< What a stream or the host waited for.
+  memory,         ///< "[memory]": the name of an instant, not a category.
+  out_of_memory,  ///< "[OutOfMemory]", likewise.
+  call_to_work,   ///< "ac2g" arrows, which the correlation ids say as well.
 };
 
 /// A process, thread or arrow as it is named: a number or a text.
@@ -42,6 +43,7 @@ struct chrome_details {
   std::int64_t registers = 0, shared = 0;
   // Of "[memory]".
   std::uint64_t address = 0;
+  bool has_address = false;  ///< Torch 1.8 and 1.9 wrote none.
   std::int64_t device_type = none, allocated = none, reserved = none;
 };
 
@@ -60,7 +62,7 @@ struct chrome_event {
   char scope = 0;
   chrome_category category = chrome_category::other;
   bool has_time = false, has_duration = false;
-  bool bad_time = false;  ///< No number, or beyond 64 bits of ns.
+  bool bad_time = false, bad_duration = false;  ///< No number, or beyond 64 bits of ns.
   trace::time_ns time = 0, duration = 0;
   std::string_view category_text, name;
   chrome_ident process, thread, id;

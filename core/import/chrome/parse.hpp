@@ -24,6 +24,7 @@ struct chrome_batch {
   std::vector<chrome_fault> faults;
   std::deque<std::string> kept;         ///< Texts that are not in the piece as they are.
   std::uint64_t skipped_arguments = 0;  ///< Objects of arguments that nothing was taken of.
+  std::uint64_t lost_bytes = 0;         ///< Of events that are no JSON.
 
   void clear();
 };
