@@ -32,8 +32,9 @@ void print(const importing::report& done, const import_options& wanted, const st
   say(fmt::format("{}: {} events, imported from {} ({})", out, done.events, wanted.file,
                   importing::name_of(done.from)));
   for (const importing::count& each : done.read) say(fmt::format("  {:12}  {}", each.number, each.what));
+  for (const std::string& each : done.messages) say("note: " + each);
   if (done.not_understood.empty()) return;
-  say("not understood, and not in the trace:");
+  say("not understood, or not taken as it is:");
   for (const importing::count& each : done.not_understood) {
     const std::string first =
         each.offset == error::no_offset ? std::string() : fmt::format(", the first at byte {}", each.offset);

@@ -51,8 +51,7 @@ std::optional<fragmentation_figure> fragmentation_gatherer::at(const memory_peak
   const std::span<const block_record> blocks = from.blocks();
   std::vector<std::size_t> mappings;
   for (std::size_t i = 0; i < blocks.size(); ++i)
-    if (blocks[i].kind == trace::memory_kind::mapping && blocks[i].allocated && blocks[i].live_at(peak.time))
-      mappings.push_back(i);
+    if (is_mapped_piece(blocks[i]) && blocks[i].allocated && blocks[i].live_at(peak.time)) mappings.push_back(i);
   const mapped_runs runs(blocks, mappings);
   std::map<std::size_t, std::vector<std::pair<std::uint64_t, std::uint64_t>>> segments;
   const auto first_of = [&](const block_record& segment) {
@@ -78,7 +77,7 @@ std::optional<fragmentation_figure> fragmentation_gatherer::at(const memory_peak
   figure.layer = peak.layer;
   figure.time = peak.time;
   for (auto& [at, children] : segments) {
-    const std::uint64_t bytes = blocks[at].kind == trace::memory_kind::mapping ? runs.bytes_of(at) : blocks[at].bytes;
+    const std::uint64_t bytes = is_mapped_piece(blocks[at]) ? runs.bytes_of(at) : blocks[at].bytes;
     ++figure.segments;
     figure.segment_bytes += bytes;
     add_holes(children, bytes, figure);

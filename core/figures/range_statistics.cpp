@@ -9,6 +9,7 @@
 #include "core/base/saturating.hpp"
 #include "core/figures/link_share.hpp"
 #include "core/index/index.hpp"
+#include "core/trace/model/mapping_flags.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -44,7 +45,6 @@ struct portion {
 
 /// Statistics of a curve, combined over several parts.
 struct curve_sum {
-  double at_begin = 0;
   double at_end = 0;
   double minimum = std::numeric_limits<double>::infinity();
   double maximum = -std::numeric_limits<double>::infinity();
@@ -56,7 +56,6 @@ struct curve_sum {
   void add(const Tree& tree, time_range part) {
     const extent over = tree.over(part.begin, part.end);
     if (over.empty()) return;
-    if (empty()) at_begin = tree.at(part.begin);
     at_end = tree.at(part.end - 1);
     minimum = std::min(minimum, over.minimum);
     if (over.maximum > maximum) {
@@ -78,11 +77,15 @@ void add_memory(const memory_use& memory, time_range part, std::map<memory_key, 
   for (const auto& [key, tree] : memory.use()) into[key].use.add(tree, part);
   for (const block_record& block : memory.blocks()) {
     if (!block.allocated || block.imported()) continue;
+    // Its free had been asked for before the recording: it was never in use.
+    if (block.born_before() && block.freed() && block.died <= block.born) continue;
     const bool born_here = !block.born_before() && block.born >= part.begin && block.born < part.end;
     const bool died_here = block.freed() && block.died >= part.begin && block.died < part.end;
     if (!born_here && !died_here) continue;
     memory_statistics& of = into[{block.device, block.layer, block.kind}].blocks;
-    if (born_here) {
+    if (born_here && (block.flags & trace::rest_of_block) != 0) {
+      of.freed_bytes -= block.bytes;  // Of the block whose rest it is, which was freed as a whole at that moment.
+    } else if (born_here) {
       ++of.allocations;
       of.allocated_bytes += block.bytes;
     }
@@ -101,8 +104,10 @@ std::vector<memory_statistics> tell_memory(const std::map<memory_key, memory_sum
     of.layer = key.layer;
     of.kind = key.kind;
     if (!sum.use.empty()) {
-      of.at_begin = whole_bytes(sum.use.at_begin);
       of.at_end = whole_bytes(sum.use.at_end);
+      // Not from the curve, which counts what the first moment brings.
+      const std::uint64_t gone = of.at_end + of.freed_bytes;
+      of.at_begin = gone - std::min(gone, of.allocated_bytes);
       of.minimum = whole_bytes(sum.use.minimum);
       of.maximum = whole_bytes(sum.use.maximum);
       of.maximum_time = sum.use.maximum_time;

@@ -22,8 +22,8 @@ struct memory_statistics {
   trace::device_id device{};
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
-  std::uint64_t at_begin = 0;
-  std::uint64_t at_end = 0;  ///< Just before the end of the range.
+  std::uint64_t at_begin = 0;  ///< Just before its begin: at_end + freed_bytes - allocated_bytes.
+  std::uint64_t at_end = 0;    ///< Just before the end of the range.
   std::uint64_t minimum = 0;
   std::uint64_t maximum = 0;
   time_ns maximum_time = 0;       ///< The first time that the maximum was reached.

@@ -7,6 +7,7 @@
 #include "core/base/scratch_file.hpp"
 #include "core/import/importers.hpp"
 #include "core/import/job.hpp"
+#include "core/import/unread_formats.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/trace/file/layout.hpp"
 
@@ -41,6 +42,20 @@ std::string known_formats() {
   std::string all = "a Sluice recording";
   for (const importer& each : importers()) all += std::string(", ") + each.name;
   return all;
+}
+
+/// Why a file that no importer knows is not read.
+error refusal(const input& source) {
+  const std::string& path = source.path();
+  if (source.file_bytes() == 0) return {error_code::foreign, "is empty", path, error::no_offset, {}};
+  if (source.compressed() && source.head().empty()) {
+    return {error_code::foreign, "is a gzip file that does not inflate", path, error::no_offset, {}};
+  }
+  if (const unread_format* known = find_unread_format(text_of(source.head()), path)) {
+    return {error_code::foreign, std::string(known->is), path, error::no_offset, std::string(known->hint)};
+  }
+  return {
+      error_code::foreign, "is of no format that can be read; expected " + known_formats(), path, error::no_offset, {}};
 }
 
 void add(std::vector<count>& to, std::string_view what, std::uint64_t number, std::uint64_t offset) {
@@ -100,10 +115,8 @@ void job::not_understood(std::string_view what, std::uint64_t number, std::uint6
 }
 
 void job::say(trace::severity how, std::string_view text) {
-  trace::message_event row;
-  row.severity = how;
-  row.text = writer_->intern(text);
-  writer_->add(row);
+  said_.push_back({how, std::string(text)});
+  report_.messages.emplace_back(text);
 }
 
 tl::unexpected<error> job::corrupt(std::string message, std::uint64_t offset, std::string hint) const {
@@ -114,12 +127,23 @@ result<report> job::finish(format from) {
   if (!writer_)
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
   report_.from = from;
-  say(trace::severity::info, "imported from " + std::filesystem::path(source_.path()).filename().string() + " (" +
-                                 name_of(from) + "): " + sentence(report_.read));
+  if (const error* damage = source_.damage()) {
+    say(trace::severity::warning, damage->to_string() + ": what was before that is here");
+  }
+  const auto tell = [&](trace::severity how, std::string text) { said_.push_back({how, std::move(text)}); };
+  tell(trace::severity::info, "imported from " + std::filesystem::path(source_.path()).filename().string() + " (" +
+                                  name_of(from) + "): " + sentence(report_.read));
   for (const count& each : report_.not_understood) {
     std::string text = "not understood in the imported file: " + std::to_string(each.number) + " " + each.what;
     if (each.offset != error::no_offset) text += ", the first at byte " + std::to_string(each.offset);
-    say(trace::severity::warning, text);
+    tell(trace::severity::warning, std::move(text));
+  }
+  for (const message& each : said_) {
+    trace::message_event row;
+    row.time = begin_;
+    row.severity = each.how;
+    row.text = writer_->intern(each.text);
+    writer_->add(row);
   }
   report_.events = writer_->events();
   analysis::finalize_options ending;
@@ -140,14 +164,7 @@ result<report> import_file(const std::string& path, const std::string& out, cons
     return fail(error_code::invalid_argument, "is a Sluice recording already", path, "open it as it is");
   }
   const importer* known = importer_of(from);
-  if (known == nullptr) {
-    const bool broken = source->compressed() && source->head().empty();
-    return fail(error_code::foreign,
-                source->file_bytes() == 0 ? "is empty"
-                : broken                  ? "is a gzip file that does not inflate"
-                                          : "is of no format that can be read; expected " + known_formats(),
-                path);
-  }
+  if (known == nullptr) return tl::unexpected(refusal(*source));
   if (known->run == nullptr) {
     return fail(error_code::unavailable, std::string("is a ") + known->name + ", which cannot be read yet", path);
   }
@@ -162,7 +179,10 @@ result<std::shared_ptr<trace::file>> open_any(const std::string& path, const opt
   const format found = recognise(path);
   if (found == format::sluice || found == format::unknown) {
     auto opened = trace::file::open(path, reading);
-    if (!opened && opened.error().code == error_code::foreign) opened.error().hint = "expected " + known_formats();
+    if (opened || opened.error().code != error_code::foreign) return opened;
+    const auto source = input::open(path);
+    if (source && find_unread_format(text_of(source->head()), path) != nullptr) return tl::unexpected(refusal(*source));
+    opened.error().hint = "expected " + known_formats();
     return opened;
   }
   const auto scratch = scratch_folder::make();

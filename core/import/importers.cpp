@@ -23,7 +23,8 @@ bool is_json(std::string_view head) {
   if (head.starts_with(byte_order_mark)) head.remove_prefix(byte_order_mark.size());
   const auto first = head.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || (head[first] != '{' && head[first] != '[')) return false;
-  const auto second = head.find_first_not_of(" \t\r\n", first + 1);
+  // Some writers begin each element with a comma, the first too.
+  const auto second = head.find_first_not_of(head[first] == '[' ? " \t\r\n," : " \t\r\n", first + 1);
   if (second == std::string_view::npos) return false;
   return head[first] == '{' ? head[second] == '"' || head[second] == '}' : head[second] == '{' || head[second] == ']';
 }

@@ -30,6 +30,7 @@ struct input::state {
   bool between_members = false;  ///< A gzip file may have several members in sequence.
   bool ended = false;
   std::optional<error> failure;  ///< Returned by the next read.
+  std::optional<error> damage;   ///< Of the gzip file: the content ends there.
   z_stream stream{};
   std::vector<std::byte> stored;
   std::vector<std::byte> head;
@@ -44,6 +45,7 @@ struct input::state {
     given = 0;
     ended = false;
     failure.reset();
+    damage.reset();
     between_members = false;
     if (!compressed) return {};
     if (inflating) inflateEnd(&stream);
@@ -64,7 +66,7 @@ struct input::state {
     }
   }
 
-  /// Returns what was inflated before an error first: the head of a damaged file still shows its format.
+  /// What was inflated before an error is handed out first.
   result<std::size_t> read_inflated(std::span<std::byte> into) {
     const std::size_t made = failure ? 0 : inflate_into(into);
     if (made == 0 && failure) return tl::unexpected(*failure);
@@ -85,7 +87,8 @@ struct input::state {
         if (!got) {
           failure = got.error();
         } else if (*got == 0 && !between_members) {
-          failure = error{error_code::corrupt, "the gzip file is cut off", path, offset, {}};
+          damage = error{error_code::corrupt, "the gzip file is cut off", path, offset, {}};
+          ended = true;
         }
         continue;
       }
@@ -100,7 +103,8 @@ struct input::state {
       between_members = outcome == Z_STREAM_END;
       if (outcome != Z_OK && outcome != Z_STREAM_END) {
         const std::string why = stream.msg != nullptr ? stream.msg : "bad gzip data";
-        failure = error{error_code::corrupt, "does not inflate: " + why, path, offset - stream.avail_in, {}};
+        damage = error{error_code::corrupt, "does not inflate: " + why, path, offset - stream.avail_in, {}};
+        ended = true;
       }
     }
     return into.size() - stream.avail_out;
@@ -145,6 +149,8 @@ bool input::compressed() const { return state_->compressed; }
 std::uint64_t input::file_bytes() const { return state_->size; }
 std::span<const std::byte> input::head() const { return state_->head; }
 result<std::size_t> input::read(std::span<std::byte> into) { return state_->read(into); }
+
+const error* input::damage() const { return state_->damage ? &*state_->damage : nullptr; }
 
 double input::share_read() const {
   return state_->size == 0 ? 1.0

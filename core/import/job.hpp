@@ -33,6 +33,9 @@ class job {
   /// Reports the share of the work done, 0..1. Errors: cancelled; those of the writer (disk full).
   [[nodiscard]] result<void> advance(double share);
 
+  /// When the first event is, if not at 0: messages are of that time, so that the recording's span is that of its events.
+  void set_begin(trace::time_ns time) { begin_ = time; }
+
   /// Counts something that was read, such as "trace entries". O(kinds).
   void read(std::string_view what, std::uint64_t number = 1);
   /// Counts something that was not imported, with the place where it was found: "entries with the action 'x'".
@@ -53,6 +56,12 @@ class job {
   options with_;
   std::optional<trace::file_writer> writer_;
   report report_;
+  struct message {
+    trace::severity how{};
+    std::string text;
+  };
+  std::vector<message> said_;  ///< Written at the end, when it is known when the recording begins.
+  trace::time_ns begin_ = 0;
   double told_ = -1;
 };
 

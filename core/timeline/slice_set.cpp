@@ -39,6 +39,10 @@ void slice_set::settle() {
     taken_back.insert(taken_back.end(), cut, items.end());
     items.erase(cut, items.end());
   }
+  const auto deep =
+      std::partition_point(deeper_.begin(), deeper_.end(), [&](const deep_item& s) { return s.item.begin < from; });
+  for (auto at = deep; at != deeper_.end(); ++at) taken_back.push_back(at->item);
+  deeper_.erase(deep, deeper_.end());
   size_ += batch.size();
   if (lanes_.empty()) lanes_.emplace_back();
   if (taken_back.empty() && lanes_.front().items.empty() && none_overlap(batch)) {
@@ -69,15 +73,7 @@ void slice_set::place(const slice_item& item) {
     lanes_.emplace_back().items.push_back(item);
     return;
   }
-  // All lanes are occupied: show only the part after the end of the last lane.
-  ++hidden_;
-  std::vector<slice_item>& last = lanes_.back().items;
-  if (item.end > last.back().end) {
-    slice_item rest = item;
-    rest.begin = last.back().end;
-    last_begin_ = std::max(last_begin_, rest.begin);
-    last.push_back(rest);
-  }
+  deeper_.push_back({item, deeper_.empty() ? item.end : std::max(item.end, deeper_.back().reach)});
 }
 
 void slice_set::sum_up(lane& l, std::size_t unchanged) {

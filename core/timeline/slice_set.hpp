@@ -35,11 +35,11 @@ struct drawn_slice {
 /// lane. Each slice goes to the lowest lane free at its begin, in order of (begin, longest first, event). Each lane is
 /// a sorted array under a tree whose nodes sum `fan_out` children each.
 ///
-/// Slices may be added in any order: late ones are merged into the part of the track they overlap; appending in order
-/// costs amortized O(lanes). At most `lane_limit` lanes: slices beyond are cut or dropped, and counted in `hidden`.
+/// Slices may be added in any order. What comes late merges into the part of the track that it overlaps; appending
+/// in order costs amortised O(lanes). At most `lane_limit` lanes: what finds no place there is not drawn, but is in every figure.
 class slice_set {
  public:
-  static constexpr std::size_t lane_limit = 64;
+  static constexpr std::size_t lane_limit = 256;
 
   /// Amortized O(1). Call `settle` before any query.
   void add(const slice_item& item) {
@@ -75,11 +75,12 @@ class slice_set {
 
   [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  /// The number of slices that were cut or dropped because all lanes were taken.
-  [[nodiscard]] std::uint64_t hidden() const { return hidden_; }
+  /// Slices that are not drawn, for want of lanes.
+  [[nodiscard]] std::uint64_t hidden() const { return deeper_.size(); }
 
-  /// Calls `visit(const slice_item&, lane)` for every slice that overlaps [begin, end), lane by lane in order of begin.
-  /// A slice of zero length counts as lying at its begin. O(log n + found).
+  /// Calls `visit(const slice_item&, lane)` for every slice that overlaps [begin, end), lane after lane in order of begin; those that
+  /// are not drawn come last, with `lane_limit` as their lane. A slice without length belongs where it begins. O(log n + found), and of
+  /// those that are not drawn O(log n + those that begin between the first found and the last).
   template <class Visit>
   void for_each(time_ns begin, time_ns end, Visit&& visit) const {
     for (std::size_t l = 0; l < lanes_.size(); ++l) {
@@ -87,6 +88,11 @@ class slice_set {
       for (std::size_t i = first_after(items, begin); i < items.size() && items[i].begin < end; ++i) {
         visit(items[i], static_cast<std::uint16_t>(l));
       }
+    }
+    const auto before = [&](const deep_item& s) { return s.reach <= begin && s.item.begin < begin; };
+    for (auto at = std::partition_point(deeper_.begin(), deeper_.end(), before); at != deeper_.end(); ++at) {
+      if (at->item.begin >= end) break;
+      if (at->item.end > begin || at->item.begin >= begin) visit(at->item, static_cast<std::uint16_t>(lane_limit));
     }
   }
 
@@ -108,6 +114,12 @@ class slice_set {
     std::vector<std::vector<node>> levels;  ///< levels[k][i] sums items [i, i + 1) * fan_out^(k + 1); whole nodes only.
   };
 
+  /// A slice that found no lane.
+  struct deep_item {
+    slice_item item;
+    time_ns reach = 0;  ///< The latest end of it and those before it.
+  };
+
   static std::size_t first_after(const std::vector<slice_item>& items, time_ns begin);
   static void sum_up(lane& l, std::size_t unchanged);
   void place(const slice_item& item);
@@ -118,7 +130,7 @@ class slice_set {
   time_ns from_ = INT64_MIN;  ///< Slices that begin earlier are ignored.
   time_ns last_begin_ = INT64_MIN;
   std::uint64_t size_ = 0;
-  std::uint64_t hidden_ = 0;
+  std::vector<deep_item> deeper_;  ///< In order of begin.
 };
 
 }  // namespace sluice::timeline

@@ -14,6 +14,9 @@ TEST(ShortName, IsTheLastOfAScope) {
   EXPECT_EQ(short_name("void at::native::(anonymous namespace)::fused(int)"), "fused");
   EXPECT_EQ(short_name("void reduce_blocks<256>(float const*, float*)"), "reduce_blocks");
   EXPECT_EQ(short_name(""), "");
+  for (const char* python : {"/app/net/run.py(10): main", "<frozen runpy>(88): _run_code",
+                             "<built-in method linear of type object at 0x7f00>", "net.py(3): Net<int>.forward"})
+    EXPECT_EQ(short_name(python), python);
 }
 
 TEST(ShortName, KeepsTheFirstTypeThatATemplateTakes) {

@@ -16,6 +16,7 @@
 #include "core/export/formats.hpp"
 #include "core/export/from_zero.hpp"
 #include "core/export/kernel_names.hpp"
+#include "core/export/left_out.hpp"
 #include "core/export/torch/memory_in_order.hpp"
 #include "core/index/labels.hpp"
 #include "core/index/memory/memory_use.hpp"
@@ -124,13 +125,16 @@ class chrome_writer {
     if (done) done = calls();
     if (done) done = kernels();
     if (done) done = copies();
+    if (done) done = migrations();
     if (done) done = memsets();
     if (done) done = ranges();
     if (done) done = marks();
     if (done) done = counters();
     if (done) done = pools();
     if (done) done = memory();
+    if (done) done = failures();
     if (done) done = names();
+    if (done) done = note_left_out(what_, held);
     if (done) done = to_.write("\n]}\n");
     if (done) done = to_.finish();
     return done;
@@ -138,6 +142,10 @@ class chrome_writer {
 
  private:
   static constexpr std::uint64_t no_stream = 999'999'999, first_made = 1'000'000'000;
+  static constexpr std::array held = {
+      trace::row_type::alloc,    trace::row_type::free,   trace::row_type::alloc_failed, trace::row_type::pool_state,
+      trace::row_type::transfer, trace::row_type::memset, trace::row_type::migration,    trace::row_type::kernel,
+      trace::row_type::api_call, trace::row_type::marker, trace::row_type::host_range,   trace::row_type::counter};
 
   // --- pieces of the text -------------------------------------------------------------------------------------------
 
@@ -324,6 +332,18 @@ class chrome_writer {
     });
   }
 
+  /// Of managed memory, which the driver moves and nobody called for. The format knows them as copies.
+  result<void> migrations() {
+    return what_.for_each<trace::migration_event>([&](const trace::migration_event& row) -> result<void> {
+      begin('X', "gpu_memcpy", fmt::format("Memcpy {} (Managed -> Managed)", copy_word(row.direction)), row.time);
+      duration(row.time, row.end);
+      number("pid", device_number(row.device));
+      number("tid", no_stream);
+      event_ += fmt::format(R"(,"args":{{"device":{},"bytes":{})", ordinal_of(row.device), row.bytes);
+      return end("}");
+    });
+  }
+
   result<void> memsets() {
     return what_.for_each<trace::memset_event>([&](const trace::memset_event& row) -> result<void> {
       begin_work(row, "gpu_memset", fmt::format("Memset ({})", side_word(row.kind)));
@@ -415,6 +435,7 @@ class chrome_writer {
   struct total {
     std::uint64_t bytes = 0;
     time_ns changed = 0;
+    bool told = false;    ///< By an instant.
     bool written = true;  ///< Changes at one time are merged into one.
   };
 
@@ -440,11 +461,28 @@ class chrome_writer {
       now.bytes = change.born ? now.bytes + change.bytes : now.bytes - change.bytes;
       now.changed = change.time;
       now.written = is_framework || !shown;
-      return is_framework && shown ? instant(change, now.bytes) : result<void>{};
+      if (!is_framework || !shown) return {};
+      // What was there before has no instant of its own: the first total counts it.
+      if (change.born && change.before && !now.told) return {};
+      now.told = true;
+      return instant(change, now.bytes);
     });
-    for (auto& [key, now] : totals)
+    for (auto& [key, now] : totals) {
       if (done) done = write_total(key, now);
+      if (done) done = base(key, now);
+    }
     return done;
+  }
+
+  /// Of memory that was there before and of which nothing else is told.
+  result<void> base(const total_key& key, const total& now) {
+    const auto& [process, layer, kind, device] = key;
+    if (layer != trace::layer::framework || now.told || now.bytes == 0) return {};
+    block_change nothing;
+    nothing.time = what_.range().begin;
+    nothing.born = true;
+    std::tie(nothing.process, nothing.layer, nothing.kind, nothing.device) = key;
+    return instant(nothing, now.bytes);
   }
 
   result<void> instant(const block_change& change, std::uint64_t in_use) {
@@ -456,6 +494,18 @@ class chrome_writer {
         change.born ? "" : "-", change.bytes, host ? -1 : static_cast<std::int64_t>(ordinal_of(change.device)),
         host ? 0 : 1, change.address);
     return end();
+  }
+
+  /// What could not be allocated.
+  result<void> failures() {
+    return what_.for_each<trace::alloc_failed_event>([&](const trace::alloc_failed_event& row) -> result<void> {
+      begin('i', "cpu_instant_event", "[OutOfMemory]", row.time);
+      on_thread(row.process, row.thread);
+      const bool host = analysis::is_host_resident(row.kind);
+      event_ += fmt::format(R"(,"s":"t","args":{{"Bytes":{},"Device Id":{},"Device Type":{}}})", row.bytes,
+                            host ? -1 : static_cast<std::int64_t>(ordinal_of(row.device)), host ? 0 : 1);
+      return end();
+    });
   }
 
   result<void> names() {

@@ -15,6 +15,7 @@
 #include "core/export/from_zero.hpp"
 #include "core/export/in_order.hpp"
 #include "core/export/kernel_names.hpp"
+#include "core/export/left_out.hpp"
 #include "core/export/perfetto/perfetto_packets.hpp"
 #include "core/export/torch/memory_in_order.hpp"
 #include "core/index/labels.hpp"
@@ -24,6 +25,12 @@ namespace sluice::exports {
 namespace {
 
 constexpr time_ns never = std::numeric_limits<time_ns>::max();
+
+using trace::row_type;
+constexpr std::array held = {row_type::alloc,        row_type::free,      row_type::pool_state, row_type::device_memory,
+                             row_type::transfer,     row_type::migration, row_type::memset,     row_type::kernel,
+                             row_type::api_call,     row_type::sync,      row_type::host_range, row_type::marker,
+                             row_type::graph_launch, row_type::file_io,   row_type::counter};
 
 /// The subject of a track. The numbers are used in Perfetto's track ids.
 enum class place : std::uint8_t {
@@ -90,6 +97,7 @@ class perfetto_writer {
     if (done) done = marks();
     if (done) done = counters();
     if (done) done = memory();
+    if (done) done = note_left_out(what_, held);
     return done ? out_.outcome() : done;
   }
 

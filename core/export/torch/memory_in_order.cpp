@@ -20,6 +20,7 @@ block_change change_of(const trace::alloc_event& row, time_ns born) {
   made.thread = row.thread;
   made.address = row.address;
   made.bytes = row.bytes;
+  made.before = (row.flags & trace::born_before) != 0;
   return made;
 }
 

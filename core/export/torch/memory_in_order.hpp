@@ -14,6 +14,7 @@ struct block_change {
   time_ns time = 0;
   std::uint64_t order = 0;
   bool born = false;
+  bool before = false;  ///< The block was there before the recording.
   trace::block_id block{};
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;

@@ -6,6 +6,8 @@
 #include <unordered_map>
 
 #include "core/export/formats.hpp"
+#include "core/export/left_out.hpp"
+#include "core/export/torch/own_segments.hpp"
 #include "core/export/torch/pickle_writer.hpp"
 #include "core/export/torch/torch_entries.hpp"
 #include "core/import/torch/categories.hpp"
@@ -17,8 +19,12 @@ using torch::block;
 using torch::entry;
 using torch::kind;
 
-constexpr std::uint64_t rounding = 512;  // Granularity of PyTorch's allocator.
-constexpr std::uint64_t small_segment = std::uint64_t{2} << 20;
+using torch::rounding;
+using torch::small_segment;
+
+constexpr trace::row_type held[] = {trace::row_type::alloc,      trace::row_type::free,
+                                    trace::row_type::host_range, trace::row_type::alloc_failed,
+                                    trace::row_type::marker,     trace::row_type::pool_state};
 
 /// The owner of memory: a device's position in `device_traces`, or pinned host memory.
 constexpr std::int64_t pinned = -1;
@@ -36,6 +42,8 @@ class snapshot_writer {
     write();
     if (auto done = write_annotations_and_settings(); !done) return done;
     out_.close();
+    note_what_is_missing();
+    if (auto noted = note_left_out(job_, held); !noted) return noted;
     return out_.end();
   }
 
@@ -72,6 +80,8 @@ class snapshot_writer {
       if (is_kept(row) && is_about(row) && row.block != trace::block_id::none) {
         place_.try_emplace(row.block, blocks_.size());
         blocks_.push_back({row, trace::unknown_time, trace::unknown_time, {}, false});
+      } else if (is_about(row) && (row.kind == trace::memory_kind::host || row.kind == trace::memory_kind::array)) {
+        ++other_memory_;
       }
     });
     if (done) {
@@ -354,24 +364,32 @@ class snapshot_writer {
     out_.close();
   }
 
-  struct part {
-    const block* is = nullptr;
-    std::uint64_t end = 0;
-  };
+  void note_what_is_missing() {
+    if (other_memory_ != 0)
+      job_.note("left out: " + std::to_string(other_memory_) +
+                " blocks of memory that is neither a device's, managed nor pinned");
+    if (own_segments_.size() != 0)
+      job_.note(std::to_string(own_segments_.size()) +
+                " blocks lie in no segment that was recorded: each is in a segment of its own");
+  }
 
   void put_segments(bool host) {
     out_.open_list();
-    std::map<std::pair<std::int64_t, std::uint64_t>, part> segments;
-    std::map<std::pair<std::int64_t, std::uint64_t>, const block*> inside;
+    torch::segment_places segments;
+    torch::block_places inside;
+    std::vector<torch::placed_block> lone;
     for (const block& each : blocks_) {
       if (each.born.process != process_ || is_pinned(each.born) != host) continue;
       const std::pair at(owner_of(each.born), each.born.address);
       if (each.holds_blocks && each.live_at(range_.end)) segments[at] = {&each, each.born.address + each.born.bytes};
-      if (is_block(each) && (each.live_at(range_.end) || each.pending_at(range_.end))) inside[at] = &each;
+      if (is_block(each) && (each.live_at(range_.end) || each.pending_at(range_.end)) && each.born.address != 0)
+        inside[at] = &each;
+      if (is_block(each) && each.live_at(range_.end)) lone.push_back({at, &each});
     }
+    own_segments_.add(lone, segments, inside);
     for (auto at = segments.begin(); at != segments.end();) {
       const auto first = at++;
-      part all = first->second;
+      torch::segment_part all = first->second;
       // A segment may have been mapped in several pieces.
       while (at != segments.end() && at->first.first == first->first.first && at->first.second == all.end &&
              is_mapped(all.is->born) && is_mapped(at->second.is->born) &&
@@ -383,8 +401,7 @@ class snapshot_writer {
     out_.close();
   }
 
-  void put_segment(const part& of, std::int64_t owner,
-                   const std::map<std::pair<std::int64_t, std::uint64_t>, const block*>& inside) {
+  void put_segment(const torch::segment_part& of, std::int64_t owner, const torch::block_places& inside) {
     const trace::alloc_event& row = of.is->born;
     const std::uint64_t total = of.end - row.address;
     std::uint64_t allocated = 0, active = 0, requested = 0;
@@ -545,6 +562,8 @@ class snapshot_writer {
       job_.wanted().range.value_or(analysis::time_range{-analysis::latest_time, analysis::latest_time});
   pickle_writer out_;
   std::vector<block> blocks_;
+  torch::own_segments own_segments_;
+  std::uint64_t other_memory_ = 0;  ///< Blocks that a snapshot has no place for.
   std::unordered_map<trace::block_id, std::size_t> place_;
   std::vector<trace::alloc_failed_event> failed_;
   std::vector<trace::marker_event> marks_;

@@ -9,6 +9,7 @@
 #include "core/figures/findings/training_findings.hpp"
 #include "core/figures/report.hpp"
 #include "core/trace/model/driver_results.hpp"
+#include "core/trace/model/message_texts.hpp"
 #include "core/trace/model/names.hpp"
 
 /// Rules of thumb applied to a report. A threshold only decides what is worth reporting: anything below it is too small
@@ -28,6 +29,7 @@ class finder {
     add_fault_findings(of_, tables_, found_);
     failures();
     losses();
+    overflows();
     unfreed();
     for (const transfer_statistics& way : of_.whole.transfers) transfers(way);
     for (const device_activity& device : of_.whole.devices) activity(device);
@@ -61,6 +63,16 @@ class finder {
                      "Look at what held the memory at that moment.");
     f.event = first.event;
     f.range = {saturating_difference(first.time, time_ns{1}), saturating_sum(first.time, time_ns{1})};
+  }
+
+  /// What importers say of it in a message.
+  void overflows() {
+    for (const std::string& warning : of_.warnings) {
+      if (!warning.starts_with(trace::history_was_full)) continue;
+      add(finding_kind::lost_events, severity::warning, warning + ".",
+          "Record a shorter time, or allow more entries: "
+          "torch.cuda.memory._record_memory_history(max_entries=...).");
+    }
   }
 
   void losses() {
@@ -249,6 +261,12 @@ class finder {
     }
   }
 
+  /// The program grows its segments by mapping more behind them, as PyTorch's expandable segments do.
+  [[nodiscard]] bool maps_segments() const {
+    const auto names = tables_.strings.rows();
+    return std::any_of(names.begin(), names.end(), [](const auto& row) { return row.text == "cuMemMap"; });
+  }
+
   void fragmentation() {
     for (const fragmentation_figure& figure : of_.fragmentation) {
       if (figure.fragmentation < 0.3 || static_cast<double>(figure.free_bytes) < 64 * mebi) continue;
@@ -257,7 +275,8 @@ class finder {
           fmt::format("At its peak the {} layer had {} free in {}, the largest hole {}: fragmentation {}.",
                       name_of(figure.layer), format_bytes(figure.free_bytes), format_some(figure.segments, "segment"),
                       format_bytes(figure.largest_free), format_share(figure.fragmentation)),
-          "Allocate long-lived blocks first, or use expandable segments.");
+          maps_segments() ? "Allocate long-lived blocks first."
+                          : "Allocate long-lived blocks first, or use expandable segments.");
       f.range = {figure.time, figure.time + 1};
     }
   }

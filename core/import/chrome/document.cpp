@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/import/chrome/resume.hpp"
 #include "core/import/chrome/scan.hpp"
 
 namespace sluice::importing {
@@ -16,6 +17,12 @@ bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; 
 std::size_t first_solid(std::string_view text) {
   const std::size_t at = text.find_first_not_of(" \n\r\t,");
   return at == std::string_view::npos ? text.size() : at;
+}
+
+/// Whether what begins here is an object that goes wrong before it ends.
+bool is_broken_text(std::string_view text) {
+  text.remove_prefix(first_solid(text));
+  return text.starts_with('{') && read_object_strictly(text).is == strict_object::state::broken;
 }
 
 }  // namespace
@@ -55,7 +62,7 @@ result<void> chrome_document::next(chrome_piece& into) {
     if (const auto begun = begin(); !begun) return begun;
   result<void> done;
   while (done && into.holds == chrome_piece::what::end && place_ != place::ended)
-    done = place_ == place::in_array ? events(into) : member(into);
+    done = place_ == place::in_array ? events(into) : place_ == place::behind ? follow() : member(into);
   into.share = source_.share_read();
   return done;
 }
@@ -70,9 +77,45 @@ result<void> chrome_document::begin() {
   const auto byte = peek_solid();
   if (!byte) return tl::unexpected<error>(byte.error());
   if (*byte != '{' && *byte != '[') return wrong("neither an object nor an array begins here");
-  object_ = *byte == '{';
+  begin_document(*byte == '{');
+  return {};
+}
+
+/// At the bracket that opens it.
+void chrome_document::begin_document(bool object) {
+  ++documents_;
+  lines_ = object && begins_with_event();
+  object_ = object && !lines_;
   place_ = object_ ? place::in_object : place::in_array;
-  skip();
+  has_events_ = has_events_ || !object_;
+  if (!lines_) skip();
+}
+
+/// Whether the object that begins here is an event itself: then each line is one. Only as far as it has been read.
+bool chrome_document::begins_with_event() {
+  return read_object_strictly({rest_.data() + at_, rest_.size() - at_}).has_phase;
+}
+
+/// Behind a document: the end of the file, or another document.
+result<void> chrome_document::follow() {
+  const auto byte = peek_solid();
+  if (!byte) return tl::unexpected<error>(byte.error());
+  if (*byte < 0) {
+    place_ = place::ended;
+  } else if (*byte == '{' || *byte == '[') {
+    begin_document(*byte == '{');
+  } else if (*byte == ',' && !object_) {
+    place_ = place::in_array;  // The bracket before was one too many.
+  } else {
+    return end_or_fail("something follows the document that is no JSON");
+  }
+  return {};
+}
+
+result<void> chrome_document::end_or_fail(const char* what) {
+  if (!has_events_) return wrong(what);
+  ill_formed_from_ = offset_;
+  place_ = place::ended;
   return {};
 }
 
@@ -96,12 +139,21 @@ result<void> chrome_document::member(chrome_piece& into) {
     byte = peek_solid();
   }
   if (!byte) return tl::unexpected<error>(byte.error());
-  if (*byte == '}' || *byte < 0) {
-    truncated_ = *byte < 0;
+  if (*byte < 0) {
+    truncated_ = true;
     place_ = place::ended;
     return {};
   }
-  if (*byte != '"') return wrong("expected the name of a member");
+  if (*byte == '}') {
+    skip();
+    place_ = place::behind;
+    return {};
+  }
+  if (*byte == '{' && in_members_) {  // The bracket before ended no array: there are more events.
+    place_ = place::in_array;
+    return {};
+  }
+  if (*byte != '"') return end_or_fail("expected the name of a member");
   skip();
   const auto whole = read_string(into.name);
   if (!whole) return tl::unexpected<error>(whole.error());
@@ -110,15 +162,17 @@ result<void> chrome_document::member(chrome_piece& into) {
     skip();
     byte = peek_solid();
   } else if (byte && *byte >= 0) {
-    return wrong("expected ':' behind the name of a member");
+    return end_or_fail("expected ':' behind the name of a member");
   }
   if (!byte) return tl::unexpected<error>(byte.error());
   if (into.name == "traceEvents" && *byte == '[') {
     skip();
     into.name.clear();
     place_ = place::in_array;
+    has_events_ = true;
     return {};
   }
+  in_members_ = false;
   return read_value(into);
 }
 
@@ -177,6 +231,48 @@ void chrome_document::take_events(chrome_piece& into, std::size_t end, std::size
   into.buffer.resize(into.end + 2 * chrome_piece::margin, ' ');
 }
 
+bool chrome_document::is_broken(const chrome_piece& of, std::size_t from) {
+  return is_broken_text({of.buffer.data() + from, of.buffer.size() - from});
+}
+
+void chrome_document::lose(std::uint64_t events, std::uint64_t bytes, std::uint64_t offset) {
+  if (gap_.events == 0) gap_.offset = offset;
+  gap_.events += events;
+  gap_.bytes += bytes;
+}
+
+/// Makes blanks of the broken event that begins at `from`, and of those behind it, up to the next that is whole: returned is where that is;
+/// 0 if none is to be seen.
+std::size_t chrome_document::pass_over(chrome_piece& in, std::size_t from) {
+  const std::string_view rest{in.buffer.data() + from, in.buffer.size() - from};
+  const std::size_t blank = first_solid(rest);
+  const resumption next = find_next_event(rest.substr(blank), !at_end_);
+  if (!next.found) return 0;
+  lose(next.events_lost(), next.at, offset_ + (from - chrome_piece::margin) + blank);
+  const auto begin = in.buffer.begin() + static_cast<std::ptrdiff_t>(from + blank);
+  std::fill(begin, begin + static_cast<std::ptrdiff_t>(next.at), ' ');
+  return from + blank + next.at;
+}
+
+/// As scan_array of what is in `in`, but goes on behind events that are broken.
+array_piece chrome_document::scan(chrome_piece& in) {
+  array_piece all;
+  for (std::size_t start = chrome_piece::margin;;) {
+    array_piece piece = scan_array({in.buffer.data() + start, in.buffer.size() - start});
+    const std::size_t before = start - chrome_piece::margin;
+    if (piece.end != 0) all.end = before + piece.end;
+    all.closed = piece.closed;
+    all.close = before + piece.close;
+    all.broken = piece.broken;
+    if (piece.closed) return all;
+    const std::size_t end = start + piece.end;
+    const bool stuck = piece.end == 0 || at_end_;
+    if (!piece.broken && !(stuck && is_broken(in, end))) return all;
+    start = pass_over(in, end);
+    if (start == 0) return all;
+  }
+}
+
 result<void> chrome_document::events(chrome_piece& into) {
   constexpr std::size_t margin = chrome_piece::margin;
   into.offset = offset_;
@@ -193,10 +289,11 @@ result<void> chrome_document::events(chrome_piece& into) {
       filled += *got;
     }
     into.buffer.resize(margin + filled);
-    const array_piece piece = scan_array({into.buffer.data() + margin, filled});
+    const array_piece piece = scan(into);
     if (piece.closed) {
       take_events(into, margin + piece.close, margin + piece.close + 1);
-      place_ = object_ ? place::in_object : place::ended;
+      place_ = object_ ? place::in_object : place::behind;
+      in_members_ = true;
       return {};
     }
     if (at_end_) {
@@ -204,11 +301,20 @@ result<void> chrome_document::events(chrome_piece& into) {
       const std::string_view tail(rest_.data(), rest_.size());
       lost_bytes_ = tail.size() - first_solid(tail);
       truncated_ = object_ || lost_bytes_ != 0;
+      if (is_broken_text(tail)) {
+        lose(1, lost_bytes_, offset_ + first_solid(tail));
+        lost_bytes_ = 0;
+        truncated_ = false;
+      } else if (object_ && tail.substr(first_solid(tail)).starts_with('"')) {
+        // Members of the document: a broken event took the bracket before them for its own.
+        lost_bytes_ = 0;
+        truncated_ = false;
+      }
       rest_.clear();
       place_ = place::ended;
       return {};
     }
-    if (piece.end != 0) {
+    if (piece.end != 0 && !piece.broken) {
       take_events(into, margin + piece.end, margin + piece.end);
       return {};
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/import/chrome/scan.hpp"
 #include "core/import/input.hpp"
 
 /// The outer structure of a Chrome trace: splits the document into pieces of events. Private to core/import.
@@ -41,9 +42,17 @@ struct chrome_piece {
   [[nodiscard]] std::string_view text() const { return {buffer.data() + begin, end - begin}; }
 };
 
-/// Reads both shapes of the format: an array of events, or an object whose member "traceEvents" is that array. Finds
-/// pieces without parsing their content. Holds one piece and the input read beyond it, never the document. Use from one
-/// thread.
+/// Events of a document that are broken in such a way that it is not clear where they end.
+struct chrome_gap {
+  std::uint64_t events = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t offset = 0;  ///< Of the first of them.
+};
+
+/// Reads the shapes of the format: an array of events, an object one of whose members, "traceEvents", is that array, and events on
+/// lines of their own; and documents that stand one behind the other. Finds pieces and looks no further into them, unless an event is
+/// broken: then it goes on with the next one that is whole. Holds a piece and what follows it in the input; never the document.
+/// One thread owns it.
 class chrome_document {
  public:
   static constexpr std::size_t piece_bytes = std::size_t{256} << 10;
@@ -60,11 +69,19 @@ class chrome_document {
   [[nodiscard]] bool truncated() const { return truncated_; }
   /// Bytes of the event that the end of the document cut off.
   [[nodiscard]] std::uint64_t lost_bytes() const { return lost_bytes_; }
+  /// What was passed over.
+  [[nodiscard]] const chrome_gap& gap() const { return gap_; }
+  /// Documents that stand in the file.
+  [[nodiscard]] std::uint64_t documents() const { return documents_; }
+  /// Where something follows the events that is no JSON; error::no_offset: nothing does. What is behind it is not read.
+  [[nodiscard]] std::uint64_t ill_formed_from() const { return ill_formed_from_; }
+  /// There was an array of events, be it empty.
+  [[nodiscard]] bool has_events() const { return has_events_; }
   /// The offset of the next piece.
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
 
  private:
-  enum class place : std::uint8_t { outside, in_object, in_array, ended };
+  enum class place : std::uint8_t { outside, in_object, in_array, behind, ended };
 
   [[nodiscard]] result<void> begin();
   [[nodiscard]] result<void> member(chrome_piece& into);
@@ -81,6 +98,15 @@ class chrome_document {
     ++offset_;
   }
   [[nodiscard]] tl::unexpected<error> wrong(const char* what) const;
+  /// An error, unless there were events before: then the document ends here.
+  [[nodiscard]] result<void> end_or_fail(const char* what);
+  [[nodiscard]] result<void> follow();
+  void begin_document(bool object);
+  [[nodiscard]] bool begins_with_event();
+  [[nodiscard]] static bool is_broken(const chrome_piece& of, std::size_t from);
+  void lose(std::uint64_t events, std::uint64_t bytes, std::uint64_t offset);
+  [[nodiscard]] std::size_t pass_over(chrome_piece& in, std::size_t from);
+  [[nodiscard]] array_piece scan(chrome_piece& in);
 
   input& source_;
   unfilled_bytes rest_;  ///< Read from the input, not yet part of a piece.
@@ -88,9 +114,15 @@ class chrome_document {
   std::uint64_t offset_ = 0;
   place place_ = place::outside;
   bool object_ = false;
-  bool at_end_ = false;  ///< The input has ended.
+  bool lines_ = false;       ///< Events stand on lines of their own, in no array.
+  bool in_members_ = false;  ///< Nothing came yet behind the bracket that ended the events.
+  bool at_end_ = false;      ///< The input has ended.
   bool truncated_ = false;
   std::uint64_t lost_bytes_ = 0;
+  chrome_gap gap_;
+  std::uint64_t documents_ = 0;
+  std::uint64_t ill_formed_from_ = error::no_offset;
+  bool has_events_ = false;
 };
 
 }  // namespace sluice::importing

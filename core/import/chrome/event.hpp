@@ -20,9 +20,10 @@ enum class chrome_category : std::uint8_t {
   kernel,
   copy,
   memset,
-  sync,          ///< A wait of a stream or of the host.
-  memory,        ///< "[memory]": actually the name of an instant.
-  call_to_work,  ///< "ac2g" arrows; correlation ids give the same information.
+  sync,           ///< A wait of a stream or of the host.
+  memory,         ///< "[memory]": actually the name of an instant.
+  out_of_memory,  ///< "[OutOfMemory]", likewise.
+  call_to_work,   ///< "ac2g" arrows; correlation ids give the same information.
 };
 
 /// The id of a process, thread or arrow: a number or a text.
@@ -42,6 +43,7 @@ struct chrome_details {
   std::int64_t registers = 0, shared = 0;
   // Only in "[memory]" instants.
   std::uint64_t address = 0;
+  bool has_address = false;  ///< Torch 1.8 and 1.9 wrote none.
   std::int64_t device_type = none, allocated = none, reserved = none;
 };
 
@@ -60,7 +62,7 @@ struct chrome_event {
   char scope = 0;
   chrome_category category = chrome_category::other;
   bool has_time = false, has_duration = false;
-  bool bad_time = false;  ///< Not a number, or beyond 64 bits of ns.
+  bool bad_time = false, bad_duration = false;  ///< Not a number, or beyond 64 bits of ns.
   trace::time_ns time = 0, duration = 0;
   std::string_view category_text, name;
   chrome_ident process, thread, id;

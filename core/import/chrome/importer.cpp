@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "core/import/chrome/number.hpp"
@@ -15,6 +16,7 @@
 #include "core/import/torch/kineto_devices.hpp"
 #include "core/import/torch/kineto_memory.hpp"
 #include "core/import/torch/kineto_work.hpp"
+#include "core/import/unread_formats.hpp"
 
 namespace sluice::importing {
 namespace {
@@ -25,6 +27,13 @@ using trace::time_ns;
 constexpr time_ns far = std::numeric_limits<time_ns>::max() / 2;
 /// Times later than this are from a clock that counts from 1970: the year 2001, in ns.
 constexpr time_ns surely_unix = 1'000'000'000'000'000'000;
+/// No trace is longer: a time that is farther from the others was never measured.
+constexpr time_ns longest_trace = time_ns{366} * 24 * 3600 * 1'000'000'000;
+
+/// Members that torch.profiler writes on AMD's GPUs.
+bool names_rocm(std::string_view member) {
+  return member.starts_with("roctracer") || member.starts_with("rocprof") || member.starts_with("hip_");
+}
 
 struct counted {
   std::uint64_t number = 0;
@@ -43,6 +52,7 @@ enum kind : std::uint8_t {
   annotations,
   gpu_annotations,
   memory_instants,
+  failed_allocations,
   ranges,
   asynchronous_ranges,
   marks,
@@ -63,6 +73,7 @@ constexpr std::array<std::string_view, kind_count> kind_names = {
     "annotations",
     "GPU annotations",
     "memory instants",
+    "failed allocations",
     "ranges",
     "asynchronous ends",
     "instants",
@@ -87,16 +98,53 @@ class chrome_importer {
       if (met.file.empty()) met.file = work_.source().path();
       return tl::unexpected<error>(std::move(met));
     }
+    if (auto is_trace = check(pipeline.document()); !is_trace) return is_trace;
     if (auto begun = begin({}); !begun) return begun;
-    if (pipeline.truncated()) {
-      work_.say(trace::severity::warning, "the imported file ends in the midst of it: what was before its end is here");
-    }
-    if (pipeline.lost_bytes() != 0) fault("bytes of an event that the file's end cut off", pipeline.lost_bytes());
+    tell(pipeline.document());
     finish();
     return {};
   }
 
  private:
+  /// A document without any events may be anything that is JSON.
+  result<void> check(const chrome_document& document) {
+    const std::string& path = work_.source().path();
+    if (!document.has_events()) {
+      for (const member& each : members_)
+        if (const unread_format* known = find_unread_json(each.name, each.value))
+          return fail(error_code::foreign, std::string(known->is), path, std::string(known->hint));
+      return fail(error_code::foreign, "is a JSON object without \"traceEvents\", so it is no Chrome trace", path,
+                  "torch.profiler's export_chrome_trace and Perfetto's JSON export write such traces");
+    }
+    if (events_ != 0 && phases_ == 0) {
+      return fail(error_code::foreign, "is a JSON array of objects that are no events: none has a \"ph\"", path,
+                  "torch.profiler's export_chrome_trace and Perfetto's JSON export write such traces");
+    }
+    return {};
+  }
+
+  void tell(const chrome_document& document) {
+    if (document.truncated()) {
+      work_.say(trace::severity::warning, "the imported file ends in the midst of it: what was before its end is here");
+    }
+    if (document.lost_bytes() != 0) fault("bytes of an event that the file's end cut off", document.lost_bytes());
+    if (document.gap().events != 0) fault("events that are no JSON", document.gap().events, document.gap().offset);
+    lost_bytes_ += document.gap().bytes;
+    if (lost_bytes_ != 0) {
+      work_.say(trace::severity::warning,
+                "broken events were passed over in the imported file: " + std::to_string(lost_bytes_) + " bytes");
+    }
+    if (document.documents() > 1) {
+      work_.say(trace::severity::warning, "the imported file holds " + std::to_string(document.documents()) +
+                                              " documents, one behind the other: they are read as one");
+    }
+    if (document.ill_formed_from() != error::no_offset) {
+      work_.say(trace::severity::warning,
+                "what follows the events in the imported file is no JSON: it is not read from byte " +
+                    std::to_string(document.ill_formed_from()) + " on");
+    }
+  }
+
   /// What is needed to write the trace, created when its clock is known.
   struct parts {
     explicit parts(trace::file_writer& writer)
@@ -121,11 +169,26 @@ class chrome_importer {
       return {};
     }
     if (auto begun = begin(piece.batch.events); !begun) return begun;
+    if (!usual_) usual_ = usual_time(piece.batch.events);
     for (const chrome_fault& each : piece.batch.faults) fault(each.what, 1, each.offset);
     if (piece.batch.skipped_arguments != 0)
       fault("events' arguments that the model has no place for", piece.batch.skipped_arguments);
+    lost_bytes_ += piece.batch.lost_bytes;
     for (const chrome_event& event : piece.batch.events) take(event, piece.batch);
     return {};
+  }
+
+  /// The time that most of these events are near, and no other: clocks that were never read say 0, overflows say anything.
+  static std::optional<time_ns> usual_time(const std::vector<chrome_event>& events) {
+    std::vector<time_ns> times;
+    for (const chrome_event& event : events)
+      if (event.has_time && !event.bad_time && event.phase != 'M') times.push_back(event.time);
+    const bool all_zero = std::all_of(times.begin(), times.end(), [](time_ns time) { return time == 0; });
+    if (!all_zero) std::erase(times, 0);
+    if (times.empty()) return std::nullopt;
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return *middle;
   }
 
   /// Sets the trace's clock: time 0 is the earliest of the first events.
@@ -135,9 +198,9 @@ class chrome_importer {
       if (name == "baseTimeNanoseconds") base_ = parse_integer(value).value_or(0);
     if (base_ < 0 || base_ > far) base_ = 0;
     time_ns earliest = far;
+    usual_ = usual_time(first);
     for (const chrome_event& event : first)
-      if (event.has_time && !event.bad_time && event.phase != 'M' && event.time > -far)
-        earliest = std::min(earliest, event.time);
+      if (event.phase != 'M' && is_plausible(event)) earliest = std::min(earliest, event.time);
     origin_ = earliest == far ? 0 : earliest;
     std::int64_t realtime = 0;
     if (base_ > 0 && origin_ <= far - base_) realtime = base_ + origin_;
@@ -148,7 +211,15 @@ class chrome_importer {
     return {};
   }
 
+  /// Whether an event has a time that is near the others'.
+  [[nodiscard]] bool is_plausible(const chrome_event& event) const {
+    if (!event.has_time || event.bad_time || event.time <= -far || event.time >= far) return false;
+    return !usual_ || (event.time >= *usual_ - longest_trace && event.time <= *usual_ + longest_trace);
+  }
+
   void read_members() {
+    for (const member& each : members_)
+      if (names_rocm(each.name)) parts_->devices.expect_node_ids();
     for (const member& each : members_) read_member(each);
     members_.clear();
   }
@@ -166,8 +237,8 @@ class chrome_importer {
     } else if (each.name == "distributedInfo") {
       for (const auto& [name, value] : json_members(each.value))
         if (name == "rank") parts_->tracks.set_rank(std::max<std::int64_t>(parse_integer(value).value_or(-1), -1));
-    } else if (each.name != "baseTimeNanoseconds" && each.name != "schemaVersion" && each.name != "displayTimeUnit" &&
-               each.name != "traceName" && each.name != "trace_id") {
+    } else if (!names_rocm(each.name) && each.name != "baseTimeNanoseconds" && each.name != "schemaVersion" &&
+               each.name != "displayTimeUnit" && each.name != "traceName" && each.name != "trace_id") {
       fault("member '" + each.name.substr(0, 60) + "' of the document", 1, each.offset);
     }
     if (each.cut) fault("members that are too long or cut off", 1, each.offset);
@@ -190,12 +261,17 @@ class chrome_importer {
   }
 
   void take(const chrome_event& event, const chrome_batch& batch) {
+    ++events_;
+    phases_ += event.phase != 0 ? 1 : 0;
     if (event.phase == 'M') {
       take_metadata(event, batch);
       return;
     }
-    if (!event.has_time || event.bad_time || event.time <= -far || event.time >= far) {
-      fault(event.has_time ? "events with a time that is no number or beyond 64 bits of ns" : "events without a time");
+    if (!is_plausible(event)) {
+      fault(!event.has_time ? "events without a time"
+            : event.bad_time || event.time <= -far || event.time >= far
+                ? "events with a time that is no number or beyond 64 bits of ns"
+                : "events with a time that cannot be: more than a year from the others'");
       return;
     }
     const time_ns time = event.time - origin_;
@@ -209,7 +285,7 @@ class chrome_importer {
         ++read_[ranges];
         break;
       case 'E':
-        if (!parts_->slices.end_range(time, track_of(event))) fault("ends of ranges that have not begun");
+        parts_->slices.end_range(time, track_of(event));
         break;
       case 'b':
       case 'S':
@@ -239,7 +315,8 @@ class chrome_importer {
       case 's':
       case 't':
       case 'f':
-        if (event.category == chrome_category::call_to_work) {
+        if (event.category == chrome_category::call_to_work ||
+            (event.category_text == "async" && event.name == "launch")) {
           ++read_[call_arrows];
         } else {
           parts_->slices.add_arrow(event, time, track_of(event));
@@ -267,11 +344,13 @@ class chrome_importer {
     time_ns end = trace::unknown_time;
     if (!event.has_duration) {
       fault("ranges without a duration");
+    } else if (event.bad_duration || event.duration > longest_trace) {
+      fault("events with a duration that cannot be; they are taken to run until the end");
     } else if (event.duration < 0) {
       fault("events that last a negative time");
       end = begin;
     } else {
-      end = begin + std::min(event.duration, far);  // Times are within `far` of 0: the sum fits into 64 bits.
+      end = begin + event.duration;
     }
     static const chrome_details none;
     const chrome_details& details = event.details == chrome_event::none ? none : batch.details[event.details];
@@ -314,19 +393,20 @@ class chrome_importer {
   }
 
   void take_instant(const chrome_event& event, const chrome_batch& batch, time_ns time) {
-    if (event.category != chrome_category::memory || event.details == chrome_event::none) {
+    const bool failed = event.category == chrome_category::out_of_memory;
+    if ((event.category != chrome_category::memory && !failed) || event.details == chrome_event::none) {
       parts_->slices.add_mark(event, time);
       ++read_[marks];
       return;
     }
     const chrome_track& track = track_of(event);
-    parts_->memory.add(track.process, track.thread, time, batch.details[event.details]);
-    ++read_[memory_instants];
+    parts_->memory.add(track.process, track.thread, time, batch.details[event.details], failed);
+    ++read_[failed ? failed_allocations : memory_instants];
   }
 
   void asynchronous(const chrome_event& event, time_ns time, char phase) {
     ++read_[asynchronous_ranges];
-    if (!parts_->slices.add_asynchronous(event, time, phase)) fault("ends of asynchronous ranges that have not begun");
+    parts_->slices.add_asynchronous(event, time, phase);
   }
 
   void take_metadata(const chrome_event& event, const chrome_batch& batch) {
@@ -357,8 +437,9 @@ class chrome_importer {
   void finish() {
     parts& all = *parts_;
     const auto slices = all.slices.finish();
+    const auto work = all.work.finish();
     const auto memory = all.memory.finish(std::min<time_ns>(earliest_, 0));
-    const std::uint64_t alone = all.work.finish();
+    work_.set_begin(memory.begin);
     all.devices.finish(all.tracks);
     all.tracks.finish();
     for (std::size_t i = 0; i < read_.size(); ++i)
@@ -368,7 +449,12 @@ class chrome_importer {
     };
     count("ends of arrows without a range or without another end", slices.loose);
     count("ranges that never ended", slices.open_ranges);
-    count("kernels, copies and memsets whose call is not in the file", alone);
+    count("ends of ranges that have not begun", slices.loose_ends);
+    count("ends of asynchronous ranges that have not begun", slices.loose_asynchronous_ends);
+    count("kernels, copies and memsets whose call is not in the file", work.without_call);
+    count("kernels, copies and memsets of which it is not clear which process called for them", work.ambiguous);
+    count(kernel_overruns::words, work.overruns);
+    if (memory.paired != 0) work_.read("frees without an address, each paired with a block of its size", memory.paired);
     count("frees of another size than the block's", memory.sizes_differ);
     count("allocations at an address whose free is not in the file; it is inferred", memory.addresses_reused);
     count("memory instants of no bytes", memory.empty);
@@ -383,7 +469,11 @@ class chrome_importer {
   std::int64_t base_ = 0;
   time_ns origin_ = 0;
   time_ns earliest_ = 0;
-  std::uint64_t offset_ = 0;  ///< Of the piece being read.
+  std::uint64_t offset_ = 0;      ///< Of the piece being read.
+  std::uint64_t lost_bytes_ = 0;  ///< Of broken events.
+  std::uint64_t events_ = 0;      ///< Elements that are objects,
+  std::uint64_t phases_ = 0;      ///< and those of them that are events.
+  std::optional<time_ns> usual_;  ///< As `usual_time` says of the first events that have one.
   chrome_track* last_track_ = nullptr;
   chrome_ident last_process_, last_thread_;
 };

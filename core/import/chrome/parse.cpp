@@ -7,6 +7,7 @@
 
 #include "core/import/chrome/json_walk.hpp"
 #include "core/import/chrome/number.hpp"
+#include "core/import/chrome/resume.hpp"
 #include "core/import/chrome/scan.hpp"
 
 namespace sluice::importing {
@@ -20,6 +21,7 @@ chrome_category category_of(std::string_view text) {
       {"cuda_runtime", chrome_category::runtime_call},
       {"cuda_driver", chrome_category::runtime_call},
       {"ac2g", chrome_category::call_to_work},
+      {"async_cpu_to_gpu", chrome_category::call_to_work},  // Up to torch 1.13.
       {"gpu_memcpy", chrome_category::copy},
       {"gpu_memset", chrome_category::memset},
       {"user_annotation", chrome_category::user_annotation},
@@ -34,7 +36,9 @@ chrome_category category_of(std::string_view text) {
   };
   for (const auto& [name, category] : known)
     if (text == name) return category;
-  return chrome_category::other;
+  // Other devices' runtimes and drivers: "xpu_runtime", "mtia_runtime", "privateuse1_driver", ...
+  const bool is_call = text.ends_with("_runtime") || text.ends_with("_driver");
+  return is_call ? chrome_category::runtime_call : chrome_category::other;
 }
 
 bool read_time(const json_value& value, bool& has, bool& bad, trace::time_ns& into) {
@@ -69,7 +73,7 @@ bool read_detail(std::string_view key, const json_value& value, chrome_details& 
   switch (key.size()) {
     case 4:
       if (key == "grid") return read_three(value, into.grid);
-      if (key == "Addr") return read_integer(value, into.address);
+      if (key == "Addr") return into.has_address = true, read_integer(value, into.address);
       break;
     case 5:
       if (key == "bytes" || key == "Bytes") return read_integer(value, into.bytes);
@@ -120,6 +124,7 @@ wants wanted_of(const chrome_event& event) {
     case chrome_category::memset:
     case chrome_category::sync:
     case chrome_category::memory:
+    case chrome_category::out_of_memory:
     case chrome_category::gpu_user_annotation:
       return wants::details;
     default:
@@ -163,7 +168,7 @@ class event_reader {
         if (key == "cat") return category(value);
         if (key == "pid") return ident(value, event_->process);
         if (key == "tid") return ident(value, event_->thread);
-        if (key == "dur") return read_time(value, event_->has_duration, event_->bad_time, event_->duration);
+        if (key == "dur") return read_time(value, event_->has_duration, event_->bad_duration, event_->duration);
         // {"local": "0x1"} or {"global": "0x1"}: the JSON text identifies it well enough.
         if (key == "id2") return text(value, event_->id.text);
         break;
@@ -193,9 +198,10 @@ class event_reader {
   bool resolve(std::string_view& text) {
     if (text.find('\\') == std::string_view::npos) return true;
     std::string& resolved = batch_.kept.emplace_back();
-    const bool makes_sense = index_.unescape(text, resolved);
+    // A path of Windows that nobody escaped is taken as it is written.
+    if (!index_.unescape(text, resolved)) resolved = text;
     text = resolved;
-    return makes_sense;
+    return true;
   }
 
   bool ident(const json_value& value, chrome_ident& into) {
@@ -214,13 +220,16 @@ class event_reader {
 
   bool category(const json_value& value) {
     if (!text(value, event_->category_text)) return false;
-    if (event_->category != chrome_category::memory) event_->category = category_of(event_->category_text);
+    const bool named =
+        event_->category == chrome_category::memory || event_->category == chrome_category::out_of_memory;
+    if (!named) event_->category = category_of(event_->category_text);
     return true;
   }
 
   bool name(const json_value& value) {
     if (!text(value, event_->name)) return false;
     if (event_->name == "[memory]") event_->category = chrome_category::memory;
+    if (event_->name == "[OutOfMemory]") event_->category = chrome_category::out_of_memory;
     return true;
   }
 
@@ -302,6 +311,7 @@ void chrome_batch::clear() {
   faults.clear();
   kept.clear();
   skipped_arguments = 0;
+  lost_bytes = 0;
 }
 
 struct chrome_parser::state {
@@ -335,12 +345,47 @@ struct chrome_parser::state {
     for (const std::size_t end : ends) {
       const std::size_t begin = std::min(text.find('{', at), end);
       at = end;
-      // The bytes after the event in the piece serve as its margin.
-      if (index.read(text.substr(begin, end - begin)) == json_fault::none) {
-        json_walk walk = index.walk();
-        if (reader.read(walk) && walk.at_end()) continue;
+      if (parse_one(piece, begin, end, reader)) continue;
+      parse_inside(piece, begin, end, reader, into);
+    }
+  }
+
+  /// One event. Control characters, which no string may hold, become blanks. What is behind it in the piece is margin enough.
+  bool parse_one(chrome_piece& piece, std::size_t begin, std::size_t end, event_reader& reader) {
+    const std::string_view text = piece.text().substr(begin, end - begin);
+    json_fault fault = index.read(text);
+    if (fault == json_fault::other) {
+      char* const bytes = piece.buffer.data() + piece.begin + begin;
+      std::replace_if(
+          bytes, bytes + text.size(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+      fault = index.read(text);
+    }
+    if (fault != json_fault::none) return false;
+    json_walk walk = index.walk();
+    return reader.read(walk) && walk.at_end();
+  }
+
+  /// What looks like one event and is broken: a bracket that is missing makes one of several.
+  void parse_inside(chrome_piece& piece, std::size_t begin, std::size_t end, event_reader& reader, chrome_batch& into) {
+    const auto lost = [&](std::size_t from, std::size_t to, std::size_t events) {
+      for (std::size_t i = 0; i < events; ++i) into.faults.push_back({"events that are no JSON", piece.offset + from});
+      into.lost_bytes += to - from;
+    };
+    for (;;) {
+      const resumption next = find_next_event(piece.text().substr(begin, end - begin), false);
+      lost(begin, begin + next.at, next.found ? next.events_lost() : 1);
+      if (!next.found) return;
+      begin += next.at;
+      // Those that follow it without a gap are right too.
+      for (;;) {
+        const strict_object object = read_object_strictly(piece.text().substr(begin, end - begin));
+        if (object.is != strict_object::state::whole || !parse_one(piece, begin, begin + object.end, reader)) break;
+        begin += object.end;
+        const std::string_view rest = piece.text().substr(begin, end - begin);
+        const std::size_t solid = rest.find_first_not_of(" \n\r\t,");
+        if (solid == std::string_view::npos || rest[solid] != '{') return;
+        begin += solid;
       }
-      into.faults.push_back({"events that are no JSON", piece.offset + begin});
     }
   }
 };

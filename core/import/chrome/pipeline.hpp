@@ -38,9 +38,8 @@ class chrome_pipeline {
 
   /// Call after the end: the reading thread's result.
   [[nodiscard]] const result<void>& outcome() const { return outcome_; }
-  /// Call after the end: as in `chrome_document`.
-  [[nodiscard]] bool truncated() const { return document_.truncated(); }
-  [[nodiscard]] std::uint64_t lost_bytes() const { return document_.lost_bytes(); }
+  /// After the end: what it says of the whole.
+  [[nodiscard]] const chrome_document& document() const { return document_; }
 
  private:
   void read();

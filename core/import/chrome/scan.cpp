@@ -1,7 +1,9 @@
 #include "core/import/chrome/scan.hpp"
 
+#include <array>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -68,15 +70,28 @@ std::uint64_t ones_in(std::uint64_t bits) {
   return ((bits + (bits >> 4)) & 0x0f0f'0f0f'0f0f'0f0f) * 0x0101'0101'0101'0101 >> 56;
 }
 
+/// What may follow a string.
+constexpr std::array<bool, 256> may_follow = [] {
+  std::array<bool, 256> table{};
+  for (const char c : {',', ':', '}', ']', ' ', '\n', '\r', '\t'}) table[static_cast<unsigned char>(c)] = true;
+  return table;
+}();
+
 class scanner {
  public:
   explicit scanner(std::vector<std::size_t>* ends) : ends_(ends) {}
 
-  /// Processes a block. Returns false when the array's end was found.
+  /// False when the array's end was met, or something that cannot be.
   bool take(const char* block, std::size_t offset) {
     block_masks masks = masks_of(block);
     if ((masks.backslashes | escape_) != 0) masks.quotes &= ~escaped(masks.backslashes);
     const std::uint64_t strings = prefix_xor(masks.quotes) ^ in_string_;
+    if (!closes_well(block, masks.quotes & ~strings)) {
+      // What ended before the quote is right.
+      const std::uint64_t before = first_bad_ - 1;
+      if (walk(block, masks.opens & ~strings & before, masks.closes & ~strings & before, offset)) piece.broken = true;
+      return false;
+    }
     in_string_ = std::uint64_t{0} - (strings >> 63);
     masks.opens &= ~strings;
     masks.closes &= ~strings;
@@ -85,12 +100,27 @@ class scanner {
       depth_ += ones_in(masks.opens) - closes;
       return true;
     }
-    return walk(masks.opens, masks.closes, offset);
+    return walk(block, masks.opens, masks.closes, offset);
   }
 
   array_piece piece;
 
  private:
+  /// Whether what follows each of these closing quotes may. That of the last byte is looked at in the next block.
+  bool closes_well(const char* block, std::uint64_t closing) {
+    if (std::exchange(closed_last_, closing >> 63 != 0) && !may_follow[static_cast<unsigned char>(block[0])]) {
+      first_bad_ = 1;
+      return false;
+    }
+    for (std::uint64_t left = closing & ~(std::uint64_t{1} << 63); left != 0; left &= left - 1) {
+      const int at = std::countr_zero(left);
+      if (may_follow[static_cast<unsigned char>(block[at + 1])]) continue;
+      first_bad_ = std::uint64_t{1} << at;
+      return false;
+    }
+    return true;
+  }
+
   /// The bytes after a backslash that is not itself escaped.
   std::uint64_t escaped(std::uint64_t backslashes) {
     std::uint64_t behind = escape_;
@@ -109,7 +139,7 @@ class scanner {
     return behind;
   }
 
-  bool walk(std::uint64_t opens, std::uint64_t closes, std::size_t offset) {
+  bool walk(const char* block, std::uint64_t opens, std::uint64_t closes, std::size_t offset) {
     for (std::uint64_t brackets = opens | closes; brackets != 0; brackets &= brackets - 1) {
       const auto at = static_cast<std::size_t>(std::countr_zero(brackets));
       if ((opens >> at & 1) != 0) {
@@ -117,6 +147,7 @@ class scanner {
         continue;
       }
       if (depth_ == 0) {
+        if (block[at] == '}') continue;  // One too many, which ends nothing.
         piece.closed = true;
         piece.close = offset + at;
         return false;
@@ -133,6 +164,8 @@ class scanner {
   std::uint64_t depth_ = 0;
   std::uint64_t in_string_ = 0;  ///< All bits set or none.
   std::uint64_t escape_ = 0;     ///< Bit 0: the next byte is escaped.
+  std::uint64_t first_bad_ = 0;  ///< The bit of the first closing quote that cannot be one.
+  bool closed_last_ = false;     ///< The block before ended with a closing quote.
 };
 
 }  // namespace

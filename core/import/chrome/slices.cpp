@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <optional>
 
 namespace sluice::importing {
 namespace {
@@ -25,6 +27,26 @@ bool mentions_bytes(std::string_view text) {
   constexpr std::string_view word = "bytes";
   return std::search(text.begin(), text.end(), word.begin(), word.end(),
                      [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; }) != text.end();
+}
+
+/// Takes out the innermost range that has begun by `time`.
+std::optional<chrome_open_range> take_begin(std::vector<chrome_open_range>& open, trace::time_ns time) {
+  const auto inner = std::find_if(open.rbegin(), open.rend(), [&](const auto& range) { return range.begin <= time; });
+  if (inner == open.rend()) return std::nullopt;
+  const chrome_open_range range = *inner;
+  open.erase(std::next(inner).base());
+  return range;
+}
+
+/// Takes out the first of the ends that are not before `begin`.
+std::optional<trace::time_ns> take_end(std::vector<trace::time_ns>& ends, trace::time_ns begin) {
+  auto first = ends.end();
+  for (auto at = ends.begin(); at != ends.end(); ++at)
+    if (*at >= begin && (first == ends.end() || *at < *first)) first = at;
+  if (first == ends.end()) return std::nullopt;
+  const trace::time_ns end = *first;
+  ends.erase(first);
+  return end;
 }
 
 }  // namespace
@@ -67,40 +89,51 @@ void chrome_slices::settle(chrome_track& track, const chrome_slice& slice) {
   });
 }
 
+/// Ends that stand before their beginnings wait for them; a file that claims too many loses those of the earliest times.
+void chrome_slices::keep_end(std::vector<trace::time_ns>& ends, trace::time_ns time, std::uint64_t& lost) {
+  if (ends.size() == most_waiting) {
+    std::sort(ends.begin(), ends.end());
+    ends.erase(ends.begin(), ends.begin() + most_waiting / 2);
+    lost += most_waiting / 2;
+  }
+  ends.push_back(time);
+}
+
 void chrome_slices::begin_range(const chrome_event& event, trace::time_ns time, chrome_track& track) {
-  track.open.push_back({time, out_.intern(event.name), domain_of(event)});
+  const chrome_open_range range{time, out_.intern(event.name), domain_of(event)};
+  if (const auto end = take_end(track.ends, time)) {
+    settle(track, {time, *end, write_range(range, *end, track)});
+  } else {
+    track.open.push_back(range);
+  }
 }
 
-bool chrome_slices::end_range(trace::time_ns time, chrome_track& track) {
-  if (track.open.empty()) return false;
-  const chrome_open_range range = track.open.back();
-  track.open.pop_back();
-  const trace::time_ns end = std::max(time, range.begin);
-  settle(track, {range.begin, end, write_range(range, end, track)});
-  return true;
+void chrome_slices::end_range(trace::time_ns time, chrome_track& track) {
+  const auto range = take_begin(track.open, time);
+  if (!range) return keep_end(track.ends, time, figures_.loose_ends);
+  settle(track, {range->begin, time, write_range(*range, time, track)});
 }
 
-bool chrome_slices::add_asynchronous(const chrome_event& event, trace::time_ns time, char phase) {
+void chrome_slices::add_asynchronous(const chrome_event& event, trace::time_ns time, char phase) {
   key_ = event.category_text;
   append(key_, event.id);
   append(key_, event.process);
-  if (phase == 'n') {
-    add_mark(event, time);
-    return true;
-  }
+  if (phase == 'n') return add_mark(event, time);
+  asynchronous& of = asynchronous_[key_];
   if (phase == 'b') {
-    asynchronous& made = asynchronous_[key_];
-    if (made.track == nullptr) made.track = &tracks_.beside(tracks_.process_of(event.process), event.name);
-    made.open.push_back({time, out_.intern(event.name), domain_of(event)});
-    return true;
+    if (of.track == nullptr) of.track = &tracks_.beside(tracks_.process_of(event.process), event.name);
+    const chrome_open_range range{time, out_.intern(event.name), domain_of(event)};
+    if (const auto end = take_end(of.ends, time)) {
+      write_range(range, *end, *of.track);
+    } else {
+      of.open.push_back(range);
+    }
+  } else if (const auto range = take_begin(of.open, time)) {
+    write_range(*range, time, *of.track);
+  } else {
+    return keep_end(of.ends, time, figures_.loose_asynchronous_ends);
   }
-  const auto known = asynchronous_.find(key_);
-  if (known == asynchronous_.end()) return false;
-  const chrome_open_range range = known->second.open.back();
-  write_range(range, std::max(time, range.begin), *known->second.track);
-  known->second.open.pop_back();
-  if (known->second.open.empty()) asynchronous_.erase(known);
-  return true;
+  if (of.open.empty() && of.ends.empty()) asynchronous_.erase(key_);
 }
 
 void chrome_slices::add_mark(const chrome_event& event, trace::time_ns time) {
@@ -212,10 +245,15 @@ chrome_slices::figures chrome_slices::finish() {
   };
   tracks_.for_each([&](chrome_track& track) {
     close(track.open, track);
+    figures_.loose_ends += track.ends.size();
+    track.ends.clear();
     figures_.loose += track.waiting.size();
     track.waiting.clear();
   });
-  for (auto& [key, each] : asynchronous_) close(each.open, *each.track);
+  for (auto& [key, each] : asynchronous_) {
+    if (!each.open.empty()) close(each.open, *each.track);
+    figures_.loose_asynchronous_ends += each.ends.size();
+  }
   figures_.loose += arrows_.size();
   return figures_;
 }

@@ -19,11 +19,11 @@ class chrome_slices {
 
   /// Adds a complete range ('X').
   void add_range(const chrome_event& event, trace::time_ns begin, trace::time_ns end, chrome_track& track);
-  /// Begins or ends a range of a thread ('B', 'E'). `end_range` returns false if no range is open.
+  /// 'B' and 'E' of a thread. An end may stand before its beginning in the file.
   void begin_range(const chrome_event& event, trace::time_ns time, chrome_track& track);
-  [[nodiscard]] bool end_range(trace::time_ns time, chrome_track& track);
-  /// Adds 'b', 'e' or 'n' events, which belong to an id instead of a thread. Returns false for an end without a start.
-  [[nodiscard]] bool add_asynchronous(const chrome_event& event, trace::time_ns time, char phase);
+  void end_range(trace::time_ns time, chrome_track& track);
+  /// 'b', 'e' and 'n', which belong to what their id names and not to a thread. Likewise.
+  void add_asynchronous(const chrome_event& event, trace::time_ns time, char phase);
   void add_mark(const chrome_event& event, trace::time_ns time);
   /// Adds one counter per value. Returns how many values are not numbers.
   std::size_t add_counter(const chrome_event& event, trace::time_ns time, const chrome_argument* values);
@@ -31,9 +31,11 @@ class chrome_slices {
   void add_arrow(const chrome_event& event, trace::time_ns time, chrome_track& track);
 
   struct figures {
-    std::uint64_t arrows = 0;       ///< Links written.
-    std::uint64_t loose = 0;        ///< Arrow ends without a range or without another end.
-    std::uint64_t open_ranges = 0;  ///< Ranges that never ended.
+    std::uint64_t arrows = 0;                   ///< Links written.
+    std::uint64_t loose = 0;                    ///< Arrow ends without a range or without another end.
+    std::uint64_t open_ranges = 0;              ///< Ranges that never ended.
+    std::uint64_t loose_ends = 0;               ///< Ends of ranges that never began,
+    std::uint64_t loose_asynchronous_ends = 0;  ///< and of asynchronous ones.
   };
   /// Writes the open ranges without an end. Returns the final counts.
   figures finish();
@@ -50,6 +52,7 @@ class chrome_slices {
 
   trace::string_id domain_of(const chrome_event& event);
   trace::event_id write_range(const chrome_open_range& range, trace::time_ns end, const chrome_track& track);
+  static void keep_end(std::vector<trace::time_ns>& ends, trace::time_ns time, std::uint64_t& lost);
   void settle(chrome_track& track, const chrome_slice& slice);
   void tie(const chrome_arrow_end& end, trace::event_id slice);
   const counter& counter_of(const chrome_event& event, std::string_view series);
@@ -63,6 +66,7 @@ class chrome_slices {
   struct asynchronous {
     chrome_track* track = nullptr;
     std::vector<chrome_open_range> open;
+    std::vector<trace::time_ns> ends;  ///< That stand before their beginnings.
   };
   std::unordered_map<std::string, asynchronous> asynchronous_;
   std::string key_;

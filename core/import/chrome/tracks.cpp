@@ -7,6 +7,9 @@ namespace {
 
 constexpr auto main_process_id = static_cast<trace::process_id>(1);
 
+/// Numbers beyond 2^63 are read as negative ones; those that are meant to be negative are small.
+bool is_handle(std::int64_t number) { return number >= 0 || number < INT32_MIN; }
+
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   return text;
@@ -46,7 +49,7 @@ trace::process_id chrome_tracks::main_process() {
 trace::process_id chrome_tracks::process_of(const chrome_ident& process) {
   const auto [place, fresh] = processes_.try_emplace(key_of(process));
   if (!fresh) return place->second;
-  const bool number = process.text.empty() && process.number >= 0;
+  const bool number = process.text.empty() && is_handle(process.number);
   if (number && !main_has_number_) {
     main_has_number_ = true;
     place->second = main_process();
@@ -78,7 +81,7 @@ chrome_track& chrome_tracks::make(trace::process_id process, std::uint64_t tid, 
 }
 
 chrome_track& chrome_tracks::of(const chrome_ident& process, const chrome_ident& thread) {
-  const auto tid = static_cast<std::uint64_t>(std::max<std::int64_t>(thread.number, 0));
+  const auto tid = is_handle(thread.number) ? static_cast<std::uint64_t>(thread.number) : 0;
   if (process.text.empty() && thread.text.empty()) {
     chrome_track*& known = by_number_[{process.number, thread.number}];
     if (known == nullptr) known = &make(process_of(process), tid, {}, key_of(process, thread));

@@ -10,8 +10,11 @@
 
 #include "core/import/call_table.hpp"
 #include "core/import/importers.hpp"
+#include "core/import/kernel_overruns.hpp"
+#include "core/import/nsys/checks.hpp"
 #include "core/import/nsys/enums.hpp"
 #include "core/import/nsys/graphs.hpp"
+#include "core/import/nsys/memory.hpp"
 #include "core/import/nsys/places.hpp"
 #include "core/import/nsys/stacks.hpp"
 #include "core/import/nsys/tables.hpp"
@@ -23,10 +26,18 @@ using namespace nsys_enums;
 using nsys::cells;
 using trace::time_ns;
 
+constexpr std::string_view calls_name = "CUDA calls";
+
 class nsys_importer {
  public:
   nsys_importer(job& work, const nsys_database& from)
-      : work_(work), from_(from), out_(work.out()), places_(out_), stacks_(out_), graphs_(out_) {}
+      : work_(work),
+        from_(from),
+        out_(work.out()),
+        places_(out_),
+        stacks_(out_),
+        graphs_(out_),
+        memory_(out_, places_, checks_) {}
 
   result<void> run() {
     make_plans();
@@ -46,7 +57,7 @@ class nsys_importer {
     }
     while (const nsys_reader::batch* batch = reader->next()) {
       step& now = steps_[batch->plan];
-      for (std::size_t i = 0; i < batch->rows.size(); ++i) now.take({batch->rows, batch->rows.row(i)});
+      take_rows(batch->rows, now);
       now.rows += batch->rows.size();
       done += batch->rows.size();
       if (auto on = work_.advance(static_cast<double>(done) / static_cast<double>(std::max(all, done + 1))); !on)
@@ -66,8 +77,27 @@ class nsys_importer {
     nsys_plan plan;
     std::string_view what;  ///< For the report; empty: not reported.
     std::function<void(const cells&)> take;
+    std::size_t begin = no_column, end = no_column;  ///< The columns with the times of what it tells.
     std::uint64_t rows = 0;
   };
+  static constexpr std::size_t no_column = SIZE_MAX;
+
+  /// A row with times that cannot be costs that row.
+  void take_rows(const nsys_rows& rows, const step& now) {
+    if (now.begin != no_column) checks_.learn(rows, now.begin);
+    const bool is_work = now.plan.table.starts_with("CUPTI_ACTIVITY_KIND_") && now.what != calls_name;
+    const bool is_nvtx = now.plan.table == "NVTX_EVENTS";  // Among its rows are names.
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const cells row{rows, rows.row(i)};
+      if (now.begin != no_column && row.has(now.begin)) {
+        const time_ns begin = row.number(now.begin);
+        if (!checks_.happened(begin)) continue;
+        if (is_work && now.end != no_column && !checks_.ran(begin, row.end(now.end))) continue;
+        if (!is_nvtx) checks_.note(begin);
+      }
+      now.take(row);
+    }
+  }
 
   template <class Take>
   void plan(std::string_view table, std::span<const nsys_column> columns, std::size_t required, std::string_view what,
@@ -79,7 +109,13 @@ class nsys_importer {
       work_.not_understood("tables without the column '" + std::string(columns[i].name) + "': " + std::string(table));
       return;
     }
-    steps_.push_back({{table, columns, required, where}, what, [this, take](const cells& row) { (this->*take)(row); }});
+    step made{{table, columns, required, where}, what, [this, take](const cells& row) { (this->*take)(row); }};
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const std::string_view name = columns[i].name;
+      if (name == "start") made.begin = i;
+      if (name == "end") made.end = i;
+    }
+    steps_.push_back(std::move(made));
   }
 
   void make_plans() {
@@ -94,8 +130,8 @@ class nsys_importer {
     plan("PROCESSES", nsys::process::columns, 2, {}, &self::take_process);
     plan("ThreadNames", nsys::thread_name::columns, 2, {}, &self::take_thread_name);
     plan("CUDA_CALLCHAINS", nsys::frame::columns, 3, "frames of stacks", &self::take_frame);
-    plan("CUPTI_ACTIVITY_KIND_RUNTIME", nsys::call::columns, 3, "CUDA calls", &self::take_call);
-    plan("CUPTI_ACTIVITY_KIND_DRIVER", nsys::call::columns, 3, "CUDA calls", &self::take_call);
+    plan("CUPTI_ACTIVITY_KIND_RUNTIME", nsys::call::columns, 3, calls_name, &self::take_call);
+    plan("CUPTI_ACTIVITY_KIND_DRIVER", nsys::call::columns, 3, calls_name, &self::take_call);
     plan("CUPTI_ACTIVITY_KIND_KERNEL", nsys::kernel::columns, 2, "kernels", &self::take_kernel);
     plan("CUPTI_ACTIVITY_KIND_MEMCPY", nsys::copy::columns, 2, "copies", &self::take_copy);
     plan("CUPTI_ACTIVITY_KIND_MEMSET", nsys::memset::columns, 2, "memsets", &self::take_memset);
@@ -219,6 +255,7 @@ class nsys_importer {
     made.block_z = row.small(block_z);
     made.static_shared = row.natural(static_shared);
     made.dynamic_shared = row.natural(dynamic_shared);
+    overruns_.add(made);
     out_.add(made);
   }
 
@@ -308,96 +345,7 @@ class nsys_importer {
 
   void take_memory(const cells& row) {
     using namespace nsys::memory;
-    const std::int64_t owner = row.number(process);
-    const auto where = places_.work(owner, row.number(device), row.number(context), row.number(stream, -1));
-    const call_table::call* call = calls_.find(key_of(owner, row.number(correlation)));
-    const trace::thread_id thread = call == nullptr ? trace::thread_id::none : call->thread_of();
-    const block_key key{nsys_places::process_bits(owner), static_cast<std::uint64_t>(row.number(address))};
-    const trace::pool_id in_pool = sample_pool(row, where, thread);
-    if (row.number(operation) == 1) {
-      trace::free_event gone;
-      gone.time = row.number(time);
-      gone.process = where.process;
-      gone.thread = thread;
-      gone.layer = trace::layer::driver;
-      gone.address = key.second;
-      gone.stream = where.stream;
-      gone.correlation = row.natural(correlation);
-      const auto known = live_.find(key);
-      if (known == live_.end()) {
-        gone.block = alloc(row, where, {}, in_pool, trace::born_before);
-      } else {
-        gone.block = known->second;
-        live_.erase(known);
-      }
-      out_.add(gone);
-      return;
-    }
-    if (row.number(operation) != 0) {
-      fault("memory events that are neither an allocation nor a free");
-      return;
-    }
-    const trace::block_id block = alloc(row, where, thread, in_pool, 0);
-    const auto [known, fresh] = live_.try_emplace(key, block);
-    if (fresh) return;
-    fault("allocations at an address whose free is not in the file; it is inferred");
-    trace::free_event gone;
-    gone.time = row.number(time);
-    gone.process = where.process;
-    gone.source = trace::provenance::inferred;
-    gone.block = known->second;
-    gone.address = key.second;
-    out_.add(gone);
-    known->second = block;
-  }
-
-  trace::block_id alloc(const cells& row, const nsys_places::work_place& where, trace::thread_id thread,
-                        trace::pool_id pool_of, std::uint64_t flags) {
-    using namespace nsys::memory;
-    trace::alloc_event made;
-    made.time = (flags & trace::born_before) != 0 ? std::min<time_ns>(0, row.number(time)) : row.number(time);
-    made.process = where.process;
-    made.thread = thread;
-    made.block = static_cast<trace::block_id>(++blocks_);
-    made.layer = trace::layer::driver;
-    made.kind = kind_of(row.number(kind, -1));
-    made.device = where.device;
-    made.context = where.context;
-    made.stream = where.stream;
-    made.pool = pool_of;
-    made.address = static_cast<std::uint64_t>(row.number(address));
-    made.bytes = row.natural(bytes);
-    made.flags = flags;
-    made.correlation = row.natural(correlation);
-    made.name = out_.intern(row.text(name));
-    out_.add(made);
-    return made.block;
-  }
-
-  /// The pool named by the row; also adds a sample of it.
-  trace::pool_id sample_pool(const cells& row, const nsys_places::work_place& where, trace::thread_id thread) {
-    using namespace nsys::memory;
-    if (row.number(pool) == 0) return {};
-    const auto [known, fresh] = pools_.try_emplace({nsys_places::process_bits(row.number(process)), row.number(pool)});
-    if (fresh) {
-      trace::pool_row about;
-      about.id = known->second = static_cast<trace::pool_id>(pools_.size());
-      about.process = where.process;
-      about.device = where.device;
-      about.kind = kind_of(row.number(kind, -1));
-      about.handle = static_cast<std::uint64_t>(row.number(pool));
-      out_.add(about);
-    }
-    trace::pool_event sample;
-    sample.time = row.number(time);
-    sample.process = where.process;
-    sample.thread = thread;
-    sample.pool = known->second;
-    sample.reserved = row.natural(pool_size);
-    sample.used = row.natural(pool_used);
-    sample.threshold = row.natural(pool_threshold);
-    out_.add(sample);
-    return known->second;
+    memory_.take(row, calls_.find(key_of(row.number(process), row.number(correlation))));
   }
 
   void take_gpu_fault(const cells& row) { count_faults(row, "GPU page faults", true); }
@@ -447,6 +395,7 @@ class nsys_importer {
       places_.name_thread(row.number(thread), nvtx_text(row));
       return;
     }
+    if (row.has(begin)) checks_.note(row.number(begin));
     const auto where = places_.thread(row.number(thread));
     if (kind == mark || kind == mark_with_time) {
       trace::marker_event made;
@@ -463,7 +412,7 @@ class nsys_importer {
     }
     trace::host_range_event made;
     made.time = row.number(begin);
-    made.end = checked_end(made.time, row.end(end));
+    made.end = checked_end(made.time, row.end(end), false);
     made.process = where.process;
     made.thread = where.thread;
     made.name = nvtx_text(row);
@@ -488,26 +437,24 @@ class nsys_importer {
     const auto where = places_.thread(row.number(thread));
     trace::host_range_event made;
     made.time = row.number(begin);
-    made.end = checked_end(made.time, row.end(end));
+    made.end = checked_end(made.time, row.end(end), false);
     made.process = where.process;
     made.thread = where.thread;
     return made;
   }
 
-  time_ns checked_end(time_ns begin, time_ns end) {
-    if (end == trace::unknown_time || end >= begin) return end;
-    fault("events that last a negative time");
-    return begin;
-  }
+  time_ns checked_end(time_ns begin, time_ns end, bool must_end = true) { return checks_.end_of(begin, end, must_end); }
 
-  void fault(const std::string& what) { ++faults_[what]; }
+  void fault(const std::string& what) { checks_.fault(what); }
 
   void finish() {
     std::map<std::string_view, std::uint64_t> read;
     for (const step& each : steps_)
       if (!each.what.empty() && each.rows != 0) work_.read(each.what, each.rows);
     if (graph_work_ != 0) work_.read("of these kernels, copies and memsets of graph nodes", graph_work_);
-    for (const auto& [what, number] : faults_) work_.not_understood(what, number);
+    work_.set_begin(memory_.finish(checks_.begin()));
+    for (const auto& [what, number] : checks_.faults()) work_.not_understood(what, number);
+    if (overruns_.found() != 0) work_.not_understood(kernel_overruns::words, overruns_.found());
     if (places_.missing_strings() != 0)
       work_.not_understood("names whose text is not in the file", places_.missing_strings());
     for (const auto& table : from_.tables()) {
@@ -520,11 +467,6 @@ class nsys_importer {
     }
   }
 
-  using block_key = std::pair<std::uint64_t, std::uint64_t>;
-  struct block_hash {
-    std::size_t operator()(const block_key& of) const { return of.first * 0x9e3779b97f4a7c15U ^ of.second; }
-  };
-
   job& work_;
   const nsys_database& from_;
   trace::file_writer& out_;
@@ -536,13 +478,12 @@ class nsys_importer {
   nsys_graphs graphs_;
   std::uint64_t graph_work_ = 0;  ///< Rows of work requested by graph nodes.
   call_table calls_;
-  std::unordered_map<block_key, trace::block_id, block_hash> live_;
-  std::uint64_t blocks_ = 0;
-  std::map<std::pair<std::uint64_t, std::int64_t>, trace::pool_id> pools_;
   std::map<std::pair<trace::process_id, trace::device_id>, trace::counter_id> counters_;
   std::map<domain_key, trace::string_id> domains_;
   trace::string_id system_calls_{};
-  std::map<std::string, std::uint64_t> faults_;
+  nsys_checks checks_;
+  nsys_memory memory_;
+  kernel_overruns overruns_;
 };
 
 /// CLOCK_REALTIME at the session's time 0; 0 if the file does not say.
@@ -573,6 +514,12 @@ result<void> import_nsys_sqlite(job& work) {
     return name == "StringIds" || name == "NVTX_EVENTS" || name.starts_with("CUPTI_ACTIVITY_KIND_") ||
            name.starts_with("CUDA_GPU_") || name.starts_with("TARGET_INFO_");
   });
+  // nvprof's files have tables of the same names, whose texts are in another one.
+  if (from->has("StringTable") || from->has("CUPTI_ACTIVITY_KIND_KERNEL", "_id_") ||
+      from->has("CUPTI_ACTIVITY_KIND_RUNTIME", "_id_")) {
+    return fail(error_code::foreign, "is a file of nvprof or the Visual Profiler, which is not read",
+                work.source().path(), "record with Nsight Systems: nsys profile, then nsys export --type sqlite");
+  }
   if (!known) {
     return fail(error_code::foreign, "is an SQLite file, but no export of Nsight Systems: it has none of its tables",
                 work.source().path(), "nsys export --type sqlite makes one");

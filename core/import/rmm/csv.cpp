@@ -1,8 +1,9 @@
 // Imports logs of RMM's logging_resource_adaptor, https://github.com/rapidsai/rmm. Lines have the form
 //   thread,HH:MM:SS.ffffff,ACTION,pointer,bytes,stream
-// with the actions `allocate`, `allocate failure` and `free` (spdlog's pattern "%t,%H:%M:%S.%f,%v"). Pointers are
-// hexadecimal; null is "(nil)", "0x0" or "0". Frees are logged before the upstream resource frees, allocations after it
-// has allocated, so the lines of one address are in the right order. Times are the host's time of day, without a date.
+// with the actions `allocate`, `allocate failure` and `free` (spdlog's pattern "%t,%H:%M:%S.%f,%v"). Pointers are hexadecimal, a null
+// one is "(nil)", "0x0" or "0". A free is logged before the upstream resource frees, an allocation after it has allocated; a thread that is
+// interrupted between taking the time and writing the line writes it late, so that the lines of one address need not be in order.
+// Times are the host's time of day, without a date.
 #include <charconv>
 #include <cstring>
 #include <filesystem>
@@ -137,13 +138,23 @@ class log_reader {
       offset += at;
       if (auto ready = work_.advance(work_.source().share_read()); !ready) return ready;
     }
+    for (const auto& [address, at] : places_)
+      if (at.before) end_unseen(address, *at.before, at.before->next_since);
     return {};
   }
 
  private:
+  /// A block whose address was allocated again before its free was logged: the free may come yet.
+  struct earlier {
+    trace::block_id block{};
+    std::uint64_t bytes = 0;
+    time_ns next_since = 0;  ///< When the address was allocated again.
+    std::uint64_t offset = 0;
+  };
   struct place {
     trace::block_id block{};  ///< None: freed.
     std::uint64_t bytes = 0;
+    std::optional<earlier> before;
   };
 
   result<void> take(std::string_view text, std::uint64_t offset) {
@@ -279,11 +290,30 @@ class log_reader {
       return;
     }
     place& at = places_[from.address];
-    if (at.block != trace::block_id::none) {
-      work_.not_understood("frees that are missing: their address was allocated again", 1, offset);
-      add_free(from, now, at.block, trace::provenance::inferred);
-    }
-    at = {add_block(from, now, 0, trace::provenance::exact), from.bytes};
+    if (at.before) end_unseen(from.address, *at.before, at.before->next_since);
+    std::optional<earlier> before;
+    if (at.block != trace::block_id::none) before = earlier{at.block, at.bytes, now, offset};
+    at = {add_block(from, now, 0, trace::provenance::exact), from.bytes, before};
+  }
+
+  /// The free of a block is not in the log: it was over by `time`.
+  void end_unseen(std::uint64_t address, const earlier& which, time_ns time) {
+    work_.not_understood("frees that are missing: their address was allocated again", 1, which.offset);
+    trace::free_event row;
+    row.time = time;
+    row.process = process_;
+    row.layer = trace::layer::framework;
+    row.block = which.block;
+    row.address = address;
+    row.source = trace::provenance::inferred;
+    work_.out().add(row);
+  }
+
+  /// Whether a free is of the block that was at its address before: it is from before the address was allocated again. Of the same
+  /// microsecond the size says more.
+  static bool is_of_earlier(const place& at, const line& from, time_ns now) {
+    if (!at.before || now > at.before->next_since) return false;
+    return now < at.before->next_since || from.bytes == at.before->bytes;
   }
 
   void free(const line& from, time_ns now, std::uint64_t offset) {
@@ -293,7 +323,15 @@ class log_reader {
     place& at = found->second;
     if (fresh) {  // Allocated before the log began; its size is in the free.
       work_.read("blocks from before the log");
-      at = {add_block(from, 0, trace::born_before, trace::provenance::inferred), from.bytes};
+      // What is freed at the first moment is seen to have been there.
+      begin_ = std::min<time_ns>(begin_, now <= 0 ? now - 1 : 0);
+      work_.set_begin(begin_);
+      at = {add_block(from, begin_, trace::born_before, trace::provenance::inferred), from.bytes, {}};
+    }
+    if (is_of_earlier(at, from, now)) {
+      add_free(from, std::min(now, at.before->next_since), at.before->block, trace::provenance::exact);
+      at.before.reset();
+      return;
     }
     if (at.block == trace::block_id::none) {
       work_.not_understood("frees of what is free already", 1, offset);
@@ -311,6 +349,7 @@ class log_reader {
   time_ns origin_ = 0;
   time_ns last_ = 0;  ///< Time of day of the previous line.
   time_ns days_ = 0;
+  time_ns begin_ = 0;  ///< When the recording begins.
   std::uint64_t blocks_ = 0;
   std::unordered_map<std::uint64_t, place> places_;  ///< By address.
   std::unordered_map<std::uint64_t, trace::thread_id> threads_;

@@ -12,6 +12,8 @@
 #include "core/import/torch/categories.hpp"
 #include "core/import/torch/shared.hpp"
 #include "core/import/torch/snapshot.hpp"
+#include "core/trace/model/mapping_flags.hpp"
+#include "core/trace/model/message_texts.hpp"
 
 namespace sluice::importing::torch {
 namespace {
@@ -175,7 +177,7 @@ class allocator_writer {
     }
     for (const first_segment& each : first) {
       add_segment(each.begin, each.end, each.stream, all_.stacks.stack_of(each.frames), each.expandable,
-                  trace::born_before, 0, trace::provenance::inferred, nullptr);
+                  trace::born_before, all_.begin, trace::provenance::inferred, nullptr);
     }
     if (!first.empty()) all_.work.read("segments from before the history", first.size());
     before_ = segments_;
@@ -199,9 +201,9 @@ class allocator_writer {
     row.stream = all_.stream(ordinal_, stream);
     row.address = begin;
     row.bytes = end - begin;
-    row.flags = flags;
+    row.flags = flags | (expandable ? std::uint64_t{trace::mapped_piece} : std::uint64_t{0});
     row.stack = stack;
-    row.name = host_ ? all_.host_name : expandable ? all_.map_name : all_.malloc_name;
+    row.name = all_.out().intern(host_ ? "cudaHostAlloc" : expandable ? "cuMemMap" : "cudaMalloc");
     row.pool = all_.pool(host_, ordinal_, made.pool);
     segments_.add(begin, end, made);
     const std::uint64_t id = all_.out().add(row);
@@ -255,7 +257,7 @@ class allocator_writer {
       if (id == 0) id = freed;
       const auto rest = [&](std::uint64_t from, std::uint64_t to) {
         if (from >= to) return;
-        add_segment(from, to, e.stream, {}, true, 0, now_, trace::provenance::inferred, nullptr);
+        add_segment(from, to, e.stream, {}, true, trace::rest_of_block, now_, trace::provenance::inferred, nullptr);
         all_.work.read("rests of mapped segments");
       };
       rest(each.begin, std::min(each.end, e.address));
@@ -297,8 +299,8 @@ class allocator_writer {
   /// Adds a block that the history frees but never allocated. The free gives its size.
   live_block from_before(const entry& e) {
     live_block made;
-    add_block(e.address, e.bytes, 0, e.stream, {}, 0, trace::born_before, trace::provenance::inferred, before_, nullptr,
-              made);
+    add_block(e.address, e.bytes, 0, e.stream, {}, all_.begin, trace::born_before, trace::provenance::inferred, before_,
+              nullptr, made);
     all_.work.read("blocks from before the history");
     return made;
   }
@@ -349,7 +351,7 @@ class allocator_writer {
     const auto [found, fresh] = live_.try_emplace(e.address);
     if (fresh) {  // Its free was requested before the history began.
       const live_block before = from_before(e);
-      add_free(before, e, 0, now_, trace::provenance::inferred);
+      add_free(before, e, all_.begin, now_, trace::provenance::inferred);
       return;
     }
     if (found->second.block == trace::block_id::none) {
@@ -359,7 +361,7 @@ class allocator_writer {
     const auto id =
         add_free(at, e, at.pending ? at.requested : now_, now_, at.pending ? source_ : trace::provenance::inferred);
     if (at.pending) add_attributes(at.request, id);
-    if (!at.pending) all_.work.not_understood("frees that were completed and never requested");
+    if (!at.pending) all_.work.read("frees that were completed and never requested: they are of that time");
   }
 
   /// Adds what the history lacks: blocks that live all through it, and frees that never completed.
@@ -367,14 +369,14 @@ class allocator_writer {
     for (const auto& [address, at] : final_) {
       if (at.last == UINT32_MAX) {
         live_block made;
-        add_block(address, at.is->requested, at.is->bytes, at.in->stream, all_.stacks.stack_of(at.is->frames), 0,
-                  trace::born_before, trace::provenance::inferred, before_, nullptr, made);
+        add_block(address, at.is->requested, at.is->bytes, at.in->stream, all_.stacks.stack_of(at.is->frames),
+                  all_.begin, trace::born_before, trace::provenance::inferred, before_, nullptr, made);
         all_.work.read("blocks from before the history");
         if (at.is->is == block::state::pending_free) {
           entry e;
           e.address = address;
           e.stream = at.in->stream;
-          add_free(made, e, 0, trace::unknown_time, trace::provenance::inferred);
+          add_free(made, e, all_.begin, trace::unknown_time, trace::provenance::inferred);
         }
       } else if (!agrees(at)) {
         all_.work.not_understood("blocks that the segments say are live and the history says are free");
@@ -506,9 +508,29 @@ void write_tables(shared& all) {
   process.command = all.out().intern("recorded by PyTorch's memory history");
   all.out().add(process);
   all.torch_name = all.out().intern("PyTorch");
-  all.malloc_name = all.out().intern("cudaMalloc");
-  all.map_name = all.out().intern("cuMemMap");
-  all.host_name = all.out().intern("cudaHostAlloc");
+}
+
+/// 1 ns before the first entry if something is freed just then: what was there before is seen to have been there.
+time_ns begin_of(const snapshot& of, std::int64_t origin_us) {
+  const auto frees = [](const entry& e) {
+    return e.what == action::free_requested || e.what == action::free_completed || e.what == action::segment_free ||
+           e.what == action::segment_unmap;
+  };
+  for (const history& each : of.histories) {
+    for (const entry& e : each.entries) {
+      const bool first = e.time_us == no_time ? &e == each.entries.data() : e.time_us <= origin_us;
+      if (!first) break;
+      if (frees(e)) return -1;
+    }
+  }
+  return 0;
+}
+
+void say_what_is_missing(const snapshot& of, job& work) {
+  if (!of.overflowed) return;
+  std::string text(trace::history_was_full);
+  if (of.most_entries > 0) text += " (" + std::to_string(of.most_entries) + " entries)";
+  work.say(trace::severity::warning, text + ": what happened before its first entry is missing");
 }
 
 }  // namespace
@@ -518,6 +540,9 @@ result<void> write_trace(const pickle_document& from, const snapshot& of, job& w
   if (auto begun = work.begin(origin * 1000); !begun) return begun;
   shared all(from, of, work);
   all.origin_us = origin;
+  all.begin = begin_of(of, origin);
+  work.set_begin(all.begin);
+  say_what_is_missing(of, work);
   write_tables(all);
   write_settings(all);
   std::map<std::pair<bool, std::int64_t>, std::pair<const history*, std::vector<const segment*>>> allocators;

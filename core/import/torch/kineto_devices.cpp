@@ -7,7 +7,7 @@ trace::device_id kineto_devices::device(std::int64_t ordinal) {
   if (fresh) {
     known->second.id = static_cast<trace::device_id>(devices_.size());
     known->second.kind = trace::device_kind::cuda;
-    known->second.ordinal = ordinal;
+    known->second.ordinal = ordinal_of(ordinal);
     out_.add(known->second);
   }
   return known->second.id;
@@ -15,12 +15,41 @@ trace::device_id kineto_devices::device(std::int64_t ordinal) {
 
 void kineto_devices::describe(std::int64_t ordinal, std::string_view name, std::uint64_t bytes, std::uint32_t major,
                               std::uint32_t minor) {
-  static_cast<void>(device(ordinal));
-  trace::device_row& row = devices_[ordinal];
-  row.name = out_.intern(name);
-  row.memory_bytes = bytes;
-  row.compute_major = major;
-  row.compute_minor = minor;
+  if (!by_node_) static_cast<void>(device(ordinal));
+  properties_[ordinal] = {out_.intern(name), bytes, major, minor};
+}
+
+void kineto_devices::match_nodes(const std::set<std::int64_t>& of_memory) {
+  if (!by_node_) return;
+  std::set<std::int64_t> nodes, described;
+  for (const auto& [number, row] : devices_) nodes.insert(number);
+  for (const auto& [ordinal, about] : properties_) described.insert(ordinal);
+  // Both count up: where there are as many of one as of the other, the first is the first.
+  const std::set<std::int64_t>& ordinals = of_memory.size() == nodes.size() ? of_memory : described;
+  if (ordinals.size() != nodes.size()) return;
+  for (auto node = nodes.begin(), ordinal = ordinals.begin(); node != nodes.end(); ++node, ++ordinal)
+    ordinal_by_node_[*node] = *ordinal;
+}
+
+std::int64_t kineto_devices::ordinal_of(std::int64_t number) const {
+  if (number < 0) return -1 - number;
+  const auto known = ordinal_by_node_.find(number);
+  return known == ordinal_by_node_.end() ? number : known->second;
+}
+
+trace::device_id kineto_devices::device_of_memory(std::int64_t ordinal) {
+  for (const auto& [number, row] : devices_)
+    if (ordinal_of(number) == ordinal) return row.id;
+  return device(by_node_ ? -1 - ordinal : ordinal);
+}
+
+void kineto_devices::fill(trace::device_row& row) const {
+  const auto known = properties_.find(row.ordinal);
+  if (known == properties_.end()) return;
+  row.name = known->second.name;
+  row.memory_bytes = known->second.bytes;
+  row.compute_major = known->second.major;
+  row.compute_minor = known->second.minor;
 }
 
 kineto_devices::place kineto_devices::of(trace::process_id process, std::int64_t ordinal, std::int64_t context,
@@ -38,7 +67,8 @@ kineto_devices::place kineto_devices::of(trace::process_id process, std::int64_t
     }
     made.context = held->second;
     const auto [row, fresh_stream] = streams_.try_emplace({ordinal, stream});
-    if (fresh_stream && stream >= 0) {
+    // -1: of no stream, or of all. What lies below are handles beyond 2^63.
+    if (fresh_stream && stream != -1 && stream != chrome_details::none) {
       row->second.id = static_cast<trace::stream_id>(streams_.size());
       row->second.process = process;
       row->second.context = made.context;
@@ -54,7 +84,13 @@ kineto_devices::place kineto_devices::of(trace::process_id process, std::int64_t
 }
 
 void kineto_devices::finish(const chrome_tracks& tracks) {
-  for (const auto& [ordinal, row] : devices_) out_.add(row);
+  for (const auto& [ordinal, about] : properties_)
+    if (by_node_) static_cast<void>(device_of_memory(ordinal));
+  for (auto& [number, row] : devices_) {
+    row.ordinal = ordinal_of(number);
+    fill(row);
+    out_.add(row);
+  }
   for (auto& [where, row] : streams_) {
     if (row.id == trace::stream_id::none) continue;
     row.name = out_.intern(tracks.thread_name(where.first, where.second));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <string>
 
 namespace sluice::importing {
@@ -9,6 +10,7 @@ namespace {
 
 /// A value of c10::DeviceType.
 constexpr std::int32_t cpu = 0;
+constexpr std::int64_t out_of_memory_result = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 
 std::int32_t narrowed(std::int64_t number) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
@@ -22,10 +24,12 @@ std::uint64_t magnitude(std::int64_t bytes) {
 }  // namespace
 
 void kineto_memory::add(trace::process_id process, trace::thread_id thread, trace::time_ns time,
-                        const chrome_details& details) {
+                        const chrome_details& details, bool failed) {
   instant made;
   made.time = time;
   made.address = details.address;
+  made.has_address = details.has_address;
+  made.failed = failed;
   made.bytes = details.bytes;
   made.allocated = details.allocated;
   made.reserved = details.reserved;
@@ -37,12 +41,12 @@ void kineto_memory::add(trace::process_id process, trace::thread_id thread, trac
 }
 
 kineto_memory::heap& kineto_memory::heap_of(const instant& of) {
-  const auto [known, fresh] = heaps_.try_emplace({of.device_type, of.device});
+  const auto [known, fresh] = heaps_.try_emplace({of.process, of.device_type, of.device});
   heap& made = known->second;
   if (!fresh) return made;
   made.process = of.process;
   made.kind = of.device_type == cpu ? trace::memory_kind::host : trace::memory_kind::device;
-  if (of.device >= 0) made.device = devices_.device(of.device);
+  if (of.device >= 0) made.device = devices_.device_of_memory(of.device);
   if (of.device_type != cpu) {
     made.pool = static_cast<trace::pool_id>(heaps_.size());
     trace::pool_row row;
@@ -55,7 +59,8 @@ kineto_memory::heap& kineto_memory::heap_of(const instant& of) {
     out_.add(row);
   }
   // The total in the first instant includes its own bytes.
-  if (of.allocated != chrome_details::none) made.before = of.allocated - of.bytes;
+  const std::int64_t own = of.failed ? 0 : of.bytes;
+  if (of.allocated == chrome_details::none || __builtin_sub_overflow(of.allocated, own, &made.before)) made.before = 0;
   return made;
 }
 
@@ -91,6 +96,10 @@ void kineto_memory::allocate(heap& in, const instant& of) {
   row.bytes = magnitude(of.bytes);
   out_.add(row);
   ++figures_.allocs;
+  if (!of.has_address) {
+    in.without_address[row.bytes].push_back({row.block, row.bytes});
+    return;
+  }
   const auto [known, fresh] = in.live.try_emplace(of.address, block{row.block, row.bytes});
   if (fresh) return;
   ++figures_.addresses_reused;
@@ -105,6 +114,38 @@ void kineto_memory::allocate(heap& in, const instant& of) {
   known->second = {row.block, row.bytes};
 }
 
+/// The block that an instant frees, which is live no more. Without an address it is one of as many bytes, the last one that was
+/// allocated: which one it is makes no difference to any total.
+std::optional<kineto_memory::block> kineto_memory::take_live(heap& in, const instant& of) {
+  if (of.has_address) {
+    const auto known = in.live.find(of.address);
+    if (known == in.live.end()) return std::nullopt;
+    const block found = known->second;
+    in.live.erase(known);
+    return found;
+  }
+  const auto known = in.without_address.find(magnitude(of.bytes));
+  if (known == in.without_address.end() || known->second.empty()) return std::nullopt;
+  const block found = known->second.back();
+  known->second.pop_back();
+  ++figures_.paired;
+  return found;
+}
+
+void kineto_memory::refuse(const heap& in, const instant& of) {
+  trace::alloc_failed_event row;
+  row.time = of.time;
+  row.process = of.process;
+  row.thread = of.thread;
+  row.layer = trace::layer::framework;
+  row.kind = in.kind;
+  row.device = in.device;
+  row.bytes = magnitude(of.bytes);
+  row.error = out_of_memory_result;
+  row.name = out_.intern("PyTorch");
+  out_.add(row);
+}
+
 void kineto_memory::release(heap& in, const instant& of) {
   trace::free_event row;
   row.time = of.time;
@@ -113,10 +154,10 @@ void kineto_memory::release(heap& in, const instant& of) {
   row.layer = trace::layer::framework;
   row.address = of.address;
   const std::uint64_t bytes = magnitude(of.bytes);
-  if (const auto known = in.live.find(of.address); known != in.live.end()) {
-    row.block = known->second.id;
-    if (known->second.bytes != bytes) ++figures_.sizes_differ;
-    in.live.erase(known);
+  if (const auto known = take_live(in, of)) {
+    row.block = known->id;
+    if (known->bytes != bytes) ++figures_.sizes_differ;
+    if (!of.has_address) row.source = trace::provenance::inferred;
   } else {
     row.block = born_before(in, of.address, bytes, trace::provenance::exact);
     if (in.before > 0) in.before -= static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, magnitude(in.before)));
@@ -127,14 +168,27 @@ void kineto_memory::release(heap& in, const instant& of) {
 }
 
 kineto_memory::figures kineto_memory::finish(trace::time_ns begin) {
-  begin_ = begin;
+  const bool freed_at_once = std::any_of(instants_.begin(), instants_.end(), [&](const instant& each) {
+    return each.bytes < 0 && !each.failed && each.time <= begin;
+  });
+  begin_ = figures_.begin = freed_at_once ? begin - 1 : begin;
+  std::set<std::int64_t> ordinals;
+  for (const instant& each : instants_)
+    if (each.device >= 0) ordinals.insert(each.device);
+  devices_.match_nodes(ordinals);
   std::stable_sort(instants_.begin(), instants_.end(),
                    [](const instant& a, const instant& b) { return a.time < b.time; });
   for (const instant& each : instants_) {
     heap& in = heap_of(each);
-    if (each.bytes > 0) allocate(in, each);
-    if (each.bytes < 0) release(in, each);
-    if (each.bytes == 0) ++figures_.empty;
+    if (each.failed) {
+      refuse(in, each);
+    } else if (each.bytes > 0) {
+      allocate(in, each);
+    } else if (each.bytes < 0) {
+      release(in, each);
+    } else if (each.allocated < 0) {
+      ++figures_.empty;
+    }
     if (in.pool == trace::pool_id::none || each.allocated < 0) continue;
     trace::pool_event sample;
     sample.time = each.time;

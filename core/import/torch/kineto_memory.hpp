@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -11,13 +13,15 @@
 
 namespace sluice::importing {
 
-/// torch.profiler's "[memory]" instants: allocations and frees in the framework. They are grouped by thread, so a free
-/// may come before its allocation; all are held (64 bytes each) until the end. Private to core/import.
+/// torch.profiler's "[memory]" instants: what the framework's allocators gave and took back. They come thread by thread, so that a
+/// free can stand before its allocation: all of them are held (72 bytes each) until the end. Private to core/import.
 class kineto_memory {
  public:
   kineto_memory(trace::file_writer& out, kineto_devices& devices) : out_(out), devices_(devices) {}
 
-  void add(trace::process_id process, trace::thread_id thread, trace::time_ns time, const chrome_details& details);
+  /// `failed`: what could not be allocated.
+  void add(trace::process_id process, trace::thread_id thread, trace::time_ns time, const chrome_details& details,
+           bool failed);
 
   struct figures {
     std::uint64_t allocs = 0, frees = 0;
@@ -25,8 +29,11 @@ class kineto_memory {
     std::uint64_t sizes_differ = 0;      ///< Frees with another size than the block's.
     std::uint64_t addresses_reused = 0;  ///< Allocations at a live block's address; its free is inferred.
     std::uint64_t empty = 0;             ///< Instants with 0 bytes.
+    std::uint64_t paired = 0;            ///< Frees without an address, of a block of as many bytes.
+    trace::time_ns begin = 0;            ///< When the recording begins.
   };
-  /// Writes the blocks in order of time. `begin` is the start of the recording. O(n log n).
+  /// Writes them in order of time; `begin` is when the first event is. The recording begins 1 ns before if something is freed just then:
+  /// what was there before is seen to have been there. O(n log n).
   figures finish(trace::time_ns begin);
 
  private:
@@ -38,6 +45,8 @@ class kineto_memory {
     trace::thread_id thread{};
     std::int32_t device = -1;
     std::int32_t device_type = 0;
+    bool has_address = false;
+    bool failed = false;
   };
   struct block {
     trace::block_id id{};
@@ -50,18 +59,22 @@ class kineto_memory {
     trace::memory_kind kind = trace::memory_kind::unknown;
     trace::pool_id pool{};
     std::unordered_map<std::uint64_t, block> live;
+    std::unordered_map<std::uint64_t, std::vector<block>> without_address;  ///< Live too, by size.
     std::int64_t before = 0;  ///< Bytes in use before the first instant, minus those whose free was recorded.
   };
 
   heap& heap_of(const instant& of);
   void allocate(heap& in, const instant& of);
   void release(heap& in, const instant& of);
+  void refuse(const heap& in, const instant& of);
+  [[nodiscard]] std::optional<block> take_live(heap& in, const instant& of);
   trace::block_id born_before(heap& in, std::uint64_t address, std::uint64_t bytes, trace::provenance source);
 
   trace::file_writer& out_;
   kineto_devices& devices_;
   std::vector<instant> instants_;
-  std::map<std::pair<std::int32_t, std::int32_t>, heap> heaps_;
+  std::map<std::tuple<trace::process_id, std::int32_t, std::int32_t>, heap>
+      heaps_;  ///< By type and number of the device.
   std::uint64_t blocks_ = 0;
   trace::time_ns begin_ = 0;
   figures figures_;

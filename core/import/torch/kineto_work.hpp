@@ -2,13 +2,17 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <set>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "core/import/call_table.hpp"
 #include "core/import/chrome/tracks.hpp"
+#include "core/import/kernel_overruns.hpp"
 #include "core/import/torch/kineto_devices.hpp"
 #include "core/trace/file/writer.hpp"
 
@@ -27,8 +31,13 @@ class kineto_work {
   void add_copy(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
   void add_memset(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
   void add_sync(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
-  /// Writes the rows still waiting. Returns how many rows have no call in the file.
-  std::uint64_t finish();
+  struct figures {
+    std::uint64_t without_call = 0;  ///< Work whose call is not in the file.
+    std::uint64_t ambiguous = 0;     ///< Work that calls of several processes may have asked for.
+    std::uint64_t overruns = 0;      ///< Kernels whose durations cannot be right.
+  };
+  /// Writes what still waits.
+  figures finish();
 
  private:
   using row = std::variant<trace::kernel_event, trace::transfer_event, trace::memset_event>;
@@ -44,6 +53,10 @@ class kineto_work {
   void give(row made);
   void write(row made, const call_table::call* by);
   void write_oldest();
+  [[nodiscard]] const call_table::call* call_for(std::uint64_t correlation, trace::device_id device);
+  [[nodiscard]] bool uses(trace::device_id device, std::uint32_t process);
+  void note_user(trace::device_id device, std::uint32_t process);
+  void note_collision(std::uint64_t correlation, const call_table::call& made);
 
   trace::file_writer& out_;
   kineto_devices& devices_;
@@ -53,7 +66,13 @@ class kineto_work {
   std::uint64_t first_waiting_ = 1;  ///< Number of the first row in `waiting_`.
   /// By correlation id: the numbers of the first and the last row waiting for it; those between are linked by `next`.
   std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> waiting_for_;
-  std::uint64_t without_call_ = 0;
+  /// In a file that several processes were merged into, calls of two may have the same correlation id: then the device says whose the
+  /// work is, once other work has said whose the device is.
+  std::unordered_map<std::uint64_t, std::vector<call_table::call>> rivals_;
+  std::map<trace::device_id, std::set<std::uint32_t>> users_;  ///< Of a device: processes whose work ran on it.
+  std::pair<trace::device_id, std::uint32_t> last_user_{};
+  kernel_overruns overruns_;
+  figures figures_;
 };
 
 }  // namespace sluice::importing

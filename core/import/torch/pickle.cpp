@@ -161,9 +161,12 @@ class pickle_reader {
     const std::int64_t kept = static_cast<std::int64_t>(static_cast<std::uint64_t>(n) << pickle_value::kind_bits);
     if (kept >> pickle_value::kind_bits == n)
       return push(value_of(pickle_kind::integer, static_cast<std::uint64_t>(n)));
+    push_wide(pickle_value::wide, n);
+  }
+  void push_wide(std::uint8_t code, std::int64_t bits) {
     if (made_.wide_.size() >= most_numbers) return refuse("the pickle holds too many integers of 64 bits");
-    push({pickle_value::wide, made_.wide_.size()});
-    made_.wide_.push_back(n);
+    push({code, made_.wide_.size()});
+    made_.wide_.push_back(bits);
   }
 
   void push_text(std::uint64_t size, pickle_kind kind) {
@@ -187,8 +190,11 @@ class pickle_reader {
     for (std::uint64_t i = 8; i < size && fits; ++i) fits = from[i] == sign;
     std::memcpy(&bits, from, std::min<std::uint64_t>(size, 8));
     fits = fits && (size <= 8 || (bits >> 63 != 0) == (sign != 0));
-    if (!fits) return push(value_of(pickle_kind::huge_integer, 0));
-    push_integer(static_cast<std::int64_t>(bits));
+    if (fits) return push_integer(static_cast<std::int64_t>(bits));
+    bool is_natural = sign == 0;
+    for (std::uint64_t i = 8; i < size && is_natural; ++i) is_natural = from[i] == 0;
+    if (!is_natural) return push(value_of(pickle_kind::huge_integer, 0));
+    push_wide(pickle_value::wide_unsigned, static_cast<std::int64_t>(bits));
   }
 
   /// The number of values above the last mark.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,7 @@ class pickle_value {
 
   [[nodiscard]] pickle_kind kind() const {
     const auto code = static_cast<std::uint8_t>(bits_ & kind_mask);
+    if (code == wide_unsigned) return pickle_kind::huge_integer;
     return code == wide ? pickle_kind::integer : static_cast<pickle_kind>(code);
   }
   [[nodiscard]] bool is(pickle_kind k) const { return kind() == k; }
@@ -51,8 +53,9 @@ class pickle_value {
   friend class pickle_reader;
   static constexpr unsigned kind_bits = 4;
   static constexpr std::uint64_t kind_mask = 15;
-  static constexpr std::uint8_t wide = 14;     ///< An integer of more than 60 bits.
-  static constexpr std::uint8_t missing = 15;  ///< In the memo: not set.
+  static constexpr std::uint8_t wide_unsigned = 13;  ///< A huge integer that 64 bits hold without a sign.
+  static constexpr std::uint8_t wide = 14;           ///< An integer of more than 60 bits.
+  static constexpr std::uint8_t missing = 15;        ///< In the memo: not set.
 
   constexpr pickle_value(std::uint8_t code, std::uint64_t payload) : bits_(payload << kind_bits | code) {}
   [[nodiscard]] std::int64_t payload() const { return static_cast<std::int64_t>(bits_) >> kind_bits; }
@@ -109,6 +112,13 @@ class pickle_document {
   [[nodiscard]] std::int64_t integer(const pickle_value& of) const {
     if ((of.bits_ & pickle_value::kind_mask) == pickle_value::wide) return wide_[of.index()];
     return of.is(pickle_kind::integer) || of.is(pickle_kind::boolean) ? of.payload() : 0;
+  }
+  /// Of an integer from 0 up to 2^64 - 1; none for all else.
+  [[nodiscard]] std::optional<std::uint64_t> natural(const pickle_value& of) const {
+    if ((of.bits_ & pickle_value::kind_mask) == pickle_value::wide_unsigned)
+      return static_cast<std::uint64_t>(wide_[of.index()]);
+    if (!of.is(pickle_kind::integer) || integer(of) < 0) return std::nullopt;
+    return static_cast<std::uint64_t>(integer(of));
   }
   /// The value of a real; 0 for other values.
   [[nodiscard]] double real(const pickle_value& of) const { return of.is(pickle_kind::real) ? reals_[of.index()] : 0; }

@@ -24,11 +24,12 @@ struct shared {
   job& work;
   stack_writer stacks;
   std::int64_t origin_us = no_time;
+  time_ns begin = 0;  ///< When the recording begins: where what was there before is.
   std::uint64_t last_block = 0;
   std::map<std::int64_t, trace::device_id> devices;
   std::map<std::pair<std::int64_t, std::uint64_t>, trace::stream_id> streams;
   std::map<std::tuple<bool, std::int64_t, pool_name>, trace::pool_id> pools;
-  trace::string_id torch_name{}, malloc_name{}, map_name{}, host_name{};
+  trace::string_id torch_name{};
 
   [[nodiscard]] trace::file_writer& out() const { return work.out(); }
   static constexpr trace::process_id process{1};

@@ -172,6 +172,7 @@ class reader {
     }
     if (const auto* list = from_.find(root, "external_annotations")) read_annotations(*list);
     if (const auto* settings = from_.find(root, "allocator_settings")) made_.settings = *settings;
+    read_limits(root);
     count_other_keys(root);
     return std::move(made_);
   }
@@ -209,7 +210,19 @@ class reader {
     return v.is(pickle_kind::list) || v.is(pickle_kind::tuple) ? v.index() : no_container;
   }
 
-  /// Reads a size or an address. Returns false for any other value.
+  /// Addresses: those of Intel's GPUs lie above 2^63, and some writers take them for negative. False for what is none.
+  bool take_address(const pickle_value& v, std::uint64_t& into) {
+    constexpr std::int64_t lowest_kernel_half = -(std::int64_t{1} << 47);  // of addresses of 48 bits
+    if (const auto natural = from_.natural(v)) {
+      into = *natural;
+      return true;
+    }
+    const std::int64_t said = from_.integer(v);
+    if (!v.is(pickle_kind::integer) || said < lowest_kernel_half || said > -4096) return false;
+    into = static_cast<std::uint64_t>(said);
+    return true;
+  }
+  /// Sizes; false for what is none.
   bool take(const pickle_value& v, std::uint64_t& into) {
     const std::int64_t said = from_.integer(v);
     if (!v.is(pickle_kind::integer) || said < 0 || static_cast<std::uint64_t>(said) >= most_bytes) return false;
@@ -218,6 +231,10 @@ class reader {
   }
   /// Reads a stream handle, which may be any number.
   bool take_handle(const pickle_value& v, std::uint64_t& into) {
+    if (const auto natural = from_.natural(v)) {
+      into = *natural;
+      return true;
+    }
     if (!v.is(pickle_kind::integer)) return false;
     into = static_cast<std::uint64_t>(from_.integer(v));
     return true;
@@ -286,7 +303,7 @@ class reader {
     const auto number = static_cast<std::uint32_t>(into.entries.size());
     const std::size_t extras_before = into.extras.size();
     const pickle_value* action_text = nullptr;
-    bool good = true;
+    bool good = true, good_time = true;
     const pickle_pairs items = from_.pairs(from);
     for (std::size_t i = 0; i < items.size(); ++i) {
       const pickle_value& v = items.value(i);
@@ -297,7 +314,7 @@ class reader {
           break;
         case word::addr:
         case word::device_free:
-          good = take(v, made.address) && good;
+          good = take_address(v, made.address) && good;
           break;
         case word::size:
           good = take(v, made.bytes) && good;
@@ -306,7 +323,7 @@ class reader {
           good = take_handle(v, made.stream) && good;
           break;
         case word::time_us:
-          good = take_time(v, made.time_us) && good;
+          good_time = take_time(v, made.time_us);
           break;
         case word::frames:
           made.frames = container_of(v);
@@ -332,10 +349,11 @@ class reader {
       const std::string_view text = action_text == nullptr ? std::string_view{} : from_.text(*action_text);
       return work_.not_understood("entries with the action '" + std::string(text.substr(0, 40)) + "'");
     }
-    if (!good) {
+    if (!good || made.bytes > UINT64_MAX - made.address) {
       into.extras.resize(extras_before);
-      return work_.not_understood("entries with an address, a size or a time that cannot be");
+      return work_.not_understood("entries with an address or a size that cannot be");
     }
+    if (!good_time) work_.not_understood("times of entries that cannot be: their order gives one");
     into.entries.push_back(made);
   }
 
@@ -370,7 +388,7 @@ class reader {
           good = take_device(v, made.device);
           break;
         case word::address:
-          good = take(v, made.address);
+          good = take_address(v, made.address);
           break;
         case word::total_size:
           good = take(v, made.bytes);
@@ -400,7 +418,8 @@ class reader {
           break;  // Sums of its blocks: allocated_size, active_size, requested_size.
       }
     }
-    if (!good) return work_.not_understood("segments with an address or a size that cannot be");
+    if (!good || made.bytes > UINT64_MAX - made.address)
+      return work_.not_understood("segments with an address or a size that cannot be");
     made.first_block = static_cast<std::uint32_t>(made_.blocks.size());
     if (blocks != nullptr && blocks->is(pickle_kind::list) && first_time(*blocks)) {
       std::uint64_t next = made.address;
@@ -425,7 +444,7 @@ class reader {
       const pickle_value& v = items.value(i);
       switch (meaning(items.key(i))) {
         case word::address:
-          good = take(v, made.address);
+          good = take_address(v, made.address);
           break;
         case word::size:
           good = take(v, made.bytes);
@@ -449,9 +468,10 @@ class reader {
           break;
       }
     }
-    if (!good) return work_.not_understood("blocks with an address or a size that cannot be");
+    if (!good || made.bytes > UINT64_MAX - made.address)
+      return work_.not_understood("blocks with an address or a size that cannot be");
     if (!requested) made.requested = made.bytes;
-    next = std::min(made.address + made.bytes, most_bytes);
+    next = made.address + made.bytes;
     made_.blocks.push_back(made);
   }
 
@@ -493,9 +513,26 @@ class reader {
     work_.read("annotations", made_.annotations.size());
   }
 
+  /// One of each for each device, since PyTorch 2.12.
+  void read_limits(const pickle_value& root) {
+    const auto* overflowed = from_.find(root, "trace_alloc_overflowed");
+    const auto* most = from_.find(root, "trace_alloc_max_entries");
+    const auto flags = overflowed == nullptr ? std::span<const pickle_value>{} : from_.items(*overflowed);
+    const auto limits = most == nullptr ? std::span<const pickle_value>{} : from_.items(*most);
+    for (std::size_t i = 0; i < flags.size(); ++i) {
+      if (from_.integer(flags[i]) == 0) continue;
+      made_.overflowed = true;
+      if (i < limits.size()) made_.most_entries = std::max(made_.most_entries, from_.integer(limits[i]));
+    }
+    if (overflowed != nullptr && overflowed->is(pickle_kind::boolean))
+      made_.overflowed = from_.integer(*overflowed) != 0;
+    if (most != nullptr) made_.most_entries = std::max(made_.most_entries, from_.integer(*most));
+  }
+
   void count_other_keys(const pickle_value& root) {
-    constexpr std::string_view known[] = {"segments",    "device_traces",      "host_segments",
-                                          "host_traces", "allocator_settings", "external_annotations"};
+    constexpr std::string_view known[] = {
+        "segments",           "device_traces",        "host_segments",          "host_traces",
+        "allocator_settings", "external_annotations", "trace_alloc_overflowed", "trace_alloc_max_entries"};
     if (!root.is(pickle_kind::dictionary)) return;
     const pickle_pairs items = from_.pairs(root);
     for (std::size_t i = 0; i < items.size(); ++i) {
@@ -537,6 +574,7 @@ result<void> import_torch_snapshot(job& work) {
   };
   const auto document = read_pickle(source, work.memory_bytes());
   if (!document) {
+    if (const error* damage = work.source().damage()) return tl::unexpected(*damage);
     error why = document.error();
     if (why.file.empty()) {  // An error in the pickle, not in its source.
       why.file = work.source().path();
@@ -546,8 +584,9 @@ result<void> import_torch_snapshot(job& work) {
   }
   if (document->trailing_bytes() > 0) work.not_understood("bytes behind the pickle", document->trailing_bytes());
   if (auto ready = work.advance(0.4); !ready) return ready;
-  const auto snapshot = torch::read_snapshot(*document, work);
+  auto snapshot = torch::read_snapshot(*document, work);
   if (!snapshot) return tl::unexpected(snapshot.error());
+  torch::drop_impossible_times(*snapshot, work);
   return torch::write_trace(*document, *snapshot, work);
 }
 

@@ -97,12 +97,17 @@ struct snapshot {
   std::vector<block> blocks;
   std::vector<pool_name> pools;  ///< Those named by entries.
   std::vector<annotation> annotations;
-  pickle_value settings;  ///< The dictionary `allocator_settings`, or none.
+  pickle_value settings;          ///< The dictionary `allocator_settings`, or none.
+  bool overflowed = false;        ///< A history had no room for all entries: the first ones are missing.
+  std::int64_t most_entries = 0;  ///< For how many it had; 0: it does not say.
 };
 
 /// Extracts a snapshot from the pickle; counts what it does not understand in `work`. Linear in the pickle's size, even
 /// if parts of it are shared. Errors: foreign, if the pickle is not a snapshot; cancelled.
 [[nodiscard]] result<snapshot> read_snapshot(const pickle_document& from, job& work);
+
+/// Takes away times that cannot be, and counts them in `work`: the order of entries says roughly when they were. Linear.
+void drop_impossible_times(snapshot& of, job& work);
 
 /// Writes the trace of the snapshot `of`. Errors: the writer's; cancelled.
 [[nodiscard]] result<void> write_trace(const pickle_document& from, const snapshot& of, job& work);

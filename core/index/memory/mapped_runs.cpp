@@ -13,12 +13,13 @@ std::uint64_t taken_by(const block_record& block) { return std::max(block.bytes,
 mapped_runs::mapped_runs(std::span<const block_record> blocks, std::span<const std::size_t> live) : blocks_(blocks) {
   std::vector<std::size_t> mappings;
   for (const std::size_t at : live)
-    if (blocks[at].kind == trace::memory_kind::mapping && blocks[at].layer == trace::layer::driver)
-      mappings.push_back(at);
-  const auto order = [&](std::size_t at) {
+    if (is_mapped_piece(blocks[at])) mappings.push_back(at);
+  // Of one reservation, or of one pool where that is not known: what another one happens to lie beside is not the same segment.
+  const auto segment = [&](std::size_t at) {
     const block_record& b = blocks[at];
-    return std::tuple(b.process, b.device, b.parent, b.address, b.id);
+    return std::tuple(b.process, b.device, b.kind, b.parent, b.pool, b.stream);
   };
+  const auto order = [&](std::size_t at) { return std::tuple(segment(at), blocks[at].address, blocks[at].id); };
   std::sort(mappings.begin(), mappings.end(), [&](std::size_t a, std::size_t b) { return order(a) < order(b); });
   for (std::size_t i = 0; i < mappings.size(); ++i) {
     const block_record& block = blocks[mappings[i]];
@@ -26,9 +27,7 @@ mapped_runs::mapped_runs(std::span<const block_record> blocks, std::span<const s
     if (i > 0) {
       const std::size_t before = first_.at(mappings[i - 1]);
       const block_record& begin = blocks[before];
-      // Only within one reservation: adjacent mappings of another one are a different segment.
-      const bool same = begin.process == block.process && begin.device == block.device && begin.parent == block.parent;
-      if (same && block.address - begin.address == bytes_.at(before)) first = before;
+      if (segment(before) == segment(mappings[i]) && block.address - begin.address == bytes_.at(before)) first = before;
     }
     first_.emplace(mappings[i], first);
     bytes_[first] += taken_by(block);

@@ -6,8 +6,15 @@
 #include <vector>
 
 #include "core/index/memory/memory_use.hpp"
+#include "core/trace/model/mapping_flags.hpp"
 
 namespace sluice::analysis {
+
+/// Whether a block is memory that was mapped to an address of the program's choice, piece by piece.
+[[nodiscard]] constexpr bool is_mapped_piece(const block_record& block) {
+  return block.layer == trace::layer::driver &&
+         (block.kind == trace::memory_kind::mapping || (block.flags & trace::mapped_piece) != 0);
+}
 
 /// Groups adjacent mappings into runs. A segment that grows by mapping more memory behind it (PyTorch's expandable
 /// segments, virtual-memory pools) can hold blocks that span several mappings.

@@ -68,7 +68,11 @@ void step_marks::add(const trace::host_range_event& row, const trace::tables& ta
   if (fresh) place->second = meaning_of(tables.text(row.name));
   if (place->second.source == step_source::none || row.end == trace::unknown_time) return;
   process_marks& of = by_process_[row.process];
-  auto& into = place->second.source == step_source::profiler_ranges ? of.profiler : of.named;
+  const auto [domain, unseen] = device_domains_.try_emplace(row.domain);
+  if (unseen) domain->second = tables.text(row.domain) == "gpu_user_annotation";
+  auto& into = domain->second                                         ? of.on_device
+               : place->second.source == step_source::profiler_ranges ? of.profiler
+                                                                      : of.named;
   into.push_back({bounded(time_range{row.time, row.end}), place->second.number, row.id});
 }
 
@@ -106,6 +110,7 @@ step_list step_marks::of(trace::process_id process, time_ns end) const {
   }
   if (step_list all = nested_away(known.profiler, step_source::profiler_ranges); all.steps.size() >= 2) return all;
   if (step_list all = nested_away(known.named, step_source::named_ranges); all.steps.size() >= 2) return all;
+  if (step_list all = nested_away(known.on_device, step_source::profiler_ranges); all.steps.size() >= 2) return all;
   return {};
 }
 

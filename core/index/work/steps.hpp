@@ -43,8 +43,9 @@ struct process_steps {
   step_list steps;
 };
 
-/// Collects what a program says about its steps, in any order: marks with a number, ranges named "ProfilerStep#7"
-/// (torch.profiler), and ranges named "step", "iteration" or "train_step", with or without a number (NVTX).
+/// Takes what a program says about its steps, in any order of time: marks with a number, ranges called "ProfilerStep#7"
+/// (torch.profiler), and ranges called "step", "iteration", "train_step", with or without a number (NVTX). What torch.profiler says of
+/// the same steps on the device counts only where the host says nothing.
 class step_marks {
  public:
   void add(const trace::marker_event& row);
@@ -65,6 +66,7 @@ class step_marks {
     std::vector<told> marks;
     std::vector<told> profiler;
     std::vector<told> named;
+    std::vector<told> on_device;  ///< What a device did of them, where torch.profiler says that too.
   };
   struct meaning {
     step_source source = step_source::none;
@@ -75,6 +77,7 @@ class step_marks {
 
   std::map<trace::process_id, process_marks> by_process_;
   std::map<trace::string_id, meaning> names_;
+  std::map<trace::string_id, bool> device_domains_;  ///< Whether a domain is that of the device's annotations.
 };
 
 /// `find_pattern` looks only at this many blocks, the last ones.

@@ -127,7 +127,8 @@ constexpr entry entries[] = {
     {"alloc.flags",
      "Sum of 1: was there before the recording, 2: another process owns the bytes, 4: host memory pinned in "
      "place, 8: write-combined, 16: a graph's, 32: freed after the end of the recording, which is a part of a longer "
-     "one"},
+     "one, 64: mapped piece by piece, what lies beside it is the same segment, 128: the rest of a block of which a "
+     "part was given back"},
     {"alloc.name", "The API or the tag that made it"},
 
     {"free", "Deaths of blocks"},

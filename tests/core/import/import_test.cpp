@@ -101,10 +101,11 @@ TEST(ImportFile, RefusesARecordingOfOurOwn) {
 TEST(ImportFile, LeavesTheOutputAsItWasWhenItFails) {
   const own_folder folder;
   const std::string out = folder.write("out.sluice", "what was there");
-  const std::string cut = testing::read_file(folder.write_gzip("whole.gz", small_log()));
+  const std::string cut = testing::read_file(folder.write_gzip("whole.gz", "\x80\x04\x95 and no more of a pickle"));
   const auto failed = import_file(folder.write("cut.gz", cut.substr(0, cut.size() - 6)), out);
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code, error_code::corrupt);
+  EXPECT_THAT(failed.error().to_string(), HasSubstr("the gzip file is cut off"));
   EXPECT_EQ(testing::read_file(out), "what was there");
   EXPECT_EQ(folder.files(), 3U);
 }

@@ -92,6 +92,23 @@ TEST(RmmLog, KnowsTheSizeOfBlocksFromBeforeByTheirFree) {
   EXPECT_EQ(log.frees.at(0).block, log.allocations[1].block);
 }
 
+TEST(RmmLog, PairsAFreeThatIsLoggedLateWithItsOwnBlock) {
+  const imported log(
+      "1,10:00:00.000010,allocate,0x100,8,0x0\n"
+      "2,10:00:00.000020,allocate,0x100,9,0x0\n"
+      "3,10:00:00.000025,allocate,0x100,7,0x0\n"
+      "2,10:00:00.000024,free,0x100,9,0x0\n"  // of the second
+      "3,10:00:00.000030,free,0x100,7,0x0\n");
+  EXPECT_EQ(number_of(log.report.not_understood, "frees that are missing: their address was allocated again"), 1U);
+  EXPECT_EQ(number_of(log.report.not_understood, "frees of another size than was allocated"), 0U);
+  std::map<trace::block_id, trace::time_ns> freed;
+  for (const auto& row : log.frees) freed[row.block] = row.time;
+  ASSERT_EQ(freed.size(), 3U);
+  EXPECT_EQ(freed[log.allocations[0].block], 10'000);
+  EXPECT_EQ(freed[log.allocations[1].block], 14'000);
+  EXPECT_EQ(freed[log.allocations[2].block], 20'000);
+}
+
 TEST(RmmLog, CountsWhatCannotBe) {
   const imported log(
       "1,10:00:00.000000,allocate,0x100,8,0x0\n"

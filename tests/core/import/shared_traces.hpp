@@ -8,7 +8,7 @@
 #include <string>
 
 /// Recordings of real programs, which are not part of the source tree: in a folder "shared/traces" beside it, or where
-/// SLUICE_SHARED_TRACES says.
+/// SLUICE_SHARED_TRACES says. "shared/cases" has small files, each with one thing in it that is often read wrong.
 namespace sluice::testing {
 
 /// The path of one; none where it is not there.
@@ -23,6 +23,9 @@ inline std::optional<std::string> shared_trace(const std::string& name) {
   }
   return std::nullopt;
 }
+
+/// The path of a case; none where it is not there.
+inline std::optional<std::string> shared_case(const std::string& name) { return shared_trace("../cases/" + name); }
 
 /// What a script of this folder prints about a file.
 inline std::string printed_by(const std::string& script, const std::string& file) {

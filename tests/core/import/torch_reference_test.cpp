@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/trace/file/layout.hpp"
+#include "core/trace/model/mapping_flags.hpp"
 #include "tests/core/import/files.hpp"
 
 namespace sluice::importing {
@@ -32,8 +33,7 @@ class totals {
       blocks[row.block] = row;
       if (row.source == trace::provenance::inferred) {
         // The rest of a mapped segment of which a part was unmapped.
-        if (row.flags == 0 && row.layer == trace::layer::driver)
-          bytes_[name_of(row.kind) + " segment_unmap"] -= row.bytes;
+        if ((row.flags & trace::rest_of_block) != 0) bytes_[name_of(row.kind) + " segment_unmap"] -= row.bytes;
         continue;
       }
       const bool block = row.layer == trace::layer::framework;

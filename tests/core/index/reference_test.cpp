@@ -181,7 +181,8 @@ void check_memory(const random_trace& slow, const range_statistics& fast, time_r
     EXPECT_EQ(found->minimum, of.minimum);
     EXPECT_EQ(found->maximum, of.maximum);
     EXPECT_EQ(found->maximum_time, of.maximum_time);
-    EXPECT_EQ(found->at_begin, slow.used_at(key, range.begin));
+    EXPECT_EQ(found->at_begin, slow.used_at(key, range.begin - 1));
+    EXPECT_EQ(found->at_begin + found->allocated_bytes - found->freed_bytes, found->at_end);
     EXPECT_EQ(found->at_end, slow.used_at(key, range.end - 1));
     EXPECT_NEAR(found->mean, area / static_cast<double>(range.length()), 1e-6);
     EXPECT_EQ(found->allocations, of.allocations);

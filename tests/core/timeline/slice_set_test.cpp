@@ -139,13 +139,37 @@ TEST(slice_set, merges_neighbours_in_a_pixel_and_keeps_the_longest) {
   EXPECT_EQ(drawn[1].count, 1U);
 }
 
-TEST(slice_set, cuts_what_finds_no_lane_instead_of_growing_without_bound) {
+TEST(slice_set, draws_no_more_lanes_than_the_limit) {
   slice_set set;
   std::vector<slice_item> many;
   for (std::uint64_t i = 0; i < 1000; ++i) many.push_back(item(0, 100 + static_cast<time_ns>(i), i + 1));
   add(set, many);
   EXPECT_EQ(set.lanes(), slice_set::lane_limit);
+  EXPECT_EQ(set.hidden(), 1000 - slice_set::lane_limit);
+  std::vector<drawn_slice> drawn;
+  set.draw(0, 2000, 100, drawn);
+  EXPECT_EQ(drawn.size(), slice_set::lane_limit);
+}
+
+TEST(slice_set, visits_what_finds_no_lane_whole_and_in_whatever_order_it_came) {
+  std::mt19937_64 random(13);
+  std::vector<slice_item> many;
+  for (std::uint64_t i = 0; i < 1500; ++i) {
+    const auto begin = static_cast<time_ns>(random() % 1000);
+    many.push_back(item(begin, begin + 900 + static_cast<time_ns>(random() % 900), i + 1));
+  }
+  slice_set set;
+  for (std::size_t i = 0; i < many.size(); i += 100)
+    add(set, {many.begin() + static_cast<std::ptrdiff_t>(i), many.begin() + static_cast<std::ptrdiff_t>(i + 100)});
   EXPECT_GT(set.hidden(), 0U);
+  EXPECT_EQ(set.size(), many.size());
+  for (const auto& [begin, end] : {std::pair<time_ns, time_ns>{0, 5000}, {500, 501}, {1900, 2000}, {2799, 5000}}) {
+    std::map<std::uint64_t, time_ns> wanted, found;
+    for (const slice_item& each : many)
+      if (each.begin < end && each.end > begin) wanted[raw(each.event)] = each.end - each.begin;
+    set.for_each(begin, end, [&](const slice_item& s, std::uint16_t) { found[raw(s.event)] += s.end - s.begin; });
+    EXPECT_EQ(found, wanted) << begin << ".." << end;
+  }
 }
 
 }  // namespace

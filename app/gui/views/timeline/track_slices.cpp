@@ -14,20 +14,22 @@ namespace {
 
 constexpr float lane_height = 18;  // design pixels
 constexpr float padding = 4;
+/// Of nested slices: stacks of Python programs are some 90 deep. What is deeper is not drawn, and a line says so.
+constexpr int most_lanes = 128;
 
 bool is_copy(query::slice_kind kind) { return kind >= query::slice_kind::h2d && kind <= query::slice_kind::migration; }
 
 class slice_row final : public track_row {
  public:
   [[nodiscard]] float height(const view_context& with, const query::track& what) const override {
-    const int lanes = std::clamp<int>(what.depth, 1, 32);
+    const int lanes = std::clamp<int>(what.depth, 1, most_lanes);
     return with.px(lane_height) * static_cast<float>(lanes) + with.px(padding) * 2;
   }
 
   row_hit draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where,
                ImDrawList& list) override {
     lane_ = with.px(lane_height);
-    lanes_ = std::clamp<int>(what.depth, 1, 32);
+    lanes_ = std::clamp<int>(what.depth, 1, most_lanes);
     const draw::rectangle lanes{
         {where.area.min.x, where.area.min.y + with.px(padding)},
         {where.area.max.x, where.area.min.y + with.px(padding) + lane_ * static_cast<float>(lanes_)}};
@@ -44,10 +46,25 @@ class slice_row final : public track_row {
     with.boxes.add(list, batch_, lanes, where.visible, lanes.height(), with.colours.background);
     draw_labels(with, where, lanes, list);
     draw_selected(with, where, lanes, list);
+    if (what.depth > lanes_) draw_depth(with, where, lanes, what.depth - lanes_, list);
     return hover(with, what, where, lanes, list);
   }
 
  private:
+  /// How many levels are deeper than what is drawn, below it.
+  static void draw_depth(const view_context& with, const row_frame& where, const draw::rectangle& lanes, int deeper,
+                         ImDrawList& list) {
+    const std::string text = "+" + std::to_string(deeper) + " deeper levels, not drawn";
+    ImGui::PushFont(nullptr, box_text);
+    const ImVec2 size = ImGui::CalcTextSize(text.c_str());
+    const ImVec2 at(where.area.min.x + with.px(4), lanes.max.y - size.y);
+    list.AddRectFilled(at, {at.x + size.x, at.y + size.y}, with.colours.background);
+    list.AddText(at, with.colours.text, text.c_str());
+    ImGui::PopFont();
+  }
+
+  [[nodiscard]] bool is_drawn(const query::slice& s) const { return static_cast<int>(s.depth) < lanes_; }
+
   [[nodiscard]] ImU32 colour_of(const view_context& with, const query::slice& s) const {
     ImU32 colour = with.colours.slice(s.kind);
     if (s.kind == query::slice_kind::kernel || s.kind == query::slice_kind::range)
@@ -62,7 +79,8 @@ class slice_row final : public track_row {
     const query::time_ns origin = shown_->range.begin;
     const float top = lane_ * static_cast<float>(lanes_);
     for (const query::slice& s : shown_->slices) {
-      const float high = top - lane_ * static_cast<float>(std::min<int>(s.depth, lanes_ - 1));
+      if (!is_drawn(s)) continue;
+      const float high = top - lane_ * static_cast<float>(s.depth);
       boxes.push_back({static_cast<float>(s.begin - origin), static_cast<float>(s.end - origin), high - lane_ + 2, high,
                        colour_of(with, s), s.count == 1 ? draw::gap_after : 0U});
     }
@@ -71,7 +89,7 @@ class slice_row final : public track_row {
 
   [[nodiscard]] draw::rectangle box_of(const row_frame& where, const draw::rectangle& lanes,
                                        const query::slice& s) const {
-    const float top = lanes.min.y + lane_ * static_cast<float>(std::min<int>(s.depth, lanes_ - 1));
+    const float top = lanes.min.y + lane_ * static_cast<float>(s.depth);
     const float left = std::floor(std::max(where.x_of(s.begin), where.area.min.x - 2) + 0.5F);
     const float right = std::floor(std::min(where.x_of(s.end), where.area.max.x + 2) + 0.5F);
     return {{left, top}, {std::max(right, left + 1), top + lane_ - 2}};
@@ -91,7 +109,7 @@ class slice_row final : public track_row {
     ImGui::PushFont(nullptr, box_text);
     const float line = ImGui::GetTextLineHeight();
     for (const query::slice& s : shown_->slices) {
-      if (s.count > 1 || static_cast<double>(s.end - s.begin) < least) continue;
+      if (!is_drawn(s) || s.count > 1 || static_cast<double>(s.end - s.begin) < least) continue;
       const draw::rectangle box = box_of(where, lanes, s);
       const float left = std::max(box.min.x, where.area.min.x) + with.px(4);
       const float right = std::min(box.max.x, where.area.max.x) - with.px(3);
@@ -116,7 +134,7 @@ class slice_row final : public track_row {
     const selection& chosen = with.state.selected();
     if (chosen.kind != selection_kind::event) return;
     for (const query::slice& s : shown_->slices)
-      if (trace::raw(s.event) == chosen.id) {
+      if (is_drawn(s) && trace::raw(s.event) == chosen.id) {
         const draw::rectangle box = box_of(where, lanes, s);
         list.PushClipRect(where.area.min, where.area.max, true);
         list.AddRect({box.min.x - 2, box.min.y - 2}, {box.max.x + 2, box.max.y + 2}, with.colours.background, 0,
@@ -133,7 +151,7 @@ class slice_row final : public track_row {
     const query::slice* best = nullptr;
     float distance = with.px(3);
     for (const query::slice& s : shown_->slices) {
-      if (std::min<int>(s.depth, lanes_ - 1) != lane) continue;
+      if (static_cast<int>(s.depth) != lane) continue;
       const draw::rectangle box = box_of(where, lanes, s);
       const float away = std::max({box.min.x - where.mouse.x, where.mouse.x - box.max.x, 0.0F});
       if (away < distance) {
@@ -231,7 +249,18 @@ std::string_view first_type(std::string_view name) {
 
 }  // namespace
 
+/// "/app/run.py(10): main", "<frozen runpy>(88): _run_code", "<built-in method linear>": Python's, as torch.profiler writes them.
+static bool is_of_python(std::string_view name) {
+  if (name.starts_with('<')) return true;
+  const std::size_t close = name.find("): ");
+  const std::size_t open = close == std::string_view::npos ? close : name.rfind('(', close);
+  if (open == std::string_view::npos || open + 1 == close) return false;
+  const std::string_view line = name.substr(open + 1, close - open - 1);
+  return line.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 std::string short_name(std::string_view full) {
+  if (is_of_python(full)) return std::string(full);
   std::string_view name = full;
   if (name.starts_with("void ")) name.remove_prefix(5);
   const std::string_view last = last_name(name);

@@ -1,0 +1,60 @@
+#include "core/export/torch/own_segments.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace sluice::exports::torch {
+namespace {
+
+constexpr std::uint64_t first_invented = std::uint64_t{1}
+                                         << 46;  // of addresses of our own making, if no other lies above
+
+std::uint64_t rounded(std::uint64_t bytes, std::uint64_t to) {
+  return (std::max<std::uint64_t>(bytes, 1) + to - 1) / to * to;
+}
+
+bool lies_in_one(const memory_place& at, const segment_places& segments) {
+  const auto next = segments.upper_bound(at);
+  if (at.second == 0 || next == segments.begin()) return false;
+  const auto& [begin, of] = *std::prev(next);
+  return begin.first == at.first && at.second < of.end;
+}
+
+/// The bytes that a segment for a block may have at its own address; 0 if there is no room.
+std::uint64_t room_at(const memory_place& at, std::uint64_t bytes, const segment_places& segments) {
+  if (at.second == 0 || at.second > UINT64_MAX - bytes - rounding) return 0;
+  const auto next = segments.lower_bound(at);
+  const std::uint64_t wanted = rounded(bytes, rounding);
+  if (next == segments.end() || next->first.first != at.first) return wanted;
+  const std::uint64_t room = std::min(wanted, next->first.second - at.second);
+  return room < bytes ? 0 : room;
+}
+
+}  // namespace
+
+void own_segments::add(std::span<const placed_block> live, segment_places& segments, block_places& inside) {
+  std::vector<placed_block> lone;
+  std::uint64_t free_from = first_invented;
+  for (const auto& [at, of] : segments) free_from = std::max(free_from, of.end);
+  for (const placed_block& each : live) {
+    if (lies_in_one(each.first, segments)) continue;
+    lone.push_back(each);
+    if (each.first.second <= UINT64_MAX / 2)
+      free_from = std::max(free_from, each.first.second + each.second->born.bytes);
+  }
+  std::sort(lone.begin(), lone.end(), [](const placed_block& a, const placed_block& b) { return a.first < b.first; });
+  for (const auto& [at, of] : lone) {
+    block& made = made_.emplace_back(*of);
+    std::uint64_t bytes = lies_in_one(at, segments) ? 0 : room_at(at, made.born.bytes, segments);
+    if (bytes == 0) {
+      made.born.address = free_from = rounded(free_from, small_segment);
+      bytes = rounded(made.born.bytes, rounding);
+      free_from += bytes;
+    }
+    const memory_place place(at.first, made.born.address);
+    segments[place] = {&made, place.second + bytes};
+    inside[place] = &made;
+  }
+}
+
+}  // namespace sluice::exports::torch

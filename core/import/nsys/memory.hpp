@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/import/call_table.hpp"
+#include "core/import/nsys/checks.hpp"
+#include "core/import/nsys/places.hpp"
+#include "core/import/nsys/tables.hpp"
+#include "core/trace/file/writer.hpp"
+
+namespace sluice::importing {
+
+/// The rows of CUDA_GPU_MEMORY_USAGE_EVENTS: the driver's blocks, and samples of its pools. Private to core/import.
+class nsys_memory {
+ public:
+  nsys_memory(trace::file_writer& out, nsys_places& places, nsys_checks& checks)
+      : out_(out), places_(places), checks_(checks) {}
+
+  /// `call`: what asked for it; null if that is not in the file.
+  void take(const nsys::cells& row, const call_table::call* call);
+  /// Writes the blocks that were there before the recording, which begins with its first event, at `begin`. Returned is when it begins:
+  /// 1 ns earlier if one of them is freed just then.
+  [[nodiscard]] trace::time_ns finish(trace::time_ns begin);
+
+ private:
+  using block_key = std::pair<std::uint64_t, std::uint64_t>;
+  struct block_hash {
+    std::size_t operator()(const block_key& of) const { return of.first * 0x9e3779b97f4a7c15U ^ of.second; }
+  };
+
+  [[nodiscard]] trace::alloc_event block_of(const nsys::cells& row, const nsys_places::work_place& where,
+                                            trace::thread_id thread, trace::pool_id pool_of);
+  trace::pool_id sample_pool(const nsys::cells& row, const nsys_places::work_place& where, trace::thread_id thread);
+
+  trace::file_writer& out_;
+  nsys_places& places_;
+  nsys_checks& checks_;
+  std::unordered_map<block_key, trace::block_id, block_hash> live_;
+  std::uint64_t blocks_ = 0;
+  std::vector<trace::alloc_event> before_;  ///< Blocks that are freed and were never allocated.
+  trace::time_ns first_free_ = INT64_MAX;   ///< Of those.
+  std::map<std::pair<std::uint64_t, std::int64_t>, trace::pool_id> pools_;
+};
+
+}  // namespace sluice::importing

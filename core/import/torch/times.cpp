@@ -1,0 +1,46 @@
+// Times of a snapshot that were never measured: 0, or years away from all others.
+#include <algorithm>
+#include <vector>
+
+#include "core/import/torch/snapshot.hpp"
+
+namespace sluice::importing::torch {
+namespace {
+
+constexpr std::int64_t longest_us = std::int64_t{366} * 24 * 3600 * 1'000'000;  // No history is longer.
+
+template <class Use>
+void for_each_time(snapshot& of, Use&& use) {
+  for (history& each : of.histories)
+    for (entry& e : each.entries) use(e.time_us, true);
+  for (annotation& each : of.annotations) use(each.time_us, false);
+}
+
+}  // namespace
+
+void drop_impossible_times(snapshot& of, job& work) {
+  std::vector<std::int64_t> times;
+  for_each_time(of, [&](std::int64_t time, bool) {
+    if (time != no_time && time != 0) times.push_back(time);
+  });
+  if (times.empty()) return;
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  const std::int64_t usual = *middle;
+  std::uint64_t entries = 0;
+  const auto is_impossible = [&](std::int64_t time) {
+    return time != no_time && (time < usual - longest_us || time > usual + longest_us);
+  };
+  for_each_time(of, [&](std::int64_t& time, bool of_entry) {
+    if (!of_entry || !is_impossible(time)) return;
+    time = no_time;
+    ++entries;
+  });
+  if (entries != 0) work.not_understood("times of entries that cannot be: their order gives one", entries);
+  const std::size_t before = of.annotations.size();
+  std::erase_if(of.annotations, [&](const annotation& each) { return is_impossible(each.time_us); });
+  if (before != of.annotations.size())
+    work.not_understood("annotations at a time that cannot be", before - of.annotations.size());
+}
+
+}  // namespace sluice::importing::torch

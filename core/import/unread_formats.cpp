@@ -1,0 +1,116 @@
+#include "core/import/unread_formats.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/base/lower_case.hpp"
+
+namespace sluice::importing {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr unread_format nsys_report = {"is a report of Nsight Systems, whose format is not public",
+                                       "export it: nsys export --type sqlite FILE.nsys-rep, and open the .sqlite file"};
+constexpr unread_format ncu_report = {"is a report of Nsight Compute, which has no recording of a program in it",
+                                      "record with Nsight Systems or torch.profiler instead"};
+constexpr unread_format rmm_debug_log = {"is RMM's debug log, which does not say what was allocated",
+                                         "the log that is meant is the one of logging_resource_adaptor: set "
+                                         "RMM_LOG_FILE, or rmm.enable_logging(\"rmm.csv\")"};
+constexpr unread_format torch_file = {"is a file of torch.save (a zip archive), not a memory snapshot",
+                                      "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") writes one"};
+constexpr unread_format zip = {"is a zip archive", "unpack it and open the recording that is in it"};
+constexpr unread_format zstd = {"is compressed with zstd", "uncompress it first: zstd -d FILE"};
+constexpr unread_format xz = {"is compressed with xz", "uncompress it first: xz -d FILE"};
+constexpr unread_format bzip2 = {"is compressed with bzip2", "uncompress it first: bzip2 -d FILE"};
+constexpr unread_format tar = {"is a tar archive", "unpack it and open the recording that is in it"};
+constexpr unread_format seven_zip = {"is a 7z archive", "unpack it and open the recording that is in it"};
+constexpr unread_format utf16 = {"is text in UTF-16", "convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE"};
+constexpr unread_format perfetto = {"is a Perfetto trace in its binary form, which is not read",
+                                    "convert it: traceconv json FILE OUT.json"};
+constexpr unread_format web_page = {"is a web page, perhaps what a server said instead of the file",
+                                    "download the recording itself"};
+constexpr unread_format hdf5 = {"is an HDF5 file", "open what the profiler wrote"};
+constexpr unread_format program = {"is a program or a library", "record it: sluice record -- PROGRAM"};
+
+struct magic {
+  std::size_t at = 0;
+  std::string_view bytes;
+  const unread_format* means = nullptr;
+};
+constexpr magic magics[] = {
+    {0, "\x28\xb5\x2f\xfd"sv, &zstd},
+    {0,
+     "\xfd"
+     "7zXZ\0"sv,
+     &xz},
+    {0, "BZh"sv, &bzip2},
+    {0, "7z\xbc\xaf\x27\x1c"sv, &seven_zip},
+    {257, "ustar"sv, &tar},
+    {0, "\xff\xfe"sv, &utf16},
+    {0, "\xfe\xff"sv, &utf16},
+    {0, "\x89HDF\r\n\x1a\n"sv, &hdf5},
+    {0,
+     "\x7f"
+     "ELF"sv,
+     &program},
+};
+
+struct suffix {
+  std::string_view text;
+  const unread_format* means = nullptr;
+};
+constexpr suffix suffixes[] = {
+    {".nsys-rep", &nsys_report},    {".qdrep", &nsys_report}, {".qdstrm", &nsys_report}, {".ncu-rep", &ncu_report},
+    {".perfetto-trace", &perfetto}, {".pftrace", &perfetto},  {".pt", &torch_file},      {".pth", &torch_file},
+};
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+const unread_format* by_name(const std::string& path) {
+  const std::string name = lower_case(path);
+  for (const suffix& each : suffixes)
+    if (name.ends_with(each.text)) return each.means;
+  return nullptr;
+}
+
+/// A zip archive by the name of the first file in it, behind a header of 30 bytes.
+const unread_format* zip_of(std::string_view head) {
+  const bool of_torch = has(head, "/data.pkl") || has(head, "/data/") || has(head, "/byteorder");
+  return of_torch ? &torch_file : &zip;
+}
+
+bool is_web_page(std::string_view head) {
+  const std::string start = lower_case(head.substr(0, 256));
+  return has(start, "<!doctype html") || has(start, "<html");
+}
+
+}  // namespace
+
+const unread_format* find_unread_format(std::string_view head, const std::string& path) {
+  if (head.starts_with("PK\x03\x04"sv) || head.starts_with("PK\x05\x06"sv)) return zip_of(head);
+  for (const magic& each : magics)
+    if (head.size() >= each.at && head.substr(each.at).starts_with(each.bytes)) return each.means;
+  // Its lines are "[thread][time][level] [A][Stream 0x1][Upstream 64B]...", in older versions with the level first.
+  if (has(head, "RMM LOG BEGIN") || (head.starts_with("[") && has(head, "][Stream ") && has(head, "[Upstream ")))
+    return &rmm_debug_log;
+  if (is_web_page(head)) return &web_page;
+  return by_name(path);
+}
+
+const unread_format* find_unread_json(std::string_view member, std::string_view value) {
+  static constexpr unread_format speedscope = {"is a speedscope profile: it has call stacks and no events of a GPU",
+                                               "open what torch.profiler's export_chrome_trace or sluice record wrote"};
+  static constexpr unread_format cpu_profile = {"is a CPU profile of a JavaScript program",
+                                                "save the trace of the Performance panel instead"};
+  static constexpr unread_format notebook = {"is a Jupyter notebook", "open the recording that it made"};
+  static constexpr unread_format memory_stats = {"is a report of Sluice, not a recording",
+                                                 "open the .sluice file that it was made of"};
+  if (member == "$schema" && has(value, "speedscope")) return &speedscope;
+  if (member == "nbformat") return &notebook;
+  if (member == "schema" && has(value, "sluice.report")) return &memory_stats;
+  if (member == "timeDeltas" || member == "samples") return &cpu_profile;
+  return nullptr;
+}
+
+}  // namespace sluice::importing
