@@ -2,7 +2,7 @@
 
 # sluice_unity(TARGET)
 # With SLUICE_UNITY, TARGET's files are compiled eight at a time: headers are read once, which halves the time. So names in the
-# anonymous namespace of a file must differ from those in other files of its folder.
+# anonymous namespace of a file must differ from those in other files of its folder or program.
 function(sluice_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${SLUICE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
@@ -53,13 +53,23 @@ endfunction()
 # Tests find the source tree as SLUICE_SOURCE_DIR and the build tree as SLUICE_BINARY_DIR.
 function(sluice_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;OPTIMISED;LINK;LABELS;SLOW;SPAWNS")
-  # Of an inline function that many files have the program takes the first: so those that are optimised come first.
-  add_executable(${name} ${arg_OPTIMISED} ${arg_SOURCES})
-  set_source_files_properties(${arg_OPTIMISED} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:RelWithDebInfo>:-Og>")
-  target_link_libraries(${name} PRIVATE sluice_options ${arg_LINK} GTest::gmock GTest::gtest GTest::gtest_main)
+  set(parts ${name})
+  set(objects "")
+  if(arg_OPTIMISED)
+    # Of an inline function that many files have the program takes the first, and objects of a library come before those of its own sources.
+    add_library(${name}_optimised OBJECT ${arg_OPTIMISED})
+    target_compile_options(${name}_optimised PRIVATE $<$<CONFIG:RelWithDebInfo>:-Og>)
+    list(APPEND parts ${name}_optimised)
+    set(objects $<TARGET_OBJECTS:${name}_optimised>)
+  endif()
+  add_executable(${name} ${objects} ${arg_SOURCES})
+  sluice_unity(${name})
   # What is tested is optimised, the tests themselves need not be: that halves the time to build them.
   target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
-  target_compile_definitions(${name} PRIVATE SLUICE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SLUICE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  foreach(part ${parts})
+    target_link_libraries(${part} PRIVATE sluice_options ${arg_LINK} GTest::gmock GTest::gtest GTest::gtest_main)
+    target_compile_definitions(${part} PRIVATE SLUICE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SLUICE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  endforeach()
   string(REGEX REPLACE "^test_" "" short "${name}")
   set(list "${CMAKE_CURRENT_BINARY_DIR}/${name}")
   file(GENERATE OUTPUT "${list}.discover.cmake" CONTENT "include([=[${CMAKE_SOURCE_DIR}/cmake/discover_tests.cmake]=])

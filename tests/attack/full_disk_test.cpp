@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 using collector::recorded;
 using testing::HasSubstr;
 
-const std::string sluice = SLUICE_BINARY_DIR "/sluice";
 const std::string counting = SLUICE_BINARY_DIR "/tests/attack/counting_guest";
 
 class FullDisk : public SluiceProgram {
@@ -29,8 +28,9 @@ class FullDisk : public SluiceProgram {
     write("counts", std::string(64 * 1024, '\0'));
     write("script",
           "mount -t tmpfs -o size=192k sluice-test disk || exit 96\n"
-          "dd if=/dev/zero of=disk/ballast bs=1k count=128 2>/dev/null\n" +
-              sluice + " record -o disk/t.sluice --linger 0 -- sh -c '" + command +
+          "dd if=/dev/zero of=disk/ballast bs=1k count=128 2>/dev/null\n" SLUICE_BINARY_DIR
+          "/sluice record -o disk/t.sluice --linger 0 -- sh -c '" +
+              command +
               "'\n"
               "status=$?\ncp disk/t.sluice t.sluice\numount disk\nexit $status\n");
     const std::string line = "cd " + file(".") + " && unshare --mount sh ./script 2>err";
@@ -99,10 +99,10 @@ TEST_F(MemoryEnds, TheRecordingEndsAndTheCommandGoesOn) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "skipped: a sanitizer takes address space without end";
 #endif
-  const std::string hoard = SLUICE_BINARY_DIR "/tests/app/cli/record_guest hoard";
+  const std::string hoard = guest + " hoard";
   for (const int status : {0, 3}) {
-    write("script", "ulimit -v 260000\nexec " + sluice + " record --force -o t.sluice -- sh -c '" + hoard + "; exit " +
-                        std::to_string(status) + "'\n");
+    write("script", "ulimit -v 260000\nexec " SLUICE_BINARY_DIR "/sluice record --force -o t.sluice -- sh -c '" +
+                        hoard + "; exit " + std::to_string(status) + "'\n");
     const std::string line = "cd " + file(".") + " && sh ./script 2>err";
     const int ended = std::system(line.c_str());
     const std::string said = content_of(file("err"));

@@ -15,7 +15,6 @@ class Losses : public SluiceProgram {
  protected:
   /// The guest allocates once and succeeds, started by `before` in a shell.
   outcome record_guest(const std::string& before, const std::string& how = "succeed") {
-    const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
     return run_sluice(
         {"record", "-o", "t.sluice", "--linger", "0", "--", "/bin/sh", "-c", before + " " + guest + " " + how});
   }

@@ -19,8 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
-
 class OutputFiles : public SluiceProgram {
  protected:
   /// "a.sluice" and "b.sluice", small recordings, and "a.json", which can be imported.

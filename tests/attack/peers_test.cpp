@@ -112,7 +112,6 @@ TEST_F(Peers, EndlessNamesTakeNoMoreMemoryThanIsSetAside) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "skipped: a sanitizer takes memory of its own";
 #endif
-  const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
   const pid_t recorder =
       begin_sluice({"record", "-o", "t.sluice", "--", "/bin/sh", "-c",
                     guest + " name; s=$?; touch said; until [ -e done ]; do sleep 0.05; done; exit $s"});

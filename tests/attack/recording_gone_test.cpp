@@ -13,8 +13,6 @@ namespace {
 using collector::recorded;
 using testing::HasSubstr;
 
-const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
-
 class RecordingGone : public SluiceProgram {
  protected:
   /// Records an allocation, does `what` to the file once that is in it, and records another allocation.

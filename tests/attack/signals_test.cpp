@@ -19,8 +19,6 @@ using collector::recorded;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
-
 class Signals : public SluiceProgram {
  protected:
   pid_t begin(const std::string& how, std::vector<std::string> options = {}) {

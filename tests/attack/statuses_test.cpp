@@ -19,7 +19,6 @@ using testing::HasSubstr;
 using testing::Not;
 
 const std::string sluice = SLUICE_BINARY_DIR "/sluice ";
-const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
 
 class Statuses : public SluiceProgram {
  protected:

@@ -42,9 +42,7 @@ TEST_F(Surroundings, EveryVerbWorksWithoutTheUsersFolders) {
     EXPECT_EQ(run_sluice({"demo", "leak", "--device", "sim", "-o", "t.sluice"}, each).status, 0) << each[0].second;
     EXPECT_EQ(run_sluice({"report", "t.sluice"}, each).status, 0) << each[0].second;
     EXPECT_EQ(run_sluice({"query", "t.sluice", "SELECT 1"}, each).status, 0) << each[0].second;
-    EXPECT_EQ(run_sluice({"record", "-o", "r.sluice", "--", SLUICE_BINARY_DIR "/tests/app/cli/record_guest"}, each)
-                  .err.find("terminate"),
-              std::string::npos);
+    EXPECT_EQ(run_sluice({"record", "-o", "r.sluice", "--", guest}, each).err.find("terminate"), std::string::npos);
     std::filesystem::remove(file("t.sluice"));
   }
 }

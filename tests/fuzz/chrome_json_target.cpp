@@ -4,7 +4,7 @@
 #include "tests/fuzz/import_bytes.hpp"
 #include "tests/fuzz/target.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::chrome_json {
 namespace {
 
 constexpr std::string_view events =
@@ -36,7 +36,8 @@ std::vector<bytes> seeds() {
 }
 
 }  // namespace
+}  // namespace sluice::fuzz::chrome_json
 
-target chrome_json_target() { return {"chrome_json", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::chrome_json_target() {
+  return {"chrome_json", chrome_json::run, chrome_json::seeds};
+}

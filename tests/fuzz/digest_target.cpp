@@ -10,7 +10,7 @@
 #include "core/trace/file/writer.hpp"
 #include "tests/fuzz/target.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::digest {
 namespace {
 
 /// Adds a little of everything whose figures stored figures keeps.
@@ -119,7 +119,6 @@ std::vector<bytes> seeds() {
 }
 
 }  // namespace
+}  // namespace sluice::fuzz::digest
 
-target digest_target() { return {"digest", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::digest_target() { return {"digest", digest::run, digest::seeds}; }

@@ -10,7 +10,7 @@
 #include "tests/fuzz/target.hpp"
 #include "tests/instrumentation/capture/native/unwind_table.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::eh_frame {
 namespace {
 
 constexpr std::size_t head_bytes = 8;
@@ -62,7 +62,6 @@ std::vector<bytes> seeds() {
 }
 
 }  // namespace
+}  // namespace sluice::fuzz::eh_frame
 
-target eh_frame_target() { return {"eh_frame", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::eh_frame_target() { return {"eh_frame", eh_frame::run, eh_frame::seeds}; }

@@ -7,7 +7,7 @@
 #include "core/import/input.hpp"
 #include "tests/fuzz/memory_file.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::gz_input {
 namespace {
 
 /// A thousand bytes come of one: what is read of them is bounded here as importers bound it by their memory.
@@ -68,7 +68,6 @@ std::vector<bytes> seeds() {
 }
 
 }  // namespace
+}  // namespace sluice::fuzz::gz_input
 
-target gz_input_target() { return {"gz_input", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::gz_input_target() { return {"gz_input", gz_input::run, gz_input::seeds}; }

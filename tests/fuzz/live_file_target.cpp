@@ -12,7 +12,7 @@
 #include "tests/core/trace/random_rows.hpp"
 #include "tests/fuzz/trace_bytes.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::live_file {
 namespace {
 
 using cuts = std::array<std::uint16_t, 3>;
@@ -102,7 +102,6 @@ std::vector<bytes> seeds() {
 }
 
 }  // namespace
+}  // namespace sluice::fuzz::live_file
 
-target live_file_target() { return {"live_file", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::live_file_target() { return {"live_file", live_file::run, live_file::seeds}; }

@@ -6,7 +6,7 @@
 #include "tests/fuzz/import_bytes.hpp"
 #include "tests/fuzz/target.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::nsys_sqlite {
 namespace {
 
 void run(std::span<const std::uint8_t> input) {
@@ -58,7 +58,8 @@ std::vector<bytes> seeds() {
 }
 
 }  // namespace
+}  // namespace sluice::fuzz::nsys_sqlite
 
-target nsys_sqlite_target() { return {"nsys_sqlite", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::nsys_sqlite_target() {
+  return {"nsys_sqlite", nsys_sqlite::run, nsys_sqlite::seeds};
+}

@@ -6,7 +6,7 @@
 #include "core/timeline/time_range.hpp"
 #include "tests/fuzz/target.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::options_text {
 namespace {
 
 void run(std::span<const std::uint8_t> input) {
@@ -31,7 +31,8 @@ std::vector<bytes> seeds() {
 }
 
 }  // namespace
+}  // namespace sluice::fuzz::options_text
 
-target options_text_target() { return {"options_text", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::options_text_target() {
+  return {"options_text", options_text::run, options_text::seeds};
+}

@@ -6,7 +6,7 @@
 #include "tests/core/import/snapshot_of.hpp"
 #include "tests/fuzz/target.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::pickle {
 namespace {
 
 using importing::pickle_kind;
@@ -63,7 +63,6 @@ std::vector<bytes> seeds() {
 }
 
 }  // namespace
+}  // namespace sluice::fuzz::pickle
 
-target pickle_target() { return {"pickle", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::pickle_target() { return {"pickle", pickle::run, pickle::seeds}; }

@@ -15,7 +15,7 @@
 #include "instrumentation/writer/ring_reader.hpp"
 #include "tests/fuzz/target.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::ring_records {
 namespace {
 
 struct input_header {
@@ -121,7 +121,8 @@ bytes seed(std::uint8_t clock) {
 std::vector<bytes> seeds() { return {seed(0), seed(1), seed(2)}; }
 
 }  // namespace
+}  // namespace sluice::fuzz::ring_records
 
-target ring_records_target() { return {"ring_records", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::ring_records_target() {
+  return {"ring_records", ring_records::run, ring_records::seeds};
+}

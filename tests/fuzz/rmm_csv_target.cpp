@@ -4,7 +4,7 @@
 #include "tests/fuzz/import_bytes.hpp"
 #include "tests/fuzz/target.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::rmm_csv {
 namespace {
 
 void run(std::span<const std::uint8_t> input) {
@@ -22,7 +22,6 @@ std::vector<bytes> seeds() {
 }
 
 }  // namespace
+}  // namespace sluice::fuzz::rmm_csv
 
-target rmm_csv_target() { return {"rmm_csv", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::rmm_csv_target() { return {"rmm_csv", rmm_csv::run, rmm_csv::seeds}; }

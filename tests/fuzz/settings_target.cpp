@@ -5,7 +5,7 @@
 
 #include "tests/fuzz/target.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::settings {
 namespace {
 
 gui::settings read(const std::string& text) {
@@ -40,7 +40,6 @@ std::vector<bytes> seeds() {
 }
 
 }  // namespace
+}  // namespace sluice::fuzz::settings
 
-target settings_target() { return {"settings", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::settings_target() { return {"settings", settings::run, settings::seeds}; }

@@ -15,7 +15,7 @@
 #include "instrumentation/writer/listener.hpp"
 #include "tests/fuzz/target.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::socket_messages {
 namespace {
 
 constexpr std::size_t most_clients = 8;
@@ -142,7 +142,8 @@ std::vector<bytes> seeds() {
 }
 
 }  // namespace
+}  // namespace sluice::fuzz::socket_messages
 
-target socket_messages_target() { return {"socket_messages", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::socket_messages_target() {
+  return {"socket_messages", socket_messages::run, socket_messages::seeds};
+}

@@ -11,7 +11,7 @@
 #include "tests/core/trace/random_rows.hpp"
 #include "tests/fuzz/target.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::sql_text {
 namespace {
 
 constexpr int most_rows = 200;
@@ -102,7 +102,6 @@ std::vector<bytes> seeds() {
 }
 
 }  // namespace
+}  // namespace sluice::fuzz::sql_text
 
-target sql_text_target() { return {"sql_text", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::sql_text_target() { return {"sql_text", sql_text::run, sql_text::seeds}; }

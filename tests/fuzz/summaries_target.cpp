@@ -7,7 +7,7 @@
 #include "core/trace/file/writer.hpp"
 #include "tests/fuzz/trace_bytes.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::summaries {
 namespace {
 
 template <class Question>
@@ -119,7 +119,6 @@ std::vector<bytes> seeds() {
 }
 
 }  // namespace
+}  // namespace sluice::fuzz::summaries
 
-target summaries_target() { return {"summaries", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::summaries_target() { return {"summaries", summaries::run, summaries::seeds}; }

@@ -9,7 +9,7 @@
 
 #include "tests/fuzz/memory_file.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::symbol_file {
 namespace {
 
 /// What symbol_file gives of an address at most, whatever nests in the file.
@@ -89,7 +89,8 @@ bytes small_file() {
 std::vector<bytes> seeds() { return {small_file()}; }
 
 }  // namespace
+}  // namespace sluice::fuzz::symbol_file
 
-target symbol_file_target() { return {"symbol_file", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::symbol_file_target() {
+  return {"symbol_file", symbol_file::run, symbol_file::seeds};
+}

@@ -8,6 +8,7 @@
 
 /// What is fuzzed. Each target is a function of bytes that must come back whatever they are; under libFuzzer one target
 /// makes one program, and fuzz_test.cpp runs them all over their seeds and over mutations of these.
+/// Each has a namespace of its own for its helpers.
 namespace sluice::fuzz {
 
 using bytes = std::vector<std::uint8_t>;

@@ -6,7 +6,7 @@
 #include "tests/fuzz/import_bytes.hpp"
 #include "tests/fuzz/target.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::torch_snapshot {
 namespace {
 
 using nlohmann::json;
@@ -52,7 +52,8 @@ std::vector<bytes> seeds() {
 }
 
 }  // namespace
+}  // namespace sluice::fuzz::torch_snapshot
 
-target torch_snapshot_target() { return {"torch_snapshot", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::torch_snapshot_target() {
+  return {"torch_snapshot", torch_snapshot::run, torch_snapshot::seeds};
+}

@@ -7,7 +7,7 @@
 #include "tests/core/trace/random_rows.hpp"
 #include "tests/fuzz/target.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::trace_codec {
 namespace {
 
 struct input_header {
@@ -66,7 +66,8 @@ std::vector<bytes> seeds() {
 }
 
 }  // namespace
+}  // namespace sluice::fuzz::trace_codec
 
-target trace_codec_target() { return {"trace_codec", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::trace_codec_target() {
+  return {"trace_codec", trace_codec::run, trace_codec::seeds};
+}

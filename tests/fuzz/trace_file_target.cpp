@@ -8,7 +8,7 @@
 #include "tests/core/trace/random_rows.hpp"
 #include "tests/fuzz/trace_bytes.hpp"
 
-namespace sluice::fuzz {
+namespace sluice::fuzz::trace_file {
 namespace {
 
 void read_all(std::span<const std::uint8_t> input) {
@@ -55,7 +55,6 @@ bytes recording(bool closed) {
 std::vector<bytes> seeds() { return {recording(true), recording(false)}; }
 
 }  // namespace
+}  // namespace sluice::fuzz::trace_file
 
-target trace_file_target() { return {"trace_file", run, seeds}; }
-
-}  // namespace sluice::fuzz
+sluice::fuzz::target sluice::fuzz::trace_file_target() { return {"trace_file", trace_file::run, trace_file::seeds}; }

@@ -8,11 +8,11 @@ namespace {
 using analysis::stack_weight;
 
 /// A tree from (depth, line, bytes with everything below) in preorder.
-struct told {
+struct told_node {
   std::uint32_t depth, line;
   std::uint64_t bytes;
 };
-query::stack_view tree_of(const std::vector<told>& nodes) {
+query::stack_view tree_of(const std::vector<told_node>& nodes) {
   query::stack_view view;
   std::vector<std::uint32_t> path;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {

@@ -10,16 +10,16 @@ namespace {
 
 constexpr std::uint64_t kib = 1024;
 
-struct told {
+struct told_segment {
   std::size_t group;
   std::uint64_t bytes;
   std::uint64_t used;
 };
 
-query::memory_map map_of(const std::vector<told>& segments) {
+query::memory_map map_of(const std::vector<told_segment>& segments) {
   query::memory_map made;
   std::uint64_t id = 0;
-  for (const told& each : segments) {
+  for (const told_segment& each : segments) {
     query::address_segment& segment = made.segments.emplace_back();
     segment.block = trace::block_id{++id};
     segment.address = id << 40;
@@ -86,7 +86,7 @@ TEST(MapLayout, ShowsOnlyTheHeadingOfAFoldedGroup) {
 TEST(MapLayout, FindsTheLineOfEveryByte) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 30; ++round) {
-    std::vector<told> segments;
+    std::vector<told_segment> segments;
     for (std::size_t i = 0; i < 1 + random() % 40; ++i) segments.push_back({i / 9, 1 + random() % (900 * kib), 0});
     const auto map = map_of(segments);
     map_layout layout;
@@ -114,7 +114,7 @@ TEST(MapLayout, ChoosesLinesThatFillTheRoom) {
   EXPECT_EQ(fitting_line(one, 16), 96 * kib) << "one of the lines is the heading";
   EXPECT_EQ(fitting_line(one, 3), 512 * kib);
   EXPECT_EQ(fitting_line(map_of({{0, 680 * kib, 0}}), 2), 768 * kib) << "half a power of two more";
-  std::vector<told> many(400, told{0, 2048 * kib, 0});
+  std::vector<told_segment> many(400, told_segment{0, 2048 * kib, 0});
   many[7].bytes = std::uint64_t{1} << 30;
   const auto map = map_of(many);
   map_layout layout;

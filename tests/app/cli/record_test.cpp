@@ -22,8 +22,6 @@ using testing::HasSubstr;
 using testing::Not;
 using namespace trace;
 
-const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
-
 /// `sluice record`.
 class Record : public SluiceProgram {
  protected:

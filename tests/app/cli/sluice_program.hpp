@@ -19,6 +19,9 @@
 /// Runs the built `sluice` as its users do: as a process, in a folder of its own.
 namespace sluice {
 
+/// The program that tests record: app/cli/record_guest.cpp.
+inline const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
+
 inline std::string content_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;

@@ -9,7 +9,7 @@
 #include "tests/core/import/files.hpp"
 #include "tests/core/import/shared_traces.hpp"
 
-namespace sluice::exports {
+namespace sluice::exports::timeline {
 namespace {
 
 using testing::own_folder;
@@ -315,4 +315,4 @@ TEST(PerfettoExport, OfARealTraceHasEverySliceWithItsLength) {
 }
 
 }  // namespace
-}  // namespace sluice::exports
+}  // namespace sluice::exports::timeline

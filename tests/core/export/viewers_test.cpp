@@ -10,7 +10,7 @@
 #include "tests/core/export/perfetto_reader.hpp"
 #include "tests/core/import/files.hpp"
 
-namespace sluice::exports {
+namespace sluice::exports::viewers {
 namespace {
 
 using nlohmann::json;
@@ -230,4 +230,4 @@ TEST_F(ChromeViewers, CountersSayTheirUnit) {
 }
 
 }  // namespace
-}  // namespace sluice::exports
+}  // namespace sluice::exports::viewers

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/figures/report.hpp"
+#include "tests/core/figures/reports.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 namespace sluice::analysis {
@@ -14,6 +15,7 @@ namespace {
 using testing::mib;
 using testing::ms;
 using testing::recording;
+using testing::report_of;
 using trace::content_check;
 
 /// One copy of a recording under construction; what is not said is that of the copy before it.
@@ -69,18 +71,7 @@ void add_write(recording& to, time_ns begin, time_ns length, std::uint64_t addre
   to.writer().add(row);
 }
 
-report report_of(recording& from, std::optional<time_range> range = std::nullopt) {
-  from.close();
-  const testing::indexed made(from.open());
-  return make_report(made.index, *made.snapshot, range);
-}
-
-const finding* hint_of(const report& all) {
-  for (const finding& f : all.findings) {
-    if (f.kind == finding_kind::repeated_copies) return &f;
-  }
-  return nullptr;
-}
+const finding* hint_of(const report& all) { return testing::find(all, finding_kind::repeated_copies); }
 
 TEST(Duplicates, AreCopiesOfTheSameContentToTheSameDevice) {
   recording made;

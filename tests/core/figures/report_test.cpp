@@ -4,33 +4,23 @@
 #include <gtest/gtest.h>
 
 #include "core/index/labels.hpp"
+#include "tests/core/figures/reports.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 namespace sluice::analysis {
 namespace {
 
+using testing::find;
 using testing::gib;
 using ::testing::HasSubstr;
 using testing::indexed;
 using testing::mib;
 using testing::ms;
 using testing::recording;
+using testing::report_of;
 using trace::direction;
 using trace::layer;
 using trace::memory_kind;
-
-report report_of(recording& made) {
-  made.close();
-  const indexed all(made.open());
-  return make_report(all.index, *all.snapshot);
-}
-
-const finding* find(const report& of, finding_kind kind) {
-  for (const finding& f : of.findings) {
-    if (f.kind == kind) return &f;
-  }
-  return nullptr;
-}
 
 TEST(report, of_an_empty_recording_is_empty) {
   recording made;

@@ -5,11 +5,13 @@
 
 #include "core/figures/report.hpp"
 #include "core/index/tensor_facts.hpp"
+#include "tests/core/figures/reports.hpp"
 #include "tests/core/figures/training_recording.hpp"
 
 namespace sluice::analysis {
 namespace {
 
+using testing::find;
 using testing::indexed;
 using testing::mib;
 using testing::recording;
@@ -52,12 +54,6 @@ struct read_training {
   std::optional<indexed> all;
   std::shared_ptr<const tensor_facts> facts;
 };
-
-const finding* find(const report& in, finding_kind kind) {
-  for (const finding& each : in.findings)
-    if (each.kind == kind) return &each;
-  return nullptr;
-}
 
 // --- steps ----------------------------------------------------------------------------------------------------------
 

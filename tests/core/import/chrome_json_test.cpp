@@ -3,7 +3,7 @@
 
 #include "tests/core/import/files.hpp"
 
-namespace sluice::importing {
+namespace sluice::importing::chrome_json {
 namespace {
 
 using ::testing::AllOf;
@@ -356,4 +356,4 @@ TEST(ChromeJson, LongDocumentsAreReadInPiecesWithoutLosingAnEvent) {
 }
 
 }  // namespace
-}  // namespace sluice::importing
+}  // namespace sluice::importing::chrome_json

@@ -11,7 +11,7 @@
 #include "tests/core/import/files.hpp"
 #include "tests/core/import/shared_traces.hpp"
 
-namespace sluice::importing {
+namespace sluice::importing::kineto_reference {
 namespace {
 
 using testing::figures;
@@ -144,4 +144,4 @@ TEST_P(kineto_reference, HasTheTotalsThatPythonComputes) {
 INSTANTIATE_TEST_SUITE_P(real, kineto_reference, ::testing::Values("kineto-train1.json.gz", "kineto-infer1.json.gz"));
 
 }  // namespace
-}  // namespace sluice::importing
+}  // namespace sluice::importing::kineto_reference

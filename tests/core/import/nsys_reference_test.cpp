@@ -6,7 +6,7 @@
 #include "tests/core/import/files.hpp"
 #include "tests/core/import/shared_traces.hpp"
 
-namespace sluice::importing {
+namespace sluice::importing::nsys_reference {
 namespace {
 
 using testing::rows_of;
@@ -136,4 +136,4 @@ TEST(NsysReference, AGeneratedExportWithMemoryHasThemToo) {
 }
 
 }  // namespace
-}  // namespace sluice::importing
+}  // namespace sluice::importing::nsys_reference

@@ -6,7 +6,7 @@
 
 #include "tests/core/import/files.hpp"
 
-namespace sluice::importing {
+namespace sluice::importing::nsys_sqlite {
 namespace {
 
 using ::testing::HasSubstr;
@@ -398,4 +398,4 @@ TEST(NsysBroken, CutAndScrambledFilesAreErrorsOrGiveWhatCanBeRead) {
 }
 
 }  // namespace
-}  // namespace sluice::importing
+}  // namespace sluice::importing::nsys_sqlite

@@ -3,7 +3,7 @@
 
 #include "tests/core/import/files.hpp"
 
-namespace sluice::importing {
+namespace sluice::importing::rmm_csv {
 namespace {
 
 using testing::number_of;
@@ -155,4 +155,4 @@ TEST(RmmLog, ReadsWhatRmmWrote) {  // streams are "0" there, and a failure's poi
 }
 
 }  // namespace
-}  // namespace sluice::importing
+}  // namespace sluice::importing::rmm_csv

@@ -9,7 +9,7 @@
 #include "core/trace/model/mapping_flags.hpp"
 #include "tests/core/import/files.hpp"
 
-namespace sluice::importing {
+namespace sluice::importing::torch_reference {
 namespace {
 
 using testing::own_folder;
@@ -149,4 +149,4 @@ TEST(TorchReference, AgreesWithPythonToTheByte) {
 }
 
 }  // namespace
-}  // namespace sluice::importing
+}  // namespace sluice::importing::torch_reference

@@ -4,7 +4,7 @@
 #include "tests/core/import/files.hpp"
 #include "tests/core/import/snapshot_of.hpp"
 
-namespace sluice::importing {
+namespace sluice::importing::torch_snapshot {
 namespace {
 
 using nlohmann::json;
@@ -385,4 +385,4 @@ TEST(TorchSnapshot, RefusesABomb) {
 }
 
 }  // namespace
-}  // namespace sluice::importing
+}  // namespace sluice::importing::torch_snapshot

@@ -21,7 +21,7 @@ using trace::memory_kind;
 
 constexpr time_ns span = 3000;
 
-struct block {
+struct modelled_block {
   memory_key key;
   std::uint64_t bytes = 0;
   time_ns born = 0;
@@ -54,7 +54,7 @@ struct random_trace {
                                {trace::device_id{1}, layer::pool, memory_kind::device},
                                {trace::device_id::none, layer::driver, memory_kind::pinned}};
     for (int i = 0; i < 150; ++i) {
-      block b;
+      modelled_block b;
       b.key = keys[random() % 3];
       b.bytes = random() % 1000;
       b.born = any_time();
@@ -86,7 +86,7 @@ struct random_trace {
   void set_known() {
     std::vector<std::function<void()>> rows;
     std::uint64_t id = 0;
-    for (const block& b : blocks) {
+    for (const modelled_block& b : blocks) {
       ++id;
       rows.push_back([this, &b, id] { made.add_alloc(b.born, id, b.bytes, b.key.kind, b.key.layer, b.name); });
       if (b.died < span * 2) rows.push_back([this, &b, id] { made.add_free(b.died, id, b.key.layer); });
@@ -105,7 +105,7 @@ struct random_trace {
 
   std::uint64_t used_at(const memory_key& key, time_ns t) const {
     std::uint64_t sum = 0;
-    for (const block& b : blocks) {
+    for (const modelled_block& b : blocks) {
       if (b.key == key && b.born <= t && t < b.died) sum += b.bytes;
     }
     return sum;
@@ -123,7 +123,7 @@ struct random_trace {
 
   std::mt19937_64 random;
   recording made;
-  std::vector<block> blocks;
+  std::vector<modelled_block> blocks;
   std::vector<work> kernels;
   std::vector<work> copies;
 };
@@ -144,7 +144,7 @@ time_ns count(const std::vector<bool>& covered, time_range range) {
 
 void check_memory(const random_trace& slow, const range_statistics& fast, time_range range) {
   std::map<memory_key, memory_statistics> wanted;
-  for (const block& b : slow.blocks) wanted[b.key];
+  for (const modelled_block& b : slow.blocks) wanted[b.key];
   std::size_t shown = 0;
   for (auto& [key, of] : wanted) {
     of.minimum = ~std::uint64_t{0};
@@ -158,7 +158,7 @@ void check_memory(const random_trace& slow, const range_statistics& fast, time_r
         of.maximum_time = t;
       }
     }
-    for (const block& b : slow.blocks) {
+    for (const modelled_block& b : slow.blocks) {
       if (!(b.key == key)) continue;
       if (b.born >= range.begin && b.born < range.end) {
         ++of.allocations;
@@ -322,7 +322,7 @@ TEST(peaks, name_those_that_were_live_then) {
       EXPECT_EQ(peak.bytes, slow.used_at(key, peak.time));
       std::map<std::string, std::uint64_t> wanted;
       std::uint64_t live = 0;
-      for (const block& b : slow.blocks) {
+      for (const modelled_block& b : slow.blocks) {
         if (!(b.key == key) || b.born > peak.time || b.died <= peak.time) continue;
         wanted[b.name] += b.bytes;
         ++live;

@@ -55,7 +55,7 @@ class book : public ::testing::Test {
 };
 
 /// The options for a recording that this user made on this machine.
-frame_book_options believing() { return {.symbols = {.local = local_files(true, {})}}; }
+frame_book_options believing_book() { return {.symbols = {.local = local_files(true, {})}}; }
 
 TEST_F(book, tells_a_python_frame_with_its_file_and_line) {
   frame_book frames;
@@ -71,7 +71,7 @@ TEST_F(book, tells_a_python_frame_with_its_file_and_line) {
 }
 
 TEST_F(book, says_why_a_native_frame_has_no_name) {
-  frame_book frames(believing());
+  frame_book frames(believing_book());
   const auto frame = native(text("/opt/app/libgone.so"), 0x12ac);
   const auto lines = frames.stack(stack({}, frame), tables_, frame_book::patience::at_once);
   ASSERT_EQ(lines.size(), 1U);
@@ -80,7 +80,7 @@ TEST_F(book, says_why_a_native_frame_has_no_name) {
 }
 
 TEST_F(book, leaves_out_the_way_from_a_call_to_its_recorder) {
-  frame_book frames(believing());
+  frame_book frames(believing_book());
   const auto program = stack({}, native(text("/home/me/solver"), 0x10));
   const auto driver = stack(program, native(text("/usr/lib/libcuda.so.1"), 0x20));
   const auto cupti = stack(driver, native(text("/usr/local/cuda/lib64/libcupti.so.13"), 0x30));
@@ -93,7 +93,7 @@ TEST_F(book, leaves_out_the_way_from_a_call_to_its_recorder) {
 }
 
 TEST_F(book, tells_of_native_frames_at_once_and_of_their_names_later) {
-  frame_book frames(believing());
+  frame_book frames(believing_book());
   const auto frame = native(text("/opt/app/libgone.so"), 0x12ac);
   const auto before = frames.lines_of(frame, tables_, frame_book::patience::later);
   EXPECT_TRUE(before.provisional);
@@ -110,7 +110,7 @@ TEST_F(book, tells_of_native_frames_at_once_and_of_their_names_later) {
 }
 
 TEST_F(book, does_not_take_the_cuda_runtime_in_a_program_for_the_programs_own_code) {
-  frame_book frames(believing());
+  frame_book frames(believing_book());
   const auto line_at = [&](void* function) {
     Dl_info about{};
     dladdr(function, &about);
@@ -176,12 +176,13 @@ TEST_F(book, reads_sources_of_this_machine_unless_they_changed_since) {
     frame_book frames(options);
     return frames.describe(frames.lines_of(frame, tables_, frame_book::patience::at_once).ids, tables_).at(0).source;
   };
-  EXPECT_EQ(source_with(believing()), "x = torch.ones(3)");
+  EXPECT_EQ(source_with(believing_book()), "x = torch.ones(3)");
   struct stat about {};
   ASSERT_EQ(::stat(path.c_str(), &about), 0);
   const std::int64_t changed = about.st_mtim.tv_sec * 1'000'000'000;
-  EXPECT_EQ(source_with({believing().symbols, changed + 5'000'000'000}), "x = torch.ones(3)");
-  EXPECT_EQ(source_with({believing().symbols, changed - 5'000'000'000}), "") << "these lines are not those that ran";
+  EXPECT_EQ(source_with({believing_book().symbols, changed + 5'000'000'000}), "x = torch.ones(3)");
+  EXPECT_EQ(source_with({believing_book().symbols, changed - 5'000'000'000}), "")
+      << "these lines are not those that ran";
   EXPECT_EQ(source_with({}), "") << "nothing says that this user recorded it";
   const frame_book_options copied{.symbols = {.local = local_files(false, {::testing::TempDir()})},
                                   .recorded_at = changed - 5'000'000'000};

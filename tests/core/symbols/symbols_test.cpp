@@ -33,7 +33,7 @@ std::string output_of(const std::string& command) {
 }
 
 /// The options for a recording that this user made on this machine.
-resolver_options believing() { return {.local = local_files(true, {})}; }
+resolver_options believing_resolver() { return {.local = local_files(true, {})}; }
 
 /// What binutils says: the same places, innermost first.
 std::vector<place> by_addr2line(const std::string& file, std::uint64_t address) {
@@ -108,7 +108,7 @@ class native_symbols : public ::testing::Test {
 };
 
 TEST_F(native_symbols, name_the_inlined_function_and_then_the_one_around_it) {
-  resolver symbols(believing());
+  resolver symbols(believing_resolver());
   const resolution found = symbols.find(library_, build_id_, return_address_ - 1);
   ASSERT_EQ(found.why, verdict::found);
   ASSERT_EQ(found.places.size(), 2U);
@@ -121,7 +121,7 @@ TEST_F(native_symbols, name_the_inlined_function_and_then_the_one_around_it) {
 }
 
 TEST_F(native_symbols, are_those_of_addr2line_at_every_address_of_a_function) {
-  resolver symbols(believing());
+  resolver symbols(believing_resolver());
   for (void* function : {reinterpret_cast<void*>(&sample::outer), reinterpret_cast<void*>(&sample::exported)}) {
     Dl_info about{};
     ElfW(Sym)* symbol = nullptr;
@@ -143,7 +143,7 @@ TEST_F(native_symbols, of_the_test_program_itself_name_this_test) {
         return 1;
       },
       &bias);
-  resolver symbols(believing());
+  resolver symbols(believing_resolver());
   const auto address = reinterpret_cast<std::uintptr_t>(&output_of) - bias.value;
   const resolution found = symbols.find(program, "", address);
   ASSERT_EQ(found.why, verdict::found);
@@ -153,7 +153,7 @@ TEST_F(native_symbols, of_the_test_program_itself_name_this_test) {
 TEST_F(native_symbols, come_from_separate_debug_information_by_build_id) {
   const std::string root = folder_ + "/debug";
   const std::string stripped = strip(root);
-  resolver_options options = believing();
+  resolver_options options = believing_resolver();
   options.debug_roots = {folder_ + "/nothing-here", root};
   resolver symbols(options);
   const resolution with_file = symbols.find(stripped, build_id_, return_address_ - 1);
@@ -164,7 +164,7 @@ TEST_F(native_symbols, come_from_separate_debug_information_by_build_id) {
 
 TEST_F(native_symbols, of_a_stripped_library_are_the_functions_it_exports) {
   const std::string stripped = strip(folder_ + "/debug");
-  resolver_options options = believing();
+  resolver_options options = believing_resolver();
   options.debug_roots = {};
   resolver symbols(options);
   const resolution found = symbols.find(stripped, build_id_, offset_of(reinterpret_cast<void*>(&sample::exported)) + 4);
@@ -174,7 +174,7 @@ TEST_F(native_symbols, of_a_stripped_library_are_the_functions_it_exports) {
 }
 
 TEST_F(native_symbols, are_not_taken_from_another_build_of_the_file) {
-  resolver symbols(believing());
+  resolver symbols(believing_resolver());
   std::string other = build_id_;
   other[0] = other[0] == '0' ? '1' : '0';
   const resolution found = symbols.find(library_, other, return_address_ - 1);
@@ -183,7 +183,7 @@ TEST_F(native_symbols, are_not_taken_from_another_build_of_the_file) {
 }
 
 TEST_F(native_symbols, say_why_there_are_none) {
-  resolver symbols(believing());
+  resolver symbols(believing_resolver());
   EXPECT_EQ(symbols.find("/no/such/library.so", build_id_.substr(1), 1).why, verdict::no_file);
   EXPECT_EQ(symbols.find("[vdso]", "", 1).why, verdict::no_file);
   EXPECT_EQ(symbols.find("", "", 1).why, verdict::no_file);
@@ -215,7 +215,7 @@ TEST_F(native_symbols, come_from_no_further_file_that_the_library_names) {
   std::ofstream(folder_ + "/link", std::ios::binary) << pipe << '\0' << std::string(20, '\x5a');
   const std::string linked = folder_ + "/linked.so";
   output_of("objcopy --add-section .gnu_debugaltlink='" + folder_ + "/link' '" + library_ + "' '" + linked + "'");
-  resolver symbols(believing());
+  resolver symbols(believing_resolver());
   const auto address = offset_of(reinterpret_cast<void*>(&sample::exported)) + 4;
   const resolution found = symbols.find(linked, build_id_, address);
   ASSERT_EQ(found.places.size(), 1U);
@@ -237,7 +237,7 @@ TEST_F(native_symbols, survive_files_that_are_cut_or_full_of_noise) {
     for (int i = 0; i < round * 4 && !bytes.empty(); ++i) bytes[next() % bytes.size()] = static_cast<char>(next());
     const std::string path = folder_ + "/broken-" + std::to_string(round);
     std::ofstream(path, std::ios::binary) << bytes;
-    resolver symbols(believing());
+    resolver symbols(believing_resolver());
     for (std::uint64_t at = 0; at < 0x3000; at += 97) static_cast<void>(symbols.find(path, "", at));
   }
 }

@@ -101,7 +101,7 @@ class training {
 
 TEST(Disk, ATrainingTakesTwoBytesAnEvent) {
   const std::filesystem::path path =
-      std::filesystem::path(testing::TempDir()) / ("disk-" + std::to_string(getpid()) + ".sluice");
+      std::filesystem::path(::testing::TempDir()) / ("disk-" + std::to_string(getpid()) + ".sluice");
   auto file = file_writer::create(path.string());
   ASSERT_TRUE(file.has_value());
   training recorded(*file);

@@ -2,13 +2,12 @@
 #include <vector>
 
 #include "tests/instrumentation/backend/on_each_backend.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // What a device says of streams and addresses; host functions and batches of copies.
 
 namespace sluice::backend {
 namespace {
-
-constexpr std::uint64_t mib = 1u << 20;
 
 using device_facts = on_each_backend;
 SLUICE_ON_EACH_BACKEND(device_facts);

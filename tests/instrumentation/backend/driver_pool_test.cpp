@@ -1,11 +1,11 @@
 #include "tests/instrumentation/backend/on_each_backend.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // The driver's own stream-ordered pools.
 
 namespace sluice::backend {
 namespace {
 
-constexpr std::uint64_t mib = 1u << 20;
 constexpr std::uint64_t everything = ~std::uint64_t{0};
 
 class driver_pools : public on_each_backend {

@@ -5,13 +5,13 @@
 #include "instrumentation/backend/simulated/device.hpp"
 #include "tests/instrumentation/backend/other_process.hpp"
 #include "tests/instrumentation/backend/roles/sharing.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // Memory and events in two processes. Each opens its own device.
 
 namespace sluice::backend {
 namespace {
 
-constexpr std::uint64_t mib = 1u << 20;
 constexpr auto roles = SLUICE_BINARY_DIR "/tests/instrumentation/backend/sharing_roles";
 
 class sharing : public ::testing::TestWithParam<backend_kind> {};

@@ -1,4 +1,5 @@
 #include "instrumentation/backend/simulated/device.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +8,6 @@
 
 namespace sluice::backend {
 namespace {
-
-constexpr std::uint64_t mib = 1u << 20;
 
 // 55.5 GB/s, from the cost model: how long one direction of the link takes.
 std::int64_t link_time(std::uint64_t bytes) {

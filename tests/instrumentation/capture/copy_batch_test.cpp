@@ -8,6 +8,7 @@
 
 #include "core/index/growing_index.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 namespace sluice::test {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 using namespace trace;
 using testing::ElementsAre;
 
-constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 constexpr std::uint64_t many = 5000;  // More than are told.
 
 class CopyBatch : public testing::Test {

@@ -8,12 +8,12 @@
 #include <map>
 
 #include "tests/instrumentation/capture/recording.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 namespace sluice::test {
 namespace {
 
 using namespace trace;
-constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
 recording record_at_entry_points(const std::string& how, std::map<std::string, std::string> variables = {}) {
   recording run = record_by(route::entry_points,

@@ -9,6 +9,7 @@
 #include "core/figures/report.hpp"
 #include "core/index/growing_index.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 namespace sluice::test {
 namespace {
@@ -16,8 +17,6 @@ namespace {
 using namespace trace;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
 recording record_fault(const std::vector<std::string>& how, const std::string& mode, const std::string& after = "",
                        route by = route::callbacks) {

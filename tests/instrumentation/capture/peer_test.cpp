@@ -5,12 +5,12 @@
 #include <stdexcept>
 
 #include "tests/instrumentation/capture/recording.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 namespace sluice::test {
 namespace {
 
 using namespace trace;
-constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
 class PeerCopies : public testing::Test {
  protected:

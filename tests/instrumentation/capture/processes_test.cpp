@@ -6,12 +6,12 @@
 #include <set>
 
 #include "tests/instrumentation/capture/recording.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 namespace sluice::test {
 namespace {
 
 using namespace trace;
-constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
 class Children : public testing::TestWithParam<const char*> {
  protected:

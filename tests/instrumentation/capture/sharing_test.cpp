@@ -9,12 +9,12 @@
 #include "core/index/growing_index.hpp"
 #include "core/index/memory/shared_memory.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 namespace sluice::test {
 namespace {
 
 using namespace trace;
-constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
 class Sharing : public testing::TestWithParam<route> {
  protected:

@@ -15,13 +15,12 @@
 #include "instrumentation/runtime/tags.hpp"
 #include "instrumentation/runtime/transfer.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // The features of each adaptor, and the selection of the default resource.
 
 namespace sluice::runtime {
 namespace {
-
-constexpr std::size_t mib = 1u << 20;
 
 class adaptors : public on_each_device {
  protected:

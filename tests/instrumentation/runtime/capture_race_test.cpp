@@ -17,13 +17,12 @@
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // Captures begin on a stream while pools on other threads query it or wait for it.
 
 namespace sluice::runtime {
 namespace {
-
-constexpr std::size_t bytes = 2u << 20;
 
 /// Says whether a stream is captured, and lets others run before the caller can act on the answer; and before it does what a capture
 /// forbids.
@@ -70,6 +69,8 @@ class place {
 
 class capture_race : public on_each_device {
  protected:
+  static constexpr std::size_t bytes = 2 * mib;
+
   void SetUp() override {
     on_each_device::SetUp();
     if (IsSkipped()) return;
@@ -230,7 +231,7 @@ TEST_P(capture_race, the_end_of_an_executable_graph_breaks_no_capture_that_forbi
 }
 
 /// The first wait lasts until it is let go, or has lasted too long.
-class waiting_device final : public backend::simulated_device {
+class slow_wait_device final : public backend::simulated_device {
  public:
   using simulated_device::simulated_device;
   [[nodiscard]] backend::outcome<void> sync_stream(backend::stream_handle stream) override {
@@ -253,16 +254,16 @@ class waiting_device final : public backend::simulated_device {
 };
 
 TEST(capture_begins, while_a_free_waits_for_another_streams_work) {
-  const auto simulated = std::make_shared<waiting_device>(backend::simulated_config{});
+  const auto simulated = std::make_shared<slow_wait_device>(backend::simulated_config{});
   const device_ref device(simulated);
   const device_guard here(device);
   pinned_memory_resource r(device);
   const stream owner, busy;
-  void* const block = r.allocate(busy, bytes);
-  set_async(block, 1, bytes, busy);
+  void* const block = r.allocate(busy, 2 * mib);
+  set_async(block, 1, 2 * mib, busy);
   std::thread other([&] {
     const device_guard there(device);
-    r.deallocate(busy, block, bytes);
+    r.deallocate(busy, block, 2 * mib);
   });
   simulated->waits.get_future().wait();
   (void)graph_capture(owner).finish();

@@ -15,13 +15,14 @@
 #include "instrumentation/runtime/transfer.hpp"
 #include "tests/instrumentation/runtime/complains.hpp"
 #include "tests/instrumentation/runtime/scratch_files.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 namespace sluice::runtime {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kib = 1u << 10, mib = 1u << 20;
+constexpr std::size_t kib = 1u << 10;
 
 class a_pipeline : public scratch_files {
  protected:

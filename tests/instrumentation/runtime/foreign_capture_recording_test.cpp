@@ -13,6 +13,7 @@
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "instrumentation/runtime/recording.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // Recording during captures begun by other code, without the runtime:
 // the recorder must not make driver calls that would break them.
@@ -21,7 +22,6 @@ namespace sluice::runtime {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t mib = 1u << 20;
 
 class recorded_foreign_capture : public on_each_device {
  protected:

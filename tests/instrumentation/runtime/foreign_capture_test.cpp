@@ -12,13 +12,12 @@
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // Captures begun by other code: by a program with cudaStreamBeginCapture, or by a framework.
 
 namespace sluice::runtime {
 namespace {
-
-constexpr std::size_t mib = 1u << 20;
 
 class foreign_capture : public on_each_device {
  protected:

@@ -15,12 +15,12 @@
 namespace sluice::runtime {
 namespace {
 
-constexpr std::size_t count = 1024;
-constexpr std::size_t bytes = count * 4;
-
 // Memory freed during a capture: the driver would refuse the free, and the capture would break.
 class frees_in_captures : public on_each_device {
  protected:
+  static constexpr std::size_t count = 1024;
+  static constexpr std::size_t bytes = count * 4;
+
   /// Gives `block` up in a capture that sets its bytes, which it must survive; `gone` says whether it has been freed.
   template <class Block, class Gone>
   void expect_freed_with_the_graph(const stream& s, Block block, const Gone& gone, capture_mode mode) {

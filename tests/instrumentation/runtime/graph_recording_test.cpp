@@ -13,6 +13,7 @@
 #include "instrumentation/runtime/kernel.hpp"
 #include "instrumentation/runtime/recording.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // What a recording contains about graphs, batches of copies and mapped memory.
 
@@ -20,7 +21,6 @@ namespace sluice::runtime {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t mib = 1u << 20;
 
 class recorded_graphs : public on_each_device {
  protected:

@@ -41,7 +41,7 @@ class libraries : public on_each_device {
 };
 SLUICE_ON_EACH_DEVICE(libraries);
 
-std::vector<float> noise(std::size_t count, unsigned seed) {
+std::vector<float> random_floats(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> in(-1, 1);
   std::vector<float> out(count);
@@ -53,7 +53,7 @@ TEST_P(libraries, multiply_matrices_as_the_definition_says) {
   const stream s;
   for (const gemm_shape shape : {gemm_shape{1, 1, 1}, gemm_shape{3, 5, 7}, gemm_shape{64, 33, 128}}) {
     const std::size_t m = shape.rows, n = shape.columns, k = shape.inner;
-    const auto a = noise(m * k, 1), b = noise(k * n, 2), before = noise(m * n, 3);
+    const auto a = random_floats(m * k, 1), b = random_floats(k * n, 2), before = random_floats(m * n, 3);
     const device_buffer da(a.size() * 4, s), db(b.size() * 4, s), dc(before.size() * 4, s);
     copy(da.data(), a.data(), a.size() * 4, s);
     copy(db.data(), b.data(), b.size() * 4, s);
@@ -113,7 +113,7 @@ TEST_P(libraries, let_a_stream_wait_for_the_one_before) {
 
 TEST_P(libraries, work_in_captures_on_another_stream_than_before) {
   const stream s, t;
-  const auto in = noise(64, 1);
+  const auto in = random_floats(64, 1);
   const device_buffer a(256, s), c(256, s);
   copy(a.data(), in.data(), 256, s);
   { const library_handle<cublas> before(s); }
@@ -135,7 +135,7 @@ TEST_P(libraries, leave_their_workspace_to_the_graph_that_uses_it) {
   const auto used = [&, before = process_wide->stats().used] {
     return pool->stats().used + process_wide->stats().used - before;
   };
-  const auto in = noise(64, 1);
+  const auto in = random_floats(64, 1);
   const auto ab = std::make_unique<device_buffer>(512, s, std::make_shared<device_memory_resource>(device()));
   float* const a = ab->as<float>().data();
   copy(a, in.data(), 256, s);

@@ -15,6 +15,7 @@
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "instrumentation/runtime/recording/layer_log.hpp"
 #include "instrumentation/writer/listener.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // The last live sets are sent at program exit, which waits for them, but not forever if a thread blocks.
 
@@ -23,7 +24,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t bytes = 2u << 20, small_bytes = 512;
 /// Less than a recording's end may take, and more than the 0.2 s after which a writer counts as stuck.
 constexpr auto most = 300ms;
 /// The same on a machine that has other things to do.
@@ -50,6 +50,8 @@ class holding_device final : public backend::simulated_device {
 
 class live_set_teller_end : public testing::Test {
  protected:
+  static constexpr std::size_t bytes = 2 * mib, small_bytes = 512;
+
   void SetUp() override {
     ASSERT_TRUE(door_.has_value());
     setenv("SLUICE_RING_BYTES", "16384", 1);

@@ -15,6 +15,7 @@
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "instrumentation/runtime/recording.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // A ring that is too small loses events of a pool's blocks; the recording is repaired afterwards.
 
@@ -23,7 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t mib = 1u << 20;
 constexpr std::size_t gone_bytes = 1000, kept_bytes = 2000, hit_bytes = 3000;
 
 class lost_events : public on_each_device {

@@ -16,13 +16,12 @@
 #include "instrumentation/runtime/kernel.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // One test suite for every resource on every device.
 
 namespace sluice::runtime {
 namespace {
-
-constexpr std::size_t mib = 1u << 20;
 
 using maker = resource_ptr (*)(const device_ref&);
 struct kind {

@@ -9,13 +9,13 @@
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/callback_memory_resource.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 namespace sluice::runtime {
 namespace {
 
-constexpr std::size_t bytes = 2u << 20;
-
 TEST(pool_call_backs, use_pools_as_ever) {
+  constexpr std::size_t bytes = 2 * mib;
   const device_ref device(backend::make_simulated_device());
   const auto direct = std::make_shared<device_memory_resource>(device);
   std::function<void()> call_back;

@@ -14,13 +14,12 @@
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // A pool's block is not reused before the work on it is done, also during graphs and captures.
 
 namespace sluice::runtime {
 namespace {
-
-constexpr std::size_t mib = 1u << 20;
 
 class pool_order : public on_each_device {
  protected:

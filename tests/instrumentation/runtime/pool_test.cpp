@@ -13,13 +13,12 @@
 #include "instrumentation/runtime/copy.hpp"
 #include "instrumentation/runtime/graph.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // Guarantees that only pools give.
 
 namespace sluice::runtime {
 namespace {
-
-constexpr std::size_t mib = 1u << 20;
 
 class pool : public on_each_device {
  protected:

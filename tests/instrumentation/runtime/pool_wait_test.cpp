@@ -10,6 +10,7 @@
 #include "instrumentation/backend/simulated/device.hpp"
 #include "instrumentation/runtime/copy.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // While a pool waits for a stream, other threads can allocate.
 
@@ -18,10 +19,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t bytes = 2u << 20;
-
 /// The first wait for an event lasts until it is let go, or has lasted too long.
-class waiting_device final : public backend::simulated_device {
+class slow_event_device final : public backend::simulated_device {
  public:
   using simulated_device::simulated_device;
   [[nodiscard]] backend::outcome<void> sync_event(backend::event_handle event) override {
@@ -41,6 +40,8 @@ class waiting_device final : public backend::simulated_device {
 
 class pool_wait : public testing::Test {
  protected:
+  static constexpr std::size_t bytes = 2 * mib;
+
   /// Another thread's `work` waits for a stream of the pool's; meanwhile this one allocates.
   void allocate_beside(const std::function<void()>& work) {
     void* const mine = p_->allocate(stream_, bytes);
@@ -62,7 +63,7 @@ class pool_wait : public testing::Test {
     p_->deallocate(s, block, bytes);
   }
 
-  std::shared_ptr<waiting_device> device_ = std::make_shared<waiting_device>(backend::simulated_config{});
+  std::shared_ptr<slow_event_device> device_ = std::make_shared<slow_event_device>(backend::simulated_config{});
   device_ref ref_{device_};
   device_guard guard_{ref_};
   std::shared_ptr<pool_memory_resource> p_ = std::make_shared<pool_memory_resource>(

@@ -20,8 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using namespace recorded;
-
 class recorded_process : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -47,7 +45,7 @@ class recorded_process : public ::testing::Test {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     const auto done = session->stop();
     ASSERT_TRUE(done) << done.error().to_string();
-    if (WEXITSTATUS(status) == no_device) GTEST_SKIP() << "skipped: no CUDA device, and no fake driver";
+    if (WEXITSTATUS(status) == recorded_roles::no_device) GTEST_SKIP() << "skipped: no CUDA device, and no fake driver";
     ASSERT_EQ(status, 0);
     lost_ = done->lost_memory_events;
     auto file = trace::file::open(path_.string());
@@ -76,7 +74,7 @@ TEST_F(recorded_process, leaves_no_block_of_a_pool_live_that_it_freed_right_befo
   EXPECT_TRUE(snapshot_->for_each<trace::live_block_event>([&](const trace::live_block_event& row) {
     if (row.checkpoint == last && row.layer == trace::layer::pool) ++live[row.bytes];
   }));
-  EXPECT_THAT(live, testing::ElementsAre(testing::Pair(kept_bytes, 10)));
+  EXPECT_THAT(live, testing::ElementsAre(testing::Pair(recorded_roles::kept_bytes, 10)));
 }
 
 TEST_F(recorded_process, that_has_the_runtime_twice_has_the_pools_and_blocks_of_both) {
@@ -103,9 +101,11 @@ TEST_F(recorded_process, that_has_the_runtime_twice_has_the_pools_and_blocks_of_
   ASSERT_THAT(pools, testing::SizeIs(2));
   for (const auto& [name, of] : pools) EXPECT_EQ(of.allocated - of.freed, 1) << name;
   EXPECT_EQ(pools["the program's"].allocated, 101);
-  EXPECT_EQ(pools["the program's"].kept, (std::set<std::uint64_t>{gone_bytes, kept_bytes}));
+  EXPECT_EQ(pools["the program's"].kept,
+            (std::set<std::uint64_t>{recorded_roles::gone_bytes, recorded_roles::kept_bytes}));
   EXPECT_EQ(pools["libsluice_pool"].allocated, 101);
-  EXPECT_EQ(pools["libsluice_pool"].kept, (std::set<std::uint64_t>{gone_bytes, hit_bytes}));
+  EXPECT_EQ(pools["libsluice_pool"].kept,
+            (std::set<std::uint64_t>{recorded_roles::gone_bytes, recorded_roles::hit_bytes}));
 }
 
 }  // namespace

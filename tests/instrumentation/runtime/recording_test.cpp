@@ -19,6 +19,7 @@
 #include "instrumentation/runtime/range.hpp"
 #include "instrumentation/runtime/tags.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // Everything the runtime does is in the recording: written by the runtime, read back by core.
 
@@ -26,7 +27,6 @@ namespace sluice::runtime {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t mib = 1u << 20;
 
 class recorded : public on_each_device {
  protected:

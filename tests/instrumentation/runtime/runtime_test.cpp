@@ -9,6 +9,7 @@
 #include "instrumentation/runtime/copy.hpp"
 #include "instrumentation/runtime/kernel.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 namespace sluice::runtime {
 namespace {
@@ -22,9 +23,7 @@ static_assert(!kernel_argument<device_buffer> && !kernel_argument<int&>);
 using runtime = on_each_device;
 SLUICE_ON_EACH_DEVICE(runtime);
 
-constexpr std::size_t mib = 1u << 20;
-
-std::vector<std::uint32_t> noise(std::size_t count, unsigned seed = 1) {
+std::vector<std::uint32_t> random_words(std::size_t count, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::vector<std::uint32_t> out(count);
   std::generate(out.begin(), out.end(), [&] { return static_cast<std::uint32_t>(random()); });
@@ -60,7 +59,7 @@ TEST_P(runtime, restores_the_stream_that_a_guard_replaced) {
 }
 
 TEST_P(runtime, copies_pageable_memory_there_and_back) {
-  const auto in = noise(3 * mib / 4 + 17);
+  const auto in = random_words(3 * mib / 4 + 17);
   std::vector<std::uint32_t> out(in.size());
   const device_buffer there(in.size() * 4);
   copy(there.data(), in.data(), there.size_bytes());
@@ -70,7 +69,7 @@ TEST_P(runtime, copies_pageable_memory_there_and_back) {
 
 TEST_P(runtime, copies_pinned_memory_on_two_streams_at_once) {
   const stream up, down;
-  const auto in = noise(mib), back = noise(mib, 2);
+  const auto in = random_words(mib), back = random_words(mib, 2);
   pinned_buffer a(4 * mib, up), b(4 * mib, down);
   std::memcpy(a.data(), in.data(), a.size_bytes());
   const device_buffer there(4 * mib, up), filled(4 * mib, down);
@@ -106,7 +105,7 @@ TEST_P(runtime, copies_pinned_memory_on_two_streams_at_once) {
 }
 
 TEST_P(runtime, copies_within_the_device) {
-  const auto in = noise(mib);
+  const auto in = random_words(mib);
   std::vector<std::uint32_t> out(in.size());
   const device_buffer a(4 * mib), b(4 * mib);
   copy(a.data(), in.data(), 4 * mib);
@@ -130,7 +129,7 @@ TEST_P(runtime, refuses_a_span_that_is_too_short) {
 }
 
 TEST_P(runtime, runs_kernels_with_the_result_the_host_computes) {
-  auto values = noise(100'003);
+  auto values = random_words(100'003);
   const device_buffer a(values.size() * 4);
   const stream s;
   copy(a.data(), values.data(), a.size_bytes(), s);
@@ -146,7 +145,7 @@ TEST_P(runtime, runs_kernels_with_the_result_the_host_computes) {
 }
 
 TEST_P(runtime, adds_on_the_device) {
-  const auto a = noise(5000), b = noise(5000, 2);
+  const auto a = random_words(5000), b = random_words(5000, 2);
   const device_buffer x(20000), y(20000), sum(20000);
   copy(x.data(), a.data(), 20000);
   copy(y.data(), b.data(), 20000);
@@ -159,7 +158,7 @@ TEST_P(runtime, adds_on_the_device) {
 
 TEST_P(runtime, orders_two_streams_by_an_event) {
   const stream first, second;
-  const auto in = noise(4 * mib);
+  const auto in = random_words(4 * mib);
   pinned_buffer host(16 * mib, first), out(16 * mib, second);
   std::memcpy(host.data(), in.data(), host.size_bytes());
   const device_buffer there(16 * mib, first);
@@ -195,7 +194,7 @@ TEST_P(runtime, knows_memory_spaces) {
 }
 
 TEST_P(runtime, registers_host_memory_for_a_scope) {
-  std::vector<std::uint32_t> in = noise(mib);
+  std::vector<std::uint32_t> in = random_words(mib);
   const device_buffer there(4 * mib);
   {
     const host_registration pin(in.data(), in.size() * 4);

@@ -13,7 +13,7 @@ namespace {
 using stencil = on_each_device;
 SLUICE_ON_EACH_DEVICE(stencil);
 
-std::vector<std::uint32_t> noise(std::size_t count) {
+std::vector<std::uint32_t> scattered_words(std::size_t count) {
   std::vector<std::uint32_t> out(count);
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::uint32_t>(i * 2654435761u + 7);
   return out;
@@ -30,7 +30,7 @@ std::uint32_t expected(const std::vector<std::uint32_t>& in, std::int64_t i, std
 TEST_P(stencil, sums_neighbours_through_shared_memory_with_any_radius_and_length) {
   for (const std::size_t count : {1u, 255u, 256u, 257u, 5'000u, 700'001u}) {
     for (const std::uint32_t radius : {0u, 1u, 17u, 300u, largest_stencil_radius}) {
-      const auto in = noise(count);
+      const auto in = scattered_words(count);
       const auto there = to_device(std::span(in));
       const auto staged = empty_like(there), direct = empty_like(there);
       launch(kernels::stencil_u32, stencil_shape(count, radius), current_stream(), staged.data(),

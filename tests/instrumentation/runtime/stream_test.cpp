@@ -13,13 +13,12 @@
 #include "instrumentation/runtime/copy.hpp"
 #include "instrumentation/runtime/kernel.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // Devices, streams and events, rule by rule.
 
 namespace sluice::runtime {
 namespace {
-
-constexpr std::size_t mib = 1u << 20;
 
 using streams = on_each_device;
 SLUICE_ON_EACH_DEVICE(streams);

@@ -17,13 +17,12 @@
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "instrumentation/runtime/recording.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 // Two CUDA devices in one process: the current context, and copies between the devices.
 
 namespace sluice::runtime {
 namespace {
-
-constexpr std::size_t mib = 1u << 20;
 
 /// The driver's device of the calling thread, as another library or a kernel launch would see it; -1: none yet.
 int drivers_device() {

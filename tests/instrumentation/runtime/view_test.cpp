@@ -18,8 +18,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr std::int64_t big = std::numeric_limits<std::int64_t>::max();
-
 std::vector<int> counted(std::size_t n) {
   std::vector<int> out(n);
   std::iota(out.begin(), out.end(), 0);
@@ -94,6 +92,7 @@ TEST(view, reshapes_only_what_lies_without_gaps) {
 }
 
 TEST(view, refuses_what_cannot_be) {
+  constexpr std::int64_t big = std::numeric_limits<std::int64_t>::max();
   int value = 0;
   complains("an extent below 0", [&] { strided_view<int, 1>(&value, {-4}); });
   complains("more bytes than can be addressed", [&] { strided_view<int, 2>(&value, {big, 2}); });

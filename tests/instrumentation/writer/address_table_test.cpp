@@ -2,12 +2,13 @@
 #include "instrumentation/writer/blocks/address_table.hpp"
 
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include <map>
 #include <memory>
 #include <random>
 #include <vector>
+
+#include "tests/instrumentation/writer/allocated.hpp"
 
 namespace sluice::collector {
 namespace {
@@ -82,8 +83,6 @@ TEST(AddressTable, IsOfUseAfterItGaveItsMemoryBack) {
     EXPECT_EQ(map.at_or_below(UINT64_MAX), nullptr);
   }
 }
-
-std::size_t allocated() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
 
 TEST(AddressTable, TakesNoMemoryWhileItIsEmpty) {
   std::vector<std::unique_ptr<address_table<int>>> many(64);

@@ -2,7 +2,6 @@
 #include "instrumentation/writer/blocks/recent_frees.hpp"
 
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include <array>
 #include <deque>
@@ -12,6 +11,8 @@
 #include <random>
 #include <utility>
 #include <vector>
+
+#include "tests/instrumentation/writer/allocated.hpp"
 
 namespace sluice::collector {
 namespace {
@@ -97,8 +98,6 @@ TEST(RecentFrees, StartAnewOnceTheyAreCleared) {
     EXPECT_EQ(notes.at_or_below(UINT64_MAX), nullptr);
   }
 }
-
-std::size_t allocated() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
 
 TEST(RecentFrees, GiveTheirMemoryBackOnceTheyAreCleared) {
   using notes = recent_frees<std::array<std::uint64_t, 4>>;

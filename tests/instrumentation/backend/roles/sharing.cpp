@@ -7,11 +7,11 @@
 #include "instrumentation/backend/cuda/open.hpp"
 #include "instrumentation/backend/simulated/device.hpp"
 #include "tests/instrumentation/backend/roles/role.hpp"
+#include "tests/instrumentation/sizes.hpp"
 
 namespace sluice::backend {
 namespace {
 
-constexpr std::uint64_t mib = 1u << 20;
 constexpr std::uint64_t bytes = 2 * mib + 4096;
 
 std::shared_ptr<device> open_device(backend_kind kind) {

@@ -15,7 +15,7 @@
 #include "instrumentation/runtime/pool_library/sluice_pool.h"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 
-namespace sluice::runtime::recorded {
+namespace sluice::runtime::recorded_roles {
 namespace {
 
 /// It ends as soon as it has freed its last blocks, which its ring had no room to say.
@@ -64,15 +64,15 @@ int has_the_runtime_twice(const device_ref& device) {
 }
 
 }  // namespace
-}  // namespace sluice::runtime::recorded
+}  // namespace sluice::runtime::recorded_roles
 
 int main(int argc, char** argv) {
   using namespace sluice::runtime;
   if (argc != 2) return 70;
-  if (!is_available() || !sluice::collector::active()) return recorded::no_device;
+  if (!is_available() || !sluice::collector::active()) return recorded_roles::no_device;
   const std::string_view role = argv[1];
   if (role == "frees_at_its_end_what_its_ring_cannot_say")
-    return recorded::frees_at_its_end_what_its_ring_cannot_say(devices().front());
-  if (role == "has_the_runtime_twice") return recorded::has_the_runtime_twice(devices().front());
+    return recorded_roles::frees_at_its_end_what_its_ring_cannot_say(devices().front());
+  if (role == "has_the_runtime_twice") return recorded_roles::has_the_runtime_twice(devices().front());
   return 71;
 }
