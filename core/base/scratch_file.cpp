@@ -1,6 +1,7 @@
 #include "core/base/scratch_file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -50,7 +51,8 @@ result<scratch_file> scratch_file::make() {
   return scratch_file(fd);
 }
 
-scratch_folder::scratch_folder(std::string path) : path_(std::move(path)), unfinished_(path_) {}
+scratch_folder::scratch_folder(std::string path, unfinished_name registered)
+    : path_(std::move(path)), unfinished_(std::move(registered)) {}
 
 scratch_folder::scratch_folder(scratch_folder&& other) noexcept
     : path_(std::exchange(other.path_, {})), unfinished_(std::move(other.unfinished_)) {}
@@ -67,9 +69,13 @@ scratch_folder::~scratch_folder() {
 }
 
 result<scratch_folder> scratch_folder::make() {
-  std::string name = scratch_place() + "/sluice-XXXXXX";
-  if (::mkdtemp(name.data()) == nullptr) return cannot_make("folder", name, errno);
-  return scratch_folder(std::move(name));
+  std::uint64_t random = 0;
+  if (::getentropy(&random, sizeof random) != 0) return cannot_make("folder", scratch_place(), errno);
+  std::string name = scratch_place() + "/sluice-" + std::to_string(random);
+  // The name is registered before the folder is there: a signal in between would leave it behind.
+  unfinished_name registered(name);
+  if (::mkdir(name.c_str(), 0700) != 0) return cannot_make("folder", name, errno);
+  return scratch_folder(std::move(name), std::move(registered));
 }
 
 }  // namespace sluice

@@ -45,7 +45,7 @@ class scratch_folder {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  explicit scratch_folder(std::string path);
+  explicit scratch_folder(std::string path, unfinished_name registered);
   std::string path_;
   unfinished_name unfinished_;
 };

@@ -42,8 +42,8 @@ class shared_cache {
   /// still needs is being computed by another thread.
   [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys) { return get_each(keys, make_, {}); }
 
-  /// The same, but computes with `make(key)` and calls `goes_on` (if not empty) every 10 ms while waiting for other
-  /// threads. When it is false, missing values get the error `cancelled`; other callers then compute what they need.
+  /// Computes missing values with `make(key)`. Calls `goes_on`, unless it is empty, every 10 ms while it waits for other
+  /// threads; if `goes_on` returns false, the values that are still missing become errors of code `cancelled`.
   template <class Make>
   [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys, Make&& make,
                                            const std::function<bool()>& goes_on) {

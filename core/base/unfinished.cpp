@@ -29,8 +29,14 @@ struct slot {
 std::array<slot, 64> slots;
 static_assert(std::atomic<int>::is_always_lock_free);
 
-/// Removes the folder `path` with its files. Uses async-signal-safe functions only, so not readdir.
+/// Removes the folder `path` with its files. Uses async-signal-safe functions only, so not readdir. The folder is renamed first, so that
+/// other threads, which still run, cannot create more files in it.
 void remove_folder(const char* path) {
+  std::array<char, PATH_MAX + 2> renamed;
+  const std::size_t length = std::strlen(path);
+  std::memcpy(renamed.data(), path, length);
+  std::memcpy(renamed.data() + length, "~", 2);
+  if (::rename(path, renamed.data()) == 0) path = renamed.data();
   const int folder = ::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return;
   alignas(dirent64) std::array<char, 4096> entries;

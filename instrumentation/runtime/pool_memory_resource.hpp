@@ -15,8 +15,8 @@ struct pool_stream;
 }  // namespace pooling
 
 struct pool_options {
-  std::uint64_t limit_bytes = 0;           ///< hard limit on reserved bytes; 0: no limit
-  double limit_fraction = 0;               ///< the limit as a fraction of device memory, 0 to 1; the lower one applies
+  std::uint64_t limit_bytes = 0;  ///< hard limit on reserved bytes; 0: no limit
+  double limit_fraction = 0;      ///< the limit as a fraction of the device's memory, 0 to 1; the lower one applies
   std::uint64_t growth_bytes = 32u << 20;  ///< minimum bytes to take from upstream at a time
   std::uint64_t initial_bytes = 0;         ///< bytes to reserve in the constructor
   /// Maximum that a thread keeps in its front for one stream. 0: 64 MiB, or less on small devices or with low limits.

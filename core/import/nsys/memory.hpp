@@ -22,8 +22,8 @@ class nsys_memory {
 
   /// `call`: what asked for it; null if that is not in the file.
   void take(const nsys::cells& row, const call_table::call* call);
-  /// Writes the blocks that were there before the recording, which begins with its first event, at `begin`. Returned is when it begins:
-  /// 1 ns earlier if one of them is freed just then.
+  /// Writes the blocks that existed before the first event, which is at `begin`. Returns when the recording begins: at
+  /// `begin`, or 1 ns before it if one of these blocks is freed at `begin` itself.
   [[nodiscard]] trace::time_ns finish(trace::time_ns begin);
 
  private:

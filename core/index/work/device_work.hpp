@@ -61,8 +61,8 @@ class device_activity_index {
   void add(const std::vector<trace::migration_event>& rows);
   void add(const std::vector<trace::memset_event>& rows);
   void add(const std::vector<trace::graph_launch_event>& rows);
-  /// For the section that begins at `from`: sets what the whole recording has (a stream's or direction's lanes, and its
-  /// highest rate). Returns the slices, to which the caller adds those running at `from`.
+  /// For an index of the section that begins at `from`. Sets how many lanes a stream or a direction has in the whole
+  /// recording, and its highest rate. Returns its slices; the caller adds those that are running at `from`.
   timeline::slice_set& set_known(const stream_key& stream, std::size_t lanes, time_ns from);
   timeline::slice_set& set_known(const direction_key& direction, std::size_t lanes, double highest_rate, time_ns from);
   void set_known_kernels(trace::device_id device) { with_kernels_.insert(device); }

@@ -22,7 +22,7 @@ struct section_pass_result {
 /// blocks, running slices and current samples. A block is finished when it is freed: then its category is known.
 ///
 /// Writes what `save_sections` writes from an index of all rows, except the facts about the whole recording. These are
-/// returned, with the maxima of categories still 0: the caller sets them and stores the facts. Memory: one section's
+/// returned. In them the highest bytes of each category are 0: the caller fills them in and stores the facts. Memory: one section's
 /// index, the live blocks, and some 400 bytes per block that crosses a section boundary. O(rows * log): a chunk is read
 /// once for each section that it reaches into.
 ///

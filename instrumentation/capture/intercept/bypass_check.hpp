@@ -4,12 +4,10 @@
 
 /// Detects calls that bypass our replaced driver entry points (`entry_points.hpp`) and are therefore not recorded: by a
 /// library loaded with RTLD_DEEPBIND, which finds the driver first; by one that got libc's dlsym through dlvsym; by one
-/// that reads symbol tables itself. Nothing may be missed silently, so these signs are looked for:
+/// that reads symbol tables itself. Memory must not go unrecorded without a warning, so two signs are looked for:
 ///
 /// - A library whose variables or linkage table contain the address of a driver function that we replace: it calls the
 ///   driver directly. What the loader and the library itself fill in is seen; a table on the heap is not.
-/// - A library that holds libc's own dlsym (normally ours is found first) or dlvsym, and names libcuda in its text: it
-///   may keep what it finds anywhere.
 /// - Memory is freed through our functions that was not allocated through them.
 ///
 /// Each is reported once, as a warning of the recording.

@@ -35,7 +35,7 @@ class recent_frees {
     const numbered* const found = by_address_->find(address);
     return found == nullptr ? nullptr : &found->value;
   }
-  /// The note with the greatest address at or below `address`; null: none. Like `find`, but amortized O(log most).
+  /// The entry with the highest address that is not above `address`; null if there is none. Amortized O(log entries).
   [[nodiscard]] const Value* at_or_below(std::uint64_t address) const {
     sort_in();
     const numbered* const found = by_address_->at_or_below(address);
