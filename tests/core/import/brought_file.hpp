@@ -8,7 +8,7 @@
 
 #include "core/export/export.hpp"
 #include "core/figures/report.hpp"
-#include "core/index/index.hpp"
+#include "core/index/growing_index.hpp"
 #include "tests/core/import/files.hpp"
 
 /// What a user sees of a file that another tool wrote: the figures of the report, or the error.
@@ -102,7 +102,7 @@ class brought_file {
   own_folder folder_;
   result<importing::report> outcome_;
   std::shared_ptr<trace::file> file_;
-  analysis::index index_;
+  analysis::growing_index index_;
   analysis::report report_;
 };
 

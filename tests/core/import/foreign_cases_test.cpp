@@ -6,7 +6,7 @@
 #include "tests/core/import/brought_file.hpp"
 #include "tests/core/import/shared_traces.hpp"
 
-namespace sluice::importing {
+namespace sluice::importing::foreign_cases {
 namespace {
 
 using analysis::finding_kind;
@@ -300,4 +300,4 @@ TEST(foreign_refusals, say_what_the_file_is_and_what_to_do) {
 }
 
 }  // namespace
-}  // namespace sluice::importing
+}  // namespace sluice::importing::foreign_cases

@@ -7,7 +7,7 @@
 #include "tests/core/import/shared_traces.hpp"
 #include "tests/core/import/snapshot_of.hpp"
 
-namespace sluice::importing {
+namespace sluice::importing::foreign_figures {
 namespace {
 
 using nlohmann::json;
@@ -256,7 +256,7 @@ TEST(foreign_memory_figures, addresses_and_streams_above_2_to_the_63_are_kept) {
 /// At its begin, plus what comes, less what goes, is what there is at its end: of any range of any recording.
 void expect_balance(const trace::file& file, const std::string& name) {
   const auto snapshot = file.latest();
-  analysis::index index;
+  analysis::growing_index index;
   while (!index.absorb(*snapshot, 1000)) {
   }
   const analysis::time_range all = analysis::time_range_of(*snapshot);
@@ -329,4 +329,4 @@ TEST(foreign_formats, a_damaged_gzip_file_gives_what_was_before_the_damage) {
 }
 
 }  // namespace
-}  // namespace sluice::importing
+}  // namespace sluice::importing::foreign_figures

@@ -16,7 +16,7 @@
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/trace/random_rows.hpp"
 
-namespace sluice::query {
+namespace sluice::query::format_document {
 namespace {
 
 using namespace trace;
@@ -383,4 +383,4 @@ TEST(FormatDocument, IsEnoughToReadWhateverRowsThereAre) {
 }
 
 }  // namespace
-}  // namespace sluice::query
+}  // namespace sluice::query::format_document
