@@ -228,7 +228,8 @@ class snapshot_writer {
       if (!is_block(each)) continue;
       if (!before) add(owner, of.time, of.id, kind::alloc, of, of.stack, of.id);
       if (each.died == trace::unknown_time) continue;
-      add(owner, each.died, each.free, kind::free_requested, of, {}, each.free);
+      // What was asked for before the history is not in it.
+      if (!before || each.died > of.time) add(owner, each.died, each.free, kind::free_requested, of, {}, each.free);
       if (each.completed == trace::unknown_time) continue;
       add(owner, std::max(each.completed, each.died), each.free, kind::free_completed, of, {}, {});
     }

@@ -302,7 +302,8 @@ result<void> chrome_document::events(chrome_piece& into) {
       lost_bytes_ = tail.size() - first_solid(tail);
       truncated_ = object_ || lost_bytes_ != 0;
       if (is_broken_text(tail)) {
-        lose(1, lost_bytes_, offset_ + first_solid(tail));
+        const std::size_t broken = first_solid(tail);
+        lose(find_next_event(tail.substr(broken), false).events_lost(), lost_bytes_, offset_ + broken);
         lost_bytes_ = 0;
         truncated_ = false;
       } else if (object_ && tail.substr(first_solid(tail)).starts_with('"')) {
