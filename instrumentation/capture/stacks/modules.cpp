@@ -139,22 +139,36 @@ void read_build_id(std::uint64_t at, std::uint64_t end, loaded_module& module) {
   }
 }
 
-/// Reads segments and build id from the headers at the module's start. There are none if that is not mapped.
+bool is_elf_header(std::uint64_t address) {
+  return memcmp(reinterpret_cast<const void*>(address), ELFMAG, SELFMAG) == 0;
+}
+
+/// Finds the module's ELF header; 0 if it is not mapped. Linkers may leave holes between segments. Then the loader reports only the
+/// segment that was asked for, and the header is in the first one, where the file's address 0 is.
+std::uint64_t header_of(const loaded_module& module) {
+  constexpr std::uint64_t first_page = 4096;
+  if (module.end - module.begin >= first_page && is_elf_header(module.begin)) return module.begin;
+  const bool may_be_at_zero = module.bias != 0 && module.bias < module.begin && module.bias % first_page == 0;
+  return may_be_at_zero && is_readable(module.bias) && is_elf_header(module.bias) ? module.bias : 0;
+}
+
+/// Reads segments and build id from the module's headers, if they are mapped, and makes its range that of all segments.
 void read_headers(loaded_module& module) {
   constexpr std::uint64_t first_page = 4096;
+  const std::uint64_t header = header_of(module);
+  if (header == 0) return;
   ElfW(Ehdr) file;
-  if (module.end - module.begin < first_page) return;
-  memcpy(&file, reinterpret_cast<const void*>(module.begin), sizeof file);
+  memcpy(&file, reinterpret_cast<const void*>(header), sizeof file);
   const std::uint64_t headers_end = file.e_phoff + std::uint64_t{file.e_phnum} * sizeof(ElfW(Phdr));
-  if (memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 || file.e_phentsize != sizeof(ElfW(Phdr)) ||
-      headers_end > first_page) {
-    return;
-  }
+  if (file.e_phentsize != sizeof(ElfW(Phdr)) || headers_end > first_page) return;
+  const bool has_holes = header != module.begin;
+  module.begin = header;
   ElfW(Phdr) segment;
   for (std::size_t i = 0; i < file.e_phnum; ++i) {
-    memcpy(&segment, reinterpret_cast<const void*>(module.begin + file.e_phoff + i * sizeof segment), sizeof segment);
+    memcpy(&segment, reinterpret_cast<const void*>(header + file.e_phoff + i * sizeof segment), sizeof segment);
     const std::uint64_t begin = module.bias + segment.p_vaddr;
     const std::uint64_t end = begin + segment.p_memsz;
+    if (has_holes && segment.p_type == PT_LOAD && end > module.end) module.end = end;
     if (begin > end || begin < module.begin || end > module.end || (segment.p_flags & PF_R) == 0) continue;
     if (segment.p_type == PT_LOAD && module.image.count < code_image::max_segments) {
       module.image.segments[module.image.count++] = {begin, end, (segment.p_flags & PF_X) != 0};
