@@ -11,6 +11,7 @@
 
 #include "core/trace/file/reader.hpp"
 #include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/ring/producer_losses.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "instrumentation/runtime/recording.hpp"
@@ -54,6 +55,14 @@ class lost_events : public on_each_device {
     return found;
   }
 
+  /// Allocates and frees faster than the writer reads, until it has missed some of it.
+  static void flood(pool_memory_resource& pool, const stream& on) {
+    constexpr int least = 2000, most = 200'000;
+    const std::uint64_t lost_before = collector::lost_memory_events();
+    for (int i = 0; i < least || (i < most && collector::lost_memory_events() == lost_before); ++i)
+      pool.deallocate(on, pool.allocate(on, hit_bytes), hit_bytes);
+  }
+
   /// Long enough for the writer to empty the ring.
   void let_time_pass() const {
     if (simulated()) return device().backend().host_spends(backend::host_work::read_file, 4096 * mib);
@@ -75,14 +84,11 @@ TEST_P(lost_events, leave_no_block_of_a_pool_live_that_was_freed) {
     kept.emplace_back(kept_bytes, s, p);
     let_time_pass();  // What was allocated is known.
   }
-  const auto flood = [&] {
-    for (int i = 0; i < 2000; ++i) p->deallocate(s, p->allocate(s, hit_bytes), hit_bytes);
-  };
   for (device_buffer& buffer : gone) {
-    flood();
+    flood(*p, s);
     buffer.reset();
   }
-  flood();
+  flood(*p, s);
   void* const last = p->allocate(s, hit_bytes);
   EXPECT_GT(r.finish().lost, 0u);
   p->deallocate(s, last, hit_bytes);
@@ -110,7 +116,7 @@ TEST_P(lost_events, leave_live_what_pools_of_other_devices_have) {
   const auto later = own();
   const device_buffer kept(kept_bytes, on_other, earlier), kept_too(kept_bytes, on_other, later);
   let_time_pass();
-  for (int i = 0; i < 2000; ++i) p->deallocate(s, p->allocate(s, hit_bytes), hit_bytes);
+  flood(*p, s);
   EXPECT_GT(r.finish().lost, 0u);
 
   EXPECT_THAT(live_at_end(trace::layer::pool), testing::UnorderedElementsAre(testing::Pair(kept_bytes, 2)));
