@@ -22,7 +22,7 @@ namespace sluice::cli {
 struct arrived_signal {
   int number = 0;
   bool from_kernel =
-      false;            ///< From the terminal (to the whole foreground process group, so the command too), or a timer.
+      false;            ///< From a timer or the terminal (then the command, in the same process group, got it too).
   pid_t sender = 0;     ///< 0 means the kernel.
   bool queued = false;  ///< Sent by sigqueue, with `value`.
   sigval value{};
@@ -31,9 +31,9 @@ struct arrived_signal {
   [[nodiscard]] bool asks_to_end() const;
 };
 
-/// Blocks all signals to this process, so that none is lost before the command runs and none ends us before the
-/// recording is complete; `next` delivers them. Our own faults (SEGV, BUS, FPE, ILL, TRAP, SYS) keep their effect. A
-/// file over its size limit and a closed standard error give errors instead. One per process, made before any thread.
+/// Blocks all signals to this process: none is lost before the command runs, and none ends us before the recording is
+/// complete. `next` delivers them. Faults of our own (SEGV, BUS, FPE, ILL, TRAP, SYS) keep their effect. Writing past
+/// the file size limit or to a closed pipe only gives an error. One per process, made before any thread.
 class signal_desk {
  public:
   signal_desk();
@@ -67,12 +67,12 @@ class command_process {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
 
-  /// Called with each signal received while waiting, or nullopt after each `period`. True: do not forward the signal.
+  /// Called with each signal received while waiting, or nullopt after each `period`. True: the signal is not forwarded.
   using listener = std::function<bool(const std::optional<arrived_signal>& signal)>;
 
-  /// Waits until the command ends, and forwards received signals to it. Not forwarded are terminal signals that the
-  /// command also got, and signals from the command or a descendant (they would come back to it). If a shell's job
-  /// control stops both, this process stops too. Returns the exit status 0..255, or 128 + n for signal n.
+  /// Waits until the command ends, and forwards received signals to the command. Exceptions: terminal signals, which
+  /// the command also got, and signals from the command or its descendants. If the command stops together with us (a
+  /// shell's job control), this process stops too. Returns the exit status 0..255, or 128 + n for signal n.
   [[nodiscard]] int wait(const signal_desk& signals, std::chrono::milliseconds period, const listener& heard) const;
 
  private:
@@ -81,8 +81,8 @@ class command_process {
   pid_t pid_;
 };
 
-/// True if another process runs that was started with `name`=`value` in its environment. Finds all descendants of a
-/// command started with this variable, even if group, session or parent changed. O(processes).
+/// True if another process runs that was started with `name`=`value` in its environment. So this finds all descendants
+/// of a command started with that variable, even if group, session or parent changed. O(processes).
 [[nodiscard]] bool any_process_with(const std::string& name, const std::string& value);
 
 }  // namespace sluice::cli

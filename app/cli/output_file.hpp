@@ -12,14 +12,14 @@ namespace sluice::cli {
 /// Returns `stem`.sluice, or the first unused name with a number: stem-2.sluice, stem-3.sluice, ...
 [[nodiscard]] std::string free_name(std::string stem);
 
-/// Expands `pattern`, for several processes that are each recorded by their own sluice: %r is the rank that the
-/// launcher put into the environment, %h the host name, %% a percent sign. Errors: invalid_argument for %r without a
-/// rank, and for any other character after a percent sign.
+/// Expands `pattern` to a file name, for several processes that each run under a sluice of their own: %r is the rank
+/// that the launcher put into the environment, %h the host name, %% a percent sign. Errors: invalid_argument for %r
+/// without a rank, and for any other character after a percent sign.
 [[nodiscard]] result<std::string> name_of_set(const std::string& pattern);
 
-/// Checks whether the file named by -o may be written (for all verbs). New and empty files may be. Others may be
-/// replaced only with `force` and if already of this `kind`; never if one of the `inputs` (by any name or link), not a
-/// regular file, or a dangling link. Errors: invalid_argument; io if no file can be created there.
+/// Checks whether the file named by -o may be written (for all verbs). A new or empty file may. Another file may only
+/// with `force` and if it is of this `kind`; never if it is one of the `inputs` (by any name or link), not a regular
+/// file, or a dangling link. Errors: invalid_argument; io if no file can be created there.
 [[nodiscard]] result<void> check_output(const std::string& path, const output_kind& kind, bool force,
                                         std::span<const std::string> inputs = {});
 

@@ -21,7 +21,7 @@ class App;
 namespace sluice::cli {
 
 /// During its lifetime, the first SIGHUP, SIGINT or SIGTERM cancels long-running work instead of ending the program. A
-/// second signal of that kind has its previous effect. Shows progress on a terminal. One object at a time.
+/// second signal of the same number acts as without it. Shows progress on a terminal. One object at a time.
 class long_work {
  public:
   /// `what` is the progress text, e.g. "importing a.json"; if empty, no progress is shown.
@@ -48,11 +48,11 @@ class long_work {
   bool terminal_ = false;
 };
 
-/// What a verb reads: rows, or figures of the whole recording. A large unfinished recording is summarized for figures.
+/// What a verb needs: rows, or figures about the whole recording (then a large unfinished recording is summarized).
 enum class wanted_of_recording { rows, figures };
 
-/// Opens `path`, whichever tool wrote it. `sources_from`: folders with sources of an untrusted recording (core/base/
-/// local_files.hpp); one note if they are not shown. Null: none are shown. Errors: as `importing::open_any`.
+/// Opens `path`, whichever tool wrote it. `sources_from`: folders with sources of an untrusted recording
+/// (core/base/local_files.hpp); one note if sources are hidden. Null: hides all. Errors: as `importing::open_any`.
 [[nodiscard]] result<std::shared_ptr<trace::file>> open_recording(
     const std::string& path, wanted_of_recording wanted = wanted_of_recording::rows,
     const std::vector<std::string>* sources_from = nullptr);

@@ -21,7 +21,7 @@ inline void fill_input(std::span<std::uint32_t> words, std::uint64_t first = 0) 
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = input_word(first + i);
 }
 
-/// True if every word is the result of `rounds` rounds on the input.
+/// True if every word is the result of `rounds` rounds of x * multiplier + increment, starting with its input word.
 [[nodiscard]] inline bool is_output(std::span<const std::uint32_t> words, std::uint32_t rounds,
                                     std::uint64_t first = 0) {
   // Computes the combined map once; then each word needs one multiplication and one addition.

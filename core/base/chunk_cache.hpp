@@ -11,14 +11,14 @@
 /// Private to core/trace.
 namespace sluice::trace {
 
-/// Cache of decoded chunks with LRU eviction. The budget is the bytes of the rows. Thread-safe. O(log chunks).
+/// Cache of a file's decoded chunks, with LRU eviction. The budget limits the rows' bytes. Thread-safe. O(log entries).
 class chunk_cache {
  public:
   explicit chunk_cache(std::size_t budget) : budget_(budget) {}
 
-  /// File offset of the chunk and the set of decoded columns (`column_set::bits`); or `spans` in place of the columns:
+  /// The file offset of the chunk, and the set of decoded columns (`column_set::bits`) or `spans`.
   using key = std::pair<std::uint64_t, std::uint64_t>;
-  static constexpr std::uint64_t spans = 0;  ///< the entry holds the begin and end of each row, not rows.
+  static constexpr std::uint64_t spans = 0;  ///< The entry holds each row's begin and end (`row_span`), not rows.
 
   /// Returns null if there is no entry for `which`.
   std::shared_ptr<const void> find(const key& which) {
@@ -29,7 +29,7 @@ class chunk_cache {
     return place->second.rows;
   }
 
-  /// Adds `rows` (`bytes` in size) unless the key is present. Evicts old entries while over budget, never the newest.
+  /// Adds `rows` (`bytes` in size) unless `which` is present. Over budget, evicts the longest unused other entries.
   void put(const key& which, std::shared_ptr<const void> rows, std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
     if (entries_.contains(which)) return;

@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-/// Returns the C++ name that an Itanium-mangled symbol ("_Z...") stands for, or an empty string if it is not one.
+/// Returns the C++ name that an Itanium-mangled symbol ("_Z...") stands for; empty if `symbol` is not mangled.
 ///
 /// A mangled symbol can refer back to its own parts, so in a hostile one every ten characters can double the result.
 /// Symbols over 4,096 characters, with over 65,536 parts, or with a name over 64 KiB give an empty string; kernel names

@@ -6,15 +6,15 @@
 #include <tl/expected.hpp>
 #include <utility>
 
-/// The only way core reports failure: an error value, never an exception, which can be shown to the user as one line.
+/// Errors in core are values, never exceptions. Each can be shown to the user as one line.
 namespace sluice {
 
 enum class error_code : std::uint16_t {
   not_found,         ///< A file, a table row, a view or a demo that does not exist.
   io,                ///< The operating system refused a read, write or open.
   no_space,          ///< The disk is full.
-  foreign,           ///< The file is not a Sluice trace.
-  newer_version,     ///< Written by a newer Sluice than this one.
+  foreign,           ///< The file is of another kind than expected, for example not a Sluice trace.
+  newer_version,     ///< The file was written by a newer Sluice than this one.
   corrupt,           ///< A checksum, length or value is invalid.
   invalid_argument,  ///< The arguments make no sense.
   unavailable,       ///< Something the machine lacks: a driver, a GPU, a display, a library.

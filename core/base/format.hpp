@@ -17,10 +17,10 @@ namespace sluice {
 /// Formats a duration: "450 ns", "12.3 µs", "1.50 ms", "2.00 s". Three digits; above 1000 s, whole seconds.
 [[nodiscard]] std::string format_time(std::int64_t ns);
 
-/// A point in time: "2.314159 s", "18.130 ms" (microsecond precision); below 1 ms "200.000 µs" (nanosecond precision).
+/// Formats a time: "2.314159 s", "18.130 ms" (microsecond precision); below 1 ms "200.000 µs" (nanosecond precision).
 [[nodiscard]] std::string format_moment(std::int64_t time);
 
-/// Formats a share in 0..1 as "12 %", "0.3 %" or "<0.1 %". Only exactly nothing and everything give "0 %" and "100 %".
+/// Formats a share in 0..1: "12 %", "0.3 %", "<0.1 %", ">99.9 %". "0 %" means exactly 0, and "100 %" exactly 1.
 [[nodiscard]] std::string format_share(double share);
 
 /// Formats a count: "1,234,567".
@@ -29,14 +29,14 @@ namespace sluice {
 /// Formats an address: "0x7f3a00000000".
 [[nodiscard]] std::string format_address(std::uint64_t address);
 
-/// Count and noun with the right plural: "3 blocks", "1 block".
+/// Formats a count with its noun, in the plural unless the count is 1: "3 blocks", "1 block".
 [[nodiscard]] std::string format_some(std::uint64_t count, std::string_view noun);
 
 /// Returns a kernel's or function's name as its programmer wrote it: C++ symbols are demangled. Other names are
 /// returned unchanged, and so are symbols that exceed the limits of `demangled`.
 [[nodiscard]] std::string readable_name(std::string_view symbol);
 
-/// Returns `text` cut to at most `columns` characters; "..." marks the omitted part.
+/// Returns `text` cut to at most `columns` bytes, which include "..." for the omitted part. Not cut if `columns` < 4.
 [[nodiscard]] std::string shortened(std::string text, std::size_t columns);
 
 }  // namespace sluice

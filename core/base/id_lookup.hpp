@@ -11,8 +11,8 @@
 namespace sluice::analysis {
 
 /// Maps a 64-bit id to a position. Ids that Sluice writes are dense: most are looked up in an array, 4 bytes per id.
-/// Others (from before the section being read, or from damaged files) go into a hash table (open addressing, at most
-/// half full), so one huge id costs no more than any other. At most 2^32 - 2 positions. Not thread-safe for writing.
+/// Ids far from the others (of older events, or in damaged files) go into a hash table (open addressing, at most half
+/// full), so a huge id costs no more than a small one. At most 2^32 - 2 positions. Not thread-safe for writing.
 class id_lookup {
  public:
   static constexpr std::size_t none = SIZE_MAX;
@@ -24,12 +24,12 @@ class id_lookup {
     return sparse_[slot_of(id)].position - std::size_t{1};
   }
 
-  /// Announces about `more` further ids, so that the hash table is allocated once for all sparse ones. At most 2^31.
+  /// Announces about `more` further ids (at most 2^31), so that the hash table is allocated once, large enough for all.
   void expect(std::size_t more) { expected_ = std::min(in_sparse_ + more, most_expected); }
-  /// Announces about `ids` consecutive new ids, the first of which is the next new one to be put. At most 2^31.
+  /// Announces about `ids` consecutive ids (at most 2^31), beginning with the next new id that is passed to `put`.
   void expect_run(std::size_t ids) { run_ = std::min(ids, most_expected); }
 
-  /// Returns {position of `id`, false}; a new id gets the position `next`: {next, true}. Amortized O(1).
+  /// Adds a new `id` at position `next`: {next, true}. If `id` is known, returns {its position, false}. Amortized O(1).
   std::pair<std::size_t, bool> put(std::uint64_t id, std::size_t next) {
     if (run_ > 0 && find(id) == none) begin_run(id);
     if (!is_in_array(id) && id - first_ <= slack * (count_ + 1) + least) widen(id - first_ + 1);
@@ -49,7 +49,7 @@ class id_lookup {
   static constexpr std::size_t least = 4096;
   static constexpr std::size_t most_expected = std::size_t{1} << 31;
 
-  /// If `id` is below `first_`, the difference wraps to a huge number, so the result is false.
+  /// True if the array covers `id`. For an `id` below `first_` the difference wraps to a huge number: false.
   [[nodiscard]] bool is_in_array(std::uint64_t id) const { return id - first_ < dense_.size(); }
 
   /// Index of the slot that holds `id`, or of the free slot where it belongs.
@@ -63,7 +63,7 @@ class id_lookup {
     return at;
   }
 
-  /// The stored position + 1 of `id` in the hash table. If it is new, the result is 0 and the caller must set it.
+  /// Returns the slot for the position + 1 of `id` in the hash table. For a new id it is 0, and the caller must set it.
   std::uint32_t& place_in_table(std::uint64_t id) {
     if (2 * (in_sparse_ + 1) > sparse_.size())
       move_sparse(std::max({2 * sparse_.size(), 2 * std::bit_ceil(expected_), std::size_t{64}}));
@@ -96,7 +96,7 @@ class id_lookup {
     if (!sparse_.empty()) move_sparse(sparse_.size());
   }
 
-  /// Restarts the array at `id`. Its former ids outside the new array move into the hash table.
+  /// Makes `id` the first id of the array. Ids that the array no longer covers move into the hash table.
   void begin_run(std::uint64_t id) {
     const std::uint64_t first_before = std::exchange(first_, id);
     std::vector<std::uint32_t> before(std::exchange(run_, 0));
@@ -110,7 +110,7 @@ class id_lookup {
   }
 
   std::uint64_t first_ = 0;           ///< Id of the array's first element.
-  std::vector<std::uint32_t> dense_;  ///< Position + 1; 0: no entry.
+  std::vector<std::uint32_t> dense_;  ///< Element i: the position + 1 of id `first_` + i; 0: no such id.
   std::vector<slot> sparse_;
   std::size_t in_sparse_ = 0;
   std::size_t count_ = 0;

@@ -10,7 +10,7 @@ namespace sluice::analysis {
 /// all others. Not thread-safe for writing.
 class id_set {
  public:
-  /// Returns true if the id was not in the set.
+  /// Adds `id`. Returns true if `id` was not in the set before.
   bool insert(std::uint64_t id) {
     auto bit = pages_[id / page_ids][id % page_ids];
     const bool fresh = !bit;

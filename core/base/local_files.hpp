@@ -14,7 +14,7 @@ namespace sluice {
 /// name any file, so by default nothing is read. Immutable except for assignment: safe to read from several threads.
 class local_files {
  public:
-  /// Allows nothing.
+  /// Allows no file to be read.
   local_files() = default;
   /// `as_recorded`: open files at their recorded paths. `folders`: search for them below these folders only; "/" means
   /// the same as `as_recorded`. Relative folders are below the current directory.
@@ -25,9 +25,9 @@ class local_files {
     std::string path;  ///< Where the file was found.
     bool as_recorded;  ///< True: found at its recorded path. False: found in a folder that the user named.
   };
-  /// Opens the file that a recording calls `path`. Searches the named folders first: `path` if it lies in one, else its
-  /// longest suffix there ("src/train.py" of "/build/src/train.py"); ".." and links cannot leave the folder. Then tries
-  /// `path`, if absolute and `as_recorded`. Errors: unavailable (nothing may be read); those of `regular_file::open`.
+  /// Opens the file that a recording calls `path`. Looks in the named folders first: for `path` itself, else for its
+  /// longest suffix that exists there ("src/train.py" of "/build/src/train.py"); ".." and links cannot leave a folder.
+  /// Then, if `as_recorded`, an absolute `path`. Errors: unavailable (nothing may be read), as `regular_file::open`.
   [[nodiscard]] result<opened> open(const std::string& path, std::uint64_t most_bytes) const;
 
   /// True if any file may be read.

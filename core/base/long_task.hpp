@@ -14,7 +14,7 @@ struct long_task {
   const std::atomic<bool>* cancelled = nullptr;  ///< Once true, the task ends with error_code::cancelled. Null: never.
   std::function<void(double)> progress{};        ///< Called now and then with the share done, 0..1. May be empty.
 
-  /// Reports the share done. Errors: cancelled, with `path` as its file.
+  /// Reports `share`, the part of the task done so far (0..1). Errors: cancelled; the error then names the file `path`.
   [[nodiscard]] result<void> go_on(double share, const std::string& path) const {
     if (cancelled != nullptr && *cancelled) return fail(error_code::cancelled, "was cancelled", path);
     if (progress) progress(share);

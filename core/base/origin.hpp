@@ -14,14 +14,14 @@ namespace sluice::origin {
 
 enum class stage { growing, closed };
 
-/// Marks the open file `descriptor`, recorded by this user, with header `header`. Creates the key at first use. If that
-/// fails or attributes are unsupported, the file has no mark and is not trusted. After `closed` nothing may be written.
+/// Marks the open file `descriptor`, which begins with `header`, as recorded by this user. Creates the key if needed.
+/// If key or attribute cannot be written, the file stays unmarked. After stage `closed` the file must not change.
 void mark(int descriptor, std::span<const std::byte> header, stage now) noexcept;
 
-/// Removes an old mark from a file that something other than the recorder rewrites.
+/// Removes an old mark from the open file `descriptor`. For code other than the recorder that rewrites a recording.
 void unmark(int descriptor) noexcept;
 
-/// True if `descriptor`, with header `header`, has a valid mark of this user. False also if that cannot be checked.
+/// True if the open file `descriptor`, which begins with `header`, has a mark of this user that could be verified.
 [[nodiscard]] bool is_marked(int descriptor, std::span<const std::byte> header) noexcept;
 
 }  // namespace sluice::origin

@@ -5,8 +5,8 @@
 namespace sluice::analysis {
 
 /// Remembers the last used entry of a `std::map`. Consecutive rows mostly refer to the same stream, pool or kind of
-/// memory, and looking it up each time took a tenth of reading the rows. Must not outlive the map or the entry. A copy
-/// starts empty, because it may belong to a copy of the map.
+/// memory; a lookup for each row took a tenth of the time to read the rows. Must not outlive the map or the entry. A
+/// copy remembers nothing, because it may belong to a copy of the map.
 template <class Map>
 class recent_entry {
  public:

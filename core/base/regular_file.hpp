@@ -29,7 +29,7 @@ class regular_file {
   [[nodiscard]] int descriptor() const { return descriptor_; }
   /// Hands the descriptor over to the caller.
   [[nodiscard]] int release();
-  /// Size when the file was opened.
+  /// Size of the file in bytes, when it was opened.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] timespec changed() const { return changed_; }
 

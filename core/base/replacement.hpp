@@ -18,9 +18,9 @@ namespace sluice {
 /// neither followed nor removed. If a signal ends the program, see `remove_unfinished_on_signals`.
 class replacement {
  public:
-  /// Creates an empty file in the folder of `target`. An existing `target` must be a writable regular file; the new one
-  /// gets its permissions and, where allowed, its owner. Links are followed: the file is replaced and the link stays. A
-  /// dangling link, or one owned by neither this user nor root, is refused. Errors: io, no_space, invalid_argument.
+  /// Creates an empty file in the folder of `target`. An existing `target` must be a writable regular file, whose
+  /// permissions and, where allowed, owner the new file gets. Links are followed: the file is replaced, the link stays.
+  /// Refused: a dangling link, or one that neither this user nor root owns. Errors: io, no_space, invalid_argument.
   [[nodiscard]] static result<replacement> of_file(const std::string& target);
   /// Creates an empty folder. `target` must not exist or be an empty folder. Errors: io, no_space, invalid_argument.
   [[nodiscard]] static result<replacement> of_folder(const std::string& target);
@@ -31,15 +31,15 @@ class replacement {
 
   /// The temporary path to write to, absolute.
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// The file, open for reading and writing, owned by this object; -1 for a folder.
+  /// Descriptor of the temporary file, open for reading and writing, owned by this object; -1 for a folder.
   [[nodiscard]] int descriptor() const { return descriptor_; }
-  /// The descriptor, whose ownership passes to the caller.
+  /// Returns the descriptor and passes its ownership to the caller.
   [[nodiscard]] int take_descriptor();
 
-  /// Renames it into place atomically; if it replaces a file, it is synced to disk first. Flush or close other writers
-  /// before. Errors: io, no_space; if the target has changed in the meantime, nothing is replaced.
+  /// Renames the temporary file or folder to its target, atomically. A file that replaces another is synced to disk
+  /// first; flush other descriptors of it before. Errors: no_space; io, also if the target has changed: then it stays.
   [[nodiscard]] result<void> commit();
-  /// Keeps the file under its temporary name: the destructor will not remove it.
+  /// Keeps the file or folder under its temporary name: the destructor will not remove it.
   void keep();
 
  private:

@@ -24,7 +24,7 @@ template <std::signed_integral Number>
   return b < 0 ? std::numeric_limits<Number>::max() : std::numeric_limits<Number>::min();
 }
 
-/// Rounds down and clamps to the limits of `Number`; NaN gives 0.
+/// Converts `value` to an integer: rounds down and clamps to the limits of `Number`; NaN gives 0.
 template <std::integral Number>
 [[nodiscard]] Number saturating_cast(double value) {
   if (std::isnan(value)) return 0;
@@ -34,13 +34,13 @@ template <std::integral Number>
   return static_cast<Number>(std::floor(value));
 }
 
-/// `sum` += `more`, clamped to the limits.
+/// Adds `more` to `sum`; a result that does not fit is clamped to the limits of `Number`.
 template <std::integral Number>
 constexpr void saturating_add(Number& sum, Number more) {
   sum = saturating_sum(sum, more);
 }
 
-/// Rounds a number of bytes that was computed in floating point, and clamps it.
+/// Rounds a number of bytes computed in floating point to the nearest integer, clamped to the range of 64 bits.
 [[nodiscard]] inline std::uint64_t whole_bytes(double bytes) {
   return saturating_cast<std::uint64_t>(std::round(bytes));
 }

@@ -22,7 +22,7 @@ class scratch_file {
   scratch_file& operator=(scratch_file&&) = delete;
   ~scratch_file();
 
-  /// A path under which it can be opened while this object lives. A descriptor opened so stays valid afterwards.
+  /// A path under which the file can be opened while this object lives. Descriptors opened through it stay valid later.
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:

@@ -21,8 +21,8 @@
 /// A cache for values that are expensive to compute and that several threads request at the same time. Private to core.
 namespace sluice::analysis {
 
-/// A cache with a memory budget and least-recently-used eviction. `Key` needs `is_in(other)` (the value of `other` also
-/// serves this key) and an order in which no unrelated key lies between a key and one that it is in. Thread-safe.
+/// A cache with a memory budget and least-recently-used eviction. `Key` needs `a.is_in(b)` (true if the value of `b`
+/// also serves `a`) and an order in which such a `b` follows `a`, with no unrelated key between. Thread-safe.
 template <class Key, class Value>
 class shared_cache {
  public:
@@ -42,8 +42,8 @@ class shared_cache {
   /// still needs is being computed by another thread.
   [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys) { return get_each(keys, make_, {}); }
 
-  /// Computes missing values with `make(key)`. Calls `goes_on`, unless it is empty, every 10 ms while it waits for other
-  /// threads; if `goes_on` returns false, the values that are still missing become errors of code `cancelled`.
+  /// Returns the values of several keys, and computes values not yet cached with `make(key)`. While it waits for other
+  /// threads, calls a non-empty `goes_on` every 10 ms; if that returns false, missing values become errors (cancelled).
   template <class Make>
   [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys, Make&& make,
                                            const std::function<bool()>& goes_on) {
@@ -80,8 +80,8 @@ class shared_cache {
     return given;
   }
 
-  /// Computes a value that will be requested soon with `make(key)`, not with the constructor's `make`. Returns false at
-  /// once if the value is cached or another thread is computing it.
+  /// Computes the value of `key` before anyone requests it, with this `make` instead of the constructor's, and caches
+  /// it. Returns false at once if the value is cached or another thread is computing it.
   template <class Make>
   bool make_ahead(const Key& key, Make&& make) {
     std::unique_lock lock(mutex_);
@@ -110,7 +110,7 @@ class shared_cache {
 
   // Callers of the functions below must hold the mutex.
 
-  /// Precondition: no thread computes `key`. Releases the mutex while computing the value.
+  /// Computes the value of `key`, which no other thread may be computing, and caches it. Meanwhile releases the mutex.
   template <class Make>
   made make_and_keep(std::unique_lock<std::mutex>& lock, const Key& key, Make&& make) {
     making_.insert(key);

@@ -10,7 +10,7 @@
 namespace sluice {
 
 /// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, "SipHash: a fast short-input PRF"). A message
-/// authentication code: the hash of a message cannot be made without the key. For little-endian machines.
+/// authentication code: nobody can compute a message's hash without the key. For little-endian machines.
 class siphash {
  public:
   using key = std::array<std::uint64_t, 2>;

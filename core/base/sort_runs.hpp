@@ -18,7 +18,7 @@ void sort_runs(std::vector<Item>& items, Less less) {
   if (runs == 1) return;
   if (runs * least_length > items.size()) return std::stable_sort(begin, end, less);
   std::vector<typename std::vector<Item>::iterator>
-      begins;  // Of the runs not yet merged, each shorter than the one before it.
+      begins;  // Where the runs not yet merged begin. Each of these runs is shorter than the one before it.
   const auto merge_last = [&](auto until) {
     const auto middle = begins.back();
     begins.pop_back();

@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-/// An empty vector that reuses memory of an earlier one in the same thread, since fresh pages for thousands of rows
-/// cost as much as filling them. Each thread keeps at most one vector per type, of at most 2 MiB.
+/// An empty vector that reuses the memory of an earlier vector of the same thread: new pages for thousands of rows cost
+/// as much time as filling them. Each thread keeps at most one vector per type, of at most 2 MiB.
 template <class T>
 class thread_scratch {
  public:

@@ -6,8 +6,8 @@
 /// Their owners remove them; if a signal ends the program, no destructor runs and the signal handler removes them.
 namespace sluice {
 
-/// Registers a name to be removed if a signal ends the program while this object lives. In all other cases the owner
-/// removes it. Thread-safe. Does nothing if 64 names are registered already, or if the name is too long.
+/// Registers a file or folder to be removed if a signal ends the program while this object lives. In all other cases
+/// the owner removes it. Thread-safe. Does nothing if 64 names are registered already, or if the name is too long.
 class unfinished_name {
  public:
   unfinished_name() = default;

@@ -14,7 +14,7 @@ class from_zero {
 
   /// The trace's time 0 after the shift.
   [[nodiscard]] std::uint64_t origin() const { return shift_; }
-  /// Shifts a time by as much as the trace begins before its time 0. Times even earlier, as of old blocks, become 0.
+  /// Adds to `time` what the trace begins before its time 0. Times even earlier, as of old blocks, become 0.
   [[nodiscard]] std::uint64_t operator()(trace::time_ns time) const {
     const std::uint64_t moved = static_cast<std::uint64_t>(time) + shift_;
     return moved >> 63U != 0 ? 0 : moved;

@@ -10,16 +10,16 @@
 #include "core/symbols/frames.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// Differences between two recordings, or between two ranges of one.
+/// Differences between two recordings, or between two time ranges of one recording.
 namespace sluice::analysis {
 
 class index;
 
-/// Memory of one side, with the call stacks that hold or allocate it.
+/// Memory figures of one of the two compared recordings, with the call stacks that hold or allocate that memory.
 struct compared_memory {
   memory_statistics figures;
-  stack_use at_peak;    ///< What was live at the time of the highest use.
-  stack_use allocated;  ///< Blocks allocated in the range.
+  stack_use at_peak;    ///< Blocks live at the time of the highest use, by call stack.
+  stack_use allocated;  ///< Blocks allocated in the range, by call stack.
 };
 
 struct compared_transfers {
@@ -27,39 +27,39 @@ struct compared_transfers {
   stack_use sites;  ///< Bytes copied, by the call stack that requested the copy.
 };
 
-/// The figures of one recording, or of a range of it, that are compared.
+/// All figures of one recording, or of a time range of it, that `compare` needs.
 struct compared_figures {
   std::vector<compared_memory> memory;        ///< By device, layer, kind.
   std::vector<compared_transfers> transfers;  ///< By device and direction.
 };
 
-/// Computes the figures of one side from what `from` has read. O(blocks log blocks + copies).
+/// Computes the figures of `range` for `compare` from what `from` has read. O(blocks log blocks + copies).
 [[nodiscard]] compared_figures figures_to_compare(const index& from, const trace::tables& tables, time_range range);
 
-/// One of the two sides of a comparison.
+/// One of the two recordings that `compare` is given, each with its own tables of names and ids.
 struct diff_side {
   const compared_figures& figures;
   const trace::tables& tables;
 };
 
-/// A call stack of one or both sides. Stacks are equal if their functions and file names (without folders and line
-/// numbers) are. Everything without a stack counts as one stack.
+/// One call stack before and after. Two stacks are the same if their functions and file names (without folders and line
+/// numbers) are equal. All events without a stack count as one stack.
 struct stack_change {
-  symbols::frame_line line;  ///< The line of the program that stands for the stack.
+  symbols::frame_line line;  ///< The line of the program that is shown for the stack.
   std::vector<symbols::frame_line>
-      stack;  ///< Innermost first; from the side `after` if it is there. Empty: no stack was recorded.
+      stack;  ///< Innermost frame first, as in the recording `after` if it has the stack. Empty: no stack was recorded.
   stack_figures before, after;
   [[nodiscard]] bool appeared() const { return before.count == 0 && after.count > 0; }
   [[nodiscard]] bool vanished() const { return before.count > 0 && after.count == 0; }
 };
 
-/// Memory of one layer and kind on the devices with one ordinal (-1: host or unknown).
+/// Change of the memory of one layer and kind, on the devices with the ordinal `device` (-1: host or unknown).
 struct memory_change {
   std::int64_t device = -1;
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
-  memory_statistics before, after;      ///< All zero if that side has no such memory.
-  std::vector<stack_change> at_peak;    ///< Bytes live at each side's peak; largest difference first.
+  memory_statistics before, after;      ///< All zero if that recording has no such memory.
+  std::vector<stack_change> at_peak;    ///< Bytes live at each recording's peak; largest difference first.
   std::vector<stack_change> allocated;  ///< Bytes allocated in the range; largest difference first.
 };
 
@@ -75,8 +75,8 @@ struct difference {
   std::vector<transfer_change> transfers;  ///< By device and direction.
 };
 
-/// Compares `before` with `after`. Ids differ between recordings, so devices are matched by ordinal and stacks by their
-/// text. The frame books look native functions up on this machine. O(frames of all stacks).
+/// Compares `before` with `after`. Ids differ between recordings, so devices are matched by ordinal and stacks by the
+/// text of their frames. The frame books resolve native functions on this machine. O(frames of all stacks).
 [[nodiscard]] difference compare(const diff_side& before, symbols::frame_book& names_before, const diff_side& after,
                                  symbols::frame_book& names_after);
 

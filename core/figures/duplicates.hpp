@@ -10,8 +10,8 @@
 #include "core/timeline/time_range.hpp"
 #include "core/trace/model/model.hpp"
 
-/// Copies to a device of data that was copied to it before, found by the hashes of `sluice record --find-duplicates`.
-/// Whether the data was still there is unknown: a kernel may have overwritten it, or its block may have been freed.
+/// Finds copies that send data to a device which already received the same data, by the content hashes that `sluice
+/// record --find-duplicates` records. The earlier data may be gone: overwritten by a kernel, or its block freed.
 namespace sluice::analysis {
 
 class index;
@@ -20,19 +20,19 @@ struct naming;
 struct copy_figures {
   std::uint64_t copies = 0;
   std::uint64_t bytes = 0;
-  time_ns busy = 0;  ///< The sum of their durations.
+  time_ns busy = 0;  ///< Sum of the copies' durations.
 
-  /// Sums saturate instead of overflowing, whatever a file contains.
+  /// Adds `more`. Sums saturate instead of overflowing, whatever a file contains.
   void add(const copy_figures& more);
   friend bool operator==(const copy_figures&, const copy_figures&) = default;
 };
 
-/// Copies of data that had been copied to the same device before.
+/// Copies of data that had been copied to the same device before, and subsets of these copies.
 struct repeat_figures {
   copy_figures all;
-  copy_figures same_source;       ///< Of `all`: from a source address of an earlier copy of the data.
-  copy_figures same_destination;  ///< Of `all`: to the destination of an earlier copy, in the same block.
-  copy_figures exact;             ///< Of `all`: all bytes were hashed; for the others only a sample.
+  copy_figures same_source;       ///< Of `all`: from the source address of an earlier copy of the same data.
+  copy_figures same_destination;  ///< Of `all`: to the destination of an earlier copy of the data, in the same block.
+  copy_figures exact;             ///< Of `all`: all bytes were hashed. Of the other copies only a sample was.
 
   void add(const repeat_figures& more);
 };
@@ -41,12 +41,12 @@ struct repeat_figures {
 struct repeating_line {
   symbols::frame_line line;
   repeat_figures figures;
-  std::vector<symbols::frame_line> stack;  ///< The stack with the most repeated bytes, innermost first.
-  trace::event_id largest{};               ///< The largest of the copies.
+  std::vector<symbols::frame_line> stack;  ///< The call stack with the most repeated bytes, innermost first.
+  trace::event_id largest{};               ///< The largest repeated copy of the line.
 };
 
 struct duplicate_copies {
-  // Host-to-device copies that began in the range, by how they were checked. Copies in graphs or batches do not count.
+  // Host-to-device copies that began in the range, hashed in full or by a sample. None in graphs or batches.
   copy_figures exact, sampled;
   copy_figures over_budget;  ///< Not hashed: hashing would have exceeded its time budget.
   copy_figures unreadable;   ///< Not hashed: the host cannot read the source.
@@ -55,8 +55,8 @@ struct duplicate_copies {
   std::uint64_t graph_launches = 0;  ///< Launches of graphs with copies, whose contents are not checked.
 
   repeat_figures repeated;
-  std::vector<repeating_line> lines;  ///< Most bytes first, at most `line_limit`.
-  repeat_figures other_lines;         ///< Lines beyond the limit.
+  std::vector<repeating_line> lines;  ///< Most repeated bytes first, at most `line_limit`.
+  repeat_figures other_lines;         ///< Sum of the lines beyond `line_limit`.
   repeat_figures without_stack;
   trace::event_id largest{};  ///< The largest repeated copy.
 
@@ -77,20 +77,20 @@ struct repeating_stack {
   std::uint64_t largest_bytes = 0;
 };
 
-/// The figures before call stacks are resolved to lines.
+/// Repeated copies by call stack, before the stacks are resolved to lines of the program.
 struct duplicate_figures {
-  duplicate_copies all;  ///< Without `lines`, `other_lines` and `without_stack`: they are made from `stacks`.
+  duplicate_copies all;  ///< Without `lines`, `other_lines`, `without_stack`: `name_duplicates` makes those.
   std::vector<repeating_stack> stacks;  ///< By stack id.
 };
 
-/// Builds `duplicate_figures` for the copies that began in a range; they may repeat copies from before it. Call stacks
-/// and graph launches are collected from the indexes of the recording's sections.
+/// Builds `duplicate_figures` for the copies that began in a range; the earlier copy of their data may be older than
+/// the range. Call stacks and graph launches come from indexes of the recording's sections (consecutive time spans).
 class duplicate_gatherer {
  public:
   /// `contents` covers the whole recording and must outlive this object. O(copies log copies).
   duplicate_gatherer(const copy_contents& contents, time_range range);
 
-  /// Adds `run`, the time range that the index `from` covers. O(repeated copies in it * log calls).
+  /// Adds the copies in `run`, the time range that the index `from` covers. O(repeated copies in `run` * log calls).
   void add(const index& from, time_range run);
   [[nodiscard]] duplicate_figures figures() const;
 
@@ -112,7 +112,7 @@ class duplicate_gatherer {
   duplicate_copies found_;
 };
 
-/// Resolves the call stacks to lines of the program. O(stacks).
+/// Returns the figures by line of the program instead of by call stack. O(stacks).
 [[nodiscard]] duplicate_copies name_duplicates(const duplicate_figures& figures, const trace::tables& tables,
                                                const naming& names);
 

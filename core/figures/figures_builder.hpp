@@ -15,37 +15,37 @@
 #include "core/index/memory/shared_memory.hpp"
 #include "core/index/work/copy_contents.hpp"
 
-/// Builds a report's figures, from the indexes of a recording's sections or from one index of all of it.
+/// Builds a report's figures from indexes of the recording's sections (consecutive time spans) or from one index.
 namespace sluice::analysis {
 
-/// Facts about the whole recording that indexes of sections do not contain: they come from rows that such an index
-/// omits or shares with others, or must be known before the first section.
+/// Facts about the whole recording that the index of a section does not contain: they come from rows that it omits or
+/// shares with other sections, or must be known before the first section is read.
 struct beside_parts {
   std::uint64_t events = 0;                 ///< The number of event rows that could be read.
-  std::vector<std::string> warnings;        ///< As from `index::warnings`.
-  std::vector<recorded_message> messages;   ///< In file order.
-  std::vector<gpu_fault> faults;            ///< As from `fault_index::faults`.
-  process_memories memories;                ///< As from `memories_of_processes`.
-  const import_owners* owners = nullptr;    ///< Built from all links; not owned, never null.
-  const copy_contents* contents = nullptr;  ///< Built from all transfers, settled; not owned, never null.
+  std::vector<std::string> warnings;        ///< As `index::warnings` returns them.
+  std::vector<recorded_message> messages;   ///< The messages that the recording stores, in file order.
+  std::vector<gpu_fault> faults;            ///< As `fault_index::faults` returns them.
+  process_memories memories;                ///< As `memories_of_processes` returns them.
+  const import_owners* owners = nullptr;    ///< Owners of imported memory, from all links; not owned, never null.
+  const copy_contents* contents = nullptr;  ///< Contents of all transfers, `settle` called; not owned, never null.
 };
 
-/// Takes the facts from an index of the whole recording, which must outlive the result. O(blocks).
+/// Returns these facts as found in `whole`, an index of the whole recording; it must outlive the result. O(blocks).
 [[nodiscard]] beside_parts beside_of(const index& whole);
 
-/// Sums the copies that overlap `range` by call stack, for each device and direction, from section indexes.
+/// Sums the copies that overlap `range` by call stack, for each device and direction, from indexes of sections.
 class copied_gatherer {
  public:
   explicit copied_gatherer(time_range range) : range_(range) {}
 
-  /// Adds `run`, the time range that `from` covers. Call in order of time. O(copies * ways * log).
+  /// Adds the copies in `run`, the time range of `from`. Call in order of time. O(ways * copies * log copies).
   void add(const index& from, time_range run);
 
   using way = std::pair<trace::device_id, trace::direction>;
   [[nodiscard]] const std::map<way, stack_use>& ways() const { return ways_; }
-  /// The copies of one device and direction; empty if there are none.
+  /// The sums for one device and direction; empty if no copy has them.
   [[nodiscard]] stack_use of(const way& which) const;
-  /// The copies of all devices and directions together.
+  /// The sums over all devices and directions.
   [[nodiscard]] stack_use all() const;
 
  private:
@@ -54,21 +54,21 @@ class copied_gatherer {
   std::map<way, stack_use> ways_;
 };
 
-/// Builds `report_figures` in two passes over the section indexes: `add` for every section in order of time, then
-/// `look` for those that contain a time from `moments`. Keeps no reference to an index. Not thread-safe.
+/// Builds `report_figures` in two passes over indexes of sections: call `add` for every section in order of time, then
+/// `look` for the sections that contain a time from `moments`. Keeps no reference to an index. Not thread-safe.
 class figures_builder {
  public:
-  /// Computes the figures of `range` in recording `of`, with its steps. All arguments but `range` must outlive this.
+  /// For the figures of `range` in `of`, a recording with these steps. All arguments but `range` must outlive this.
   figures_builder(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside, time_range range);
 
-  /// Adds `run`, the time range that `from` covers. It begins where the previous one ended; together they must cover
-  /// `all_time`. O(events in it + blocks).
+  /// Adds the events in `run`, the time range that the index `from` covers. Each `run` begins where the previous one
+  /// ended; together the runs must cover `all_time`. O(events in `run` + blocks).
   void add(const index& from, time_range run);
-  /// Call after the last `add`. Returns the times of the peaks, sorted and without duplicates.
+  /// Call after the last `add`. Returns the times of the memory peaks, sorted and without duplicates.
   [[nodiscard]] std::vector<time_ns> moments();
-  /// Evaluates the moments that lie in `run`, the range of `from`. O(moments * blocks).
+  /// Computes what was live at the peaks in `run`, the time range that `from` covers. O(peaks * blocks).
   void look(const index& from, time_range run);
-  /// Returns the result. Call once, at the end.
+  /// Returns the figures. Call once, after the last `look`.
   [[nodiscard]] report_figures take();
 
   [[nodiscard]] const copied_gatherer& copied() const { return copied_; }

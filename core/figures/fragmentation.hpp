@@ -9,15 +9,15 @@
 
 namespace sluice::analysis {
 
-/// Collects, from section indexes, the segments that the blocks of each layer lie in. They are needed for the whole
-/// recording: a segment with no live block at a peak is free space, too. Private to core.
+/// Collects, from indexes of sections, the segments (blocks that contain blocks of a higher layer). All segments of the
+/// recording are needed: one without a live block at a peak is free space, too. Private to core.
 class fragmentation_gatherer {
  public:
-  /// Adds the blocks born in `run`. O(blocks).
+  /// Adds the segments of the blocks born in `run`, the time range that `from` covers. O(blocks).
   void add(const memory_use& from, time_range run);
 
-  /// Call after the last `add`. Computes the free space at a peak; `from` must cover its time. Returns nothing for the
-  /// driver layer, for blocks without segments, or if addresses contradict the nesting. O(blocks + segments).
+  /// Call after the last `add`. Returns the free space in segments at `peak`; `from` must cover its time. Nothing for
+  /// the driver layer, for blocks without segments, or if addresses contradict the nesting. O(blocks + segments).
   [[nodiscard]] std::optional<fragmentation_figure> at(const memory_peak& peak, const memory_use& from) const;
 
  private:

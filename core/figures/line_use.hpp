@@ -4,7 +4,7 @@
 
 #include "core/figures/report.hpp"
 
-/// Finds the lines that hold memory at its peaks, and the lines whose copies the device waited for. Private to core.
+/// Finds program lines that hold memory at its peaks, and lines whose copies the device waited for. Private to core.
 namespace sluice::analysis {
 
 /// Finds the line that stands for each stack (symbols::line_to_name). Each stack is looked up once.
@@ -16,7 +16,7 @@ class line_namer {
   [[nodiscard]] bool knows(trace::stack_id stack) const {
     return stack != trace::stack_id::none && tables_.stacks.find(stack) != nullptr;
   }
-  /// Looks up native functions only if the stack has no Python line of the program's own.
+  /// Returns the line for a stack. Looks up native functions only if the stack has no Python line of the program's own.
   [[nodiscard]] symbols::line_id line_of(trace::stack_id stack) {
     const auto [place, fresh] = named_.try_emplace(raw(stack));
     if (fresh) place->second = names_.book.line_of(stack, tables_, names_.patience, names_.provisional);

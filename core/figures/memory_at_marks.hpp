@@ -21,7 +21,7 @@ struct memory_at_mark {
   memory_key of;
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
-  std::uint64_t segment_bytes = 0;  ///< Of the live segments that ever held one of these blocks.
+  std::uint64_t segment_bytes = 0;  ///< Total size of the live segments that ever held a block of this memory.
 };
 
 struct counter_at_mark {
@@ -42,23 +42,23 @@ struct program_mark {
   trace::thread_id thread{};
   trace::string_id name{};
   std::int64_t step = -1;
-  std::vector<memory_at_mark> memory;  ///< By device, layer and kind, if any is in use.
+  std::vector<memory_at_mark> memory;  ///< Memory in use, by device, layer and kind.
   std::vector<counter_at_mark> counters;
   std::vector<pool_at_mark> pools;
 };
 
 inline constexpr std::size_t mark_limit = 1000;
 
-/// Collects the marks in a range in order of time, at most `mark_limit`, from section indexes. A block counts from its
-/// birth to the request of its free. Costs nothing if there are no marks.
+/// Collects the marks in a range in order of time, at most `mark_limit`, with the memory in use at each, from indexes
+/// of sections. A block counts from its birth to the request of its free. Costs nothing if there are no marks.
 class mark_gatherer {
  public:
-  /// Reads the marks, and the counter and pool rows before the last one. O(rows of these * log marks).
+  /// Reads the marks in `range`, and counters and pools up to the last mark. O(marker, counter, pool rows * log marks).
   mark_gatherer(const trace::snapshot& from, time_range range);
 
-  /// Adds `run`, the time range that `from` covers. O(blocks * log blocks).
+  /// Adds the blocks in `run`, the time range that `from` covers. O(blocks * log blocks).
   void add(const index& from, time_range run);
-  /// Returns the result. Call once, at the end.
+  /// Returns the marks. Call once, after the last `add`.
   [[nodiscard]] std::vector<program_mark> take();
 
  private:
@@ -80,9 +80,9 @@ class mark_gatherer {
   void put_segments();
 
   std::vector<program_mark> marks_;
-  std::vector<std::map<memory_key, total>> totals_;  ///< At each mark, for its process.
+  std::vector<std::map<memory_key, total>> totals_;  ///< For each mark: the memory in use by the mark's process.
   std::set<std::pair<memory_key, trace::block_id>> parents_;
-  std::unordered_map<std::uint64_t, segment> segments_;  ///< By the block's id.
+  std::unordered_map<std::uint64_t, segment> segments_;  ///< Segments by block id.
 };
 
 }  // namespace sluice::analysis

@@ -22,8 +22,8 @@ struct memory_statistics {
   trace::device_id device{};
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
-  std::uint64_t at_begin = 0;  ///< Just before its begin: at_end + freed_bytes - allocated_bytes.
-  std::uint64_t at_end = 0;    ///< Just before the end of the range.
+  std::uint64_t at_begin = 0;  ///< Bytes in use just before the range: at_end + freed_bytes - allocated_bytes.
+  std::uint64_t at_end = 0;    ///< Bytes in use just before the end of the range.
   std::uint64_t minimum = 0;
   std::uint64_t maximum = 0;
   time_ns maximum_time = 0;       ///< The first time that the maximum was reached.
@@ -45,7 +45,7 @@ struct untracked_statistics {
   std::uint64_t at_end = 0;
   double mean = 0;
   std::uint64_t recorder = 0;      ///< The recorder's own share (estimated) at the end.
-  std::uint64_t used_maximum = 0;  ///< The highest total - free.
+  std::uint64_t used_maximum = 0;  ///< The highest sampled (total - free).
 };
 
 /// A pool: the bytes it has obtained (reserved) and handed out (used), from its events or samples.
@@ -68,7 +68,7 @@ struct transfer_part {
   double bytes = 0;
   time_ns busy = 0;
   double mean_bandwidth = 0;     ///< bytes / busy.
-  double fastest_bandwidth = 0;  ///< Of a single transfer: bytes / (end - begin).
+  double fastest_bandwidth = 0;  ///< Highest of a single transfer: bytes / (end - begin).
 };
 
 /// Copies and migrations of one direction on one device.
@@ -76,16 +76,16 @@ struct transfer_statistics {
   trace::device_id device{};
   trace::direction direction = trace::direction::unknown;
   std::uint64_t count = 0;
-  std::uint64_t migrations = 0;  ///< Number of migrations among them.
+  std::uint64_t migrations = 0;  ///< How many of `count` are migrations of managed memory.
   double bytes = 0;
   time_ns busy = 0;
   time_ns total = 0;
   double mean_bandwidth = 0;     ///< bytes / busy.
   double maximum_bandwidth = 0;  ///< Highest bandwidth at any time: overlapping transfers add up.
-  double fastest_bandwidth = 0;  ///< Of a single transfer.
+  double fastest_bandwidth = 0;  ///< Highest bandwidth of a single transfer.
   trace::event_id fastest{};
-  double link_peak = 0;              ///< Theoretical, from the device's record; 0: unknown.
-  double attainable = 0;             ///< As measured on this machine; 0: never measured.
+  double link_peak = 0;              ///< Theoretical peak of the link, from the device's record; 0: unknown.
+  double attainable = 0;             ///< Peak of the link as measured on this machine; 0: never measured.
   std::vector<transfer_part> parts;  ///< By host side, most bytes first; empty if the host is not involved.
 };
 
@@ -99,13 +99,13 @@ struct device_activity {
   time_ns copy_only = 0;  ///< Time with a copy but no kernel: the device waited for data.
   time_ns overlap = 0;    ///< Time with both a copy and a kernel.
   time_ns busy = 0;       ///< Time with any work: kernel, copy or memset.
-  time_ns first = 0;      ///< Begin of the first work on a stream in the range, and end of the last.
-  time_ns last = 0;
+  time_ns first = 0;      ///< Begin of the first work on a stream in the range.
+  time_ns last = 0;       ///< End of the last work on a stream in the range.
   std::uint64_t memsets = 0;
   time_ns memset_busy = 0;
 };
 
-/// All events of one name.
+/// Figures of all events with the same name.
 struct named_time {
   trace::string_id name{};
   std::uint64_t count = 0;
@@ -133,9 +133,9 @@ struct range_statistics {
   std::vector<pool_statistics> pools;
   std::vector<transfer_statistics> transfers;  ///< By device and direction, if there were any.
   std::vector<device_activity> devices;        ///< Only devices that did any work.
-  std::vector<named_time> kernels;             ///< Longest total first, at most `named_limit`.
-  std::vector<named_time> calls;               ///< In the same order, with the same limit.
-  std::vector<named_time> ranges;              ///< The program's named ranges, likewise.
+  std::vector<named_time> kernels;             ///< By kernel name: longest total first, at most `named_limit`.
+  std::vector<named_time> calls;               ///< By name of the API call: longest total first, at most `named_limit`.
+  std::vector<named_time> ranges;              ///< By range name: longest total first, at most `named_limit`.
   std::vector<thread_statistics> threads;      ///< Busiest first.
   std::uint64_t kernel_names = 0;              ///< Number of kernel names, also those beyond the limit.
   std::uint64_t failed_allocations = 0;
@@ -150,8 +150,8 @@ class index;
 /// Computes the figures of `range` from what `from` has read. O(events in the range + blocks).
 [[nodiscard]] range_statistics measure(const index& from, const trace::tables& tables, time_range range);
 
-/// Computes the same figures from the indexes of consecutive sections, so that no index holds the whole range. The
-/// results are identical, except for the last digits of means.
+/// Computes `range_statistics` from indexes of consecutive sections, one after another, so that no index holds the
+/// whole range. The results are those of `measure`, except for the last digits of means.
 class range_measurer {
  public:
   explicit range_measurer(time_range range);
@@ -159,7 +159,7 @@ class range_measurer {
   range_measurer(const range_measurer&) = delete;
   range_measurer& operator=(const range_measurer&) = delete;
 
-  /// Adds `part`; the first begins with the range, each other where the last ended. O(events in it + blocks).
+  /// Adds the events in `part`. Parts follow one another and together cover the range. O(events in `part` + blocks).
   void add(const index& from, time_range part);
 
   /// Returns the figures of everything added so far.

@@ -35,12 +35,12 @@ struct holder {
 struct line_use {
   symbols::frame_line line;
   stack_figures figures;
-  stack_figures inferred;                  ///< The part whose stacks contain inferred frames (trace::inferred_mark).
-  stack_figures heaviest;                  ///< Of `stack` alone.
+  stack_figures inferred;                  ///< The part with inferred frames in its stacks (trace::inferred_mark).
+  stack_figures heaviest;                  ///< The figures of `stack` alone.
   std::vector<symbols::frame_line> stack;  ///< The stack with the largest sum, innermost first.
 };
 
-/// Lines of the program, largest sum first.
+/// A list of program lines, largest sum first.
 struct line_uses {
   std::vector<line_use> lines;  ///< At most `report::line_limit`.
   stack_figures other;          ///< Sum of the lines beyond the limit.
@@ -49,7 +49,7 @@ struct line_uses {
   [[nodiscard]] bool empty() const { return lines.empty(); }
 };
 
-/// The copies of one direction on one device by line, sorted by the time the device waited for them, then by duration.
+/// Copies of one direction on one device, by program line: longest wait of the device first, then longest duration.
 struct copying_lines {
   trace::device_id device{};
   trace::direction direction = trace::direction::unknown;
@@ -57,7 +57,7 @@ struct copying_lines {
   line_uses uses;
 };
 
-/// The highest use of one layer and kind on one device, and what held it.
+/// The highest use of the memory of one layer and kind on one device, and the blocks that held it.
 struct memory_peak {
   trace::device_id device{};
   trace::layer layer = trace::layer::driver;
@@ -84,9 +84,9 @@ struct unfreed_block {
 /// Blocks of one layer and kind that a process never freed.
 struct unfreed_group {
   trace::process_id process{};
-  bool process_ended = false;  ///< False: it was still running at the end, and may free them later.
-  /// True if some were born in each quarter of the time from the first birth to the end of the recording, as with a
-  /// leak, and unlike memory that a program sets up once and holds until its end.
+  bool process_ended = false;  ///< False: the process still ran when recording ended, and may free the blocks later.
+  /// True if some of the blocks were born in each quarter of the time from the first one's birth to the end of the
+  /// range. A leak does that; memory that a program sets up once and holds until its end does not.
   bool keeps_growing = false;
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
@@ -174,7 +174,7 @@ struct report {
   std::uint64_t events = 0;
   std::uint64_t blocks = 0;
   std::vector<process_figure> processes;
-  range_statistics whole;                           ///< The figures of `span`, or of the requested range.
+  range_statistics whole;                           ///< The figures of `span`, or of the requested time range.
   std::vector<memory_peak> peaks;                   ///< By device, layer, kind; only memory that was used.
   std::vector<unfreed_group> unfreed;               ///< Most bytes first.
   std::vector<imported_memory> imports;             ///< Most bytes first.
@@ -182,7 +182,7 @@ struct report {
   std::vector<failed_allocation> failures;          ///< In order of time, at most `failure_limit`.
   std::vector<gpu_fault> faults;                    ///< In order of time.
   std::vector<fragmentation_figure> fragmentation;  ///< Only if segments and their blocks are known.
-  std::vector<peak_composition> compositions;       ///< For the peaks of layers with tensors.
+  std::vector<peak_composition> compositions;       ///< What the peaks of layers with tensors consist of.
   std::vector<step_summary> steps;                  ///< By process; only if there are steps.
   std::vector<unused_memory> unused;                ///< Only if touches were recorded.
   duplicate_copies duplicates;                      ///< Only if contents were checked.
@@ -203,18 +203,18 @@ struct process_watermark {
   time_ns complete_until = 0;  ///< The device times of the process are complete until then.
 };
 
-/// A report before stacks are resolved to lines: everything that requires reading the events. The rest is derived from
-/// this, from the file's tables, and from the symbols available on the reading machine.
+/// A report before stacks are resolved to lines: all that requires reading the events. `make_report` derives the rest
+/// from these figures, from the file's tables, and from the symbols available on the reading machine.
 struct report_figures {
   std::uint64_t events = 0;
   std::uint64_t blocks = 0;
   std::vector<process_watermark> watermarks;  ///< By process.
   range_statistics whole;
   std::vector<memory_peak> peaks;  ///< Without `lines`.
-  std::vector<stack_use> held;     ///< What was live at each of `peaks`; empty if no stacks were recorded.
+  std::vector<stack_use> held;     ///< Blocks live at each of `peaks`, by stack; empty if no stacks were recorded.
   std::vector<unfreed_group> unfreed;
   std::vector<imported_memory> imports;
-  std::vector<stack_use> copied;  ///< The copies of each of `whole.transfers`; empty if no stacks were recorded.
+  std::vector<stack_use> copied;  ///< Copies of each of `whole.transfers`, by stack; empty if no stacks were recorded.
   std::vector<failed_allocation> failures;
   std::vector<gpu_fault> faults;
   std::vector<fragmentation_figure> fragmentation;
@@ -227,24 +227,24 @@ struct report_figures {
   std::vector<recorded_message> messages;  ///< In file order.
 };
 
-/// How stacks are resolved to lines: with `book`, which looks native symbols up at once or later.
+/// How stacks are resolved to lines: with `book`, which resolves native functions at once or later.
 struct naming {
   symbols::frame_book& book;
   symbols::frame_book::patience patience = symbols::frame_book::patience::at_once;
   bool* provisional = nullptr;  ///< Set to true if some names are not yet known.
 };
 
-/// The report on the whole recording, or on `range`: peaks, failures and findings of the range, and unfreed blocks born
-/// in it. `from` must have read all of `trace`. O(events in the range + blocks).
+/// Makes the report on the whole recording, or on `range`: peaks, failures and findings of the range, and unfreed
+/// blocks born in it. `from` must have read all of `trace`. O(events in the range + blocks).
 [[nodiscard]] report make_report(const index& from, const trace::snapshot& trace, std::optional<time_range> range,
                                  const naming& names);
-/// The same in two steps. First step: `from` must have read all of `trace`. O(events in the range + blocks).
+/// First step of making a report in two steps. `from` must have read all of `trace`. O(events in the range + blocks).
 [[nodiscard]] report_figures figures_of(const index& from, const trace::snapshot& trace,
                                         std::optional<time_range> range = std::nullopt);
-/// Second step. `figures` must belong to `trace`. O(stacks + lines of their stacks).
+/// Second step: makes the report from `figures_of(..., trace, ...)`. O(stacks + lines of their stacks).
 [[nodiscard]] report make_report(report_figures figures, const trace::snapshot& trace, const naming& names);
 
-/// The first form, which looks up native functions during the call.
+/// Makes the report in one step, as the first `make_report` does, and resolves native functions during the call.
 [[nodiscard]] report make_report(const index& from, const trace::snapshot& trace,
                                  std::optional<time_range> range = std::nullopt);
 

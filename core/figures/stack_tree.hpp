@@ -17,11 +17,11 @@ enum class stack_weight : std::uint8_t { bytes, count, busy, alone };
 struct stack_node {
   std::uint32_t parent = 0;
   std::uint32_t end =
-      0;  ///< One past its last descendant. Nodes are in preorder, children sorted by weight, heaviest first.
+      0;  ///< Index after the node's last descendant. Nodes are in preorder, children sorted by weight, heaviest first.
   std::uint32_t depth = 0;  ///< 0: the root.
-  std::uint32_t line = 0;   ///< The line of a stack that it stands for; the root has none.
-  stack_figures all;        ///< Sum over its whole subtree.
-  stack_figures own;        ///< Sum over the stacks that end here.
+  std::uint32_t line = 0;   ///< The line that the node stands for, a number from `stack_lines`; the root has none.
+  stack_figures all;        ///< Sum over the node's whole subtree.
+  stack_figures own;        ///< Sum over the stacks that end at this node.
 };
 
 struct stack_tree {
@@ -32,9 +32,9 @@ struct stack_tree {
   static constexpr std::size_t most_depth = 2048;
 };
 
-/// Maps frames to lines of the tree. Frames with the same text have the same line.
+/// Maps stack frames to lines: numbers that the caller chooses. Frames with the same text have the same line.
 struct stack_lines {
-  std::function<std::vector<std::uint32_t>(trace::frame_id)> of;  ///< Innermost first; empty: leaves the frame out.
+  std::function<std::vector<std::uint32_t>(trace::frame_id)> of;  ///< Innermost first; empty: skips the frame.
   /// Selects lines to hide, such as a library's. The innermost line of a stack is always kept. Null: hide none.
   std::function<bool(std::uint32_t)> folded;
   std::uint32_t none = 0;  ///< The line for events without a stack.

@@ -22,7 +22,7 @@ struct stack_figures {
   time_ns busy = 0;         ///< For copies: the sum of their durations.
   time_ns alone = 0;        ///< Part of `busy` when no kernel ran: the device waited for data. See `kernels_known`.
 
-  /// Sums saturate instead of overflowing, whatever a file contains.
+  /// Adds `more`. Sums saturate instead of overflowing, whatever a file contains.
   void add(const stack_figures& more);
   friend bool operator==(const stack_figures&, const stack_figures&) = default;
 };
@@ -34,7 +34,7 @@ struct stack_share {
 
 struct stack_use {
   std::vector<stack_share> shares;  ///< One entry per stack, by stack id.
-  time_ns time = 0;                 ///< For live bytes: the time they refer to.
+  time_ns time = 0;                 ///< For live blocks: the time at which they were live.
   bool cancelled = false;
   bool kernels_known =
       false;  ///< True if a device of the copies has recorded kernels; otherwise `alone` is 0 and meaningless.
@@ -44,7 +44,7 @@ struct stack_use {
   void join(const stack_use& more);
 };
 
-/// Selects blocks of one layer, since layers contain one another. Without a device or kind, any matches.
+/// Selects blocks of one layer (layers contain one another). Without a device or kind, any device or kind matches.
 struct block_filter {
   trace::layer layer = trace::layer::driver;
   std::optional<trace::device_id> device;
@@ -55,18 +55,18 @@ struct block_filter {
   }
 };
 
-/// Memory (device, layer, kind) that has a total of its own.
+/// The highest use of one memory: a (device, layer, kind) whose blocks are added up to one total.
 struct memory_standing {
   memory_key of;
-  std::uint64_t peak = 0;   ///< Bytes.
-  bool has_stacks = false;  ///< True if any of its blocks has a stack.
+  std::uint64_t peak = 0;   ///< Highest bytes in use.
+  bool has_stacks = false;  ///< True if any block of the memory has a stack.
   [[nodiscard]] block_filter filter() const { return {of.layer, of.device, of.kind}; }
 };
 
-/// Lists memory used in `range`, most bytes first. For a section index `range` must be the whole recording. O(blocks).
+/// Lists memory used in `range`, most bytes first. Of a section's index, ask only for the whole recording. O(blocks).
 [[nodiscard]] std::vector<memory_standing> list_memories(const memory_use& memory, time_range range);
 
-/// Computes the same for a range from the indexes of all its sections.
+/// Lists the memory used in a range, most bytes first, from the indexes of all sections in the range.
 class memory_lister {
  public:
   void add(const memory_use& memory, time_range part);
@@ -92,7 +92,7 @@ struct held_bytes {
   std::uint64_t bytes = 0;
 };
 
-/// Returns the first time in `range` at which the blocks hold most bytes. O(blocks log blocks).
+/// Returns the first time in `range` at which the selected blocks hold most bytes. O(blocks log blocks).
 [[nodiscard]] held_bytes most_held(const memory_use& memory, const block_filter& filter, time_range range,
                                    const std::atomic<bool>& cancelled);
 [[nodiscard]] time_ns peak_time(const memory_use& memory, const block_filter& filter, time_range range,
@@ -108,8 +108,8 @@ struct copy_filter {
 };
 
 /// Sums the copies that overlap `range` by the stack of the requesting call. Durations and bytes count by the share
-/// inside the range (bytes rounded down). Migrations have no call and are omitted. O(copies log copies). `part`:
-/// computes only what this part adds to the earlier parts of the range (see range_measurer).
+/// inside the range (bytes rounded down). Migrations have no call and are omitted. O(copies log copies). With `part`:
+/// returns what this part of the range contributes; the sums of consecutive parts add up to those of the range.
 [[nodiscard]] stack_use copying_stacks(const index& from, const copy_filter& filter, time_range range,
                                        const std::atomic<bool>& cancelled, std::optional<time_range> part = {});
 

@@ -71,13 +71,13 @@ struct step_summary {
   trace::layer layer = trace::layer::framework;
   trace::memory_kind kind = trace::memory_kind::device;
   std::uint64_t count = 0;
-  /// In order of time. If there are more than `limit`, only the first and the last half of that many.
+  /// In order of time. Of more than `limit` steps, only the first and the last `limit` / 2 are listed, and the highest.
   std::vector<step_figures> steps;
   time_ns median_duration = 0;
   std::size_t highest = 0;  ///< Index in `steps` of the step with the highest peak, which is always kept.
   /// Average growth per step of the bytes in use at a step's begin, from the third step on (earlier ones set up state).
   double growth = 0;
-  /// True if at least 80 % of steps begin higher than the step before, and none lower than the third: a likely leak.
+  /// True if at least 80 % of steps begin with more bytes than the last, none with fewer than the third: a likely leak.
   bool keeps_growing = false;
 
   static constexpr std::size_t limit = 256;
@@ -85,8 +85,8 @@ struct step_summary {
 
 /// Blocks from one line of the program, held after their last use.
 struct unused_group {
-  trace::stack_id stack{};   ///< The stack of the first of them; none: no stack was recorded.
-  symbols::frame_line line;  ///< Only valid if there is a stack.
+  trace::stack_id stack{};   ///< The stack of the group's first block; none: no stack was recorded.
+  symbols::frame_line line;  ///< Only valid if `stack` is not none.
   trace::string_id name{};
   category what = category::none;
   bool exact = false;  ///< True if the category of all blocks is exact, not inferred.
@@ -98,14 +98,14 @@ struct unused_group {
   trace::block_id longest_block{};
 };
 
-/// Memory held after its last use. Only copies, and kernels with the block's address as argument, count as uses.
+/// Memory held after its last use: a copy, or a kernel with the block's address as argument. Other uses are unknown.
 struct unused_memory {
   trace::device_id device{};
   trace::layer layer = trace::layer::framework;
   trace::memory_kind kind = trace::memory_kind::device;
   time_ns peak_time = 0;
   std::uint64_t peak_bytes = 0;
-  std::uint64_t bytes_at_peak = 0;  ///< Live at the peak, and not used after it.
+  std::uint64_t bytes_at_peak = 0;  ///< Bytes live at the peak but not used after it.
   double mean_bytes = 0;
   std::vector<unused_group> groups;       ///< By bytes at the peak, then by mean; largest first, at most `limit`.
   std::uint64_t other_bytes_at_peak = 0;  ///< Sum of the groups beyond the limit.
@@ -115,16 +115,16 @@ struct unused_memory {
   static constexpr std::size_t limit = 12;
 };
 
-/// Returns the composition of a peak; nothing for a layer without tensors. `from` must cover its time. O(blocks).
+/// Returns the composition of `peak`; nothing for a layer without tensors. `from` must cover its time. O(blocks).
 [[nodiscard]] std::optional<peak_composition> composition_at(const memory_peak& peak, const index& from,
                                                              const trace::snapshot& trace);
 
 /// The kinds of device-resident memory in which each process has blocks.
 using process_memories = std::map<trace::process_id, std::set<memory_key>>;
-/// Computes them. O(blocks).
+/// Finds the device-resident memory of each process. O(blocks).
 [[nodiscard]] process_memories memories_of_processes(const memory_use& memory);
 
-/// Collects the steps that overlap a range, by process, from section indexes in order of time.
+/// Collects the steps that overlap a range, by process, from indexes of sections in order of time.
 class step_gatherer {
  public:
   step_gatherer(const step_facts& steps, const process_memories& memories, time_range range);
@@ -132,9 +132,9 @@ class step_gatherer {
   step_gatherer(const step_gatherer&) = delete;
   step_gatherer& operator=(const step_gatherer&) = delete;
 
-  /// Adds `run`, the time range that `from` covers. O((blocks + steps in it) * log).
+  /// Adds the events in `run`, the time range that `from` covers. O((blocks + steps in `run`) * log).
   void add(const index& from, time_range run);
-  /// Returns the result. Call once, at the end.
+  /// Returns the steps. Call once, after the last `add`.
   [[nodiscard]] std::vector<step_summary> take();
 
  private:
@@ -142,17 +142,17 @@ class step_gatherer {
   std::vector<gathered> all_;
 };
 
-/// Collects memory held unused in a range, from section indexes; nothing without recorded touches. A never-freed block
-/// counts only if idle for over two steps (without steps: a tenth of the recording), since most state is last used near
-/// the end. Lines are not resolved yet: the result has all groups, by stack, name and category, without their sums.
+/// Collects memory held unused in a range, from indexes of sections; empty if no uses (touches) were recorded. A
+/// never-freed block counts only if idle for over two steps (without steps: a tenth of the recording): most state is
+/// last used near the end. Groups are by stack (not yet by line), name and category; sums over groups are missing.
 class unused_gatherer {
  public:
   unused_gatherer(const trace::snapshot& trace, time_range range) : trace_(trace), range_(range) {}
 
   void add(const index& from, time_range run);
-  /// Call after the last `add`: finds what was live at a peak; `from` must cover its time. O(blocks).
+  /// Call after the last `add`. Sums the bytes held unused at `peak`; `from` must cover the peak's time. O(blocks).
   void look(const memory_peak& peak, const index& from);
-  /// Returns the result in the order of `peaks`.
+  /// Returns one element for each of `peaks` with unused memory, in the order of `peaks`.
   [[nodiscard]] std::vector<unused_memory> figures(const std::vector<memory_peak>& peaks) const;
 
  private:
@@ -170,7 +170,7 @@ class unused_gatherer {
   std::map<trace::process_id, time_ns> patience_;
 };
 
-/// Regroups by the line that stands for each stack, and sums up. O(groups).
+/// Regroups `figures` by the program line that stands for each stack, and computes the sums over groups. O(groups).
 [[nodiscard]] std::vector<unused_memory> name_unused(const std::vector<unused_memory>& figures,
                                                      const trace::tables& tables, const naming& names);
 

@@ -10,12 +10,12 @@
 
 namespace sluice::analysis {
 
-/// Decides whether a block was born too late to be called a leak. If its process was killed, or its end is not
-/// recorded, a block of the last half second may just not have been freed yet, or its free may be lost. Immutable.
+/// Decides whether a block was born too late to be called a leak. If its process was killed, or that process's end is
+/// not recorded, a block born in the last half second may just not be freed yet, or its free may be lost. Immutable.
 class cut_end {
  public:
   static constexpr time_ns uncertain = 500'000'000;
-  /// An import has no process ends: it counts as cut only if the file is incomplete.
+  /// An import stores no ends of processes: it counts as cut off only if the file is incomplete.
   explicit cut_end(const trace::snapshot& of) : of_(of), from_(time_range_of(of).end - uncertain) {}
 
   [[nodiscard]] bool hides(const block_record& block) const;
@@ -25,8 +25,8 @@ class cut_end {
   const time_ns from_;
 };
 
-/// True if the block counts as never freed: allocated in the recording by the owner of the memory, and certainly still
-/// live at the end of its recording.
+/// True if the block counts as never freed: its process owns the memory and allocated it during the recording, and it
+/// was certainly live when the recording ended.
 [[nodiscard]] bool is_unfreed(const block_record& block, const cut_end& cut);
 
 /// Collects the blocks born in a range and never freed, from section indexes. Private to core.
@@ -35,9 +35,9 @@ class unfreed_gatherer {
   /// The recording `of` must outlive this object.
   unfreed_gatherer(const trace::snapshot& of, time_range range) : cut_(of), range_(range) {}
 
-  /// Adds the blocks born in `run`, the time range that `from` covers. O(blocks).
+  /// Adds the never-freed blocks born in `run`, the time range that `from` covers. O(blocks).
   void add(const memory_use& from, time_range run);
-  /// Returns the groups, most bytes first. Call once.
+  /// Returns the groups, most bytes first. Call once, after the last `add`.
   [[nodiscard]] std::vector<unfreed_group> take(const trace::tables& tables);
 
  private:

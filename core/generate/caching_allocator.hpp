@@ -20,9 +20,9 @@ class caching_allocator {
   };
   struct place {
     std::uint64_t address = 0;
-    std::uint64_t bytes = 0;    ///< Rounded up.
-    std::uint64_t segment = 0;  ///< Address of its segment.
-    bool grew = false;          ///< `segment` is newly allocated.
+    std::uint64_t bytes = 0;    ///< The requested size, rounded up.
+    std::uint64_t segment = 0;  ///< Address of the block's segment.
+    bool grew = false;          ///< True if `segment` was allocated for this call.
     std::uint64_t segment_bytes = 0;
   };
 
@@ -31,7 +31,7 @@ class caching_allocator {
 
   place allocate(std::uint64_t bytes);
   void release(std::uint64_t address);
-  /// Releases the segments without live blocks, and returns them.
+  /// Releases the segments that have no live blocks. Returns the released segments.
   std::vector<segment> trim();
 
   [[nodiscard]] std::uint64_t allocated() const { return allocated_; }
@@ -48,7 +48,7 @@ class caching_allocator {
   free_set& free_blocks(bool small) { return small ? free_small_ : free_large_; }
   void put_free(std::uint64_t address, block& b);
 
-  std::map<std::uint64_t, block> blocks_;  ///< By address. They cover the segments completely.
+  std::map<std::uint64_t, block> blocks_;  ///< Live and free blocks by address. They cover all segments.
   std::map<std::uint64_t, std::uint64_t> segments_;
   free_set free_small_, free_large_;
   std::uint64_t next_segment_;

@@ -8,7 +8,7 @@
 namespace sluice::generate {
 
 /// Writes rows to a file with the delays of a recorder: host events at once, device events and completions later, in
-/// turns of 20 ms. Tells when a flush is due (every 100 ms). Holds the rows that are not yet written: O(rate * delay).
+/// turns of 20 ms. Tells when a flush is due (every 100 ms). Memory: the rows not yet written, O(row rate * delay).
 class late_rows {
  public:
   static constexpr trace::time_ns turn = 20'000'000;
@@ -27,7 +27,7 @@ class late_rows {
     std::get<queue<Row>>(waiting_).emplace_back(ready, row);
   }
 
-  /// The program has reached `time`. Returns true once per flush period: then samples are due.
+  /// Writes the rows due when the program reaches `time`. Returns true once per flush period: then samples are due.
   bool advance(trace::time_ns time) {
     if (time < next_turn_) return false;
     next_turn_ = time / turn * turn + turn;

@@ -12,7 +12,7 @@
 /// them. Built once; `program` runs it repeatedly and adds random variation.
 namespace sluice::generate {
 
-using slot = std::uint32_t;  ///< Number of a tensor of the model. A live tensor holds a block.
+using slot = std::uint32_t;  ///< Number of a tensor of the model. A live tensor holds a memory block.
 
 struct birth {
   slot tensor = 0;
@@ -23,7 +23,7 @@ enum class work_kind : std::uint8_t { none, kernel, memset, copy_in, copy_out, g
 
 struct operation {
   bool autograd = false;    ///< Runs on the backward pass's thread.
-  std::uint32_t gap = 0;    ///< Host time before it, in ns.
+  std::uint32_t gap = 0;    ///< Host time before the operation, in ns.
   std::uint32_t stack = 0;  ///< Index into `stacks`; 0: none.
   work_kind work = work_kind::none;
   std::uint32_t name = 0;      ///< For a kernel: index into `kernels`.
@@ -36,9 +36,9 @@ struct operation {
   std::vector<birth> births;  ///< Tensors allocated before the work.
   std::vector<slot> touches;
   std::vector<slot> deaths;  ///< Tensors freed after the work.
-  bool cached = false;       ///< Touches the cache blocks of all active requests.
+  bool cached = false;       ///< Uses the cache blocks of all active requests, too.
   bool collective = false;   ///< Ends at the same time in every process.
-  bool waits = false;        ///< The host waits for the device after it.
+  bool waits = false;        ///< After the operation the host waits for the device.
 };
 
 struct frame_model {

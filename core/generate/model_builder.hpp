@@ -20,7 +20,7 @@ class model_builder {
   std::uint32_t frame(const std::string& function, const std::string& file, std::uint64_t line);
   std::uint32_t native_frame(const std::string& module, std::uint64_t address);
 
-  /// Adds a Python frame that all following stacks begin with, until `leave`.
+  /// Adds frame number `f`, a Python frame, to the outer frames of all following stacks, until `leave`.
   void enter(std::uint32_t f) { python_.push_back(f); }
   void leave() { python_.pop_back(); }
 

@@ -41,7 +41,7 @@ class program {
 
   /// Runs the next operation. Returns false if it waits for the other processes; then call `resume`.
   bool advance();
-  /// Continues after a collective. `host` and `ready`: when the last process and the last device reached it.
+  /// Continues after a collective. `ready`: when the last device could start it; `host`: when the last host reached it.
   void resume(time_ns ready, time_ns host);
   [[nodiscard]] time_ns now() const { return now_; }
   [[nodiscard]] bool waiting() const { return waiting_; }
@@ -54,7 +54,7 @@ class program {
 
   /// Writes the samples that a recorder takes at each flush.
   void sample(time_ns time);
-  /// The number of live blocks; `write_live` writes one row for each.
+  /// The number of live blocks; `write_live` writes a row for each of these blocks.
   std::uint64_t live_blocks() const { return live_.size(); }
   void write_live(trace::event_id checkpoint, time_ns time);
   /// Ends the process.
@@ -65,7 +65,7 @@ class program {
   struct item {
     action what = action::run;
     const operation* of = nullptr;
-    std::uint32_t scale = 64;  ///< In 64ths.
+    std::uint32_t scale = 64;  ///< Factor for sizes and durations, in 64ths; for `admit` the number of tokens.
     const char* name = nullptr;
   };
   struct held {
@@ -124,7 +124,7 @@ class program {
   trace::graph_id graph_;
 
   time_ns now_ = 0;
-  time_ns busy_until_ = 0;  ///< Of the stream.
+  time_ns busy_until_ = 0;  ///< When the stream has done its queued work.
   time_ns ready_ = 0;
   time_ns held_back_until_ = 0;  ///< No records arrive before then, because of a long kernel.
   time_ns last_device_sample_ = -1;
@@ -134,11 +134,11 @@ class program {
   trace::kernel_event collective_;  ///< The collective kernel whose end is not yet known.
 
   caching_allocator allocator_;
-  std::vector<held> tensors_;  ///< By slot.
+  std::vector<held> tensors_;  ///< The block of each tensor, by slot.
   std::vector<slot> late_deaths_;
-  std::vector<bool> lasting_;                                  ///< By slot: lives as long as the program.
-  std::unordered_map<std::uint64_t, std::uint64_t> segments_;  ///< Segment address to block.
-  std::map<std::uint64_t, trace::alloc_event> live_;           ///< By block.
+  std::vector<bool> lasting_;                                  ///< By slot: the tensor lives as long as the program.
+  std::unordered_map<std::uint64_t, std::uint64_t> segments_;  ///< Segment address to block id.
+  std::map<std::uint64_t, trace::alloc_event> live_;           ///< Live blocks by block id.
   std::uint64_t pinned_ = 0;                                   ///< Address of the pinned staging buffer.
   std::uint64_t pinned_block_ = 0;
   std::uint64_t pool_used_ = 0, pool_reserved_ = 0, next_cache_ = 0;

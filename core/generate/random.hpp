@@ -24,8 +24,8 @@ class random {
   /// True with a probability of 1 / `of`.
   bool once_in(std::uint64_t of) { return below(of) == 0; }
 
-  /// Returns a value near `typical`, within `percent` of it (the sum of two random numbers). One in `outlier_in` is up
-  /// to nine times `typical` larger, as if the host had been interrupted; 0: none.
+  /// Returns a value within `percent` of `typical` (by the sum of two random numbers). One value in `outlier_in` is one
+  /// to nine times `typical` larger, as if the host had been interrupted; `outlier_in` 0: no outliers.
   std::int64_t around(std::int64_t typical, std::uint64_t percent, std::uint64_t outlier_in = 0) {
     const std::uint64_t spread = static_cast<std::uint64_t>(typical) * percent / 100;
     std::int64_t value =

@@ -26,7 +26,7 @@ class call_table {
   };
   /// Replaces a call with the same key. Amortized O(1).
   void put(std::uint64_t key, const call& made);
-  /// Null if there is none. O(1).
+  /// The call with that key; null if there is none. O(1).
   [[nodiscard]] const call* find(std::uint64_t key);
 
  private:

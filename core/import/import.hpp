@@ -48,7 +48,7 @@ struct report {
   format from = format::unknown;
   std::vector<count> read;  ///< What was read, by kind, in order of first occurrence.
   std::vector<count>
-      not_understood;  ///< What is in the file and not in the trace, or not as it is. Also in the trace, as messages.
+      not_understood;  ///< What the trace lacks or has differently than the file. Also in the trace, as messages.
   std::vector<std::string> messages;  ///< What else the user should know. Also in the trace.
   std::uint64_t events = 0;           ///< Number of events in the trace.
 };

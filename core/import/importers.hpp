@@ -22,7 +22,7 @@ struct importer {
   result<void> (*run)(job& work) = nullptr;
 };
 
-/// In the order in which they are tried.
+/// All importers, in the order in which they are tried.
 [[nodiscard]] std::span<const importer> importers();
 
 }  // namespace sluice::importing

@@ -27,10 +27,10 @@ class input {
   /// The first bytes of the content, at most 4 KiB. Empty for an empty file or a corrupt gzip file.
   [[nodiscard]] std::span<const std::byte> head() const;
 
-  /// The next bytes of the content into `into`; how many, 0 at the end. A gzip file that is damaged or cut off ends where the damage is:
-  /// see `damage`. Errors: io.
+  /// Reads the next bytes of the content into `into`. Returns how many, 0 at the end. A gzip file that is damaged or
+  /// cut off ends at the damage: see `damage`. Errors: io.
   [[nodiscard]] result<std::size_t> read(std::span<std::byte> into);
-  /// What is wrong with the gzip file, once `read` came to it. Null: nothing so far.
+  /// What is wrong with the gzip file, once `read` has reached the damage. Null: nothing so far.
   [[nodiscard]] const error* damage() const;
   /// The share of the file that has been read, 0..1.
   [[nodiscard]] double share_read() const;

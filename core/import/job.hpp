@@ -33,7 +33,7 @@ class job {
   /// Reports the share of the work done, 0..1. Errors: cancelled; those of the writer (disk full).
   [[nodiscard]] result<void> advance(double share);
 
-  /// When the first event is, if not at 0: messages are of that time, so that the recording's span is that of its events.
+  /// Sets the time of the first event, if not 0. Messages get this time, so that only events determine the span.
   void set_begin(trace::time_ns time) { begin_ = time; }
 
   /// Counts something that was read, such as "trace entries". O(kinds).

@@ -8,14 +8,14 @@
 
 namespace sluice::importing {
 
-/// Finds kernels whose durations cannot be right. Kernels of a stream follow one another, but for those of graphs and those that overlap
-/// their neighbour's tail; one that several later ones begin and end in was never ended. Not thread-safe.
+/// Finds kernels whose durations cannot be right: three later kernels of their stream begin and end inside them, so
+/// their end was not recorded. Kernels may overlap the end of the one before. Omits graphs. Not thread-safe.
 class kernel_overruns {
  public:
   static constexpr std::string_view words =
       "kernels that run on while others of their stream begin and end: their durations cannot be right";
 
-  /// Takes the kernels of each stream, about in order. O(1).
+  /// Adds a kernel. Call about in order of time for each stream. O(1).
   void add(const trace::kernel_event& made) {
     constexpr std::uint64_t several = 3;
     if (made.graph_node != 0 || made.end == trace::unknown_time || made.stream == trace::stream_id::none) return;

@@ -14,7 +14,7 @@
 /// The time and id ranges of each chunk of events, so that a query for a short time or one event reads few chunks.
 namespace sluice::analysis {
 
-using chunk_reach = trace::chunk_reach_row;  ///< Times are clamped (`bounded`). `time` > `end`: an empty chunk.
+using chunk_reach = trace::chunk_reach_row;  ///< Times are clamped (`bounded`). An empty chunk has `time` > `end`.
 
 /// Lists the chunks of a recording. Entries are collected while the recording is read, or read from the file on demand,
 /// so that opening a file takes the same time at any size. Immutable once filled; then thread-safe.
@@ -30,9 +30,9 @@ class chunk_index {
   /// The entries in file order; empty if they are read from the file.
   [[nodiscard]] std::span<const chunk_reach> known() const { return known_; }
 
-  /// Returns the chunks for which `wanted(reach)` is true, in file order. `wanted` is also called with a reach that
-  /// covers several chunks; it must return true there if it may for one of them. It may read the members in `looks_at`.
-  /// Cost: O(reaches / 64 + unwanted neighbors read along). Errors: io, corrupt; none if the entries are in memory.
+  /// Returns the numbers of the chunks for which `wanted(reach)` is true, in file order. `wanted` is first asked about
+  /// a group of chunks, with their joint ranges, and must return true if it may for one chunk. It may read the members
+  /// in `looks_at`. O(groups + chunks in wanted groups). Errors: io, corrupt; none if the entries are in memory.
   template <class Wanted>
   [[nodiscard]] result<std::vector<std::size_t>> find(Wanted&& wanted,
                                                       trace::column_set<chunk_reach> looks_at = {}) const;
@@ -40,15 +40,15 @@ class chunk_index {
     return find([](const chunk_reach&) { return true; });
   }
 
-  /// Returns the chunks that queries about `run` must read, in file order: those that overlap it, and those of types
-  /// needed everywhere (`matters_everywhere`). Cost and errors as for `find`.
+  /// Returns the chunks that queries about the time range `run` must read, in file order: chunks that overlap `run`,
+  /// and all chunks of row types that `matters_everywhere` names. Cost and errors as for `find`.
   [[nodiscard]] result<std::vector<std::size_t>> in(time_range run, bool samples_known) const;
 
  private:
   static constexpr std::size_t known_a_page = 64;
   /// A group of up to `known_a_page` consecutive entries.
   struct page {
-    chunk_reach all;           ///< Covers all entries of the page.
+    chunk_reach all;           ///< The joint ranges of all entries of the page.
     trace::chunk_info stored;  ///< The chunk that stores the entries; unused if they are in `known_`.
   };
   struct far_chunk {

@@ -8,9 +8,9 @@
 #include "core/timeline/time_tree.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// Lists everything that an index can draw over time: its curves and its rows of slices, each with an identifying row.
-/// The `trace::curve_row` and `trace::lane_row` are the same whether the whole recording was indexed, only a section,
-/// or they come from the summaries in the file.
+/// Lists everything that an index can draw over time: its curves, and its slices (time intervals) by owner. A
+/// `trace::curve_row` or `trace::lane_row` identifies each, equally in an index of the whole recording, in an index of
+/// a section, and in the summaries in the file.
 namespace sluice::analysis {
 
 struct tensor_facts;
@@ -32,7 +32,7 @@ struct index_curve {
   [[nodiscard]] double at(time_ns time) const { return steps != nullptr ? steps->at(time) : sample->at(time); }
 };
 
-/// The curves of `from`, by category too if `facts` is set. `about.maximum` is over `whole`. O(curves * log events).
+/// Returns the curves of `from`; if `facts` is set, also by category. `about.maximum`: in `whole`. O(curves * log n).
 [[nodiscard]] std::vector<index_curve> curves_of(const index& from, const tensor_facts* facts, time_range whole);
 
 /// The slices of one owner: a stream, a copy direction, the ranges or calls of a thread, or the steps of a process.
@@ -40,10 +40,10 @@ struct index_slices {
   trace::lane_row about;  ///< Describes the owner's first lane.
   const timeline::slice_set* slices = nullptr;
 };
-/// Steps are listed last, and only if `facts` is set. The result is valid as long as `from` and `facts` are.
+/// Returns the slices of all owners; steps last, and only if `facts` is set. Valid as long as `from` and `facts` are.
 [[nodiscard]] std::vector<index_slices> slices_of(const index& from, const tensor_facts* facts);
 
-/// True if both rows describe the same curve, or lanes of the same owner. The curve and lane numbers may differ.
+/// True if both rows describe the same curve, or lanes of the same owner, whatever their curve or lane numbers are.
 [[nodiscard]] bool same_curve(const trace::curve_row& a, const trace::curve_row& b);
 [[nodiscard]] bool same_owner(const trace::lane_row& a, const trace::lane_row& b);
 

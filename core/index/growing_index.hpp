@@ -4,12 +4,12 @@
 
 namespace sluice::analysis {
 
-/// The index of a recording as a whole. It grows with the recording, chunk by chunk, in any order of time.
+/// The index of a whole recording. It grows with the recording, chunk by chunk. Events may come in any order of time.
 class growing_index final : public index {
  public:
-  /// Reads at most `limit` more chunks of `from`, the oldest first. Returns true once all chunks are read. The index answers questions
-  /// after every call. A chunk that cannot be read is left out and leaves a warning. `from` must be the snapshot of the calls before, or
-  /// a later one of the same file. Not thread-safe.
+  /// Reads at most `limit` more chunks of `from`, in file order. Returns true once all chunks are read. Queries are
+  /// allowed after every call. A chunk that cannot be read is left out, with a warning. `from` must be the snapshot of
+  /// the previous call, or a later snapshot of the same file. Not thread-safe.
   bool absorb(const trace::snapshot& from, std::size_t limit);
 
   /// The share of `from` that has been read, by bytes: 0..1.

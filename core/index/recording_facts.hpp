@@ -15,44 +15,44 @@
 #include "core/trace/model/row_type.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// What an index of a section must know that only the whole recording shows.
+/// What an index of a section (a time span of a recording) must know that only the whole recording shows.
 namespace sluice::analysis {
 
 class chunk_index;
 class step_facts;
 
-/// Facts about the whole recording that answers about any section refer to.
+/// Facts about the whole recording, which queries about any section need.
 struct recording_facts {
   struct part_of_it {
     category what = category::none;
-    double highest = 0;
+    double highest = 0;  ///< Maximum of the category's total over the recording, in bytes.
   };
   struct memory {
     memory_key key;
-    double highest = 0;
-    bool stacks = false;                  ///< Some block has a stack.
+    double highest = 0;                   ///< Maximum of the key's total over the recording, in bytes.
+    bool stacks = false;                  ///< Some block of the key has a stack.
     std::vector<part_of_it> by_category;  ///< Only categories that have blocks. Empty if no block has a category.
   };
   struct pool {
     trace::pool_id pool{};
     bool has_segments = false;
     bool has_blocks = false;
-    double highest = 0;  ///< Maximum of its blocks' bytes.
+    double highest = 0;  ///< Maximum of the total of its blocks over the recording, in bytes.
   };
   struct untracked {
     trace::device_id device{};
     time_ns time = 0;
-    double value = 0;
+    double value = 0;  ///< Untracked bytes of the device at `time`.
     std::uint64_t order = 0;
   };
   struct stream {
     stream_key key;
-    std::size_t lanes = 0;
+    std::size_t lanes = 0;  ///< How many lines its slices take on the timeline, so that none overlap.
   };
   struct direction {
     direction_key key;
     std::size_t lanes = 0;
-    double highest_rate = 0;
+    double highest_rate = 0;  ///< Bytes per second.
   };
   struct thread {
     thread_key key;
@@ -64,7 +64,7 @@ struct recording_facts {
     graph_use use;
     bool copies = false;
   };
-  std::vector<std::uint8_t> listed;  ///< Always empty: a place in the stored form that trial versions used.
+  std::vector<std::uint8_t> listed;  ///< Always empty: a field that only trial versions stored.
   std::vector<memory> memories;
   std::vector<pool> pools;
   std::vector<untracked> not_tracked;
@@ -75,14 +75,14 @@ struct recording_facts {
   std::vector<graph> graphs;
   std::vector<trace::block_id> segments;  ///< Ids of blocks that contain other blocks, sorted.
   std::uint64_t touches = 0;
-  bool tagged = false;                        ///< Some block has an exact category.
+  bool tagged = false;                        ///< The program itself named the category of some block.
   std::shared_ptr<const chunk_index> chunks;  ///< All readable chunks of events.
   std::shared_ptr<const step_facts> steps;
 };
 
 class index;
 
-/// Collects the facts from an index of all of `of`. O(blocks).
+/// Collects the facts about the recording `of` from `from`, an index of all of it. O(blocks).
 [[nodiscard]] recording_facts facts_of_recording(const index& from, const trace::snapshot& of);
 
 /// A block whose whole life is known from the file.
@@ -101,7 +101,7 @@ struct known_category {
   block_category category;
 };
 
-/// A slice that is running when the section begins, and its lane.
+/// A slice (time interval) that is running when the section begins, and its lane.
 struct known_slice {
   trace::lane_kind what = trace::lane_kind::unknown;
   std::size_t owner = 0;  ///< Position in `recording_facts::streams`, `directions` or `threads`.
@@ -109,53 +109,53 @@ struct known_slice {
   timeline::slice_item item;
 };
 
-/// What may be asked about a section. Rows that do not matter for that are not read.
+/// What may be asked about a section. Rows that are not needed for such questions are not read.
 enum class section_scope : std::uint8_t {
-  timeline,   ///< Curves and slices to draw. Blocks are added up, then freed.
-  memory,     ///< Blocks and their categories; nothing that ran.
-  figures,    ///< Both, and busy times of devices and threads, failures and losses.
-  everything  ///< Uses of blocks, and the calls behind copies, too.
+  timeline,   ///< Curves and slices to draw. Blocks are summed up, then discarded.
+  memory,     ///< Blocks and their categories; no device or host activity.
+  figures,    ///< As `timeline` and `memory`, with busy times of devices and threads, failures, losses.
+  everything  ///< As `figures`, with uses of blocks, and the API calls that requested copies.
 };
-/// True if an index of scope `held` can answer questions of scope `asked`. `timeline` only serves itself.
+/// True if an index of scope `held` can answer questions of scope `asked`. `timeline` only matches `timeline`.
 [[nodiscard]] constexpr bool is_in(section_scope asked, section_scope held) {
   return asked == held || (asked != section_scope::timeline && asked < held);
 }
-/// True if the scope includes what ran and what was sampled.
+/// True if the scope includes device and host activity, and samples.
 [[nodiscard]] constexpr bool is_drawn(section_scope scope) { return scope != section_scope::memory; }
 
-/// A block that was live before the section began, or that earlier rows mention, in its state at that time.
+/// A block that was live before the section began, or that earlier rows mention, in its state when the section begins.
 struct carried_block {
   block_record block;
   uses_so_far uses;
 };
 
-/// A section of a recording, for `section_index`.
+/// A section (a time span of a recording), and what is known about the time outside of it. Input of `section_index`.
 struct section_facts {
   section_scope scope = section_scope::everything;
   time_range run;
   std::shared_ptr<const recording_facts> whole;
-  std::vector<std::size_t> chunks;  ///< The chunks to read for `run`, according to `whole->chunks`.
+  std::vector<std::size_t> chunks;  ///< Numbers of the chunks to read for the time range `run`, from `whole->chunks`.
   std::vector<known_block>
       blocks;  ///< Blocks that live in the section and also outside of it, and blocks with contradictory rows.
-  std::vector<known_uses> uses;  ///< Of all used blocks in `blocks`, and of others also used outside of `run`.
-  std::vector<known_category> categories;  ///< Of the other blocks that live in the section.
-  std::vector<known_slice> open;           ///< At most one for each owner and lane.
+  std::vector<known_uses> uses;  ///< For all used blocks in `blocks`, and for other blocks also used outside of `run`.
+  std::vector<known_category> categories;  ///< For blocks that live in the section and are not in `blocks`.
+  std::vector<known_slice> open;           ///< Slices running when `run` begins: at most one per owner and lane.
   std::vector<process_steps> steps;        ///< Steps that overlap the section, for every process with steps.
   std::vector<trace::last_sample_row>
-      samples;                 ///< Outside of `run`: the last of each thing before it, the first and the highest.
-  bool samples_known = false;  ///< False: all sample rows must be read.
-  /// True while the summary is built: what follows the section is unknown. Then `carried` replaces `blocks` and `uses`,
-  /// and rows continue it. The calls behind copies, and busy times of devices and threads, are not looked up.
+      samples;                 ///< Of each counter, pool and device: the last before `run`, the first, the highest.
+  bool samples_known = false;  ///< False: all sample rows of the recording must be read.
+  /// True while the file's summaries are built, when nothing after the section is known. Then `carried` replaces
+  /// `blocks` and `uses`, and the section's rows continue it. Calls behind copies, and busy times, are left out.
   bool unfolding = false;
   std::vector<carried_block> carried;
   std::vector<trace::live_block_event>
       births;  ///< If `unfolding`: blocks born in the section that only later checkpoints list.
-  /// If `unfolding`: the section's checkpoints that reveal deaths, by time, and (if any) all blocks that any row frees.
+  /// If `unfolding`: the section's checkpoints that reveal deaths, by time, and in `freed` all blocks freed by a row.
   std::vector<complete_checkpoint> checkpoints;
   const id_set* freed = nullptr;
 };
 
-/// True if rows of this type matter for the scope.
+/// True if questions of this scope need rows of this type.
 [[nodiscard]] constexpr bool is_in(section_scope scope, trace::row_type type) {
   using trace::row_type;
   switch (type) {
@@ -185,8 +185,8 @@ struct section_facts {
   }
 }
 
-/// True if a section needs all rows of this type in the recording; of other types it needs only those within the
-/// section. `samples_known`: the samples from outside that it needs are already known from the file.
+/// True if a section needs all rows of this type in the recording; of other types it needs only rows within its time
+/// range. `samples_known`: the samples that it needs from outside are already known from the file.
 [[nodiscard]] constexpr bool matters_everywhere(trace::row_type type, bool samples_known) {
   using trace::row_type;
   switch (type) {

@@ -7,19 +7,19 @@
 
 namespace sluice::analysis {
 
-/// The index of one section of a recording, or of several that follow one another: of its events, and of what the file says about the time
-/// around it (`section_facts`). Questions about a moment or a range inside are answered as an index of the whole recording answers them, but
-/// for three: who imported a block, which faults there were, and the names and categories that the program gave to blocks. Those are read
-/// from rows (`is_part`).
+/// The index of one section (time span) of a recording, or of adjacent sections. It knows the events inside, and facts
+/// about the time outside (`section_facts`). Queries about times inside give the same result as an index of the whole
+/// recording, except for owners of imported memory, GPU faults, and names and categories that the program gave to
+/// blocks: callers that find `is_part` true must read these from rows.
 class section_index final : public index {
  public:
-  /// `about.whole` must be of the same file as `from`. Nothing is read yet.
+  /// `about.whole` must be of the same file as the snapshot passed to `absorb`. Reads nothing yet.
   explicit section_index(section_facts about);
 
-  /// Reads the section, once. O(rows in the section + rows before it of kinds that still matter in it). Calls `goes_on`, if there is
-  /// one, after each chunk. If that returns false, stops and returns false; the index must not be asked anything then.
+  /// Reads the section; call once. O(rows in the section + rows of types that `matters_everywhere` names). Calls a
+  /// non-empty `goes_on` after each chunk; if that returns false, stops and returns false. Then no query is allowed.
   bool absorb(const trace::snapshot& from, const std::function<bool()>& goes_on = {});
-  /// Keeps what a timeline draws: curves, slices, and what blocks are for. Frees the blocks. Nothing can be read after this.
+  /// Keeps only what a timeline draws: slices and curves (also by category). Discards the blocks. No `absorb` after.
   void keep_what_is_drawn(const trace::snapshot& from);
 
  private:

@@ -14,13 +14,13 @@
 #include "core/timeline/slice_set.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// What can only be determined for a recording as a whole: its steps, and the category of each block. Computed on first
-/// use, once for each state of the index.
+/// What can only be determined for a recording as a whole: its steps, and the category of each block (what the block is
+/// for). Computed on first use, once for each state of the index.
 namespace sluice::analysis {
 
 class index;
 
-/// Memory use of one `memory_key` by category. With `category::none` it adds up to the key's total at any time.
+/// Bytes over time of one `memory_key`, by category. The sum, with `category::none`, is the key's total at any time.
 using category_use = std::array<timeline::level_tree, category_count>;
 
 /// Steps as slices to draw, by process, in one lane. A slice's `bytes` holds the step's number.
@@ -45,7 +45,7 @@ class step_facts {
  private:
   void read() const;
 
-  std::shared_ptr<const trace::snapshot> from_;  ///< Null: already in memory.
+  std::shared_ptr<const trace::snapshot> from_;  ///< Null: the steps are already in memory.
   std::map<trace::process_id, step_source> sources_;
   mutable std::once_flag was_read_;
   mutable std::map<trace::process_id, step_list> lists_;
@@ -54,8 +54,8 @@ class step_facts {
 struct tensor_facts {
   std::shared_ptr<const step_facts> steps;  ///< Never null once the facts are known.
   std::vector<block_category> categories;   ///< By position in `memory_use::blocks()`.
-  std::map<memory_key, category_use> use;   ///< Only keys where some block has a category.
-  bool tagged = false;                      ///< Some category is exact.
+  std::map<memory_key, category_use> use;   ///< Only keys with a block that has a category.
+  bool tagged = false;                      ///< Some category is exact: the program named it.
   step_slices drawn_steps;                  ///< For a section, the steps that overlap it.
 
   /// Returns null if the process has no steps. May read the file (see `step_facts`).

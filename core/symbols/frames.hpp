@@ -31,25 +31,25 @@ struct frame_line {
   std::uint64_t address = 0;  ///< For a native frame without a name: its address in the module.
   bool inlined = false;
   bool own = false;     ///< Code of the recorded program, not of a library or the interpreter: see `is_own_file`.
-  std::string missing;  ///< Why a native frame has no name: "another build of libfoo.so is here". Empty if it has one.
+  std::string missing;  ///< Why a native frame has no name: "another build of libfoo.so is here". Empty if named.
   std::string
       source;  ///< The line of source without indentation, if recorded or unchanged on this machine; else empty.
   friend bool operator==(const frame_line&, const frame_line&) = default;
 };
 
-/// What runs, for example "forward" or "libfoo.so+0x12ab".
+/// Returns the name of the code that runs, for example "forward" or "libfoo.so+0x12ab".
 [[nodiscard]] std::string name_of(const frame_line& line);
 /// A short location, for example "nn/linear.py:114", "kernels.cu:20" or "libfoo.so"; empty if unknown.
 [[nodiscard]] std::string place_of(const frame_line& line);
-/// Everything in one line: "forward at /usr/lib/.../linear.py:114", and why something is missing.
+/// Returns name and full location, "forward at /usr/lib/.../linear.py:114", and why a name is missing.
 [[nodiscard]] std::string text_of(const frame_line& line);
 
 /// True if a source file or module belongs to the recorded program: it lies outside the directories of the system, of
 /// Python and of its packages, and is not the interpreter. Judges by the path alone.
 [[nodiscard]] bool is_own_file(trace::frame_kind kind, std::string_view path);
 
-/// Returns the index of the line that stands for `stack` (innermost first): the program's first Python line, else its
-/// first native line (named before unnamed), else the first Python line, named function, or line. Its size if empty.
+/// Returns the index of the line that stands for `stack` (innermost first): the first line that is Python code of the
+/// program, else named code of the program, else code of the program, else Python, else named, else index 0.
 [[nodiscard]] std::size_t line_to_name(std::span<const frame_line* const> stack);
 
 using line_id = std::uint32_t;
@@ -63,7 +63,7 @@ struct frame_book_options {
   std::int64_t recorded_at = 0;
 };
 
-/// Options for `trace`: sources and symbols are read as far as it is trusted (snapshot::local).
+/// Returns the options for frames of `trace`: sources and symbols are read only where `snapshot::local` allows it.
 [[nodiscard]] frame_book_options options_for(const trace::snapshot& trace);
 
 /// Returns a note for the user if source or symbols of frames are not looked up because `trace` is not trusted.
@@ -84,15 +84,15 @@ class frame_book {
   };
   [[nodiscard]] frame_lines lines_of(trace::frame_id frame, const trace::tables& tables, patience how);
 
-  /// Returns a line that stands for no frame, such as "no stack recorded".
+  /// Returns the id of a line without a frame, with a text such as "no stack recorded".
   [[nodiscard]] line_id remark(std::string_view words);
 
   /// True if the line is the recorded program's own code, or a remark.
   [[nodiscard]] bool is_own(line_id id);
 
-  /// Returns what is known about each line, with its source text.
+  /// Returns each line with its source text, in the order of `ids`.
   [[nodiscard]] std::vector<frame_line> describe(std::span<const line_id> ids, const trace::tables& tables);
-  /// The same for all lines of a stack, innermost first: at most `deepest` frames, then a remark if any were cut.
+  /// Returns all lines of a stack, innermost first, with source text: at most `deepest` frames, then a remark if cut.
   [[nodiscard]] std::vector<frame_line> stack(trace::stack_id id, const trace::tables& tables, patience how,
                                               bool* provisional = nullptr);
   /// Returns the line that stands for a stack (see `line_to_name`). Looks up native symbols only if the stack has no
@@ -102,7 +102,7 @@ class frame_book {
   /// The depth limit of all recorders. Bounds the cost of a damaged file whose stacks form a cycle.
   static constexpr std::size_t deepest = 2048;
 
-  /// Looks up queued symbols until `deadline`, at least one. Returns true while more are queued.
+  /// Looks up queued symbols until `deadline`, at least one symbol. Returns true while more symbols are queued.
   bool work(std::chrono::steady_clock::time_point deadline);
   /// True if symbols are queued and no thread works on them. A caller that gets true must arrange a call of `work`.
   [[nodiscard]] bool wants_work();
@@ -135,10 +135,10 @@ class frame_book {
   std::unordered_map<std::uint64_t, frame_lines> by_frame_;
   std::deque<wish> wishes_;
   bool working_ = false;
-  std::unordered_map<std::uint64_t, std::string> build_ids_;  ///< By the string id of the module's path.
+  std::unordered_map<std::uint64_t, std::string> build_ids_;  ///< Build ids, by the string id of the module's path.
   std::size_t modules_seen_ = 0;
   std::mutex source_mutex_;
-  std::unordered_map<std::string, std::string> local_;  ///< By path.
+  std::unordered_map<std::string, std::string> local_;  ///< Contents of local source files, by path.
 };
 
 }  // namespace sluice::symbols

@@ -52,9 +52,9 @@ class resolver {
   struct module {
     std::mutex mutex;
     bool opened = false;
-    verdict why = verdict::no_file;         ///< For a module without any file: why there is none.
+    verdict why = verdict::no_file;         ///< If neither file could be opened: the reason.
     std::unique_ptr<symbol_file> code;      ///< The loaded file.
-    std::unique_ptr<symbol_file> separate;  ///< Its debug information, if that is in a separate file.
+    std::unique_ptr<symbol_file> separate;  ///< The debug information, if that is in a separate file.
     std::unordered_map<std::uint64_t, resolution> known;
   };
 

@@ -33,7 +33,7 @@ class symbol_file {
   symbol_file(const symbol_file&) = delete;
   symbol_file& operator=(const symbol_file&) = delete;
 
-  /// Lower-case hexadecimal; empty if the file has none.
+  /// The file's build id in lower-case hexadecimal; empty if the file has none.
   [[nodiscard]] const std::string& build_id() const;
 
   /// Build id of the supplementary file (made by dwz) with debug information shared by several files; empty if none.
@@ -42,7 +42,7 @@ class symbol_file {
   void supplement(std::unique_ptr<symbol_file> file);
 
   /// Returns the places that `address` (virtual, in the file) stands for, from debug information, innermost first: an
-  /// inlined function, then its caller; empty if there are none. The first call reads the file's list of units.
+  /// inlined function, then its caller; empty if nothing is found. The first call reads the list of compilation units.
   [[nodiscard]] std::vector<place> find_lines(std::uint64_t address);
 
   /// Returns the demangled name of the function that contains `address`, from the symbol table (.symtab, else .dynsym);

@@ -11,7 +11,7 @@ struct sampled_bin {
   double mean = 0;
 };
 
-/// Converts an extent to a bin. `at_begin`: the value at its begin, used if the span has no length.
+/// Converts an extent to a bin. `at_begin`: the curve's value at the begin of the span, used if the span has no length.
 [[nodiscard]] inline sampled_bin sampled(const timeline::extent& part, double at_begin) {
   if (part.empty()) return {at_begin, at_begin, at_begin};
   if (part.minimum == part.maximum) return {part.minimum, part.minimum, part.minimum};

@@ -7,7 +7,7 @@
 
 #include "core/trace/model/ids.hpp"
 
-/// The slices of one track, ready to be drawn at any zoom.
+/// The slices (time intervals) of one track of the timeline, ready to be drawn at any zoom.
 namespace sluice::timeline {
 
 using trace::time_ns;
@@ -25,7 +25,7 @@ struct slice_item {
 
 /// One drawn slice: a single slice, or several merged because they share a pixel.
 struct drawn_slice {
-  slice_item item;  ///< The slice, or the longest of the merged ones with the begin and end of all.
+  slice_item item;  ///< The slice; if merged, the longest, with begin, end and `bytes` of all.
   std::uint32_t count = 1;
   float busy = 1;  ///< Share of [begin, end) covered by slices.
   std::uint16_t lane = 0;
@@ -35,8 +35,8 @@ struct drawn_slice {
 /// lane. Each slice goes to the lowest lane free at its begin, in order of (begin, longest first, event). Each lane is
 /// a sorted array under a tree whose nodes sum `fan_out` children each.
 ///
-/// Slices may be added in any order. What comes late merges into the part of the track that it overlaps; appending
-/// in order costs amortised O(lanes). At most `lane_limit` lanes: what finds no place there is not drawn, but is in every figure.
+/// Slices may be added in any order. A late slice makes `settle` place all later slices again; a slice in order costs
+/// amortized O(lanes). A slice that finds no place in `lane_limit` lanes is not drawn, but `for_each` visits it.
 class slice_set {
  public:
   static constexpr std::size_t lane_limit = 256;
@@ -46,16 +46,16 @@ class slice_set {
     if (item.begin >= from_) added_.push_back(item);
   }
 
-  /// Places the added slices in lanes. O(added slices + those they overlap) if they form few time-ordered runs.
+  /// Places the added slices in lanes, and again all slices that begin after the earliest added slice. O(lanes) each.
   void settle();
 
-  /// Prepares a set that holds only one section of a track with `lanes` lanes: slices that begin before `from` are
-  /// ignored unless given to the other `set_known`. Call before adding any slice.
+  /// Prepares a set for the part of a track from time `from` on. The whole track has `lanes` lanes. `add` then ignores
+  /// slices that begin before `from`; pass those still open at `from` to the other `set_known`. Call before any `add`.
   void set_known(std::size_t lanes, time_ns from) {
     if (lanes_.size() < lanes) lanes_.resize(std::min(lanes, lane_limit));
     from_ = from;
   }
-  /// Adds a slice that began before `from` and is still open then: at most one per lane, in lane `at`.
+  /// Adds a slice that began before `from` and is still open at `from`, in lane `at`. At most one slice per lane.
   void set_known(const slice_item& open, std::size_t at) {
     if (at >= lanes_.size() || !lanes_[at].items.empty() || open.begin >= from_) return;
     lanes_[at].items.push_back(open);
@@ -75,12 +75,12 @@ class slice_set {
 
   [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  /// Slices that are not drawn, for want of lanes.
+  /// The number of slices that are not drawn, because no lane had a place for them.
   [[nodiscard]] std::uint64_t hidden() const { return deeper_.size(); }
 
-  /// Calls `visit(const slice_item&, lane)` for every slice that overlaps [begin, end), lane after lane in order of begin; those that
-  /// are not drawn come last, with `lane_limit` as their lane. A slice without length belongs where it begins. O(log n + found), and of
-  /// those that are not drawn O(log n + those that begin between the first found and the last).
+  /// Calls `visit(const slice_item&, lane)` for every slice that overlaps [begin, end), lane after lane in order of
+  /// begin, then for `hidden` slices, with lane `lane_limit`. A slice of length 0 counts if it begins in the range.
+  /// O(log n + found) per lane; for hidden slices O(log n + those that begin between the first and last found).
   template <class Visit>
   void for_each(time_ns begin, time_ns end, Visit&& visit) const {
     for (std::size_t l = 0; l < lanes_.size(); ++l) {
@@ -107,17 +107,17 @@ class slice_set {
   struct node {
     time_ns busy = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t longest = 0;  ///< Index of the longest slice.
+    std::uint64_t longest = 0;  ///< Index of the longest slice in `items`.
   };
   struct lane {
     std::vector<slice_item> items;
     std::vector<std::vector<node>> levels;  ///< levels[k][i] sums items [i, i + 1) * fan_out^(k + 1); whole nodes only.
   };
 
-  /// A slice that found no lane.
+  /// A slice that found no place in any lane.
   struct deep_item {
     slice_item item;
-    time_ns reach = 0;  ///< The latest end of it and those before it.
+    time_ns reach = 0;  ///< Latest end of this slice and of all slices before it in `deeper_`.
   };
 
   static std::size_t first_after(const std::vector<slice_item>& items, time_ns begin);
@@ -127,10 +127,10 @@ class slice_set {
 
   std::vector<slice_item> added_;  ///< Slices not yet placed in a lane.
   std::vector<lane> lanes_;
-  time_ns from_ = INT64_MIN;  ///< Slices that begin earlier are ignored.
+  time_ns from_ = INT64_MIN;  ///< `add` ignores slices that begin earlier.
   time_ns last_begin_ = INT64_MIN;
   std::uint64_t size_ = 0;
-  std::vector<deep_item> deeper_;  ///< In order of begin.
+  std::vector<deep_item> deeper_;  ///< Slices that found no lane, in order of begin.
 };
 
 }  // namespace sluice::timeline

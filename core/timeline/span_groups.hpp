@@ -8,7 +8,7 @@
 
 namespace sluice::analysis {
 
-/// Finds the spans that overlap a time range, fast if neighbors in the list are near in time. Immutable once filled.
+/// Finds the spans of a list that overlap a time range, fast if neighbors are near in time. Immutable once filled.
 class span_groups {
  public:
   /// Appends the span [first, last], both ends included.
@@ -38,7 +38,7 @@ class span_groups {
     [[nodiscard]] bool overlaps(time_range range) const { return first < range.end && last >= range.begin; }
   };
   std::vector<span> spans_;
-  std::vector<span> groups_;  ///< The hull of each `group` consecutive spans.
+  std::vector<span> groups_;  ///< Element i: the hull of spans i * `group` to (i + 1) * `group` - 1.
 };
 
 }  // namespace sluice::analysis

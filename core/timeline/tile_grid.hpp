@@ -7,13 +7,13 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// The grid of tiles of a recording (defined in core/trace/model/summary_rows.hpp): a tree over aligned dyadic time
-/// spans, as in `time_tree`, which ends where a span holds few enough events to be read at once.
+/// The tiles of a recording (defined in core/trace/model/summary_rows.hpp): a tree over time spans of 2^n ns, aligned
+/// to their length. A span with few enough events to be read at once is not divided further; it is a section.
 namespace sluice::timeline {
 
 using trace::time_ns;
 
-/// The span [begin, end) of 2^level ns. `begin` is a multiple of its length.
+/// The time span [begin, end) of 2^level ns. `begin` is a multiple of that length.
 struct tile {
   time_ns begin = 0;
   unsigned level = 0;
@@ -34,8 +34,8 @@ inline constexpr unsigned highest_tile_level = 62;
 /// Returns the topmost tiles, adjacent and all of one level, that cover [begin, end]: at most four.
 [[nodiscard]] std::vector<tile> root_tiles(time_ns begin, time_ns end);
 
-/// The minimum number of events in a section per live block. Each section repeats the blocks that live into it; with a
-/// million leaked blocks that must not cost more than the events themselves.
+/// A tile is divided only if it has more events than this for each block live at its end. Each section repeats the
+/// blocks that live across its begin; with a million leaked blocks these must not cost more than the events.
 inline constexpr double events_a_live_block = 2;
 
 /// Plans the sections under the root tiles of [begin, end], in order of time. A tile is divided while it holds over

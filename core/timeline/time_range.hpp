@@ -23,7 +23,7 @@ inline constexpr time_ns latest_time = time_ns{1} << 61;
 
 [[nodiscard]] constexpr time_ns bounded(time_ns time) { return std::clamp(time, -latest_time, latest_time); }
 
-/// Clamps both ends of `range`, and makes its end at least its begin.
+/// Returns `range` with both ends clamped (`bounded`), and with an end that is not before the begin.
 [[nodiscard]] constexpr time_range bounded(time_range range) {
   const time_ns begin = bounded(range.begin);
   return {begin, std::max(begin, bounded(range.end))};

@@ -14,16 +14,16 @@
 /// Step functions of time that can be queried at any zoom.
 ///
 /// A tree over aligned dyadic time spans: an inner node halves its span at one bit of the timestamp, a leaf holds up to
-/// `leaf_capacity` steps. Its shape depends on the times only, not on the order of arrival. So a late event costs no
-/// more than others, and at most a few thousand steps are sorted at once. (Crit-bit tree, Bernstein 2004; aggregates of
-/// a segment tree.)
+/// `leaf_capacity` steps. The tree's shape depends on the times only, not on the order of arrival. So a late event
+/// costs no more than others, and at most 16,384 steps are sorted at once. (Crit-bit tree, Bernstein 2004;
+/// aggregates of a segment tree.)
 ///
 /// Each node stores, for its steps over [first step, last step): the integral, the minimum with the time spent there,
 /// and the maximum with the first time it was reached. Between two nodes the value is constant. So results about a
 /// range are exact, and one about `width` equal parts visits at most O(width * log(steps / width)) nodes.
 ///
-/// Few steps, as in one section of a recording, are kept in a sorted array, with the value before every 64th; queries
-/// scan the steps concerned. Building a tree would take longer.
+/// Up to 16,384 steps are kept in a sorted array instead of a tree, with the value before every 64th step; queries scan
+/// the steps in their range. Short parts of a recording have few steps, and building a tree would take longer.
 ///
 /// Times must be `analysis::bounded`, values finite. Not thread-safe for writing; readers may share a settled tree.
 namespace sluice::timeline {
@@ -82,7 +82,7 @@ struct delta_step {
   void merge(const delta_step& same_time) { value += same_time.value; }
 };
 
-/// A step that sets the value until the next step: a sample. Of two at the same time, the higher order wins.
+/// A step that sets the value until the next step: a sample. Of two samples at one time, the higher `order` counts.
 struct sample_step {
   static constexpr bool relative = false;
   time_ns time = 0;
@@ -104,7 +104,7 @@ class time_tree {
     added_.push_back(step);
   }
 
-  /// Updates the aggregates after `add`. O(changes); without a tree, O(all steps).
+  /// Updates the sums after `add`, for queries. O(changed nodes); for a sorted array without a tree, O(all steps).
   void settle() {
     const bool more = !added_.empty();
     take_in();
@@ -117,10 +117,10 @@ class time_tree {
     settled_ = true;
   }
 
-  /// Stores the maximum over all steps, for a tree that holds only some or none of them.
+  /// Stores the maximum over all steps of a recording, for a tree that holds only some or none of these steps.
   void tell_highest(double value) { told_highest_ = value; }
-  /// Returns the maximum over [begin, end), which must span all steps: the stored one (`tell_highest`) if any. 0 if the
-  /// range is empty.
+  /// Returns the maximum over [begin, end), which must span all steps; if `tell_highest` stored a maximum, returns
+  /// that. 0 if the range is empty.
   [[nodiscard]] double highest(time_ns begin, time_ns end) const {
     if (told_highest_) return *told_highest_;
     const extent all = over(begin, end);
@@ -173,16 +173,16 @@ class time_tree {
 
  private:
   static constexpr std::size_t leaf_capacity = 64;
-  /// Added steps are sorted in batches of this size: singly, each would search for its leaf and shift half its steps.
+  /// Added steps are sorted in batches of this size: singly, each would search its leaf and shift half of the leaf.
   static constexpr std::size_t most_added = std::size_t{1} << 14;
   static constexpr std::uint32_t none = 0xffffffffU;
   static constexpr unsigned top_bit = 63;
 
   struct node {
-    extent inside;                ///< Over [first, last); for deltas relative to the value before `first`.
-    time_ns first = 0, last = 0;  ///< Times of its first and last step.
+    extent inside;                ///< Statistics over [first, last); for deltas relative to the value before `first`.
+    time_ns first = 0, last = 0;  ///< Times of the node's first and last step.
     double final = 0;             ///< Value after the last step; for deltas relative to the value before `first`.
-    std::uint64_t prefix = 0;     ///< Inner node: any key in its span.
+    std::uint64_t prefix = 0;     ///< Inner node: any key (`key_of` a time) in its span.
     std::uint32_t leaf = none;    ///< Index into leaves_; `none` for an inner node.
     std::uint32_t child[2] = {none, none};
     std::uint8_t bit = 0;  ///< Inner node: the bit that separates the children.
@@ -280,7 +280,7 @@ class time_tree {
     fill(first + 1, cut, end);
   }
 
-  /// Returns the leaf for `key`, adding a branch above a node whose span excludes it. Marks the path dirty.
+  /// Returns the leaf for `key`; adds a branch above a node whose span does not include `key`. Marks the path dirty.
   std::uint32_t find_leaf(std::uint64_t key) {
     if (!settled_ && finger_ != none && key >= finger_low_ && key <= finger_high_) return finger_;
     settled_ = false;
@@ -493,7 +493,7 @@ class time_tree {
     extent part;
   };
 
-  /// Runs a walk over all the steps it needs. Those before `begin` only affect the value at `begin`.
+  /// Runs `walk` over all steps that it needs. Steps before `begin` only affect the value at `begin`.
   template <class Walk>
   void go_through(Walk& walk, time_ns begin) const {
     if (!nodes_.empty()) return visit(root_, walk);
@@ -529,7 +529,7 @@ class time_tree {
   std::vector<node> nodes_;
   std::vector<std::vector<Step>> leaves_;
   std::uint32_t root_ = 0;
-  std::uint32_t finger_ = none;  ///< The leaf of the previous step, and the range of keys it covers.
+  std::uint32_t finger_ = none;  ///< The leaf of the last inserted step, for keys in [`finger_low_`, `finger_high_`].
   std::uint64_t finger_low_ = 0, finger_high_ = 0;
   bool settled_ = false;
   std::optional<double> told_highest_;
@@ -537,7 +537,7 @@ class time_tree {
   time_ns last_ = std::numeric_limits<time_ns>::min();
 };
 
-/// A value changed by increments: allocations and frees, intervals.
+/// A value that steps increase or decrease: allocations and frees, begins and ends of intervals.
 using level_tree = time_tree<delta_step>;
 /// A value that is sampled now and then.
 using sample_tree = time_tree<sample_step>;

@@ -33,26 +33,26 @@ class device {
   /// a thread without one may have the first device's context afterwards.
   [[nodiscard]] virtual outcome<void*> make_current() { return nullptr; }
   virtual void restore_current(void* /*before*/) noexcept {}
-  /// True if the driver layer of this device is recorded without the runtime's help: by the capture library or by the
-  /// simulated device itself.
+  /// True if the driver layer of this device (driver calls and device work) is recorded without the runtime's help: by
+  /// the capture library or by the simulated device itself.
   [[nodiscard]] virtual bool driver_layer_recorded() const noexcept = 0;
   /// "13.0" for CUDA, "simulated" for the simulated device.
   [[nodiscard]] virtual std::string driver_version() const = 0;
 
-  /// False until the first call that uses device memory, e.g. creates a context. `announce` would create it.
+  /// False until the first call that needs the device's context. `announce` would create that context, so check before.
   [[nodiscard]] virtual bool in_use() const noexcept { return true; }
   /// Called when this process starts recording itself, with the socket name of its writer. Starts the capture library
   /// if it is available; `driver_layer_recorded` then returns true.
   virtual void recording_begins(const std::string& /*socket_name*/) {}
-  /// Called when that recording ends; the device has been synchronized.
+  /// Called when the recording of `recording_begins` ends; the device has been synchronized.
   virtual void recording_ends() {}
   /// Writes this device, its context, its streams and its live allocations to a recording that has just begun.
   virtual void announce() = 0;
   /// The key of a stream in records (collector::stream_key). 0 if the stream is being captured, by this program or
-  /// another library, and its key is not known yet: querying it would end the capture.
+  /// another library, and its key is not known yet: querying the driver would end the capture.
   [[nodiscard]] virtual std::uint64_t trace_stream(stream_handle stream) noexcept = 0;
-  /// The address that records use for this memory. On CUDA, the address itself; on the simulated device, one that is
-  /// the same in every run, and 0 for pageable host memory.
+  /// The address that records use for this memory. On CUDA, `address` itself; on the simulated device, an address that
+  /// is the same in every run, and 0 for pageable host memory.
   [[nodiscard]] virtual std::uint64_t trace_address(const void* address) noexcept = 0;
 
   // Memory. Freeing device or pinned memory waits for the device to finish, as in the driver.
@@ -69,8 +69,8 @@ class device {
                                                stream_handle stream) = 0;
   [[nodiscard]] virtual outcome<void> advise(void* address, std::uint64_t bytes, memory_advice advice,
                                              memory_location where) = 0;
-  /// Announces that the host will read or write this part of a managed block. No-op on CUDA, where page faults do
-  /// this.
+  /// Announces that the host will read or write this part of a managed block. No-op on CUDA, where page faults move
+  /// managed memory.
   virtual void touch_on_host(void* address, std::uint64_t bytes) = 0;
   [[nodiscard]] virtual outcome<memory_info> memory() = 0;
   [[nodiscard]] virtual memory_space space_of(const void* address) noexcept = 0;
@@ -111,7 +111,7 @@ class device {
   // Sharing between processes (IPC), if `features.shares_memory`. A handle can be opened only in a process other than
   // its creator, on the same device, while the creator keeps the memory or event alive.
   [[nodiscard]] virtual outcome<ipc_memory_handle> export_memory(void* address) = 0;
-  /// Opens a block that the other process made with `allocate`. Each import of the same block needs its own close.
+  /// Opens a block that the other process made with `allocate`. Each import of a block needs its own `close_memory`.
   [[nodiscard]] virtual outcome<void*> import_memory(const ipc_memory_handle& handle) = 0;
   [[nodiscard]] virtual outcome<void> close_memory(void* address) = 0;
   [[nodiscard]] virtual outcome<ipc_event_handle> export_event(event_handle event) = 0;
@@ -148,7 +148,7 @@ class device {
   [[nodiscard]] virtual outcome<void> launch(const kernel_definition& kernel, const launch_config& shape,
                                              kernel_arguments arguments, stream_handle stream) = 0;
   /// Calls `function(data)` on a driver thread when the stream reaches it; later work waits for it. The simulated
-  /// device uses whichever thread advances the clock past that point. `data` must stay alive until then.
+  /// device calls it on whichever thread advances the clock past that point. `data` must stay alive until the call.
   [[nodiscard]] virtual outcome<void> launch_host(host_function function, void* data, stream_handle stream) = 0;
 
   // Graphs. Between `begin_capture` and `end_capture`, work on the stream becomes graph nodes instead of running. A
@@ -160,7 +160,7 @@ class device {
   /// `relaxed` the thread may query and wait for streams and events that are not captured; otherwise such a call can
   /// invalidate captures made in other modes (error 900 from the driver of an H200).
   virtual capture_mode exchange_capture_mode(capture_mode mode) noexcept = 0;
-  /// Call on the capture's first stream; from the same thread unless `relaxed`. An invalid capture gives no graph.
+  /// Ends the capture that began on `stream`; on the same thread unless `relaxed`. An invalid capture gives no graph.
   [[nodiscard]] virtual outcome<graph_handle> end_capture(stream_handle stream) = 0;
   /// Adds a copy of `child` as one node of the graph that the stream is being captured into.
   [[nodiscard]] virtual outcome<void> capture_child(stream_handle stream, graph_handle child) = 0;
@@ -176,18 +176,18 @@ class device {
   /// Launches of one executable graph run one after the other. Memory that a launch allocates but does not free must be
   /// freed before the next launch, unless the graph was instantiated with `free_on_launch`.
   [[nodiscard]] virtual outcome<void> launch_exec(graph_exec_handle exec, stream_handle stream) = 0;
-  /// Launches that are already running continue.
+  /// Destroys an executable graph. Launches that are already running continue.
   virtual void destroy_exec(graph_exec_handle exec) noexcept = 0;
 
   // Host-side events that the simulated device needs to know. No-ops on other devices.
   virtual void host_spends(host_work /*work*/, std::uint64_t /*bytes*/) {}
-  /// Registers a shared file mapping with the simulated device. Copies directly from it fault pages in and are slower
-  /// than from ordinary memory. A writable one cannot be registered as pinned memory.
+  /// Registers a shared file mapping with the simulated device. Copies directly from the mapping fault pages in and are
+  /// slower than from ordinary memory. A writable mapping cannot be registered as pinned memory.
   virtual void note_file_mapping(const void* /*address*/, std::uint64_t /*bytes*/, bool /*writable*/) {}
   virtual void forget_file_mapping(const void* /*address*/) {}
 };
 
-/// While in scope, the calling thread may query and wait for streams that are not captured while others are.
+/// While an object exists, its thread may query and wait for uncaptured streams although other streams are captured.
 class beside_captures {
  public:
   explicit beside_captures(device& device)

@@ -131,7 +131,7 @@ struct priority_range {
 enum class capture_status : std::uint8_t {
   none,
   active,
-  invalidated,  ///< by a call that is forbidden during capture; ending it gives an error and no graph
+  invalidated,  ///< by a call that is forbidden during capture; ending the capture gives an error and no graph
 };
 struct capture_info {
   capture_status status = capture_status::none;

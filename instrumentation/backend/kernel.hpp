@@ -30,7 +30,7 @@ struct launch_config {
   }
 };
 
-/// A type that can be passed to a kernel as bytes. Not an array: that would pass its content, not a pointer.
+/// A type that can be passed to a kernel as bytes. Arrays are excluded: their content would be passed, not a pointer.
 template <class T>
 concept kernel_argument =
     std::is_trivially_copyable_v<T> && !std::is_array_v<T> && !std::is_function_v<T> && !std::is_member_pointer_v<T>;

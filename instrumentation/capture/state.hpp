@@ -21,8 +21,8 @@ inline constexpr unsigned max_devices = 32;
 inline constexpr unsigned max_contexts = 64;
 inline constexpr unsigned max_pools = 128;
 
-/// A spin lock with a timeout. `sampler_gate` is held by the flush thread while it queries contexts and pools. Calls
-/// that destroy them take it at their entry edge, where they hold no other lock.
+/// A spin lock with a timeout. The flush thread holds `sampler_gate` while it queries contexts and pools. Calls that
+/// destroy a context or a pool take it at their entry, where they hold no other lock.
 class gate {
  public:
   /// Returns false after one second: the holder is stuck in the driver, e.g. after a GPU fault. Do not unlock then.
@@ -59,14 +59,14 @@ void forget_everything() noexcept;
 /// Adds a context that CUPTI reports as being created, or that is seen for the first time. It is not used before
 /// `open_context`. Returns false if it is already known.
 bool add_context(CUcontext handle, std::uint32_t id, std::uint32_t device) noexcept;
-/// O(1), lock-free.
+/// True if a context with CUPTI's (or our) number `id` was added. O(1), lock-free.
 [[nodiscard]] bool knows_context(std::uint32_t id) noexcept;
-/// Marks context `id` as usable after a call returned in it. One load, unless some context is new.
+/// Marks context `id` as usable, after a call in this context returned. One load, unless some context is new.
 void open_context(std::uint32_t id) noexcept;
 void remove_context(CUcontext handle) noexcept;
-/// At the entry of a destroying call: stops sampling the context, or all of `device` if `handle` is null.
+/// Call before a context is destroyed: stops sampling the context, or all contexts of `device` if `handle` is null.
 void close_contexts(CUcontext handle, std::uint32_t device) noexcept;
-/// After that call: contexts that were not removed are usable again (a primary context may have other owners).
+/// Call after `close_contexts` and the destroying call: remaining contexts are usable (a primary one may have owners).
 void reopen_contexts() noexcept;
 
 /// True if a context of `device` is in use.
@@ -78,11 +78,11 @@ extern std::atomic<std::uint32_t> contexts_gone;
 [[nodiscard]] std::uint32_t context_id_of(CUcontext current) noexcept;
 /// Without CUPTI: `context` is the one that cuDevicePrimaryCtxRetain returned for `device`.
 void note_primary_context(std::uint32_t device, CUcontext context) noexcept;
-/// Without CUPTI: a call returned that ended `context`, or the primary context of `device` if null. The latter is
-/// removed if it has no owner left, or in any case if `whoever_holds_it`.
+/// Without CUPTI: call after a call that ended `context` or, if null, the primary context of `device`. That primary
+/// context is removed if no owner is left, or in any case if `whoever_holds_it`.
 void contexts_ended(CUcontext context, std::uint32_t device, bool whoever_holds_it) noexcept;
 
-/// True after one of several contexts of a device was destroyed: only the writer can tell which blocks went with it.
+/// True after one of several contexts of a device was destroyed: only the writer can tell which blocks that freed.
 extern std::atomic<bool> live_blocks_unsure;
 
 /// The device of context number `id`; `collector::no_device` if unknown. O(1), lock-free.
@@ -90,8 +90,8 @@ extern std::atomic<bool> live_blocks_unsure;
 
 // --- streams ---------------------------------------------------------------------------------------------------------
 
-/// The key of a stream (`collector::stream_key`), with CUPTI's or the driver's number. Lock-free. For a new handle it
-/// asks for the number and announces the stream.
+/// The key of a stream (`collector::stream_key`), with CUPTI's or the driver's number. Lock-free. For a new handle,
+/// queries the number and announces the stream to the writer.
 [[nodiscard]] std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstream stream,
                                           bool per_thread_default) noexcept;
 /// Records the program's name for a stream; `name` is a string key.
@@ -113,7 +113,7 @@ void add_pool(std::uint64_t handle, std::uint32_t device, const char* name) noex
 void remove_pool(std::uint64_t handle) noexcept;
 /// The pool that cuMemAllocAsync uses on `device`; 0 if unknown.
 [[nodiscard]] std::uint64_t current_pool(std::uint32_t device) noexcept;
-/// The key of the pool from which graphs on `device` allocate; announced at first use. It has no driver handle.
+/// The key of the pool from which graphs on `device` allocate; announced at first use. The driver has no handle for it.
 [[nodiscard]] std::uint64_t graph_pool(std::uint32_t device) noexcept;
 /// True if a graph on `device` has allocated memory.
 [[nodiscard]] bool has_graph_pool(std::uint32_t device) noexcept;
@@ -125,8 +125,8 @@ extern std::atomic<bool> memory_changed;
 
 // --- outstanding device work -----------------------------------------------------------------------------------------
 
-/// Calls whose activity record has not arrived yet, by correlation id. The watermark waits for them. One word per call,
-/// so a launch rarely touches a cache line that the flush thread has read:
+/// Calls whose activity record has not arrived yet, by correlation id. The watermark (the recording is complete up to
+/// it) stays before these calls. One word per call, so a launch rarely touches a cache line that the flush thread read:
 ///
 ///   63          46          32                    0
 ///   | call / 16384 | stream, hashed | time / 32768 |        at slot call % 16384; 0: nothing outstanding
@@ -145,32 +145,32 @@ class pending_work {
       slot.store(word(call, hash_of(stream), time), std::memory_order_relaxed);
     }
   }
-  /// Removes a call that made no device work, or became a graph node.
+  /// Removes a call that made no device work, or whose work became a graph node.
   void remove(std::uint32_t call) noexcept {
     std::atomic<std::uint64_t>& slot = slots_[call % size];
     if (is_of(slot.load(std::memory_order_relaxed), call)) slot.store(0, std::memory_order_release);
   }
-  /// Removes a call because its record arrived.
+  /// Removes a call whose activity record arrived.
   void delivered(std::uint32_t call, std::uint64_t stream) noexcept;
 
-  /// Marks work enqueued on `stream` (0: on all streams) before `time` as done: the host has waited for it.
+  /// Notes that work enqueued on `stream` (0: on all streams) before `time` is done: the host has waited for it.
   void is_done(std::uint64_t stream, std::uint64_t time) noexcept {
     done_[stream == 0 ? 0 : hash_of(stream)].store(static_cast<std::uint32_t>(time >> time_unit_bits) | 1U,
                                                    std::memory_order_relaxed);
   }
 
   struct summary {
-    std::uint64_t oldest;  ///< `limit` if nothing older is outstanding, else up to 65536 ticks before the call.
+    std::uint64_t oldest;  ///< Start of the oldest outstanding call, up to 65536 ticks too early; else `limit`.
     std::uint64_t count;   ///< Calls with an outstanding record.
-    std::uint64_t done;    ///< Those of them whose work is known to be done.
+    std::uint64_t done;    ///< How many of these calls are known to be done on the device.
   };
-  /// Finds the oldest outstanding time before `limit`. Drops calls that never get a record (e.g. an empty copy): those
-  /// passed by a later delivered call of their stream, in two scans. O(size); only one thread may scan.
+  /// Finds the start of the oldest call before `limit`. Drops calls that never get a record (e.g. an empty copy): in
+  /// two scans, a later call of their stream had been delivered. O(size); only one thread may scan.
   summary scan(std::uint64_t limit) noexcept;
   /// Removes all calls. No other thread may use this meanwhile.
   void forget() noexcept;
 
-  /// Removes all calls whose records will not arrive, and returns how many. Scanning thread only.
+  /// Removes all calls, because another profiler took their records; returns their number. Scanning thread only.
   std::uint64_t give_up() noexcept;
 
  private:
@@ -185,20 +185,20 @@ class pending_work {
   static bool is_of(std::uint64_t word, std::uint32_t call) noexcept {
     return word != 0 && (word >> 46) == call / size;
   }
-  /// 1..16383; 0 stands for an unknown stream.
+  /// 1..16383; 0 in a word means that the stream is unknown.
   static std::uint64_t hash_of(std::uint64_t stream) noexcept {
     return ((stream * 0x9E3779B97F4A7C15U) >> 40) % field_mask + 1;
   }
 
   std::atomic<std::uint64_t> slots_[size];
-  std::atomic<std::uint32_t> fronts_[size];  ///< By stream hash: the latest call that was delivered.
-  std::atomic<std::uint32_t> done_[size];    ///< By stream hash: until when work is known done. [0]: all streams.
-  std::uint64_t passed_[size];               ///< Words found passed by in the last scan; scanning thread only.
+  std::atomic<std::uint32_t> fronts_[size];  ///< By stream hash: the latest call whose record arrived.
+  std::atomic<std::uint32_t> done_[size];    ///< By stream hash: time until which work is done. [0]: all streams.
+  std::uint64_t passed_[size];               ///< Words of overdue calls in the last `scan`; its thread only.
 };
 extern pending_work pending;
 
-/// Maps a launch's correlation id to its executable graph: the later record has only CUPTI's number. Keeps the last
-/// 4096 launches. Lock-free.
+/// Stores which executable graph a launch used, by correlation id: the launch's later record has only CUPTI's number
+/// for the graph. Keeps the last 4096 launches. Lock-free.
 void note_graph_launch(std::uint32_t call, std::uint64_t graph) noexcept;
 [[nodiscard]] std::uint64_t graph_of_launch(std::uint32_t call) noexcept;
 
@@ -218,10 +218,10 @@ void stop_activity() noexcept;
 void promise_zeroed_buffers(bool zeroed) noexcept;
 /// Repeats the setup for existing contexts, after another profiler had CUPTI's records.
 void restart_activity() noexcept;
-/// Disables and enables the record kinds for device work.
+/// Disables (`pause`) or enables (`resume`) the record kinds for device work.
 void pause_activity() noexcept;
 void resume_activity() noexcept;
-/// Starts what needs a context: records of managed-memory migrations.
+/// Starts the records of managed-memory migrations on `device`, which need a context.
 void start_migrations(std::uint32_t device) noexcept;
 /// Call if managed memory is allocated on `device` in a process recorded without CUPTI. Only CUPTI reports migrations,
 /// so it is opened the first time, which takes some milliseconds.
@@ -250,7 +250,7 @@ void sample_pools() noexcept;
 /// Samples one pool and records it as `operation`.
 void sample_pool(std::uint64_t handle, trace::pool_operation operation) noexcept;
 
-/// Says whether the program is ending. Contexts destroyed by its end are not recorded as frees.
+/// Says whether the program is ending. Contexts that end with the program are not recorded as frees of their blocks.
 void note_ending(bool ends) noexcept;
 
 /// CUPTI's callback for the driver API and for resources.

@@ -6,10 +6,10 @@
 namespace sluice::capture {
 
 /// For one thread; not thread-safe. Times are ns of one monotonic clock. Spends at most `percent` of the time since the
-/// first `begin`, plus `burst` once, plus what the last piece of work took too long.
+/// first `begin`, plus `burst` once, plus the time by which the last piece of work exceeded the budget.
 class time_budget {
  public:
-  /// The most that can be saved up, in ns: enough for a program that copies all its weights at its start.
+  /// The most unspent time that can be saved up, in ns: enough for a program that copies all its weights at its start.
   static constexpr std::int64_t burst = 10'000'000;
 
   /// Returns whether there is time for another piece of work now. `percent` is 1..100.

@@ -41,12 +41,12 @@ struct free_record {
 };
 
 /// Introduces `key` for the properties that a pool's blocks on one stream share, so that their records can be short.
-/// Sent before the first of them, in the same ring. The key is a hash of the rest, so all processes can share it.
+/// Sent before the first record with the key, in the same ring. The key is a hash of the rest, equal in all processes.
 struct pool_stream_record {
   record_header header;
   std::uint64_t key;
   std::uint64_t pool;    ///< Pool key, as in `alloc_record`.
-  std::uint64_t stream;  ///< So a pool_stream also tells on which stream a block is freed.
+  std::uint64_t stream;  ///< Also the stream on which blocks are freed in records with this key.
   std::uint64_t name;
   std::uint32_t device;
   std::uint32_t context;
@@ -71,7 +71,7 @@ struct pool_stream_alloc_record {
   std::uint64_t parent;       ///< As in `alloc_record`.
 };
 
-/// A short `free_record`.
+/// A short `free_record`; the pool_stream supplies the other values.
 ///
 ///   0                16        24            32
 ///   | header         | address | pool_stream |
@@ -144,10 +144,10 @@ struct tag_record {
   std::uint64_t category;  ///< String key; 0: none.
 };
 
-/// Live blocks, sent after memory events were lost. `count` groups of three words follow: address, bytes, and
-/// layer | kind << 8 | device << 16. A set consists of several such records, between a begin and an end record.
-/// Known blocks that it does not contain are freed, except in pools not managed by the driver. Unknown blocks
-/// in it count as older than the recording ("born before"). With `flag_estimated`, the set may be incomplete.
+/// Live blocks, sent after memory events were lost. `count` groups of three words follow: address, bytes, and layer |
+/// kind << 8 | device << 16. A set consists of several such records, between a begin and an end record. Blocks that are
+/// missing in the set are freed, except in pools not managed by the driver. Blocks that are new in it count as older
+/// than the recording ("born before"). With `flag_estimated`, the set may be incomplete.
 struct live_set_record {
   record_header header;
   std::uint32_t count;
@@ -160,11 +160,11 @@ inline constexpr std::uint32_t live_set_part = 0, live_set_ends = 1, live_set_be
 inline constexpr std::uint32_t most_in_live_set_part = 250;
 
 /// A block gets its timestamp shortly before the process's own table changes, and its thread may be suspended in
-/// between. So a set ignores blocks that changed less than this before it began, and repairs only older losses.
+/// between. So a set ignores blocks that changed less than these 20 ms before it began, and repairs only older losses.
 inline constexpr std::int64_t live_set_motion_ns = 20'000'000;
 
-/// Live blocks of one of the program's own pools, sent by the owner of the pool. It refers
-/// only to blocks of that pool, and to all of them: without any part, all of them are freed.
+/// Live blocks of one of the program's own pools, sent by the owner of the pool. The set covers exactly that pool:
+/// known blocks of the pool that no part lists are freed (all of them, if there is no part).
 struct pool_live_set_record {
   record_header header;
   std::uint64_t pool;  ///< Pool key, as in `alloc_record`.
@@ -172,7 +172,7 @@ struct pool_live_set_record {
   std::uint32_t last;
 };
 
-/// The sender's copy of the producer has sent the sets of all its pools since `since`. Pools without a set are gone.
+/// The producer copy that wrote this has sent sets of all its pools since `since`. Its pools without a set are gone.
 struct pools_told_record {
   record_header header;
   std::uint64_t since;  ///< Same clock as `header.time`.

@@ -69,8 +69,8 @@ bool emit_bytes(record_header* record, record_type type, std::size_t bytes) noex
 bool emit_with(record_header* record, record_type type, std::size_t bytes, const std::uint64_t* extra,
                std::size_t words) noexcept;
 
-/// Sends the shared properties of many blocks on the calling thread's ring and fills in their key. Returns the key
-/// for use by this thread and fork children until the next `start`; 0 if it was not sent, or nothing is recorded.
+/// Sends the properties that many pool blocks share, on the calling thread's ring, and fills in their key. Returns the
+/// key, for this thread and fork children until the next `start`; 0 if it was not sent, or nothing is recorded.
 std::uint64_t introduce_pool_stream(pool_stream_record pool_stream) noexcept;
 
 /// True if the calling thread's ring could take an ordinary record of `bytes` now, or if nothing is
@@ -103,7 +103,7 @@ inline constexpr std::size_t maximum_frames = 256;
 /// a `stack_record` at the first use in this process. O(count), lock-free. Ignores frames beyond `maximum_frames`.
 std::uint64_t intern_stack(const std::uint64_t* frames, std::size_t count) noexcept;
 
-/// Like intern_stack, for a stack that continues after `frames` like the stack with key `base` (0: it ends there).
+/// The key of the stack `frames`, continued by the stack with key `base` (0: none). Otherwise as intern_stack.
 std::uint64_t intern_stack_on(const std::uint64_t* frames, std::size_t count, std::uint64_t base) noexcept;
 
 /// Sends a `stack_record` with a key that the caller computed, of at most
@@ -119,8 +119,8 @@ void expect_event() noexcept;
 /// Sends the frame's record and marks its key as sent. Two threads may both send the same frame.
 void introduce_frame(frame_record frame) noexcept;
 
-/// Sends a `module_record`, unless this process already sent the same one in this
-/// `round`. True: it was sent now or before, or nothing is recorded. O(1), lock-free.
+/// Sends a `module_record`, unless this process already sent an equal one with this `round` (a number that the caller
+/// chooses). True: it was sent now or before, or nothing is recorded. O(1), lock-free.
 bool introduce_module(module_record module, std::uint64_t round) noexcept;
 
 /// Interns `text` and sends a `message_record`; `level` is a trace::severity.

@@ -83,7 +83,7 @@ SLUICE_INLINE bool emit_words(record_type type, std::uint64_t time, Words... res
 
 }  // namespace detail
 
-/// Emit short records for a pool_stream that the calling thread has introduced. Like `emit_bytes`, but faster.
+/// Emit short records for a pool_stream sent by `introduce_pool_stream` on this thread. Like `emit_bytes`, but faster.
 SLUICE_INLINE bool emit_pool_stream_alloc(std::uint64_t time, std::uint64_t pool_stream, std::uint64_t address,
                                           std::uint64_t bytes, std::uint64_t reserved_bytes) noexcept {
   return detail::emit_words(record_type::pool_stream_alloc, time, address, bytes, reserved_bytes, pool_stream);

@@ -34,7 +34,7 @@ struct forgetful {
                                      ///< call that can block.
   std::atomic<std::uint64_t> ringless_events;  ///< Lost by threads without a ring, before `account` was set.
   std::atomic<std::uint64_t> ringless_memory_events;
-  /// Counts these losses once a ring exists: a second mapping of the first ring's header. It stays mapped. Null: none.
+  /// Counts losses of ringless threads: a second, permanent mapping of the first ring's header. Null: no ring yet.
   std::atomic<ring_header*> account;
   alignas(64) std::atomic<std::uint64_t> texts[text_slots];    ///< Keys of texts this process has sent; 0: free.
   alignas(64) std::atomic<std::uint64_t> stacks[stack_slots];  ///< Keys of stacks and frames it has sent; 0: free.
@@ -45,7 +45,7 @@ enum class slot_state : std::uint32_t { empty, changing, owned, idle };
 /// One ring of this process. `state` determines who may access the other members. `owned`:
 /// the owning thread. `changing`: the thread that set this state. `idle`: no thread.
 struct alignas(64) ring_slot {
-  ring_producer ring;  ///< First, so that the members for each record share one line.
+  ring_producer ring;  ///< First, so that the members that each record needs share one cache line.
   std::atomic<slot_state> state{slot_state::empty};
   std::atomic<std::uint32_t> epoch{0};
   std::size_t mapped_bytes = 0;
@@ -114,7 +114,7 @@ enum class ring_made : std::uint8_t { yes, later, writer_gone };
 /// Maps `ring`'s header a second time, at `view` (null: anywhere). Outlives the ring's own mapping. Null: no memory.
 [[nodiscard]] void* view_account(ring_header* ring, void* view) noexcept;
 
-/// Leaves a note for the writer if no ring can reach it; replaces an earlier note. Needs no file descriptor.
+/// Leaves a note (`note_prefix`) for the writer if no ring can reach it; replaces an earlier note. Needs no descriptor.
 void leave_note(const connection& to, no_ring_reason why, std::uint64_t events, std::uint64_t memory_events) noexcept;
 /// Removes the note, because there is a ring now that includes the losses in the note.
 void take_note_back(const connection& to) noexcept;
@@ -125,7 +125,7 @@ void unmap_ring(ring_slot& slot) noexcept;
 /// Connects to the writer, which makes it drain immediately. False if the writer is gone. Does not wait: about 10 us.
 bool wake_writer(const connection& to) noexcept;
 
-/// Tells the reader which thread the next records belong to, if it does not know. False: no space.
+/// Writes a `thread_record` if the ring's next records are of another thread or name than the last. False: no space.
 bool introduce_thread(ring_slot& slot) noexcept;
 
 [[nodiscard]] std::uint64_t hash_text(const char* text, std::size_t length) noexcept;

@@ -45,7 +45,7 @@ namespace detail {
 }
 }  // namespace detail
 
-/// False if `text` is not in the format of this version.
+/// Parses the contents of `SLUICE_SOCKET`. False if `text` is not in the format of this version.
 [[nodiscard]] inline bool parse_door(const char* text, door& to) noexcept {
   to = {};
   for (unsigned char& byte : to.secret) {
@@ -79,7 +79,7 @@ namespace detail {
   return true;
 }
 
-/// A process that cannot send a ring leaves a note beside the path's socket: a dangling symbolic link whose target text
+/// A process that cannot send a ring leaves a note in the second socket's folder: a dangling symbolic link whose target
 /// tells what was lost and why. A link needs no descriptor and no file size. Its name is this prefix, then the pid:
 inline constexpr const char* note_prefix = "lost-";
 

@@ -6,8 +6,8 @@
 /// Which records have priority when a ring fills up. The capture library uses it, too: no C++ library, no exceptions.
 namespace sluice::collector {
 
-/// True for memory events and for the records that define their keys. They may
-/// use the ring's reserved part, so that kernels and copies cannot displace them.
+/// True for memory events and for the records that define keys used in them. Such records may use the ring's reserved
+/// part, so that kernels and copies cannot displace them.
 [[nodiscard]] constexpr bool uses_reserve(record_type type) {
   switch (type) {
     case record_type::string:

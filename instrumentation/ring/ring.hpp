@@ -66,7 +66,7 @@ struct ring_header {
   std::atomic<std::uint64_t> lost_layers;  ///< Layers of the unreported lost memory events; 0: unknown.
 
   alignas(64) std::atomic<std::uint32_t> closed;  ///< The producer has finished: no more records.
-  /// Total losses of threads without a ring, for this process and copy. Only one ring counts them; any thread may add.
+  /// Total losses of this process's threads without a ring, per producer copy. In one ring only; any thread may add.
   std::atomic<std::uint64_t> ringless_events;
   std::atomic<std::uint64_t> ringless_memory_events;
 
@@ -120,7 +120,7 @@ class ring_producer {
     return true;
   }
 
-  /// The same for memory events without flags that consist of words only: stored from registers. `rest`: after time.
+  /// `put_simply` for memory events without flags, made of words only: stored from registers. `rest`: words after time.
   template <class... Words>
   [[nodiscard]] SLUICE_INLINE bool put_words_simply(record_type type, std::uint64_t time, Words... rest) noexcept {
     constexpr std::size_t length = sizeof(record_header) + sizeof...(rest) * sizeof(std::uint64_t);
@@ -175,7 +175,7 @@ class ring_producer {
   [[nodiscard]] std::uint64_t unreported_loss() const noexcept { return lost_ - reported_; }
 
  private:
-  /// Call after changing `tail_`, `lost_`, `reported_` or `next_look_`, and on each lap.
+  /// Call after changing `tail_`, `lost_`, `reported_` or `next_look_`, and each time `head_` passes the ring's end.
   /// Combines three limits into one, so that each record needs only one comparison.
   void reconsider() noexcept {
     simple_until_ = simple_up_to(ordinary_limit());
@@ -330,7 +330,7 @@ class ring_producer {
   std::size_t capacity_ = 0;
   std::uint64_t head_ = 0;
   std::uint64_t simple_until_ = 0;         ///< Limit of `head_` for the fast path. 0: a loss must be reported first.
-  std::uint64_t memory_simple_until_ = 0;  ///< The same for memory events, which may use the whole ring.
+  std::uint64_t memory_simple_until_ = 0;  ///< Limit of `head_` for memory events, which may use the whole ring.
   // Members that only some records need.
   std::uint64_t next_look_ = 0;  ///< When `head_` reaches this, check the fill level.
   std::uint64_t tail_ = 0;       ///< Last known value; the real tail is the same or further.

@@ -39,7 +39,7 @@ struct copy_record {
   std::uint64_t end;
   std::uint64_t bytes;
   std::uint64_t stream;
-  std::uint64_t source;  ///< Addresses; 0 if only the call's record has them.
+  std::uint64_t source;  ///< Addresses; 0 if only the api_call_record has them.
   std::uint64_t destination;
   std::uint64_t graph_node;
   std::uint32_t device;
@@ -94,7 +94,7 @@ struct migration_record {
   std::uint16_t reserved;
 };
 
-/// For the types `event_record` and `event_wait`.
+/// Type `event_record`: a CUDA event was recorded on `stream`. Type `event_wait`: `stream` was made to wait for it.
 struct event_edge_record {
   record_header header;
   std::uint64_t event;  ///< The driver's handle.
@@ -124,7 +124,7 @@ struct graph_launch_record {
 /// Set in the key of a graph whose instantiation was not recorded.
 inline constexpr std::uint64_t foreign_graph_bit = std::uint64_t{1} << 63;
 
-/// A launch refers to blocks: `count` words follow, each the start
+/// The parameters of a launch point into blocks, which it may therefore use: `count` words follow, each the start
 /// address of a live block. `header.time` is the start of the call.
 struct touch_record {
   record_header header;
@@ -141,10 +141,10 @@ struct node_touch_record {
   std::uint64_t stream;
   std::uint64_t name;   ///< String key of the kernel or copy call; 0: unchanged.
   std::uint64_t graph;  ///< The graph or executable graph; 0: the graph that contains the node.
-  std::uint64_t node;   ///< Its handle; 0: unknown, a new node.
+  std::uint64_t node;   ///< The node's handle; 0: unknown, the node is new.
   std::uint32_t correlation;
   std::uint32_t count;
-  std::uint32_t more;  ///< 1: more blocks of the node in the previous record.
+  std::uint32_t more;  ///< 1: continues the previous record with more blocks of the same node.
   std::uint32_t reserved;
 };
 
@@ -152,7 +152,7 @@ struct node_touch_record {
 struct child_graph_record {
   record_header header;
   std::uint64_t graph;  ///< 0: the graph that contains the node.
-  std::uint64_t node;   ///< Its handle; 0: unknown, a new node.
+  std::uint64_t node;   ///< The node's handle; 0: unknown, the node is new.
   std::uint64_t child;
 };
 
@@ -181,8 +181,8 @@ struct graph_definition_record {
   std::uint64_t name;
 };
 
-/// A GPU fault: a call in `context` was the first to return it. `count` groups of three words follow,
-/// one for each preceding launch, latest first: start time, string key of the kernel, stream key.
+/// A GPU fault: a call in `context` was the first to return the error. `count` groups of three words follow, one for
+/// each preceding launch, latest first: start time, string key of the kernel, stream key.
 struct fault_record {
   record_header header;
   std::uint64_t end;

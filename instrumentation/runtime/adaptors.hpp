@@ -50,7 +50,7 @@ class logging_resource_adaptor final : public resource_adaptor {
   /// Writes CSV lines to `out` in the format of RMM's log. The first line is the header:
   /// Thread,Time,Action,Pointer,Size,Stream. Times are in ns. `out` must outlive the adaptor.
   logging_resource_adaptor(resource_ptr upstream, std::ostream& out);
-  /// Writes the same CSV lines to a file. An existing file is replaced. Throws error if the file cannot be written.
+  /// Writes CSV lines in RMM's log format to the file `path`, which is replaced. Throws error if it cannot be written.
   logging_resource_adaptor(resource_ptr upstream, const std::string& path);
   ~logging_resource_adaptor() override;
 

@@ -71,7 +71,7 @@ class any_array {
   [[nodiscard]] element_type type() const noexcept { return type_; }
   [[nodiscard]] std::size_t rank() const noexcept { return extents_.size(); }
   [[nodiscard]] const std::vector<std::int64_t>& extents() const noexcept { return extents_; }
-  /// In elements.
+  /// For each axis: the distance from one element to the next, in elements (not bytes).
   [[nodiscard]] const std::vector<std::int64_t>& strides() const noexcept { return strides_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_ * type_.bytes(); }
@@ -122,8 +122,8 @@ struct foreign_array {
   bool read_only = false;
 };
 
-/// Validates the description and returns the array, without an owner. Throws error as any_array and
-/// unowned_buffer do; `call` is the function named in the message. Asks the driver whether the memory exists.
+/// Validates the description and returns the array, without an owner. Throws the errors of the constructors of
+/// any_array and unowned_buffer; messages name the function `call`. Asks the driver whether the memory exists.
 [[nodiscard]] any_array checked_array(const foreign_array& what, const device_ref& device, const char* call);
 
 }  // namespace sluice::runtime

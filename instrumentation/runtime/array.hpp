@@ -35,14 +35,14 @@ class basic_array {
   [[nodiscard]] bool is_c_contiguous() const noexcept { return view_.is_c_contiguous(); }
   [[nodiscard]] bool is_f_contiguous() const noexcept { return view_.is_f_contiguous(); }
 
-  /// The non-owning view. Kernels take this.
+  /// A non-owning view of the elements, which can be passed to kernels.
   [[nodiscard]] const strided_view<T, Rank>& view() const noexcept { return view_; }
   /// The whole memory block that contains the elements.
   [[nodiscard]] const Span<T>& memory() const noexcept { return memory_; }
   [[nodiscard]] device_ref device() const { return memory_.device(); }
   [[nodiscard]] memory_space space() const noexcept { return memory_.space(); }
 
-  /// These do the same as the functions of strided_view with these names, but share the memory. Same errors.
+  /// ravel, reshape, transpose, slice: new views of the same memory, as strided_view makes them, with the same errors.
   [[nodiscard]] Array<T, 1> ravel(storage_order order = storage_order::c) const {
     return {memory_, view_.ravel(order)};
   }
@@ -86,8 +86,8 @@ class device_array : public basic_array<device_array, device_span, T, Rank> {
  public:
   /// Makes an empty array.
   device_array() = default;
-  /// Allocates memory from `resource` (default: the device's current resource). It is usable
-  /// on `stream` and is freed there. Throws error for invalid extents, or out_of_memory.
+  /// Allocates memory from `resource` (default: the device's current resource). The memory is usable on `stream` and is
+  /// freed there. Throws error for invalid extents, or out_of_memory.
   explicit device_array(const shape<Rank>& extents, storage_order order = storage_order::c,
                         const stream_ref& stream = current_stream(), std::string_view tag = "device_array")
       : device_array(extents, order, stream, current_resource(stream.device()), tag) {}
@@ -97,7 +97,7 @@ class device_array : public basic_array<device_array, device_span, T, Rank> {
                                                           stream, resource, tag))
                          .template as<T>(),
                      extents, order) {}
-  /// A dense array over existing memory, such as `unowned_buffer::as<T>()`. No copy. Throws error if it is too small.
+  /// A dense array in existing memory, such as `unowned_buffer::as<T>()`. No copy. Throws error if that is too small.
   device_array(const device_span<T>& memory, const shape<Rank>& extents, storage_order order = storage_order::c)
       : base(memory, strided_view<T, Rank>(memory.data(), extents, order)) {}
   /// An array over existing memory with any view. Throws error if the view reaches outside the memory.
@@ -177,7 +177,7 @@ class mapped_array : public basic_array<mapped_array, host_span, T, Rank> {
   std::ptrdiff_t offset_ = 0;  // device address minus host address, in bytes
 };
 
-/// An uninitialized array of the same shape. It keeps the order if that is C or Fortran; otherwise it uses C order.
+/// An uninitialized array with the shape of `other`. Its order is that of `other` if C or Fortran, otherwise C.
 template <class T, std::size_t Rank>
 [[nodiscard]] device_array<T, Rank> empty_like(const device_array<T, Rank>& other,
                                                const stream_ref& stream = current_stream()) {

@@ -21,16 +21,16 @@ struct async_pool_options {
 /// pool, which async_memory_resource uses. Thread-safe. Each operation costs one driver call.
 class async_pool_resource final : public memory_resource {
  public:
-  /// Throws error if the device does not support such pools.
+  /// Creates the pool. Throws error if the device does not support driver pools.
   explicit async_pool_resource(const device_ref& device = current_device(), async_pool_options options = {});
-  /// Blocks that are still allocated stay usable. The pool's memory is released with the last of them.
+  /// Blocks that are still allocated stay usable. The pool's memory is released when the last of these blocks is freed.
   ~async_pool_resource() override;
 
-  /// Throws error.
+  /// The pool's current state, from the driver. Throws error.
   [[nodiscard]] async_pool_stats stats() const;
-  /// Sets the peaks to the current values. Throws error.
+  /// Sets the peaks of `stats` to the current values. Throws error.
   void reset_peaks();
-  /// Throws error.
+  /// Sets a new threshold: see async_pool_options::release_threshold. Throws error.
   void set_release_threshold(std::uint64_t bytes);
   /// Returns unused memory to the device, but keeps at least `keep_bytes` reserved. Memory whose stream-ordered
   /// free has not completed stays in the pool. Returns the number of bytes released. Throws error.

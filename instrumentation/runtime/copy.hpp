@@ -19,7 +19,7 @@ using backend::copy_piece;
 /// not ordered among each other; later work on the stream waits for all. Otherwise like copy_async. Throws error.
 void copy_batch_async(std::span<const copy_piece> pieces, const stream_ref& stream);
 
-/// Copies, and waits for the stream. Throws error.
+/// Copies `bytes` bytes like copy_async, then waits for all work enqueued on the stream so far. Throws error.
 void copy(void* to, const void* from, std::size_t bytes, const stream_ref& stream = current_stream());
 
 /// Sets `bytes` bytes at `address` to `value`, in stream order. Throws error.

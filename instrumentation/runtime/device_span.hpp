@@ -9,9 +9,9 @@
 #include "instrumentation/runtime/arrays/shape.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 
-// Spans with shared ownership of their memory. A span may outlive the buffer object
-// that it came from, and every other span of it. Copying a span costs one reference
-// count. Thread-safe like std::shared_ptr: different threads may use different objects.
+// Spans with shared ownership of their memory. A span stays valid without the buffer object that it was made from, and
+// without other spans of that memory. Copying a span costs one reference count. Thread-safe like std::shared_ptr:
+// different threads may use different objects.
 
 namespace sluice::runtime {
 
@@ -89,7 +89,7 @@ class device_span : public owning_span<T, device_span<T>> {
   explicit device_span(buffer memory) requires std::is_same_v<T, std::byte>
       : device_span(detail::shared_buffer(std::move(memory))) {}
 
-  /// The same bytes as values of U. Throws error unless they form whole, aligned values of U. O(1).
+  /// Views the span's bytes as values of U. Throws error unless they form whole, aligned values of U. O(1).
   template <class U>
   [[nodiscard]] device_span<U> as() const {
     detail::require_values(this->data(), this->size_bytes(), sizeof(U), alignof(U), "device_span::as");
@@ -118,11 +118,11 @@ class host_span : public owning_span<T, host_span<T>> {
             this->device()};
   }
 
-  /// Not bounds-checked.
+  /// The value at index `i`, without a bounds check.
   [[nodiscard]] T& operator[](std::size_t i) const noexcept { return this->data()[i]; }
   [[nodiscard]] T* begin() const noexcept { return this->data(); }
   [[nodiscard]] T* end() const noexcept { return this->data() + this->size(); }
-  /// The same values without ownership.
+  /// Returns the values as a std::span, which does not keep the memory alive.
   [[nodiscard]] std::span<T> span() const noexcept { return {this->data(), this->size()}; }
 
  private:

@@ -35,8 +35,8 @@ struct pool_stats {
   std::uint64_t reserved = 0;         ///< allocated from upstream
   std::uint64_t kept = 0;             ///< the part of the free bytes that is kept for certain threads or graphs
   std::uint64_t kept_for_graphs = 0;  ///< the part of `kept` that waits for graphs to be destroyed
-  std::uint64_t withheld = 0;  ///< the part of the free bytes on streams that cannot be waited for (trim retries)
-  /// Highest value of `used`. Exact for one allocating thread; with several it may be too high by the bytes they keep.
+  std::uint64_t withheld = 0;  ///< the part of the free bytes whose streams could not be waited for (trim retries)
+  /// Highest value of `used`. Exact with one allocating thread; with more, too high by at most what the threads cache.
   std::uint64_t peak_used = 0;
   std::uint64_t peak_reserved = 0;
   std::uint64_t largest_free = 0;   ///< the largest single free block, not counting blocks kept by threads

@@ -82,17 +82,17 @@ class announced_captures {
  public:
   using key = std::pair<std::uint64_t, std::uint64_t>;  ///< identifies the group; unique per device
 
-  /// A capture may begin. Until `end`, pools query and wait for no stream. `takes(s)`: is stream `s` in the capture?
+  /// A capture may begin. Until `end`, pools query and wait for no stream. `takes(s)`: true if stream `s` is captured.
   static void begin(const device_ref& device, key group, std::function<bool(std::uintptr_t)> takes);
   /// The capture has ended.
   static void end(const device_ref& device, key group);
-  /// One graph of the group, and everything made from it, is destroyed. Once this holds for
-  /// all captures of the group, the pools get the memory back, as with `forget_capture`.
+  /// Call when one graph of the group, and everything made from it, is destroyed. After the call for the last such
+  /// graph of the group, the pools get the memory back, as with `forget_capture`.
   static void release(const device_ref& device, key group);
 };
 
-/// The capture that prevents freeing memory on `stream` now: the capture of that stream, or one that forbids
-/// the calling thread to wait; null if there is none. Same knowledge, cost and guarantees as `capture_of`.
+/// The capture that prevents freeing memory on `stream` now: the capture of that stream, or one that forbids the
+/// calling thread to wait; null: none. Finds only `graph_capture`s. One load while none is active. Never throws.
 [[nodiscard]] std::shared_ptr<active_capture> capture_that_holds(const stream_ref& stream) noexcept;
 /// The capture that prevents the calling thread from waiting for the device now; null if there is none.
 [[nodiscard]] std::shared_ptr<active_capture> capture_that_holds(const device_ref& device) noexcept;
@@ -162,7 +162,7 @@ class graph_capture {
 /// An executable graph. Move-only. Use it from one thread at a time.
 class graph_exec {
  public:
-  /// Throws error, out_of_memory. O(nodes).
+  /// Makes an executable graph from a graph. Throws error, out_of_memory. O(nodes).
   explicit graph_exec(const graph& from, graph_exec_options options = {});
   /// Waits for the last launch only if the graph holds memory that its nodes use. If a capture
   /// forbids the calling thread to wait, everything is released when that capture ends.

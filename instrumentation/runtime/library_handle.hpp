@@ -37,11 +37,11 @@ class cublas {
   cublas(const cublas&) = delete;
   cublas& operator=(const cublas&) = delete;
 
-  /// Sets the stream. The workspace moves along: the new stream waits on the device for work enqueued on the old
-  /// one, which must still exist. If only one of them is being captured, no event can order them; the caller must.
+  /// Sets the stream. The new stream waits on the device for work enqueued on the old one (they share the workspace),
+  /// so the old one must still exist. If only one of the two is being captured, the caller must order them.
   ///
   /// In a `graph_capture`, the graph keeps the workspace as long as it can be launched; later work gets another
-  /// one. Captures begun by other code keep nothing: there, the thread and its handle must outlive the graph.
+  /// workspace. A capture begun by other code keeps no workspace: the thread and its handle must outlive that graph.
   /// Throws error, out_of_memory.
   void use(const stream_ref& stream);
   /// Enqueues C = alpha * A * B + beta * C in single precision. Throws error; out_of_memory as `use` does.

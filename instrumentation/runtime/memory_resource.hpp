@@ -153,7 +153,7 @@ static_assert(stream_ordered_resource<managed_memory_resource>);
 /// one. Throws error, and changes nothing, if the resource is for another device or gives pinned memory.
 resource_ptr set_current_resource(const device_ref& device, resource_ptr resource);
 
-/// Like above, for page-locked host memory. Initially a pinned_memory_resource. Throws error for other kinds of memory.
+/// The default resource for page-locked host memory, initially a pinned_memory_resource. Rejects other memory (error).
 [[nodiscard]] resource_ptr current_pinned_resource(const device_ref& device = current_device());
 resource_ptr set_current_pinned_resource(const device_ref& device, resource_ptr resource);
 

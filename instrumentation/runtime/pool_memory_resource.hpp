@@ -19,9 +19,9 @@ struct pool_options {
   double limit_fraction = 0;      ///< the limit as a fraction of the device's memory, 0 to 1; the lower one applies
   std::uint64_t growth_bytes = 32u << 20;  ///< minimum bytes to take from upstream at a time
   std::uint64_t initial_bytes = 0;         ///< bytes to reserve in the constructor
-  /// Maximum that a thread keeps in its front for one stream. 0: 64 MiB, or less on small devices or with low limits.
+  /// Maximum free bytes that a thread caches per stream. 0: 64 MiB, or less on small devices or with low limits.
   std::uint64_t front_bytes = 0;
-  /// Lets other processes import the pool's memory: segments are then upstream blocks (cuMemAlloc), not mapped.
+  /// Lets other processes import the pool's memory. The pool then allocates by cuMemAlloc (upstream), not by mapping.
   bool ipc_capable = false;
   std::string name = "pool";  ///< shown in recordings and error messages
 };
@@ -100,7 +100,7 @@ class pool_memory_resource : public memory_resource, private device_observer {
  private:
   void reserve_initial();
   [[nodiscard]] void* allocate_with_a_look(const stream_ref& stream, std::size_t bytes);
-  /// Throws error if the stream is of another device. Not needed on a hit, because such streams never hit.
+  /// Throws error if `stream` is of another device. Not needed if a front has a block: fronts know no such streams.
   void require_own(const stream_ref& stream) const;
   [[nodiscard]] void* allocate_slowly(const stream_ref& stream, std::size_t bytes);
   [[nodiscard]] void* allocated_or_throw(pooling::block* b, const stream_ref& stream, std::size_t bytes,
@@ -120,8 +120,8 @@ class pool_memory_resource : public memory_resource, private device_observer {
 };
 static_assert(stream_ordered_resource<pool_memory_resource>);
 
-/// A pool of page-locked host memory. Same statistics. A block that is freed while a copy is pending is not
-/// reused, even on the same stream, until the copy is done, because the host may write to a new block immediately.
+/// A pool of page-locked host memory. A block that is freed while a copy is pending is not reused, even on the same
+/// stream, until the copy is done, because the host may write to a new block immediately.
 class pinned_pool_resource final : public pool_memory_resource {
  public:
   explicit pinned_pool_resource(const device_ref& device = current_device(),

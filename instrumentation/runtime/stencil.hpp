@@ -18,7 +18,7 @@ namespace kernels {
 /// while it computes. So each word is read from global memory about once. Use stencil_shape to launch it.
 extern const kernel_definition stencil_u32;
 
-/// The same result without staging, for comparison: reads global memory 2 * radius + 1 times per value. Any shape.
+/// For comparison: the result of stencil_u32 without shared memory: 2 * radius + 1 reads per value. Any launch shape.
 extern const kernel_definition stencil_direct_u32;
 
 }  // namespace kernels

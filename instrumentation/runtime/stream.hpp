@@ -15,15 +15,15 @@ class stream;
 class look_limit;
 struct pool_live_set;
 
-/// Interface for objects that must know about events on a device. Pools implement it; they know streams by handle.
+/// Interface for objects, such as pools, that a device notifies of destroyed streams, new recordings and lost records.
 class device_observer {
  public:
   virtual ~device_observer() = default;
   /// Called before a stream is destroyed.
   virtual void retire(backend::stream_handle stream) noexcept = 0;
-  /// Called when a recording has begun: record what exists now.
+  /// Called when a recording has begun: write the current state (such as all allocated blocks) into it.
   virtual void announce() noexcept = 0;
-  /// Called after memory events were lost: appends all allocated blocks. False: too slow. Throws std::bad_alloc.
+  /// Called after memory events were lost: appends all allocated blocks. False: `limit` reached. Throws std::bad_alloc.
   [[nodiscard]] virtual bool list_live(std::vector<pool_live_set>& to, const look_limit& limit) = 0;
 };
 

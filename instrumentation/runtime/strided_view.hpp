@@ -35,7 +35,7 @@ class strided_view {
   using element_type = T;
   static constexpr std::size_t rank() noexcept { return Rank; }
 
-  /// Null and empty (with rank 0: null, one element).
+  /// A null view without elements (with rank 0: a null pointer, but one element).
   constexpr strided_view() noexcept = default;
   /// A dense array. Throws error if an extent is negative or the size in bytes overflows.
   strided_view(T* data, const shape<Rank>& extents, storage_order order = storage_order::c)
@@ -58,7 +58,7 @@ class strided_view {
 
   [[nodiscard]] T* data() const noexcept { return data_; }
   [[nodiscard]] const shape<Rank>& extents() const noexcept { return extents_; }
-  /// In elements.
+  /// For each axis: the distance from one element to the next, in elements (not bytes).
   [[nodiscard]] const shape<Rank>& strides() const noexcept { return strides_; }
   [[nodiscard]] std::int64_t extent(std::size_t axis) const noexcept { return extents_[axis]; }
   [[nodiscard]] std::int64_t stride(std::size_t axis) const noexcept { return strides_[axis]; }
@@ -83,8 +83,8 @@ class strided_view {
     return data_[offset];
   }
 
-  /// All elements along one axis, in the given order. Throws error unless the
-  /// view is contiguous in that order, because a view cannot move elements.
+  /// A view of all elements as a single axis, in the given order. Throws error unless the view is contiguous in that
+  /// order, because a view cannot move elements.
   [[nodiscard]] strided_view<T, 1> ravel(storage_order order = storage_order::c) const {
     require_contiguous(order, "ravel");
     return strided_view<T, 1>(data_, shape<1>{static_cast<std::int64_t>(size_)});

@@ -137,7 +137,7 @@ template <class T, std::size_t Rank>
                                               const stream_ref& stream = current_stream()) {
   return to_device(from.view(), stream);
 }
-/// The same for one axis: vectors, `mapped_file::as<T>()`.
+/// Copies one-dimensional host values (a vector, `mapped_file::as<T>()`) into a new device array; enqueued on `stream`.
 template <class T>
 [[nodiscard]] device_array<std::remove_const_t<T>, 1> to_device(std::span<T> from,
                                                                 const stream_ref& stream = current_stream()) {

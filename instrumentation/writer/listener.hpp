@@ -42,13 +42,13 @@ struct arrival {
   std::uint64_t pid = 0;  ///< From the kernel, in our pid namespace; 0: not visible from it.
 };
 
-/// Classification of a client's first message.
+/// Classification of a client's first message: without the secret, with the secret but malformed, or valid.
 enum class greeting : std::uint8_t { stranger, nonsense, known };
 /// Checks a received message against the secret in `SLUICE_SOCKET`. Takes constant time, wherever the secret differs.
 [[nodiscard]] greeting check_greeting(std::span<const std::byte> message,
                                       std::span<const unsigned char, secret_bytes> secret);
 
-/// The note of a process that could not send a ring.
+/// The note (see `note_prefix`) of a process that could not send a ring.
 struct loss_note {
   no_ring_reason why = no_ring_reason::refused;
   std::uint64_t pid = 0;  ///< As seen by the process.
@@ -69,7 +69,7 @@ class listener {
   /// The value for `SLUICE_SOCKET`.
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// Readable when `take` has something to do. -1: no such socket.
+  /// The sockets' descriptors, readable when `take` has something to do. -1: there is no such socket.
   [[nodiscard]] std::array<int, 2> descriptors() const { return {private_socket_.get(), public_socket_.get()}; }
 
   /// Returns the rings that have arrived, at most so many per call that the caller is not blocked. Invalid

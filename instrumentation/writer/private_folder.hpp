@@ -8,11 +8,11 @@
 namespace sluice::collector {
 
 /// A folder that only the current user can enter. The process that made it deletes it, with its contents. If that
-/// process is killed, the folder stays, but the lock on a file in it is released: others may then remove it.
+/// process is killed, the folder stays, but the lock on a file in it is released: a later `make` may then remove it.
 class private_folder {
  public:
-  /// Returns null if no place has short enough socket names. First removes folders that killed processes
-  /// of this user left there: only folders that look exactly like ours, and without following links.
+  /// Makes the folder; null if no place has short enough names for sockets. First removes folders that killed processes
+  /// of this user left in these places: only folders that look exactly like ours, and without following links.
   [[nodiscard]] static std::unique_ptr<private_folder> make();
   explicit private_folder(std::string path);
   private_folder(const private_folder&) = delete;

@@ -86,7 +86,7 @@ class ring_reader {
   producer_identity identity_;
 };
 
-/// One record of a drained span.
+/// One record among the bytes that `ring_reader::drain` returned.
 struct record_view {
   record_type type{};
   std::uint32_t flags = 0;
@@ -94,7 +94,7 @@ struct record_view {
   std::span<const std::byte> bytes;  ///< The whole record, header included.
 };
 
-/// The first word of any record, decoded; padding has it, too.
+/// Type, flags and length of any record, padding included: decoded from its first word.
 struct record_head {
   record_type type{};
   std::uint32_t flags = 0;
@@ -108,7 +108,7 @@ struct record_head {
           static_cast<std::size_t>(word >> 16 & UINT16_MAX) * 8};
 }
 
-/// The same for bytes that may be shorter than a record. `bytes` is 0 if the length is invalid: trust nothing after it.
+/// Decodes the first word of the record in `bytes`. An invalid length gives `bytes` 0: then trust nothing after it.
 [[nodiscard]] inline record_head head_at(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(std::uint64_t)) return {};
   record_head head = head_at(bytes.data());
@@ -152,7 +152,7 @@ template <class Record>
   return copy;
 }
 
-/// Like decode, without a copy if possible. The record must be 8-byte aligned; shorter records are copied to `spare`.
+/// The record as a struct, in place if possible. It must be 8-byte aligned; shorter records are decoded into `spare`.
 template <class Record>
 [[nodiscard]] inline const Record& view(const record_head& head, const std::byte* record, Record& spare) {
   static_assert(alignof(Record) <= 8);

@@ -24,16 +24,16 @@ struct session_options {
   bool sources = false;    ///< At the end, store the source text around recorded Python frames.
   bool simulated = false;  ///< All times are simulated; processes with a real clock are rejected.
   std::chrono::milliseconds drain_period{20};
-  std::chrono::milliseconds flush_period{100};  ///< How often a live reader sees the file grow.
+  std::chrono::milliseconds flush_period{100};  ///< How often data is flushed to the file for live readers.
   std::size_t checkpoint_every = 65536;         ///< Minimum number of events between two checkpoints of the live set.
-  /// Keep only the last part, in a file of about this size; names and stacks are always kept. 0: keep everything.
+  /// Keep only the last part, in a file of about this many bytes; names and stacks are always kept. 0: keep everything.
   std::uint64_t ring_bytes = 0;
   bool delayed = false;  ///< Drop all events before `begin_now`; blocks live at that time are kept.
-  /// NVIDIA's management library, queried at the end for links between GPUs that
-  /// no process reported. Empty: not queried, as in a program that records itself.
+  /// File of NVIDIA's management library (NVML), which is asked at the end for NVLinks of GPUs that no process
+  /// reported. Empty: not asked, as in a program that records itself.
   std::string management_library{};
-  bool dump_on_failure = false;        ///< Write a dump when an allocation fails.
-  std::uint64_t dump_above_bytes = 0;  ///< Also when more device memory than this is in use; 0: no limit.
+  bool dump_on_failure = false;        ///< Write a dump (a copy so far) when an allocation fails.
+  std::uint64_t dump_above_bytes = 0;  ///< Write a dump when more device memory is in use; 0: never.
   bool publish_later = false;  ///< Give the file its name when `publish` is called; otherwise remove it at the end.
 };
 
@@ -42,9 +42,9 @@ struct session_summary {
   std::string path;
   std::uint64_t bytes = 0;               ///< Size of the file in bytes.
   std::uint64_t events = 0;              ///< Number of event rows, including the recorder's own.
-  std::uint64_t device_events = 0;       ///< Of these, events of a driver or device. 0: no CUDA activity was seen.
-  std::uint64_t lost_events = 0;         ///< Dropped because a ring was full or missing.
-  std::uint64_t lost_memory_events = 0;  ///< Of these, allocations and frees.
+  std::uint64_t device_events = 0;       ///< The events of a driver or device. 0: no CUDA activity was seen.
+  std::uint64_t lost_events = 0;         ///< Events dropped because a ring was full or missing.
+  std::uint64_t lost_memory_events = 0;  ///< The lost events that are allocations or frees.
   std::uint64_t processes = 0;           ///< Number of processes that recorded something.
   std::uint64_t unheard_processes =
       0;                              ///< Processes with events, but without a way to send them; `warnings` tells why.
@@ -78,7 +78,7 @@ class session {
   /// Ends the delay: recording begins now.
   void begin_now();
 
-  /// Copies the recording so far to a file beside it (NAME-dump1.sluice, ...). A warning contains `reason`.
+  /// Copies the recording so far to a file in the same folder (NAME-dump1.sluice, ...). A warning contains `reason`.
   void dump(std::string_view reason);
 
   /// Adds a message of the recorder to the trace and to the warnings in the summary.

@@ -49,7 +49,7 @@ struct session_request {
   std::string text;
 };
 
-/// Maximum size of the file while a delayed recording has not begun.
+/// Maximum size of the file, in bytes, while a delayed recording has not begun.
 inline constexpr std::uint64_t ring_before_begin = std::uint64_t{64} << 20;
 
 struct session::state {
@@ -71,7 +71,7 @@ struct session::state {
   std::uint64_t unheard = 0;      ///< Number of processes that reported having no ring.
   std::string dump_asked;         ///< Reason of a requested dump; empty: none requested.
   bool ring_failed = false;
-  std::chrono::steady_clock::time_point next_ring{};    ///< Do not cut the file before; the copy had no disk space.
+  std::chrono::steady_clock::time_point next_ring{};    ///< Do not shorten the file before this time: no disk space.
   std::chrono::steady_clock::time_point next_resume{};  ///< Next attempt while the disk is full.
   trace::dropped_rows lost_to_full_disk;
 
@@ -108,7 +108,7 @@ struct session::state {
   void add_command(std::uint64_t pid, const std::string& text);
   void welcome_arrivals();
   recorded_process& process_of(const producer_identity& identity, std::uint64_t pid);
-  /// If a turn reaches its size limit, the rest of a ring waits for the next turn.
+  /// The result of a turn. If the turn reaches its size limit, the rest of a ring waits for the next turn.
   struct turned {
     bool filling = false;  ///< True if a ring is filling quickly.
     bool more = false;     ///< True if some ring still has data.

@@ -7,9 +7,9 @@
 
 namespace sluice::collector {
 
-/// Stable sort of `items` by `key(item)` for nearly sorted input: records of several threads one after the other,
-/// each in order, except that a call is recorded when it ends and so comes after events inside it. O(items x log
-/// runs); a run ends at an item that belongs more than a few places back. `spare` is scratch memory.
+/// Stable sort of `items` by `key(item)` for nearly sorted input: records of several threads one after the other, each
+/// in order, except that a call is recorded when it ends and so comes after events inside it. O(items x log runs); a
+/// new run begins at an item that belongs more than 16 places back. `spare` is scratch memory.
 template <class Item, class Key>
 void sort_runs(std::vector<Item>& items, std::vector<Item>& spare, Key&& key) {
   constexpr std::size_t near = 16;

@@ -18,7 +18,7 @@ struct source_limits {
   std::uint64_t around = 3;                        ///< Lines before and after each recorded line.
   std::size_t file_bytes = std::size_t{8} << 20;   ///< Longer files are skipped.
   std::size_t line_bytes = 1000;                   ///< Longer lines are cut off.
-  std::size_t kept_bytes = std::size_t{16} << 20;  ///< Limit for all text together.
+  std::size_t kept_bytes = std::size_t{16} << 20;  ///< Limit for the text of all files together.
 };
 
 /// The recorded lines of one source file.
@@ -33,8 +33,8 @@ struct source_piece {
   std::string text;
 };
 
-/// Reads the lines around each of `lines` (counted from 1); adjacent pieces are merged and in order. Empty if
-/// the file is missing, not text, too long, or was changed at or after `unchanged_since` (CLOCK_REALTIME ns;
+/// The result of `read_source`: the lines around each requested line (from 1), adjacent pieces merged, in order. Empty
+/// if the file is missing, not text, too long, or was changed at or after `unchanged_since` (CLOCK_REALTIME ns;
 /// `changed` is then set, because its lines may differ from those that ran). Invalid UTF-8 becomes "?". O(file).
 struct source_pieces {
   std::vector<source_piece> pieces;
@@ -43,8 +43,8 @@ struct source_pieces {
 [[nodiscard]] source_pieces read_source(const std::string& path, const std::set<std::uint64_t>& lines,
                                         std::int64_t unchanged_since, const source_limits& limits = {});
 
-/// Writes the result of `read_source` for each file. Returns a message that names files skipped
-/// because they were changed, or an empty string. Flushes `file` and reads its strings back.
+/// Reads the recorded lines of each file by `read_source` and stores them in `file`. Returns a message that names files
+/// skipped because they were changed, or an empty string. Flushes `file` and reads its strings back.
 [[nodiscard]] std::string add_sources(trace::file_writer& file,
                                       const std::map<trace::string_id, recorded_lines>& files);
 

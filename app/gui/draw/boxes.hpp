@@ -17,11 +17,11 @@ enum box_style : std::uint32_t {
   dimmed = 4,     ///< Provisional, or filtered out.
 };
 
-/// Times are ns since the batch's origin. A float is exact to a pixel while the origin is within a few view widths.
+/// A box of a track. Times are ns since the batch's origin; exact to a pixel up to a few view widths from the origin.
 struct box {
   float begin = 0;
   float end = 0;
-  float low = 0;  ///< In track units, from the track's bottom.
+  float low = 0;  ///< In the track's own units, from its bottom; see `box_renderer::add`.
   float high = 0;
   ImU32 colour = 0;
   std::uint32_t style = 0;
@@ -65,8 +65,8 @@ class box_renderer {
   /// Compiles the shaders. The GL context must be current.
   [[nodiscard]] result<void> start();
 
-  /// Adds a draw of `batch` to `list`: the time range `visible` spans the width of `area`, `units` of the track its
-  /// height; clipped to `area` and the list's clip rectangle. The batch must live until the frame is rendered.
+  /// Draws `batch` into `area`, clipped to `list`'s clip rectangle too: the time range `visible` spans the width,
+  /// `units` of the track's own units the height. The batch must live until the frame of `list` is rendered.
   void add(ImDrawList& list, const box_batch& batch, const rectangle& area, query::time_range visible, float units,
            ImU32 background);
 

@@ -31,7 +31,7 @@ struct application_options {
 
 /// The content of the window, without the window itself. A desktop window, an off-screen picture and the tests each
 /// provide an OpenGL context and run it frame by frame. Create it when no ImGui context exists, and call `start` with
-/// the OpenGL context current. Use only on that thread.
+/// the OpenGL context current. Use only on the thread that created it.
 class application {
  public:
   explicit application(application_options options);
@@ -53,7 +53,7 @@ class application {
   [[nodiscard]] const command_registry& commands() const { return commands_; }
   [[nodiscard]] const documents& state() const { return session_; }
   [[nodiscard]] const demo_process& demo() const { return demo_; }
-  /// The view of this class; for tests.
+  /// The view whose class is `View`; for tests.
   template <class View>
   [[nodiscard]] const View& find() const {
     const auto found = std::find_if(views_.begin(), views_.end(),
@@ -103,7 +103,7 @@ class application {
   [[nodiscard]] const view& first_at(panel_place place) const;
   /// The view whose work Escape cancels, or null.
   [[nodiscard]] view* cancellable() const;
-  /// Brings the panels for the user's choice to the front, unless they would cover the panel being used to choose.
+  /// Brings the panels with details of the user's choice to the front, except one that would cover the panel chosen in.
   void bring_forward(topic of) const;
   [[nodiscard]] bool would_cover_choices(const view& which) const;
   void draw_panel(view& which, view_context& with);

@@ -18,14 +18,14 @@ using argument = std::variant<std::monostate, std::string, selection, query::tim
 
 struct command {
   std::string id{};     ///< Stable id, e.g. "timeline.zoom_in".
-  std::string title{};  ///< "Zoom in", for menus and palette. Empty if it needs an argument: not listed.
+  std::string title{};  ///< "Zoom in", for menus and palette. Empty: not listed, because the command needs an argument.
   std::string group{};  ///< "Timeline": its menu, and its heading in the palette.
   const char* icon = nullptr;
   std::vector<ImGuiKeyChord> keys{};  ///< The first one is shown.
   bool repeats = false;               ///< Repeats while the key is held.
   std::function<void(const argument&)> run{};
-  std::function<bool()> enabled{};  ///< Null means always enabled.
-  std::function<bool()> checked{};  ///< For a toggle: returns whether it is on.
+  std::function<bool()> enabled{};  ///< Whether the command can run now; null means always.
+  std::function<bool()> checked{};  ///< For a toggle: whether it is on.
 };
 
 class command_registry {

@@ -57,7 +57,7 @@ class documents {
   [[nodiscard]] const std::string& opening_path() const;
   /// Progress of the import or summary, 0..1; 0 while the file is only being opened.
   [[nodiscard]] float opening_progress() const;
-  /// A text for that work, e.g. "Importing a.json".
+  /// What is being done to the file, e.g. "Importing a.json".
   [[nodiscard]] std::string opening_words() const;
   /// Cancels the files being opened; their import or summary ends soon after.
   void cancel_opening();
@@ -66,7 +66,7 @@ class documents {
 
   /// The errors of files that could not be opened since the last call.
   [[nodiscard]] std::vector<error> take_failures();
-  /// Called for each document that was opened.
+  /// Called after a document was opened.
   std::function<void(const document&)> opened;
 
   // The selection and its history.

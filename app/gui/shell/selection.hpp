@@ -14,7 +14,7 @@ enum class selection_kind : std::uint8_t {
   event,
   block,
   track,
-  frame  ///< Of the call tree: the id in a query::stack_view.
+  frame  ///< A frame of the call tree; `id` is its id in a query::stack_view.
 };
 
 /// The selection; the window has exactly one.

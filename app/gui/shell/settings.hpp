@@ -35,7 +35,7 @@ class settings {
   void save() const;
   /// Reads settings, one per line. Invalid lines are ignored.
   void read(std::istream& lines);
-  /// Writes the settings in the same format; `save` stores this.
+  /// Writes the settings in the format that `read` takes; `save` writes this to a file.
   void write(std::ostream& lines) const;
   /// Path of ImGui's file with the panel layout; empty if nothing is stored.
   [[nodiscard]] std::string layout_file() const { return folder_.empty() ? "" : folder_ + "/layout.ini"; }

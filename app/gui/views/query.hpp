@@ -65,7 +65,7 @@ class query_view final : public view {
   std::string text_;
   bool wanted_ = false;  ///< To be run in the next frame.
   std::unique_ptr<query::sql_task> task_;
-  /// For cancelled queries; each ends soon, without being waited for.
+  /// Futures of cancelled queries, which end soon; nothing waits for them.
   std::vector<std::future<void>> given_up_;
   std::shared_ptr<const query::sql_answer> answer_;
   std::shared_ptr<const trace::snapshot> trace_;  ///< The snapshot that `answer_` refers to.

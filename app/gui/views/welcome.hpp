@@ -11,7 +11,7 @@ namespace sluice::gui {
 /// An entry of the Demo menu.
 struct demo_entry {
   std::string name;
-  std::string shows;  ///< What it shows, in one line.
+  std::string shows;  ///< What the demo shows, in one line.
 };
 
 /// A sample recording that comes with the program.

@@ -38,8 +38,8 @@ void swatch(const view_context& with, ImU32 colour, bool hatched = false);
 /// Text that looks and behaves like a link. Returns true when clicked.
 bool link(const view_context& with, std::string_view text);
 
-/// Draws a stack, innermost frame first: the program's own lines with their source, other lines muted. The line that
-/// names the stack is marked.
+/// Draws a stack, innermost frame first: the program's own lines with their source, other lines muted. The line by
+/// which the stack is named elsewhere is marked.
 void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack);
 
 /// A short name for a stack line: C++ names without namespaces and arguments.

@@ -21,7 +21,7 @@ struct tick {
 struct time_axis {
   query::time_ns step = 1;  ///< Distance of labelled ticks.
   int subdivisions = 5;     ///< Unlabelled parts of each step.
-  query::time_ns base = 0;  ///< Labels are relative to this; not 0 if they would be too long.
+  query::time_ns base = 0;  ///< Labels are relative to this time; 0 unless they would be too long.
   std::vector<std::pair<query::time_ns, std::string>> ticks;
 };
 [[nodiscard]] time_axis time_ticks(query::time_range visible, int wanted);

@@ -13,17 +13,17 @@ namespace sluice::exports {
 /// Converts a recording's times to the first recording's clock.
 struct clock_offset {
   enum class basis : std::uint8_t {
-    none,        ///< Unknown: its time 0 is taken to be that of the first.
-    realtime,    ///< CLOCK_REALTIME of both; as exact as the machines' clocks.
+    none,        ///< Unknown: time 0 of both recordings is taken to be the same.
+    realtime,    ///< CLOCK_REALTIME of both recordings; as exact as the machines' clocks.
     collectives  ///< The ends of kernels that end together on all ranks; see `error`.
   };
-  trace::time_ns offset = 0;  ///< Added to its times. With a drift, exact only at `pivot`.
+  trace::time_ns offset = 0;  ///< Added to the recording's times. With a drift, exact only at `pivot`.
   double drift = 0;  ///< Growth of the offset per ns after `pivot`, because the clock rates differ. 1e-6 is 1 ppm.
-  trace::time_ns pivot = 0;  ///< On its own clock.
+  trace::time_ns pivot = 0;  ///< A time on the recording's own clock.
   basis from = basis::none;
   trace::time_ns corrected = 0;  ///< Correction by collectives relative to CLOCK_REALTIME, at `pivot`.
-  trace::time_ns error = 0;      ///< Nine of ten collectives are closer than this.
-  std::uint64_t matched = 0;     ///< Number of collectives found in both.
+  trace::time_ns error = 0;      ///< After `offset`, nine of ten collectives end closer together than this.
+  std::uint64_t matched = 0;     ///< Number of collectives found in both recordings.
 
   /// Converts a time to the first recording's clock. Monotonic. `time` must be clamped with `bounded` (time_range.hpp).
   [[nodiscard]] trace::time_ns moved(trace::time_ns time) const;

@@ -13,7 +13,7 @@
 /// Selects the table rows that some of a trace's events need.
 namespace sluice::exports {
 
-/// Collects what rows refer to, then writes those table rows and what they refer to in turn, with texts redacted.
+/// Collects the table rows that events refer to, and all that these rows refer to; writes them with texts redacted.
 class kept_tables {
  public:
   explicit kept_tables(const trace::tables& all) : all_(all) {}
@@ -39,7 +39,7 @@ class kept_tables {
       modules_, sources_;
   analysis::id_set done_hosts_, done_processes_, done_threads_, done_devices_, done_contexts_, done_streams_,
       done_pools_, done_counters_, done_stacks_, done_frames_, done_modules_, done_sources_;
-  std::unordered_map<std::uint64_t, text_role> texts_;  ///< By string: the role that reveals most.
+  std::unordered_map<std::uint64_t, text_role> texts_;  ///< By string: its role that reveals most.
   analysis::id_set frame_files_, frame_modules_;
 };
 

@@ -26,7 +26,7 @@ struct block_change {
   std::uint64_t bytes = 0;
 };
 
-/// Calls `visit` for all changes up to the end of the range; totals at its start need the earlier ones. Ignores frees
+/// Calls `visit` for all changes before the end of the range (totals at its start need the earlier ones). Ignores frees
 /// of unknown blocks and second births or deaths. Holds the live blocks. Errors: those of reading and `visit`.
 [[nodiscard]] result<void> memory_in_order(job& what, const std::function<result<void>(const block_change&)>& visit);
 

@@ -47,7 +47,7 @@ class pickle_writer {
 
   struct level {
     char opcode = 0;
-    std::uint32_t items = 0;  ///< Since the last mark.
+    std::uint32_t items = 0;  ///< Items written since the last MARK opcode.
   };
 
   output& to_;

@@ -6,7 +6,7 @@
 
 namespace sluice::analysis {
 
-/// Adds findings about GPU faults: which call saw it, and what was enqueued last before it. Part of `findings_of`.
+/// Adds findings about each GPU fault: the call that reported it, the work enqueued before. Part of `findings_of`.
 void add_fault_findings(const report& of, const trace::tables& tables, std::vector<finding>& into);
 
 }  // namespace sluice::analysis

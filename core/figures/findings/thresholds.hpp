@@ -1,6 +1,6 @@
 #pragma once
 
-/// The unit that findings give their thresholds in. Private to core/figures.
+/// `mebi`, one MiB in bytes: the unit in which findings state their thresholds. Private to core/figures.
 namespace sluice::analysis {
 
 inline constexpr double mebi = 1024.0 * 1024.0;

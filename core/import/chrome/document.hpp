@@ -34,7 +34,7 @@ struct chrome_piece {
   what holds = what::end;
   unfilled_bytes buffer;
   std::size_t begin = 0, end = 0;  ///< The text of whole array elements, with what separates them, in `buffer`.
-  std::uint64_t offset = 0;        ///< Of `begin` in the (inflated) content.
+  std::uint64_t offset = 0;        ///< Offset of `begin` in the (inflated) content.
   std::string name, value;         ///< Name and value of a member; the value as JSON text.
   bool cut = false;                ///< The value was too long and is incomplete.
   double share = 0;                ///< Share of the input read so far.
@@ -42,17 +42,17 @@ struct chrome_piece {
   [[nodiscard]] std::string_view text() const { return {buffer.data() + begin, end - begin}; }
 };
 
-/// Events of a document that are broken in such a way that it is not clear where they end.
+/// The events of a document that were skipped because one was broken and its end could not be found.
 struct chrome_gap {
   std::uint64_t events = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t offset = 0;  ///< Of the first of them.
+  std::uint64_t offset = 0;  ///< Offset of the first skipped event.
 };
 
-/// Reads the shapes of the format: an array of events, an object one of whose members, "traceEvents", is that array, and events on
-/// lines of their own; and documents that stand one behind the other. Finds pieces and looks no further into them, unless an event is
-/// broken: then it goes on with the next one that is whole. Holds a piece and what follows it in the input; never the document.
-/// One thread owns it.
+/// Reads a document in pieces. It may be an array of events, an object with this array as its member "traceEvents",
+/// events on lines of their own, or several documents one after another. Events are not parsed, unless one is broken:
+/// then reading resumes at the next whole event. Holds a piece and the input after it, never the whole document. Use
+/// from one thread.
 class chrome_document {
  public:
   static constexpr std::size_t piece_bytes = std::size_t{256} << 10;
@@ -69,13 +69,13 @@ class chrome_document {
   [[nodiscard]] bool truncated() const { return truncated_; }
   /// Bytes of the event that the end of the document cut off.
   [[nodiscard]] std::uint64_t lost_bytes() const { return lost_bytes_; }
-  /// What was passed over.
+  /// The events that were skipped.
   [[nodiscard]] const chrome_gap& gap() const { return gap_; }
-  /// Documents that stand in the file.
+  /// The number of documents in the file.
   [[nodiscard]] std::uint64_t documents() const { return documents_; }
-  /// Where something follows the events that is no JSON; error::no_offset: nothing does. What is behind it is not read.
+  /// Offset of text after the events that is not JSON; error::no_offset: none. Text behind it is not read.
   [[nodiscard]] std::uint64_t ill_formed_from() const { return ill_formed_from_; }
-  /// There was an array of events, be it empty.
+  /// True if there was an array of events, even an empty one.
   [[nodiscard]] bool has_events() const { return has_events_; }
   /// The offset of the next piece.
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
@@ -98,7 +98,7 @@ class chrome_document {
     ++offset_;
   }
   [[nodiscard]] tl::unexpected<error> wrong(const char* what) const;
-  /// An error, unless there were events before: then the document ends here.
+  /// Returns an error, unless there were events before: then the document ends here.
   [[nodiscard]] result<void> end_or_fail(const char* what);
   [[nodiscard]] result<void> follow();
   void begin_document(bool object);
@@ -115,7 +115,7 @@ class chrome_document {
   place place_ = place::outside;
   bool object_ = false;
   bool lines_ = false;       ///< Events stand on lines of their own, in no array.
-  bool in_members_ = false;  ///< Nothing came yet behind the bracket that ended the events.
+  bool in_members_ = false;  ///< True until something follows the bracket that ended the events.
   bool at_end_ = false;      ///< The input has ended.
   bool truncated_ = false;
   std::uint64_t lost_bytes_ = 0;

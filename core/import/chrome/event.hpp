@@ -22,7 +22,7 @@ enum class chrome_category : std::uint8_t {
   memset,
   sync,           ///< A wait of a stream or of the host.
   memory,         ///< "[memory]": actually the name of an instant.
-  out_of_memory,  ///< "[OutOfMemory]", likewise.
+  out_of_memory,  ///< "[OutOfMemory]": also the name of an instant.
   call_to_work,   ///< "ac2g" arrows; correlation ids give the same information.
 };
 
@@ -54,7 +54,7 @@ struct chrome_argument {
   bool quoted = false;
 };
 
-/// One event. Its texts point into the batch.
+/// One event. Its texts point into the piece of text that it was parsed from, or into the batch.
 struct chrome_event {
   static constexpr std::uint32_t none = UINT32_MAX;
 
@@ -66,8 +66,8 @@ struct chrome_event {
   trace::time_ns time = 0, duration = 0;
   std::string_view category_text, name;
   chrome_ident process, thread, id;
-  std::uint32_t details = none;    ///< Position in the batch.
-  std::uint32_t arguments = none;  ///< Position of the first in the batch.
+  std::uint32_t details = none;    ///< Position in `chrome_batch::details`.
+  std::uint32_t arguments = none;  ///< Position of the first in `chrome_batch::arguments`.
   std::uint32_t argument_count = 0;
 };
 

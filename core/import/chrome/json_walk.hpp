@@ -33,7 +33,7 @@ class json_value {
     return {begin, static_cast<std::size_t>(end - begin)};
   }
 
-  /// The same without a string's quotes.
+  /// The value as written, without trailing blanks and without a string's quotes.
   [[nodiscard]] std::string_view unquoted() const {
     const std::string_view all = token();
     return is_string() ? std::string_view(all.data() + 1, all.size() - 2) : all;
@@ -56,8 +56,8 @@ class json_walk {
   /// Walks within a value.
   explicit json_walk(const json_value& value) : json_walk(value.text_, value.first_, value.behind_) {}
 
-  /// Calls `member(name, value)` for each member of the object that begins here, with the name undecoded, while it
-  /// returns true. Ends after the object. Returns false if it stopped earlier.
+  /// Calls `member(name, value)`, with the name undecoded, for each member of the object that begins here, as long as
+  /// `member` returns true. Ends after the object. Returns false if it stopped earlier.
   template <class Member>
   bool object(Member&& member) {
     if (!take('{')) return false;
@@ -73,7 +73,7 @@ class json_walk {
     }
   }
 
-  /// The same with `element(value)` for each element of an array.
+  /// Calls `element(value)` for each element of the array that begins here, as `object` calls `member`.
   template <class Element>
   bool array(Element&& element) {
     return elements([&](json_walk& walk) {
@@ -82,7 +82,7 @@ class json_walk {
     });
   }
 
-  /// The same with `element(walk)`, which must advance past the element. Avoids skipping what will be walked anyway.
+  /// Like `array`, but calls `element(walk)`, which must advance past the element: so elements are not walked twice.
   template <class Element>
   bool elements(Element&& element) {
     if (!take('[')) return false;

@@ -24,7 +24,7 @@ struct chrome_batch {
   std::vector<chrome_fault> faults;
   std::deque<std::string> kept;         ///< Texts that had to be changed, so that they do not point into the piece.
   std::uint64_t skipped_arguments = 0;  ///< "args" objects from which nothing was read.
-  std::uint64_t lost_bytes = 0;         ///< Of events that are no JSON.
+  std::uint64_t lost_bytes = 0;         ///< Bytes of events that are not JSON.
 
   void clear();
 };

@@ -38,7 +38,7 @@ class chrome_pipeline {
 
   /// Call after the end: the reading thread's result.
   [[nodiscard]] const result<void>& outcome() const { return outcome_; }
-  /// After the end: what it says of the whole.
+  /// Call after the end: the document, for its counts and faults.
   [[nodiscard]] const chrome_document& document() const { return document_; }
 
  private:

@@ -15,14 +15,14 @@ struct array_piece {
   bool closed = false;       ///< The end of the outer array was found.
   std::size_t close = 0;     ///< The index of its ']'.
   bool broken =
-      false;  ///< A string ends where none can: a quote is missing or too many. Nothing behind `end` is looked at.
+      false;  ///< A string ends where none can: a quote is missing or too many. Text after `end` was not scanned.
 };
 
-/// Scans text that begins between two elements of an array. Knows strings and escapes, and counts brackets of both kinds alike:
-/// whoever parses the elements finds out whether they match. 64 bytes at a time, as simdjson's first stage (Langdale and Lemire,
-/// "Parsing gigabytes of JSON per second", 2019), but one pass without an index of it. O(n), allocates nothing unless `ends` is
-/// given, which gets the end of each element. What follows a string's closing quote must be able to follow one: so that a quote too many
-/// is found where it is, and not at the end of the file.
+/// Finds ends of elements in text that begins between two elements of an array. Knows strings and escapes, but not
+/// kinds of brackets: a parser must check whether they match. Scans 64 bytes at a time, as simdjson's first stage
+/// (Langdale and Lemire, "Parsing gigabytes of JSON per second", 2019), in one pass without an index. O(n). Allocates
+/// nothing unless `ends` is given, which gets the end of each element. Checks what follows a closing quote, so that an
+/// extra quote is found where it is, not at the end of the file.
 [[nodiscard]] array_piece scan_array(std::string_view text, std::vector<std::size_t>* ends = nullptr);
 
 }  // namespace sluice::importing

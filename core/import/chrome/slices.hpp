@@ -19,10 +19,10 @@ class chrome_slices {
 
   /// Adds a complete range ('X').
   void add_range(const chrome_event& event, trace::time_ns begin, trace::time_ns end, chrome_track& track);
-  /// 'B' and 'E' of a thread. An end may stand before its beginning in the file.
+  /// Add the begin ('B') and the end ('E') of a thread's range. In the file an end may come before its begin.
   void begin_range(const chrome_event& event, trace::time_ns time, chrome_track& track);
   void end_range(trace::time_ns time, chrome_track& track);
-  /// 'b', 'e' and 'n', which belong to what their id names and not to a thread. Likewise.
+  /// Adds 'b', 'e' or 'n': ranges of an id instead of a thread. An end may come before its begin.
   void add_asynchronous(const chrome_event& event, trace::time_ns time, char phase);
   void add_mark(const chrome_event& event, trace::time_ns time);
   /// Adds one counter per value. Returns how many values are not numbers.
@@ -34,8 +34,8 @@ class chrome_slices {
     std::uint64_t arrows = 0;                   ///< Links written.
     std::uint64_t loose = 0;                    ///< Arrow ends without a range or without another end.
     std::uint64_t open_ranges = 0;              ///< Ranges that never ended.
-    std::uint64_t loose_ends = 0;               ///< Ends of ranges that never began,
-    std::uint64_t loose_asynchronous_ends = 0;  ///< and of asynchronous ones.
+    std::uint64_t loose_ends = 0;               ///< Ends of a thread's ranges that never began.
+    std::uint64_t loose_asynchronous_ends = 0;  ///< Ends of asynchronous ranges that never began.
   };
   /// Writes the open ranges without an end. Returns the final counts.
   figures finish();
@@ -66,7 +66,7 @@ class chrome_slices {
   struct asynchronous {
     chrome_track* track = nullptr;
     std::vector<chrome_open_range> open;
-    std::vector<trace::time_ns> ends;  ///< That stand before their beginnings.
+    std::vector<trace::time_ns> ends;  ///< Ends that come before their begins in the file.
   };
   std::unordered_map<std::string, asynchronous> asynchronous_;
   std::string key_;

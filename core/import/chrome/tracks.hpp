@@ -41,7 +41,7 @@ struct chrome_track {
   std::array<chrome_slice, 8> recent;  ///< The latest slices, as a ring buffer.
   std::uint32_t slices = 0;
   std::vector<chrome_open_range> open;
-  std::vector<trace::time_ns> ends;  ///< Of ranges that stand behind them in the file.
+  std::vector<trace::time_ns> ends;  ///< Ends of ranges whose begins come later in the file.
   std::vector<chrome_arrow_end> waiting;
 
   void remember(const chrome_slice& slice) { recent[slices++ % recent.size()] = slice; }

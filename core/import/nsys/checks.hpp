@@ -10,23 +10,23 @@
 #include "core/import/nsys/reader.hpp"
 #include "core/trace/model/ids.hpp"
 
-/// What is wrong with rows of an Nsight Systems export, and when its events are. Private to core/import.
+/// Checks the times in rows of an Nsight Systems export, and finds its first event. Private to core/import.
 namespace sluice::importing {
 
 class nsys_checks {
  public:
-  /// Looks at a table's begins, the first that it is given: times are on one clock, so that all are near them. `column`: of the begins.
+  /// Learns the usual time of events from begins in the column `column`. Only the first table with begins counts.
   void learn(const nsys_rows& rows, std::size_t column);
 
-  /// Whether an event can have been at that time; otherwise it is counted.
+  /// True if an event can have been at `time`: within a year of the usual time. Otherwise counts a fault.
   [[nodiscard]] bool happened(trace::time_ns time);
-  /// The same of work that a device did: what was never finished is said to have been at 0.
+  /// True if device work has times. Otherwise (0 and 0: the work was never finished) counts a fault.
   [[nodiscard]] bool ran(trace::time_ns begin, trace::time_ns end);
-  /// An event was at that time. `begin` is the earliest of them, 0 without any.
+  /// Adds the time of an event. `begin` returns the earliest such time, 0 without any.
   void note(trace::time_ns time) { begin_ = std::min(time, begin_.value_or(time)); }
   [[nodiscard]] trace::time_ns begin() const { return begin_.value_or(0); }
 
-  /// `end`, if it can be the end of what began at `begin`. Without one it is `unknown_time`; `must_end`: and counted.
+  /// Returns `end`, or unknown_time if it is impossible (a fault). `must_end`: a missing end is a fault, too.
   [[nodiscard]] trace::time_ns end_of(trace::time_ns begin, trace::time_ns end, bool must_end);
 
   void fault(const std::string& what) { ++faults_[what]; }

@@ -15,7 +15,7 @@ class nsys_graphs {
  public:
   explicit nsys_graphs(trace::file_writer& out) : out_(out) {}
 
-  /// Adds a row about a graph or a node. `range` was written for it.
+  /// Adds a row about a graph or a node. `range` is the host range that was written for this row.
   void add(const nsys::cells& row, const trace::host_range_event& range);
 
   /// The graph of a CUPTI_ACTIVITY_KIND_GRAPH_TRACE row. An unknown graph is defined at the launch, as inferred.

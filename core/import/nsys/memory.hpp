@@ -20,10 +20,10 @@ class nsys_memory {
   nsys_memory(trace::file_writer& out, nsys_places& places, nsys_checks& checks)
       : out_(out), places_(places), checks_(checks) {}
 
-  /// `call`: what asked for it; null if that is not in the file.
+  /// Adds a row. `call`: the API call that requested the operation; null if that is not in the file.
   void take(const nsys::cells& row, const call_table::call* call);
   /// Writes the blocks that existed before the first event, which is at `begin`. Returns when the recording begins: at
-  /// `begin`, or 1 ns before it if one of these blocks is freed at `begin` itself.
+  /// `begin`, or 1 ns before the first free of one of these blocks if that free is not later than `begin`.
   [[nodiscard]] trace::time_ns finish(trace::time_ns begin);
 
  private:
@@ -41,8 +41,8 @@ class nsys_memory {
   nsys_checks& checks_;
   std::unordered_map<block_key, trace::block_id, block_hash> live_;
   std::uint64_t blocks_ = 0;
-  std::vector<trace::alloc_event> before_;  ///< Blocks that are freed and were never allocated.
-  trace::time_ns first_free_ = INT64_MAX;   ///< Of those.
+  std::vector<trace::alloc_event> before_;  ///< Blocks that are freed but were never allocated.
+  trace::time_ns first_free_ = INT64_MAX;   ///< The earliest free of a block in `before_`.
   std::map<std::pair<std::uint64_t, std::int64_t>, trace::pool_id> pools_;
 };
 

@@ -28,15 +28,15 @@ class kineto_devices {
   [[nodiscard]] place of(trace::process_id process, std::int64_t device, std::int64_t context, std::int64_t stream);
   [[nodiscard]] trace::device_id device(std::int64_t ordinal);
 
-  /// On AMD's GPUs torch.profiler may name the devices of work by their node in the system, which counts processors too, and those of
-  /// memory by their ordinal. Before any device is named.
+  /// On AMD GPUs, torch.profiler may name the devices of work by their node in the system, which counts processors too,
+  /// but the devices of memory by ordinal. Call this before any device is named.
   void expect_node_ids() { by_node_ = true; }
-  /// The ordinals that memory names, all of them: with what "deviceProperties" says they tell which node is which. Once all work is in.
+  /// Finds each node's ordinal, from all ordinals in memory events and from `describe`. Call when all work is added.
   void match_nodes(const std::set<std::int64_t>& of_memory);
-  /// A device that memory names.
+  /// The device with an ordinal that a memory event names.
   [[nodiscard]] trace::device_id device_of_memory(std::int64_t ordinal);
 
-  /// What "deviceProperties" says of a device with this ordinal.
+  /// Stores the "deviceProperties" of the device with this ordinal.
   void describe(std::int64_t ordinal, std::string_view name, std::uint64_t bytes, std::uint32_t major,
                 std::uint32_t minor);
   /// Writes the rows again, completed. Streams are named like the threads of the device's process in the file.
@@ -60,19 +60,19 @@ class kineto_devices {
     std::uint64_t bytes = 0;
     std::uint32_t major = 0, minor = 0;
   };
-  /// What a device is called by its number.
+  /// The ordinal of the device that work names by `number`.
   [[nodiscard]] std::int64_t ordinal_of(std::int64_t number) const;
   void fill(trace::device_row& row) const;
 
   trace::file_writer& out_;
   bool by_node_ = false;
   std::map<std::int64_t, properties> properties_;         ///< By ordinal.
-  std::map<std::int64_t, std::int64_t> ordinal_by_node_;  ///< Where they differ.
+  std::map<std::int64_t, std::int64_t> ordinal_by_node_;  ///< Only where the two differ.
   std::unordered_map<numbers, place, numbers_hash> places_;
   numbers last_{-1, -1, -1};
   place last_place_;
   std::map<std::int64_t, trace::device_row>
-      devices_;  ///< By the number that work names; -1 - ordinal of those without work.
+      devices_;  ///< By the number in events of work; devices without work: by -1 - ordinal.
   std::map<std::pair<std::int64_t, std::int64_t>, trace::context_id> contexts_;
   std::map<std::pair<std::int64_t, std::int64_t>, trace::stream_row> streams_;  ///< By ordinal and number.
 };

@@ -13,13 +13,13 @@
 
 namespace sluice::importing {
 
-/// torch.profiler's "[memory]" instants: what the framework's allocators gave and took back. They come thread by thread, so that a
-/// free can stand before its allocation: all of them are held (72 bytes each) until the end. Private to core/import.
+/// torch.profiler's "[memory]" instants: allocations and frees of the framework's allocators. They come thread by
+/// thread, so a free can precede its allocation: all are held until the end (72 bytes each). Private to core/import.
 class kineto_memory {
  public:
   kineto_memory(trace::file_writer& out, kineto_devices& devices) : out_(out), devices_(devices) {}
 
-  /// `failed`: what could not be allocated.
+  /// Adds an instant. `failed`: the allocation failed.
   void add(trace::process_id process, trace::thread_id thread, trace::time_ns time, const chrome_details& details,
            bool failed);
 
@@ -29,11 +29,11 @@ class kineto_memory {
     std::uint64_t sizes_differ = 0;      ///< Frees with another size than the block's.
     std::uint64_t addresses_reused = 0;  ///< Allocations at a live block's address; its free is inferred.
     std::uint64_t empty = 0;             ///< Instants with 0 bytes.
-    std::uint64_t paired = 0;            ///< Frees without an address, of a block of as many bytes.
+    std::uint64_t paired = 0;            ///< Frees without an address, matched with a block of the same size.
     trace::time_ns begin = 0;            ///< When the recording begins.
   };
-  /// Writes them in order of time; `begin` is when the first event is. The recording begins 1 ns before if something is freed just then:
-  /// what was there before is seen to have been there. O(n log n).
+  /// Writes the instants in order of time; the first event is at `begin`. The recording begins 1 ns earlier if a block
+  /// from before is freed at `begin`, so that the block is seen. O(n log n).
   figures finish(trace::time_ns begin);
 
  private:
@@ -59,7 +59,7 @@ class kineto_memory {
     trace::memory_kind kind = trace::memory_kind::unknown;
     trace::pool_id pool{};
     std::unordered_map<std::uint64_t, block> live;
-    std::unordered_map<std::uint64_t, std::vector<block>> without_address;  ///< Live too, by size.
+    std::unordered_map<std::uint64_t, std::vector<block>> without_address;  ///< Live blocks with no address, by size.
     std::int64_t before = 0;  ///< Bytes in use before the first instant, minus those whose free was recorded.
   };
 
@@ -74,7 +74,7 @@ class kineto_memory {
   kineto_devices& devices_;
   std::vector<instant> instants_;
   std::map<std::tuple<trace::process_id, std::int32_t, std::int32_t>, heap>
-      heaps_;  ///< By type and number of the device.
+      heaps_;  ///< By process, type and number of the device.
   std::uint64_t blocks_ = 0;
   trace::time_ns begin_ = 0;
   figures figures_;

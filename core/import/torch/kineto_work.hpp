@@ -33,17 +33,17 @@ class kineto_work {
   void add_sync(const chrome_event& event, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
   struct figures {
     std::uint64_t without_call = 0;  ///< Work whose call is not in the file.
-    std::uint64_t ambiguous = 0;     ///< Work that calls of several processes may have asked for.
+    std::uint64_t ambiguous = 0;     ///< Work that calls of several processes may have requested.
     std::uint64_t overruns = 0;      ///< Kernels whose durations cannot be right.
   };
-  /// Writes what still waits.
+  /// Writes the rows that still wait for their calls. Returns the counts.
   figures finish();
 
  private:
   using row = std::variant<trace::kernel_event, trace::transfer_event, trace::memset_event>;
   struct waiting {
     row work;
-    std::uint64_t correlation = 0;  ///< 0: written.
+    std::uint64_t correlation = 0;  ///< Id of the call waited for; 0: the row is written.
     std::uint64_t next = 0;         ///< Number of the next row that waits for the same call; 0: none.
   };
   static constexpr std::size_t most_waiting = 16384;
@@ -66,10 +66,10 @@ class kineto_work {
   std::uint64_t first_waiting_ = 1;  ///< Number of the first row in `waiting_`.
   /// By correlation id: the numbers of the first and the last row waiting for it; those between are linked by `next`.
   std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> waiting_for_;
-  /// In a file that several processes were merged into, calls of two may have the same correlation id: then the device says whose the
-  /// work is, once other work has said whose the device is.
+  /// In a file merged from several processes, calls of two may have the same correlation id. Then the device of the
+  /// work shows its process, once other work has shown which process uses the device.
   std::unordered_map<std::uint64_t, std::vector<call_table::call>> rivals_;
-  std::map<trace::device_id, std::set<std::uint32_t>> users_;  ///< Of a device: processes whose work ran on it.
+  std::map<trace::device_id, std::set<std::uint32_t>> users_;  ///< By device: the processes whose work ran on it.
   std::pair<trace::device_id, std::uint32_t> last_user_{};
   kernel_overruns overruns_;
   figures figures_;

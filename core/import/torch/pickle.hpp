@@ -55,7 +55,7 @@ class pickle_value {
   static constexpr std::uint64_t kind_mask = 15;
   static constexpr std::uint8_t wide_unsigned = 13;  ///< A huge integer that 64 bits hold without a sign.
   static constexpr std::uint8_t wide = 14;           ///< An integer of more than 60 bits.
-  static constexpr std::uint8_t missing = 15;        ///< In the memo: not set.
+  static constexpr std::uint8_t missing = 15;        ///< An entry of the memo (values kept for reuse) that is not set.
 
   constexpr pickle_value(std::uint8_t code, std::uint64_t payload) : bits_(payload << kind_bits | code) {}
   [[nodiscard]] std::int64_t payload() const { return static_cast<std::int64_t>(bits_) >> kind_bits; }
@@ -91,7 +91,7 @@ class pickle_document {
     if (!of.is(pickle_kind::list) && !of.is(pickle_kind::tuple)) return {};
     return items_of(of.index());
   }
-  /// The same for a list or tuple given by index.
+  /// The items of the list or tuple with the index `number`.
   [[nodiscard]] std::span<const pickle_value> items_of(std::uint32_t number) const {
     const container& c = containers_[number];
     return {c.items, c.count};
@@ -113,7 +113,7 @@ class pickle_document {
     if ((of.bits_ & pickle_value::kind_mask) == pickle_value::wide) return wide_[of.index()];
     return of.is(pickle_kind::integer) || of.is(pickle_kind::boolean) ? of.payload() : 0;
   }
-  /// Of an integer from 0 up to 2^64 - 1; none for all else.
+  /// The value of an integer from 0 to 2^64 - 1; nothing for other values.
   [[nodiscard]] std::optional<std::uint64_t> natural(const pickle_value& of) const {
     if ((of.bits_ & pickle_value::kind_mask) == pickle_value::wide_unsigned)
       return static_cast<std::uint64_t>(wide_[of.index()]);
@@ -133,12 +133,12 @@ class pickle_document {
 
  private:
   friend class pickle_reader;
-  /// With a shape, the shape has the keys and `items` the values; otherwise `items` has keys and values in turn.
+  /// With a shape (keys that dictionaries share), `items` has the values; otherwise keys and values in turn.
   struct container {
     static constexpr std::uint32_t shaped = std::uint32_t{1} << 31;
     pickle_value* items = nullptr;
     std::uint32_t count = 0;
-    std::uint32_t capacity = 0;  ///< Of `items`; or `shaped` | number of the shape.
+    std::uint32_t capacity = 0;  ///< Capacity of `items`; or `shaped` | number of the shape.
     [[nodiscard]] bool has_shape() const { return (capacity & shaped) != 0; }
     [[nodiscard]] std::uint32_t shape() const { return capacity & ~shaped; }
   };
@@ -147,7 +147,7 @@ class pickle_document {
   };
   pickle_value root_;
   huge_list<container> containers_;
-  std::vector<std::vector<pickle_value>> shapes_;  ///< The keys of each.
+  std::vector<std::vector<pickle_value>> shapes_;  ///< The keys of each shape.
   huge_list<std::string_view> texts_;
   huge_list<std::int64_t> wide_;
   huge_list<double> reals_;
@@ -160,13 +160,13 @@ class pickle_document {
 using pickle_source = std::function<result<std::size_t>(std::span<std::byte>)>;
 
 /// Reads one pickle, and its source to the end, `window_bytes` at a time. Time and memory are linear in the bytes read:
-/// at most 100 bytes of memory per byte, plus the window; more than `memory_bytes` is an error. Not recursive. Errors:
-/// corrupt, with the offset of the opcode; those of the source, unchanged.
+/// at most 100 bytes of memory per byte, plus the window; needing more than `memory_bytes` is an error. Not recursive.
+/// Errors: corrupt, with the offset of the opcode; those of the source, unchanged.
 [[nodiscard]] result<pickle_document> read_pickle(const pickle_source& source,
                                                   std::size_t memory_bytes = std::size_t{4} << 30,
                                                   std::size_t window_bytes = std::size_t{256} << 10);
 
-/// The same for bytes in memory.
+/// Reads one pickle from bytes in memory. Limits and errors are those of the function above this one.
 [[nodiscard]] result<pickle_document> read_pickle(std::span<const std::byte> bytes,
                                                   std::size_t memory_bytes = std::size_t{4} << 30);
 

@@ -24,7 +24,7 @@ struct shared {
   job& work;
   stack_writer stacks;
   std::int64_t origin_us = no_time;
-  time_ns begin = 0;  ///< When the recording begins: where what was there before is.
+  time_ns begin = 0;  ///< When the recording begins; blocks from before are born then.
   std::uint64_t last_block = 0;
   std::map<std::int64_t, trace::device_id> devices;
   std::map<std::pair<std::int64_t, std::uint64_t>, trace::stream_id> streams;

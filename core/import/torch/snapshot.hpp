@@ -48,7 +48,7 @@ struct entry {
   std::uint32_t frames = no_container;  ///< Index of a list in the document.
   std::uint32_t forward_frames =
       no_container;        ///< In a backward pass: the stack of the forward operation that it belongs to.
-  std::uint32_t pool = 0;  ///< Position in `snapshot::pools` + 1; 0 if it names none.
+  std::uint32_t pool = 0;  ///< Position in `snapshot::pools` + 1; 0 if the entry names none.
   action what = action::other;
 };
 static_assert(sizeof(entry) == 48);
@@ -71,7 +71,7 @@ struct segment {
   pool_name pool;
   bool expandable = false;
   bool small = false;
-  std::uint32_t first_block = 0, blocks = 0;  ///< In `snapshot::blocks`.
+  std::uint32_t first_block = 0, blocks = 0;  ///< Position and number in `snapshot::blocks`.
 };
 
 /// The history of one allocator: of a device, or of pinned host memory.
@@ -92,21 +92,21 @@ struct annotation {
 
 struct snapshot {
   std::vector<history> histories;
-  std::vector<segment> segments;       ///< Device memory, at the end.
-  std::vector<segment> host_segments;  ///< Pinned memory.
+  std::vector<segment> segments;       ///< Segments of device memory at the end of the history.
+  std::vector<segment> host_segments;  ///< Segments of pinned memory at the end of the history.
   std::vector<block> blocks;
-  std::vector<pool_name> pools;  ///< Those named by entries.
+  std::vector<pool_name> pools;  ///< The pools that entries name.
   std::vector<annotation> annotations;
   pickle_value settings;          ///< The dictionary `allocator_settings`, or none.
   bool overflowed = false;        ///< A history had no room for all entries: the first ones are missing.
-  std::int64_t most_entries = 0;  ///< For how many it had; 0: it does not say.
+  std::int64_t most_entries = 0;  ///< How many entries a history can hold; 0: unknown.
 };
 
 /// Extracts a snapshot from the pickle; counts what it does not understand in `work`. Linear in the pickle's size, even
 /// if parts of it are shared. Errors: foreign, if the pickle is not a snapshot; cancelled.
 [[nodiscard]] result<snapshot> read_snapshot(const pickle_document& from, job& work);
 
-/// Takes away times that cannot be, and counts them in `work`: the order of entries says roughly when they were. Linear.
+/// Removes impossible times, and counts them in `work`; the order of entries shows roughly when they were. Linear.
 void drop_impossible_times(snapshot& of, job& work);
 
 /// Writes the trace of the snapshot `of`. Errors: the writer's; cancelled.

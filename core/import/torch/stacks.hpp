@@ -35,7 +35,7 @@ class stack_writer {
   job& work_;
   zeros<std::uint32_t> stacks_;      ///< By container: a list's stack; 0: not yet known.
   zeros<std::uint32_t> frames_;      ///< By container: a dictionary's frame; 0: not yet known.
-  zeros<trace::string_id> strings_;  ///< By text.
+  zeros<trace::string_id> strings_;  ///< By a text's index: its string in the trace.
   std::uint64_t last_stack_ = 0, last_frame_ = 0, forward_frame_ = 0;
   std::map<std::tuple<trace::string_id, trace::string_id, std::uint64_t>, std::uint32_t> same_frames_;
   // The tree of stacks: (parent, frame) to stack. Open addressing, because a snapshot needs millions of lookups.

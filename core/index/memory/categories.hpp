@@ -25,12 +25,12 @@
 ///   2 a copy from the host is its first use       stays, early, last copy in the first step: weight; else input
 ///   3 the stack loads data                        input
 ///   4 the stack is an optimizer's                 stays: optimizer state; else workspace
-///   5 the stack, or else the thread, is backward  stays: gradient; named by one launch only: workspace; else gradient
+///   5 the stack, or else the thread, is backward  stays: gradient; used only once: workspace; else gradient
 ///   6 stays, born before the first step           weight
 ///   7 stays, early                                with stacks: workspace (made at a library's first call); without,
 ///                                                 born after a backward thread's first block: optimizer state; else
 ///                                                 workspace
-///   8 named by one launch only                    workspace
+///   8 used only once (one launch or copy)         workspace
 ///   9 otherwise                                   activation
 ///
 /// Known errors. Gradients of activations count as gradients: only their short lives tell them from those of weights. A
@@ -43,9 +43,9 @@ namespace sluice::analysis {
 enum class category : std::uint8_t { none, weight, gradient, optimizer_state, activation, input, workspace };
 inline constexpr std::size_t category_count = 7;
 
-/// "weight", ..., "not categorised". Tags use the same words.
+/// Returns the category's name: "weight", ..., "not categorised". Tags use the same words.
 [[nodiscard]] std::string_view category_name(category what);
-/// Returns `category::none` for an unknown word.
+/// Returns the category of that name; `category::none` for an unknown word.
 [[nodiscard]] category category_of(std::string_view word);
 
 /// The reason why a block has its category.
@@ -125,9 +125,9 @@ class process_clues {
 struct category_evidence {
   const process_clues& clues;
   const std::map<trace::process_id, step_list>& steps;
-  const std::unordered_map<std::uint64_t, trace::string_id>& tags;  ///< Category tags by the allocation's event.
+  const std::unordered_map<std::uint64_t, trace::string_id>& tags;  ///< Category tags, by id of the allocation event.
   const trace::tables& tables;
-  time_range span;  ///< The whole recording's.
+  time_range span;  ///< Time range of the whole recording.
 };
 
 /// Determines a block's category from its whole life and all of its uses. O(log steps) per block. Not thread-safe.
@@ -153,7 +153,7 @@ class category_judge {
   stack_clues clues_;
   std::map<trace::process_id, process_facts> processes_;
   std::map<std::pair<trace::process_id, trace::thread_id>, bool> backward_;
-  std::unordered_map<std::uint64_t, bool> foreign_;  ///< By name id: the name is of another framework.
+  std::unordered_map<std::uint64_t, bool> foreign_;  ///< By the id of a block's name: it is of another framework.
 };
 
 /// The category of each block, by position in `memory.blocks()`. O(blocks * log steps).

@@ -38,7 +38,7 @@ class fault_index {
   void add(const trace::api_call_event& row);
   void add(const trace::alloc_failed_event& row);
 
-  /// The faults in order of time.
+  /// Returns the faults in order of time.
   [[nodiscard]] std::vector<gpu_fault> faults() const;
 
  private:

@@ -10,20 +10,20 @@
 
 namespace sluice::analysis {
 
-/// Whether a block is memory that was mapped to an address of the program's choice, piece by piece.
+/// True if a block is memory that the program mapped at an address of its choice, piece by piece.
 [[nodiscard]] constexpr bool is_mapped_piece(const block_record& block) {
   return block.layer == trace::layer::driver &&
          (block.kind == trace::memory_kind::mapping || (block.flags & trace::mapped_piece) != 0);
 }
 
-/// Groups adjacent mappings into runs. A segment that grows by mapping more memory behind it (PyTorch's expandable
-/// segments, virtual-memory pools) can hold blocks that span several mappings.
+/// Groups adjacent mappings into runs: a run is one contiguous segment. A segment that grows by mapping more memory
+/// behind it (PyTorch's expandable segments, virtual-memory pools) can hold blocks that span several mappings.
 class mapped_runs {
  public:
   /// `live`: positions in `blocks` of the blocks live at one moment. `blocks` must outlive this. O(live * log live).
   mapped_runs(std::span<const block_record> blocks, std::span<const std::size_t> live);
 
-  /// The position of the first mapping in the run of the block at `at`; `at` itself if that is not a mapping. O(1).
+  /// Returns the position of the first mapping in the run of the block at `at`; `at` if the block is no mapping. O(1).
   [[nodiscard]] std::size_t first_of(std::size_t at) const;
   /// Returns the bytes that a block takes; for the first mapping of a run, the bytes of the whole run. O(1).
   [[nodiscard]] std::uint64_t bytes_of(std::size_t at) const;
@@ -34,7 +34,7 @@ class mapped_runs {
   std::unordered_map<std::size_t, std::uint64_t> bytes_;
 };
 
-/// True if the kind's address refers to memory. Reservations are only addresses, and physical memory has only a handle.
+/// True if blocks of this kind have memory at an address: reservations have no memory, physical memory has no address.
 [[nodiscard]] constexpr bool is_memory_at_an_address(trace::memory_kind kind) {
   return kind != trace::memory_kind::reservation && kind != trace::memory_kind::physical;
 }

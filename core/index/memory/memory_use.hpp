@@ -17,7 +17,7 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// Blocks, and their totals over time.
+/// Memory blocks, and the total bytes of blocks over time.
 namespace sluice::analysis {
 
 /// The whole life of a block, or the part of it that was recorded.
@@ -41,17 +41,17 @@ struct block_record {
   std::uint64_t flags = 0;
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
-  bool allocated = false;       ///< False while only its free has been seen.
-  bool death_inferred = false;  ///< No free event; missing from an exact checkpoint after a loss.
+  bool allocated = false;       ///< False while only the block's free has been seen.
+  bool death_inferred = false;  ///< No free event; missing from an exact checkpoint after a loss of events.
 
   [[nodiscard]] bool born_before() const { return (flags & trace::born_before) != 0; }
-  /// Not freed in this recording, but freed later: the recording is a part of a longer one.
+  /// True if freed after the end of this recording, which is a part of a longer recording.
   [[nodiscard]] bool freed_after() const { return (flags & trace::freed_after) != 0; }
   [[nodiscard]] bool freed() const { return died != trace::unknown_time; }
-  /// Its bytes belong to another process and are counted there.
+  /// True if the bytes belong to another process and are counted there.
   [[nodiscard]] bool imported() const { return (flags & trace::ipc_import) != 0; }
   [[nodiscard]] bool live_at(time_ns time) const { return born <= time && (!freed() || died > time); }
-  /// True if live at some time in the range.
+  /// True if the block is live at some time in the range.
   [[nodiscard]] bool live_in(time_range range) const { return born < range.end && (!freed() || died > range.begin); }
 };
 
@@ -66,13 +66,13 @@ struct memory_key {
   }
 };
 
-/// A pool's reserved and used bytes. `used` is what pool events report; `blocks` is the sum of its recorded blocks.
+/// A pool's reserved and used bytes. `used` is what pool events report; `blocks` is the sum of the recorded blocks.
 struct pool_use {
   timeline::sample_tree reserved;
   timeline::sample_tree used;
   timeline::level_tree blocks;
-  std::vector<time_ns> times;  ///< Times of its events, unordered.
-  bool has_segments = false;   ///< It has driver-layer blocks, which already count its reserved bytes.
+  std::vector<time_ns> times;  ///< Times of the pool's events, unordered.
+  bool has_segments = false;   ///< The pool has driver-layer blocks, which already count its reserved bytes.
 };
 
 /// Memory samples of a device, and the curves derived from them.
@@ -84,7 +84,7 @@ struct device_samples {
     std::uint64_t total = 0;
     std::uint64_t recorder = 0;
   };
-  std::vector<sample> samples;  ///< By (time, order) after `settle`.
+  std::vector<sample> samples;  ///< Sorted by (time, order) after `settle`.
   /// Returns the last sample at or before `time`; null if there is none. Call after `settle`. O(log samples).
   [[nodiscard]] const sample* last_until(time_ns time) const {
     const auto behind = std::upper_bound(samples.begin(), samples.end(), time,
@@ -93,7 +93,7 @@ struct device_samples {
   }
   timeline::sample_tree used;  ///< total - free.
   timeline::sample_tree recorder;
-  timeline::sample_tree untracked;  ///< See untracked_statistics.
+  timeline::sample_tree untracked;  ///< `used` - `recorder` - bytes of driver-layer blocks and driver pools; >= 0.
 };
 
 /// A checkpoint that lists all live blocks of a process at one time.
@@ -127,7 +127,7 @@ class memory_use {
   void add(const trace::checkpoint_event& row);
   void add(const trace::loss_event& row) { losses_.push_back(row); }
 
-  /// Reserves space for `told` blocks known from the file and then `born` new ones. Call before adding anything.
+  /// Reserves space for `told` blocks known from the file and then `born` other blocks. Call before adding anything.
   void expect(std::size_t told, std::size_t born) {
     blocks_.reserve(told + born);
     by_id_.expect(told);
@@ -135,33 +135,33 @@ class memory_use {
   /// Call after the last known block: the ids of blocks born from now on are consecutive.
   void expect_births(std::size_t born) { by_id_.expect_run(born); }
 
-  /// Applies a checkpoint taken after a loss. Blocks of its process that it does not list are taken to have died at its
-  /// time, unless a free is known here or in `freed` (frees anywhere in the recording). O(blocks * log live).
+  /// Applies a checkpoint taken after a loss of events. Blocks of its process that the checkpoint does not list count
+  /// as dead from its time on, unless freed by a row here or in `freed` (all recorded frees). O(blocks * log live).
   void infer_deaths(const complete_checkpoint& by, const id_set* freed = nullptr);
 
   /// Adds a block whose whole life is known from the file; rows about it are then ignored. Call before adding rows.
   void set_known(const block_record& block);
-  /// Adds a block as earlier rows left it (allocated, or only freed); later rows continue it. Call before adding rows.
+  /// Adds a block in the state in which earlier rows left it (allocated, or only freed). Call before adding later rows.
   void continue_from(const block_record& block);
-  /// Keeps totals for `key` even without blocks. `highest` is their maximum over the whole recording, in bytes;
-  /// `stacks` says that some of their blocks have stacks.
+  /// Keeps a total for `key` even without blocks. `highest`: the total's maximum over the whole recording, in bytes.
+  /// `stacks`: some block of this key has a stack.
   void set_known(const memory_key& key, double highest, bool stacks) {
     use_[key].tell_highest(highest);
     if (stacks) with_stacks_.insert(key);
   }
   [[nodiscard]] bool told_of_stacks(const memory_key& key) const { return with_stacks_.contains(key); }
-  /// The same for a pool. `highest`: maximum of its blocks, in bytes; none if it has no blocks.
+  /// Keeps totals for `pool` even without rows. `highest`: the maximum bytes of its blocks; none: no blocks.
   void set_known(trace::pool_id pool, bool has_segments, std::optional<double> highest);
-  /// Adds the pool's last sample before the section.
+  /// Adds a sample of a pool from outside the section, such as the last sample before it.
   void set_known(trace::pool_id pool, std::uint64_t reserved, std::uint64_t used, time_ns time, trace::event_id event);
-  /// The same for a device.
+  /// Adds a sample of a device from outside the section, such as the last sample before it.
   void set_known(trace::device_id device, const device_samples::sample& sample);
-  /// Adds the untracked bytes at a sample. From then on they are not computed from the blocks here.
+  /// Adds a sample of a device's untracked bytes. From then on untracked bytes are no longer computed from blocks.
   void set_known_untracked(trace::device_id device, const timeline::sample_step& sample);
 
   /// Updates the totals. Call before any query. O(changes), plus the device samples.
   void settle(const trace::tables& tables);
-  /// Call when a whole snapshot has been added: blocks missing from a checkpoint after a loss are taken to have died.
+  /// Call when a whole snapshot has been added: takes blocks missing from a checkpoint after a loss to have died.
   void reconcile();
 
   /// Frees the blocks but keeps the totals. Nothing can be added afterwards.
@@ -171,12 +171,12 @@ class memory_use {
     deaths_ = std::vector<std::uint32_t>();
   }
 
-  /// In order of first appearance, those known from the file first. Skip blocks whose `allocated` is false.
+  /// All blocks in order of first appearance, blocks known from the file first. Skip blocks whose `allocated` is false.
   [[nodiscard]] std::span<const block_record> blocks() const { return blocks_; }
   /// Positions in `blocks` of freed blocks, each once, in the order the frees were added: mostly in order of time.
   [[nodiscard]] std::span<const std::uint32_t> deaths() const { return deaths_; }
   [[nodiscard]] const block_record* find(trace::block_id id) const;
-  /// True if any row names the block, even if only a free.
+  /// True if any row refers to the block, even if only a free.
   [[nodiscard]] bool known(trace::block_id id) const { return by_id_.find(raw(id)) != id_lookup::none; }
   [[nodiscard]] const std::map<memory_key, timeline::level_tree>& use() const { return use_; }
   [[nodiscard]] const std::map<trace::pool_id, pool_use>& pools() const { return pools_; }
@@ -223,14 +223,14 @@ class memory_use {
   std::vector<trace::alloc_failed_event> failed_;
   std::vector<trace::loss_event> losses_;
   std::map<trace::event_id, checkpoint> checkpoints_;
-  time_ns changed_from_ = latest_time + 1;  ///< Earliest change since `settle`.
+  time_ns changed_from_ = latest_time + 1;  ///< Time of the earliest change since the last `settle`.
   void dispute(trace::block_id block) {
     ++malformed_;
     disputed_.push_back(block);
   }
   std::uint64_t malformed_ = 0;
   std::vector<trace::block_id> disputed_;
-  std::set<memory_key> with_stacks_;  ///< Only keys set by `set_known`.
+  std::set<memory_key> with_stacks_;  ///< Keys given to `set_known` with `stacks`.
   bool untracked_told_ = false;
 };
 

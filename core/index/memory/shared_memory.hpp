@@ -13,14 +13,14 @@ namespace sluice::analysis {
 
 class index;
 
-/// Memory of other processes that a process has imported, grouped by owner. Its bytes are counted for the owner.
+/// Memory that a process has imported from another process, the owner, in one layer and kind. It counts for the owner.
 struct imported_memory {
   trace::process_id process{};
   trace::process_id owner{};  ///< None if the recording does not name it.
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   std::uint64_t blocks = 0;
-  std::uint64_t bytes = 0;  ///< For physical memory the size that its owner recorded; 0 if unknown.
+  std::uint64_t bytes = 0;  ///< Unknown sizes (of physical memory) are taken from the owner's record, else 0.
   bool inferred = false;    ///< The owner of some of the blocks is inferred.
 };
 
@@ -31,15 +31,15 @@ struct import_owner {
 };
 using import_owners = std::unordered_map<std::uint64_t, import_owner>;  ///< By the event of the importing allocation.
 
-/// Collects imports of blocks born in a range, section by section.
+/// Collects imported blocks that were born in a time range, section by section.
 class import_gatherer {
  public:
-  /// `links` cover the whole recording and must outlive this.
+  /// `links` must cover the whole recording and outlive this object.
   import_gatherer(const import_owners& links, time_range range);
 
   /// Adds the blocks in `from` that were born in `run`. O(blocks).
   void add(const memory_use& from, time_range run);
-  /// The result, most bytes first.
+  /// Returns the imported memory, most bytes first.
   [[nodiscard]] std::vector<imported_memory> figures() const;
 
  private:
@@ -49,7 +49,7 @@ class import_gatherer {
   std::vector<block_record> imports_;
 };
 
-/// The same from an index of the whole recording. O(blocks).
+/// Returns the memory imported in `range`, most bytes first, from an index of the whole recording. O(blocks).
 [[nodiscard]] std::vector<imported_memory> find_imports(const index& from, time_range range);
 
 }  // namespace sluice::analysis

@@ -15,7 +15,7 @@ namespace sluice::analysis {
 
 /// One use of a block.
 struct touch {
-  time_ns time = trace::unknown_time;  ///< When it was enqueued; the device may run it later.
+  time_ns time = trace::unknown_time;  ///< When the work was enqueued; the device may run it later.
   trace::event_id event{};             ///< The row: a touch, a transfer, a memset, or a graph launch.
   [[nodiscard]] bool known() const { return event != trace::event_id::none; }
   friend bool operator==(const touch&, const touch&) = default;
@@ -34,10 +34,10 @@ struct arrivals {
 struct block_touches {
   touch first;
   touch last;
-  std::uint64_t kernels = 0;                   ///< Launches that name it, except graph launches (`replays`).
+  std::uint64_t kernels = 0;                   ///< Kernel launches with the block as argument, except in graphs.
   std::uint64_t copies = 0;                    ///< Copies and memsets.
-  std::uint64_t replays = 0;                   ///< Graph launches with a node that names it.
-  time_ns first_kernel = trace::unknown_time;  ///< Kernels and replays.
+  std::uint64_t replays = 0;                   ///< Launches of CUDA graphs with a node that uses the block.
+  time_ns first_kernel = trace::unknown_time;  ///< First of `kernels` and `replays`.
   arrivals from_host;
   [[nodiscard]] std::uint64_t count() const { return kernels + copies + replays; }
 };
@@ -48,17 +48,17 @@ struct uses_so_far {
   touch first;
   touch last;
   std::uint64_t kernels = 0;
-  std::uint64_t copy_calls = 0;  ///< Touch rows of copying calls.
-  std::uint64_t copies = 0;      ///< Transfers and memsets that name it. If both are recorded, the same copies.
+  std::uint64_t copy_calls = 0;  ///< Touch rows of calls that copy or set memory.
+  std::uint64_t copies = 0;      ///< Transfer and memset rows; may be of the same copies as `copy_calls`.
   std::uint64_t replays = 0;
   time_ns first_kernel = trace::unknown_time;
   arrivals from_host;
-  /// Adds the uses from other rows, in any order.
+  /// Adds the uses in other rows. The order of calls does not matter.
   void add(const uses_so_far& others);
   [[nodiscard]] block_touches all() const;
 };
 
-/// How the nodes of a graph name a block.
+/// How the nodes of a CUDA graph use a block.
 struct graph_use {
   trace::graph_id graph{};
   std::uint64_t nodes = 0;
@@ -75,21 +75,21 @@ class touch_index {
   void add(const trace::transfer_part_event& row);
   void add(const trace::memset_event& row);
   void add(const trace::graph_launch_event& row);
-  /// Sets all uses of a block, known from the file. Rows about it then have no effect on `of`.
+  /// Sets all uses of a block, known from the file. Rows about the block then have no effect on `of`.
   void set_known(trace::block_id block, const block_touches& uses) { told_[raw(block)] = uses; }
   /// Adds a use of a block by a graph's nodes; `copies`: a node of the graph copies. After `set_known(touches)`, touch
   /// rows of graph nodes are ignored, so all such uses must be added here.
   void set_known(trace::block_id block, const graph_use& use, bool copies);
   /// Ignores rows about uses outside of `run`. Call before adding rows.
   void only_within(time_range run) { run_ = run; }
-  /// Adds uses of a block from other rows, on top of the uses here.
+  /// Adds uses of a block in rows that are not added here, such as rows of earlier sections.
   void add(trace::block_id block, const uses_so_far& uses) { at(block).direct.add(uses); }
   /// Call before any query.
   void settle();
 
   /// True if the recording has no touches. Then no block can be called unused.
   [[nodiscard]] bool empty() const { return touches_ == 0; }
-  /// Sets the total number of touches; only a part of them is stored here.
+  /// Sets the number of touches in the whole recording, of which only a part is stored here.
   void set_known(std::uint64_t touches) {
     touches_ = touches;
     whole_told_ = true;
@@ -99,9 +99,9 @@ class touch_index {
 
   /// All uses of `block`. Graph replays count while the block lives. O(log launches) for each graph that names it.
   [[nodiscard]] block_touches of(const block_record& block) const;
-  /// The same as a partial sum, to be added to the uses in other rows. Only graph launches within `only_within` count.
+  /// The uses of `block` in rows added here, to be summed with those in other rows. Graph launches: in `only_within`.
   [[nodiscard]] uses_so_far so_far(const block_record& block) const;
-  /// Calls `visit(block_id)` for every block that any row names, even if the block itself is unknown.
+  /// Calls `visit(block_id)` for every block that any row refers to, even if the block itself is unknown.
   template <class Visit>
   void for_each_block(Visit&& visit) const {
     for (const uses_of_block& each : blocks_) visit(each.block);
@@ -116,11 +116,11 @@ class touch_index {
  private:
   struct uses_of_block {
     trace::block_id block{};
-    uses_so_far direct;                 ///< Without replays of `graphs`.
+    uses_so_far direct;                 ///< Uses without replays of `graphs`.
     std::vector<std::uint32_t> graphs;  ///< Positions in `graph_uses_`.
   };
   struct launches {
-    std::vector<touch> all;  ///< By (time, event) once settled.
+    std::vector<touch> all;  ///< Sorted by (time, event) once settled.
     bool sorted = true;
   };
 
@@ -134,8 +134,8 @@ class touch_index {
   id_lookup by_id_;
   std::vector<graph_use> graph_uses_;
   std::map<trace::graph_id, launches> launches_;
-  std::unordered_map<std::uint64_t, bool> moving_;         ///< By graph id: some node copies.
-  std::unordered_map<std::uint64_t, bool> copying_;        ///< By name id: a copying call.
+  std::unordered_map<std::uint64_t, bool> moving_;         ///< By graph id: some node of the graph copies.
+  std::unordered_map<std::uint64_t, bool> copying_;        ///< By name id: the call copies or sets memory.
   std::unordered_map<std::uint64_t, block_touches> told_;  ///< By block id, from `set_known`.
   std::uint64_t touches_ = 0;
   bool whole_told_ = false;

@@ -16,7 +16,7 @@ struct copy_record {
   trace::device_id device{};
   trace::direction direction = trace::direction::unknown;
   time_ns begin = 0;
-  time_ns end = 0;  ///< `latest_time` if it never ended.
+  time_ns end = 0;  ///< `latest_time` if the copy never ended.
   std::uint64_t bytes = 0;
 };
 
@@ -28,7 +28,7 @@ class copy_calls {
   void settle();
 
   [[nodiscard]] std::span<const copy_record> copies() const { return copies_; }
-  /// The stack of an API call; none if it has none. Call after `settle`. O(log calls).
+  /// Returns the stack of an API call; `none` if the call has no stack. Call after `settle`. O(log calls).
   [[nodiscard]] trace::stack_id stack_of(trace::event_id call) const;
 
  private:
@@ -37,7 +37,7 @@ class copy_calls {
     trace::stack_id stack{};
   };
   std::vector<copy_record> copies_;
-  std::vector<call> calls_;  ///< By id after `settle`.
+  std::vector<call> calls_;  ///< Sorted by id after `settle`.
   bool sorted_ = true;
 };
 

@@ -36,15 +36,15 @@ struct content_copy {
   }
 };
 
-/// How often the content of one copy was moved.
+/// How often other copies moved the content of one given copy.
 struct content_standing {
   std::uint64_t before = 0;  ///< Copies of the same content requested earlier.
-  std::uint64_t after = 0;
-  trace::event_id first{};  ///< The first earlier one.
+  std::uint64_t after = 0;   ///< Copies of the same content requested later.
+  trace::event_id first{};   ///< The first copy counted in `before`.
   time_ns first_time = 0;
-  trace::event_id next{};  ///< The first later one.
+  trace::event_id next{};  ///< The first copy counted in `after`.
   time_ns next_time = 0;
-  bool same_source = false;  ///< An earlier one had the same source address: the data there had not changed.
+  bool same_source = false;  ///< A copy in `before` had the same source address: the data there had not changed.
 };
 
 /// Compares what host-to-device copies moved. Transfers may be added in any order. Not thread-safe.
@@ -53,17 +53,17 @@ class copy_contents {
   void add(const std::vector<trace::transfer_event>& rows);
   void settle();
 
-  /// Grouped by content; within a group in the order in which they were requested. Call after `settle`.
+  /// The copies, grouped by content; within a group in the order of their requests. Call after `settle`.
   [[nodiscard]] std::span<const content_copy> copies() const { return copies_; }
-  /// The number of copies from `first` on with the same content; 0 only if `first` is the end.
+  /// The number of copies in `copies()` from position `first` on with the content of that copy; 0 only at the end.
   [[nodiscard]] std::size_t same_from(std::size_t first) const;
 
   /// True if `copy` may have moved other bytes than those that were hashed: its source was page-locked, the call did
-  /// not wait, and by the recorded times a device-to-host copy wrote there meanwhile. Writes by other threads and by
-  /// kernels are not detected. O(log copies + simultaneous copies); true if there are too many to check.
+  /// not wait, and by the recorded times a device-to-host copy wrote to the source meanwhile. Writes by other threads
+  /// and by kernels are not detected. O(log copies + simultaneous copies); true if over 2048 copies must be checked.
   [[nodiscard]] bool overtaken(const content_copy& copy) const;
 
-  /// The standing of a transfer row. O(log copies + copies of the same content).
+  /// Finds the other copies with the content of the copy `row`. O(log copies + copies of the same content).
   [[nodiscard]] content_standing standing_of(const trace::transfer_event& row) const;
 
  private:
@@ -76,7 +76,7 @@ class copy_contents {
     std::uint64_t bytes = 0;
   };
   std::vector<content_copy> copies_;
-  std::vector<host_write> writes_;  ///< By begin after `settle`.
+  std::vector<host_write> writes_;  ///< Sorted by begin after `settle`.
   std::size_t settled_copies_ = 0;
   std::size_t settled_writes_ = 0;
   time_ns longest_write_ = 0;

@@ -35,7 +35,7 @@ struct direction_key {
   }
 };
 
-/// Transfers in one direction. A slice's `tag` is the memory_kind of its host side (unknown if it has none).
+/// Transfers in one direction. A slice's `tag` is the memory_kind of the transfer's host side; `unknown` if none.
 struct direction_work {
   timeline::slice_set slices;
   timeline::level_tree rate;  ///< Bytes per second: a transfer's bytes spread evenly over its interval, summed.
@@ -52,8 +52,8 @@ struct device_work {
   timeline::coverage anything;
 };
 
-/// Collects device events, in any order. An event without a known end lasts forever; cut it at the end of the queried
-/// range. Ends before begins are counted in `malformed` and give slices of length 0. Not thread-safe.
+/// Collects device events, in any order. An event without a known end lasts forever; callers cut it at the end of their
+/// time range. Ends before begins are counted in `malformed` and give slices of length 0. Not thread-safe.
 class device_activity_index {
  public:
   void add(const std::vector<trace::kernel_event>& rows);
@@ -61,8 +61,8 @@ class device_activity_index {
   void add(const std::vector<trace::migration_event>& rows);
   void add(const std::vector<trace::memset_event>& rows);
   void add(const std::vector<trace::graph_launch_event>& rows);
-  /// For an index of the section that begins at `from`. Sets how many lanes a stream or a direction has in the whole
-  /// recording, and its highest rate. Returns its slices; the caller adds those that are running at `from`.
+  /// For an index of the section that begins at `from`: sets how many lanes (lines of slices) a stream or direction has
+  /// in all the recording, and its highest rate in bytes/s. Returns its slices; add those that run at `from`.
   timeline::slice_set& set_known(const stream_key& stream, std::size_t lanes, time_ns from);
   timeline::slice_set& set_known(const direction_key& direction, std::size_t lanes, double highest_rate, time_ns from);
   void set_known_kernels(trace::device_id device) { with_kernels_.insert(device); }
@@ -89,7 +89,7 @@ class device_activity_index {
   recent_entry<std::map<stream_key, timeline::slice_set>> last_stream_;
   recent_entry<std::map<direction_key, direction_work>> last_direction_;
   std::map<trace::device_id, device_work> devices_;
-  std::set<trace::device_id> with_kernels_;  ///< Only those known from the file.
+  std::set<trace::device_id> with_kernels_;  ///< Devices that ran kernels, as told by `set_known_kernels`.
   bool busy_ = true;
   std::uint64_t malformed_ = 0;
 };

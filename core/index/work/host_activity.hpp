@@ -34,7 +34,7 @@ struct thread_work {
   timeline::coverage file_busy;
 };
 
-/// Collects host events, in any order. Open and malformed events are treated as in device_activity_index.
+/// Collects host events, in any order. No known end: lasts forever. End before begin: length 0, counted in `malformed`.
 class host_activity {
  public:
   void add(const std::vector<trace::api_call_event>& rows, const trace::tables& tables);
@@ -42,8 +42,8 @@ class host_activity {
   void add(const std::vector<trace::host_range_event>& rows);
   void add(const std::vector<trace::marker_event>& rows);
   void add(const std::vector<trace::file_io_event>& rows);
-  /// For an index of the section that begins at `from`: sets the thread's number of lanes in the whole recording.
-  /// Returns its work, to which the caller adds the slices running at `from`.
+  /// For an index of the section that begins at `from`: sets how many lanes (lines of slices) the thread has in the
+  /// whole recording. Returns the thread's work, to which the caller adds the slices running at `from`.
   thread_work& set_known(const thread_key& thread, std::size_t range_lanes, std::size_t call_lanes, time_ns from) {
     thread_work& work = threads_[thread];
     work.ranges.set_known(range_lanes, from);
@@ -66,7 +66,7 @@ class host_activity {
 
   std::map<thread_key, thread_work> threads_;
   recent_entry<std::map<thread_key, thread_work>> last_thread_;
-  std::unordered_map<std::uint64_t, bool> waits_;  ///< By name id.
+  std::unordered_map<std::uint64_t, bool> waits_;  ///< By the id of a call's name: the call only waits.
   bool busy_ = true;
   std::uint64_t malformed_ = 0;
 };

@@ -15,16 +15,16 @@
 /// The steps of a program that repeats itself, such as a training loop.
 namespace sluice::analysis {
 
-/// How the steps were found, best first. `pattern` is a guess and must be shown as inferred.
+/// How the steps were found, the most reliable way first. `pattern` is a guess and must be shown as inferred.
 enum class step_source : std::uint8_t { none, marks, profiler_ranges, named_ranges, pattern };
 
 struct step {
   time_range span;
-  std::int64_t number = 0;  ///< As given by the program, else counted from 0.
-  trace::event_id event{};  ///< The mark or range; none if inferred.
+  std::int64_t number = 0;  ///< Number given by the program, else counted from 0.
+  trace::event_id event{};  ///< The marker or range that names the step; none if inferred.
 };
 
-/// Converts a step as stored in the file. Accepts corrupt rows.
+/// Converts a step stored in a file. `row` may be corrupt: times are clamped.
 [[nodiscard]] step step_of(const trace::step_row& row);
 
 /// The steps of one process, in order of time and without overlap.
@@ -43,16 +43,16 @@ struct process_steps {
   step_list steps;
 };
 
-/// Takes what a program says about its steps, in any order of time: marks with a number, ranges called "ProfilerStep#7"
-/// (torch.profiler), and ranges called "step", "iteration", "train_step", with or without a number (NVTX). What torch.profiler says of
-/// the same steps on the device counts only where the host says nothing.
+/// Collects what a program says about its steps, in any order of time: numbered marks, ranges named "ProfilerStep#7"
+/// (torch.profiler), and ranges named "step", "iteration", "train_step", with or without a number (NVTX). Ranges of
+/// torch.profiler on the device's timeline count only in processes that have no steps by marks or host ranges.
 class step_marks {
  public:
   void add(const trace::marker_event& row);
   void add(const trace::host_range_event& row, const trace::tables& tables);
 
-  /// The steps given by marks, else by ranges that begin after the previous one ends, if there are two or more. A mark
-  /// begins a step that lasts until the next mark; the last one lasts until `end`, the end of the recording.
+  /// Returns the steps given by marks, else by two or more ranges, leaving out ranges that overlap an earlier range. A
+  /// mark begins a step that lasts until the next mark; the last step lasts until `end`, the end of the recording.
   [[nodiscard]] step_list of(trace::process_id process, time_ns end) const;
   [[nodiscard]] std::vector<trace::process_id> processes() const;
 
@@ -66,7 +66,7 @@ class step_marks {
     std::vector<told> marks;
     std::vector<told> profiler;
     std::vector<told> named;
-    std::vector<told> on_device;  ///< What a device did of them, where torch.profiler says that too.
+    std::vector<told> on_device;  ///< Ranges that torch.profiler shows on the device's timeline.
   };
   struct meaning {
     step_source source = step_source::none;
@@ -77,10 +77,10 @@ class step_marks {
 
   std::map<trace::process_id, process_marks> by_process_;
   std::map<trace::string_id, meaning> names_;
-  std::map<trace::string_id, bool> device_domains_;  ///< Whether a domain is that of the device's annotations.
+  std::map<trace::string_id, bool> device_domains_;  ///< By NVTX domain: ranges are on the device's timeline.
 };
 
-/// `find_pattern` looks only at this many blocks, the last ones.
+/// The most blocks that `find_pattern` looks at: the last blocks in its list.
 inline constexpr std::size_t most_pattern_blocks = 200'000;
 /// Steps are inferred from the blocks of the first of these layers that has `least_telling_blocks` blocks.
 inline constexpr trace::layer telling_layers[] = {trace::layer::framework, trace::layer::pool, trace::layer::user,

@@ -14,25 +14,25 @@
 /// The functions that answer each question from an index and a snapshot. Private to core/query.
 namespace sluice::query {
 
-/// The axis for drawing copies of a direction. Copies over the host's link share one; those within a device and between
-/// devices are so much faster that each has its own.
+/// The axis for drawing copies of a direction. Copies over the host's link share one axis; copies within a device and
+/// copies between devices are so much faster that each of the two has its own.
 [[nodiscard]] constexpr trace::direction axis_of(trace::direction way) {
   return way == trace::direction::d2d || way == trace::direction::p2p ? way : trace::direction::unknown;
 }
 
-/// How much a drawing may read from the file. What it may not read it draws, less exactly, from what is in memory.
+/// What a drawing may read from the file. The rest is drawn, less exactly, from data in memory.
 enum class drawn_from : std::uint8_t { memory, tiles, sections };
 
-/// What one answer is made from.
+/// The data that one answer is made from.
 struct sources {
   const analysis::index& index;  ///< Of the whole recording, or of the sections that the question is about.
   const trace::snapshot& trace;
   const std::atomic<bool>& cancelled;  ///< Set when the answer is no longer wanted.
   symbols::frame_book& frames;
   symbols::frame_book::patience patience = symbols::frame_book::patience::at_once;  ///< For native symbols.
-  const stored_sources* stored = nullptr;  ///< Of the file, if it has them. Where they answer, `index` may be empty.
-  analysis::bin_detail* detail = nullptr;  ///< Raised where a drawing shows less than was asked.
-  bool& provisional;  ///< Set by an answer that has frames whose symbols are still to be looked up.
+  const stored_sources* stored = nullptr;  ///< The file's summaries, or null. If these answer, `index` may be empty.
+  analysis::bin_detail* detail = nullptr;  ///< Raised if a drawing is coarser than requested.
+  bool& provisional;  ///< Set to true if symbols of some frames in the answer are not resolved yet.
   drawn_from draws = drawn_from::sections;
 };
 
@@ -66,7 +66,7 @@ struct sources {
   X(memory_map_question)            \
   X(memory_step_question)
 
-/// The questions of the timeline. Bins answer them.
+/// True for the questions of the timeline, which are answered from bins.
 template <class Question>
 inline constexpr bool draws = std::is_same_v<Question, tracks_question> || std::is_same_v<Question, slices_question> ||
                               std::is_same_v<Question, series_question>;
@@ -85,11 +85,11 @@ template <class Question>
   return draws<Question> ? section_scope::timeline : section_scope::everything;
 }
 
-/// Questions that are answered by reading the file's rows one after another, without an index.
+/// True for questions that are answered by reading the file's rows one after another, without an index.
 template <class Question>
 inline constexpr bool reads_rows = std::is_same_v<Question, search_question>;
 
-/// Bounds the cost of a question. No view is wider.
+/// The largest `width` of a question, in pixels, which bounds its cost. No view is wider.
 inline constexpr std::uint32_t widest_view = 16384;
 
 /// The steps, and categories if known: `tensor_facts::steps` is always set.
@@ -99,7 +99,7 @@ inline constexpr std::uint32_t widest_view = 16384;
 
 // --- tracks ---------------------------------------------------------------------------------------------------------
 
-/// The id of a track: a hash of these properties, so it does not change while a trace grows.
+/// The id of a track: a hash of the properties in `of`, so it does not change while a trace grows.
 [[nodiscard]] std::uint64_t track_id(const track& of);
 
 /// Visits every track, without labels, in no order.

@@ -51,7 +51,7 @@ struct lost_span {
 
 struct track_list {
   std::vector<track> tracks;    ///< In display order.
-  time_range span;              ///< The whole trace's.
+  time_range span;              ///< Time span of the whole trace.
   std::vector<lost_span> lost;  ///< In order of time. Neighbors are merged to at most `lost_limit`.
   /// Device times of all processes are complete up to this time. Later kernels and copies may be missing.
   time_ns complete_until = trace::unknown_time;  ///< unknown_time: all are complete.
@@ -68,14 +68,14 @@ struct slice {
   slice_kind kind = slice_kind::kernel;
   std::uint32_t count = 1;  ///< Above 1: this many events in one pixel.
   float busy = 1;           ///< Share of [begin, end) that is covered.
-  trace::string_id name{};  ///< The event's, or the longest one's in the pixel.
-  trace::event_id event{};  ///< The same.
+  trace::string_id name{};  ///< Name of the event, or of the longest event in the pixel.
+  trace::event_id event{};  ///< The event that has the name `name`.
   std::uint64_t bytes = 0;
-  std::int64_t step = 0;  ///< The number of a step.
+  std::int64_t step = 0;  ///< For a step: its number.
 };
 
 struct slice_list {
-  time_range range;           ///< Of the question answered; may lag behind the latest while panning.
+  time_range range;           ///< The range of the answered question; may lag behind the latest while panning.
   std::vector<slice> slices;  ///< By depth, then by start.
 };
 
@@ -93,7 +93,7 @@ struct band {
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   trace::direction direction = trace::direction::unknown;
-  analysis::category category = analysis::category::none;  ///< If its layer is shown by category.
+  analysis::category category = analysis::category::none;  ///< The category shown, if `by_category`.
   bool by_category = false;                                ///< `category` is used, even if it is none.
   bool stacked = false;   ///< Drawn on top of the stacked bands before it; others are separate lines.
   std::vector<bin> bins;  ///< About as many as the question's width; bytes, bytes/s or the counter's unit.
@@ -110,7 +110,7 @@ struct series {
   time_range range;  ///< Divided evenly by the bins; may lag behind the latest question while panning.
   std::vector<band> bands;
   std::vector<limit_line> limits;
-  double maximum = 0;  ///< Over the whole trace, so that the axis is stable while panning.
+  double maximum = 0;  ///< Largest value in the whole trace, so that the axis is stable while panning.
 };
 
 // --- search ---------------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ struct found_name {
   trace::string_id name{};
   trace::row_type kind{};
   std::uint64_t count = 0;
-  time_ns time = 0;  ///< Sum of their durations.
+  time_ns time = 0;  ///< Sum of the events' durations, in ns.
   found_event first;
   found_event longest;
 };
@@ -137,7 +137,7 @@ struct found_name {
 struct search_results {
   std::string text;                 ///< The searched text.
   std::vector<found_name> names;    ///< Most frequent first; at most `name_limit`.
-  std::uint64_t name_count = 0;     ///< Before the limit.
+  std::uint64_t name_count = 0;     ///< Number of names before the limit.
   std::vector<found_event> events;  ///< Earliest first; at most `event_limit`.
   std::uint64_t total = 0;          ///< Number of events before the limit.
 
@@ -155,10 +155,10 @@ enum class block_column : std::uint8_t { address, bytes, layer, kind, born, died
 struct block_table {
   std::vector<block_row> rows;    ///< The first in the requested order, at most as requested and `row_limit`.
   std::uint64_t count = 0;        ///< Number of all matching blocks.
-  std::uint64_t total_bytes = 0;  ///< Of all matching blocks; may add up several layers.
+  std::uint64_t total_bytes = 0;  ///< Sum over all matching blocks; may add up several layers.
 
   static constexpr std::size_t row_limit = 200'000;
-  /// The largest blocks of a recording, this many, are stored in its file and answered at once.
+  /// This many of the largest blocks of a recording are stored in its file and returned at once.
   static constexpr std::size_t first_rows = 512;
 };
 
@@ -174,9 +174,9 @@ struct event_details {
   trace::event_id event{};
   std::string title;
   time_range span;
-  std::uint64_t track = 0;  ///< The track that shows it.
+  std::uint64_t track = 0;  ///< The track that shows the event.
   std::vector<detail> details;
-  std::vector<symbols::frame_line> stack;  ///< Of the call that caused it, innermost first; empty if not recorded.
+  std::vector<symbols::frame_line> stack;  ///< Of the call behind the event, innermost first; empty if not recorded.
 };
 
 // --- stacks ---------------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ enum class stack_measure : std::uint8_t {
   transferred  ///< Bytes copied in the range.
 };
 
-/// A kind of memory that has its own total.
+/// Memory of one layer, device and kind, which has its own total.
 struct memory_choice {
   trace::layer layer = trace::layer::driver;
   trace::device_id device{};
@@ -206,8 +206,8 @@ struct stack_view {
   std::vector<std::uint64_t> ids;      ///< For each node: a hash of its path of lines, stable between answers.
   analysis::stack_figures without;     ///< The part of `tree.nodes[0].all` without a stack.
   std::vector<memory_choice> choices;  ///< Most bytes first.
-  std::optional<std::size_t> choice;   ///< The one shown; none for copies, or without memory.
-  time_ns time = 0;                    ///< The peak, or the requested moment.
+  std::optional<std::size_t> choice;   ///< Index in `choices` of the one shown; none for copies, or without memory.
+  time_ns time = 0;                    ///< Time of the peak, or the requested moment.
   bool recorded = false;               ///< The recording has stacks.
   bool kernels_known = false;          ///< For copies: false means `alone` is meaningless.
   bool symbols_pending = false;        ///< Some native functions are not named yet.

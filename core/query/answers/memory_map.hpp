@@ -16,8 +16,8 @@ struct address_item {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;  ///< From the first to the last byte; for one block, what it takes in the segment.
   std::uint64_t used = 0;   ///< The part of `bytes` that is in blocks.
-  std::uint32_t count = 1;  ///< Number of blocks.
-  trace::block_id block{};  ///< The block, or the largest of several; the rest is about that one.
+  std::uint32_t count = 1;  ///< Number of blocks in the item.
+  trace::block_id block{};  ///< The block, or the largest of several; the members below are about this block.
   trace::stack_id stack{};
   trace::string_id name{};
   trace::layer layer = trace::layer::driver;
@@ -31,7 +31,7 @@ struct address_item {
 /// The sums over a segment or a group. Groups are per layer: layers are nested, so their sums must not be added.
 struct address_totals {
   std::uint64_t bytes = 0;
-  std::uint64_t used = 0;          ///< By blocks; overlapping bytes count once.
+  std::uint64_t used = 0;          ///< Bytes in blocks; overlapping bytes count once.
   std::uint64_t largest_hole = 0;  ///< Longest run of bytes without a block.
   std::uint64_t blocks = 0;
 
@@ -57,7 +57,7 @@ struct address_segment : address_totals {
   trace::process_id process{};
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
-  bool lone = false;  ///< Not in a segment, never contains blocks: its own only item.
+  bool lone = false;  ///< A block in no segment that never contains blocks; it is the only item.
   std::uint64_t address = 0;
   std::vector<address_item> items;  ///< By address; the space between items is free.
 };
@@ -88,20 +88,20 @@ struct memory_map_question {
   trace::time_ns time = 0;
   std::optional<trace::device_id> device{};
   trace::block_id segment{};  ///< Only this segment; none: all.
-  std::uint32_t width = 0;    ///< Pixels per segment; it gets at most twice as many items.
-  std::uint64_t pixel = 0;    ///< Or the bytes per pixel, the same for all segments. Replaces `width` unless it is 0.
+  std::uint32_t width = 0;    ///< Pixels per segment; each segment gets at most twice as many items.
+  std::uint64_t pixel = 0;    ///< Bytes per pixel, the same for all segments. Replaces `width` unless it is 0.
   bool lone = false;          ///< Also include blocks in no segment.
   std::vector<trace::block_id> marks{};  ///< Blocks whose places to return.
   friend bool operator==(const memory_map_question&, const memory_map_question&) = default;
   using answer_type = memory_map;
 };
 
-/// The births and deaths at one moment.
+/// The blocks that are born or die at one moment.
 struct memory_step {
   trace::time_ns since = 0;  ///< The time in the question.
   bool forward = true;
-  trace::time_ns time = trace::unknown_time;  ///< unknown_time: none before or after.
-  std::uint64_t born = 0;                     ///< Number of blocks.
+  trace::time_ns time = trace::unknown_time;  ///< unknown_time: there is no such moment.
+  std::uint64_t born = 0;                     ///< Number of blocks born.
   std::uint64_t born_bytes = 0;
   std::uint64_t died = 0;
   std::uint64_t died_bytes = 0;

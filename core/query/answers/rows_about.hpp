@@ -33,7 +33,7 @@ template <class Row>
   return found;
 }
 
-/// The block with that id, with its facts at birth. Also works if the index is of a section in which it does not live.
+/// The block with that id, with its facts at birth. Also works with the index of a section without the block.
 [[nodiscard]] std::optional<analysis::block_record> find_block(trace::block_id id, const sources& from);
 
 /// The name that the program gave to the block allocated by `alloc`.

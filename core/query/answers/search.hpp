@@ -35,7 +35,7 @@ class searcher final : public long_answer<search_results> {
   [[nodiscard]] result<bool> work(std::chrono::steady_clock::time_point deadline,
                                   const std::atomic<bool>& cancelled) override;
   [[nodiscard]] float progress() const override;
-  /// O(names + `event_limit` * log(`event_limit`)).
+  /// The results so far. O(names + `event_limit` * log(`event_limit`)).
   [[nodiscard]] result<search_results> so_far(bool& provisional) override;
 
  private:

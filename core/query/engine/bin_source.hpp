@@ -8,35 +8,35 @@
 #include "core/query/answers/answer_functions.hpp"
 #include "core/summary/tiles/stored_tiles.hpp"
 
-/// What the timeline draws, wherever it comes from: an index that has taken in the recording, or the tiles in its file. Private
-/// to core/query.
+/// The curves and slices that the timeline draws, taken from an index of the recording or from the tiles in its file.
+/// Private to core/query.
 namespace sluice::query {
 
 class bin_source {
  public:
-  /// A stream, a direction, the ranges or the calls of a thread.
+  /// What lanes belong to: a stream, a copy direction, or the ranges or the calls of a thread.
   struct owner {
-    trace::lane_row about;    ///< Of its first lane.
-    std::uint32_t lanes = 0;  ///< Rows of slices.
+    trace::lane_row about;    ///< The row of its first lane.
+    std::uint32_t lanes = 0;  ///< Number of lanes: rows of slices.
   };
-  /// The bins of some curves, over nearly the range that was asked for.
+  /// The bins of some curves, over about the requested range.
   struct sampled {
-    time_range range;                    ///< What the bins divide evenly.
+    time_range range;                    ///< The range that the bins divide evenly.
     std::vector<std::vector<bin>> bins;  ///< A list for each curve.
   };
 
-  /// `categories`: curves by category too. O(curves).
+  /// With `categories`, there are curves by category, too. O(curves).
   bin_source(const sources& from, bool categories);
 
   [[nodiscard]] std::span<const trace::curve_row> curves() const { return curves_; }
   [[nodiscard]] std::span<const owner> owners() const { return owners_; }
 
-  /// Curves by their places in `curves`. An index is exact about the range; tiles have bins that are aligned, about as many as
-  /// asked for. O(curves * width * log events); of tiles O(curves * width).
+  /// Samples the curves at `places` in `curves`. An index gives bins over exactly `range`; tiles give aligned bins,
+  /// about `width` of them. O(curves * width * log events); from tiles O(curves * width).
   [[nodiscard]] result<sampled> sample(std::span<const std::uint32_t> places, time_range range,
                                        std::uint32_t width) const;
 
-  /// Replaces `into` by the slices of an owner, by its place in `owners`. Lane after lane, each in order of begin.
+  /// Replaces `into` by the slices of `owners()[place]`: lane after lane, each lane in order of begin.
   [[nodiscard]] result<void> draw(std::size_t place, time_range range, std::uint32_t width,
                                   std::vector<timeline::drawn_slice>& into) const;
 

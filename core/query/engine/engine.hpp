@@ -12,12 +12,12 @@
 #include "core/query/answers/answer_types.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// Questions a view asks, and the answers as far as they are known. Nothing here blocks the caller: an answer is what
-/// is ready now; tasks do the rest and wake the caller's loop.
+/// The questions of views, and their answers. Asking does not block (except `ask_now`): the answer is what is ready
+/// now. Tasks on other threads compute the rest and wake the caller's loop.
 namespace sluice::query {
 
-/// What is known so far. `value` may be null while nothing is, may belong to an older snapshot or to the range asked
-/// before; then `complete` is false and a better one is on its way.
+/// The answer as far as it is ready. `value` is null before anything is ready; it may be about an older snapshot or the
+/// range asked before. `complete` is false in all of these cases, and a better value will follow.
 template <class T>
 struct answer {
   std::shared_ptr<const T> value;
@@ -46,7 +46,7 @@ struct series_question {
   std::uint64_t track = 0;
   time_range range;
   std::uint32_t width = 0;
-  bool by_category = false;  ///< Layers that hold tensors as one band for each category.
+  bool by_category = false;  ///< Show layers with tensors as one band for each category.
   friend bool operator==(const series_question&, const series_question&) = default;
   using answer_type = series;
 };
@@ -59,19 +59,19 @@ struct blocks_question {
   block_column sort = block_column::bytes;
   bool descending = true;
   std::string filter;                         ///< Part of the name or of the address in hex.
-  std::size_t rows = block_table::row_limit;  ///< So many are wanted, the first ones; the sums are of all.
+  std::size_t rows = block_table::row_limit;  ///< Return at most this many rows, the first; counts and sums are of all.
   friend bool operator==(const blocks_question&, const blocks_question&) = default;
   using answer_type = block_table;
 };
 
-/// The numbers of a range: the same function as the report's.
+/// Asks for the figures of a range, computed by the function that the report uses.
 struct statistics_question {
   time_range range;
   friend bool operator==(const statistics_question&, const statistics_question&) = default;
   using answer_type = analysis::range_statistics;
 };
 
-/// The report's own figures for the whole trace.
+/// Asks for the report on the whole trace.
 struct report_question {
   friend bool operator==(const report_question&, const report_question&) = default;
   using answer_type = analysis::report;
@@ -79,23 +79,23 @@ struct report_question {
 
 struct details_question {
   trace::event_id event{};
-  trace::block_id block{};  ///< Instead of an event.
+  trace::block_id block{};  ///< If set, ask about this block instead of an event.
   friend bool operator==(const details_question&, const details_question&) = default;
   using answer_type = event_details;
 };
 
-/// Which lines hold memory, allocate it or copy it.
+/// Asks which call stacks hold memory, allocate it or copy it.
 struct stacks_question {
   time_range range;
   stack_measure measure = stack_measure::peak;
-  time_ns at = 0;                       ///< For `live`.
-  std::optional<trace::layer> layer{};  ///< None: the memory that says most, see `stack_view::choice`.
+  time_ns at = 0;                       ///< The moment, for the measure `live`.
+  std::optional<trace::layer> layer{};  ///< None: one is chosen, see `stack_view::choice`.
   std::optional<trace::device_id> device{};
   std::optional<trace::memory_kind> kind{};
-  std::optional<trace::direction> direction{};  ///< For `transferred`.
+  std::optional<trace::direction> direction{};  ///< For the measure `transferred`.
   analysis::stack_weight weight = analysis::stack_weight::bytes;
   analysis::stack_order order = analysis::stack_order::from_caller;
-  bool fold = false;  ///< Leaves out the lines of libraries, but for the innermost of a stack.
+  bool fold = false;  ///< Hide lines of libraries, except the innermost line of each stack.
   friend bool operator==(const stacks_question&, const stacks_question&) = default;
   using answer_type = stack_view;
 };
@@ -105,8 +105,8 @@ struct messages_question {
   using answer_type = std::vector<message>;
 };
 
-/// Events whose name holds a text, in any case: kernels, calls, ranges, markers, graphs, files, allocations. Reads the file, not an
-/// index: O(events), of which most cost a few bytes of one column.
+/// Asks for events whose name contains a text, ignoring case: kernels, calls, ranges, markers, graphs, files,
+/// allocations. Reads the file without an index: O(events), most of which cost a few bytes of one column.
 struct search_question {
   std::string text;  ///< Empty: nothing is found.
   friend bool operator==(const search_question&, const search_question&) = default;
@@ -115,17 +115,17 @@ struct search_question {
 
 struct engine_options {
   unsigned threads = 0;        ///< 0: cores - 1, at least 1. They run at lower priority.
-  std::function<void()> wake;  ///< Called from a task's thread when an answer got better.
-  /// What the program may take of memory to answer questions about a file that sums itself up, however large: the less, the more
-  /// often a part of the file is read again. A file that grows is held as a whole until that would take more; from then on what there is
-  /// is summed up, and again when there is more, with pauses: answers are about a snapshot of some while ago until it ends. An index
-  /// of all events, which a few questions take, is beyond it, and so is a file without summaries that does not grow
-  /// (`analysis::summed_up` gives it some).
+  std::function<void()> wake;  ///< Called from a task's thread when a better answer is ready.
+  /// Memory in bytes that the program may use to answer questions about a file with summaries, however large. With
+  /// less, parts of the file are read again more often. A growing file is held in memory until that would take more;
+  /// then it is summarized again and again, with pauses, and answers are about a somewhat older snapshot until the file
+  /// ends. Not limited: an index of all events, which a few questions need, and a file without summaries that does not
+  /// grow (`analysis::summed_up` makes some).
   std::size_t memory_bytes = 400'000'000;
 };
 
-/// Answers questions about one open trace. Thread-safe. One engine a document; it holds the index of the snapshot that
-/// it answers from and brings it up to date after `refresh`.
+/// Answers questions about one open trace; each document has one engine. Holds the index of the snapshot that answers
+/// are about, and updates it after `refresh`. Thread-safe.
 class engine {
  public:
   engine(std::shared_ptr<trace::file> file, engine_options options = {});
@@ -136,13 +136,13 @@ class engine {
   /// The snapshot that answers are about.
   [[nodiscard]] std::shared_ptr<const trace::snapshot> snapshot() const;
 
-  /// Looks, in a task, for what a live recording has appended; `snapshot` changes once answers are about that. Cheap to call often.
+  /// Starts a task that looks for new data of a live recording; `snapshot` changes once answers include it. Cheap.
   void refresh();
 
-  /// True while any task runs: a screenshot waits for it to end.
+  /// True while any task waits or runs. A screenshot waits until this is false.
   [[nodiscard]] bool busy() const;
 
-  /// The synchronous face, for the command line and tests: blocks until the answer is complete.
+  /// Answers a question synchronously, for the command line and tests: blocks until the answer is complete.
   template <class Question>
   [[nodiscard]] result<std::shared_ptr<const typename Question::answer_type>> ask_now(const Question& question);
 
@@ -153,8 +153,8 @@ class engine {
   std::shared_ptr<state> state_;
 };
 
-/// A view's standing question: asked every frame, answered from what is ready. Asking something else, or destroying the
-/// slot, cancels the question before. Used from one thread.
+/// One question of a view, asked every frame and answered from what is ready. Asking a different question, or
+/// destroying the slot, cancels the previous one. Use from one thread.
 template <class Question>
 class slot {
  public:
@@ -163,9 +163,9 @@ class slot {
   slot(slot&&) noexcept;
   slot& operator=(slot&&) noexcept;
 
-  /// O(1) when nothing changed. Never blocks. While a view pans it asks a new question every frame: `value` is then the
-  /// last answer that was finished (its `range` says for what), and a task that has begun may finish and be shown
-  /// rather than start again for ever.
+  /// O(1) when nothing changed. Never blocks. A panning view asks a new question every frame: `value` is then the last
+  /// finished answer (its `range` says for what). A running task may finish and be shown, so that the work does not
+  /// start over forever.
   answer<typename Question::answer_type> ask(engine& from, const Question& question);
 
  private:

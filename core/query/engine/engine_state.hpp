@@ -15,83 +15,83 @@
 
 namespace sluice::query {
 
-/// While the index is being built, an answer is worked out again at most this often, and the caller's loop woken.
+/// The shortest time between two updates of an answer, and two calls of `wake`, while the index is being built.
 inline constexpr auto refresh_interval = std::chrono::milliseconds(250);
 
-/// What an engine's questions are answered from, and how that keeps up with a file that grows. Either the index takes in all that is
-/// there, and goes on; or, where that would take too much memory, `summaries` are of a snapshot of a while ago, and then of another. Thread-safe.
-/// Private to core/query.
+/// The data that an engine answers from, and how it follows a growing file. Either `index` covers all data and absorbs
+/// what is appended; or, if that would take too much memory, `summaries` describe a slightly older snapshot, and are
+/// replaced by newer ones. Thread-safe. Private to core/query.
 struct engine::state {
   using steady = std::chrono::steady_clock;
   state(std::shared_ptr<trace::file> f, engine_options o);
 
-  /// What belongs together, at one moment.
+  /// A consistent copy of the members at one moment.
   struct view {
     std::shared_ptr<const trace::snapshot> trace;
-    std::shared_ptr<const stored_sources> stored;    ///< What the file says of itself; null while nothing is known.
-    std::shared_ptr<analysis::growing_index> index;  ///< To be read under `index_mutex`.
+    std::shared_ptr<const stored_sources> stored;    ///< The file's summaries; null: none, or not yet known.
+    std::shared_ptr<analysis::growing_index> index;  ///< Read it only under `index_mutex`.
     std::uint64_t generation = 0;
   };
 
   const std::uint64_t serial;
   const engine_options options;
 
-  std::mutex mutex;  ///< Guards what follows; never held while reading a file or computing.
+  std::mutex mutex;  ///< Guards `opened` to `building`; never held while reading a file or computing.
   std::condition_variable changed;
   std::shared_ptr<trace::file> opened;
-  std::shared_ptr<const trace::snapshot> target;    ///< What answers are about.
-  std::shared_ptr<const stored_sources> summaries;  ///< What its file says of itself; null if nothing.
+  std::shared_ptr<const trace::snapshot> target;    ///< The snapshot that answers are about.
+  std::shared_ptr<const stored_sources> summaries;  ///< The summaries of `target`; null if there are none.
   std::shared_ptr<analysis::growing_index> index = std::make_shared<analysis::growing_index>();
-  std::shared_ptr<const trace::snapshot> unseen;  ///< Found while summaries were looked for.
-  bool loaded = false;                            ///< It is known whether there are summaries.
-  bool can_be_summed_up = true;                   ///< As far as is known.
-  bool index_wanted = false;                      ///< Of `target`:
-  bool built = false;                             ///< the index covers it,
-  bool building = false;                          ///< or a task works on it.
+  std::shared_ptr<const trace::snapshot> unseen;  ///< A newer snapshot, found before `loaded`.
+  bool loaded = false;                            ///< It is known whether the file has summaries.
+  bool can_be_summed_up = true;                   ///< False once a needed summary could not be built.
+  bool index_wanted = false;                      ///< A question needs `index`, or there are no summaries.
+  bool built = false;                             ///< `index` covers `target`.
+  bool building = false;                          ///< A task is building `index`.
 
-  const analysis::growing_index nothing;  ///< For answers that need none.
+  const analysis::growing_index nothing;  ///< An empty index, for answers that need none.
   std::shared_mutex index_mutex;
-  std::atomic<std::uint64_t> generation{0};  ///< Changes when answers may.
+  std::atomic<std::uint64_t> generation{0};  ///< Increases when answers may change.
   std::atomic<float> progress{0};
-  std::atomic<bool> complete{false};  ///< Answers are final: the index is built, or nobody has needed it so far.
+  std::atomic<bool> complete{false};  ///< Answers are final: the index is built, or no question has needed it so far.
   std::atomic<bool> refreshing{false};
-  steady::time_point woken = steady::now();  ///< By the building task.
+  steady::time_point woken = steady::now();  ///< When the building task last called `wake`.
 
   symbols::frame_book frames;
 
-  task_pool pool;        ///< Its threads use all of the above and end first;
-  live_summarizer sums;  ///< and its one before them.
+  task_pool pool;        ///< Its threads use the members above.
+  live_summarizer sums;  ///< Its thread uses the members above.
 
   void wake() const {
     if (options.wake) options.wake();
   }
 
   [[nodiscard]] view seen();
-  /// What the file says of itself; null while that is not known.
+  /// The file's summaries; null: none, or not yet known.
   [[nodiscard]] std::shared_ptr<const stored_sources> stored() { return seen().stored; }
   [[nodiscard]] std::shared_ptr<const trace::snapshot> current() { return seen().trace; }
 
-  /// Looks for what the file says of itself. Only where that is nothing the index is built before anybody needs it.
+  /// Opens the file's summaries. If there are none, starts building the index before any question needs it.
   void load();
-  /// A question came that the file does not answer by itself.
+  /// Starts building the index, for a question that the file's summaries do not answer.
   void want_index();
-  /// Looks for what was appended, and for another file in the place of this one.
+  /// Looks for data appended to the file, and for a new file that replaced it.
   void look_for_more();
-  /// Names native functions for a while, then queues itself again.
+  /// Resolves names of native functions for a while, then queues itself again if there are more.
   void find_symbols();
-  /// A zoom or a drag shows what must be read first.
+  /// Starts to read what a view will need that shows `seen` on `width` pixels.
   void read_ahead_of(time_range seen, std::uint32_t width);
 
  private:
-  /// The caller holds `mutex`.
+  /// Queues `build`, unless a task builds already. The caller holds `mutex`.
   void start_building();
-  /// Takes in chunks for a while, then queues itself again.
+  /// Adds chunks to `index` for some 10 ms, then queues itself again until `index` covers `target`.
   void build();
-  /// Answers are to be about what was appended, too, or about another file: at once, or once it is known what that says of itself, or
-  /// it is summed up. The caller holds `mutex`.
+  /// Makes answers be about `newest`, which has more data or is of another file: at once if `index` can absorb it,
+  /// otherwise once `sums` has summarized it. The caller holds `mutex`.
   void follow(std::shared_ptr<const trace::snapshot> newest);
   void take(live_summarizer::outcome made);
-  /// Reads one part, then queues itself again.
+  /// Reads one tile or section ahead, then queues itself again if there are more.
   void read_on(const std::shared_ptr<prefetcher>& ahead);
 };
 

@@ -4,8 +4,8 @@
 
 #include "core/query/answers/answer_functions.hpp"
 
-/// Answers from the figures that a file stores of the recording as a whole. They equal the answers of an index of everything; nullopt where
-/// the question is about something else. `sources::stored` must be set; `sources::index` is not used. Private to core/query.
+/// Answers from the figures that a file stores about the whole recording, equal to those of an index of all events;
+/// nullopt for other questions. `sources::stored` must be set; `sources::index` is not used. Private to core/query.
 namespace sluice::query {
 
 [[nodiscard]] std::optional<result<analysis::range_statistics>> answer_from_figures(const statistics_question& question,
@@ -14,14 +14,14 @@ namespace sluice::query {
                                                                           const sources& from);
 [[nodiscard]] std::optional<result<std::vector<message>>> answer_from_figures(const messages_question& question,
                                                                               const sources& from);
-/// The largest blocks of the recording, at most `stored_figures::block_limit`.
+/// Answers for the largest blocks of the recording, at most `stored_figures::block_limit`.
 [[nodiscard]] std::optional<result<block_table>> answer_from_figures(const blocks_question& question,
                                                                      const sources& from);
-/// Peaks, allocations and copies of the whole recording, but not copies of one direction on all devices.
+/// Answers for peaks, allocations and copies of the whole recording, but not copies of one direction on all devices.
 [[nodiscard]] std::optional<result<stack_view>> answer_from_figures(const stacks_question& question,
                                                                     const sources& from);
 
-/// Every other question.
+/// No answer to any other question.
 template <class Question>
 [[nodiscard]] std::optional<result<typename Question::answer_type>> answer_from_figures(const Question& /*question*/,
                                                                                         const sources& /*from*/) {

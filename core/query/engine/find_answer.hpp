@@ -7,9 +7,9 @@
 
 namespace sluice::query {
 
-/// Answers from what a file stores about itself: from its bins, its figures, or the rows of some sections. nullopt if the answer takes long
-/// (`start_long_answer`), or if only an index of the whole recording has it. `from.stored` must be set; `from.index` is not used.
-/// Private to core/query.
+/// Answers from what a file stores about itself: bins, figures, or the rows of some sections. nullopt if the answer
+/// takes long (`start_long_answer`), or needs an index of the whole recording. `from.stored` must be set; `from.index`
+/// is not used. Private to core/query.
 template <class Question>
 [[nodiscard]] std::optional<result<typename Question::answer_type>> find_answer(const Question& question,
                                                                                 const sources& from);

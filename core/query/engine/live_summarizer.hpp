@@ -13,27 +13,27 @@
 
 namespace sluice::query {
 
-/// Sums up, in a thread of its own, a recording that is still written: what there is of it, and again when there is more. At most half of the time
-/// goes into that, of what others leave, so what is known is the older the longer the recording is; once it ended, all of it is summed up at once.
-/// Thread-safe. Private to core/query.
+/// Builds summaries of a recording that is still being written, in its own thread, again and again. After each it
+/// pauses as long as that took, so it takes at most half of the time; results lag more the longer the recording is. A
+/// recording that has ended is summarized at once. Thread-safe. Private to core/query.
 class live_summarizer {
  public:
   struct outcome {
     std::shared_ptr<const trace::snapshot> trace;
     std::shared_ptr<const stored_sources>
-        answers;  ///< Null: it could not be summed up; the warnings of `trace` say why.
+        answers;  ///< Null: no summary could be built; the warnings of `trace` say why.
   };
-  /// `take` is called by the thread. `memory_bytes`: see engine_options.
+  /// The thread calls `take` with each new summary. `memory_bytes`: see engine_options.
   live_summarizer(std::size_t memory_bytes, std::function<void(outcome)> take)
       : memory_bytes_(memory_bytes), take_(std::move(take)) {}
   ~live_summarizer();
   live_summarizer(const live_summarizer&) = delete;
   live_summarizer& operator=(const live_summarizer&) = delete;
 
-  /// There is this snapshot, newer than those before. Does not wait.
+  /// Gives the thread `newest`, a snapshot newer than those before. Does not wait.
   void look(std::shared_ptr<const trace::snapshot> newest);
 
-  /// Something is being summed up, or about to be; false while a recording that grows has to wait.
+  /// True while a summary is being built or is due; false during the pause of a growing recording.
   [[nodiscard]] bool busy() const;
 
  private:
@@ -43,12 +43,12 @@ class live_summarizer {
   const std::size_t memory_bytes_;
   const std::function<void(outcome)> take_;
   std::atomic<bool> stopping_{false};
-  mutable std::mutex mutex_;  ///< Guards what follows.
+  mutable std::mutex mutex_;  ///< Guards the members below.
   std::condition_variable changed_;
-  std::shared_ptr<const trace::snapshot> wanted_;  ///< Null: nothing new.
+  std::shared_ptr<const trace::snapshot> wanted_;  ///< The snapshot to summarize next; null: none.
   bool working_ = false;
-  steady::time_point next_{};  ///< Not before, while it grows.
-  std::thread thread_;         ///< Begun by the first look.
+  steady::time_point next_{};  ///< Earliest time to summarize a growing recording.
+  std::thread thread_;         ///< Started by the first `look`.
 };
 
 }  // namespace sluice::query

@@ -4,7 +4,7 @@
 
 #include "core/query/answers/answer_functions.hpp"
 
-/// Answers about a time so long that no single index should hold it: collected from the indexes of a few sections at a time. Private to
+/// Answers questions about a time range too long for one index, from indexes of a few sections at a time. Private to
 /// core/query.
 namespace sluice::query {
 
@@ -16,9 +16,9 @@ class section_answer {
   section_answer(const section_answer&) = delete;
   section_answer& operator=(const section_answer&) = delete;
 
-  /// Adds what `from.index` knows about `part`. Parts follow one another; the first begins where the question's range does.
+  /// Adds what `from.index` knows about `part`. Parts follow one another; the first begins with the question's range.
   virtual result<void> add(const sources& from, time_range part) = 0;
-  /// The answer from the parts so far. May be called again after more parts.
+  /// Returns the answer from the parts so far. May be called again after more parts.
   virtual result<Answer> tell(const sources& from) = 0;
 };
 
@@ -27,7 +27,7 @@ using section_answer_for = std::unique_ptr<section_answer<typename Question::ans
 
 [[nodiscard]] section_answer_for<blocks_question> gather(const blocks_question& question);
 [[nodiscard]] section_answer_for<statistics_question> gather(const statistics_question& question);
-/// Not for `live`, which is about a moment.
+/// Not for the measure `live`, which is about a moment.
 [[nodiscard]] section_answer_for<stacks_question> gather(const stacks_question& question);
 
 template <class Question>

@@ -12,19 +12,19 @@
 
 namespace sluice::query {
 
-/// The three sources of answers in a file that holds summaries (README.md beside this folder). Private to core/query.
+/// The three sources of answers in a file with summaries: bins, figures and rows (../README.md). Private to core/query.
 struct stored_sources {
-  std::shared_ptr<const analysis::stored_tiles> tiles;      ///< Bins.
+  std::shared_ptr<const analysis::stored_tiles> tiles;      ///< Bins of curves and slices.
   std::shared_ptr<const analysis::stored_figures> figures;  ///< Figures of the whole recording.
   std::shared_ptr<analysis::section_cache> sections;    ///< Rows, by section; null if the file describes no sections.
-  std::shared_ptr<const analysis::tensor_facts> facts;  ///< The steps; no categories.
-  std::shared_ptr<prefetcher> ahead;                    ///< Null where `sections` is.
-  /// The indexes of those sections that are in memory, null for the others. Empty where `sections` is null.
+  std::shared_ptr<const analysis::tensor_facts> facts;  ///< The steps of the program; no categories.
+  std::shared_ptr<prefetcher> ahead;                    ///< Reads ahead; null if `sections` is null.
+  /// Returns the indexes of those sections that are in memory, null for the others. Empty if `sections` is null.
   decltype(analysis::bin_sources::sections) in_memory;
 };
 
-/// Opens the summaries of a file; null if it has none, or not all that are needed. Reads the disk; O(summaries of the whole).
-/// `memory_bytes`: see engine_options.
+/// Opens the summaries of a file; null if it has none, or lacks a needed one. Reads the disk: O(what is stored about
+/// the whole recording). `memory_bytes`: see engine_options.
 [[nodiscard]] std::shared_ptr<stored_sources> open_stored_sources(const std::shared_ptr<const trace::snapshot>& trace,
                                                                   std::size_t memory_bytes);
 

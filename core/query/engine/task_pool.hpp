@@ -10,27 +10,27 @@
 
 namespace sluice::query {
 
-/// Of the calling thread: software GL wants the same cores, so who works yields to the thread that draws. Failure costs smoothness only.
+/// Lowers the priority of the calling thread: software GL needs the same cores to draw. Failure costs only smoothness.
 void lower_priority();
 
-/// A few threads of lower priority that run tasks in the order they came, quick ones before all others. Long work is cut into tasks that
-/// queue themselves again, so that a question never waits behind all of it. Thread-safe.
+/// A few threads of lower priority that run tasks in order of arrival, quick tasks first. Long work is cut into tasks
+/// that queue themselves again, so that no question waits behind all of it. Thread-safe.
 class task_pool {
  public:
-  /// `threads` 0: one less than the machine has cores, at least one. There is one more that runs quick tasks alone.
-  /// Fewer if the system gives no more. Throws std::system_error if it gives none.
+  /// `threads` 0: one less than the machine has cores, at least one. One more thread runs only quick tasks. Makes fewer
+  /// if the system gives no more; throws std::system_error if it gives none.
   explicit task_pool(unsigned threads);
   ~task_pool() { stop(); }
   task_pool(const task_pool&) = delete;
   task_pool& operator=(const task_pool&) = delete;
 
-  /// Dropped after `stop`. Tasks do not throw.
+  /// Queues a task; drops it after `stop`. Tasks must not throw.
   void add(std::function<void()> task);
 
-  /// The same for a task that takes less than a frame, and must not wait for one that may take longer.
+  /// Queues a task that takes less than a frame and must not wait for tasks that may take longer.
   void add_quick(std::function<void()> task);
 
-  /// Drops what waits and ends when what runs has ended. Not from a task.
+  /// Drops waiting tasks, and returns when the running ones have ended. Do not call from a task.
   void stop();
 
   /// True while a task waits or runs.

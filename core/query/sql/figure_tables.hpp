@@ -55,7 +55,7 @@ struct figure_table {
 
 // --- for those who make them ----------------------------------------------------------------------------------------
 
-/// Rows that are stored as they are.
+/// Rows whose cells are all held in memory.
 class held_rows : public figure_rows {
  public:
   using value = std::variant<std::monostate, std::int64_t, double, std::string>;

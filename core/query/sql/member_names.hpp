@@ -31,7 +31,7 @@ inline constexpr std::size_t field_count = std::tuple_size_v<decltype(trace::fie
 template <class Row, std::size_t Index>
 inline constexpr auto member_at = std::get<Index>(trace::fields_of<Row>).member;
 
-/// The name of that member: "block", "time".
+/// The name of member number `Index` in the schema of `Row`: "block", "time".
 template <class Row, std::size_t Index>
 [[nodiscard]] constexpr std::string_view member_name() {
   return spelling::of_pointer<member_at<Row, Index>>();

@@ -97,7 +97,7 @@ struct sql_table_about {
 
 /// All tables and views: first the views, then the tables of analyses, then the row types.
 [[nodiscard]] std::vector<sql_table_about> sql_schema();
-/// The same as Markdown.
+/// The tables and views of `sql_schema` as Markdown text.
 [[nodiscard]] std::string sql_schema_text();
 
 }  // namespace sluice::query

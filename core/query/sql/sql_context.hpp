@@ -14,7 +14,7 @@
 #include "core/summary/figures/stored_figures.hpp"
 #include "core/symbols/frames.hpp"
 
-/// Shared by the virtual tables of one database. Private to core/query and core/export.
+/// The state shared by the virtual tables of one database. Private to core/query and core/export.
 namespace sluice::query {
 
 struct sql_context {

@@ -75,7 +75,7 @@ class sql_task {
   mutable std::mutex mutex_;  ///< Protects `published_`.
   std::shared_ptr<const sql_answer> published_;
   sql_answer made_;  ///< Only used by the task's thread.
-  sql_block block_;  ///< The same; rows not yet in a block of `made_`.
+  sql_block block_;  ///< Only used by the task's thread: rows not yet in a block of `made_`.
   std::thread thread_;
 };
 

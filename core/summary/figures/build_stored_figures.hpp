@@ -10,17 +10,17 @@
 
 namespace sluice::analysis {
 
-/// Called with the index of each run of sections, [first, last]. Returns false to cancel.
+/// Called with an index of consecutive sections, those numbered `first` to `last`. Returns false to cancel.
 using run_visitor = std::function<bool(const index& from, std::size_t first, std::size_t last)>;
 
-/// Computes a recording's stored figures, at most `sections_a_run` sections at a time (fewer large ones), then again
-/// the sections with a peak. A thread reads the next run meanwhile: memory is two indexes, plus something per stack,
-/// segment, step, repeated copy and unfreed block. Equal to `make_stored_figures` but for the last digits of doubles
-/// (means, shares, bytes of transfers cut at a section or step boundary).
+/// Computes a recording's stored figures from indexes of at most `sections_a_run` sections (fewer large ones), then
+/// once more of the sections with a peak. A thread reads the next sections meanwhile: memory is two indexes, plus
+/// something per stack, segment, step, repeated copy and unfreed block. Equal to `make_stored_figures` but for the last
+/// digits of doubles (means, shares, bytes of transfers cut at a section or step boundary).
 ///
-/// `also` gets the index of each run, in order, for other work that needs all sections; each section is in one run.
-/// Steps come from `from.whole()`. Errors: those of `section_reader::index_of`; invalid_argument without sections;
-/// cancelled if `also` or `goes_on` returns false (called after each chunk, from two threads).
+/// `also` is called with each index, in order of time, for other work that needs all sections; each section is in one
+/// index. Steps come from `from.whole()`. Errors: those of `section_reader::index_of`; invalid_argument without
+/// sections; cancelled if `also` or `goes_on` returns false (`goes_on` is called after each chunk, from two threads).
 [[nodiscard]] result<stored_figures> build_stored_figures(const section_reader& from, const beside_parts& beside,
                                                           std::size_t sections_a_run = 2, const run_visitor& also = {},
                                                           const std::function<bool()>& goes_on = {});

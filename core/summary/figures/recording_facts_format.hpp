@@ -4,8 +4,8 @@
 #include "core/summary/figures/serialize.hpp"
 #include "core/summary/figures/stored_figures_format.hpp"
 
-/// What of each struct is kept of a whole recording beside its parts. A change here is a new version of what `section_reader` reads. Private
-/// to core.
+/// Lists which members of `recording_facts` are stored in the file. A change here needs a new `sections_version`, so
+/// that `section_reader` ignores facts in another format. Private to core.
 namespace sluice::analysis {
 
 #define SLUICE_KEPT(type)  \

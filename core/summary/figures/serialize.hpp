@@ -19,8 +19,8 @@
 ///     template <class Archive>
 ///     void fields(Archive& all, like<Archive, foo> of) { all(of, of.first, of.second); }
 ///
-/// It is found by argument-dependent lookup, and must list all members in order. A missing member is a compile-time
-/// error. (The idea is from cereal and Boost.Serialization; counting the members of an aggregate is from Boost.PFR.)
+/// `fields` is found by argument-dependent lookup and must list all members in order. A missing one is a compile-time
+/// error. (The idea is from cereal and Boost.Serialization; counting an aggregate's members is from Boost.PFR.)
 ///
 /// Integers are varints of 7 bits per byte, signed ones in zigzag encoding. Doubles are 8 bytes, little-endian. Strings
 /// and vectors are their size, then their elements. Nothing else is written: the reader must know the layout.
@@ -33,7 +33,7 @@ using like = std::conditional_t<Archive::reading, T&, const T&>;
 /// Marks a member that is not stored.
 struct left_out {};
 
-/// A time that may be `unknown_time`.
+/// Wraps a time that may be `unknown_time`.
 template <class Time>
 struct or_unknown {
   Time& time;
@@ -45,19 +45,19 @@ or_unknown(Time&) -> or_unknown<Time>;
 template <class Enum>
 inline constexpr std::uint64_t enum_end = trace::enum_values<Enum>;
 
-/// The limit for times and other signed numbers, chosen so that the difference of two values read cannot overflow.
+/// The largest stored time or other signed number, chosen so that the difference of two values read cannot overflow.
 inline constexpr std::int64_t largest_signed = std::int64_t{1} << 61;
 [[nodiscard]] constexpr bool can_keep(std::int64_t number) {
   return number <= largest_signed && number >= -largest_signed;
 }
-/// Rejects NaN and values beyond any real figure.
+/// False for NaN and for values beyond any real figure.
 [[nodiscard]] inline bool can_keep(double number) { return std::abs(number) <= 1e40; }
 
 namespace detail {
 
 struct anything {
   template <class T>
-  operator T() const;  // NOLINT(google-explicit-constructor): it stands for a value of any member's type.
+  operator T() const;  // NOLINT(google-explicit-constructor): converts to a value of any member's type.
 };
 
 template <class T, class... Members>

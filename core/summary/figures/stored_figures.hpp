@@ -27,8 +27,8 @@ class step_facts;
 /// Call stacks for one kind of memory.
 struct memory_stacks {
   memory_standing standing;
-  stack_use at_peak;    ///< Live at the recording's highest total.
-  stack_use allocated;  ///< All blocks born in the recording.
+  stack_use at_peak;    ///< Blocks live when the total of this memory was highest.
+  stack_use allocated;  ///< All blocks of this memory born in the recording.
 };
 
 /// Call stacks for copies of one direction on one device.
@@ -47,28 +47,28 @@ struct loss_span {
 };
 
 struct stored_figures {
-  time_range span;  ///< The recording's.
+  time_range span;  ///< Time span of the recording.
   report_figures figures;
   std::vector<memory_stacks> memory;  ///< Kinds of memory that were used, most bytes first.
   std::vector<copy_stacks> copies;    ///< By device and direction.
-  stack_use all_copies;               ///< Of every device and direction.
-  /// How the steps of each process that has any were found. The steps themselves are rows of the file, so these lists are empty.
+  stack_use all_copies;               ///< Copies of all devices and directions together.
+  /// How the steps of each process were found. Its list of steps is empty: steps are stored as rows of the file.
   std::vector<process_steps> steps;
   std::vector<loss_span> losses;      ///< In file order.
-  std::vector<listed_block> largest;  ///< Of all layers, largest first, then by id; at most `block_limit`.
+  std::vector<listed_block> largest;  ///< Blocks of all layers, largest first, then by id; at most `block_limit`.
   std::uint64_t block_count = 0;      ///< All blocks that lived in the recording.
-  std::uint64_t block_bytes = 0;      ///< Their bytes; may add up several layers.
+  std::uint64_t block_bytes = 0;      ///< Sum of their sizes; layers contain one another, so bytes can count twice.
 
   static constexpr std::size_t block_limit = 512;
 };
 
-/// Computes the figures from an index of all of `trace`. O((blocks + copies) log), plus the cost of a summary.
+/// Computes the figures from an index of all of `trace`. O((blocks + copies) log), plus the cost of `figures_of`.
 [[nodiscard]] stored_figures make_stored_figures(const index& from, const trace::snapshot& trace);
 
 /// Version of the stored bytes. Increase it when a stored member or the meaning of a figure changes. Readers ignore
 /// stored figures of unknown versions.
 inline constexpr std::uint32_t stored_figures_version = 2;
-/// What it is called in the file.
+/// The name under which the file stores these figures.
 inline constexpr std::string_view stored_figures_name = "digest";
 
 /// Encodes the figures. Errors: invalid_argument if a value is too large (numbers of 2^61 or more, or 48 MiB in all).
@@ -81,16 +81,16 @@ inline constexpr std::string_view stored_figures_name = "digest";
 /// The figures as a row for `file_writer::add_summary`. Errors: as for `encode_stored_figures`.
 [[nodiscard]] result<trace::saved_row> saved_stored_figures(const stored_figures& of);
 
-/// Reads the stored figures of a file. Null if there are none that fit: the file was not closed, is small, is of
-/// another version, or its figures are corrupt or describe other events. Reads the disk; does not cache.
+/// Reads the stored figures of a file. Null if the file has none that can be used: it was not closed, is small, has
+/// figures of another version, or they are corrupt or describe other events. Reads the disk; does not cache.
 [[nodiscard]] std::shared_ptr<const stored_figures> find_stored_figures(const trace::snapshot& trace);
 
 /// The steps of the recording. Steps stored as rows of the file are read on first use.
 [[nodiscard]] std::shared_ptr<const step_facts> steps_of(const stored_figures& of,
                                                          std::shared_ptr<const trace::snapshot> from);
 
-/// Figures for comparing two recordings. O(stacks). None if a needed figure is not stored: that of a kind of memory
-/// whose allocations all have 0 bytes.
+/// Returns the figures that `compare` needs. O(stacks). Returns nothing if one is not stored: that of a memory (device,
+/// layer, kind) whose allocations all have 0 bytes.
 [[nodiscard]] std::optional<compared_figures> figures_to_compare(const stored_figures& of);
 
 }  // namespace sluice::analysis

@@ -9,13 +9,13 @@
 
 namespace sluice::analysis {
 
-/// Builds the stored figures of a recording section by section. Used like figures_builder. Not thread-safe.
+/// Builds the stored figures of a recording from indexes of its sections, one after another. Not thread-safe.
 class stored_figures_builder {
  public:
-  /// For the recording `of` with the steps `steps`. All arguments must outlive this.
+  /// For the recording `of`, whose steps are `steps`. All arguments must outlive this.
   stored_figures_builder(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside);
 
-  /// `add` to `take`: see figures_builder.
+  /// Call `add` for every section in order of time, `look` for those with a time from `moments`, then `take` once.
   void add(const index& from, time_range run);
   [[nodiscard]] std::vector<time_ns> moments();
   void look(const index& from, time_range run);

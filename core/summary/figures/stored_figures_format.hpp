@@ -3,7 +3,7 @@
 #include "core/summary/figures/serialize.hpp"
 #include "core/summary/figures/stored_figures.hpp"
 
-/// Lists which members of each struct are stored. A change here needs a new `stored_figures_version`. Private to core.
+/// Lists which members of `stored_figures` are stored. A change needs a new `stored_figures_version`. Private to core.
 namespace sluice::serialize {
 
 template <>

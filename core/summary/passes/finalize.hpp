@@ -10,8 +10,8 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"
 
-/// Closes a recording: sorts its events and adds the summary with which it opens at once however large it is. Also
-/// builds the summary later, if the writer was killed before it could.
+/// Closes a recording: sorts its events, and adds the summary that lets a file of any size open at once. Also builds
+/// that summary later, if the writer was killed before it could.
 namespace sluice::analysis {
 
 struct finalize_options {
@@ -36,7 +36,7 @@ struct finalize_options {
 result<void> finalize(trace::file_writer& file, const finalize_options& options = {});
 
 struct unfinished_options {
-  /// The caller's memory limit. No summary is built if an index of all events fits: the recording opens faster so.
+  /// The caller's memory limit. No summary is built if an index of all events fits: the recording then opens faster.
   std::size_t memory_bytes = 400'000'000;
   double section_events = finalize_options{}.section_events;
   /// Returns true to stop building the summary. Called between chunks and between sections. Empty: never.

@@ -46,10 +46,10 @@ class recording_scan {
   [[nodiscard]] const std::vector<std::string>& unreadable() const { return unreadable_; }
   /// Number of rows (kernels, copies, calls, ...) that end before they begin.
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
-  /// In file order.
+  /// The messages that the recording stores, in file order.
   [[nodiscard]] const std::vector<recorded_message>& messages() const { return messages_; }
   [[nodiscard]] const copy_contents& contents() const { return contents_; }
-  /// The memory keys in which each process has blocks that are always in device memory.
+  /// By process: each (device, layer, kind) of its blocks that always reside in device memory.
   [[nodiscard]] const std::map<trace::process_id, std::set<memory_key>>& memories() const { return memories_; }
   [[nodiscard]] const fault_index& faults() const { return faults_; }
   [[nodiscard]] const analysis::import_owners& import_owners() const { return import_owners_; }
@@ -57,19 +57,19 @@ class recording_scan {
   [[nodiscard]] const process_clues& clues() const { return clues_; }
   /// For each block without an allocation row: the first checkpoint row that lists it.
   [[nodiscard]] const std::vector<trace::live_block_event>& only_in_checkpoints() const { return only_in_checkpoints_; }
-  /// A checkpoint after memory events were lost. Its blocks are listed in chunks within [first, last].
+  /// A checkpoint (list of live blocks) after allocations or frees were lost. The list is in chunks [first, last].
   struct telling_checkpoint {
     trace::checkpoint_event about;
     std::size_t first_chunk = 0;
     std::size_t last_chunk = 0;
   };
-  /// The checkpoints that reveal deaths without a free row, in order of time.
+  /// The checkpoints that reveal frees whose rows were lost, in order of time.
   [[nodiscard]] std::vector<telling_checkpoint> telling_checkpoints() const;
   /// Returns the blocks listed by each of `checkpoints`. Reads their chunks again. Returns nothing if a chunk cannot be
   /// read, or once `wanted`, called before each chunk, returns false. O(rows in the chunks).
   [[nodiscard]] std::optional<std::vector<complete_checkpoint>> listed_by(
       std::span<const telling_checkpoint> checkpoints, const std::function<bool()>& wanted) const;
-  /// The blocks freed by any row; nothing in the same cases as `listed_by`. Reads all frees again: O(frees).
+  /// The blocks with a free row; nothing if a chunk cannot be read or `wanted` returned false. Rereads frees: O(frees).
   [[nodiscard]] std::optional<id_set> freed(const std::function<bool()>& wanted) const;
   /// True if a row records the block's birth.
   [[nodiscard]] bool is_born(trace::block_id block) const {
@@ -77,15 +77,15 @@ class recording_scan {
   }
   /// Number of touch rows that name a block.
   [[nodiscard]] std::uint64_t touches() const { return touches_; }
-  /// How the nodes of graphs name blocks, by block.
+  /// For each block that nodes of CUDA graphs use: which graph and nodes.
   [[nodiscard]] std::vector<recording_facts::graph> graphs() const;
   /// Pools that contain driver-layer blocks.
   [[nodiscard]] const std::set<trace::pool_id>& pools_with_segments() const { return with_segments_; }
   [[nodiscard]] const std::set<trace::device_id>& with_kernels() const { return with_kernels_; }
   /// The first sample of each counter, pool and device.
   [[nodiscard]] std::vector<trace::last_sample_row> first_samples() const;
-  /// The steps of all processes. If some must be inferred from allocations, the frees are read once more: O(frees). If
-  /// many processes have many blocks, fewer than `most_pattern_blocks` of each one's latest blocks are used.
+  /// Finds the steps of all processes. If some must be inferred from allocations, rereads the frees: O(frees). If many
+  /// processes have many blocks, fewer than `most_pattern_blocks` of each process's latest blocks are used.
   [[nodiscard]] std::shared_ptr<const step_facts> steps() const;
 
  private:
@@ -103,7 +103,7 @@ class recording_scan {
     /// Keeps the latest `most`.
     void keep_latest(std::size_t most);
   };
-  using deaths = std::unordered_map<std::uint64_t, time_ns>;  ///< By block; unknown_time if no row frees it.
+  using deaths = std::unordered_map<std::uint64_t, time_ns>;  ///< Time of free by block id; unknown_time: never.
   template <class Row>
   void each(std::size_t chunk);
   void take_chunk(std::size_t chunk);
@@ -133,7 +133,7 @@ class recording_scan {
   void take_sample(trace::sampled_thing what, std::uint64_t id, const trace::event_base& event, Fill&& fill);
   void infer_deaths(trace::process_id process, std::span<const telling_checkpoint> checkpoints,
                     std::span<block_record> blocks) const;
-  /// The readable chunks of a type.
+  /// The readable chunks with rows of a type.
   [[nodiscard]] std::vector<std::size_t> chunks_of(trace::row_type type) const;
   void keep_births_within_bounds();
   [[nodiscard]] const births* telling_births_of(trace::process_id process) const;
@@ -156,7 +156,7 @@ class recording_scan {
   process_clues clues_;
   step_marks marks_;
   id_set allocated_;
-  id_set in_checkpoints_;  ///< Not allocated before they were listed.
+  id_set in_checkpoints_;  ///< Blocks that a checkpoint lists before any allocation row.
   std::vector<trace::live_block_event> only_in_checkpoints_;
   struct listed_blocks {
     telling_checkpoint of;
@@ -171,9 +171,9 @@ class recording_scan {
   std::set<trace::device_id> with_kernels_;
   std::map<std::pair<trace::sampled_thing, std::uint64_t>, trace::last_sample_row> first_samples_;
   std::map<std::pair<trace::process_id, trace::layer>, births> births_;
-  std::size_t births_kept_ = 0;  ///< In all processes.
+  std::size_t births_kept_ = 0;  ///< Number of births kept, of all processes.
   std::size_t
-      most_births_;  ///< Limit per process and layer; a cut keeps half of it. Halved when all births are too many.
+      most_births_;  ///< Most births per process and layer; a cut keeps half. Halved when all births are too many.
 };
 
 }  // namespace sluice::analysis

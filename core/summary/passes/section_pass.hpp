@@ -15,20 +15,20 @@ struct section_pass_result {
   bool complete =
       false;  ///< False if a row could not be read again or the pass was stopped; then ignore the other members.
   recording_facts whole;
-  std::uint64_t malformed = 0;  ///< Contradictory memory rows.
+  std::uint64_t malformed = 0;  ///< Number of contradictory allocation, free and checkpoint rows.
 };
 
-/// Goes through the sections in order of time. Indexes each from its rows and the state left by the one before: live
-/// blocks, running slices and current samples. A block is finished when it is freed: then its category is known.
+/// Indexes the sections in order of time, each from its own rows and from what the section before left: live blocks,
+/// running slices and current samples. The category of a block is known once the block is freed.
 ///
-/// Writes what `save_sections` writes from an index of all rows, except the facts about the whole recording. These are
-/// returned. In them the highest bytes of each category are 0: the caller fills them in and stores the facts. Memory: one section's
-/// index, the live blocks, and some 400 bytes per block that crosses a section boundary. O(rows * log): a chunk is read
-/// once for each section that it reaches into.
+/// Writes what `save_sections` writes from an index of all rows, except the facts about the whole recording, which are
+/// returned. In these, the highest bytes of each category are 0: the caller must fill them in and store the facts.
+/// Memory: the index of one section, the live blocks, and some 400 bytes per block that crosses a section boundary.
+/// O(rows * log): a chunk is read once for each section that it reaches into.
 ///
 /// Stops once `wanted`, called once per section, or `goes_on`, called after each chunk, returns false.
 ///
-/// Frees that were lost are inferred, as in an index of all rows, from the checkpoints that follow the loss
+/// Infers lost frees, as an index of all rows does, from the checkpoints that follow the loss
 /// (`recording_scan::telling_checkpoints`).
 [[nodiscard]] section_pass_result run_section_pass(
     const recording_scan& known, std::shared_ptr<const step_facts> steps, section_writer& into,

@@ -20,23 +20,23 @@ class section_cache {
 
   [[nodiscard]] const section_reader& store() const { return *store_; }
 
-  /// Returns an index of sections [first, last] with `scope` or a wider one. If it is not cached, the caller builds it;
-  /// others who request it meanwhile wait. The index stays valid while it is held, even if it leaves the cache. Errors
+  /// Returns an index of sections [first, last] with `scope` or a wider one. If the index is not cached, the first
+  /// caller builds it; other callers wait. The index stays valid while it is held, even if it leaves the cache. Errors:
   /// as for `section_reader::index_of`; a caller that cancels does not affect others.
   [[nodiscard]] result<std::shared_ptr<const index>> get(std::size_t first, std::size_t last, section_scope scope,
                                                          const std::function<bool()>& goes_on = {});
 
-  /// Returns an index of each of the sections alone, as `get` does; null where that fails. Concurrent callers share the
-  /// work: none waits while there is an index left that no thread is building.
+  /// Returns one index per section of `sections`, as `get` does; null where that fails. Concurrent callers share the
+  /// work: a caller waits only when other threads are building all indexes that are still missing.
   [[nodiscard]] std::vector<std::shared_ptr<const index>> get_each(std::span<const std::size_t> sections,
                                                                    section_scope scope,
                                                                    const std::function<bool()>& goes_on = {});
 
   /// Builds a section's index before it is needed; calls `goes_on` as `section_reader::index_of` does. Returns false at
-  /// once if it is cached or being built. Errors are not reported here: the next `get` tries again.
+  /// once if the index is cached or being built. Errors are not reported: the next `get` tries again.
   bool prepare(std::size_t section, section_scope scope, const std::function<bool()>& goes_on);
 
-  /// Returns the index if it is cached, else null. Never waits.
+  /// Returns the index that `get` would, if it is cached, else null. Never waits.
   [[nodiscard]] std::shared_ptr<const index> at_hand(std::size_t first, std::size_t last, section_scope scope);
 
   [[nodiscard]] std::size_t memory_bytes() const;

@@ -17,8 +17,8 @@
 namespace sluice::analysis {
 
 /// Adds to a file, before it is closed, what `section_reader` needs: blocks that cross section boundaries, categories,
-/// running slices, and facts about the whole recording. `from` has absorbed all of `of`, which holds the events of the
-/// file. Writes nothing if the facts exceed what a chunk can hold. O(blocks * log blocks).
+/// running slices, and facts about the whole recording. `from` must have read all of `of`, a snapshot with the events
+/// of the file. Writes nothing if the facts exceed what a chunk can hold. O(blocks * log blocks).
 void save_sections(const index& from, const trace::snapshot& of, std::span<const trace::section_row> sections,
                    trace::file_writer& to);
 
@@ -28,7 +28,7 @@ class section_reader {
   /// Errors: not_found if the file stores no sections; corrupt; io.
   [[nodiscard]] static result<std::shared_ptr<const section_reader>> open(std::shared_ptr<const trace::snapshot> from,
                                                                           std::shared_ptr<const step_facts> steps);
-  /// For known sections and facts about the whole recording; only the rest is read from the file.
+  /// Makes a reader from known sections and facts about the whole recording; reads only the rest from the file.
   [[nodiscard]] static std::shared_ptr<const section_reader> of(std::shared_ptr<const trace::snapshot> from,
                                                                 std::span<const trace::section_row> sections,
                                                                 std::shared_ptr<const recording_facts> whole);
@@ -41,8 +41,8 @@ class section_reader {
   /// The time range of sections [first, last]. The first section has no begin, the last no end.
   [[nodiscard]] time_range run_of(std::size_t first, std::size_t last) const;
 
-  /// Builds an index of sections [first, last]: see `section_index`. Calls `goes_on`, if set, after each chunk.
-  /// O(their rows + blocks live at their start). Errors: cancelled once `goes_on` returns false; io, corrupt.
+  /// Builds an index of sections [first, last]: see `section_index`. Calls `goes_on`, if set, after each chunk. O(rows
+  /// of the sections + blocks live at their start). Errors: cancelled once `goes_on` returns false; io, corrupt.
   [[nodiscard]] result<std::shared_ptr<const index>> index_of(std::size_t first, std::size_t last,
                                                               section_scope scope = section_scope::everything,
                                                               const std::function<bool()>& goes_on = {}) const;
@@ -57,7 +57,7 @@ class section_reader {
     span_groups spans;
   };
   [[nodiscard]] const trace::chunk_info& summary(std::uint32_t place) const { return from_->summaries()[place]; }
-  /// Called once.
+  /// Sets `from_` and finds its summary chunks. Called once.
   void take(std::shared_ptr<const trace::snapshot> from);
   [[nodiscard]] result<section_facts> read(std::size_t first, std::size_t last, section_scope scope,
                                            const std::function<bool()>& goes_on) const;
@@ -69,7 +69,7 @@ class section_reader {
                        const std::function<bool()>& goes_on = {}) const;
 
   std::shared_ptr<const trace::snapshot> from_;
-  std::map<trace::row_type, summary_chunks> summaries_;  ///< All of the file except tiles, in order.
+  std::map<trace::row_type, summary_chunks> summaries_;  ///< By row type, all summary chunks of the file except tiles.
   std::shared_ptr<const recording_facts> whole_;
   std::vector<trace::section_row> sections_;
   std::vector<time_ns> begins_;

@@ -21,16 +21,16 @@ struct saved_block {
   block_category category;
   block_touches uses;
   std::uint32_t boundary =
-      0;  ///< The boundary that stores it (boundary_blocks.hpp). If it crosses none, the section of its birth.
-  bool crosses = false;   ///< Or its death is inferred. If false, only its uses are stored.
-  bool disputed = false;  ///< It has contradictory rows somewhere, so all sections must know it.
+      0;  ///< The section boundary that stores the block (boundary_blocks.hpp); if it crosses none, its birth section.
+  bool crosses = false;   ///< It crosses a boundary, or its death is inferred. If false, only its uses are stored.
+  bool disputed = false;  ///< The block has contradictory rows somewhere, so all sections must know it.
 };
 
-/// The starts of the sections, clamped.
+/// The starts of the sections, clamped to valid times (`bounded`).
 [[nodiscard]] std::vector<time_ns> begins_of(std::span<const trace::section_row> sections);
 
-/// True if a block must be stored, given its whole life and uses; false if its section's rows tell everything. Sets
-/// `boundary` and `crosses`; reads `disputed`. O(log sections).
+/// True if a block must be stored, given its whole life and uses; false if the rows of its section tell all of this.
+/// Sets `boundary` and `crosses`; reads `disputed`. O(log sections).
 [[nodiscard]] bool is_kept(saved_block& block, std::span<const time_ns> begins);
 
 /// The block's category as a row. Used if the category does not follow from the rows of its section.
@@ -46,13 +46,13 @@ class section_writer {
   /// Writes the blocks, sorted so that blocks read together are stored together: those high in the tree of boundaries
   /// first, then by boundary and birth. Reorders `blocks`. O(n log n).
   void add_blocks(std::vector<saved_block>& blocks);
-  /// Adds the categories of other blocks born in a section. For a block added twice the later one counts. Sorts `rows`.
+  /// Adds categories of blocks born in a section that `add_blocks` did not get. Later duplicates count. Sorts `rows`.
   void add_categories(std::size_t section, std::vector<trace::block_category_row>& rows);
-  /// Adds the slices that run when a section other than the first begins.
+  /// Adds the slices (kernels, copies, calls, ...) that run when a section other than the first begins.
   void add_open_slices(std::size_t section, std::span<const trace::open_slice_row> rows);
-  /// Adds the samples in force when a section begins.
+  /// Adds the latest sample of each counter, pool and device before a section.
   void add_samples(std::size_t section, std::span<const trace::last_sample_row> rows);
-  /// Adds the first and the highest sample of each thing. Call once.
+  /// Adds the first and the highest sample of each counter, pool and device. Call once.
   void add_first_and_highest(std::span<const trace::last_sample_row> rows);
   /// Adds the chunk index, which must be in memory (`chunk_index::known`).
   void add_chunks(const chunk_index& chunks);
@@ -68,13 +68,13 @@ class section_writer {
   std::span<const time_ns> begins_;
 };
 
-/// The slices that run at `time`. Owners are numbered by their position in `from`.
+/// The slices that run at `time`. `owner` is the position of a slice's stream, direction or thread in `from`.
 [[nodiscard]] std::vector<trace::open_slice_row> open_slices_at(time_ns time, const index& from);
 
-/// Converts a stored open slice. Accepts corrupt rows.
+/// Converts the stored row of a running slice. Accepts corrupt rows.
 [[nodiscard]] known_slice slice_of(const trace::open_slice_row& row);
 
-/// The name and version of the facts in the file.
+/// The name and version of the facts about the whole recording in the file.
 inline constexpr char sections_name[] = "parts";
 inline constexpr std::uint32_t sections_version = 2;
 inline constexpr std::size_t most_saved_bytes = trace::max_chunk_bytes / 2;

@@ -29,8 +29,8 @@ struct bin_grid {
 /// How the bins of an answer compare with the requested ones. Bins are for drawing: no figure is computed from them.
 enum class bin_detail : std::uint8_t {
   exact,  ///< As requested. From tiles: means exact to 1e-6 or 1/2048 of max - min, and busy time to 1/1024 of a bin.
-  of_tiles,      ///< The narrowest in the file; narrower ones need a section's events.
-  of_kept_tiles  ///< From cached tiles; narrower ones must still be read.
+  of_tiles,      ///< The narrowest bins in the file; narrower ones need a section's events.
+  of_kept_tiles  ///< Bins of cached tiles; narrower ones must still be read from the file.
 };
 
 /// Where bins may come from.
@@ -38,11 +38,11 @@ struct bin_sources {
   /// Returns an index with all events for each of the given sections; null if none is available. Then the section's own
   /// tile bins, which are wider than requested, are used instead. Empty: no section has an index.
   std::function<std::vector<std::shared_ptr<const index>>(std::span<const std::size_t> sections)> sections{};
-  /// False: a tile that is not cached is replaced by a cached one up to 4 levels above, if any. True: it is read.
+  /// True: a tile that is not cached is read. False: a cached tile up to 4 levels above, if any, replaces it.
   bool reads_tiles = true;
 };
 
-/// Thread-safe.
+/// The tiles of one file, with a cache. Thread-safe.
 class stored_tiles {
  public:
   /// Null if the file has no usable tiles. If some are corrupt, the snapshot's `warnings` say why.
@@ -51,11 +51,11 @@ class stored_tiles {
 
   [[nodiscard]] std::span<const trace::section_row> sections() const { return sections_; }
   [[nodiscard]] std::span<const trace::curve_row> curves() const { return curves_; }
-  /// Lanes of one owner are adjacent, the upper ones first.
+  /// The lanes (rows of slices). Lanes of one stream, direction or thread are adjacent, the upper ones first.
   [[nodiscard]] std::span<const trace::lane_row> lanes() const { return lanes_; }
 
-  /// The bins over `range` of the length nearest to range / `width`, by ratio: 0.7 to 1.5 times `width` bins, plus 2,
-  /// unless `range` is only a few ns long. A range much longer than the recording is clipped to its surroundings.
+  /// The bins over `range`, of the bin length nearest to range / `width` by ratio: 0.7 to 1.5 times `width` bins, plus
+  /// 2, if `range` is more than a few ns. A range much longer than the recording is clipped to its surroundings.
   [[nodiscard]] bin_grid grid_over(time_range range, std::uint32_t width) const;
 
   /// The greatest length (ns) of a view, `width` pixels wide, that has smaller bins than the view of `range` has.
@@ -68,18 +68,18 @@ class stored_tiles {
   /// The shortest length (ns) at which a view `width` pixels wide does not draw the section at `time`. O(log sections).
   [[nodiscard]] time_ns longest_of_sections(time_ns time, std::uint32_t width) const;
   [[nodiscard]] bool at_hand(const timeline::tile& which) const { return kept_.at_hand({which}) != nullptr; }
-  /// Reads a tile before it is drawn. Returns false at once if it is cached or another thread reads it. Errors are not
-  /// reported here: drawing the tile tries again.
+  /// Reads a tile before it is drawn. Returns false at once if it is cached or being read by another thread. Errors are
+  /// not reported here: drawing the tile tries again.
   bool prepare(const timeline::tile& which) const;
 
-  /// Samples the given curves. Raises `detail` if bins are wider than requested. Exact: minima, maxima, and means from
-  /// sections (from tiles: see `bin_detail`). O(curves * (bins + tiles)), plus sections. Errors: io, corrupt.
+  /// Returns the bins of `curves`. Raises `detail` if bins are wider than requested. Exact: minima, maxima, and means
+  /// from sections (from tiles: see `bin_detail`). O(curves * (bins + tiles)), plus sections. Errors: io, corrupt.
   [[nodiscard]] result<std::vector<std::vector<sampled_bin>>> sample(std::span<const std::uint32_t> curves,
                                                                      const bin_grid& grid, const bin_sources& from,
                                                                      bin_detail& detail) const;
 
-  /// Replaces `into` by the slices to draw for the owner of the lanes from `first` on, as slice_set::draw does:
-  /// neighbors in a bin are merged. Sorted by start within a lane. Errors as for `sample`.
+  /// Replaces `into` by the slices of one stream, direction or thread, whose first lane is `lanes()[first]`. Like
+  /// `slice_set::draw`, merges neighbors in a bin. Sorted by start within a lane. Errors as for `sample`.
   [[nodiscard]] result<void> draw(std::uint32_t first, const bin_grid& grid, const bin_sources& from,
                                   bin_detail& detail, std::vector<timeline::drawn_slice>& into) const;
 
@@ -88,10 +88,10 @@ class stored_tiles {
   struct piece {
     std::uint32_t first = 0;  ///< First bin in the grid.
     std::uint32_t count = 0;
-    timeline::tile from;                   ///< The source of the bins, if
-    std::shared_ptr<const index> instead;  ///< no section index replaces it.
-    std::optional<std::size_t> section;    ///< Set if the tile's bins are too wide.
-    bool outside = false;                  ///< Before the first tile or after the last.
+    timeline::tile from;                   ///< The tile that has the bins, unless
+    std::shared_ptr<const index> instead;  ///< the index of a section replaces it.
+    std::optional<std::size_t> section;    ///< The section at this place, if the tile's bins are too wide.
+    bool outside = false;                  ///< The piece is before the first tile or after the last.
   };
   /// A chunk with rows of a tile.
   struct tile_chunk {
@@ -113,14 +113,14 @@ class stored_tiles {
   [[nodiscard]] bool load();
   [[nodiscard]] bool find_tiles();
   [[nodiscard]] bool claims_too_many_rows() const;
-  /// True if the file has tiles of that level. Files of older versions lack some levels.
+  /// True if the file has tiles of `level`. Files of older versions lack some levels.
   [[nodiscard]] bool is_level(unsigned level) const { return (levels_ >> level & 1) != 0; }
   /// The section at `time`, or the nearest one.
   [[nodiscard]] std::size_t section_at(time_ns time) const;
   [[nodiscard]] std::vector<piece> cut(const bin_grid& grid) const;
   [[nodiscard]] std::vector<piece> pieces_of(const bin_grid& grid, const bin_sources& from, bin_detail& detail) const;
   [[nodiscard]] unsigned level_to_use(time_ns time, unsigned wanted, bool reads_tiles) const;
-  /// The rows of each piece that is drawn from a tile; null for the others.
+  /// The rows of each piece that is drawn from a tile; null for other pieces.
   [[nodiscard]] result<std::vector<std::shared_ptr<const tile_rows>>> rows_of(std::span<const piece> pieces) const;
   [[nodiscard]] kept_tiles::made read(const timeline::tile& which) const;
   [[nodiscard]] static std::uint64_t key_of(const timeline::tile& which);
@@ -131,7 +131,7 @@ class stored_tiles {
   std::vector<trace::lane_row> lanes_;
   unsigned root_level_ = 0;
   std::uint64_t levels_ = 0;        ///< One bit for each level that has tiles.
-  std::vector<tile_chunk> places_;  ///< By tile.
+  std::vector<tile_chunk> places_;  ///< Sorted by tile.
 
   mutable kept_tiles kept_;
 };

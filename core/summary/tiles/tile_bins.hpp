@@ -34,33 +34,33 @@ struct lane_bin {
   std::uint8_t tag = 0;
   time_ns busy = 0;
   std::uint64_t bytes = 0;
-  time_ns length = -1;  ///< Of the longest slice that overlaps the bin; -1 if there is none.
+  time_ns length = -1;  ///< In ns, of the longest slice that overlaps the bin; -1 if there is none.
   trace::event_id event{};
   trace::string_id name{};
   [[nodiscard]] bool empty() const { return length < 0; }
-  /// Adds the slices of a later bin, with which this one is merged.
+  /// Merges `later`, a bin later in time, into this bin.
   void append(const lane_bin& later);
 };
 using lane_bins = std::vector<lane_bin>;  ///< `trace::tile_bins` bins; empty if the lane is empty.
 
-/// All that is drawn of a tile, by position in the lists of curves and lanes.
+/// The bins of a tile. Curves and lanes are in the order of the recording's lists of curves and lanes.
 struct filled_tile {
   std::vector<curve_bins> curves;
   std::vector<lane_bins> lanes;
 };
 
-/// One row for each lane. Lanes of one owner are adjacent, the upper ones first.
+/// One row for each lane (row of slices). Lanes of one stream, direction or thread are adjacent, the upper ones first.
 [[nodiscard]] std::vector<trace::lane_row> lane_rows(std::span<const index_slices> slices);
 
-/// Fills a tile from an index that contains all events in it. Slices without an end last until `end_of_all`. O(curves *
-/// bins * log events + slices in the tile).
+/// Fills a tile with the bins of an index's curves and slices; the index must contain all events in the tile. Slices
+/// without an end last until `end_of_all`. O(curves * bins * log events + slices in the tile).
 [[nodiscard]] filled_tile fill_tile(const timeline::tile& where, std::span<const index_curve> curves,
                                     std::span<const index_slices> slices, time_ns end_of_all);
 
-/// Merges neighboring tiles, in order of time, into the tile above them. O(bins).
+/// Merges neighboring tiles, in order of time, into one tile with wider bins. O(bins).
 [[nodiscard]] filled_tile join_tiles(std::span<const filled_tile> parts);
 
-/// Writes a tile's rows to a file. Bins that repeat the previous value are left out.
+/// Writes a tile's rows to a file. A bin that repeats the bin before it is left out.
 void write_tile(trace::file_writer& to, const timeline::tile& where, const filled_tile& what);
 
 }  // namespace sluice::analysis

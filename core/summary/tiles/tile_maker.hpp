@@ -12,20 +12,20 @@
 
 namespace sluice::analysis {
 
-/// Makes the tiles of a recording and writes them to its file: section tiles from indexes, and each higher tile as soon
-/// as the tiles below it are complete. Not thread-safe.
+/// Makes the tiles of a recording and writes them to its file: tiles of sections from indexes, and each tile with wider
+/// bins as soon as the tiles that it joins are complete. Not thread-safe.
 class tile_maker {
  public:
   /// `sections` come from `plan_sections` for the recording `of`. All arguments must outlive this.
   tile_maker(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of);
 
-  /// Adds sections [first, last], which follow those of the last call. Whether `from` contains just these, more or all
-  /// of them only affects the last digits of means. O(curves * bins * log events + slices) per section. Returns false
-  /// if `from` has other curves or lanes than before, as in a contradictory file: then nothing more may be added.
+  /// Adds sections [first, last], which follow those of the last call. If `from` contains more than these sections,
+  /// only the last digits of means differ. O(curves * bins * log events + slices) per section. Returns false if `from`
+  /// has other curves or lanes than before, as in a contradictory file: then nothing more may be added.
   [[nodiscard]] bool add(const index& from, std::size_t first, std::size_t last);
   /// Writes the lists of curves and lanes. Call after the last section.
   void end();
-  /// Sets the maxima of curves, categories, pools and rates in `into`. Call after the last section.
+  /// Sets the highest bytes of memories, categories and pools, and the highest copy rates. Call after the last section.
   void put_highest(recording_facts& into) const;
 
  private:
@@ -36,9 +36,9 @@ class tile_maker {
   const trace::snapshot& of_;
   const time_range whole_;
   unsigned root_level_ = 0;
-  std::vector<trace::curve_row> curves_;  ///< `maximum` is the highest so far.
+  std::vector<trace::curve_row> curves_;  ///< `maximum` is the highest value so far.
   std::vector<trace::lane_row> lanes_;
-  std::vector<std::pair<timeline::tile, filled_tile>> waiting_;  ///< Until their neighbors under the same tile exist.
+  std::vector<std::pair<timeline::tile, filled_tile>> waiting_;  ///< Tiles to join once their neighbors exist.
 };
 
 }  // namespace sluice::analysis

@@ -25,10 +25,10 @@ struct stored_bins {
 
 /// A bin of a lane for drawing. Thousands are processed per frame, so it takes a third of the size of its row.
 struct drawn_bin {
-  trace::event_id event{};  ///< This and the rest, where not noted: of the longest slice in the bin.
-  std::uint64_t bytes = 0;  ///< Of slices that begin in it; for steps the longest one's number.
+  trace::event_id event{};  ///< The longest slice in the bin; members without a comment are about it, too.
+  std::uint64_t bytes = 0;  ///< Sum over slices that begin in the bin; for steps the longest one's number.
   float busy = 0;           ///< Share of the bin that slices cover.
-  std::uint32_t count = 0;  ///< Number of slices that begin in it.
+  std::uint32_t count = 0;  ///< Number of slices that begin in the bin.
   std::uint32_t name = 0;   ///< 0 if the id exceeds 32 bits, which no real file has.
   std::uint8_t kind = 0;
   std::uint8_t tag = 0;
@@ -38,8 +38,8 @@ static_assert(sizeof(drawn_bin) == 32);
 /// Immutable.
 class tile_rows {
  public:
-  /// Reads the tile `where` from its `chunks`. `curves` and `lanes` are the numbers of these. Corrupt rows are ignored.
-  /// `joins`: also reads slice lengths, which are needed to merge bins of lanes when drawing. Errors: io, corrupt.
+  /// Reads the tile `where` from its `chunks`. `curves` and `lanes` are counts. Ignores corrupt rows. `joins`: also
+  /// reads slice lengths, which are needed to merge bins of lanes when drawing. Errors: io, corrupt.
   [[nodiscard]] static result<std::shared_ptr<const tile_rows>> read(const trace::snapshot& from,
                                                                      std::span<const trace::chunk_info> chunks,
                                                                      const timeline::tile& where, std::size_t curves,
@@ -58,7 +58,7 @@ class tile_rows {
  private:
   template <class Bin>
   struct bins_of_many {
-    std::vector<std::uint32_t> begins;  ///< Of each owner; the last is the end.
+    std::vector<std::uint32_t> begins;  ///< First bin of each curve or lane; the last element is the end.
     std::vector<std::uint16_t> places;
     std::vector<Bin> bins;
     [[nodiscard]] stored_bins<Bin> of(std::size_t number) const {
@@ -66,18 +66,18 @@ class tile_rows {
       const std::size_t first = begins[number], count = begins[number + 1] - first;
       return {std::span(places).subspan(first, count), std::span(bins).subspan(first, count)};
     }
-    /// Sets `begins` and `places` for rows with these owners and times. False unless sorted, in the tile and < `count`.
+    /// Sets `begins` and `places`. False unless rows are sorted, times in the tile `where`, and owners below `count`.
     template <class Owners, class Times>
     bool place(const Owners& owner, const Times& time, std::size_t rows, const timeline::tile& where,
                std::size_t count);
-    /// Replaces the bins by `bin_of(row)` for each row. The rows must be in order.
+    /// Replaces the bins by `bin_of(row)` of each row. The rows must be in order.
     template <class Row, class Make>
     void take(std::span<const Row> rows, const timeline::tile& where, std::size_t count, Make&& bin_of);
     [[nodiscard]] std::size_t bytes() const {
       return begins.size() * sizeof(std::uint32_t) + places.size() * sizeof(std::uint16_t) + bins.size() * sizeof(Bin);
     }
   };
-  /// Replaces the bins. Returns false, leaving them invalid, unless all rows are in order and valid.
+  /// Replaces the bins by those of `rows`. Returns false, leaving them invalid, unless all rows are in order and valid.
   bool take(const trace::row_values<trace::integer_bin_row>& rows, const timeline::tile& where, std::size_t count);
   bool take(const trace::row_values<trace::lane_bin_row>& rows, const timeline::tile& where, std::size_t count,
             bool joins);
@@ -88,7 +88,7 @@ class tile_rows {
 
   bins_of_many<curve_bin> curves_;
   bins_of_many<drawn_bin> lanes_;
-  std::vector<time_ns> lengths_;  ///< Longest slice of each lane bin; empty without `joins`.
+  std::vector<time_ns> lengths_;  ///< Length of the longest slice in each bin of lanes, in ns; empty without `joins`.
 };
 
 /// Iterates over a curve's bins in a tile. Between stored bins the curve is constant.
@@ -100,7 +100,7 @@ class bin_walk {
   sampled_bin take(std::size_t first, std::size_t several);
   /// Appends the `count` bins from `first` on, unmerged.
   void take_each(std::size_t first, std::size_t count, std::vector<sampled_bin>& to);
-  /// The value at the end of the tile.
+  /// The curve's value at the end of the tile.
   double last();
 
  private:

@@ -9,7 +9,7 @@
 /// Reads numbers and varints from bytes that may be damaged or hostile, and writes varints.
 namespace sluice::trace {
 
-/// Reads from a span. After a read beyond the end it stays failed and returns zeros.
+/// Reads numbers and bytes from a span, front to back. A read beyond the end returns zeros, and `failed` stays true.
 class byte_cursor {
  public:
   explicit byte_cursor(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -12,30 +12,30 @@
 #include "core/trace/columns/row_columns.hpp"
 #include "core/trace/columns/row_values.hpp"
 
-/// Rows to bytes and back, column by column. A payload is a directory, then the bytes that it speaks of:
+/// Encodes the rows of a chunk, column by column, as a payload, and decodes it. A payload is a directory, then data:
 ///
-///   directory   columns: varint, at most `max_chunk_columns` | column | column | ... |
-///   column      number: varint | form: u8 | what the form needs
+///   directory   number of columns: varint, at most `max_chunk_columns` | column | column | ... |
+///   column      column number: varint | form: u8 | fields of the form:
 ///     0 constant  value: zigzag varint
 ///     1 offset    base: varint | planes
 ///     2 delta     first: zigzag varint | planes
 ///     3 relative  number of the other column: varint | planes
-///     4 text      lengths: a column from its form on | bytes: varint | stored: varint
+///     4 text      lengths: a column without its number | bytes: varint | stored: varint
 ///     5 rising    first: zigzag varint | planes
 ///     6 above     number of the other column: varint | planes
-///   planes      count: u8 | for each: stored: varint, and if that is 0 the byte that all share: u8
-///   bytes       for each column in order: the bytes stored for its planes, then those for its text
+///   planes      count: u8 | for each plane: stored bytes: varint, and if that is 0, the byte that all values share: u8
+///   data        for each column in order of the directory: its planes, then its text
 ///
-/// What forms and planes mean is in integers.hpp; text is a zstd frame, or plain where `stored` equals `bytes`. A column that is
-/// not there has the default of its member in every row. Reals are the integers with the same bits. Little-endian throughout.
+/// integers.hpp defines forms and planes. A column's text (the texts of all rows) is a zstd frame, or plain if `stored`
+/// equals `bytes`. Without a column, all rows have the member's default. Doubles: as their bits. Little-endian.
 namespace sluice::trace {
 
 inline constexpr std::size_t max_chunk_rows = 65'536;
-/// Far more than any kind of row has: a reader keeps a line of each.
+/// Far more columns than any row type has. A limit, because a reader allocates memory for each entry of the directory.
 inline constexpr std::size_t max_chunk_columns = 4096;
 inline constexpr std::size_t max_chunk_bytes = std::size_t{64} << 20;
 
-/// Encodes the chunks of one file, and learns what suits its columns. Not thread-safe.
+/// Encodes the chunks of one file, and remembers which encoding was shortest for each column. Not thread-safe.
 class row_encoder {
  public:
   explicit row_encoder(int compression_level = 1);
@@ -43,9 +43,9 @@ class row_encoder {
   row_encoder(row_encoder&&) noexcept;
   row_encoder& operator=(row_encoder&&) noexcept;
 
-  /// What a chunk's header says of its payload.
+  /// Facts about an encoded payload, to be stored with its chunk.
   struct outcome {
-    std::size_t decoded_bytes = 0;  ///< A reader refuses chunks of more than `max_chunk_bytes`.
+    std::size_t decoded_bytes = 0;  ///< Size of the decoded payload. Readers refuse more than `max_chunk_bytes`.
     row_extent extent;
   };
 
@@ -56,34 +56,34 @@ class row_encoder {
     columns.append(rows.data(), rows.size());
     return encode(columns, reinterpret_cast<const std::byte*>(rows.data()), out);
   }
-  /// Appends the payload of rows that have no texts.
+  /// Appends the payload of `rows`, whose row type has no text members, to `out`.
   outcome encode(growing_columns& rows, std::vector<std::byte>& out) { return encode(rows, nullptr, out); }
 
  private:
-  /// `rows`: where the texts are; may be null.
+  /// `rows`: the same rows as an array of structs, from which texts are taken; null for rows without texts.
   outcome encode(growing_columns& columns, const std::byte* rows, std::vector<std::byte>& out);
   struct state;
   std::unique_ptr<state> state_;
 };
 
-/// Decodes one payload, which may be hostile, into rows whose layout it is given. After the first column that makes no sense nothing
-/// else is decoded. What `decode_rows` and `decode_values` consist of.
+/// Decodes one payload, which may be hostile, into rows of a given layout. Stops at the first invalid column. This is
+/// the part of `decode_rows` and `decode_values` that is the same for all row types.
 class payload_decoder {
  public:
-  /// `payload` and `layout` must outlive it. `rows`: at most `max_chunk_rows`.
+  /// `payload` and `layout` must outlive the decoder. `rows`: the number of rows, at most `max_chunk_rows`.
   payload_decoder(std::span<const std::byte> payload, std::size_t rows, const row_layout& layout);
   ~payload_decoder();
   payload_decoder(const payload_decoder&) = delete;
   payload_decoder& operator=(const payload_decoder&) = delete;
 
-  /// Sets the members of `row` that have one value in all rows: that is most members of most chunks. False if the payload makes no sense.
+  /// Sets in `row` the members that have one value in all rows, as most members do. False if the payload is invalid.
   bool set_alike(void* row);
-  /// Sets the other members of all rows, which lie one after another, if their number's bit is in `wanted`.
+  /// Sets in the array `rows` the members that vary between rows, if bit n of `wanted` is set for column number n.
   void set_each(void* rows, std::uint64_t wanted);
-  /// Sets columns instead of rows. Not for rows with texts.
+  /// Decodes into columns instead of structs. `wanted` as for `set_each`. Not for row types with texts.
   void set_columns(decoded_columns& to, std::uint64_t wanted);
 
-  /// The error's offset is into the payload.
+  /// Returns success, or the first error: corrupt, with the offset in the payload.
   [[nodiscard]] result<void> outcome() const;
 
  private:
@@ -93,8 +93,8 @@ class payload_decoder {
 
 [[nodiscard]] result<void> check_row_count(std::size_t rows);
 
-/// Puts the rows of a payload, which may be hostile, into `decoded`, whose memory is used again. The error's offset is into the
-/// payload; after an error `decoded` is of no use. Columns that are not in `wanted` are skipped, sound or not. Thread-safe.
+/// Decodes a payload of `rows` rows, which may be hostile, into `decoded`, reusing its memory. May skip columns outside
+/// of `wanted`, unchecked. Errors: corrupt, with the offset in the payload; `decoded` is then meaningless. Thread-safe.
 template <class Row>
 [[nodiscard]] result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, std::vector<Row>& decoded,
                                        column_set<Row> wanted = {}) {
@@ -108,7 +108,7 @@ template <class Row>
   return decoder.outcome();
 }
 
-/// Decodes the rows of a payload as columns; see `decode_rows`.
+/// Decodes a payload of `rows` rows into columns instead of structs. Parameters and errors are those of `decode_rows`.
 template <class Row>
 [[nodiscard]] result<void> decode_values(std::span<const std::byte> payload, std::size_t rows, row_values<Row>& decoded,
                                          column_set<Row> wanted = {}) {
@@ -118,8 +118,8 @@ template <class Row>
   return decoder.outcome();
 }
 
-/// Decodes one column: the bits of each row's value, or `usual` in each where the payload has no such column. Fails as `decode_rows`
-/// does, and for a column of texts.
+/// Decodes column `number` into `values`, one 64-bit value per row; without such a column, each is `usual`. Errors:
+/// corrupt, with the offset in the payload; also for a column of texts. Thread-safe.
 [[nodiscard]] result<void> decode_column(std::span<const std::byte> payload, std::size_t rows, std::uint16_t number,
                                          std::uint64_t usual, std::vector<std::uint64_t>& values);
 

@@ -7,7 +7,7 @@
 
 #include "core/trace/model/kinds.hpp"
 
-/// Members of rows as the 64-bit integers that columns hold.
+/// Converts members of rows to the 64-bit integers that columns hold, and back.
 namespace sluice::trace {
 
 template <class T>
@@ -21,8 +21,8 @@ template <class T>
   }
 }
 
-/// False if the value does not fit the member, which is of no use then. An enum's value that is not known reads as its first, "unknown".
-/// No branch: what a column holds fits, or a file is broken.
+/// Sets `value` to the member that `bits` stand for. Returns false if `bits` do not fit its type; `value` is then
+/// meaningless. An unknown value of an enum reads as 0. Without branches: in a sound file every value fits.
 template <class T>
 [[nodiscard]] bool from_bits(std::uint64_t bits, T& value) {
   if constexpr (std::is_same_v<T, bool>) {

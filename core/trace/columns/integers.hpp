@@ -9,9 +9,9 @@
 /// Encodes and decodes one column of integers.
 ///
 /// The values are first transformed to small numbers (`column_form`), then split into planes: the lowest byte of every
-/// value, then the next byte, and so on, as many as the largest needs. A plane is stored as one shared byte, as plain
-/// bytes, or as a zstd frame, whichever is shortest. Splitting helps because bytes of equal weight are alike: low ones
-/// of times are noise, high ones hardly change. (Byte stream split, Apache Parquet; the shuffle filter, Blosc.)
+/// value, then the next byte, and so on, as far as the largest value needs. A plane is stored as one shared byte, plain
+/// bytes, or a zstd frame, whichever is shortest. Splitting helps because bytes of equal weight are alike: low bytes of
+/// times are noise, high bytes hardly change. (Byte stream split, Apache Parquet; the shuffle filter, Blosc.)
 namespace sluice::trace {
 
 enum class column_form : std::uint8_t {
@@ -20,7 +20,7 @@ enum class column_form : std::uint8_t {
   delta = 2,     ///< Zigzag of (value minus previous value).
   relative = 3,  ///< Zigzag of (value minus another column's value in the same row).
   // 4 is the form of texts, codec.hpp.
-  rising = 5,  ///< Value minus previous value, never negative. Unlike zigzag, keeps noise within its byte.
+  rising = 5,  ///< Value minus previous value, never negative. Without zigzag, noise stays within its byte.
   above = 6,   ///< Value minus another column's value in the same row, never negative.
 };
 /// True for the forms that use another column as reference.
@@ -33,10 +33,10 @@ inline constexpr std::size_t most_planes = 8;
 /// How a column is encoded, and the size of each plane.
 struct column_layout {
   column_form form = column_form::constant;
-  std::uint64_t base = 0;  ///< The constant, the base, the first value, or the number of the reference column.
+  std::uint64_t base = 0;  ///< By form: the constant, the base, the first value, or the reference column's number.
   std::uint8_t planes = 0;
-  std::uint8_t same[most_planes] = {};     ///< For a plane that takes no bytes: its shared byte.
-  std::uint32_t stored[most_planes] = {};  ///< Size of the plane. 0: see `same`; number of values: plain; less: zstd.
+  std::uint8_t same[most_planes] = {};     ///< If the plane is not stored: the byte that all values share.
+  std::uint32_t stored[most_planes] = {};  ///< Bytes of the plane. 0: see `same`; one per value: plain; fewer: zstd.
   bool rises = false;                      ///< Set by the encoder only: no value is less than the previous one.
   /// Returns the size of all planes in bytes.
   [[nodiscard]] std::size_t stored_bytes() const;
@@ -46,11 +46,11 @@ struct column_layout {
 struct column_habit {
   column_form form = column_form::offset;
   std::uint8_t planes = 0;            ///< Number of planes.
-  std::uint8_t worth_packing = 0xff;  ///< One bit per plane: zstd made it shorter.
-  std::uint8_t has_matches = 0xff;    ///< One bit per plane: zstd should search for matches in it.
-  std::uint16_t chunks = 0;           ///< Chunks written this way, including the one that chose it; 0: none yet.
-  std::uint32_t usual_bytes = 0;      ///< Bytes per 1024 values: highest of the first chunks,
-  std::uint32_t last_bytes = 0;       ///< and of the last chunk.
+  std::uint8_t worth_packing = 0xff;  ///< One bit per plane: zstd made the plane shorter.
+  std::uint8_t has_matches = 0xff;    ///< One bit per plane: zstd should search for matches in the plane.
+  std::uint16_t chunks = 0;           ///< Chunks written with this habit, including the one that chose it; 0: none yet.
+  std::uint32_t usual_bytes = 0;      ///< Bytes per 1024 values: the highest of the first 32 chunks.
+  std::uint32_t last_bytes = 0;       ///< Bytes per 1024 values of the last chunk.
   std::uint64_t base = 0;             ///< For the form `offset`.
 };
 
@@ -63,11 +63,11 @@ class integer_encoder {
   integer_encoder& operator=(integer_encoder&&) noexcept;
 
   /// Appends the planes of `values` to `out`. `reference`: the values of column `reference_number` in the same rows; if
-  /// empty, no form with a reference is used. O(values); five times as much when all forms are tried.
+  /// empty, no form with a reference is used. Updates `habit`. O(values); five times the cost when all forms are tried.
   column_layout encode(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
                        std::uint16_t reference_number, column_habit& habit, std::vector<std::byte>& out);
 
-  /// Appends `bytes` as a zstd frame, or unchanged if that is not longer. Returns the number of bytes appended.
+  /// Appends `bytes` to `out`, as a zstd frame if the frame is shorter. Returns the number of bytes appended.
   std::size_t pack(std::span<const std::byte> bytes, std::vector<std::byte>& out);
 
  private:
@@ -75,12 +75,12 @@ class integer_encoder {
   std::unique_ptr<state> state_;
 };
 
-/// Decodes a column. `planes` must have `layout.stored_bytes()` bytes. `reference`: as many values of the reference
-/// column; empty: all 0. Returns false if the bytes are invalid; they may be hostile. Thread-safe.
+/// Decodes a column into `values`. `planes` must have `layout.stored_bytes()` bytes, which may be hostile. `reference`:
+/// the reference column's value in each row; empty: all 0. Returns false if the bytes are invalid. Thread-safe.
 [[nodiscard]] bool decode_integers(const column_layout& layout, std::span<const std::byte> planes,
                                    std::span<const std::uint64_t> reference, std::span<std::uint64_t> values);
 
-/// The inverse of `pack`: fills `bytes`. Returns false if `stored` does not decode to exactly that size. Thread-safe.
+/// The inverse of `pack`: decodes `stored` into `bytes`. False if it does not fill `bytes` exactly. Thread-safe.
 [[nodiscard]] bool unpack(std::span<const std::byte> stored, std::span<std::byte> bytes);
 
 [[nodiscard]] constexpr std::uint64_t zigzag(std::uint64_t value) {

@@ -9,24 +9,24 @@
 
 #include "core/trace/columns/row_layout.hpp"
 
-/// Rows that are split into columns while they are collected for a chunk. The last few rows are kept as they are, in the cache, and then split
-/// together. Most columns of most chunks hold one value and then take no memory, so what waits for its chunk is a fraction of the rows' size.
+/// Collects the rows of a chunk, split into columns. The last few rows stay structs, in the processor's cache, and are
+/// split together. Most columns hold one value and then take no memory, so a chunk takes a fraction of its rows' size.
 namespace sluice::trace {
 
 /// A row whose members all have their defaults.
 template <class Row>
 inline const Row blank{};
 
-/// The times of a chunk's rows, and the ids of the events that they are about. Both 0 for rows that have none.
+/// The range of times in a chunk's rows, and of the ids of the events that the rows are about. 0: the rows have none.
 struct row_extent {
   time_ns min_time = 0, max_time = 0;
   std::uint64_t lowest_event = 0, highest_event = 0;
 };
 
-/// The values of one member in all rows.
+/// The values of one member in all rows collected so far.
 class growing_column {
  public:
-  /// True while all rows have one value.
+  /// True while all rows have the same value.
   [[nodiscard]] bool is_constant() const { return !varies_; }
   /// The first row's value.
   [[nodiscard]] std::uint64_t first() const { return first_; }
@@ -36,17 +36,17 @@ class growing_column {
     return std::span(values_).first(rows);
   }
 
-  /// Forgets all rows; the next first row will have this value.
+  /// Forgets all rows. `first`: the member's value in the row that will be the new first row.
   void begin(std::uint64_t first) {
     varies_ = false;
     first_ = first;
   }
-  /// From now on the rows may have different values; the `rows` before have the first one's.
+  /// Allows later rows to have other values. The `rows` rows so far have the first row's value.
   void vary(std::size_t rows) {
     fill(rows);
     varies_ = true;
   }
-  /// Space for `more` values after those of `rows` rows. Only for a column that varies.
+  /// Returns space for `more` values behind those of the `rows` rows so far. Only for a column that varies.
   [[nodiscard]] std::uint64_t* append(std::size_t rows, std::size_t more) {
     if (values_.size() < rows + more) values_.resize(std::max({2 * values_.size(), rows + more, std::size_t{512}}));
     return values_.data() + rows;
@@ -60,22 +60,22 @@ class growing_column {
 
   bool varies_ = false;
   std::uint64_t first_ = 0;
-  std::vector<std::uint64_t> values_;  ///< May be longer than there are rows: its memory is used again.
+  std::vector<std::uint64_t> values_;  ///< May be longer than the number of rows: its memory is reused.
 };
 
-/// The columns of rows of one kind, which it knows by their layout. Texts are left out. Not thread-safe.
+/// The columns of rows of one type, which `layout` describes. Text members are left out. Not thread-safe.
 class growing_columns {
  public:
   explicit growing_columns(const row_layout& layout);
 
   [[nodiscard]] const row_layout& layout() const { return *layout_; }
   [[nodiscard]] std::size_t size() const { return rows_; }
-  /// By its place in the schema.
+  /// `place`: the position of the column's member in the schema.
   [[nodiscard]] growing_column& column(std::size_t place) { return columns_[place]; }
 
   /// Appends `count` rows that lie one after another in memory. O(rows x members).
   void append(const void* rows, std::size_t count);
-  /// Forgets all rows; their memory is used again.
+  /// Forgets all rows, and keeps their memory for later rows.
   void clear() { rows_ = 0; }
 
  private:
@@ -85,25 +85,25 @@ class growing_columns {
 
   const row_layout* layout_;
   std::size_t rows_ = 0;
-  std::vector<std::uint64_t> first_;      ///< The first row, as it lies in memory.
-  std::vector<std::uint64_t> differing_;  ///< Bits in which some row differs from it.
+  std::vector<std::uint64_t> first_;      ///< The bytes of the first row.
+  std::vector<std::uint64_t> differing_;  ///< Bits in which some row differs from `first_`.
   std::vector<growing_column> columns_;
 };
 
-/// Rows of one kind on their way into columns. Not thread-safe.
+/// Collects rows of one type as columns; the last 32 rows or fewer stay structs. Not thread-safe.
 template <class Row>
 class row_columns {
  public:
-  /// `most`: with so many rows `has_room` is false even after `cut`; they should become a chunk then.
+  /// `most`: once it holds this many rows, `has_room` is false even after `cut`: time to write them as a chunk.
   explicit row_columns(std::size_t most = SIZE_MAX) { limit(most); }
   void limit(std::size_t most) {
     most_ = most;
     near_room_ = std::min(near, most_ - std::min(most_, columns_.size()));
   }
 
-  /// Whether a row can be added now. If not, `cut` makes space, or `clear` once the limit is reached.
+  /// True if a row can be added now. If not, call `cut` to make space, or `clear` once the limit is reached.
   [[nodiscard]] bool has_room() const { return near_count_ < near_room_; }
-  /// Adds a row and returns the kept copy, which may be changed until the next call. Only if `has_room`.
+  /// Adds a row and returns the stored copy, which may be changed until the next call. Only if `has_room`.
   Row& add(const Row& row) { return near_[near_count_++] = row; }
   [[nodiscard]] std::size_t size() const { return columns_.size() + near_count_; }
   void clear() {
@@ -112,7 +112,7 @@ class row_columns {
     limit(most_);
   }
 
-  /// Splits the rows that are still kept as they are, and returns the columns of all rows.
+  /// Splits the rows that are still structs into columns, and returns the columns of all rows.
   growing_columns& cut() {
     if (near_count_ != 0) columns_.append(near_.data(), near_count_);
     near_count_ = 0;

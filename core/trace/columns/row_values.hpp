@@ -11,11 +11,11 @@
 
 namespace sluice::trace {
 
-/// One member of all rows of a chunk.
+/// The values of one member in all rows of a chunk.
 template <class Member>
 class member_values {
  public:
-  /// `varies`: there is a value for each row; else one for all.
+  /// `varies`: true if `values` has a value for each row, false if it has one value for all rows.
   member_values(const std::uint64_t* values, bool varies) : values_(values), mask_(varies ? SIZE_MAX : 0) {}
 
   [[nodiscard]] bool is_constant() const { return mask_ == 0; }
@@ -30,16 +30,16 @@ class member_values {
   std::size_t mask_;
 };
 
-/// The decoded columns of rows of one kind. Not thread-safe.
+/// The decoded columns of rows of one type. Not thread-safe.
 class decoded_columns {
  public:
   [[nodiscard]] std::size_t size() const { return rows_; }
 
-  /// Forgets all, for `rows` other rows whose members have their defaults until they are set.
+  /// Discards all values, and prepares for `rows` rows of `layout`, whose members have their defaults until set.
   void begin(const row_layout& layout, std::size_t rows);
   /// Sets the member at `place` in the schema to one value in all rows.
   void set_all(std::size_t place, std::uint64_t value) { columns_[place] = {value, false, nullptr}; }
-  /// Space for the values of the member at `place`, one for each row.
+  /// Returns space for the values of the member at `place` in the schema, one for each row, which the caller fills.
   [[nodiscard]] std::span<std::uint64_t> set_each(std::size_t place) {
     const auto values = std::span(values_).subspan(place * rows_, rows_);
     columns_[place] = {0, true, values.data()};
@@ -57,14 +57,14 @@ class decoded_columns {
  private:
   std::size_t rows_ = 0;
   std::vector<column> columns_;
-  std::vector<std::uint64_t> values_;  ///< Space for a value of each column in each row. Its memory is used again.
+  std::vector<std::uint64_t> values_;  ///< Space for a value of each column in each row; reused.
 };
 
-/// The rows of a chunk, column by column: for readers that would only copy rows into something else. Only for rows without texts.
+/// The rows of a chunk as columns, for readers that do not need structs. Only for row types without texts.
 template <class Row>
 class row_values : public decoded_columns {
  public:
-  /// The values of a member that has a column. Valid until another chunk is read.
+  /// Returns the values of `member`, which must have a column. Valid until another chunk is read into this object.
   template <class Class, class Member>
   [[nodiscard]] member_values<Member> of(Member Class::*member) const {
     const column& found = at(place_of(member));

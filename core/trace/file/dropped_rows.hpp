@@ -17,12 +17,12 @@
 /// Counts the rows that a writer dropped because the disk was full, and keeps the frees that must not be lost.
 namespace sluice::trace {
 
-/// True for rows that are derived from others and written again later, so that losing them loses nothing.
+/// True for row types whose content is written again by later rows, so that dropping a row loses nothing.
 [[nodiscard]] constexpr bool is_repeated(row_type type) {
   return type == row_type::checkpoint || type == row_type::live_block || type == row_type::clock_anchor ||
          type == row_type::loss;
 }
-/// True for events that happened, as opposed to their parts, attributes or messages.
+/// True for things that happened in the program, not for rows that describe or repeat events (attributes, links).
 [[nodiscard]] constexpr bool is_happening(row_type type) {
   return is_event(type) && !is_repeated(type) && type != row_type::attribute && type != row_type::link &&
          type != row_type::transfer_part && type != row_type::message && type != row_type::watermark;
@@ -37,16 +37,16 @@ class dropped_rows {
   };
 
   [[nodiscard]] bool empty() const { return kinds_.empty() && processes_.empty(); }
-  /// By process; `none`: rows that can no longer be read.
+  /// Counts by process. `process_id::none`: rows of chunks that were cut from the file, whose processes are not known.
   [[nodiscard]] const std::map<process_id, count>& processes() const { return processes_; }
-  /// Total of all processes, without losses reported by loss events that were themselves dropped.
+  /// Total of all processes, without losses that a dropped loss event had reported.
   [[nodiscard]] const count& own() const { return own_; }
   /// Time range of the dropped rows.
   [[nodiscard]] time_ns begin() const { return begin_; }
   [[nodiscard]] time_ns end() const { return end_; }
   /// Number of dropped event rows of any kind.
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
-  /// Counts by table name: "1204 alloc, 3 kernel".
+  /// Counts by row type, as text: "1,204 alloc, 3 kernel".
   [[nodiscard]] std::string by_kind() const;
 
   void add(const dropped_rows& other);
@@ -63,9 +63,9 @@ class dropped_rows {
   /// Counts table rows that could not be kept in memory.
   void take_definitions(row_type type, std::uint64_t rows) { kinds_[type] += rows; }
 
-  /// Kept frees, without which blocks in the file seem to live on. At most one per block live when the disk filled.
+  /// Frees kept in memory, or their blocks would seem to live on. At most one per block live when the disk filled.
   std::vector<free_event> frees;
-  /// Counts the kept frees as dropped.
+  /// Counts all frees in `frees` as dropped, and clears `frees`.
   void give_up_frees();
 
  private:
@@ -83,7 +83,7 @@ class dropped_rows {
 };
 
 namespace detail {
-/// The row at `at` of all rows; Row has no texts.
+/// Returns row number `at` as a struct. `Row` must have no text members.
 template <class Row>
 Row row_at(growing_columns& columns, std::size_t at) {
   Row row;

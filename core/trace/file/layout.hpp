@@ -18,16 +18,16 @@ inline constexpr std::uint64_t file_magic = 0x0a45'4349'554c'5389;     // "\x89S
 inline constexpr std::uint32_t chunk_magic = 0x4b4c'4353;              // "SCLK"
 inline constexpr std::uint64_t trailer_magic = 0x5845'444e'4943'4c53;  // "SLCINDEX"
 
-/// Readers accept every version from `oldest_major` on, and any minor: minors only add rows and columns. Version 3 added two forms of
-/// columns, `column_form::rising` and `above`. Version 4 has tiles at every level, and stores curves of whole numbers in rows of a kind of
-/// their own (`integer_bin`).
+/// Readers accept major versions from `oldest_major` to `format_major`, and any minor, which only adds row types and
+/// columns. Version 3 added the column forms `rising` and `above`. Version 4 has summary tiles of every level, not of
+/// every second, and stores curves of integers in a row type of their own, `integer_bin` (summary_rows.hpp).
 inline constexpr std::uint16_t format_major = 4;
 inline constexpr std::uint16_t format_minor = 0;
 /// Version 1 was a trial format, from before the first release.
 inline constexpr std::uint16_t oldest_major = 2;
 
 inline constexpr std::uint32_t file_flag_simulated = 1;
-/// The payload is a directory and columns (codec.hpp). Every chunk has it.
+/// The payload is a directory and columns (codec.hpp). Set in every chunk.
 inline constexpr std::uint32_t chunk_flag_columns = 2;
 
 struct file_header {

@@ -23,17 +23,17 @@ class row_values;
 struct chunk_info {
   row_type type{};
   std::uint32_t rows = 0;
-  std::uint64_t offset = 0;        ///< Offset of its header in the file.
+  std::uint64_t offset = 0;        ///< Offset of the chunk's header in the file.
   std::uint32_t stored_bytes = 0;  ///< Size of the payload in the file.
   std::uint32_t raw_bytes = 0;     ///< Size of the decoded payload.
-  time_ns min_time = 0;            ///< Over the rows' times and ends; 0 for tables. For bins: the range of their tile.
+  time_ns min_time = 0;            ///< Over the rows' times and ends; 0 for tables. For bins of tiles: their tile's.
   time_ns max_time = 0;
-  /// Lowest and highest id of its events; for attributes and links of their targets; 0: unknown (file not closed).
+  /// Range of the rows' event ids; for attributes and links, of the events they refer to. 0: unknown (file not closed).
   std::uint64_t lowest_event = 0;
   std::uint64_t highest_event = 0;
 };
 
-/// Begin and end of a row, as stored in it.
+/// Begin and end of a row, as stored in the row.
 struct row_span {
   time_ns time = 0;
   time_ns end = 0;
@@ -41,7 +41,7 @@ struct row_span {
 
 struct reader_options {
   std::size_t cache_bytes = std::size_t{256} << 20;  ///< Size of the cache for decoded chunks.
-  /// Also show the summaries of an incomplete file: for the code that is adding them.
+  /// Also read the summaries of a file that is not closed: for the code that is writing them.
   bool unfinished_summaries = false;
   /// Local folders to search for the sources and symbols that the recording names: see local_files.
   std::vector<std::string> sources_from{};
@@ -65,7 +65,7 @@ class snapshot {
   [[nodiscard]] time_ns end() const { return end_; }
   /// The writer closed the file; otherwise it is still growing, or its writer died.
   [[nodiscard]] bool complete() const { return complete_; }
-  /// A writer had the file open, so it may grow. If neither growing nor complete, its writer died.
+  /// A writer had the file open, so the file may grow. If neither `growing` nor `complete`, the writer died.
   [[nodiscard]] bool growing() const { return growing_; }
   [[nodiscard]] bool simulated() const { return simulated_; }
   /// CLOCK_REALTIME ns at time 0; 0: unknown.
@@ -76,15 +76,15 @@ class snapshot {
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
   /// True if the file was recorded on this machine by this user (core/base/origin.hpp).
   [[nodiscard]] bool recorded_here() const { return recorded_here_; }
-  /// Which local files may be read to show its sources and symbols.
+  /// Which local files may be read to show the recording's sources and symbols.
   [[nodiscard]] const local_files& local() const { return *local_; }
-  /// True if both are snapshots of one file: the longer list of chunks then begins with the shorter.
+  /// True if this and `other` are snapshots of one file: the longer list of chunks then begins with the shorter list.
   [[nodiscard]] bool is_of_the_file_of(const snapshot& other) const { return file_ == other.file_; }
 
-  /// Returns a snapshot with these events and the summaries of `other`, a snapshot of another file which must have been
-  /// made from this very snapshot. That file stays open as long as the result exists.
+  /// Returns a copy of this snapshot with the summaries of `other`, a snapshot of another file, whose summaries must
+  /// have been made from this very snapshot. The other file stays open as long as the result exists.
   [[nodiscard]] std::shared_ptr<const snapshot> with_summaries(const snapshot& other) const;
-  /// Returns a copy with one more warning.
+  /// Returns a copy of this snapshot with one more warning, `line`.
   [[nodiscard]] std::shared_ptr<const snapshot> with_warning(std::string line) const;
 
   /// Returns the rows of chunk `index`, from the cache if possible. `Row` must match the chunk's type. Thread-safe; may
@@ -106,22 +106,22 @@ class snapshot {
   template <class Row>
   [[nodiscard]] result<void> read_summary(const chunk_info& chunk, std::vector<Row>& rows) const;
 
-  /// The same as columns instead of rows, for bins of tiles. Columns outside `wanted` may be left out.
+  /// Decodes one chunk of bins of tiles (summary_rows.hpp) into columns. Columns outside `wanted` may be left out.
   template <class Row>
   [[nodiscard]] result<void> read_summary(const chunk_info& chunk, row_values<Row>& rows,
                                           column_set<Row> wanted = {}) const;
 
-  /// The same through the cache, shared by callers with equal `wanted`: for chunks that many queries read.
+  /// Returns the rows of a chunk of `summaries()`, cached for callers with equal `wanted`: for chunks read often.
   template <class Row>
   [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read_summary(const chunk_info& chunk,
                                                                              column_set<Row> wanted = {}) const;
 
-  /// Returns begin and end of each row of a chunk of `summaries()`, in order. For finding few rows among many. Uses the
-  /// cache, where it takes a fraction of the space of rows. `Row` must have an `end`. Errors as of `read`.
+  /// Returns begin and end of each row of a chunk of `summaries()`, in order. For finding few rows among many. The
+  /// result is cached, in a fraction of the space of rows. `Row` must have an `end`. Errors as of `read`.
   template <class Row>
   [[nodiscard]] result<std::shared_ptr<const std::vector<row_span>>> read_spans(const chunk_info& chunk) const;
 
-  /// Calls `visit(const Row&)` for every row of a kind that overlaps [from, to], in file order, which is nearly but not
+  /// Calls `visit(const Row&)` for every `Row` that overlaps [from, to], in file order, which is nearly but not
   /// strictly the order of time. Stops at the first error.
   template <class Row, class Visit>
   [[nodiscard]] result<void> for_each(Visit&& visit, time_ns from = INT64_MIN, time_ns to = INT64_MAX) const;
@@ -132,7 +132,7 @@ class snapshot {
   std::shared_ptr<const trace::tables> tables_;
   std::shared_ptr<const std::vector<chunk_info>> chunks_;
   std::shared_ptr<const std::vector<chunk_info>> summaries_;
-  std::shared_ptr<const file> summaries_file_;  ///< The file with the summaries; null: same as the events.
+  std::shared_ptr<const file> summaries_file_;  ///< The file with the summaries; null: the file with the events.
   std::shared_ptr<const std::vector<std::string>> warnings_;
   std::uint64_t version_ = 0;
   std::uint64_t file_bytes_ = 0;
@@ -164,8 +164,8 @@ class file : public std::enable_shared_from_this<file> {
   /// snapshots stay unchanged. Thread-safe. Errors: those of `open`.
   [[nodiscard]] result<std::shared_ptr<file>> successor() const;
 
-  /// Makes `amended` the newest snapshot until a refresh finds more. It must come from a `with_` function of the newest
-  /// snapshot; otherwise nothing changes and the result is false. Thread-safe.
+  /// Makes `amended` the newest snapshot until a refresh finds more. `amended` must come from a `with_` function of the
+  /// newest snapshot; otherwise nothing changes and the result is false. Thread-safe.
   bool adopt(const std::shared_ptr<const snapshot>& amended);
 
   [[nodiscard]] const std::string& path() const;
@@ -184,7 +184,7 @@ class file : public std::enable_shared_from_this<file> {
   [[nodiscard]] result<std::shared_ptr<const std::vector<row_span>>> read_spans(const chunk_info& chunk) const;
   template <class Row>
   [[nodiscard]] result<void> read_values(const chunk_info& chunk, row_values<Row>& rows, column_set<Row> wanted) const;
-  /// One column as 64-bit values; see `decode_column`.
+  /// Reads column `number` of a chunk as 64-bit values; `usual` for each row if the chunk lacks the column.
   [[nodiscard]] result<void> read_bits(const chunk_info& chunk, std::uint16_t number, std::uint64_t usual,
                                        std::vector<std::uint64_t>& values) const;
   std::unique_ptr<state> state_;

@@ -11,7 +11,7 @@
 namespace sluice::trace {
 
 namespace detail {
-/// The end of a row, or its time if it has no duration.
+/// Returns the end of a row, or the row's time if it has no duration.
 template <class Row>
 [[nodiscard]] time_ns end_of(const Row& row) {
   if constexpr (requires { row.end; }) {

@@ -7,7 +7,7 @@
 
 namespace sluice::trace {
 
-/// True if `path` is the file open as `fd`. Empty if there is no file at `path`, or this cannot be determined.
+/// True if `path` is the file open as `fd`. Empty if there is no file at `path`, or the two cannot be compared.
 [[nodiscard]] inline std::optional<bool> finds_same_file(const std::string& path, int fd) {
   struct stat ours {
   }, there{};

@@ -25,7 +25,7 @@ struct writer_options {
   int compression_level = 1;          ///< For zstd.
   /// Set by this user's recorder, on this machine: marks the file accordingly (core/base/origin.hpp).
   bool recorded_here = false;
-  /// Continue after the disk was full: see `resume`.
+  /// After a full disk, count the rows that are dropped, and continue once there is space: see `resume`.
   bool outlives_full_disk = false;
 };
 
@@ -54,11 +54,11 @@ class file_writer {
   /// (core/base/replacement.hpp); io also if another recording is being written to `path`.
   [[nodiscard]] static result<file_writer> create_unpublished(const std::string& path,
                                                               const writer_options& options = {});
-  /// Writes to a scratch file. Errors: io, no_space.
+  /// Creates a recording in `scratch`. Errors: io, no_space.
   [[nodiscard]] static result<file_writer> create(const scratch_file& scratch, const writer_options& options = {});
 
   /// Moves the file to its final place, to which `path` then refers. Before or after `close`; a second call does
-  /// nothing. Errors: io, no_space. The file then stays where it was: try again, or call `publish_where_it_is`.
+  /// nothing. Errors: io, no_space; the file then stays where it was: try again, or call `publish_where_it_is`.
   [[nodiscard]] result<void> publish();
   /// Keeps the file under its temporary name (`path`), for a file that could not be published and must not be lost.
   void publish_where_it_is();
@@ -96,26 +96,26 @@ class file_writer {
   /// What has been lost since the disk became full.
   [[nodiscard]] const dropped_rows& dropped() const;
 
-  /// Writes all waiting rows, then summary rows (summary_rows.hpp). Their chunks get the time range `over`, or that of
-  /// the rows without it. Only further summaries and `close` may follow.
+  /// Writes all waiting rows, then the summary rows `rows` (summary_rows.hpp). Their chunks get the time range `over`;
+  /// without `over`, the range of the rows' times. Only further summaries and `close` may follow.
   template <class Row>
   void add_summary(std::span<const Row> rows, std::optional<std::pair<time_ns, time_ns>> over = std::nullopt);
 
   /// Flushes, writes the index, and closes the file. Later calls do nothing.
   result<void> close();
 
-  /// Writes all waiting rows and returns the file offset: rows added later are behind it.
+  /// Writes all waiting rows and returns the file's length: rows added later are written behind that offset.
   result<std::uint64_t> mark();
 
-  /// Removes the events before `mark`, but no tables. The file is rewritten beside itself and replaced atomically, so
-  /// after a crash one of the two exists. Returns the new offset of the mark. O(file). Errors: io (also if another file
-  /// has its name), no_space; the file is then unchanged.
+  /// Removes the events before offset `mark`, but no tables. Writes a new file and puts it in place atomically, so
+  /// after a crash the old or the new file exists. Returns the mark's new offset. O(file). Errors: no_space; io, also
+  /// if `path` is another file by now. After an error the file is unchanged.
   result<std::uint64_t> drop_before(std::uint64_t mark);
 
   /// Writes a complete copy to another file, replacing it. O(file). Errors: io, no_space; this file stays unchanged.
   result<void> copy_to(const std::string& path);
 
-  /// True if `path` still refers to this file. It may have been renamed and another put there.
+  /// True if `path` still refers to this file. False if the file was renamed or deleted, or `path` is another file.
   [[nodiscard]] bool is_at_its_path() const;
 
   /// Checks what happened to the file from outside. A few system calls.
@@ -127,17 +127,17 @@ class file_writer {
   /// Adopts the current name of a moved file: `path` becomes `place`.
   void follow();
 
-  /// Continues in another file, replacing it if it exists. Copies the intact chunks and returns the number of
-  /// unreadable ones. O(file). Errors: io, no_space; this file then stays unchanged.
+  /// Continues in another file at `path`, replacing an existing one. Copies the readable chunks and returns the number
+  /// of unreadable chunks. O(file). Errors: io, no_space; the writer then stays with this file, unchanged.
   result<std::size_t> move_to(const std::string& path);
 
-  /// Creates an empty recording with the same options next to this file. It is removed unless `yield_place_to` is
-  /// called with it. Errors: io, no_space.
+  /// Creates an empty recording with this writer's options next to this file. The new file is removed unless it is
+  /// passed to `yield_place_to`. Errors: io, no_space.
   [[nodiscard]] result<file_writer> create_beside() const;
 
-  /// Replaces this file by `other`, which was made by `create_beside` and is closed. Opening `path` then finds `other`;
-  /// programs with this file open keep its last state. It is synced to disk first. Afterwards nothing can be written to
-  /// this file. Errors: io, also if not `is_at_its_path`; the file is then unchanged and still open.
+  /// Replaces this file by `other`, which was made by `create_beside` and is closed. Opening `path` then finds `other`,
+  /// which is synced to disk first; programs with this file open keep its last state. Afterwards nothing can be written
+  /// to this file. Errors: io, also if not `is_at_its_path`; this file is then unchanged and still open.
   result<void> yield_place_to(file_writer& other);
 
   /// Number of bytes written to disk.
@@ -149,14 +149,14 @@ class file_writer {
  private:
   struct state;
   struct waiting_rows;
-  /// Makes room for another waiting event of the kind.
+  /// Makes room for another waiting `Row`: writes a chunk if enough rows wait; drops them if writing has failed.
   template <class Row>
   void make_room();
   static result<std::unique_ptr<state>> begin(const std::string& path, const writer_options& options);
   /// The result of `rewrite`.
   struct rewritten {
     std::unique_ptr<state> file;
-    std::uint64_t behind = 0;    ///< New offset of the mark.
+    std::uint64_t behind = 0;    ///< Offset of the mark in the new file.
     std::size_t unreadable = 0;  ///< Number of skipped chunks.
   };
   enum class unreadable_chunks : std::uint8_t { fail, pass_over };

@@ -22,7 +22,7 @@
 #include "core/trace/file/dropped_rows.hpp"
 #include "core/trace/file/writer_inline.hpp"
 
-/// The internals of a writer: the waiting rows, the file, and writing the former to the latter. Private to writer.cpp.
+/// The internals of a writer: the waiting rows, the file, and the code that writes the rows. Private to writer.cpp.
 namespace sluice::trace {
 
 struct transparent_hash {
@@ -70,7 +70,7 @@ struct file_writer::state : file_writer::waiting_rows {
     return write_all(std::as_bytes(std::span(&begin, 1)));
   }
 
-  /// Marks this user's own recordings. Removes the mark from any other file that it may have had before.
+  /// Marks the file as recorded by this user (core/base/origin.hpp), or removes an old mark if it was not.
   void say_origin(origin::stage now) const {
     const file_header begin = own_header();
     if (options.recorded_here) {
@@ -157,7 +157,7 @@ struct file_writer::state : file_writer::waiting_rows {
     write_stored(type_of_row<Row>, rows.size(), encoded);
   }
 
-  /// The same for rows held as columns. Such a chunk is never too large.
+  /// Encodes and writes rows held as columns, as one chunk, which without texts is never too large.
   template <class Row>
   void write_chunk(row_columns<Row>& rows) {
     static_assert(max_chunk_rows * field_count<Row> * sizeof(std::uint64_t) < max_chunk_bytes / 2);
@@ -188,7 +188,7 @@ struct file_writer::state : file_writer::waiting_rows {
                                header.max_time, extent.lowest_event, extent.highest_event});
   }
 
-  /// `most`: rows per chunk, for kinds that are not events.
+  /// Writes the waiting rows of one type, unless the disk is full. `most`: rows per chunk, for types other than events.
   template <class Row>
   void flush_rows(std::size_t most = max_chunk_rows) {
     buffer<Row>& rows = of<Row>();
@@ -211,7 +211,7 @@ struct file_writer::state : file_writer::waiting_rows {
     }
   }
 
-  /// Keeps unwritten table rows, up to a limit: later events refer to them. Written once there is space.
+  /// Keeps unwritten table rows in memory, at most 64 MiB, until there is space again, as later events refer to them.
   template <class Row>
   void wait_longer(std::vector<Row>& rows, std::size_t written) {
     constexpr std::size_t most_waiting = (std::size_t{64} << 20) / sizeof(Row);
@@ -221,7 +221,7 @@ struct file_writer::state : file_writer::waiting_rows {
     rows.resize(most_waiting);
   }
 
-  /// The disk is full, and the writer continues until there is space: see `resume`.
+  /// True if the disk is full and the writer drops and counts rows until `resume` succeeds.
   [[nodiscard]] bool is_full() const {
     return options.outlives_full_disk && failure && failure->code == error_code::no_space;
   }
@@ -245,7 +245,7 @@ struct file_writer::state : file_writer::waiting_rows {
     if (!rows.empty()) write_chunk(std::span<const loss_event>(rows));
   }
 
-  /// Returns the rows of a written chunk, or nothing if it cannot be read.
+  /// Returns the rows of a written chunk, or nothing if the chunk cannot be read.
   template <class Row>
   std::optional<std::vector<Row>> read_back(const index_row& chunk) const {
     std::vector<std::byte> bytes(chunk.stored_bytes);

@@ -29,12 +29,12 @@ enum class severity : std::uint8_t { info, warning, error };
 enum class device_kind : std::uint8_t { unknown, cuda, simulated };
 enum class frame_kind : std::uint8_t { unknown, native, python, kernel };
 enum class counter_unit : std::uint8_t { none, bytes, bytes_per_second, nanoseconds, fraction };
-/// How the contents of a copy were checked. `none`: not checked, or not copied from the host; `exact`: all bytes
-/// hashed; `sampled`: some; `over_budget`: not hashed for lack of time; `unreadable`: the host could not read them.
+/// How the contents of a copy were checked. `none`: not checked, or not a copy from the host; `exact`: all bytes
+/// hashed; `sampled`: some bytes hashed; `over_budget`: no time to hash; `unreadable`: the host could not read them.
 enum class content_check : std::uint8_t { none, exact, sampled, over_budget, unreadable };
 /// What the recording of a process contains. `memory`: allocations, copies and touches; `timeline`: also kernels, waits
-/// and ranges; `all`: also stacks of launches. `unknown`: written before modes existed, or by the runtime itself, which
-/// records everything it does.
+/// and ranges; `all`: also stacks of launches. `unknown`: written before modes existed, or by Sluice's C++ runtime,
+/// which records everything it does.
 enum class recording_mode : std::uint8_t { unknown, memory, timeline, all };
 /// `import_to_owner`: from the allocation that imports another process's memory to the owner's allocation. `flow`: an
 /// arrow drawn by another tool, for example from a forward operation to its backward operation.
@@ -47,8 +47,8 @@ enum class link_kind : std::uint8_t {
   flow
 };
 
-/// The number of values of an enum. A larger stored value is read as 0, so that files of newer writers stay readable.
-/// 0: an open set, such as ids.
+/// The number of values of an enum. A stored value that is not below this number is read as 0, so that files of newer
+/// writers stay readable. 0: any value is valid, as for ids.
 template <class Enum>
 inline constexpr std::uint64_t enum_values = 0;
 template <>

@@ -18,7 +18,7 @@ struct event_base {
   event_id id{};
   time_ns time = 0;
   process_id process{};
-  thread_id thread{};  ///< The host thread that requested it; none if only the device reported it.
+  thread_id thread{};  ///< The host thread that requested the event; none if only the device reported it.
   provenance source = provenance::exact;
 };
 
@@ -26,39 +26,39 @@ struct event_base {
 /// address live.
 struct alloc_event : event_base {
   block_id block{};
-  block_id parent{};  ///< The segment of the layer below that contains it, if known.
+  block_id parent{};  ///< The segment of the layer below that contains the block, if known.
   trace::layer layer = trace::layer::driver;
   memory_kind kind = memory_kind::unknown;
   device_id device{};
   context_id context{};
-  stream_id stream{};  ///< The stream that orders it; none for a synchronous call.
+  stream_id stream{};  ///< The stream that orders the allocation; none for a synchronous call.
   pool_id pool{};
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;             ///< Requested bytes.
-  std::uint64_t reserved_bytes = 0;    ///< Bytes taken in its pool, >= bytes; 0: same as `bytes`.
+  std::uint64_t reserved_bytes = 0;    ///< Bytes taken in the pool, >= bytes; 0: same as `bytes`.
   time_ns call_begin = unknown_time;   ///< Entry of the call.
-  time_ns device_time = unknown_time;  ///< For stream-ordered allocations: when the stream reached it.
+  time_ns device_time = unknown_time;  ///< For stream-ordered allocations: when the stream reached the call.
   std::uint64_t correlation = 0;
   std::uint64_t flags = 0;  ///< `alloc_flag` bits.
   stack_id stack{};
-  string_id name{};  ///< The API function or tag that allocated it.
+  string_id name{};  ///< The API function or tag that allocated the block.
 };
 enum alloc_flag : std::uint64_t {
   born_before = 1,  ///< Existed when the recording began.
   ipc_import = 2,   ///< Another process owns the bytes.
   registered = 4,   ///< Existing host memory that was pinned (cudaHostRegister).
   write_combined = 8,
-  graph_memory = 16,  ///< Memory node of a graph: has an address from definition to the graph's end.
+  graph_memory = 16,  ///< Memory node of a CUDA graph: has an address from definition to the graph's end.
   freed_after = 32,   ///< Freed after the end of this recording, which was cut out of a longer one.
 };
 
-/// A block is freed. `time` is the request (entry of the call): from then on its address may be reused.
+/// A block is freed. `time` is the request (entry of the call): from then on the block's address may be reused.
 struct free_event : event_base {
   block_id block{};
   trace::layer layer = trace::layer::driver;
   std::uint64_t address = 0;
   stream_id stream{};
-  time_ns completed = unknown_time;  ///< When the stream reached it; for a synchronous free the exit of the call.
+  time_ns completed = unknown_time;  ///< When the stream reached the free; for a synchronous free the exit of the call.
   std::uint64_t correlation = 0;
 };
 
@@ -71,7 +71,7 @@ struct alloc_failed_event : event_base {
   pool_id pool{};
   std::uint64_t bytes = 0;
   std::int64_t error = 0;  ///< The API's result code.
-  string_id name{};        ///< The call.
+  string_id name{};        ///< The API function.
   stack_id stack{};
 };
 
@@ -81,7 +81,7 @@ struct pool_event : event_base {
   pool_operation operation = pool_operation::sample;
   std::uint64_t reserved = 0;   ///< Bytes held by the pool, after the change.
   std::uint64_t used = 0;       ///< Bytes handed out, after the change.
-  std::uint64_t threshold = 0;  ///< Unused bytes that it keeps; 0 also if unknown.
+  std::uint64_t threshold = 0;  ///< Unused bytes that the pool keeps; 0 also if unknown.
 };
 
 /// A sample of `cuMemGetInfo`: memory of the whole device, used by any process.
@@ -107,8 +107,8 @@ struct transfer_event : event_base {
   device_id peer{};  ///< The source device of a peer copy.
   context_id context{};
   stream_id stream{};
-  event_id call{};                  ///< The API call that requested it.
-  time_ns enqueued = unknown_time;  ///< Entry of that call.
+  event_id call{};                  ///< The API call that requested the copy.
+  time_ns enqueued = unknown_time;  ///< Entry of the call that requested the copy.
   std::uint64_t correlation = 0;
   std::uint64_t graph_node = 0;
   bool asynchronous = false;
@@ -187,18 +187,18 @@ struct api_call_event : event_base {
   std::uint64_t correlation = 0;
   context_id context{};
   stream_id stream{};
-  std::uint64_t bytes = 0;  ///< Bytes that it moved or requested; 0 if not applicable.
+  std::uint64_t bytes = 0;  ///< Bytes that the call moved or requested; 0 if not applicable.
   stack_id stack{};
 };
 
-/// A graph was captured or built, or instantiated (a second row, with `nodes`): both use the same graph id.
+/// A CUDA graph was captured or built. When it is instantiated, a second row with the same graph id gives `nodes`.
 struct graph_definition_event : event_base {
   graph_id graph{};
   std::uint64_t nodes = 0;
   string_id name{};
 };
 
-/// If the device's interval was not recorded, `end` is unknown and `time` is the entry of the call.
+/// A CUDA graph was launched. If its time on the device was not recorded, `time` is the call's entry, `end` unknown.
 struct graph_launch_event : event_base {
   time_ns end = unknown_time;
   graph_id graph{};
@@ -251,16 +251,16 @@ struct counter_event : event_base {
   double value = 0;
 };
 
-/// A kernel has the address of a block among its arguments. `time` is when it was enqueued. Its device interval is that
-/// of `work`, or of the kernel with this correlation, if recorded. Touches of one launch share time, thread and
-/// correlation. A copy or memset row has no touch rows: its `source_block`, `destination_block` and `block` are its
-/// touches. During stream capture it has touch rows instead.
+/// A kernel has the address of a block among its arguments. `time` is when the kernel was enqueued. When it ran is in
+/// the event `work`, or in the kernel event with this correlation, if recorded. Touches of one launch share time,
+/// thread and correlation. A copy or memset has no touch rows: its row's members `source_block`, `destination_block`
+/// and `block` say what it touches. Only during stream capture a copy or memset has touch rows.
 struct touch_event : event_base {
   block_id block{};
   stream_id stream{};
   event_id work{};
   std::uint64_t correlation = 0;
-  string_id name{};  ///< The kernel; during stream capture also the copying call.
+  string_id name{};  ///< The kernel's name; during stream capture also the name of a copying call.
   /// Set for a launch during stream capture: the touch then defines a node of this graph. Each `graph_launch_event` of
   /// the graph touches the block once, at launch.
   graph_id graph{};
@@ -273,7 +273,7 @@ struct loss_event : event_base {
   std::uint64_t memory_events = 0;  ///< Of these, allocations and frees: totals are inexact until the next checkpoint.
 };
 
-/// The set of live blocks at `time`. They follow as `live_block` rows that refer to this event.
+/// The set of live blocks at `time`. The blocks follow as `live_block` rows that refer to this event.
 struct checkpoint_event : event_base {
   std::uint64_t blocks = 0;
   bool exact = true;  ///< False if blocks may be missing because of a loss.
@@ -282,7 +282,7 @@ struct checkpoint_event : event_base {
 struct live_block_event : alloc_event {
   event_id checkpoint{};
   time_ns born = 0;
-  event_id alloc{};  ///< Its allocation event, which may be missing in this file; none: unknown.
+  event_id alloc{};  ///< The block's allocation event, which may be missing in this file; none: unknown.
 };
 
 /// A simultaneous reading of three clocks, from which the writer converts times.
@@ -369,7 +369,7 @@ struct device_row {
   std::uint64_t attainable_h2d = 0;   ///< Measured in bytes/s; 0: never measured.
   std::uint64_t attainable_d2h = 0;
   std::uint32_t compute_major = 0, compute_minor = 0;
-  std::uint64_t peer_peak = 0;  ///< Theoretical one-way bytes/s to another device over NVLink; 0: none, or unknown.
+  std::uint64_t peer_peak = 0;  ///< Theoretical one-way bytes/s over NVLink to another device; 0: no link, or unknown.
 };
 
 struct context_row {
@@ -396,8 +396,8 @@ struct pool_row {
   process_id process{};
   device_id device{};
   trace::layer layer =
-      trace::layer::driver;  ///< Who manages it. Memory of a driver's pool belongs to no block of the driver layer;
-                             ///< segments of other pools are driver-layer blocks. Blocks in any pool: layer `pool`.
+      trace::layer::driver;  ///< Who manages the pool. Memory of a driver's pool is in no block of the driver layer;
+                             ///< segments of other pools are driver-layer blocks. Blocks from any pool: layer `pool`.
   memory_kind kind = memory_kind::device;
   std::uint64_t handle = 0;
   string_id name{};
@@ -411,7 +411,7 @@ struct counter_row {
   string_id name{};
 };
 
-/// A code file loaded by a process. Its frames store an `address`, an offset in the file to look up symbols with.
+/// A code file loaded by a process. Stack frames in this file store an `address` in the file, to look up symbols with.
 struct module_row {
   module_id id{};
   process_id process{};

@@ -4,16 +4,16 @@
 
 #include "core/trace/model/kinds.hpp"
 
-/// Names of the enumerations in a trace. The report and the window share them.
+/// Names of a recording's enumerations for people. The report and the window use the same names.
 namespace sluice {
 
-/// "driver", "pool", "framework", "user".
+/// Names a layer: "driver", "pool", "framework", "user".
 [[nodiscard]] std::string_view name_of(trace::layer layer);
-/// "memory", "timeline", "all".
+/// Names a recording mode: "memory", "timeline", "all".
 [[nodiscard]] std::string_view name_of(trace::recording_mode mode);
-/// "device", "pinned", ...
+/// Names a kind of memory: "device", "pinned", ...
 [[nodiscard]] std::string_view name_of(trace::memory_kind kind);
-/// "host to device", ...
+/// Names a copy's direction: "host to device", ...
 [[nodiscard]] std::string_view name_of(trace::direction way);
 /// Names memory as one side of a copy: "pageable", "pinned", ...
 [[nodiscard]] std::string_view name_of_side(trace::memory_kind kind);

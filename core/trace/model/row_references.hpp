@@ -6,8 +6,8 @@
 
 #include "core/trace/model/schema.hpp"
 
-/// Visits the members of a row that refer to something, using the schema. Code that shifts times, ids or addresses uses
-/// these functions, so that members added to the model later are not missed.
+/// Visits the times, the addresses or all members of a row. Code that shifts times, ids or addresses uses these
+/// functions, so that members added to the model later are not missed.
 namespace sluice::trace {
 
 /// Calls `visit` with a reference to each member of the row, including its own id and time.
@@ -16,7 +16,7 @@ void for_each_member(Row& row, Visit&& visit) {
   schema<Row>::apply([&](const auto&... column) { (visit(row.*column.member), ...); });
 }
 
-/// Calls `visit` with each known time of an event: its own, its end and others.
+/// Calls `visit` with each known time in an event: `time`, `end`, `enqueued` and others.
 template <class Row, class Visit>
 requires is_event_row<Row>
 void for_each_time(Row& row, Visit&& visit) {

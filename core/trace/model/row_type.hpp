@@ -130,16 +130,16 @@ SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_ROW_TYPE)
 template <class Row>
 inline constexpr bool is_event_row = std::is_base_of_v<event_base, Row>;
 
-/// True for rows that summarize other rows.
+/// True for rows that summarize other rows (summary_rows.hpp).
 [[nodiscard]] constexpr bool is_summary(row_type type) {
   return type >= row_type::section && type <= row_type::integer_bin;
 }
-/// True for bins of a tile.
+/// True for rows that hold one bin of a tile (summary_rows.hpp).
 [[nodiscard]] constexpr bool is_of_tile(row_type type) {
   return type == row_type::curve_bin || type == row_type::integer_bin || type == row_type::lane_bin;
 }
 [[nodiscard]] constexpr bool is_table(row_type type) { return static_cast<std::uint16_t>(type) < 64; }
-/// The member with the id of the event that a row refers to: its own, or for attributes and links their target.
+/// The member with the id of the event that a row is about: `id`; for attributes `target`, for links `from`.
 template <class Row>
 inline constexpr auto subject_member = &Row::id;
 template <>

@@ -7,9 +7,9 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/row_type.hpp"
 
-/// How each row is stored: its members and their column numbers. Reader and writer both use this table, so they cannot
-/// disagree. Never reuse a number. A reader fills members without a column with their defaults and skips unknown
-/// columns.
+/// How each row type is stored: its members and their column numbers. Reader and writer both use this table, so they
+/// cannot disagree. Never reuse a column number. A reader gives members without a column their defaults, and skips
+/// columns that it does not know.
 namespace sluice::trace {
 
 template <class Class, class Member>
@@ -29,7 +29,7 @@ struct index_row {
   std::uint32_t raw_bytes = 0;
   time_ns min_time = 0;
   time_ns max_time = 0;
-  std::uint64_t lowest_event = 0;  ///< See chunk_info.
+  std::uint64_t lowest_event = 0;  ///< Range of event ids: see chunk_info.
   std::uint64_t highest_event = 0;
 };
 

@@ -9,7 +9,7 @@
 
 namespace sluice::trace {
 
-/// The rows of one table by id. A row replaces an earlier one with the same id.
+/// The rows of one table, by id. A row replaces an earlier row with the same id.
 template <class Row>
 class table {
  public:
@@ -24,13 +24,13 @@ class table {
     }
   }
 
-  /// Null if there is no such row. O(1).
+  /// Returns the row with `id`, or null. O(1).
   [[nodiscard]] const Row* find(id_type id) const {
     const auto place = by_id_.find(raw(id));
     return place == by_id_.end() ? nullptr : &rows_[place->second];
   }
 
-  /// In order of first appearance.
+  /// The rows in the order in which their ids first appeared.
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
 
  private:
@@ -38,7 +38,7 @@ class table {
   std::unordered_map<std::uint64_t, std::size_t> by_id_;
 };
 
-/// The tables of a trace, which define its ids.
+/// The tables of a recording. They define the ids that its events refer to.
 struct tables {
   table<string_row> strings;
   table<host_row> hosts;
@@ -54,7 +54,7 @@ struct tables {
   table<module_row> modules;
   table<source_row> sources;
 
-  /// Returns the text of `id`; empty for none or an undefined id. Valid as long as these tables exist.
+  /// Returns the text of `id`; empty for `none` or an undefined id. Valid as long as these tables exist.
   [[nodiscard]] std::string_view text(string_id id) const {
     const string_row* row = strings.find(id);
     return row == nullptr ? std::string_view{} : std::string_view{row->text};

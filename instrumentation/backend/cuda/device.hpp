@@ -16,8 +16,8 @@
 
 namespace sluice::backend::cuda {
 
-/// Makes a device's context current on the calling thread; the destructor restores the previous one. If the thread had
-/// none, the first device's stays current, as in the CUDA runtime: one-device programs save two calls.
+/// Makes a device's context current on the calling thread; the destructor restores the previous context. If the thread
+/// had none, the first device's context stays current, as in the CUDA runtime: one-device programs save two calls.
 class entered {
  public:
   entered(const driver& d, CUresult result, CUcontext before, bool restores) noexcept
@@ -40,8 +40,8 @@ class entered {
 ///
 /// Recording: under `sluice record`, or if a program that records itself could start the capture library, that library
 /// records every driver call made here, and this class writes nothing. Without the library or without CUPTI, this class
-/// writes the driver layer: allocations exactly; times of copies, memsets and kernels from event pairs, marked
-/// estimated.
+/// writes the records of the driver layer: allocations exactly; times of copies, memsets and kernels from event pairs,
+/// marked estimated.
 class cuda_device final : public device {
  public:
   cuda_device(const driver& d, CUdevice which, device_description description);
@@ -164,7 +164,7 @@ class cuda_device final : public device {
                       std::uint64_t stream);
   outcome<void*> allocated_from_pool(CUresult result, const driver_log::call& c, std::uint64_t address,
                                      std::uint64_t bytes, std::uint64_t pool, stream_handle stream);
-  // Gets the driver's own pool handle; for a null `pool`, that of the device's default pool.
+  // Gets the driver's own pool handle; for a null `pool`, the handle of the device's default pool.
   [[nodiscard]] CUresult native_pool(pool_handle pool, CUmemoryPool* out) noexcept;
   // The memory space and the device of an address.
   struct whereabouts {
@@ -209,7 +209,7 @@ class cuda_device final : public device {
   CUmodule module_ = nullptr;
   std::map<std::string, CUfunction, std::less<>> functions_;
 
-  // The record names of streams, for use during capture: streams created here, or on which a capture here began.
+  // Keys of streams in records, kept because a captured stream cannot be asked. For streams created or captured here.
   std::mutex names_mutex_;
   std::map<stream_handle, std::uint64_t> stream_names_;
   std::atomic<bool> graph_pool_defined_{false};

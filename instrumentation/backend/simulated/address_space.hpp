@@ -54,8 +54,8 @@ class address_space {
   /// Removes the mapping that begins at `address`.
   void unmap(void* address);
 
-  /// Moves a block's bytes into a file that other processes can map. Returns its descriptor; later calls return the
-  /// same one. Freeing the block closes it. Returns -1 if the system refuses.
+  /// Moves a block's bytes into a file that other processes can map. Returns the file's descriptor, the same for each
+  /// call for this block. Freeing the block closes the file. Returns -1 if the system refuses.
   [[nodiscard]] int share(void* address);
   /// Maps another process's memory as a block. Returns null if the system refuses.
   [[nodiscard]] void* import(int file, std::uint64_t bytes);

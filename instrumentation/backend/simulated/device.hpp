@@ -196,14 +196,14 @@ class simulated_device : public device {
   using engine = simulated::engine;
   using work_item = simulated::work_item;
 
-  // Both begin a call: `enter` one that is recorded, with a correlation id; `wait` one that is not, such as a query.
+  // `enter` begins a call that is recorded, with a correlation id; `wait` one that is not recorded, such as a query.
   [[nodiscard]] entry enter(const char* name, std::int64_t cost);
   [[nodiscard]] entry wait(const char* name, std::int64_t cost);
   // Ends a call: runs work that has finished by then, releases the lock and advances the thread's clock.
   void leave(entry& e);
   void run_until(std::int64_t time);
-  // Returns false if memory that the work needs has been freed. Every later synchronization then reports that
-  // error.
+  // Returns false if memory that the work needs has been freed. Every later synchronization then reports an illegal
+  // address.
   [[nodiscard]] bool alive(const void* address, std::uint64_t bytes);
   [[nodiscard]] std::int64_t idle_at() const;  // end time of everything enqueued on all streams
 
@@ -268,7 +268,7 @@ class simulated_device : public device {
   [[nodiscard]] double copy_rate(const void* to, const void* from, memory_space to_space,
                                  memory_space from_space) const;
 
-  // Moves the pieces of [address, address + bytes) to one side, starting at `ready`; returns when the last arrives.
+  // Moves the range to the device (`to_device`) or the host, piece by piece from `ready` on; returns the last arrival.
   std::int64_t migrate(const void* address, std::uint64_t bytes, bool to_device, bool written, std::int64_t ready,
                        double rate, std::int64_t latency, trace::migration_cause cause);
   void evict_for(std::uint64_t bytes, std::uint64_t keep_block, std::int64_t ready);

@@ -12,8 +12,8 @@
 
 namespace sluice::backend::simulated {
 
-/// Memory that a graph's node allocates. The address stays reserved as long as a graph or an executable graph has the
-/// node; the device provides memory for it only while it is live.
+/// Memory that a graph's node allocates. Its address stays reserved as long as a graph or an executable graph has the
+/// node; device memory is used for the address only while `live`.
 struct graph_memory {
   void* address = nullptr;
   std::uint64_t bytes = 0;
@@ -48,7 +48,7 @@ struct capture_session {
   capture_mode mode = capture_mode::global;
   std::thread::id owner;
   std::shared_ptr<graph_body> body = std::make_shared<graph_body>();
-  std::map<std::uint32_t, frontier> streams;  ///< the captured streams
+  std::map<std::uint32_t, frontier> streams;  ///< the captured streams, each with its frontier
   bool broken = false;
   bool ended = false;
 };

@@ -21,7 +21,7 @@ inline constexpr int native_captured_event = 907;
 inline constexpr int native_wrong_thread = 908;
 inline constexpr int native_update_failure = 910;
 
-/// Keys in records: bases for those of graphs and of nodes, and the key of a device's default pool.
+/// Keys in records: the bases that graph keys and node keys are counted from, and the key of a device's default pool.
 inline constexpr std::uint64_t graph_keys = 0x6700'0000'0000;
 inline constexpr std::uint64_t node_keys = 0x6e00'0000'0000;
 inline constexpr std::uint64_t default_pool = 1;

@@ -5,9 +5,9 @@
 
 namespace sluice::backend::simulated {
 
-/// One engine of the simulated device. It does one thing at a time, whatever is ready first. Work is scheduled when it
-/// is enqueued; if it must wait for an event, earlier gaps stay free for other work, as on streams with separate
-/// queues.
+/// One engine of the simulated device (e.g. a copy engine), which does one piece of work at a time, whichever is ready
+/// first. Work is scheduled when it is enqueued. If that work must wait for an event, the time before it stays free for
+/// work enqueued later, as with streams that have separate queues.
 class timeline {
  public:
   /// Schedules `duration` at the earliest free time from `ready` on; returns the start. O(intervals still scheduled).

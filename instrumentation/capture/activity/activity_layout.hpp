@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The prefix of each CUPTI activity record that we read. CUPTI extends its records at the end only, so one layout
-/// serves all versions from `oldest_version` on. The prefixes are the same in CUDA 12.0 (CUpti_ActivityKernel9,
-/// Memcpy5, MemcpyPtoP3, Memset3, UnifiedMemoryCounter2, Device4) and in 13.0 (Kernel10, Memcpy6, MemcpyPtoP4, Memset4,
-/// UnifiedMemoryCounter3, Device5). A test compares them with the installed header.
+/// For each kind of CUPTI activity record that we read: the layout of the record's first bytes (its "prefix"). CUPTI
+/// extends records at the end only, so one layout serves all versions from `oldest_version` on. The prefixes are the
+/// same in CUDA 12.0 (CUpti_ActivityKernel9, Memcpy5, MemcpyPtoP3, Memset3, UnifiedMemoryCounter2, Device4) and 13.0
+/// (Kernel10, Memcpy6, MemcpyPtoP4, Memset4, UnifiedMemoryCounter3, Device5). A test compares them with CUPTI's header.
 namespace sluice::capture::layout {
 
 /// The number that cuptiGetVersion returns for CUDA 12.0.
@@ -37,7 +37,7 @@ struct memcpy_prefix {
   std::uint32_t graph, channel, channel_type;
 };
 
-/// CUpti_ActivityMemcpy6 has, from this version on and at this offset, the number of copies in a batch record.
+/// The number of copies in a batch, in CUpti_ActivityMemcpy6: the first CUPTI version that has it, and its offset.
 inline constexpr std::uint32_t copy_count_version = 130000;
 inline constexpr std::size_t copy_count_offset = 88;
 

@@ -7,7 +7,7 @@
 /// Sending of records from the recorder's and CUPTI's own threads, which may wait for space in the ring.
 namespace sluice::capture {
 
-/// Waits for space for `bytes` in the ring, at most 0.2 s. After a timeout, calls return at once for one second.
+/// Waits until the ring has `bytes` free, at most 0.2 s. After a timeout, no call waits for one second.
 void wait_for_room(std::size_t bytes) noexcept;
 
 /// Sends a record whose times are CLOCK_MONOTONIC.

@@ -3,16 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Hash of the bytes that a copy is about to move. Two copies of equal size and equal hash moved the same content:
-/// certain (up to 64-bit collisions) if everything was read, else as far as a sample shows.
+/// Hashes the bytes that a copy is about to move. Copies of equal size and equal hash moved the same content: certainly
+/// (up to 64-bit collisions) if all bytes were read, probably if only samples were read.
 ///
 /// The kernel reads the memory (`process_vm_readv` on this process), so no address can harm the program. Memory that
 /// cannot be read (unmapped, no permission, beyond a truncated file's end, device registers) is an error, never a
 /// signal. Uses 6 KiB of stack; takes no lock of ours; does not allocate.
 namespace sluice::capture {
 
-/// Copies up to `whole_limit` are read completely. Of larger ones, `sampled_pieces` pieces of `piece_bytes` are read:
-/// the first and last bytes, and one piece in each equal part between, at a place that depends only on the copy's size.
+/// Copies of at most `whole_limit` bytes are read completely. Of larger ones, `sampled_pieces` pieces of `piece_bytes`
+/// are read: the first, the last, and one in each equal part between, at an offset that depends on the copy's size.
 inline constexpr std::uint64_t whole_limit = std::uint64_t{32} << 10;
 inline constexpr unsigned sampled_pieces = 32;
 inline constexpr std::uint64_t piece_bytes = 512;
@@ -31,7 +31,7 @@ struct copy_source {
 /// The number of bytes that the copy moves; 0 if it exceeds 63 bits.
 [[nodiscard]] std::uint64_t bytes_of(const copy_source& source) noexcept;
 
-/// Offset of sample piece `number` from the copy's first byte. Requires `bytes` > `whole_limit`.
+/// Offset of sampled piece `number` from the copy's first byte. Requires `bytes` > `whole_limit`.
 [[nodiscard]] std::uint64_t piece_offset(std::uint64_t bytes, unsigned number) noexcept;
 
 enum class reading : std::uint8_t { done, unreadable, too_slow };
@@ -41,13 +41,13 @@ struct content_hash {
   std::uint64_t bytes = 0;  ///< Bytes read.
 };
 
-/// Hashes the source. Stops once `now()` is past `deadline` (memory backed by a slow file). Rows shorter than
-/// `shortest_row` are not read, because each row costs a separate read. May change errno.
+/// Hashes the source. Gives up once `now()` is past `deadline` (a slow file behind the memory). Does not read a source
+/// of several rows that are shorter than `shortest_row` bytes: each row costs a separate read. May change errno.
 inline constexpr std::uint64_t shortest_row = 256;
 [[nodiscard]] content_hash hash_content(const copy_source& source, std::uint64_t (*now)() noexcept,
                                         std::uint64_t deadline) noexcept;
 
-/// True if this process may read its own memory this way (a sandbox may forbid it).
+/// True if process_vm_readv works on this process (a sandbox may forbid it).
 [[nodiscard]] bool can_read_own_memory() noexcept;
 
 }  // namespace sluice::capture

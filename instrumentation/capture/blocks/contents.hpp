@@ -2,15 +2,15 @@
 
 #include "instrumentation/capture/calls/calls.hpp"
 
-/// Hashes what host-to-device copies move, to find repeated copies of the same content (`options.duplicates_percent`).
+/// Hashes the bytes that host-to-device copies move, to find copies of the same content (`options.duplicates_percent`).
 namespace sluice::capture {
 
-/// At the entry of a copy from host memory: emits a `content_record`. Not under capture, because a graph reads its
-/// source at each launch. Stays within the thread's time budget; skipped or unreadable copies are recorded as such.
-/// Skips managed memory, which reading would migrate. No lock of ours, no allocation; preserves errno.
+/// Call before a copy from host memory: records the hash of its bytes. Not for a stream under graph capture: a graph
+/// reads its source at each launch. Stays within the thread's time budget. A copy that is skipped or unreadable, or
+/// whose managed memory reading would migrate, is recorded without a hash. No lock, no allocation; preserves errno.
 void note_content(const call& c, const work& w) noexcept;
 
-/// Records whether contents are hashed in this recording. Call at its start.
+/// Writes a message into the recording: copies are hashed, or why they cannot be. Call at the start of a recording.
 void say_what_of_contents() noexcept;
 
 }  // namespace sluice::capture

@@ -5,13 +5,13 @@
 
 #include "core/trace/model/kinds.hpp"
 
-/// The live blocks of every layer in this process, by address. Used to look up the words of a kernel's parameters, and
-/// to send all live blocks if the writer has lost track.
+/// All allocated blocks of this process, of every layer (driver, pool, framework ...), by address. Used to find the
+/// blocks that a kernel's parameters point into, and to send all live blocks again if the writer lost records.
 /// A page table over the 47 bits of user addresses: nodes of 8 GiB contain regions of 2 MiB. A region has, per layer,
-/// a bitmap of block starts (one bit per 256 bytes) and, per 16 KiB, the block that extends into it from before.
-/// Blocks of one layer do not overlap, so the block that contains a word is the last one that begins at or before it:
-/// found in the word's own 64 bits of the bitmap, or named by its 16 KiB or region. Five to eight loads, no loop over
-/// blocks.
+/// a bitmap of block starts (one bit per 256 bytes) and, per 16 KiB, the block that begins earlier and extends into it.
+/// Blocks of one layer do not overlap, so the block that contains an address is the last one that begins at or before
+/// it. Its start is in the bitmap word of the address's 16 KiB, or stored for the 16 KiB or the region. Five to eight
+/// loads, no loop over blocks.
 ///
 /// Thread-safe without locks: a reader sees a block completely or not at all. Remove overlapping blocks before adding
 /// a new one. The order of driver and allocator calls ensures that (a free is seen at its entry, an allocation at its
@@ -28,12 +28,12 @@ struct block {
   std::uint32_t device;  ///< `collector::no_device` if the block belongs to none.
 };
 
-/// Adds a new block; it replaces one of the same layer at the same address. Reservations, physical memory and arrays
-/// are stored but never found by `lookup`. Returns false if the block cannot be tracked: address above 2^47, or no
-/// memory. O(bytes / 2 MiB), plus at most 127 stores.
+/// Adds a block; replaces a block of the same layer that begins in the same 256 bytes. Reservations, physical memory
+/// and arrays are stored but never found by `lookup`. Returns false if the block cannot be tracked: address above 2^47,
+/// or no memory. O(bytes / 2 MiB), plus at most 127 stores.
 bool add(const block& b) noexcept;
 
-/// Removes a block. `memory_kind::unknown` matches any kind that the layer's call may free. False if there is none.
+/// Removes a block; false if there is none. With `memory_kind::unknown`, the layers `driver` and `pool` count as one.
 bool remove(std::uint64_t address, trace::layer layer, trace::memory_kind kind) noexcept;
 
 namespace detail {
@@ -45,11 +45,11 @@ extern std::atomic<std::uint64_t> lowest, highest;  ///< Range of all addresses 
          word <= detail::highest.load(std::memory_order_relaxed);
 }
 
-/// Start address of the innermost live block that contains `word`: the framework's within a segment, else the pool's,
-/// else the driver's. 0 if no live block contains it.
+/// Start address of the innermost live block that contains address `word`: a framework's block, else the pool's block
+/// around it, else the driver's. 0 if no live block contains it.
 [[nodiscard]] std::uint64_t lookup(std::uint64_t word) noexcept;
 
-/// Replaces each word by its `lookup` result. Faster than single calls, because the memory accesses overlap.
+/// Replaces each word by its `lookup` result. Faster than a loop of `lookup`, because the memory accesses overlap.
 void lookup_each(std::uint64_t* words, std::size_t count) noexcept;
 
 /// Prefetches the memory needed to add or remove a block at `address`.
@@ -62,7 +62,7 @@ void for_each(void (*visit)(void* context, const block& b), void* context) noexc
 /// Removes all blocks. No other thread may use the table meanwhile.
 void clear() noexcept;
 
-/// The total number of blocks that could not be tracked.
+/// The number of blocks since the start that could not be tracked.
 [[nodiscard]] std::uint64_t untracked() noexcept;
 
 }  // namespace sluice::capture::live_blocks

@@ -1,10 +1,10 @@
 #pragma once
 
-/// Repair of the writer's live set after a full ring lost allocations or frees. This process knows all live blocks.
+/// Repairs the writer's list of live blocks after allocations or frees were lost because a ring was full.
 namespace sluice::capture {
 
-/// Sends all live blocks (`collector::live_set_record`) if records were lost and no more are being lost. Called by the
-/// flush thread once a period; may wait for space in its ring.
+/// Sends all live blocks (`collector::live_set_record`) if such records were lost, but none since the last call. Called
+/// periodically by the flush thread; may wait for space in its ring.
 void repair_live_set() noexcept;
 
 }  // namespace sluice::capture

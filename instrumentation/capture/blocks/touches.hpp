@@ -5,25 +5,25 @@
 
 #include "instrumentation/capture/calls/calls.hpp"
 
-/// Finds the live blocks that a launch names: every word of the kernel's parameters that lies in one. This is
-/// "argument-visible": a kernel may reach other blocks through pointers in memory, and need not use those it is given.
+/// Finds the live blocks that a launch can reach by its parameters: each parameter word that points into a block. This
+/// is only a guess at what the kernel uses: it may follow pointers stored in memory, and may ignore its parameters.
 namespace sluice::capture {
 
-/// At the entry of a launch on `stream`, or when a graph node is made or changed: reads the parameters as the driver
-/// will (from the buffer in `extra` if there is one), and emits a `touch_record` that names each block once. A
-/// function's parameter layout is queried once and cached. No lock; allocates only at a function's first launch. 2 ns
-/// per word that is not an address, about 20 ns per block.
+/// Call before a launch on `stream`, or when a graph node is made or changed: reads the parameters as the driver will
+/// (from the buffer in `extra` if `parameters` is null), and records each block that they point into once. Queries a
+/// function's parameter layout once and caches it. No lock; allocates only at a function's first launch. 2 ns per word
+/// that is not an address, about 20 ns per block.
 void touch_parameters(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream,
                       node_place node = {}) noexcept;
 
-/// Emits the blocks that `words` point into as touches of a graph node. `name`: string key; 0 keeps the old name.
+/// Records the blocks that `words` point into as used by a graph node. `name`: string key; 0 keeps the node's name.
 void touch(const call& c, CUstream stream, node_place node, std::uint64_t name, const std::uint64_t* words,
            std::size_t count) noexcept;
 
-/// Clears the function cache: after a module unload, or in a new recording, a handle may mean another function.
+/// Clears the cache of parameter layouts: after a module was unloaded, its function handles may mean other functions.
 void forget_functions() noexcept;
 
-/// At the end: warns about blocks and functions that exceeded the tables and could not be looked up.
+/// Call at the end: warns in the recording if blocks or launches could not be looked up because a table was full.
 void report_untouched() noexcept;
 
 }  // namespace sluice::capture

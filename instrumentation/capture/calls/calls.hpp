@@ -12,11 +12,11 @@ namespace sluice::capture {
 
 struct call_entry;
 
-/// One call, at its entry or its exit edge.
+/// One driver call of the program, at one of its two edges: its entry or its exit.
 struct call {
   const CUpti_CallbackData* data;
   std::uint64_t name;       ///< String key.
-  std::uint64_t begin;      ///< Time of the entry edge, on the rings' clock.
+  std::uint64_t begin;      ///< Time of the call's entry, on the rings' clock.
   std::uint64_t now;        ///< Time of this edge; equals `begin` at the entry.
   CUresult result;          ///< CUDA_SUCCESS at the entry.
   bool per_thread;          ///< In this call, stream 0 means the thread's own default stream.
@@ -41,9 +41,9 @@ struct call_entry {
   edge_function enter;
   edge_function exit;
   bool per_thread = false;
-  /// The narrowest mode that subscribes to this call.
+  /// The narrowest recording mode in which this call is handled.
   trace::recording_mode least = trace::recording_mode::memory;
-  /// A successful call needs no handling at its exit, unless the device still owes a record of it.
+  /// In `memory` mode, a successful call is not handled at its exit, unless a graph capture is active.
   bool done_at_entry = false;
 };
 
@@ -58,9 +58,9 @@ struct call_table {
 
 // --- shared by copies, launches and graphs ---------------------------------------------------------------------------
 
-/// Call before the driver call: from now on the device may owe us a record.
+/// Call before the driver call: from now on, a CUPTI activity record of this call is expected.
 void work_starts(const call& c);
-/// Whether a copy's source is in host or device memory, if the call says so.
+/// Where the source of a copy is, as far as the call's name says; `either` means host or device memory.
 enum class source_side : std::uint8_t { device, host, either };
 struct work {
   std::uint64_t source = 0;
@@ -69,15 +69,15 @@ struct work {
   CUstream stream = nullptr;
   source_side from = source_side::device;
   copy_source shape = {};   ///< Layout of a host source that is not contiguous.
-  std::uint32_t value = 0;  ///< Of a memset.
+  std::uint32_t value = 0;  ///< The value that a memset writes.
   bool from_array = false;  ///< The address is an array handle, hence device memory.
   bool to_array = false;
-  // Of a batch: the number of copies, and the addresses of the first one.
+  // Of a batch: the number of copies, and the addresses of its first copy.
   std::uint32_t copies = 1;
   std::uint64_t first_source = 0;
   std::uint64_t first_destination = 0;
 };
-/// Call after the driver call: records what it did.
+/// Call after the driver call: records the call with its times, result and `stack` (a key).
 void work_done(const call& c, const work& w, std::uint64_t stack);
 
 /// The key of the graph that `stream` is being captured into; 0 if it is not being captured.
@@ -92,10 +92,10 @@ struct node_place {
 /// The graph that `stream` is being captured into and, at a call's exit, the node that the call has added.
 [[nodiscard]] node_place captured_node(const call& c, CUstream stream);
 
-/// Handles the return of a call that waited for all work of its context.
+/// Call when a call returned that waited for all work of its context, such as cuCtxSynchronize.
 void context_waited(const call& c);
 
-/// Records a failed call with its result, and whether the GPU has faulted. `stream`: a key, or 0 for none.
+/// Records a failed call with its result and, if the error is a GPU fault, the fault. `stream`: a key, or 0 for none.
 void call_failed(const call& c, std::uint64_t stream);
 
 /// Exit edge of a failed call: runs `exit` if not null, then `call_failed` unless `exit` has recorded the failure.

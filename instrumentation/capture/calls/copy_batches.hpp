@@ -5,11 +5,11 @@
 
 #include "instrumentation/capture/calls/calls.hpp"
 
-/// Calls that make many copies: cuMemcpyBatchAsync and cuMemcpy3DBatchAsync. CUPTI reports the device's work as one
-/// record (13.0) or as one per copy. The addresses are known only from the call's parameters.
+/// Calls that make many copies: cuMemcpyBatchAsync and cuMemcpy3DBatchAsync. CUPTI reports a batch as one record (13.0)
+/// or as one record per copy, without addresses. The addresses are known only from the call's parameters.
 namespace sluice::capture {
 
-// Parameters of these calls. Version 1 has an extra out-pointer. Headers before CUDA 12.8 declare neither version.
+// Parameters of cuMemcpyBatchAsync. Version 1 has one more out-pointer. Headers before CUDA 12.8 have neither version.
 struct batch_params {
   const CUdeviceptr* destinations;
   const CUdeviceptr* sources;
@@ -52,8 +52,8 @@ struct shaped_batch_params_v2 {
   CUstream stream;
 };
 
-/// At the exit of a batch call: records the addresses of its copies (at most 4096) and returns the batch as one `work`.
-/// A batch of one is an ordinary copy. Under capture, it touches its blocks as a graph node. O(copies).
+/// At the exit of a batch call: records the addresses of its copies (at most 4096); returns the batch as one `work`.
+/// Under graph capture, records which blocks the new node uses. A batch of one copy: returns that copy only. O(copies).
 [[nodiscard]] work tell_batch(const call& c, const batch_params& p, CUstream stream);
 [[nodiscard]] work tell_batch(const call& c, const shaped_copy* copies, std::size_t count, CUstream stream);
 

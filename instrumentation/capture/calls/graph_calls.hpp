@@ -4,21 +4,21 @@
 
 #include "instrumentation/capture/blocks/touches.hpp"
 
-/// Graph nodes that are created or given new parameters: records which blocks they touch from then on.
+/// For graph nodes that a call creates or gives new parameters: records which memory blocks each later launch will use.
 namespace sluice::capture {
 
 void kernel_node(const call& c, node_place place, CUfunction function, void** parameters, void** extra);
-/// `fresh`: the node was just created and gets the operation's name; otherwise it keeps its name.
+/// `fresh`: the node was just created and is named after the operation; else it keeps its name.
 void copy_node(const call& c, node_place place, const CUDA_MEMCPY3D* copy, bool fresh);
 void fill_node(const call& c, node_place place, CUdeviceptr address, bool fresh);
 /// The node runs `child`: a graph, or an executable graph that was launched under capture.
 void child_node(const call& c, node_place place, std::uint64_t child);
-/// A node of an executable graph was disabled or enabled again.
+/// Records that a node of an executable graph was disabled or enabled.
 void node_switched(const call& c, node_place place, bool enabled);
-/// A node of any kind. Kinds that touch no memory are ignored.
+/// Calls the function above for the node's kind. Kinds that use no memory are ignored.
 void any_node(const call& c, node_place place, const CUgraphNodeParams* node, bool fresh);
 
-/// For any version of the driver's struct of kernel node parameters.
+/// Takes any version of the driver's struct of kernel node parameters; null is ignored.
 template <class Node>
 void kernel_node(const call& c, node_place place, const Node* node) {
   if (node == nullptr) return;
@@ -29,7 +29,7 @@ void kernel_node(const call& c, node_place place, const Node* node) {
   kernel_node(c, place, function, node->kernelParams, node->extra);
 }
 
-/// The place of a node that a call has created or changed.
+/// The handles of a node that a call has created or changed, and of its graph.
 template <class Graph>
 node_place place_of(Graph* graph, CUgraphNode node) {
   return {reinterpret_cast<std::uint64_t>(graph), reinterpret_cast<std::uint64_t>(node)};

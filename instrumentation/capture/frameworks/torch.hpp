@@ -8,11 +8,11 @@ namespace sluice::capture::torch {
 /// of the program can be held.
 void find_real_functions() noexcept;
 
-/// Records the totals that PyTorch reported last, if changed: as counters, each at the time of the block that it was
-/// reported with. O(devices).
+/// Records PyTorch's allocated and reserved bytes as counters, for each device where they changed since the last call.
+/// Their time is that of the allocation or free with which PyTorch last reported them. O(devices).
 void report_totals() noexcept;
 
-/// Resets what was sent, for a forked child or a new writer: its writer knows neither the counters nor their names.
+/// Makes `report_totals` send all counters and names again: the writer of a forked child or a new writer has none.
 void forget_totals() noexcept;
 
 }  // namespace sluice::capture::torch

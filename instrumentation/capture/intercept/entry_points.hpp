@@ -12,33 +12,33 @@
 /// Since this library is preloaded, the loader finds our `cuMemAlloc_v2` etc. first. Results of `dlsym` and
 /// `cuGetProcAddress` (the CUDA runtime uses both) are replaced by address, so every way to a driver function leads to
 /// ours. (Interposing `dlsym` to hand out functions is HAMi-core's idea. On an H200 with driver 580, all 3,767
-/// addresses from cuGetProcAddress, for five CUDA versions, were exported under a name.) Our function calls the
-/// handlers of `calls.hpp` at both edges, with parameters as in CUPTI's callbacks, and the driver in between.
+/// addresses from cuGetProcAddress, for five CUDA versions, were exported under a name.) Our function calls the entry
+/// handler (`calls.hpp`), the driver, and the exit handler; handlers get parameters as in CUPTI's callbacks.
 ///
 /// All functions here may be called from any thread; none allocates.
 namespace sluice::capture::entry_points {
 
-/// True if this thread is in a cuInit that was called through our function: other calls will come this way too.
+/// True while this thread is in a cuInit called through our function. So our functions will get its other calls, too.
 [[nodiscard]] bool lead_here() noexcept;
 
-/// Starts handling calls; until then they are only passed on.
+/// Starts handling calls; before, our functions only pass calls on to the driver.
 void start() noexcept;
-/// True if calls are handled here, and not by CUPTI's callbacks.
+/// True if our functions handle calls, and not CUPTI's callbacks.
 [[nodiscard]] bool in_use() noexcept;
 
 /// True if there is a replacement for this call (a CUpti_driver_api_trace_cbid).
 [[nodiscard]] bool exist_for(std::uint32_t call) noexcept;
 
-/// The name of the driver function at this address, if we replace it and it has a handler; else null. O(1) on average,
-/// lock-free.
+/// If `function` is the address of a driver function that we replace: the name of that function; else null. O(1) on
+/// average, lock-free.
 [[nodiscard]] const char* name_of_drivers(const void* function) noexcept;
 
-/// Like dlsym without our interposition: finds the driver's function. Null if there is none.
+/// Function `name` of `library`, found by the C library's dlsym instead of our replacement. Null if there is none.
 [[nodiscard]] void* real_symbol(void* library, const char* name) noexcept;
 
-// --- for the wrappers -----------------------------------------------------------------------------------------------
+// --- for the replacement functions ("wrappers") ---------------------------------------------------------------------
 
-/// One call in progress, with the data for the handlers of both edges, as CUPTI gives them.
+/// One call in progress, with the data that CUPTI would give to the handlers of its entry and its exit.
 struct edges {
   CUpti_CallbackData data;
   std::uint64_t own;
@@ -48,15 +48,15 @@ struct edges {
 struct entry_point {
   const char* name;  ///< As exported by the driver.
   void* ours;
-  std::uint32_t call;  ///< 0 for functions that look up others or initialize.
+  std::uint32_t call;  ///< 0 for functions that look up other functions or initialize.
 };
 /// Defined in `wrappers.cpp`, ordered by wrapper number.
 extern const entry_point wrappers[];
 extern const unsigned wrapper_count;
 
-/// The driver's function for a wrapper; null if this driver lacks it.
+/// The driver's function that a wrapper replaces; null if this driver lacks it.
 [[nodiscard]] void* real(unsigned number) noexcept;
-/// True if the current call is to be handled: not one that the driver makes inside another call.
+/// True if the program makes the current call; false for a call that the driver makes inside another call.
 [[nodiscard]] bool is_watched() noexcept;
 void enter(edges& e, std::uint32_t call, const void* parameters) noexcept;
 [[nodiscard]] CUresult leave(edges& e, std::uint32_t call, CUresult result) noexcept;

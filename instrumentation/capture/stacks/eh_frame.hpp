@@ -3,10 +3,10 @@
 #include <cstdint>
 
 /// Finds a function's caller with the unwind tables (.eh_frame) that compilers emit for exceptions and debuggers, on
-/// x86-64. Covers only what is needed for that: where the frame ends and where rbp was saved. Formats: Linux Standard
-/// Base (.eh_frame, .eh_frame_hdr), DWARF 5 section 6.4, System V ABI for x86-64.
+/// x86-64. Reads only where the function's frame ends and where rbp was saved. Formats: Linux Standard Base (.eh_frame,
+/// .eh_frame_hdr), DWARF 5 section 6.4, System V ABI for x86-64.
 ///
-/// Uses only libc, no allocation, no state. Whatever the tables contain, only the given segments are read.
+/// Uses only libc, no allocation, no state. Whatever the tables contain, reads only the image's segments.
 namespace sluice::capture {
 
 /// A range of readable memory.
@@ -23,8 +23,8 @@ struct code_image {
   std::uint64_t eh_frame_header = 0;  ///< Address of .eh_frame_hdr; 0 if there is none.
 };
 
-/// How to find the caller's registers. The end of the frame is what DWARF calls the CFA; the return address lies right
-/// below it, and the end is the caller's rsp. Offsets are in 8-byte words.
+/// How to find the caller's registers. DWARF calls the end of a frame the CFA: it is the caller's rsp, and the return
+/// address lies right below it. Offsets are in 8-byte words.
 struct unwind_rule {
   enum how : std::uint8_t {
     none,         ///< Not a rule.
@@ -43,7 +43,7 @@ struct unwind_rule {
 };
 
 /// The rule for `pc`. For a caller, pass an address inside its call instruction (the return address less 1). Returns
-/// `guess` if the tables have no rule or one that is not supported. O(log functions + size of the function's entry).
+/// `guess` if the tables have no rule or an unsupported one. O(log functions + bytes of the function's table entry).
 [[nodiscard]] unwind_rule find_unwind_rule(const code_image& image, std::uint64_t pc) noexcept;
 
 /// True if `pc` can be a return address in this file: it is code right after a call instruction.

@@ -26,19 +26,19 @@ struct loaded_module {
 /// Call once before the other functions, where loader calls and allocations are allowed. Idempotent.
 void start_modules() noexcept;
 
-/// Finds the module that contains `pc`. It must not be unloaded meanwhile (a frame of the calling thread lies in it).
-/// Lock-free, no allocation; about 150 ns.
+/// Finds the module that contains `pc`. The module must not be unloaded meanwhile (e.g. the calling thread has a frame
+/// in it). Lock-free, no allocation; about 150 ns.
 [[nodiscard]] bool find_module(std::uint64_t pc, loaded_module& found) noexcept;
 
-/// Sends the module's record to the writer, unless already sent. Returns false if it cannot be sent now.
+/// Sends the module's record to the writer, unless the writer has it. Returns false if it cannot be sent now.
 bool introduce(const loaded_module& module) noexcept;
 
-/// Asks the loader for changes; called regularly on a thread of ours. After an unload, all modules are sent again,
-/// because another may be at the same address. Returns true if a module was unloaded.
+/// Asks the loader for changes; called regularly on a recorder's thread. After an unload, all modules are sent again,
+/// because another module may be at the same address. Returns true if a module was unloaded.
 bool watch_modules() noexcept;
 
-/// Calls `visit` for each loaded file like dl_iterate_phdr, holding the loader's lock. For a thread of ours, after
-/// `start_modules`. Returns false without a visit if a fork is about to happen.
+/// Calls `visit` for each loaded file like dl_iterate_phdr, holding the loader's lock. Only on a recorder's thread,
+/// after `start_modules`. Returns false without a visit if a fork is about to happen.
 bool for_each_library(int (*visit)(dl_phdr_info*, std::size_t, void*), void* context) noexcept;
 
 /// For tests: false simulates a C library without `_dl_find_object`; true restores normal use.

@@ -10,11 +10,11 @@
 /// idea is from the caches of async-profiler and framehop.) Each thread also remembers its last walk
 /// (stack_trail.hpp). Code without tables is unwound by frame pointer, if that leads back into known code.
 ///
-/// Cannot fault in a healthy program: the thread's own stack is read only between the stack pointer and its
-/// top; on other stacks (of signals, coroutines) each page is tested first; and each frame must lie above
-/// the last. A wrong rule at worst gives a wrong stack. Rules can be wrong from the moment that a library
-/// replaces an unloaded one until `watch_native_modules` notices. x86-64 only; elsewhere there are no
-/// frames.
+/// Cannot fault in a healthy program: the thread's own stack is read only between the
+/// stack pointer and its top; on other stacks (of signals, coroutines) each page is tested
+/// first; and each frame must lie above the previous one. A wrong rule only gives a wrong
+/// stack: a rule is wrong after another library was loaded at an unloaded one's address,
+/// until `watch_native_modules` notices. x86-64 only; elsewhere there are no frames.
 namespace sluice::capture {
 
 /// Creates the cache, or clears it for another writer. Call after each `collector::start`, where allocating is allowed.
@@ -22,13 +22,13 @@ namespace sluice::capture {
 bool start_native_stacks() noexcept;
 
 /// Fills `out` with at most `max` program counters, innermost first: return addresses, and for code interrupted by a
-/// signal the address after the interrupted one. `skip` 0 begins with the caller of this function. Sends the writer
-/// what it needs to resolve them. Returns the number of frames; 0 before `start_native_stacks`. Takes no lock, does not
-/// allocate, preserves errno; safe in signal handlers. About 5 ns per known frame, 2 ns if the thread's last walk
-/// passed it too, 150 ns for a new frame. Uses 4.5 KB of stack.
+/// signal the address after the interrupted one. `skip` 0 begins with the caller of this function. Sends the writer the
+/// modules that contain these addresses. Returns the number of frames; 0 before `start_native_stacks`. Takes no lock,
+/// does not allocate, preserves errno; safe in signal handlers. About 5 ns per known frame, 2 ns if the thread's last
+/// walk passed the same frame, 150 ns for a new frame. Uses 4.5 KB of stack.
 std::size_t native_frames(std::uint64_t* out, std::size_t max, unsigned skip) noexcept;
 
-/// Drops rules of unloaded libraries. Asks the loader; called regularly on a recorder's thread.
+/// Clears the cache of rules if a library was unloaded since the last call. Called regularly on a recorder's thread.
 void watch_native_modules() noexcept;
 
 }  // namespace sluice::capture

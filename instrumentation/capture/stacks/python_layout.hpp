@@ -13,9 +13,9 @@ namespace sluice::capture {
 /// How the frames of a thread are linked.
 enum class python_family : std::uint8_t {
   frame_objects,  ///< Up to 3.10: PyFrameObject; one C evaluation per frame.
-  cframes,        ///< 3.11: _PyInterpreterFrame; an entry frame begins an evaluation.
-  cframe_shims,   ///< 3.12: below each entry frame lies a frame that C owns.
-  shims,          ///< From 3.13 on: the same, but without the C frame in between.
+  cframes,        ///< 3.11: _PyInterpreterFrame, via the thread's _PyCFrame; an entry frame begins an evaluation.
+  cframe_shims,   ///< 3.12: like `cframes`, but below each entry frame lies a frame that C owns.
+  shims,          ///< From 3.13 on: like `cframe_shims`, but the thread points to the frame directly.
 };
 
 /// Format of a code object's line table.
@@ -26,7 +26,7 @@ struct python_layout {
   python_family family;
   python_lines lines;
   struct {
-    std::uint16_t frame;  ///< The current frame; in `cframes` and `cframe_shims`, the C frame.
+    std::uint16_t frame;  ///< The current frame; in `cframes` and `cframe_shims`, the _PyCFrame.
     std::uint16_t thread_id;
     std::uint16_t frame_of_cframe;
   } thread;
@@ -41,14 +41,14 @@ struct python_layout {
     std::uint16_t version;  ///< A number unique to each code object; 0: this version has none.
   } code;
   std::uint16_t ascii_data;    ///< Characters of a compact ASCII string.
-  std::uint16_t unicode_data;  ///< Data of other compact strings; else the pointer to the data.
+  std::uint16_t unicode_data;  ///< Characters of another compact string; else the pointer to the characters.
   bool without_gil = false;
   std::uint16_t head = 16;      ///< Size of an object header.
   std::uint16_t kind_bits = 2;  ///< Bit position of `kind` in a string's state.
-  std::uint16_t copies = 0;     ///< In code: table of copies per thread; 0 if there is none.
+  std::uint16_t copies = 0;     ///< In a code object: table of its copies per thread; 0 if there is none.
 
   // Offsets that are the same in every version since 3.3.
-  [[nodiscard]] constexpr std::size_t length() const { return head; }  ///< Of a string, bytes or code object.
+  [[nodiscard]] constexpr std::size_t length() const { return head; }  ///< Item count of a str, bytes or code object.
   [[nodiscard]] constexpr std::size_t unicode_state() const { return head + std::size_t{16}; }
   [[nodiscard]] constexpr std::size_t bytes_data() const { return head + std::size_t{16}; }
 };
@@ -192,7 +192,7 @@ inline constexpr python_layout python_layouts[] = {
 /// The layout of a version; null if the version is not supported.
 [[nodiscard]] const python_layout* known_layout(unsigned major, unsigned minor, bool without_gil) noexcept;
 
-/// True if the Python (3.13 or later) with this runtime was built without the GIL.
+/// True if the Python (3.13 or later) whose _PyRuntime is `runtime` was built without the GIL.
 [[nodiscard]] bool is_without_gil(const void* runtime) noexcept;
 
 /// Offset in _PyRuntime (`runtime`) of a pointer that is set for good when Python shuts down; 0 if unknown.

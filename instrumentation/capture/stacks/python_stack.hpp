@@ -4,7 +4,7 @@
 #include <cstdint>
 
 /// The Python frames of the calling thread, read directly from the interpreter's memory: no GIL, no reference counts,
-/// no call that uses either. So it is safe wherever a driver or an allocator calls us, with any of their locks held. A
+/// no Python call. So a driver or an allocator may call these functions with any lock held, theirs or Python's. A
 /// thread's own frames cannot change meanwhile.
 ///
 /// Supports CPython 3.8 to 3.14, from 3.13 on with and without the GIL. Other versions: one message, no frames.
@@ -14,14 +14,14 @@ namespace sluice::capture {
 /// lock: do not call from callbacks.
 void find_python() noexcept;
 
-/// Writes the keys of the calling thread's frames, innermost first, at most `max`; each frame's details have been sent
-/// (`frame_record`). Returns the number of frames; 0 without Python, for an unsupported version, or while Python shuts
-/// down. `entries` (`max` bits, zeroed by the caller) marks frames that begin an evaluation: one C call of
+/// Sends the details of the calling thread's frames (`frame_record`) and writes the keys of these frames to `out`,
+/// innermost first, at most `max`. Returns the number of frames; 0 without Python, for an unsupported version, or while
+/// Python shuts down. `entries` (`max` bits, zeroed by the caller) marks frames that begin an evaluation: one C call of
 /// _PyEval_EvalFrameDefault evaluates all frames from after the previous mark up to the marked one. O(frames), some ns
 /// per known frame.
 std::size_t python_frames(std::uint64_t* out, std::size_t max, std::uint64_t* entries = nullptr) noexcept;
 
-/// The key of the calling thread's Python stack; all it refers to has been sent. 0 if there is none.
+/// The key of the calling thread's Python stack, whose frames have been sent to the writer. 0 if there is none.
 std::uint64_t python_stack_key() noexcept;
 
 /// A number that changes with the calling thread's innermost Python frame or its position; 0 without Python. Equal

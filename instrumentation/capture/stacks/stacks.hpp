@@ -13,8 +13,8 @@ void prepare_stacks() noexcept;
 /// (CUPTI). Call after `start_native_stacks`.
 void leave_out_code_at(const void* address) noexcept;
 
-/// The stack key for a record; the writer has been sent what it refers to. 0 if stacks are off or nothing is known of
-/// this thread. No lock, no allocation, never takes the GIL; O(frames). Preserves errno.
+/// The key of the calling thread's stack, for a record. The writer has been sent the stack. 0 if stacks are off or the
+/// thread has no known frames. No lock, no allocation, never takes the GIL; O(frames). Preserves errno.
 [[nodiscard]] std::uint64_t current_stack() noexcept;
 
 }  // namespace sluice::capture

@@ -15,7 +15,7 @@ inline constexpr const char* cupti_path_variable = "SLUICE_CUPTI_PATH";
 /// CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS, which older headers lack.
 inline constexpr auto attribute_device_graph_buffer_bytes = static_cast<CUpti_ActivityAttribute>(10);
 
-/// Parameters of cuptiSubscribe_v2 (missing in headers before CUDA 13). If it refuses, it says who holds CUPTI.
+/// Parameters of cuptiSubscribe_v2 (not in headers before CUDA 13). If CUPTI is taken, `holder` gets its user's name.
 struct subscriber_parameters {
   std::size_t bytes = sizeof(subscriber_parameters);
   const char* name = nullptr;  ///< Our name; CUPTI shows it as "CUPTI for ...".
@@ -96,8 +96,8 @@ extern std::uint32_t cupti_version;
 /// Opens the driver, once. On failure, writes a one-line reason to `why`.
 bool open_driver(char* why, std::size_t why_bytes) noexcept;
 
-/// Opens both libraries, once. Tries a libcupti that the program has loaded, then the files in `cupti_paths`, separated
-/// by ':'; if it names none, the loader's search. On failure, writes a one-line reason to `why`.
+/// Opens CUPTI and the driver, once. For CUPTI, tries a libcupti that the program has loaded, then the ':'-separated
+/// files in `cupti_paths`; if there are none, the loader's search. On failure, writes a one-line reason to `why`.
 bool open_libraries(const char* cupti_paths, char* why, std::size_t why_bytes) noexcept;
 
 /// Path of the libcupti in use, for messages.

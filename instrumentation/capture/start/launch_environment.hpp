@@ -9,8 +9,8 @@
 
 #include "core/base/error.hpp"
 
-/// The environment that makes each process of a recorded command load the capture library; set by `sluice record`. Part
-/// of the program, not of the capture library.
+/// The environment that makes each process of a recorded command load the capture library; set by `sluice record`.
+/// Linked into `sluice`, not into the capture library.
 namespace sluice::capture {
 
 /// Makes the capture library hash what host-to-device copies move. The value is the maximum percentage of each thread's
@@ -23,9 +23,9 @@ using variable_lookup = std::function<std::optional<std::string>(const std::stri
 /// Looks up the variables of this process.
 [[nodiscard]] variable_lookup own_environment();
 
-/// Possible libcupti files for `command`, best first: those in SLUICE_CUPTI_PATH; for a Python command, the one of its
-/// PyTorch, which the process will load anyway; the toolkit's; for other programs, those of the python3 on PATH. May be
-/// empty; the capture library then uses the loader's search. Reads directories and small files; runs nothing.
+/// Possible libcupti files for `command`, best first: those in SLUICE_CUPTI_PATH; for a Python command, the file of its
+/// PyTorch, which the process will load anyway; the CUDA toolkit's; for other programs, those of the python3 on PATH.
+/// May be empty; the capture library then uses the loader's search. Reads directories and small files; runs nothing.
 [[nodiscard]] std::vector<std::string> find_cupti(std::span<const std::string> command,
                                                   const variable_lookup& variables);
 
@@ -36,15 +36,15 @@ using variable_lookup = std::function<std::optional<std::string>(const std::stri
 [[nodiscard]] result<std::string> capture_library_of(const std::string& program);
 
 /// Names and values of the variables to set: CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH and LD_PRELOAD load the
-/// library; SLUICE_SOCKET and SLUICE_CUPTI_PATH configure it; PYTHONPATH makes `import sluice` work. Lists in
-/// `inherited` keep their entries. LD_PRELOAD omits a path with a space or a colon: see `can_be_preloaded`.
+/// library; SLUICE_SOCKET and SLUICE_CUPTI_PATH configure it; PYTHONPATH makes `import sluice` work. Lists keep the
+/// entries that they have in `inherited`. LD_PRELOAD omits a path with a space or a colon: see `can_be_preloaded`.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> launch_environment(const std::string& capture_library,
                                                                                   const std::string& socket_name,
                                                                                   std::span<const std::string> cupti,
                                                                                   const variable_lookup& inherited);
 
-/// True if LD_PRELOAD can contain this path. Without it, PyTorch's allocator is not interposed and reports by the
-/// program itself (sluice.h, sluice.py) are not recorded.
+/// True if LD_PRELOAD can contain this path. If the library is not preloaded, PyTorch's allocator is not interposed and
+/// reports by the program itself (sluice.h, sluice.py) are not recorded.
 [[nodiscard]] bool can_be_preloaded(const std::string& capture_library);
 
 }  // namespace sluice::capture

@@ -11,24 +11,24 @@ enum class stack_mode : unsigned char { none, python, native, all };
 struct capture_options {
   /// SLUICE_MODE=memory|timeline|all
   trace::recording_mode mode = trace::recording_mode::memory;
-  /// SLUICE_GRAPHS=node: trace each node of a graph. Otherwise a launch is one interval, because tracing each node
-  /// makes replays up to 1.6 times as long.
+  /// SLUICE_GRAPHS=node: record each node of a launched graph. Otherwise a launch is recorded as one interval, because
+  /// tracing each node makes replays up to 1.6 times as long.
   bool graph_nodes = false;
   stack_mode stacks = stack_mode::python;  ///< SLUICE_STACKS=none|python|native|all
   bool launch_stacks = false;              ///< SLUICE_MODE=all: record stacks of launches too.
   /// SLUICE_FIND_DUPLICATES=PERCENT: hash host-to-device copies, in at most this share of a thread's time; 0: off.
   unsigned duplicates_percent = 0;
-  // SLUICE_CAPTURE_WITHOUT=part,part: switches parts off, to measure what each costs.
+  // SLUICE_CAPTURE_WITHOUT=NAME,NAME: turns off the features with these (quoted) names, to measure what each costs.
   bool launch_calls = true;  ///< "launches": the calls that launch kernels
-  bool touches = true;       ///< "touches": the blocks in launch parameters
-  bool kernels = true;       ///< "kernels": their device times; not in `memory` mode
+  bool touches = true;       ///< "touches": the memory blocks in launch parameters
+  bool kernels = true;       ///< "kernels": device times of kernels; not in `memory` mode
   bool copies = true;        ///< "copies": device times of copies and memsets
   bool graphs = true;        ///< "graphs": intervals of graph launches
-  bool migrations = true;    ///< "migrations": of managed memory
-  bool samples = true;       ///< "samples": of device memory and pools
-  bool flushes = true;       ///< "flushes": fetching device times before the end
+  bool migrations = true;    ///< "migrations": migrations of managed memory
+  bool samples = true;       ///< "samples": regular samples of device memory and pool sizes
+  bool flushes = true;       ///< "flushes": fetching device times before the recording ends
   bool autograd = true;      ///< "autograd": inferred stacks for PyTorch's backward threads
-  // "entry-points": memory mode through CUPTI, as the other modes (may_use_entry_points)
+  // "entry-points": without them, memory mode uses CUPTI like the other modes (may_use_entry_points)
   bool clock = true;  ///< "clock": CUPTI's times on the trace's clock (they are unusable without)
 };
 

@@ -5,28 +5,28 @@
 #include "instrumentation/capture/start/cuda_api.hpp"
 
 /// Other users of CUPTI in this process. CUPTI serves one subscriber and one owner of activity buffers, and informs
-/// neither of the other. As a preloaded library, we are called first: `other_profilers.cpp` interposes the few calls
-/// that take something from us or ask for what we hold, and passes them on unchanged. The other profiler is reported,
-/// not hindered; when it stops, we take back what it took.
+/// neither about other users. As a preloaded library, we are called first: `other_profilers.cpp` interposes the few
+/// CUPTI functions that take something from us or ask for what we hold, and passes the calls on unchanged. The other
+/// profiler is reported, not hindered; when it stops, we take the records back.
 namespace sluice::capture {
 
-/// Writes a name for the caller at `address` to `name`, at most `bytes`: "PyTorch's profiler", or the file that
-/// contains the code.
+/// Writes a name for the library with the code at `address` to `name`, at most `bytes`: "PyTorch's profiler", or
+/// "another profiler (FILE)".
 void name_caller(const void* address, char* name, std::size_t bytes) noexcept;
 
 /// The CUPTI function that the other library would have called without us; null if there is none.
 [[nodiscard]] void* others_cupti(const char* function) noexcept;
 
-/// Call when we are attached to CUPTI: from now on, calls by others matter.
+/// Call when we have attached to CUPTI: from now on, calls of CUPTI by other profilers are noted.
 void watch_other_profilers() noexcept;
 /// Resets all state, in a forked child.
 void forget_other_profilers() noexcept;
 
 /// True if another profiler has taken the activity records, disabled them, or shut CUPTI down.
 [[nodiscard]] bool records_are_taken() noexcept;
-/// When that happened, in CLOCK_MONOTONIC ns.
+/// When another profiler took the records, in CLOCK_MONOTONIC ns.
 [[nodiscard]] std::uint64_t taken_since() noexcept;
-/// True if the other profiler stopped long enough ago to take everything back. `detached`: CUPTI was shut down.
+/// True if the other profiler stopped at least 1 s ago: we may take over again. `detached`: set if CUPTI was shut down.
 [[nodiscard]] bool may_take_back(bool& detached) noexcept;
 /// Call after the records have been taken back.
 void taken_back() noexcept;

@@ -7,7 +7,7 @@
 #include "instrumentation/capture/start/launch_environment.hpp"
 
 /// Finds where a command's Python keeps its packages, by reading directories and small files. Runs no program (the
-/// command must run only when the user asks) and loads no library. Part of the program, not of the capture library.
+/// command must run only when the user asks) and loads no library. Linked into `sluice`, not into the capture library.
 namespace sluice::capture {
 
 /// Splits `text` at `separator`; empty parts are dropped.

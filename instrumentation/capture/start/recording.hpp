@@ -6,7 +6,7 @@
 /// connects at the first event; a process without events makes no ring and is not in the recording.
 namespace sluice::capture {
 
-/// Connects, once. False if no writer is there or the process is ending. Thread-safe.
+/// Connects to the writer, once. False if there is no writer or the process is ending. Thread-safe.
 bool connect() noexcept;
 /// Call at the end of the process. There is no later connection: events of late destructors are not recorded.
 void disconnect() noexcept;

@@ -70,7 +70,7 @@ class device_state : public std::enable_shared_from_this<device_state> {
     tell_all([](device_observer* observer) { observer->announce(); });
   }
 
-  /// False: not all observers could answer in time.
+  /// Appends the allocated blocks of all pools to `to`. False: not all pools could answer before `limit`.
   [[nodiscard]] bool list_live(std::vector<pool_live_set>& to, const look_limit& limit);
 
   /// The default resource of buffers for device or pinned memory; null: the driver. The setter returns the old one.

@@ -49,7 +49,7 @@ class chunk_clock {
   backend::simulated_clock* clock_;
 };
 
-/// Decides where each piece comes from, with a trial if that is requested and possible. Call under the run's mutex.
+/// Decides whether a piece is staged or registered, by a trial if requested and possible. Call under the run's mutex.
 ///
 /// Measured on the host of an H100 (driver 580), 8 GiB in the page cache: preading scales with readers (25 GB/s
 /// with 4, 38 to 43 with 8, 66 with 16). Registering does not (14 to 26 GB/s with 1 to 8 threads; the driver
@@ -61,12 +61,12 @@ class chunk_source_choice {
   chunk_source_choice(chunk_source wanted, bool can_register, std::uint64_t count, std::uint64_t parts,
                       std::uint64_t depth, unsigned readers);
 
-  /// True if the source of piece `i` can be decided. The pieces that this needs come long before piece `i`.
+  /// True if the source of piece `i` can be decided: this may need measurements of pieces long before piece `i`.
   [[nodiscard]] bool known(std::uint64_t i) const noexcept;
   [[nodiscard]] chunk_source of(std::uint64_t i) const;
   /// Reports that `bytes` of piece `i` are ready at time `now`, after `ns` nanoseconds of work in one thread.
   void filled(std::uint64_t i, chunk_source source, std::size_t bytes, std::int64_t ns, std::int64_t now);
-  /// The driver cannot register this memory: stage everything from now on.
+  /// Call if the driver cannot register this memory: all later pieces are then staged.
   void cannot_register() noexcept;
   /// The time at which the last piece of the trial was ready; threads that waited for the trial need it.
   [[nodiscard]] std::int64_t decided_at() const noexcept { return decided_at_; }
@@ -161,7 +161,7 @@ class chunk_run {
   std::condition_variable launched_more_;  // wakes the readers
   chunk_source_choice choice_;
   std::vector<chunk_source> planned_;               // by piece
-  std::vector<std::vector<std::uint64_t>> passed_;  // by piece: parts whose readers left them to registration
+  std::vector<std::vector<std::uint64_t>> passed_;  // by piece: parts that readers left to its registration
   std::vector<std::int64_t> filled_, launched_;     // times, by piece
   std::vector<std::int64_t> filled_at_;             // time of the latest filled part, by piece
   std::vector<std::uint64_t> to_fill_, to_retire_;  // number of missing parts, by piece

@@ -12,7 +12,7 @@
 
 namespace sluice::runtime {
 
-/// The captures of this runtime, by device and driver id. Internal. While there is none, checks cost only one load.
+/// Captures begun by this runtime, by device and the driver's capture id. Internal. With none, checks cost one load.
 struct capture_list {
   std::mutex mutex;
   std::map<std::pair<const backend::device*, std::uint64_t>, std::shared_ptr<active_capture>> by_id;
@@ -28,9 +28,9 @@ struct capture_list {
   }
 };
 
-/// While it lives, no graph_capture and no announced capture can begin. So streams that are not being captured can
-/// be queried and waited for. Threads that want to begin a capture wait meanwhile: hold it only briefly if possible.
-/// A thread must not hold two, because the second could wait for a thread that waits for the first (deadlock).
+/// While an object lives, no graph_capture and no announced capture can begin. So streams that are not being captured
+/// can be queried and waited for. Threads that want to begin a capture wait meanwhile, so hold it only briefly. A
+/// thread must not hold two: the second could wait for a thread that waits for the first (deadlock).
 class captures_held_off {
  public:
   captures_held_off() : held_(capture_list::get().beginning) {}

@@ -14,7 +14,7 @@ namespace sluice::runtime::c_boundary {
 /// The error message of the calling thread's last call; empty if that call succeeded.
 class last_error {
  public:
-  /// Called at the start of each call. Costs one load until a call in the process fails: pool hits are calls, too.
+  /// Called at the start of each call, even of fast allocations: costs one load until a call in the process fails.
   static void clear() noexcept {
     if (any_.load(std::memory_order_relaxed)) [[unlikely]]
       clear_own();

@@ -27,7 +27,7 @@ class look_limit {
   /// Ends at `until`, or as soon as `stop` is requested.
   explicit look_limit(std::chrono::steady_clock::time_point until, std::stop_token stop = {})
       : until_(until), stop_(std::move(stop)) {}
-  /// A limit that is reached at the same time, but at most `time` from now.
+  /// Returns a limit that ends when this limit does, or `time` from now if that is earlier.
   [[nodiscard]] look_limit within(std::chrono::steady_clock::duration time) const;
   [[nodiscard]] bool reached() const { return stop_.stop_requested() || std::chrono::steady_clock::now() >= until_; }
 

@@ -17,8 +17,8 @@ class pool_core;
 /// The blocks of one capture. The graph keeps `owner` alive; when it is released,
 /// the blocks return to the pool. Access to the blocks needs the pool's mutex.
 struct capture_arena {
-  /// Blocks freed within the capture, by freeing stream. That stream may reuse them there, because its nodes run
-  /// in order. Blocks freed outside wait for the graph's end, then go to the zone of the stream that freed them.
+  /// Blocks freed within the capture, by freeing stream. That stream may reuse them in the capture: its nodes run in
+  /// order. Blocks freed outside stay until the graph is destroyed, then go to the zone of the stream that freed them.
   std::map<std::uint64_t, std::vector<block*>> free;
   std::vector<block*> all;
   std::weak_ptr<void> owner;

@@ -35,15 +35,15 @@ namespace sluice::runtime::pooling {
   return rounded <= largest_rounded ? round_to_class(rounded / granule) * granule : rounded;
 }
 
-/// Streams are identified by their `stream_ref::identity` here.
+/// A pool: its heap, and the threads' fronts. Numbers named `stream` are `stream_ref::identity` values.
 class pool_core final : public std::enable_shared_from_this<pool_core> {
  public:
   pool_core(const device_ref& device, memory_space space, std::unique_ptr<growth> source, pool_options options);
 
   // --- a hit (an allocation or free inside the thread's front): no lock, and no memory that other threads write
 
-  /// The pool_stream that the calling thread remembers for this hash. It may belong to another stream
-  /// with the same hash. Null if none is remembered, or if the host can access the pool's memory.
+  /// The pool_stream (a front's part for one stream) that the calling thread remembers for this hash. It may belong to
+  /// another stream with the same hash. Null if none is remembered, or if the host can access the pool's memory.
   [[nodiscard]] SLUICE_INLINE pool_stream* pool_stream_by_hash(unsigned hash) const noexcept {
     const pool_stream_entry& here = pool_streams_here[hash ^ hash_];
     if (here.core != this) [[unlikely]]
@@ -55,7 +55,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
     return pool_stream_by_hash(stream_ref::hash_of(stream));
   }
 
-  /// Takes a block for `bytes` > 0 from `own`, the thread's pool_stream, if it is of `stream`. Null: no block fits.
+  /// Takes a block for `bytes` > 0 from `own`, the thread's pool_stream. Null: none fits, or `own` is not `stream`'s.
   [[nodiscard]] SLUICE_INLINE block* hit(pool_stream* own, std::uint64_t stream, std::uint64_t bytes) noexcept {
     if (own == nullptr) [[unlikely]]
       return nullptr;
@@ -108,7 +108,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
       b = look_again(address);
     return b != nullptr && b->is_callers() ? b : nullptr;
   }
-  /// Like used_block, for blocks that no graph holds, and with a single probe. Null: ask `used_block`.
+  /// Finds an allocated block that no graph holds, with one probe of the hash table. After null, call `used_block`.
   [[nodiscard]] SLUICE_INLINE block* used_block_at_once(const void* address) const noexcept {
     block* b = heap_.find_at_once(reinterpret_cast<std::uint64_t>(address));
     return b != nullptr && b->state.load(std::memory_order_acquire) == block_state::used ? b : nullptr;
@@ -116,7 +116,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   // --- the functions below take the mutex
 
-  /// A block for `bytes` > 0 after a miss. Null: there is no memory. Throws error if the device fails in another way.
+  /// Allocates `bytes` > 0 if `hit` found no block. Null: there is no memory. Throws error if the device fails.
   [[nodiscard]] block* allocate(const stream_ref& stream, std::uint64_t bytes);
   /// Frees a used block on `stream` after `keep` has refused it.
   void give_back(std::uint64_t stream, block* b) noexcept;
@@ -130,7 +130,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   void reset_peaks() noexcept;
   std::uint64_t trim(std::uint64_t keep_bytes);
   void set_limit(std::uint64_t bytes) noexcept;
-  /// False: there is no memory. Throws error if the device fails in another way.
+  /// Takes memory for `bytes` from upstream in advance. False: there is no memory. Throws error if the device fails.
   [[nodiscard]] bool reserve(std::uint64_t bytes);
   void retire(std::uint64_t stream) noexcept;
   /// Frees a used block that may still be in use on the device. It is not reused until the device has been waited for.
@@ -151,10 +151,10 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   /// Records a hit in the pool_stream `own`. A hit is shorter than the clock can
   /// measure, so its start and end share one timestamp. Returns the block's address.
   void* note_hit(const pool_stream& own, const stream_ref& stream, block& b) noexcept;
-  /// Records a free of `b` at `now`, before the pool changes. `own`: the thread's pool_stream; `on`: its identity.
+  /// Records a free of `b` at `now`, before the pool changes. `own`: the thread's pool_stream; `on`: its stream.
   void note_freed(const pool_stream& own, std::uint64_t on, const stream_ref& stream, const block& b,
                   std::uint64_t now) noexcept;
-  /// Records a free without a pool_stream.
+  /// Records a free as a complete `free_record`, for threads without a pool_stream that the recording knows.
   void note_freed_in_full(const stream_ref& stream, const block& b, std::uint64_t now) const noexcept;
   void note_failed(const stream_ref& stream, std::uint64_t bytes) noexcept;
   /// Reports an attempt to free something that is not a block of this pool.
@@ -191,7 +191,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   [[nodiscard]] block* look_again(const void* address) noexcept;
 
   // Captures.
-  /// True if the stream cannot be queried or waited for now. Stays the same while `captures_held_off` is held.
+  /// True if the stream cannot be queried or waited for now. Cannot change while a `captures_held_off` exists.
   [[nodiscard]] bool is_out_of_reach(std::uint64_t stream) const noexcept;
   [[nodiscard]] capture_arena& arena_of(active_capture& capture);
   void release_arena(std::uint64_t capture) noexcept;
@@ -213,7 +213,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   [[nodiscard]] backend::event_handle event_behind(std::uint64_t stream) noexcept;
   [[nodiscard]] bool wait_for(std::uint64_t stream) noexcept;
   void wait_without_mutex(const std::vector<zone*>& zones) noexcept;
-  /// Releases the mutex during most of the wait.
+  /// Waits for all streams with free blocks; then every stream may use the blocks. Unlocks during most of the wait.
   void wait_for_streams() noexcept;
   [[nodiscard]] bool grow(std::uint64_t bytes, const zone& own);
   [[nodiscard]] block* take_grown(std::uint64_t bytes, zone& own);

@@ -38,7 +38,7 @@ inline constexpr std::size_t pool_stream_classes = class_of(largest_kept / granu
   return static_cast<std::uint32_t>(count < 4 ? 4 : count > 64 ? 64 : count);
 }
 
-/// The same number by size class.
+/// The result of `most_kept` for each size class.
 inline constexpr auto most_of_class = [] {
   std::array<std::uint8_t, pool_stream_classes> most{};
   for (std::uint64_t granules = 1; granules <= largest_kept / granule;) {
@@ -104,7 +104,7 @@ struct alignas(128) front {
   /// Reasons why the owner must take the slow path.
   enum obstacle : std::uint8_t { none = 0, claimed = 1, needs_fence = 2 };
 
-  std::atomic<std::uint64_t> sequence{0};  ///< odd while the owner is inside a hit
+  std::atomic<std::uint64_t> sequence{0};  ///< odd while the owner takes or returns a block (a hit)
   std::atomic<std::uint8_t> obstacles{barrier_for_all ? none : needs_fence};
   std::atomic<std::int64_t> used{0}, requested{0}, blocks{0}, peak{0};
 
@@ -152,17 +152,17 @@ struct alignas(128) front {
   }
 };
 
-/// Claims fronts during its lifetime. The pool's mutex must be held all the time.
+/// Keeps the owners out of their fronts (claims these) during its lifetime. The pool's mutex must be held all the time.
 class claim {
  public:
   explicit claim(std::span<const std::unique_ptr<front>> fronts) noexcept;
-  /// Waits for the owners only until the limit is reached.
+  /// Waits only until the limit is reached for the owners to leave their fronts.
   claim(std::span<const std::unique_ptr<front>> fronts, const look_limit& limit) noexcept;
   ~claim();
   claim(const claim&) = delete;
   claim& operator=(const claim&) = delete;
 
-  /// False: an owner did not leave its front in time.
+  /// False: the limit was reached before all owners had left their fronts.
   [[nodiscard]] bool held() const noexcept { return held_; }
 
  private:
@@ -173,8 +173,8 @@ class claim {
   bool held_;
 };
 
-/// Adds up all fronts. True if the sum is from one moment, that is, if no
-/// owner began or ended a hit meanwhile. The pool's mutex must be held.
+/// Adds up the counts of all fronts in `sum`. True if they are from one moment, that is, if no owner began or ended a
+/// hit meanwhile. The pool's mutex must be held.
 [[nodiscard]] bool collect(std::span<const std::unique_ptr<front>> fronts, front_counts& sum) noexcept;
 
 /// The pool_streams that the calling thread used last, in a table indexed by

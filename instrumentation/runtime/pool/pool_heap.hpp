@@ -41,8 +41,8 @@ inline constexpr std::size_t size_classes = 312;  ///< up to 2^47 bytes
   return (granules + step - 1) & ~(step - 1);
 }
 
-/// `class_of(round_to_class(granules))` for granules >= 1: the lowest class in which every
-/// block holds that many granules. This is the class after that of the next smaller size.
+/// `class_of(round_to_class(granules))` for granules >= 1: the lowest class in which every block holds that many
+/// granules. This is the class after `class_of(granules - 1)`.
 [[nodiscard]] constexpr std::size_t class_that_holds(std::uint64_t granules) noexcept {
   return class_of(granules - 1) + 1;
 }
@@ -86,7 +86,7 @@ struct alignas(64) block {
   [[nodiscard]] bool is_callers() const noexcept { return state.load(std::memory_order_relaxed) >= block_state::used; }
 };
 
-/// The free blocks that one stream may take immediately. In the heap's first zone: that every stream may take.
+/// The free blocks that one stream may take immediately (the heap's first zone: blocks for every stream), by size.
 struct zone {
   std::uint64_t stream = 0;
   std::uint64_t bytes = 0;
@@ -106,7 +106,7 @@ struct segment {
   bool continuous = false;
 };
 
-/// Not thread-safe except for `find`: the owner must lock.
+/// The blocks and free lists of a pool. Not thread-safe except for `find`: the owner must lock.
 class pool_heap {
  public:
   pool_heap() { zones_.push_back(std::make_unique<zone>()); }
@@ -142,7 +142,7 @@ class pool_heap {
   /// Takes a block of exactly `bytes` (a multiple of the granule) from `from` or from the clean zone, whichever
   /// fits better. The rest is split off and stays there. Null if no list surely has a fitting block. O(1).
   [[nodiscard]] block* take(std::uint64_t bytes, zone& from);
-  /// Like take, but also searches the list in which some blocks may fit. Null only if none fits. O(list length).
+  /// Takes a block like `take`, but also searches a list whose blocks may be too small. Null: none fits. O(list).
   [[nodiscard]] block* take_any(std::uint64_t bytes, zone& from);
   /// Frees a block into the zone `to`, and merges it with free neighbors of the same zone. O(1).
   void give(block* b, zone& to) noexcept;
@@ -152,7 +152,7 @@ class pool_heap {
   /// The block that begins at `address`, in any state; null: there is none. Any thread may call
   /// this without a lock; a null result must then be confirmed with the owner's lock held. O(1).
   [[nodiscard]] block* find(std::uint64_t address) const noexcept { return index_.find(address); }
-  /// Like find, but with a single probe. Null: ask `find`.
+  /// Finds a block as `find` does, but with a single probe of the hash table. After null, call `find`.
   [[nodiscard]] block* find_at_once(std::uint64_t address) const noexcept { return index_.find_at_once(address); }
 
   /// The free block, in the clean zone or in `of`, that ends at `address`, where

@@ -26,7 +26,7 @@ class block_index {
       if (b == nullptr || b->address.load(std::memory_order_relaxed) == address) return b;
     }
   }
-  /// Like find, but with a single probe, which is usually enough. Null: ask `find`.
+  /// Finds a block with a single probe of the hash table, which is usually enough. After null, call `find`.
   [[nodiscard]] Block* find_at_once(std::uint64_t address) const noexcept {
     const table& t = *current_.load(std::memory_order_acquire);
     Block* b = t.slots[t.place_of(address)].load(std::memory_order_acquire);

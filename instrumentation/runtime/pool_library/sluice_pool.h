@@ -25,8 +25,8 @@ void* sluice_malloc(ssize_t size, int device, void* stream);
 /// allowed. An address that is not a block of the device's pool is refused and counted.
 void sluice_free(void* address, ssize_t size, int device, void* stream);
 
-/// Frees `count` blocks that work on any stream may still use: waits once for the device, as cuMemFree does. During
-/// a capture, which that wait would break, the blocks are queued until the first call after it (`count` may be 0).
+/// Frees `count` blocks that work on any stream may still use: waits once for the device, as cuMemFree does. During a
+/// capture (which the wait would break) the blocks are queued; the first call after it frees them (`count` may be 0).
 /// Returns 0, or 1 on failure; if the device could not be waited for, the blocks stay queued for the next call.
 int sluice_free_after_all(void* const* addresses, size_t count, int device);
 
@@ -44,9 +44,9 @@ int sluice_forget_capture(int device, uint64_t id);
 /// Sets the stream that the two functions below use, for the calling thread and
 /// `device`. A thread that never calls this allocates on the default stream.
 void sluice_set_stream(int device, void* stream);
-/// Like sluice_malloc and sluice_free, but on that stream, with the signature of CuPy's CFunctionAllocator; `param`
-/// is unused. CuPy does not check for null, so its user must (sluice_pool.py does). A block is reused after the work
-/// on the stream it was allocated on, and on the freeing thread's stream if that thread has set a different one.
+/// Like sluice_malloc and sluice_free, on the stream of sluice_set_stream, with CuPy's CFunctionAllocator signature;
+/// `param` is unused. CuPy does not check for null, so its user must (sluice_pool.py does). A block is reused after the
+/// work on the stream it was allocated on, and on the freeing thread's stream if that thread has set a different one.
 void* sluice_malloc_current(void* param, size_t size, int device);
 void sluice_free_current(void* param, void* address, int device);
 
@@ -77,7 +77,7 @@ int sluice_pool_configure(int device, uint64_t limit_bytes, int ipc_capable);
 int sluice_pool_stats(int device, struct sluice_pool_figures* out);
 /// Returns free segments to the driver but keeps `keep_bytes` reserved. Waits for streams that use the segments.
 int sluice_pool_trim(int device, uint64_t keep_bytes);
-/// Call this before `stream` is destroyed. Waits for the blocks that were freed on it.
+/// Call this before `stream` is destroyed. Waits until no work uses the blocks that were freed on the stream.
 int sluice_forget_stream(int device, void* stream);
 
 // For PyTorch's CUDAPluggableAllocator. PyTorch announces captures and destroyed graphs, so sluice_torch_malloc and
@@ -88,11 +88,11 @@ int sluice_forget_stream(int device, void* stream);
 /// Like `sluice_malloc`, but on failure throws std::runtime_error instead of returning null, which PyTorch does not
 /// check. Python gets a RuntimeError; if memory ran out, it begins with "CUDA out of memory.". For C++ callers only.
 void* sluice_torch_malloc(ssize_t size, int device, void* stream);
-/// The same for PyTorch versions that do not announce captures: queries the driver. Use sluice_free with it.
+/// Like sluice_torch_malloc, for PyTorch versions that do not announce captures: asks the driver. Free by sluice_free.
 void* sluice_torch_malloc_asking(ssize_t size, int device, void* stream);
 void sluice_torch_free(void* address, ssize_t size, int device, void* stream);
-/// Implements Tensor.record_stream: work on `stream` uses the block, too. When the block is freed, the stream it is
-/// freed on waits for the work then on `stream` (in a capture of both: its later nodes do). Ignores foreign addresses.
+/// Implements Tensor.record_stream: work on `stream` uses the block, too. When the block is freed, the freeing stream
+/// waits for the work then on `stream` (if both are captured, nodes captured later wait). Ignores foreign addresses.
 void sluice_torch_record_stream(void* address, void* stream);
 /// Implements torch.cuda.empty_cache: trims the pools of all devices.
 void sluice_torch_empty_cache(void);

@@ -33,19 +33,19 @@ struct assembler_options {
   std::uint64_t ring_bytes = 0;  ///< Keep the last part in a file of about this size; 0: keep all.
   bool notice_failures = false;  ///< Request a dump when an allocation fails.
   std::size_t table_bytes = table_budget::usual_bytes;  ///< Memory limit for all declarations.
-  std::uint64_t most_device_bytes = 0;                  ///< Request a dump when more is in use; 0: no limit.
+  std::uint64_t most_device_bytes = 0;                  ///< Request a dump if more is in use (bytes); 0: never.
 };
 
-/// Maximum number of blocks in a process's unfinished live sets, beyond its live blocks. Larger sets are dropped.
+/// How many blocks a process's unfinished live sets may have beyond its live blocks. Larger sets are dropped.
 inline constexpr std::size_t most_told_blocks = std::size_t{1} << 21;
 
-/// An unfinished live set of a process.
+/// A live set (a list of live blocks) that a process has begun to send.
 struct told_set {
   std::vector<block_ledger::known_block> blocks;
   trace::time_ns from = trace::unknown_time;
 };
 
-/// A pool of the program itself, whose owner sends its live set.
+/// A memory pool of the program itself, whose owner sends its live set (a list of its live blocks).
 struct telling_pool {
   std::uint32_t copy = 0;   ///< Copy of the producer that owns it.
   trace::time_ns last = 0;  ///< Latest time at which it is known to exist.
@@ -62,15 +62,15 @@ struct recorded_process {
   work_joiner work;
   graph_nodes graphs;
   open_ranges ranges;
-  inexact_spans doubts;                                           ///< Set after losses of memory events.
-  told_set live_set;                                              ///< From the capture library.
-  std::unordered_map<std::uint64_t, told_set> pool_live_sets;     ///< Unfinished ones, by pool key.
-  std::unordered_map<std::uint64_t, telling_pool> telling_pools;  ///< By pool key.
+  inexact_spans doubts;                                           ///< Where the live set is uncertain after losses.
+  told_set live_set;                                              ///< Being received from the capture library.
+  std::unordered_map<std::uint64_t, told_set> pool_live_sets;     ///< Unfinished sets of pools, by pool key.
+  std::unordered_map<std::uint64_t, telling_pool> telling_pools;  ///< Pools that send live sets, by pool key.
   std::size_t told_blocks = 0;                                    ///< Number of blocks in all unfinished sets.
   std::vector<std::uint32_t>
       dropped;  ///< Copies of the producer of which a pool's set was dropped, and that have not sent all pools since.
   std::map<std::uint32_t, trace::loss_event>
-      streamless;      ///< By copy: allocations and frees of unknown pool_streams since the last turn.
+      streamless;      ///< By producer copy: allocations and frees of unknown pool_streams since the last turn.
   bool heard = false;  ///< True if it has sent any record.
 
   /// Call when no more records can come from this process: frees memory that only late records would need.
@@ -91,8 +91,8 @@ struct ring_source {
   std::uint64_t reported_memory_losses = 0;
   std::uint64_t ringless_losses = 0;
   std::uint64_t ringless_memory_losses = 0;
-  trace::time_ns ringless_looked = 0;  ///< Time of the last check of the two above.
-  bool broken = false;                 ///< It had invalid records; the rest cannot be trusted.
+  trace::time_ns ringless_looked = 0;  ///< Time of the last check of the ringless losses.
+  bool broken = false;                 ///< True: the ring had invalid records; its rest cannot be trusted.
 };
 
 /// Turns the records of rings into rows of a trace: sorts them by time, assigns ids, joins related
@@ -119,7 +119,7 @@ class assembler {
   /// Adds losses of threads without a ring, which one ring of their process counts. Call after `advance`.
   void take_ringless_loss(ring_source& ring, const ring_reader::losses& lost);
 
-  /// Adds losses of a process that no ring counts.
+  /// Adds losses that a process without a ring reported (see `loss_note`).
   void add_untold_loss(recorded_process& process, std::uint64_t events, std::uint64_t memory_events);
 
   /// Call when a full disk has space again: adds the losses `lost` and writes a checkpoint of the live set.
@@ -140,13 +140,13 @@ class assembler {
   /// Writes a checkpoint now.
   void write_live_set() { write_checkpoint(now()); }
 
-  /// With a size limit: drops the file's oldest part. Call after `advance`. Errors: io, no_space; the file grows on.
+  /// With a size limit, drops the file's oldest part. Call after `advance`. Errors: io, no_space; then the file grows.
   result<void> keep_ring();
-  /// Drops everything before now; a checkpoint keeps the live set. Errors: as above.
+  /// Drops everything before now; a checkpoint keeps the live set. Errors: io, no_space; the file grows on.
   result<void> forget_past();
   /// Sets the size limit from now on; 0: keep everything.
   void set_ring(std::uint64_t bytes) { options_.ring_bytes = bytes; }
-  /// The reason for a dump that arose since the last call; empty if there is none.
+  /// Why a dump was requested since the last call; empty if none was.
   [[nodiscard]] std::string take_trigger() { return std::exchange(trigger_, {}); }
 
   /// GPUs for which no process reported the links to other GPUs. set_peer_peak supplies them from another source.
@@ -175,7 +175,7 @@ class assembler {
   [[nodiscard]] trace::time_ns now() const { return options_.simulated ? reached_ : present_; }
 
  private:
-  /// The origin of records.
+  /// The process and thread that records come from.
   struct speaker {
     recorded_process* process;
     trace::thread_id thread;
@@ -199,7 +199,7 @@ class assembler {
     pending(trace::time_ns when, std::uint32_t where, std::uint32_t who) : time(when), word(where), voice(who) {}
     trace::time_ns time;
     std::uint32_t word;   ///< Position in the turn's bytes, in units of 8 bytes.
-    std::uint32_t voice;  ///< Twice the index of the speaker, plus the low bit of the turn.
+    std::uint32_t voice;  ///< Twice the index of the speaker, plus the low bit of the turn's number.
   };
   struct drained_span {
     ring_source* ring;
@@ -219,7 +219,7 @@ class assembler {
   [[nodiscard]] trace::time_ns convert(const context& c, std::uint64_t raw) const {
     return convert(c.clock, c.flags, raw);
   }
-  /// Like `convert`, but 0 means unknown.
+  /// Converts an end time as `convert` does; 0 gives `unknown_time`.
   [[nodiscard]] trace::time_ns end_time(const context& c, std::uint64_t raw) const;
   template <class Row>
   Row begin(const context& c) const {
@@ -227,7 +227,7 @@ class assembler {
     fill(row, c);
     return row;
   }
-  /// Like begin, but constructs the row in its place in the file's buffer.
+  /// Fills in a row's common members, like `begin`, but in the file's buffer instead of a copy.
   template <class Row>
   Row& start(const context& c) {
     Row& row = file_.start<Row>();
@@ -306,7 +306,7 @@ class assembler {
   void on_copy_parts(const context& c, const record_view& record);
   void on_fault(const context& c, const record_view& record);
   void on(const context& c, const pools_told_record& r);
-  /// `layers` as in `loss_record`.
+  /// Adds a loss of one producer copy. `layers`: the layers of lost memory events, one bit each; 0: unknown.
   void add_loss(recorded_process& process, trace::loss_event loss, std::uint32_t copy, layer_bits layers);
   void consider_checkpoint(trace::time_ns time);
   void consider_checkpoint_after_loss();
@@ -324,7 +324,7 @@ class assembler {
   ipc_links shares_;
   bool stacks_left_out_ = false;
   bool streamless_ = false;           ///< Unknown pool_streams were used since the last turn.
-  bool streamless_reported_ = false;  ///< A message has reported that.
+  bool streamless_reported_ = false;  ///< A message about unknown pool_streams was written.
   std::uint64_t last_block_ = 0;
   std::uint64_t last_graph_ = 0;
   std::vector<std::unique_ptr<recorded_process>> processes_;
@@ -335,7 +335,7 @@ class assembler {
     std::vector<pending> ordered;      ///< Host events; processed in order of time.
     std::vector<pending> from_device;  ///< Arrive arbitrarily late; processed in order of arrival.
   };
-  waiting_records due_, later_;  ///< For this turn and for the next one.
+  waiting_records due_, later_;  ///< Records to process in this turn, and in the next one.
   std::vector<pending> spare_;   ///< Scratch memory for sorting.
   turn_clock now_;
   trace::time_ns settled_ = INT64_MIN;  ///< Latest host time taken in the previous turn.
@@ -350,7 +350,7 @@ class assembler {
   std::uint64_t device_events_ = 0;
   std::uint64_t lost_events_ = 0;
   std::uint64_t lost_memory_events_ = 0;
-  trace::time_ns loss_until_ = INT64_MIN;  ///< End of losses and live sets that no checkpoint has followed yet.
+  trace::time_ns loss_until_ = INT64_MIN;  ///< Latest loss or live set that no checkpoint has followed yet.
   std::uint64_t events_at_checkpoint_ = 0;
   std::size_t blocks_at_checkpoint_ = 0;
 };

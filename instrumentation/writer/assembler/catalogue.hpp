@@ -25,14 +25,14 @@ struct process_names {
   trace::process_row row;
   std::unordered_map<std::uint64_t, trace::thread_row> threads;  ///< By tid.
   std::unordered_set<std::uint64_t> named_threads;               ///< Threads named by the program itself.
-  std::unordered_map<std::uint32_t, trace::device_id> devices;   ///< By the process's own number.
+  std::unordered_map<std::uint32_t, trace::device_id> devices;   ///< By the process's own device number.
   std::unordered_map<std::uint32_t, trace::context_row> contexts;
-  std::unordered_map<std::uint64_t, trace::stream_row> streams;  ///< The current generation of each.
+  std::unordered_map<std::uint64_t, trace::stream_row> streams;  ///< By stream key; a reused key has its latest row.
   std::unordered_map<std::uint64_t, trace::pool_row> pools;
   std::unordered_map<std::uint64_t, trace::counter_row> counters;
   std::unordered_map<std::uint64_t, trace::event_id> event_records;  ///< The latest record of each CUDA event.
 
-  /// The last look-ups, which usually repeat. Key 0: empty.
+  /// The last keys looked up and their ids, because the next look-up is usually for the same key. Key 0: empty.
   std::uint32_t last_context = 0;
   trace::context_id last_context_id{};
   std::uint64_t last_stream = 0;
@@ -58,9 +58,9 @@ class catalogue {
   }
   trace::string_id text_id(std::string_view text) { return file_.intern(text); }
 
-  // pool_stream keys are hashes, too.
+  // pool_stream keys are hashes of the record's content, so all processes share them.
   bool define_pool_stream(const pool_stream_record& pool_stream);
-  /// Null if it was never declared. Valid until the next `define_pool_stream`.
+  /// The pool_stream with this key; null if it was never declared. Valid until the next `define_pool_stream`.
   [[nodiscard]] const pool_stream_record* pool_stream(std::uint64_t key) const { return pool_streams_.find(key); }
 
   /// Assigns an id to the process and writes its row.
@@ -136,9 +136,9 @@ class catalogue {
   key_map<trace::string_id> texts_;
   key_map<pool_stream_record> pool_streams_;
   std::map<gpu_uuid, trace::device_id> devices_by_uuid_;
-  std::map<gpu_uuid, trace::device_row> gpus_;  ///< As last written.
+  std::map<gpu_uuid, trace::device_row> gpus_;  ///< Rows of GPUs, as last written.
   std::map<std::pair<trace::string_id, trace::string_id>, trace::host_id> hosts_;
-  std::unordered_map<std::uint64_t, std::uint64_t> introduced_streams_;  ///< Driver handles of streams, by our id.
+  std::unordered_map<std::uint64_t, std::uint64_t> introduced_streams_;  ///< Driver handles of streams, by stream id.
   std::uint64_t last_process_ = 0, last_thread_ = 0, last_device_ = 0, last_context_ = 0, last_stream_ = 0;
   std::uint64_t last_pool_ = 0, last_counter_ = 0, last_host_ = 0;
 };

@@ -11,12 +11,12 @@
 
 namespace sluice::collector {
 
-/// Tracks which blocks the graph nodes of one process touch, and which version of a graph a launch runs.
+/// Tracks which blocks the graph nodes of one process touch (use), and which version of a graph a launch runs.
 ///
-/// A graph and an executable graph made from it share an id while their content is the same. Touches are rows of
-/// that id. If parameters change later, the graph gets a new id with new rows at its next launch, or its earlier id
-/// if its nodes touch the same blocks as before. So changing parameters at each launch costs nothing if the blocks
-/// stay the same. Not thread-safe. The first launch after a change, and making a graph from another, is O(nodes).
+/// A graph and an executable graph made from it share an id while their content is the same. Touched blocks are rows of
+/// that id. If parameters change later, the graph gets a new id with new rows at its next launch, or an earlier id if
+/// its nodes touch the same blocks as then. So changing parameters at each launch costs nothing if the blocks stay the
+/// same. Not thread-safe. The first launch after a change, and making a graph from another, is O(nodes).
 class graph_nodes {
  public:
   /// `last`: the last id assigned.
@@ -61,7 +61,7 @@ class graph_nodes {
  private:
   struct graph_node {
     std::uint64_t handle = 0;
-    std::uint64_t within = 0;  ///< Node of a child graph that this is a part of; 0: a direct node.
+    std::uint64_t within = 0;  ///< The child graph's node that this is a part of; 0: none.
     std::shared_ptr<const use> what;
     bool enabled = true;
   };
@@ -72,7 +72,7 @@ class graph_nodes {
     bool shared = false;   ///< Other graphs or launches use this id: changes need a new one.
     bool changed = false;  ///< `nodes` differ from the content of `id`.
     bool executable = false;
-    bool noted = false;  ///< `id` is in `known`.
+    bool noted = false;  ///< True if `known` contains `id`.
     /// Ids of earlier contents of this graph and its relatives, by a hash of the touched blocks.
     std::shared_ptr<std::unordered_map<std::uint64_t, trace::graph_id>> known;
   };

@@ -23,7 +23,7 @@ class ipc_links {
   /// `row.from` imported memory with `key`. The caller fills in the rest of `row`, except for the link's target.
   void imported(std::uint64_t key, trace::link_event row);
 
-  /// A pool was exported; a process imported it and calls it `handle`.
+  /// A pool was exported with `key`. Second function: a process imported that pool and calls it `handle`.
   void exported_pool(std::uint64_t key, trace::pool_id pool);
   void imported_pool(std::uint64_t key, trace::process_id process, std::uint64_t handle);
   /// A block of an exported pool. Its key is only unique within the pool. If the importer's
@@ -43,10 +43,10 @@ class ipc_links {
 
   trace::file_writer& file_;
   std::unordered_map<std::uint64_t, trace::event_id> blocks_;               ///< Allocations, by key.
-  std::unordered_map<std::uint64_t, std::vector<pool_block>> pool_blocks_;  ///< One per pool.
+  std::unordered_map<std::uint64_t, std::vector<pool_block>> pool_blocks_;  ///< By key; one block per pool.
   std::unordered_map<std::uint64_t, trace::pool_id> pools_;
-  std::unordered_map<std::uint64_t, trace::pool_id> had_pools_;  ///< By a mix of process and handle.
-  std::unordered_map<trace::event_id, trace::event_id> owners_;  ///< Owners of imports.
+  std::unordered_map<std::uint64_t, trace::pool_id> had_pools_;  ///< Imported pools, by a mix of process and handle.
+  std::unordered_map<trace::event_id, trace::event_id> owners_;  ///< The first owner of each import.
   std::deque<std::uint64_t> order_;                              ///< Keys of blocks, oldest first.
 };
 

@@ -19,7 +19,7 @@ struct process_modules {
     trace::string_id path{};  ///< Valid if `named`.
     bool named = false;       ///< True if its row has been written, because a frame is in it.
   };
-  std::map<std::uint64_t, module> by_begin;  ///< They do not overlap.
+  std::map<std::uint64_t, module> by_begin;  ///< By start address. Modules do not overlap.
   std::uint64_t replaced =
       0;  ///< Incremented when addresses of a module may now belong to another one. Earlier results stay right for
           ///< their own time, but later uses must be resolved again.
@@ -39,8 +39,8 @@ class module_map {
     std::uint64_t address = 0;  ///< Program counter minus load bias; without a module, the program counter.
   };
 
-  /// Defines a module; replaces those whose addresses it overlaps. False: it is
-  /// invalid, or there are too many; it is rejected. O(log modules + replaced).
+  /// Defines a module and removes modules whose addresses it overlaps. False: the module is invalid, or there are too
+  /// many, so it is rejected. O(log modules + replaced).
   bool define(process_modules& process, const module_record& record);
 
   /// Resolves `pc` with the current modules. Writes a module's row at the first hit in it. O(log modules).

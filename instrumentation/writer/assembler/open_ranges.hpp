@@ -11,7 +11,7 @@
 
 namespace sluice::collector {
 
-/// The ranges of one process that have begun but not ended. A range is written at its end, or finally with an
+/// The ranges of one process that have begun but not ended. A range is written when it ends, or by `finish` with an
 /// unknown end. Ends without a begin are ignored: the range may be older than the recording. Not thread-safe.
 class open_ranges {
  public:

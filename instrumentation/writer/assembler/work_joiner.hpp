@@ -43,9 +43,9 @@ class work_joiner {
     std::uint64_t bytes = 0;
     trace::block_id source_block{};
     trace::block_id destination_block{};
-    trace::memory_kind source_kind = trace::memory_kind::unknown;  ///< Kind of the memory there at the call.
+    trace::memory_kind source_kind = trace::memory_kind::unknown;  ///< Kind of the memory at `source`, at the call.
     trace::memory_kind destination_kind = trace::memory_kind::unknown;
-    trace::device_id source_device{};  ///< Device of the memory there, if it is device memory.
+    trace::device_id source_device{};  ///< Device of the memory at `source`, if it is device memory.
     trace::device_id destination_device{};
     bool taken = false;  ///< Used by a copy; another copy of the same call has other addresses.
     copied_content content;
@@ -88,7 +88,7 @@ class work_joiner {
     kernel.enqueued = c.begin;
   }
 
-  /// Adds a watermark. It is written once all work before it has been written.
+  /// Adds a watermark ("all earlier work was recorded"), to be written after all work before it.
   void add_watermark(const trace::watermark_event& watermark);
 
   void settle(const turn_clock& now, bool everything);
@@ -126,8 +126,8 @@ class work_joiner {
 
   trace::file_writer& file_;
   const block_ledger& blocks_;
-  std::unordered_map<std::uint64_t, copied_content> contents_;  ///< Of calls that have begun.
-  /// Kept for work that comes later. At most 8 MB per process for calls, and 30 MB for memory moves.
+  std::unordered_map<std::uint64_t, copied_content> contents_;  ///< By correlation id, for calls that have begun.
+  /// Kept for device work that comes later. At most 8 MB per process for calls, and 30 MB for memory moves.
   recent_map<call> calls_{std::size_t{1} << 18};
   recent_map<moved_memory> moved_{std::size_t{1} << 18};
   batches batches_;  ///< By correlation id; each belongs to a call in `calls_` or to a coming one.
@@ -136,7 +136,7 @@ class work_joiner {
   std::unordered_multimap<std::uint64_t, std::uint64_t> waiting_for_;  ///< Correlation id to the work's number.
   std::uint64_t next_number_ = 0;
   trace::watermark_event watermark_;
-  std::uint64_t watermark_after_ = 0;  ///< Write it when all work below this number is written.
+  std::uint64_t watermark_after_ = 0;  ///< Write the watermark when all work below this number is written.
   bool watermark_waits_ = false;
 };
 

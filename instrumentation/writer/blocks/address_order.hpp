@@ -14,7 +14,7 @@ namespace sluice::collector {
 /// touches seventeen nodes. The top level is one array: cheap up to some millions of addresses. Not thread-safe.
 class address_order {
  public:
-  /// Inserts an address, which must not be present. O(log n), plus moving a part of a leaf.
+  /// Inserts an address, which must not be present. O(log addresses), plus moving a part of a leaf.
   void insert(std::uint64_t address) {
     if (leaves_.empty()) {
       leaves_.push_back(std::make_unique<leaf>());
@@ -54,7 +54,7 @@ class address_order {
     for (const auto& l : leaves_) std::for_each(l->keys.begin(), l->keys.begin() + l->count, visit);
   }
 
-  /// Keeps only the addresses for which `keep(address)` is true. O(n).
+  /// Keeps only the addresses for which `keep(address)` is true. O(addresses).
   template <class Keep>
   void keep_if(Keep&& keep) {
     std::vector<std::unique_ptr<leaf>> kept;
@@ -91,7 +91,7 @@ class address_order {
     below += l.keys[below] <= address ? 1 : 0;
     return std::min(below, l.count);
   }
-  /// Index of the last leaf whose first key is at or below `address`; 0 if there is none.
+  /// Index of the last leaf whose first key is at or below `address`; 0 if there is no such leaf.
   [[nodiscard]] std::size_t leaf_of(std::uint64_t address) const {
     const auto after = std::upper_bound(firsts_.begin(), firsts_.end(), address);
     return after == firsts_.begin() ? 0 : static_cast<std::size_t>(after - firsts_.begin()) - 1;

@@ -15,11 +15,11 @@
 
 namespace sluice::collector {
 
-/// A map from addresses to values. Allocators reuse addresses, so the same ones come and go: a look-up is
-/// O(1), and the slot of an erased address is kept for its return. Addresses are only sorted for
-/// `at_or_below`, which is rare: it sorts in new addresses and skips erased ones. Erased addresses are dropped
-/// when there are many or they were skipped often. All operations are amortized O(1), except `at_or_below`:
-/// amortized O(log n). Pointers to values stay valid until that value is erased. Not thread-safe.
+/// A map from addresses to values. Allocators reuse addresses, so the same addresses come and go: a look-up is O(1),
+/// and the slot of an erased address is kept for its return. Addresses are only sorted for `at_or_below`, which is
+/// rare: it sorts in new addresses and skips erased ones. Erased addresses are dropped when there are many or they were
+/// skipped often. All operations are amortized O(1), except `at_or_below`: amortized O(log addresses). Pointers to
+/// values stay valid until that value is erased. Not thread-safe.
 template <class Value>
 class address_table {
   struct place {
@@ -35,7 +35,7 @@ class address_table {
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
-  /// Null if there is none.
+  /// The value at exactly `address`; null if there is none.
   [[nodiscard]] const Value* find(std::uint64_t address) const {
     Value* const value = place_of(address).value;
     return is_here(value) ? value : nullptr;
@@ -72,10 +72,10 @@ class address_table {
     if (2 * used_ >= mask_) make_room();
     return {address, &place_of(address)};
   }
-  /// Null if there is none.
+  /// The value at this slot's address; null if there is none.
   [[nodiscard]] Value* find(spot where) { return is_here(where.at_->value) ? where.at_->value : nullptr; }
 
-  /// Inserts a value, or replaces the existing one.
+  /// Inserts a value, or replaces the value at this address.
   Value& put(std::uint64_t address, const Value& v) { return put(locate(address), v); }
   Value& put(spot where, const Value& v) {
     place& p = *where.at_;
@@ -90,7 +90,7 @@ class address_table {
     return *p.value = v;
   }
 
-  /// Does nothing if there is none.
+  /// Removes the value at this address, if there is one.
   void erase(std::uint64_t address) { erase(spot{address, &place_of(address)}); }
   void erase(spot where) {
     place& p = *where.at_;
@@ -152,7 +152,7 @@ class address_table {
     forget_gone(places);
   }
 
-  /// Rebuilds the table with this number of slots (a power of two), without erased addresses.
+  /// Rebuilds the table with `places` slots (a power of two), without erased addresses.
   void forget_gone(std::size_t places) const {
     const auto has_gone = [&](std::uint64_t address) { return find(address) == nullptr; };
     if (size_ < used_) {
@@ -193,7 +193,7 @@ class address_table {
   mutable std::size_t used_ = 0;
   mutable std::size_t passed_over_ = 0;
   mutable address_order order_;
-  mutable std::vector<std::uint64_t> unordered_;  ///< Not in `order_` yet.
+  mutable std::vector<std::uint64_t> unordered_;  ///< Addresses that are not in `order_` yet.
   std::size_t size_ = 0;
   std::vector<std::unique_ptr<std::array<Value, values_per_slab>>> slabs_;
   std::vector<Value*> free_;

@@ -19,8 +19,8 @@
 
 namespace sluice::collector {
 
-/// A live set does not include changes in this time before it. 0 for a simulated
-/// recording, which sends its only set at the end, when nothing changes.
+/// A live set (a process's list of its live blocks) may lack changes made less than this many ns before it. 0 for a
+/// simulated recording, which sends its only set at the end, when nothing changes.
 [[nodiscard]] constexpr trace::time_ns in_motion(const turn_clock& now) {
   return now.simulated ? 0 : live_set_motion_ns;
 }
@@ -29,14 +29,14 @@ namespace sluice::collector {
 struct free_request {
   trace::free_event row;
   trace::memory_kind kind = trace::memory_kind::unknown;
-  std::uint64_t range = 0;  ///< For an unmapping: all mappings that begin in this many bytes end.
+  std::uint64_t range = 0;  ///< For an unmapping: size of the range in bytes; all mappings that begin in it end.
 };
 
 /// Properties of an allocation that are not in its row.
 struct block_ties {
   std::uint64_t parent = 0;  ///< Address of the segment in the next layer below; 0: look it up.
   std::uint64_t owner = 0;   ///< For a mapping: handle of its physical memory; for graph memory: the graph.
-  bool shared = false;       ///< If the block is already live, its use count grows instead.
+  bool shared = false;       ///< True: if the block is already live, only its use count grows.
 };
 
 /// The live blocks of one process, by layer and address. Matches frees with allocations and writes both.
@@ -50,16 +50,16 @@ class block_ledger {
   /// below, unless `ties.parent` names one), writes it and returns its block. O(log live).
   trace::block_id add(trace::alloc_event& row, const block_ties& ties, const turn_clock& now);
 
-  /// Ends the block at `request.row.address`. Its row waits for the completion of the free. Physical memory whose
-  /// handle is released lives on while mapped; a block that is held several times, until its last free. O(log live).
+  /// Ends the block at `request.row.address`. The free's row waits for its completion. Physical memory whose handle is
+  /// released lives until unmapped; a block that is held several times, until its last free. O(log live).
   void remove(free_request& request, const turn_clock& now);
 
-  /// A context was destroyed: frees the blocks allocated in it and everything inside them, marked inferred. O(live).
+  /// A context was destroyed: frees its blocks and everything inside them; these frees are marked inferred. O(live).
   void end_context(trace::context_id context, trace::time_ns when);
 
   /// Graph `made` now also holds the memory of `graph`.
   void add_graph(std::uint64_t graph, std::uint64_t made);
-  /// `graph` was destroyed: frees its memory unless another graph holds it. Marked inferred.
+  /// `graph` was destroyed: frees its memory unless another graph holds it. These frees are marked inferred.
   void end_graph(std::uint64_t graph, trace::time_ns when);
 
   /// One block of a live set.
@@ -75,23 +75,23 @@ class block_ledger {
     trace::pool_id pool = trace::pool_id::none;   ///< Not none: the set covers only this pool.
     std::unordered_set<trace::pool_id> others{};  ///< Otherwise: it covers everything except these pools.
   };
-  /// Makes the live set match a set that the process sent at `from`, after losses of memory events. Blocks
-  /// that the set lacks are freed (inferred), with the user blocks inside them; unknown blocks become "born
-  /// before". Unchanged stay: blocks that changed after `from` or just before (`live_set_motion_ns`),
-  /// blocks outside `scope`, and layers of which the set has no block (another recorder may know them),
-  /// except a pool's complete set. Returns the unchanged layers that have live blocks. O(live).
+  /// Makes the live set match a set that the process sent at `from`, after losses of memory events. Blocks that the set
+  /// lacks are freed (inferred), with the user blocks inside them; unknown blocks become "born before". Not changed:
+  /// blocks that changed after `from` or just before (`live_set_motion_ns`), blocks outside `scope`, and layers above
+  /// the driver of which the set has no block (another recorder may know them), unless it is a pool's complete set.
+  /// Returns the unchanged layers with live blocks. O(live).
   layer_bits reconcile(const std::vector<known_block>& live, const set_scope& scope, trace::process_id process,
                        trace::time_ns from, const turn_clock& now);
-  /// These pools no longer exist at `when`: frees the blocks that they held before
-  /// (`live_set_motion_ns`), and user blocks inside these. Marked inferred. O(live).
+  /// These pools no longer exist at `when`: frees those of their blocks that did not change just before
+  /// (`live_set_motion_ns`), and the user blocks inside freed ones. These frees are marked inferred. O(live).
   void end_pools(const std::unordered_set<trace::pool_id>& pools, trace::time_ns when, const turn_clock& now);
 
   /// The latest free of `address` was completed at `when`.
   void complete(trace::layer layer, std::uint64_t address, trace::time_ns when, const turn_clock& now);
 
-  /// The block that contains `address`, in the highest layer that has one. If no block is live, one
-  /// that was freed recently: work enqueued before a stream-ordered free may be recorded after it.
-  /// None if unknown. O(1) if a block of the highest layer begins there, else O(layers * log live).
+  /// The block that contains `address`, in the highest layer with such a block. If no block is live there, a block that
+  /// was freed recently: work enqueued before a stream-ordered free may be recorded after the free. None if unknown.
+  /// O(1) if a block of the highest layer begins there, else O(layers * log live).
   [[nodiscard]] trace::block_id find(std::uint64_t address) const {
     const trace::alloc_event* const begins = address == 0 ? nullptr : highest_->find(address);
     return begins != nullptr ? begins->block : find_inside(address);
@@ -108,7 +108,7 @@ class block_ledger {
   /// Bytes of device memory allocated from the driver: plain blocks, and blocks of its pools. O(1).
   [[nodiscard]] std::uint64_t device_bytes() const { return device_bytes_; }
 
-  /// Call when the process can send no more: frees what only late records need, most of the ledger's memory.
+  /// Call when the process can send no more: frees most of the ledger's memory, which only late records need.
   void forget_past() {
     if (first_incomplete_ == incomplete_.size()) {
       std::vector<waiting_free>().swap(incomplete_);
@@ -148,7 +148,7 @@ class block_ledger {
     if (space == 1 || space == 2) return 0;
     return places{1} << (place / spaces * 2 + (space == 0 ? 1 : 0));
   }
-  /// The tables of the layers below.
+  /// The tables of all layers below `layer`.
   static constexpr places below(trace::layer layer) { return (places{1} << (static_cast<std::size_t>(layer) * 2)) - 1; }
   static constexpr std::size_t highest_bit(places where) { return static_cast<std::size_t>(std::bit_width(where)) - 1; }
   static constexpr std::size_t place_of_bit(std::size_t bit) { return bit / 2 * spaces + (bit % 2 == 1 ? 0 : 3); }
@@ -172,7 +172,7 @@ class block_ledger {
     trace::time_ns when = 0;
   };
   using live_map = address_table<trace::alloc_event>;
-  /// The table and slot of a block, whether it exists or not.
+  /// The table and slot in which a block is or would be.
   struct location {
     std::size_t place;
     live_map::spot spot;
@@ -213,22 +213,22 @@ class block_ledger {
   trace::file_writer& file_;
   std::uint64_t& last_block_;
   std::array<live_map, trace::layer_count * spaces> live_;
-  const live_map* highest_ = live_.data();                     ///< The highest occupied table; if there is none, any.
+  const live_map* highest_ = live_.data();                     ///< The highest layer's table with blocks, or any table.
   std::multimap<address_key, waiting_free> early_frees_;       ///< Frees that came before their allocation.
-  std::multimap<address_key, displaced_block> displaced_;      ///< Replaced by a newer one; their free is missing.
-  std::vector<waiting_free> incomplete_;                       ///< Waiting for their completion, oldest first.
+  std::multimap<address_key, displaced_block> displaced_;      ///< Blocks replaced before their free came.
+  std::vector<waiting_free> incomplete_;                       ///< Frees that wait for their completion, oldest first.
   std::size_t first_incomplete_ = 0;                           ///< Entries before this are already written.
-  recent_frees<retired_block> retired_{std::size_t{1} << 12};  ///< Recently freed.
-  recent_frees<trace::event_id> written_frees_{std::size_t{1} << 16};  ///< For completions that come late.
+  recent_frees<retired_block> retired_{std::size_t{1} << 12};  ///< Recently freed blocks.
+  recent_frees<trace::event_id> written_frees_{std::size_t{1} << 16};  ///< Rows of written frees, for late completions.
 
   struct physical_use {
     std::uint64_t mappings = 0;
     bool released = false;
     free_request request;  ///< The release, once it has come.
   };
-  std::unordered_map<std::uint64_t, physical_use> physical_;        ///< By handle.
+  std::unordered_map<std::uint64_t, physical_use> physical_;        ///< Uses of physical memory, by handle.
   std::unordered_map<trace::block_id, std::uint64_t> physical_of_;  ///< Handle of each mapping.
-  std::unordered_map<trace::block_id, std::uint64_t> held_again_;   ///< Use count beyond the first.
+  std::unordered_map<trace::block_id, std::uint64_t> held_again_;   ///< Number of uses of a block beyond the first.
   struct memory_of_graph {
     std::vector<std::uint64_t> addresses;
     std::uint64_t holders = 1;

@@ -18,13 +18,13 @@ namespace detail {
 }
 }  // namespace detail
 
-/// A map that keeps everything. At most half full, so look-ups are O(1). A process's colliding keys slow only itself.
+/// A map that never drops a value. At most half full: O(1) look-ups. A process's colliding keys slow only itself.
 template <class Value>
 class key_map {
  public:
   [[nodiscard]] std::size_t size() const { return size_; }
 
-  /// Null if there is none.
+  /// The value of `key`; null if there is none.
   [[nodiscard]] const Value* find(std::uint64_t key) const {
     if (size_ == 0 || key == 0) return nullptr;
     for (std::size_t at = detail::spread(key, 64 - bits_);; at = (at + 1) & (places_.size() - 1)) {
@@ -76,7 +76,7 @@ class recent_map {
   /// `most`: number of slots at full size; a power of two, at least 64.
   explicit recent_map(std::size_t most) : most_(most) {}
 
-  /// Null if the value was never there or was dropped.
+  /// The value of `key`; null if it was never put in or was dropped.
   [[nodiscard]] const Value* find(std::uint64_t key) const {
     if (places_.empty() || key == 0) return nullptr;
     const place& p = places_[home_of(key)];
@@ -84,8 +84,8 @@ class recent_map {
   }
   [[nodiscard]] Value* find(std::uint64_t key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
 
-  /// Inserts a value, or replaces the existing one. Calls `forget(key)` if another key was
-  /// dropped for it. `key` must not be 0. The returned reference is valid until the next `put`.
+  /// Inserts a value, or replaces the existing one. If the slot held the value of another key, drops that and calls
+  /// `forget(other key)`. `key` must not be 0. The returned reference is valid until the next `put`.
   template <class Forget>
   Value& put(std::uint64_t key, const Value& value, Forget&& forget) {
     while (!is_free_for(key) && places_.size() < most_) grow(forget);
@@ -98,7 +98,7 @@ class recent_map {
     return put(key, value, [](std::uint64_t) {});
   }
 
-  /// Does nothing if there is none.
+  /// Removes the value of `key`, if there is one.
   void erase(std::uint64_t key) {
     if (find(key) != nullptr) places_[home_of(key)] = {};
   }

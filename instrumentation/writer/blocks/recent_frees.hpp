@@ -10,9 +10,9 @@
 
 namespace sluice::collector {
 
-/// The latest notes by address. There is one note per event, but they are rarely looked up. So a
-/// note is only appended, and notes are indexed by address at the next look-up: updating a hash
-/// table at random positions would cost more than all other work for the event. Not thread-safe.
+/// The latest values put in ("notes"), by address. Every event adds a note, but notes are rarely looked up. So a note
+/// is only appended, and is indexed by address at the next look-up: updating a hash table at random positions would
+/// cost more than all other work for the event. Not thread-safe.
 template <class Value>
 class recent_frees {
  public:
@@ -29,7 +29,7 @@ class recent_frees {
     ++written_;
   }
 
-  /// Null if there is none. O(1), plus O(1) for each note added since the last look-up.
+  /// The note for exactly `address`; null if there is none. O(1), plus O(1) for each note added since the last look-up.
   [[nodiscard]] const Value* find(std::uint64_t address) const {
     sort_in();
     const numbered* const found = by_address_->find(address);
@@ -47,7 +47,7 @@ class recent_frees {
     written_ = sorted_in_ = 0;
     by_address_ = std::make_unique<index>();
   }
-  /// Does nothing if there is none.
+  /// Removes the note for `address`, if there is one.
   void erase(std::uint64_t address) {
     sort_in();
     by_address_->erase(address);

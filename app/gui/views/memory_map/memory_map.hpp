@@ -119,14 +119,14 @@ class memory_map_view final : public view {
   std::optional<trace::device_id> device_;  ///< The chosen device; none: the one with most memory.
   std::optional<query::time_ns> moment_;
   std::optional<bool> stepping_;  ///< True: forward, false: backward.
-  bool waiting_ = false;          ///< The last frame was incomplete: an answer leads to another question.
+  bool waiting_ = false;          ///< The last frame had no complete map, because its query was still running.
   std::shared_ptr<const query::memory_step> stepped_;  ///< The last step found.
   map_order order_ = map_order::address;
   memory_curve curve_;
 
   std::shared_ptr<const query::memory_map> shown_;
   std::vector<std::pair<std::string, ImU32>> legend_;
-  /// The inputs of the legend.
+  /// What the legend was made for; if this changes, the legend is made again.
   struct legend_key {
     std::shared_ptr<const query::memory_map> map;
     bool by_category = false;
@@ -140,7 +140,7 @@ class memory_map_view final : public view {
   bool fitted_ = true;
   std::uint64_t line_bytes_ = 0;  ///< Length of a line; 0 if not known yet.
   std::int64_t first_ = 0;        ///< The top line.
-  selection revealed_;            ///< The selection already scrolled to, if it has a place.
+  selection revealed_;            ///< The selection already scrolled to, if it is on the map.
   query::time_ns step_revealed_ = trace::unknown_time;
   double zoom_wanted_ = 1;
 
@@ -152,7 +152,7 @@ class memory_map_view final : public view {
   draw::box_batch batch_;
   std::vector<draw::box> holes_;
   std::vector<draw::box> blocks_;
-  /// The inputs of the boxes on the GPU.
+  /// What the boxes on the GPU were made for; if this changes, they are made again.
   struct drawn_state {
     std::shared_ptr<const query::memory_map> map;
     std::uint64_t line_bytes = 0;

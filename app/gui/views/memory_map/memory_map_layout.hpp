@@ -36,7 +36,7 @@ struct map_piece {
 
 class map_layout {
  public:
-  /// Lays out `map` in lines of `bytes_per_line` (not 0); groups in `folded` as headings. O(segments * log segments).
+  /// Lays out `map` in lines of `bytes_per_line` (not 0); groups in `folded` as a heading only. O(n log n), n segments.
   void assign(const query::memory_map& map, std::uint64_t bytes_per_line, map_order order,
               const std::set<map_group_key>& folded);
 
@@ -56,16 +56,16 @@ class map_layout {
   std::uint64_t bytes_per_line_ = 1;
 };
 
-/// The minimum length of a line: the smallest pool blocks (512 bytes) are then visible.
+/// The minimum length of a line, in bytes: the smallest pool blocks (512 bytes) are then visible.
 inline constexpr std::uint64_t shortest_line = std::uint64_t{16} << 10;
 
-/// The shortest line length (2^n or 1.5 * 2^n) with which `map` fits into `fits` lines. If it has too many segments,
-/// the user scrolls: then half of the segments take at most a quarter of a line, and large ones take few lines.
+/// The shortest line length (2^n or 1.5 * 2^n bytes) with which `map` fits into `fits` lines. If there are too many
+/// segments, a length with which half of them take at most a quarter of a line, and large ones few lines.
 [[nodiscard]] std::uint64_t fitting_line(const query::memory_map& map, std::int64_t fits);
-/// The shortest such length with which every segment fits in one line.
+/// The shortest line length (2^n or 1.5 * 2^n bytes) with which every segment of `map` fits in one line.
 [[nodiscard]] std::uint64_t longest_line(const query::memory_map& map);
 
-/// Index of the item that contains `address`, else of the next one, else `items.size()`. O(log items).
+/// Index of the item that contains `address`; else of the next item; `items.size()` after the last. O(log items).
 [[nodiscard]] std::size_t item_at(const query::address_segment& segment, std::uint64_t address);
 
 }  // namespace sluice::gui

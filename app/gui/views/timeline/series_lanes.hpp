@@ -9,8 +9,8 @@
 /// Converts the curves of a track to areas.
 namespace sluice::gui {
 
-/// Bands stacked on one another. The stacks of a lane overlap, because a pool's bytes are also the driver's: they are
-/// never added. The lower stack is drawn in front of the higher one.
+/// Curves ("bands") drawn on top of one another, as areas. Several stacks of a lane overlap instead: a pool's bytes are
+/// also the driver's, so the two are not added. The lower stack is drawn in front of the higher one.
 struct band_stack {
   std::vector<std::size_t> bands;  ///< Indices into the series.
 };
@@ -18,7 +18,7 @@ struct band_stack {
 /// A chart of a track, with its own axis.
 struct series_lane {
   std::vector<band_stack> levels;
-  trace::direction direction = trace::direction::unknown;  ///< If the lane shows a single direction.
+  trace::direction direction = trace::direction::unknown;  ///< The copy direction that the lane shows, if only one.
   float height = 46;                                       ///< In design pixels.
   const char* caption = nullptr;                           ///< Title of the lane, if a track has two.
   bool limits = true;                                      ///< True if limit lines are drawn.
@@ -33,7 +33,7 @@ struct series_lane {
 /// The value drawn for a bin: the maximum for memory; the mean for a rate, so that areas represent bytes.
 [[nodiscard]] double height_of(const query::bin& bin, query::track_kind kind);
 
-/// The highest value of a lane in any bin.
+/// The highest value of a lane's stacks in any bin, for the axis.
 [[nodiscard]] double highest_of(const series_lane& lane, const query::series& curves, query::track_kind kind);
 
 /// Uploads the areas of `lane`. Areas do not overlap. O(bins * bands).
