@@ -45,7 +45,7 @@ constexpr std::array memory_columns = {
     figure_column{"device", "Null: host memory", type::id, id_kind::device},
     figure_column{"layer", "driver, pool, framework or user. Layers hold one another: never add two", type::text},
     figure_column{"kind", "The kind of memory", type::text},
-    figure_column{"at_begin", "Bytes in use at the range's begin", type::size},
+    figure_column{"at_begin", "Bytes in use just before the range begins: at_end + freed_bytes - allocated_bytes", type::size},
     figure_column{"at_end", "Bytes in use just before its end", type::size},
     figure_column{"minimum", "Bytes", type::size},
     figure_column{"maximum", "The peak, in bytes", type::size},

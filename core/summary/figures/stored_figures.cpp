@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/saturating.hpp"
 #include "core/index/index.hpp"
 #include "core/index/tensor_facts.hpp"
 #include "core/summary/figures/stored_figures_format.hpp"
@@ -67,6 +68,18 @@ std::shared_ptr<const step_facts> steps_of(const stored_figures& of, std::shared
   return std::make_shared<const step_facts>(std::move(from), std::move(sources));
 }
 
+namespace {
+
+/// Older files say in `at_begin` what was in use after the first moment, and not before it.
+void correct_begins(stored_figures& of) {
+  for (memory_statistics& memory : of.figures.whole.memory) {
+    const std::uint64_t gone = saturating_sum(memory.at_end, memory.freed_bytes);
+    memory.at_begin = gone - std::min(gone, memory.allocated_bytes);
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<const stored_figures> find_stored_figures(const trace::snapshot& trace) {
   std::vector<trace::saved_row> rows;
   for (const trace::chunk_info& chunk : trace.summaries()) {
@@ -74,8 +87,9 @@ std::shared_ptr<const stored_figures> find_stored_figures(const trace::snapshot&
     for (const trace::saved_row& row : rows) {
       if (row.name != stored_figures_name || row.version != stored_figures_version) continue;
       auto found = decode_stored_figures(row.bytes);
-      if (found && found->span == time_range_of(trace))
-        return std::make_shared<const stored_figures>(std::move(*found));
+      if (!found || found->span != time_range_of(trace)) continue;
+      correct_begins(*found);
+      return std::make_shared<const stored_figures>(std::move(*found));
     }
   }
   return nullptr;
