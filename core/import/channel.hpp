@@ -6,7 +6,7 @@
 
 namespace sluice::importing {
 
-/// Thread-safe queue that passes items from one thread to another in order. Has no limit: users circulate a few items.
+/// Thread-safe queue that passes items from one thread to another in order. Has no size limit: its users reuse a few items.
 template <class Thing>
 class channel {
  public:

@@ -8,8 +8,8 @@
 
 namespace sluice::importing {
 
-/// Finds kernels whose durations cannot be right: three later kernels of their stream begin and end inside them, so
-/// their end was not recorded. Kernels may overlap the end of the one before. Omits graphs. Not thread-safe.
+/// Finds kernels whose end was not recorded: three later kernels of their stream begin and end inside them. (One kernel
+/// may overlap the end of the one before it, so that is no sign.) Ignores kernels of graphs. Not thread-safe.
 class kernel_overruns {
  public:
   static constexpr std::string_view words =

@@ -90,8 +90,8 @@ extern std::atomic<bool> live_blocks_unsure;
 
 // --- streams ---------------------------------------------------------------------------------------------------------
 
-/// The key of a stream (`collector::stream_key`), with CUPTI's or the driver's number. Lock-free. For a new handle,
-/// queries the number and announces the stream to the writer.
+/// The key of a stream (`collector::stream_key`). It holds the stream's number: CUPTI's, or the driver's in memory mode.
+/// For a new handle, asks for the number and announces the stream to the writer. Lock-free.
 [[nodiscard]] std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstream stream,
                                           bool per_thread_default) noexcept;
 /// Records the program's name for a stream; `name` is a string key.

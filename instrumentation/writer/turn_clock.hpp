@@ -4,8 +4,8 @@
 
 namespace sluice::collector {
 
-/// Progress of the recording, used to limit waits for records that may never come. A real recording counts
-/// turns of the drain loop. A simulated one counts records, so that its file does not depend on the wall clock.
+/// Limits how long the writer waits for records that may never come. For a real recording, time is the number of turns
+/// of the drain loop. For a simulated one it is the number of records, so that equal runs make equal files.
 struct turn_clock {
   std::uint64_t turns = 0;
   std::uint64_t records = 0;

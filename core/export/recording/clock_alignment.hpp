@@ -38,9 +38,9 @@ using collective_ends = std::map<std::string, std::vector<trace::time_ns>>;
 /// CLOCK_REALTIME in ns at the recording's time 0; 0 if unknown.
 [[nodiscard]] std::int64_t realtime_at_zero(const trace::snapshot& from);
 
-/// Computes the offset of `other` against `first` by CLOCK_REALTIME, corrected if at least 8 collectives of equal names
-/// are within half a second of each other by it. From 16 on also finds the drift, the median slope between collectives
-/// half of all apart (Theil's incomplete method), if it cuts the error by a quarter. O(collectives log collectives).
+/// Computes how far the clock of `other` is ahead of that of `first`: from CLOCK_REALTIME, corrected by collectives if at
+/// least 8 pairs of equal names end within half a second by that clock. With 16 pairs or more also the drift (Theil's
+/// incomplete method), if that lowers the remaining differences by a quarter. O(collectives log collectives).
 [[nodiscard]] clock_offset align(std::int64_t first_realtime, const collective_ends& first, std::int64_t other_realtime,
                                  const collective_ends& other);
 

@@ -29,7 +29,7 @@ struct chrome_batch {
   void clear();
 };
 
-/// Parses pieces. Texts in the batch point into the piece and the batch; they are valid until either is reused.
+/// Parses a trace piece by piece, each into a batch of events. Their texts point into both, and live as long as these.
 class chrome_parser {
  public:
   chrome_parser();

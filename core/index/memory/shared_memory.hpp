@@ -24,7 +24,7 @@ struct imported_memory {
   bool inferred = false;    ///< The owner of some of the blocks is inferred.
 };
 
-/// The owner's allocation behind an imported one. May be inferred.
+/// For memory that another process exported: the allocation there, and whether that link was recorded or inferred.
 struct import_owner {
   trace::event_id alloc{};
   trace::provenance source{};

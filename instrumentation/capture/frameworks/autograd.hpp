@@ -21,9 +21,9 @@ void find_real_functions() noexcept;
 /// Call when this thread has taken a stack with Python frames; `key`: that stack's key. No lock, no allocation; O(1).
 void note_stack(std::uint64_t key) noexcept;
 
-/// The stack key for a thread without Python frames: `native` frames (may be none), then the node being evaluated, then
-/// the stack of the node's forward line or of the call of backward(). If no node is being evaluated, only the `native`
-/// frames; 0 for an empty stack. No lock, no allocation; O(count).
+/// The stack key for a thread of PyTorch's backward pass: `native` frames (may be none), the autograd node that it
+/// evaluates, and the stack that created the node in the forward pass (if unknown, that of the call of backward()).
+/// Without a node only the `native` frames; 0 for an empty stack. No lock, no allocation; O(count).
 [[nodiscard]] std::uint64_t stack_of_this_thread(const std::uint64_t* native, std::size_t count) noexcept;
 
 }  // namespace sluice::capture::autograd

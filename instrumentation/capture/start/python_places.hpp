@@ -17,8 +17,8 @@ namespace sluice::capture {
 /// relative entries are ignored.
 [[nodiscard]] std::string find_on_path(const std::string& name, const variable_lookup& variables);
 
-/// The Python that runs `command`: a word of the command, or the interpreter in the first line ("#!") of a script among
-/// its words. With wrappers (srun, env, conda run), the first such word. Empty if there is none.
+/// The Python interpreter that runs `command`, looked up in PATH of `variables`. It is the first word that is a Python, or
+/// whose first line ("#!") names one; words before it are wrappers (srun, env, conda run). Empty if there is none.
 [[nodiscard]] std::string interpreter_of(std::span<const std::string> command, const variable_lookup& variables);
 
 /// Possible libcupti files of the packages that `interpreter` imports, best first: that of PyTorch's CUDA version, then

@@ -23,11 +23,11 @@ class ipc_links {
   /// `row.from` imported memory with `key`. The caller fills in the rest of `row`, except for the link's target.
   void imported(std::uint64_t key, trace::link_event row);
 
-  /// A pool was exported with `key`. Second function: a process imported that pool and calls it `handle`.
+  /// A pool was exported with the pool key `key`; a process has imported the pool of that key and calls it `handle`.
   void exported_pool(std::uint64_t key, trace::pool_id pool);
   void imported_pool(std::uint64_t key, trace::process_id process, std::uint64_t handle);
-  /// A block of an exported pool. Its key is only unique within the pool. If the importer's
-  /// pool is unknown, a key that only one pool has is taken as a match and marked inferred.
+  /// A block of an exported pool. Its block key is only unique within the pool. If the importer's
+  /// pool is unknown, a block key that only one pool has is taken as a match and marked inferred.
   void exported_from_pool(std::uint64_t key, const trace::alloc_event& block);
   void imported_from_pool(std::uint64_t key, trace::process_id process, std::uint64_t pool, trace::link_event row);
 
