@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -71,8 +72,7 @@ class summary_view final : public view {
       ImGui::PopTextWrapPos();
       if (each.range.length() > 0 && link(with, "Show where")) {
         with.commands.invoke("selection.range", each.range);
-        const query::time_ns air = each.range.length() / 20 + 1;
-        with.commands.invoke("timeline.go_to", query::time_range{each.range.begin - air, each.range.end + air});
+        with.commands.invoke("timeline.go_to", shown_range(each.range, all.span, all.steps));
       }
       if (each.kind == analysis::finding_kind::fragmentation) {
         ImGui::SameLine();
@@ -107,8 +107,7 @@ class summary_view final : public view {
                   format_bytes(static_cast<double>(each.bytes)).c_str());
       ImGui::SameLine();
       if (link(with, "at " + format_moment(each.time))) {
-        const query::time_ns air = std::max<query::time_ns>(all.span.length() / 40, 50);
-        with.commands.invoke("timeline.go_to", query::time_range{each.time - air, each.time + air});
+        with.commands.invoke("timeline.go_to", shown_range({each.time, each.time}, all.span, all.steps));
         with.commands.invoke("moment.set", query::time_range{each.time, each.time});
       }
       ImGui::Indent(with.px(15));

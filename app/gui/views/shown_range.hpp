@@ -1,0 +1,35 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "core/figures/tensor_report.hpp"
+#include "core/timeline/time_range.hpp"
+
+namespace sluice::gui {
+
+/// The range that a link to `found` shows in the timeline. A moment, or what is shorter than 1 % of the recording `whole`, is shown with
+/// the shortest step around it, or else in the middle of 1 % of the recording: by itself it would be a blank view. Adds 5 % on either side.
+[[nodiscard]] inline analysis::time_range shown_range(analysis::time_range found, analysis::time_range whole,
+                                                      std::span<const analysis::step_summary> steps) {
+  using analysis::time_ns;
+  using analysis::time_range;
+  const time_ns least = std::max<time_ns>(whole.length() / 100, 100);
+  time_range shown = found;
+  if (found.length() < least) {
+    std::optional<time_range> step;
+    for (const analysis::step_summary& process : steps)
+      for (const analysis::step_figures& each : process.steps) {
+        const bool around = each.span.begin <= found.begin && found.end <= each.span.end;
+        if (around && each.span.length() > found.length() && (!step || each.span.length() < step->length()))
+          step = each.span;
+      }
+    const time_ns middle = found.begin + found.length() / 2;
+    shown = step ? *step : time_range{middle - least / 2, middle + least / 2};
+  }
+  const time_ns air = shown.length() / 20 + 1;
+  return {shown.begin - air, shown.end + air};
+}
+
+}  // namespace sluice::gui
