@@ -34,7 +34,7 @@ void print(const importing::report& done, const import_options& wanted, const st
   for (const importing::count& each : done.read) say(fmt::format("  {:12}  {}", each.number, each.what));
   for (const std::string& each : done.messages) say("note: " + each);
   if (done.not_understood.empty()) return;
-  say("not understood, or not taken as it is:");
+  say("skipped or changed:");
   for (const importing::count& each : done.not_understood) {
     const std::string first =
         each.offset == error::no_offset ? std::string() : fmt::format(", the first at byte {}", each.offset);

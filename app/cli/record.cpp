@@ -1,5 +1,7 @@
 // sluice record: runs a command and records its use of GPU memory.
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -45,12 +47,6 @@ struct record_options {
   [[nodiscard]] bool dumps_on_signal() const { return ring_bytes != 0; }
   bool misplaced_option = false;  ///< An unknown option stands where the command should be.
 };
-
-std::string in_one_line(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
-  return line;
-}
 
 std::string own_program() {
   std::error_code error;
@@ -270,7 +266,7 @@ int record(const record_options& options) {
     return status_for(command.error());
   }
   session->publish();  // Only now, so that an existing file survives a command that cannot start.
-  session->add_process(static_cast<std::uint64_t>(command->pid()), in_one_line(options.command));
+  session->add_process(static_cast<std::uint64_t>(command->pid()), fmt::format("{}", fmt::join(options.command, " ")));
   timetable times(*session, options, signals);
   const int status = command->wait(signals, times.period(), [&](const auto& signal) { return times.look(signal); });
   if (!times.ended()) {

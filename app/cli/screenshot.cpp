@@ -85,12 +85,6 @@ std::pair<std::string, gui::argument> parse_command(const std::string& text, que
   return {id, value};
 }
 
-std::string named_in_a_list(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 void print_frame_times(gui::picture& shown, int frames) {
   std::vector<double> times;
   for (int i = 0; i < frames; ++i) times.push_back(shown.step() * 1e3);
@@ -128,7 +122,7 @@ result<void> draw(const screenshot_options& wanted) {
   gui::picture& shown = **made;
   if (!wanted.view.empty() && !shown.app().show_only(wanted.view))
     return fail(error_code::not_found, "there is no view '" + wanted.view + "'", "--view",
-                "choose one of " + named_in_a_list(shown.app().view_names()));
+                fmt::format("choose one of {}", fmt::join(shown.app().view_names(), ", ")));
   const auto settle = [&]() -> result<void> {
     if (!shown.settle(patience))
       return fail(error_code::io, "nothing more of the recording could be drawn for two minutes", wanted.file,

@@ -84,7 +84,7 @@ result<void> note_left_out(job& what, std::span<const row_type> held) {
     text +=
         (text.empty() ? "" : ", ") + format_count(*number) + " " + std::string(*number == 1 ? each.one : each.several);
   }
-  if (!text.empty()) what.note("left out, for the format has no place for them: " + text);
+  if (!text.empty()) what.note("not exported, because the format cannot hold them: " + text);
   return {};
 }
 

@@ -125,7 +125,7 @@ class chrome_importer {
 
   void tell(const chrome_document& document) {
     if (document.truncated()) {
-      work_.say(trace::severity::warning, "the imported file ends in the midst of it: what was before its end is here");
+      work_.say(trace::severity::warning, "the imported file is cut off: everything before the cut was imported");
     }
     if (document.lost_bytes() != 0) fault("bytes of an event that the file's end cut off", document.lost_bytes());
     if (document.gap().events != 0) fault("events that are no JSON", document.gap().events, document.gap().offset);
@@ -139,9 +139,10 @@ class chrome_importer {
                                               " documents, one behind the other: they are read as one");
     }
     if (document.ill_formed_from() != error::no_offset) {
-      work_.say(trace::severity::warning,
-                "what follows the events in the imported file is no JSON: it is not read from byte " +
-                    std::to_string(document.ill_formed_from()) + " on");
+      work_.say(
+          trace::severity::warning,
+          "the imported file goes on after its events with something that is not JSON; nothing is read from byte " +
+              std::to_string(document.ill_formed_from()) + " on");
     }
   }
 
@@ -271,7 +272,7 @@ class chrome_importer {
       fault(!event.has_time ? "events without a time"
             : event.bad_time || event.time <= -far || event.time >= far
                 ? "events with a time that is no number or beyond 64 bits of ns"
-                : "events with a time that cannot be: more than a year from the others'");
+                : "events with an impossible time, more than a year from the others");
       return;
     }
     const time_ns time = event.time - origin_;
@@ -345,7 +346,7 @@ class chrome_importer {
     if (!event.has_duration) {
       fault("ranges without a duration");
     } else if (event.bad_duration || event.duration > longest_trace) {
-      fault("events with a duration that cannot be; they are taken to run until the end");
+      fault("events with an impossible duration; they are shown until the end");
     } else if (event.duration < 0) {
       fault("events that last a negative time");
       end = begin;

@@ -29,7 +29,7 @@ bool nsys_checks::happened(time_ns time) {
   const time_ns usual = usual_.value_or(0);
   if (time > -farthest && time < farthest && time >= usual - longest_recording && time <= usual + longest_recording)
     return true;
-  fault("events at a time that cannot be: more than a year from the others'");
+  fault("events with an impossible time, more than a year from the others");
   return false;
 }
 
@@ -41,7 +41,7 @@ bool nsys_checks::ran(time_ns begin, time_ns end) {
 
 time_ns nsys_checks::end_of(time_ns begin, time_ns end, bool must_end) {
   if (end == trace::unknown_time ? must_end : end > farthest || (end > begin && end - begin > longest_recording)) {
-    fault("events without an end, or with one that cannot be; they are taken to run until the end");
+    fault("events without a possible end; they are shown until the end");
     return trace::unknown_time;
   }
   if (end == trace::unknown_time || end >= begin) return end;

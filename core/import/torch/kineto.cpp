@@ -361,7 +361,7 @@ class allocator_writer {
     const auto id =
         add_free(at, e, at.pending ? at.requested : now_, now_, at.pending ? source_ : trace::provenance::inferred);
     if (at.pending) add_attributes(at.request, id);
-    if (!at.pending) all_.work.read("frees that were completed and never requested: they are of that time");
+    if (!at.pending) all_.work.read("frees that were completed but never requested; the time of completion is used");
   }
 
   /// Adds what the history lacks: blocks that live all through it, and frees that never completed.

@@ -351,9 +351,9 @@ class reader {
     }
     if (!good || made.bytes > UINT64_MAX - made.address) {
       into.extras.resize(extras_before);
-      return work_.not_understood("entries with an address or a size that cannot be");
+      return work_.not_understood("entries with an impossible address or size");
     }
-    if (!good_time) work_.not_understood("times of entries that cannot be: their order gives one");
+    if (!good_time) work_.not_understood("entries with an impossible time; it is taken from their order");
     into.entries.push_back(made);
   }
 
@@ -419,7 +419,7 @@ class reader {
       }
     }
     if (!good || made.bytes > UINT64_MAX - made.address)
-      return work_.not_understood("segments with an address or a size that cannot be");
+      return work_.not_understood("segments with an impossible address or size");
     made.first_block = static_cast<std::uint32_t>(made_.blocks.size());
     if (blocks != nullptr && blocks->is(pickle_kind::list) && first_time(*blocks)) {
       std::uint64_t next = made.address;
@@ -469,7 +469,7 @@ class reader {
       }
     }
     if (!good || made.bytes > UINT64_MAX - made.address)
-      return work_.not_understood("blocks with an address or a size that cannot be");
+      return work_.not_understood("blocks with an impossible address or size");
     if (!requested) made.requested = made.bytes;
     next = made.address + made.bytes;
     made_.blocks.push_back(made);

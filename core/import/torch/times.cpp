@@ -36,11 +36,11 @@ void drop_impossible_times(snapshot& of, job& work) {
     time = no_time;
     ++entries;
   });
-  if (entries != 0) work.not_understood("times of entries that cannot be: their order gives one", entries);
+  if (entries != 0) work.not_understood("entries with an impossible time; it is taken from their order", entries);
   const std::size_t before = of.annotations.size();
   std::erase_if(of.annotations, [&](const annotation& each) { return is_impossible(each.time_us); });
   if (before != of.annotations.size())
-    work.not_understood("annotations at a time that cannot be", before - of.annotations.size());
+    work.not_understood("annotations with an impossible time", before - of.annotations.size());
 }
 
 }  // namespace sluice::importing::torch

@@ -50,7 +50,7 @@ TEST(ImportVerb, SaysWhatItReadAndWhatItDidNot) {
   EXPECT_EQ(done.status, 0) << done.said;
   EXPECT_THAT(done.said, HasSubstr("(RMM log)"));
   EXPECT_THAT(done.said, HasSubstr("3  allocations"));
-  EXPECT_THAT(done.said, HasSubstr("not understood, or not taken as it is:"));
+  EXPECT_THAT(done.said, HasSubstr("skipped or changed:"));
   EXPECT_THAT(done.said, HasSubstr("1  lines, the first at byte"));
   EXPECT_TRUE(trace::file::open(out));
 }

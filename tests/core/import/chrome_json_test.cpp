@@ -301,7 +301,7 @@ TEST(ChromeJsonBroken, AFileThatEndsTooEarlyGivesWhatWasBefore) {
   const imported made(R"({"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"dur":3},{"ph":"X","na)");
   EXPECT_EQ(made.rows<trace::host_range_event>().size(), 1U);
   EXPECT_EQ(made.lost("bytes of an event that the file's end cut off"), 13U);
-  EXPECT_THAT(testing::messages_of(*made.file), ::testing::Contains(HasSubstr("ends in the midst")));
+  EXPECT_THAT(testing::messages_of(*made.file), ::testing::Contains(HasSubstr("the imported file is cut off")));
 }
 
 TEST(ChromeJsonBroken, DeepNestingNeedsNoStack) {

@@ -100,7 +100,7 @@ TEST(foreign_json, documents_may_follow_one_another) {
   const brought_file followed("trace.json", document(2, {}) + "\nkilled by signal 9\n");
   ASSERT_TRUE(followed.is_read()) << followed.refusal();
   EXPECT_EQ(followed.ranges(), 2U);
-  EXPECT_THAT(followed.messages(), HasSubstr("is no JSON"));
+  EXPECT_THAT(followed.messages(), HasSubstr("is not JSON"));
 }
 
 TEST(foreign_json, what_is_no_trace_is_refused) {
@@ -235,7 +235,8 @@ TEST(foreign_memory_figures, an_entry_at_time_zero_does_not_stretch_the_span) {
                                              json::array())));
   EXPECT_EQ(file.report().span.length(), 100 * us + 1);
   EXPECT_EQ(file.framework().maximum, 1536U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "times of entries that cannot be: their order gives one"), 1U);
+  EXPECT_EQ(number_of(file.imported().not_understood, "entries with an impossible time; it is taken from their order"),
+            1U);
 }
 
 TEST(foreign_memory_figures, addresses_and_streams_above_2_to_the_63_are_kept) {

@@ -312,16 +312,17 @@ TEST(TorchSnapshot, CountsWhatItDoesNotUnderstand) {
                                {"secret", 1}});
   const auto& missed = snapshot.report.not_understood;
   EXPECT_EQ(number_of(missed, "entries with the action 'defragment'"), 1U);
-  EXPECT_EQ(number_of(missed, "entries with an address or a size that cannot be"), 2U);
-  EXPECT_EQ(number_of(missed, "times of entries that cannot be: their order gives one"), 2U);
+  EXPECT_EQ(number_of(missed, "entries with an impossible address or size"), 2U);
+  EXPECT_EQ(number_of(missed, "entries with an impossible time; it is taken from their order"), 2U);
   EXPECT_EQ(number_of(missed, "entries that are no dictionaries"), 1U);
   EXPECT_EQ(number_of(missed, "values under the key 'secret'"), 1U);
   EXPECT_EQ(number_of(missed, "values of segments under the key 'colour'"), 1U);
   EXPECT_EQ(number_of(missed, "frames that are no dictionaries"), 2U);
   EXPECT_EQ(number_of(missed, "frees that are missing: their address was allocated again"), 2U);
   EXPECT_EQ(number_of(missed, "frees of what is free already"), 1U);
-  EXPECT_EQ(number_of(snapshot.report.read, "frees that were completed and never requested: they are of that time"),
-            1U);
+  EXPECT_EQ(
+      number_of(snapshot.report.read, "frees that were completed but never requested; the time of completion is used"),
+      1U);
   EXPECT_EQ(snapshot.blocks.size(), 3U);
   EXPECT_GT(testing::messages_of(*snapshot.file).size(), 8U);
 }
