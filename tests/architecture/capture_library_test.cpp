@@ -14,7 +14,7 @@ namespace {
 
 const std::string library = SLUICE_BINARY_DIR "/libsluice_capture.so";
 
-TEST(CaptureLibrary, LinksTheCLibraryOnly) {
+TEST(capture_library, links_the_c_library_only) {
   const std::set<std::string> allowed{"libc.so.6", "ld-linux-x86-64.so.2"};
   const auto needed = needed_libraries(library);
   ASSERT_FALSE(needed.empty()) << "objdump read nothing from " << library;
@@ -22,7 +22,7 @@ TEST(CaptureLibrary, LinksTheCLibraryOnly) {
 }
 
 // Ubuntu 22.04 (glibc 2.35) and RHEL 9 (2.34) load it.
-TEST(CaptureLibrary, NeedsNoNewerCLibraryThan234) {
+TEST(capture_library, needs_no_newer_c_library_than234) {
   const std::string symbols = output_of("objdump -T '" + library + "'");
   const std::regex version(R"(GLIBC_2\.(\d+))");
   int found = 0;
@@ -35,7 +35,7 @@ TEST(CaptureLibrary, NeedsNoNewerCLibraryThan234) {
 
 // The loader's own way to a thread-local variable (R_X86_64_DTPMOD64) is a call and several cache lines for each event; and all
 // of them must fit into the 512 bytes that the C library sets aside for libraries that are loaded late.
-TEST(CaptureLibrary, FindsItsThreadLocalVariablesWithoutTheLoader) {
+TEST(capture_library, finds_its_thread_local_variables_without_the_loader) {
   const std::string relocations = output_of("objdump -R '" + library + "'");
   EXPECT_NE(relocations.find("R_X86_64_TPOFF64"), std::string::npos) << "objdump named none";
   EXPECT_EQ(relocations.find("R_X86_64_DTPMOD64"), std::string::npos) << "declare it SLUICE_THREAD_LOCAL (hot.hpp)";
@@ -46,7 +46,7 @@ TEST(CaptureLibrary, FindsItsThreadLocalVariablesWithoutTheLoader) {
   EXPECT_LE(std::stoul(found[1].str(), nullptr, 16), 384U);
 }
 
-TEST(CaptureLibrary, ExportsItsEntryPointsOnly) {
+TEST(capture_library, exports_its_entry_points_only) {
   // Called by the CUDA driver; by NVTX; interposed on PyTorch's allocator and autograd; called by
   // a program that records itself; and interposed on what another profiler asks of CUPTI.
   const std::set<std::string> allowed{

@@ -133,7 +133,7 @@ const room* room_of(std::string_view path) {
   return found == rooms().end() ? nullptr : &*found;
 }
 
-TEST(Directions, EachRoomIncludesOnlyThoseBelowIt) {
+TEST(directions, each_room_includes_only_those_below_it) {
   for (const auto& source : sources()) {
     if (source.path.starts_with("tests/")) continue;
     const room* const in = room_of(source.path);
@@ -146,7 +146,7 @@ TEST(Directions, EachRoomIncludesOnlyThoseBelowIt) {
   }
 }
 
-TEST(Directions, TheReadmeNamesEachRoom) {
+TEST(directions, the_readme_names_each_room) {
   std::ifstream in(fs::path(SLUICE_SOURCE_DIR) / "README.md");
   const std::string text(std::istreambuf_iterator<char>(in), {});
   for (const room& each : rooms()) {
@@ -157,7 +157,7 @@ TEST(Directions, TheReadmeNamesEachRoom) {
   }
 }
 
-TEST(Directions, TheRecordedProcessesSideOfTheRingsNeedsTheCLibraryOnly) {
+TEST(directions, the_recorded_processes_side_of_the_rings_needs_the_c_library_only) {
   // These hold no code but what the compiler writes into ours.
   const std::set<std::string> allowed{"array",   "atomic",           "bit",     "cerrno", "concepts", "cstddef",
                                       "cstdint", "initializer_list", "cstring", "span",   "utility",  "string_view",
@@ -172,32 +172,32 @@ TEST(Directions, TheRecordedProcessesSideOfTheRingsNeedsTheCLibraryOnly) {
   }
 }
 
-TEST(Directions, CoreKnowsNeitherCudaNorTheWindow) {
+TEST(directions, core_knows_neither_cuda_nor_the_window) {
   expect_no_includes("core/", cuda_headers);
   expect_no_includes("core/", window_headers);
   expect_no_includes("instrumentation/", window_headers);
 }
 
-TEST(Directions, OnlyTheCudaBackendAndTheCaptureLibraryKnowCuda) {
+TEST(directions, only_the_cuda_backend_and_the_capture_library_know_cuda) {
   expect_no_includes("instrumentation/", cuda_headers, {"instrumentation/backend/cuda/", "instrumentation/capture/"});
   expect_no_includes("app/", cuda_headers);
 }
 
-TEST(Directions, OnlyTheWindowDraws) { expect_no_includes("app/", window_headers, {"app/gui/"}); }
+TEST(directions, only_the_window_draws) { expect_no_includes("app/", window_headers, {"app/gui/"}); }
 
-TEST(Directions, NobodyIncludesTheCommandLineOrTests) {
+TEST(directions, nobody_includes_the_command_line_or_tests) {
   expect_no_includes("", {"app/cli/"}, {"app/cli/", "tests/app/cli/", "tests/fuzz/"});
   expect_no_includes("", {"tests/"}, {"tests/"});
 }
 
-TEST(Directions, IncludesNameTheirPathFromTheRoot) {
+TEST(directions, includes_name_their_path_from_the_root) {
   for (const auto& source : sources()) {
     for (const auto& name : source.includes)
       EXPECT_FALSE(name.starts_with("..")) << source.path << " includes " << name;
   }
 }
 
-TEST(Tree, HoldsTheKnownFoldersOnly) {
+TEST(tree, holds_the_known_folders_only) {
   const std::set<std::string> known{"app",  "assets",          "build",   "cmake", "core",
                                     "docs", "instrumentation", "shaders", "tests"};
   for (const auto& entry : fs::directory_iterator(SLUICE_SOURCE_DIR)) {
@@ -207,7 +207,7 @@ TEST(Tree, HoldsTheKnownFoldersOnly) {
   }
 }
 
-TEST(Tree, FoldersStaySmall) {
+TEST(tree, folders_stay_small) {
   // Commands are one file each, and so are small tools that stand alone.
   const std::map<std::string, std::size_t> most{{"app/cli", 44}, {"core/base", 42}};
   std::map<std::string, std::size_t> files;
@@ -218,7 +218,7 @@ TEST(Tree, FoldersStaySmall) {
   }
 }
 
-TEST(Tree, FilesStayShort) {
+TEST(tree, files_stay_short) {
   constexpr std::size_t most_lines = 600;
   for (const auto& source : sources()) EXPECT_LE(source.lines, most_lines) << source.path << " wants to be two files";
 }

@@ -12,9 +12,11 @@ namespace {
 
 const std::string program = SLUICE_BINARY_DIR "/sluice";
 
-TEST(Program, NamesItsVersion) { EXPECT_NE(output_of(program + " --version").find(version()), std::string::npos); }
+TEST(program_test, names_its_version) {
+  EXPECT_NE(output_of(program + " --version").find(version()), std::string::npos);
+}
 
-TEST(Program, LinksTheCLibraryOnly) {
+TEST(program_test, links_the_c_library_only) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers bring libraries of their own";
 #endif

@@ -9,10 +9,10 @@ namespace {
 
 using testing::HasSubstr;
 
-class CommandLine : public SluiceProgram {};
+class command_line_test : public sluice_program {};
 
 // Tried: a verb that does not exist.
-TEST_F(CommandLine, AnUnknownVerbIsAUsageError) {
+TEST_F(command_line_test, an_unknown_verb_is_a_usage_error) {
   const outcome tried = run_sluice({"exfiltrate", "t.sluice"});
   EXPECT_EQ(tried.status, 2);
   EXPECT_THAT(tried.err, HasSubstr("exfiltrate"));

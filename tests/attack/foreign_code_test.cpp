@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-class ForeignCode : public SluiceProgram {
+class foreign_code : public sluice_program {
  protected:
   void write_program(const std::string& name, const std::string& text) const {
     write(name, text);
@@ -19,7 +19,7 @@ class ForeignCode : public SluiceProgram {
 };
 
 // Tried: a command that is named like a Python and does something each time that it starts.
-TEST_F(ForeignCode, ACommandIsRunOnce) {
+TEST_F(foreign_code, a_command_is_run_once) {
   for (const std::string name : {"python", "python3.12", "python-deploy"}) {
     write_program(name, "#!/bin/sh\necho $0 $* >> runs-of-" + name + "\n");
     EXPECT_EQ(run_sluice({"record", "-o", name + ".sluice", "--", "./" + name, "now"}).status, 0);
@@ -28,7 +28,7 @@ TEST_F(ForeignCode, ACommandIsRunOnce) {
 }
 
 // Tried: a Python on PATH that does something when a script's first line makes it start.
-TEST_F(ForeignCode, AnInterpreterIsRunForItsScriptOnly) {
+TEST_F(foreign_code, an_interpreter_is_run_for_its_script_only) {
   write_program("python3", "#!/bin/sh\necho $1 >> runs\n");
   write_program("train", "#!" + file("python3") + "\n");
   EXPECT_EQ(run_sluice({"record", "-o", "t.sluice", "--", "./train"}).status, 0);
@@ -36,7 +36,7 @@ TEST_F(ForeignCode, AnInterpreterIsRunForItsScriptOnly) {
 }
 
 // Tried: modules of Python's library in the current folder.
-TEST_F(ForeignCode, ModulesInTheCurrentFolderAreNotImported) {
+TEST_F(foreign_code, modules_in_the_current_folder_are_not_imported) {
   if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "no /usr/bin/python3 here";
   for (const std::string name : {"glob", "re", "os", "importlib", "sys", "sluice"})
     write(name + ".py", "open('imported', 'w').write('" + name + "')\n");
@@ -45,7 +45,7 @@ TEST_F(ForeignCode, ModulesInTheCurrentFolderAreNotImported) {
 }
 
 // Tried: a pipe named like a script, so that reading its first line waits for ever.
-TEST_F(ForeignCode, ACommandThatIsAPipeIsNotRead) {
+TEST_F(foreign_code, a_command_that_is_a_pipe_is_not_read) {
   ASSERT_EQ(::mkfifo(file("python3").c_str(), 0700), 0);
   write_program("train", "#!" + file("python3") + "\n");
   EXPECT_NE(run_sluice({"record", "-o", "t.sluice", "--", "./train"}).status, 0);

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 const std::string counting = SLUICE_BINARY_DIR "/tests/attack/counting_guest";
 
-class FullDisk : public SluiceProgram {
+class full_disk : public sluice_program {
  protected:
   /// Records on a disk of 192 KiB, of which a file "ballast" takes 128, and leaves the recording in the folder.
   outcome record_on_small_disk(const std::string& command) {
@@ -61,7 +61,7 @@ class FullDisk : public SluiceProgram {
 };
 
 // Tried: a disk that is full while much happens, and has room again before the command ends.
-TEST_F(FullDisk, TheRecordingGoesOnOnceThereIsRoomAndSaysWhatItLost) {
+TEST_F(full_disk, the_recording_goes_on_once_there_is_room_and_says_what_it_lost) {
   const outcome ended =
       record_on_small_disk(guest(0, 200'000) + "; rm disk/ballast; sleep 1.5; " + guest(1, 1000) + "; exit 3");
   EXPECT_EQ(ended.status, 3) << ended.err;
@@ -76,7 +76,7 @@ TEST_F(FullDisk, TheRecordingGoesOnOnceThereIsRoomAndSaysWhatItLost) {
 }
 
 // Tried: a disk that stays full.
-TEST_F(FullDisk, WithoutRoomToTheEndTheFileSaysWhatItLost) {
+TEST_F(full_disk, without_room_to_the_end_the_file_says_what_it_lost) {
   const outcome ended = record_on_small_disk(guest(0, 200'000));
   EXPECT_EQ(ended.status, 125) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("No space left"));
@@ -84,7 +84,7 @@ TEST_F(FullDisk, WithoutRoomToTheEndTheFileSaysWhatItLost) {
 }
 
 // Tried: the same with rings so small that they lose most of it, which is said in chunks that have to go for want of room.
-TEST_F(FullDisk, WhatRingsLostCountsOnWhenTheChunkThatSaysItGoes) {
+TEST_F(full_disk, what_rings_lost_counts_on_when_the_chunk_that_says_it_goes) {
   setenv("SLUICE_RING_BYTES", "8192", 1);
   const outcome ended = record_on_small_disk(counting + " counts 0 2000000 100000");
   unsetenv("SLUICE_RING_BYTES");
@@ -92,10 +92,10 @@ TEST_F(FullDisk, WhatRingsLostCountsOnWhenTheChunkThatSaysItGoes) {
   expect_all_accounted_for(4'000'000);
 }
 
-class MemoryEnds : public SluiceProgram {};
+class memory_ends : public sluice_program {};
 
 // Tried: a limit on the recorder's memory, under which more blocks live than it can keep.
-TEST_F(MemoryEnds, TheRecordingEndsAndTheCommandGoesOn) {
+TEST_F(memory_ends, the_recording_ends_and_the_command_goes_on) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "skipped: a sanitizer takes address space without end";
 #endif
@@ -113,7 +113,7 @@ TEST_F(MemoryEnds, TheRecordingEndsAndTheCommandGoesOn) {
   }
 }
 
-class KilledRecorder : public SluiceProgram {
+class killed_recorder : public sluice_program {
  protected:
   [[nodiscard]] std::size_t folders() const {
     std::size_t count = 0;
@@ -124,7 +124,7 @@ class KilledRecorder : public SluiceProgram {
 };
 
 // Tried: recorders killed by SIGKILL, and folders that only resemble theirs; a living recorder's stays.
-TEST_F(KilledRecorder, TheNextOneRemovesItsFolderAndNothingElse) {
+TEST_F(killed_recorder, the_next_one_removes_its_folder_and_nothing_else) {
   fs::create_directory(file("tmp"));
   const variables here = {{"TMPDIR", file("tmp")}};
   for (const char* name : {"dead.sluice", "alive.sluice"}) {
@@ -152,7 +152,7 @@ TEST_F(KilledRecorder, TheNextOneRemovesItsFolderAndNothingElse) {
 }
 
 // Tried: the name of a recording that has not come to its own yet, or of a copy that a killed recorder had begun.
-TEST_F(KilledRecorder, AFileThatWasNotFinishedOpensAsItIs) {
+TEST_F(killed_recorder, a_file_that_was_not_finished_opens_as_it_is) {
   ASSERT_EQ(run_sluice({"generate", "--events", "2000", "-o", "t.sluice"}).status, 0);
   const std::string part = "t.sluice.part-0123456789abcdef";
   fs::rename(file("t.sluice"), file(part));

@@ -20,13 +20,13 @@ using testing::Not;
 
 constexpr const char* secret = "root:secret-of-this-machine";
 
-class LocalFilesOfRecordings : public SluiceProgram {
+class local_files_of_recordings : public sluice_program {
  protected:
   void SetUp() override {
     write("secret.txt", std::string(secret) + "\nsecond line\n");
     ::setenv("XDG_STATE_HOME", file("state").c_str(), 1);
   }
-  ~LocalFilesOfRecordings() override { ::unsetenv("XDG_STATE_HOME"); }
+  ~local_files_of_recordings() override { ::unsetenv("XDG_STATE_HOME"); }
 
   /// One block, allocated by line 1 of `source`, which native code of `module` called.
   void write_recording(const std::string& name, const std::string& source, bool own = false,
@@ -78,7 +78,7 @@ class LocalFilesOfRecordings : public SluiceProgram {
 };
 
 // Tried: a recording from elsewhere whose source file is a secret of this machine.
-TEST_F(LocalFilesOfRecordings, AForeignRecordingReadsNoFile) {
+TEST_F(local_files_of_recordings, a_foreign_recording_reads_no_file) {
   write_recording("t.sluice", file("secret.txt"));
   const outcome said = report({"t.sluice"});
   EXPECT_EQ(said.status, 0);
@@ -88,7 +88,7 @@ TEST_F(LocalFilesOfRecordings, AForeignRecordingReadsNoFile) {
 }
 
 // Tried: the same where the user believes it, which is what --sources-from / is for.
-TEST_F(LocalFilesOfRecordings, ABelievedRecordingShowsItsSources) {
+TEST_F(local_files_of_recordings, a_believed_recording_shows_its_sources) {
   write_recording("t.sluice", file("secret.txt"));
   const outcome said = report({"t.sluice", "--sources-from", "/"});
   EXPECT_THAT(said.out, HasSubstr(secret));
@@ -96,7 +96,7 @@ TEST_F(LocalFilesOfRecordings, ABelievedRecordingShowsItsSources) {
 }
 
 // Tried: a secret beside the folder that the user named, by "..", and through links.
-TEST_F(LocalFilesOfRecordings, NothingOutsideOfTheNamedFolderIsRead) {
+TEST_F(local_files_of_recordings, nothing_outside_of_the_named_folder_is_read) {
   fs::create_directories(file("tree"));
   fs::create_symlink(file("secret.txt"), file("tree/link.py"));
   fs::create_directory_symlink("..", file("tree/up"));
@@ -111,7 +111,7 @@ TEST_F(LocalFilesOfRecordings, NothingOutsideOfTheNamedFolderIsRead) {
 }
 
 // Tried: this user's own recording, and then copies of it with other content and with its mark.
-TEST_F(LocalFilesOfRecordings, OnlyTheUsersOwnFileIsBelieved) {
+TEST_F(local_files_of_recordings, only_the_users_own_file_is_believed) {
   if (!has_attributes()) GTEST_SKIP() << "the file system keeps no extended attributes";
   write_recording("own.sluice", file("secret.txt"), true);
   const outcome own = report({"own.sluice"});
@@ -132,7 +132,7 @@ TEST_F(LocalFilesOfRecordings, OnlyTheUsersOwnFileIsBelieved) {
 }
 
 // Tried: a part of a foreign recording, cut out here, and an import over one of the user's own.
-TEST_F(LocalFilesOfRecordings, WhatIsMadeOfAForeignRecordingIsForeign) {
+TEST_F(local_files_of_recordings, what_is_made_of_a_foreign_recording_is_foreign) {
   if (!has_attributes()) GTEST_SKIP() << "the file system keeps no extended attributes";
   write_recording("own.sluice", file("secret.txt"), true);
   write_recording("t.sluice", file("secret.txt"));
@@ -145,7 +145,7 @@ TEST_F(LocalFilesOfRecordings, WhatIsMadeOfAForeignRecordingIsForeign) {
 }
 
 // Tried: pipes, devices and folders as source, as module and as recording.
-TEST_F(LocalFilesOfRecordings, NeitherPipesNorDevicesAreOpened) {
+TEST_F(local_files_of_recordings, neither_pipes_nor_devices_are_opened) {
   ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
   for (const std::string& name : {file("pipe"), std::string("/dev/zero"), std::string("/dev/tty"), std::string("/")}) {
     write_recording("t.sluice", name, false, name);
@@ -158,7 +158,7 @@ TEST_F(LocalFilesOfRecordings, NeitherPipesNorDevicesAreOpened) {
 }
 
 // Tried: a module that makes an ELF reader ask a server for debug information.
-TEST_F(LocalFilesOfRecordings, NoServerIsAsked) {
+TEST_F(local_files_of_recordings, no_server_is_asked) {
   write_recording("t.sluice", "", false, SLUICE_BINARY_DIR "/sluice");
   const outcome said =
       run_sluice({"query", "t.sluice", "SELECT text FROM call_stack", "--sources-from", "/"},
@@ -168,7 +168,7 @@ TEST_F(LocalFilesOfRecordings, NoServerIsAsked) {
 }
 
 // Tried: symbols of a program of this machine, by a recording from elsewhere.
-TEST_F(LocalFilesOfRecordings, SymbolsOfThisMachineAreNotTold) {
+TEST_F(local_files_of_recordings, symbols_of_this_machine_are_not_told) {
   write_recording("t.sluice", "", false, SLUICE_BINARY_DIR "/sluice");
   const std::string question = "SELECT text FROM call_stack";
   EXPECT_THAT(run_sluice({"query", "t.sluice", question}).out, HasSubstr("see --sources-from"));

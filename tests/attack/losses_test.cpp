@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-class Losses : public SluiceProgram {
+class losses_test : public sluice_program {
  protected:
   /// The guest allocates once and succeeds, started by `before` in a shell.
   outcome record_guest(const std::string& before, const std::string& how = "succeed") {
@@ -21,7 +21,7 @@ class Losses : public SluiceProgram {
 };
 
 // Tried: a program that may open no file beside its standard ones.
-TEST_F(Losses, AProgramWithoutDescriptorsIsNotSilent) {
+TEST_F(losses_test, a_program_without_descriptors_is_not_silent) {
   const outcome ended = record_guest("exec", "no-descriptors");
   EXPECT_EQ(ended.status, 125) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("no descriptor left"));
@@ -30,7 +30,7 @@ TEST_F(Losses, AProgramWithoutDescriptorsIsNotSilent) {
 }
 
 // Tried: a limit on the size of files that is less than a ring.
-TEST_F(Losses, ASmallFileLimitIsNotSilent) {
+TEST_F(losses_test, a_small_file_limit_is_not_silent) {
   const outcome ended = record_guest("ulimit -f 8;");
   EXPECT_EQ(ended.status, 125) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("ulimit -f"));
@@ -38,7 +38,7 @@ TEST_F(Losses, ASmallFileLimitIsNotSilent) {
 }
 
 // Tried: a command in a network namespace of its own, where the abstract socket is not.
-TEST_F(Losses, AnotherNetworkNamespaceLosesNothing) {
+TEST_F(losses_test, another_network_namespace_loses_nothing) {
   if (std::system("unshare -n true 2>/dev/null") != 0) GTEST_SKIP() << "no network namespace can be made here";
   const outcome ended = record_guest("exec unshare -n");
   EXPECT_EQ(ended.status, 0) << ended.err;
@@ -47,7 +47,7 @@ TEST_F(Losses, AnotherNetworkNamespaceLosesNothing) {
 }
 
 // Tried: a soft limit on descriptors, which the recorder raises for itself and not for the command.
-TEST_F(Losses, TheCommandKeepsItsLimitOnDescriptors) {
+TEST_F(losses_test, the_command_keeps_its_limit_on_descriptors) {
   const outcome ended = run_sluice({"record", "-o", "t.sluice", "--", "/bin/sh", "-c", "ulimit -S -n"});
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);

@@ -14,7 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-class Numbers : public SluiceProgram {
+class numbers_test : public sluice_program {
  protected:
   /// One line that names the option and the value, and the status of a command line that makes no sense.
   void expect_refused(std::vector<std::string> before, const std::string& option, const std::string& value,
@@ -38,7 +38,7 @@ const std::vector<std::string> no_numbers = {
     "+-1",  "1e30GiB"};
 
 // Tried: no numbers where a number of seconds or a factor is expected.
-TEST_F(Numbers, ThatAreNoneAreRefused) {
+TEST_F(numbers_test, that_are_none_are_refused) {
   struct option {
     std::vector<std::string> verb;
     std::string name;
@@ -70,7 +70,7 @@ TEST_F(Numbers, ThatAreNoneAreRefused) {
 }
 
 // Tried: numbers that are too small or too large.
-TEST_F(Numbers, OutOfRangeAreRefused) {
+TEST_F(numbers_test, out_of_range_are_refused) {
   expect_refused({"record"}, "--ring", "1KiB", {"--", "/bin/true"});
   expect_refused({"record"}, "--ring", "20000PiB", {"--", "/bin/true"});
   expect_refused({"record"}, "--trigger-peak", "0", {"--", "/bin/true"});
@@ -81,7 +81,7 @@ TEST_F(Numbers, OutOfRangeAreRefused) {
 }
 
 // Tried: ranges of time that are none, in every verb that takes one.
-TEST_F(Numbers, RangesThatAreNoneAreRefused) {
+TEST_F(numbers_test, ranges_that_are_none_are_refused) {
   ASSERT_EQ(run_sluice({"generate", "--events", "1000", "-o", "t.sluice"}).status, 0);
   const std::vector<std::vector<std::string>> verbs = {{"report", "t.sluice"},
                                                        {"export", "t.sluice", "-o", "a.json"},
@@ -101,7 +101,7 @@ TEST_F(Numbers, RangesThatAreNoneAreRefused) {
 
 #ifdef SLUICE_HAVE_GUI
 // Tried: pictures of no size, and a mouse that is nowhere.
-TEST_F(Numbers, SizesOfPicturesThatAreNoneAreRefused) {
+TEST_F(numbers_test, sizes_of_pictures_that_are_none_are_refused) {
   for (const std::string size :
        {"0x0", "-5x-5", "nanxnan", "99999999999x64", "1600", "1600x", "1600x900x", "1e3x1e3"}) {
     const outcome tried = run_sluice({"screenshot", "-o", "a.png", "--size=" + size});
@@ -114,7 +114,7 @@ TEST_F(Numbers, SizesOfPicturesThatAreNoneAreRefused) {
 #endif
 
 // Tried: no numbers in the environment.
-TEST_F(Numbers, InTheEnvironmentAreCheckedToo) {
+TEST_F(numbers_test, in_the_environment_are_checked_too) {
   for (const std::string value : {"nan", "-1", "101", "0x", "99999999999999999999"}) {
     const outcome tried =
         run_sluice({"record", "-o", "t.sluice", "--", "/bin/true"}, {{"SLUICE_FIND_DUPLICATES", value}});

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-class OutputFiles : public SluiceProgram {
+class output_files : public sluice_program {
  protected:
   /// "a.sluice" and "b.sluice", small recordings, and "a.json", which can be imported.
   void SetUp() override {
@@ -73,7 +73,7 @@ class OutputFiles : public SluiceProgram {
 };
 
 // Tried: each verb, onto a file of another kind, also with --force.
-TEST_F(OutputFiles, AFileOfAnotherKindIsNeverReplaced) {
+TEST_F(output_files, a_file_of_another_kind_is_never_replaced) {
   write("train.py", "import os, sys\n");
   auto all = writers_;
   all.push_back({"export", "a.sluice", "--format", "csv", "--table", "transfer"});
@@ -91,7 +91,7 @@ TEST_F(OutputFiles, AFileOfAnotherKindIsNeverReplaced) {
 }
 
 // Tried: each verb, onto a recording that is there already.
-TEST_F(OutputFiles, AnEarlierRecordingIsReplacedOnlyByForce) {
+TEST_F(output_files, an_earlier_recording_is_replaced_only_by_force) {
   ASSERT_EQ(run_sluice({"generate", "--events", "3000", "-o", "old.sluice"}).status, 0);
   for (const auto& words : writers_) {
     const std::string before = content("old.sluice");
@@ -105,7 +105,7 @@ TEST_F(OutputFiles, AnEarlierRecordingIsReplacedOnlyByForce) {
 }
 
 // Tried: an export again onto itself, in each format.
-TEST_F(OutputFiles, AnEarlierExportIsReplacedOnlyByForce) {
+TEST_F(output_files, an_earlier_export_is_replaced_only_by_force) {
   for (const char* name : {"x.sqlite", "x.folded", "x.pickle", "x.pftrace", "x.json", "x.json.gz"}) {
     ASSERT_EQ(run_sluice({"export", "a.sluice", "-o", name}).status, 0) << name;
     EXPECT_EQ(run_sluice({"export", "a.sluice", "-o", name}).status, 2) << name;
@@ -118,7 +118,7 @@ TEST_F(OutputFiles, AnEarlierExportIsReplacedOnlyByForce) {
 }
 
 // Tried: -o onto the input, by its name, a hard link and a symbolic link, with --force.
-TEST_F(OutputFiles, NoVerbReplacesItsInput) {
+TEST_F(output_files, no_verb_replaces_its_input) {
   fs::create_hard_link(file("a.sluice"), file("hard.sluice"));
   fs::create_symlink("a.sluice", file("soft.sluice"));
   fs::create_symlink("a.json", file("soft.json"));
@@ -143,7 +143,7 @@ TEST_F(OutputFiles, NoVerbReplacesItsInput) {
 }
 
 // Tried: sluice record -o OLD --force, with a command that cannot be executed.
-TEST_F(OutputFiles, AnOldRecordingSurvivesACommandThatCannotStart) {
+TEST_F(output_files, an_old_recording_survives_a_command_that_cannot_start) {
   const std::string before = content("a.sluice");
   write("script", "#!/no/such/interpreter\n");
   chmod(file("script").c_str(), 0755);
@@ -158,7 +158,7 @@ TEST_F(OutputFiles, AnOldRecordingSurvivesACommandThatCannotStart) {
 }
 
 // Tried: opening a recording by its final name while the command still runs, and killing the recorder.
-TEST_F(OutputFiles, ARecordingHasItsNameWhileItIsMade) {
+TEST_F(output_files, a_recording_has_its_name_while_it_is_made) {
   const pid_t child = begin_sluice({"record", "-o", "t.sluice", "--", "sleep", "600"});
   for (int i = 0; i < 6000 && !exists("t.sluice"); ++i) usleep(10'000);
   EXPECT_TRUE(exists("t.sluice"));
@@ -169,7 +169,7 @@ TEST_F(OutputFiles, ARecordingHasItsNameWhileItIsMade) {
 }
 
 // Tried: a link planted where "NAME.part" was written in the past.
-TEST_F(OutputFiles, APlantedLinkNextToTheOutputIsNotFollowed) {
+TEST_F(output_files, a_planted_link_next_to_the_output_is_not_followed) {
   write("precious", "hours of work\n");
   for (const char* name : {"new.sluice", "picture.png", "new.json"})
     fs::create_symlink("precious", file(std::string(name) + ".part"));
@@ -184,7 +184,7 @@ TEST_F(OutputFiles, APlantedLinkNextToTheOutputIsNotFollowed) {
 }
 
 // Tried: -o onto a link that leads nowhere, to make a file in a place of the attacker's choice.
-TEST_F(OutputFiles, ALinkThatLeadsNowhereMakesNoFile) {
+TEST_F(output_files, a_link_that_leads_nowhere_makes_no_file) {
   fs::create_symlink("elsewhere", file("link"));
   for (const auto& words : writers_) {
     EXPECT_NE(run_sluice(with_output(words, "link", {"--force"})).status, 0) << words[0];
@@ -195,7 +195,7 @@ TEST_F(OutputFiles, ALinkThatLeadsNowhereMakesNoFile) {
 }
 
 // Tried: -o onto a pipe that nothing reads, a device and a folder.
-TEST_F(OutputFiles, NothingButARegularFileBecomesARecording) {
+TEST_F(output_files, nothing_but_a_regular_file_becomes_a_recording) {
   ASSERT_EQ(mkfifo(file("pipe").c_str(), 0600), 0);
   fs::create_directory(file("folder"));
   for (const auto& words : writers_) {
@@ -209,7 +209,7 @@ TEST_F(OutputFiles, NothingButARegularFileBecomesARecording) {
 }
 
 // Tried: export into >(...), /dev/stdout and a pipe that is read. These must go on working.
-TEST_F(OutputFiles, AStreamMayGoToAPipeThatIsRead) {
+TEST_F(output_files, a_stream_may_go_to_a_pipe_that_is_read) {
   const std::string expected = content("a.json");
   EXPECT_EQ(shell("{SLUICE} export a.sluice --format chrome -o >(cat >1.json; touch 1.done) 2>/dev/null; "
                   "while [ ! -e 1.done ]; do sleep 0.01; done"),
@@ -225,7 +225,7 @@ TEST_F(OutputFiles, AStreamMayGoToAPipeThatIsRead) {
 }
 
 /// Ends a program that writes `out` by each signal, as soon as it has begun to write.
-class Interrupted : public OutputFiles {
+class interrupted : public output_files {
  protected:
   void try_all(const std::vector<std::string>& words) {
     const auto there = names();
@@ -243,7 +243,7 @@ class Interrupted : public OutputFiles {
 };
 
 // Tried: SIGINT, SIGTERM, SIGHUP and SIGPIPE in the middle of each verb.
-TEST_F(Interrupted, TheOldFileStaysAndNothingElse) {
+TEST_F(interrupted, the_old_file_stays_and_nothing_else) {
   write("old.sluice", content("b.sluice"));
   ASSERT_EQ(run_sluice({"generate", "--events", "3000000", "-o", "large.sluice"}).status, 0);
   std::string log = "Thread,Time,Action,Pointer,Size,Stream\n";
@@ -260,7 +260,7 @@ TEST_F(Interrupted, TheOldFileStaysAndNothingElse) {
 }
 
 // Tried: a disk with no room for the output (a limit of the size of files, which fails in the same place).
-TEST_F(OutputFiles, AFullDiskLeavesTheOldFileAndNothingElse) {
+TEST_F(output_files, a_full_disk_leaves_the_old_file_and_nothing_else) {
   ASSERT_EQ(run_sluice({"generate", "--events", "200000", "-o", "large.sluice"}).status, 0);
   ASSERT_EQ(run_sluice({"export", "large.sluice", "-o", "large.json"}).status, 0);
   write("old.sluice", content("b.sluice"));
@@ -283,7 +283,7 @@ TEST_F(OutputFiles, AFullDiskLeavesTheOldFileAndNothingElse) {
 }
 
 // Tried: scratch files of runs that end by a signal, a closed pipe and a full disk.
-TEST_F(OutputFiles, ScratchFilesAreRemovedHoweverTheRunEnds) {
+TEST_F(output_files, scratch_files_are_removed_however_the_run_ends) {
   fs::create_directory(file("scratch"));
   const auto left = [&] { return std::distance(fs::directory_iterator(file("scratch")), fs::directory_iterator()); };
   const std::string with = "TMPDIR=$PWD/scratch {SLUICE} ";

@@ -17,7 +17,7 @@ namespace {
 using namespace collector;
 using testing::HasSubstr;
 
-class Peers : public SluiceProgram {
+class peers : public sluice_program {
  protected:
   /// Where the recorder listens, as `command` tells.
   door door_of_command() {
@@ -88,7 +88,7 @@ class Peers : public SluiceProgram {
 };
 
 // Tried: eight sparse rings of 256 MiB whose heads say that they are full.
-TEST_F(Peers, RingsThatWereNeverWrittenTakeNoMemory) {
+TEST_F(peers, rings_that_were_never_written_take_no_memory) {
   const pid_t recorder = begin_sluice(command());
   const door to = door_of_command();
   hello greeting;
@@ -108,7 +108,7 @@ TEST_F(Peers, RingsThatWereNeverWrittenTakeNoMemory) {
 }
 
 // Tried: a process that declares names and streams without end.
-TEST_F(Peers, EndlessNamesTakeNoMoreMemoryThanIsSetAside) {
+TEST_F(peers, endless_names_take_no_more_memory_than_is_set_aside) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "skipped: a sanitizer takes memory of its own";
 #endif
@@ -127,7 +127,7 @@ TEST_F(Peers, EndlessNamesTakeNoMoreMemoryThanIsSetAside) {
 }
 
 // Tried: a local user who knows the socket's name, which is public, and not the secret.
-TEST_F(Peers, AStrangerIsTurnedAwayAndSaidOnce) {
+TEST_F(peers, a_stranger_is_turned_away_and_said_once) {
   const pid_t recorder = begin_sluice(command());
   const door to = door_of_command();
   const int ring = sparse_ring();

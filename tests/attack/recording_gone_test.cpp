@@ -13,7 +13,7 @@ namespace {
 using collector::recorded;
 using testing::HasSubstr;
 
-class RecordingGone : public SluiceProgram {
+class recording_gone : public sluice_program {
  protected:
   /// Records an allocation, does `what` to the file once that is in it, and records another allocation.
   outcome record_and(const std::string& what, const std::string& then = "true") {
@@ -37,7 +37,7 @@ class RecordingGone : public SluiceProgram {
 };
 
 // Tried: a clean-up that deletes the recording while it is made.
-TEST_F(RecordingGone, ADeletedOneIsSavedUnderItsName) {
+TEST_F(recording_gone, a_deleted_one_is_saved_under_its_name) {
   const outcome ended = record_and("rm runs/t.sluice");
   EXPECT_EQ(ended.status, 125);
   EXPECT_THAT(ended.err,
@@ -47,12 +47,12 @@ TEST_F(RecordingGone, ADeletedOneIsSavedUnderItsName) {
 }
 
 // Tried: the same, and the command fails: its own status counts more.
-TEST_F(RecordingGone, TheCommandsOwnFailureIsTheStatus) {
+TEST_F(recording_gone, the_commands_own_failure_is_the_status) {
   EXPECT_EQ(record_and("rm runs/t.sluice", "exit 7").status, 7);
 }
 
 // Tried: the whole folder goes.
-TEST_F(RecordingGone, WithItsFolderItIsSavedInTheCurrentOne) {
+TEST_F(recording_gone, with_its_folder_it_is_saved_in_the_current_one) {
   const outcome ended = record_and("rm -r runs");
   EXPECT_EQ(ended.status, 125);
   EXPECT_THAT(ended.err, HasSubstr("./t-recovered.sluice"));
@@ -60,7 +60,7 @@ TEST_F(RecordingGone, WithItsFolderItIsSavedInTheCurrentOne) {
 }
 
 // Tried: another file takes the name; it must stay, and the recording too.
-TEST_F(RecordingGone, AReplacedOneIsSavedBesideTheOther) {
+TEST_F(recording_gone, a_replaced_one_is_saved_beside_the_other) {
   const outcome ended = record_and("echo precious >runs/new; mv runs/new runs/t.sluice");
   EXPECT_EQ(ended.status, 125);
   EXPECT_THAT(ended.err, HasSubstr("was replaced by another file while it was recorded"));
@@ -69,7 +69,7 @@ TEST_F(RecordingGone, AReplacedOneIsSavedBesideTheOther) {
 }
 
 // Tried: a user who renames the file too early.
-TEST_F(RecordingGone, OfAMovedOneItIsSaidWhereItIs) {
+TEST_F(recording_gone, of_a_moved_one_it_is_said_where_it_is) {
   const outcome ended = record_and("mv runs/t.sluice runs/kept.sluice");
   EXPECT_EQ(ended.status, 125);
   EXPECT_THAT(ended.err, HasSubstr("was moved while it was recorded; what was recorded is in "));
@@ -79,7 +79,7 @@ TEST_F(RecordingGone, OfAMovedOneItIsSaidWhereItIs) {
 }
 
 // Tried: the file is emptied, and grows again behind a hole.
-TEST_F(RecordingGone, OfATruncatedOneWhatIsWholeIsSaved) {
+TEST_F(recording_gone, of_a_truncated_one_what_is_whole_is_saved) {
   const outcome ended = record_and(": >runs/t.sluice");
   EXPECT_EQ(ended.status, 125);
   EXPECT_THAT(ended.err, HasSubstr("was cut off or written over while it was recorded"));
@@ -89,21 +89,21 @@ TEST_F(RecordingGone, OfATruncatedOneWhatIsWholeIsSaved) {
 }
 
 // Tried: half of it is cut off, behind the header, and what follows makes it as long as it was.
-TEST_F(RecordingGone, OfOneThatWasCutInTheMiddleBothEndsAreSaved) {
+TEST_F(recording_gone, of_one_that_was_cut_in_the_middle_both_ends_are_saved) {
   const outcome ended = record_and("truncate -s 100 runs/t.sluice");
   EXPECT_EQ(ended.status, 125);
   EXPECT_EQ(allocations_in("runs/t-recovered.sluice"), 1U);
 }
 
 // Tried: bytes of its beginning are written over.
-TEST_F(RecordingGone, OneThatWasWrittenOverIsSavedAnew) {
+TEST_F(recording_gone, one_that_was_written_over_is_saved_anew) {
   const outcome ended = record_and("printf nonsense | dd of=runs/t.sluice conv=notrunc 2>/dev/null");
   EXPECT_EQ(ended.status, 125);
   EXPECT_EQ(allocations_in("runs/t-recovered.sluice"), 2U) << "the header alone was lost";
 }
 
 // Tried: a ring, which replaces its own file again and again, must not take that for somebody else's doing.
-TEST_F(RecordingGone, ARingIsNotConfusedByItself) {
+TEST_F(recording_gone, a_ring_is_not_confused_by_itself) {
   EXPECT_EQ(run_sluice({"record", "-o", "t.sluice", "--ring", "1MiB", "--", guest, "churn"}).status, 0);
   EXPECT_GT(allocations_in("t.sluice"), 1000U);
 }

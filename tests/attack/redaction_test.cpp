@@ -115,7 +115,7 @@ void expect_none(const std::string& bytes, const std::string& where) {
   }
 }
 
-class Redaction : public testing::Test {
+class redaction_test : public testing::Test {
  protected:
   void SetUp() override {
     plant_everywhere(folder_.file("planted.sluice"));
@@ -132,7 +132,7 @@ class Redaction : public testing::Test {
 };
 
 // Tried: to read secrets from the bytes of an export that was made with --redact, in each format.
-TEST_F(Redaction, LeavesNoSecretInAnyFormat) {
+TEST_F(redaction_test, leaves_no_secret_in_any_format) {
   for (const exports::format& as : exports::formats()) {
     SCOPED_TRACE(as.name);
     exports::options wanted;
@@ -148,7 +148,7 @@ TEST_F(Redaction, LeavesNoSecretInAnyFormat) {
 }
 
 // Tried: the same in a recording that was cut with --redact; its texts, and the bytes between them.
-TEST_F(Redaction, LeavesNoSecretInARecordingThatWasCut) {
+TEST_F(redaction_test, leaves_no_secret_in_a_recording_that_was_cut) {
   const std::string out = folder_.file("cut.sluice");
   const auto cut = exports::trim(*trace_, {.range = {0, 10'000'000}, .redact = exports::redaction::all()}, out);
   ASSERT_TRUE(cut.has_value()) << cut.error().to_string();

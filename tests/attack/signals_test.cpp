@@ -19,7 +19,7 @@ using collector::recorded;
 using testing::HasSubstr;
 using testing::Not;
 
-class Signals : public SluiceProgram {
+class signals : public sluice_program {
  protected:
   pid_t begin(const std::string& how, std::vector<std::string> options = {}) {
     std::vector<std::string> words{"record", "-o", "t.sluice"};
@@ -53,7 +53,7 @@ class Signals : public SluiceProgram {
 };
 
 // Tried: every signal that a batch system, a service manager or a user may send to the recorder alone.
-TEST_F(Signals, AllThatCanBePassedOnReachTheCommand) {
+TEST_F(signals, all_that_can_be_passed_on_reach_the_command) {
   const pid_t recorder = begin("print-signals");
   wait_for("ready");
   std::vector<int> sent{SIGHUP,  SIGINT, SIGQUIT,  SIGABRT,      SIGUSR1,   SIGUSR2, SIGPIPE,
@@ -68,7 +68,7 @@ TEST_F(Signals, AllThatCanBePassedOnReachTheCommand) {
 }
 
 // Tried: a signal with a value, which a plain kill would drop.
-TEST_F(Signals, AQueuedValueIsKept) {
+TEST_F(signals, a_queued_value_is_kept) {
   const pid_t recorder = begin("print-signals");
   wait_for("ready");
   sigqueue(recorder, SIGRTMIN + 3, {.sival_int = 4711});
@@ -78,7 +78,7 @@ TEST_F(Signals, AQueuedValueIsKept) {
 }
 
 // Tried: a signal that both want.
-TEST_F(Signals, Usr2IsTheRecordersWithARingOnly) {
+TEST_F(signals, usr2_is_the_recorders_with_a_ring_only) {
   const pid_t recorder = begin("print-signals", {"--ring", "1MiB"});
   wait_for("ready");
   kill(recorder, SIGUSR2);
@@ -90,14 +90,14 @@ TEST_F(Signals, Usr2IsTheRecordersWithARingOnly) {
 }
 
 // Tried: a command that signals its own process group, which the recorder is in, must not hear of it twice.
-TEST_F(Signals, WhatTheCommandSentDoesNotComeBack) {
+TEST_F(signals, what_the_command_sent_does_not_come_back) {
   const pid_t recorder = begin_sluice(
       {"record", "-o", "t.sluice", "--", "sh", "-c", "n=0; trap 'n=$((n+1))' USR1; kill -USR1 0; sleep 0.3; exit $n"});
   EXPECT_EQ(end_sluice(recorder).status, 1);
 }
 
 // Tried: a signal in the short time between the recorder's start and the command's first instruction.
-TEST_F(Signals, OneThatComesBeforeTheCommandRunsIsNotLost) {
+TEST_F(signals, one_that_comes_before_the_command_runs_is_not_lost) {
   sigset_t held;
   sigset_t before;
   sigemptyset(&held);
@@ -111,7 +111,7 @@ TEST_F(Signals, OneThatComesBeforeTheCommandRunsIsNotLost) {
 }
 
 // Tried: keys and a new size at a terminal, which tells the whole foreground group.
-TEST_F(Signals, WhatATerminalSendsToBothArrivesOnce) {
+TEST_F(signals, what_a_terminal_sends_to_both_arrives_once) {
   int terminal = -1;
   const pid_t recorder = forkpty(&terminal, nullptr, nullptr, nullptr);
   if (recorder == 0) {
@@ -146,7 +146,7 @@ TEST_F(Signals, WhatATerminalSendsToBothArrivesOnce) {
 }
 
 // Tried: Ctrl-Z and fg, by what a shell sends for them.
-TEST_F(Signals, AStopAndAContinuationAreSharedWithTheCommand) {
+TEST_F(signals, a_stop_and_a_continuation_are_shared_with_the_command) {
   const pid_t recorder = begin("wait-for-signal");
   wait_for("ready");
   const pid_t command = command_of(recorder);
@@ -163,7 +163,7 @@ TEST_F(Signals, AStopAndAContinuationAreSharedWithTheCommand) {
 }
 
 // Tried: somebody else stops the command alone and lets it go on; a recorder that stopped with it would never wake.
-TEST_F(Signals, ACommandThatOthersStopDoesNotStopTheRecorder) {
+TEST_F(signals, a_command_that_others_stop_does_not_stop_the_recorder) {
   const pid_t recorder = begin("wait-for-signal");
   wait_for("ready");
   const pid_t command = command_of(recorder);
@@ -175,7 +175,7 @@ TEST_F(Signals, ACommandThatOthersStopDoesNotStopTheRecorder) {
 }
 
 // Tried: everything that a program inherits, compared with what it has without the recorder.
-TEST_F(Signals, TheCommandInheritsWhatItWouldWithoutUs) {
+TEST_F(signals, the_command_inherits_what_it_would_without_us) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers handle signals of their own";
 #endif
@@ -194,7 +194,7 @@ TEST_F(Signals, TheCommandInheritsWhatItWouldWithoutUs) {
 }
 
 /// A large recording, whose end takes a while: enough events for summaries.
-class ClosingSignals : public Signals {
+class closing_signals : public signals {
  protected:
   /// The recorder of one whose command has ended.
   pid_t begin_and_wait_for_the_end() {
@@ -207,7 +207,7 @@ class ClosingSignals : public Signals {
 };
 
 // Tried: a service manager that ends everything right after the command ended.
-TEST_F(ClosingSignals, TheFirstLetsTheFileBecomeWhole) {
+TEST_F(closing_signals, the_first_lets_the_file_become_whole) {
   const pid_t recorder = begin_and_wait_for_the_end();
   kill(recorder, SIGTERM);
   const outcome ended = end_sluice(recorder);
@@ -217,7 +217,7 @@ TEST_F(ClosingSignals, TheFirstLetsTheFileBecomeWhole) {
 }
 
 // Tried: a user who presses Ctrl-C again and again.
-TEST_F(ClosingSignals, TheSecondCutsItShortAndSaysSo) {
+TEST_F(closing_signals, the_second_cuts_it_short_and_says_so) {
   const pid_t recorder = begin_and_wait_for_the_end();
   kill(recorder, SIGINT);
   wait_for("another signal cuts that short", "err");

@@ -20,7 +20,7 @@ using testing::Not;
 
 const std::string sluice = SLUICE_BINARY_DIR "/sluice ";
 
-class Statuses : public SluiceProgram {
+class statuses : public sluice_program {
  protected:
   /// A line for the shell, in the folder. What it prints on standard error is in `err`, unless it sends that elsewhere.
   outcome shell(const std::string& line) const {
@@ -51,7 +51,7 @@ const char* const printing[] = {"--version",
                                 "query t.sluice 'SELECT count(*) FROM allocations'"};
 
 // Tried: a full disk under the standard output.
-TEST_F(Statuses, WhatCouldNotBePrintedIsAFailure) {
+TEST_F(statuses, what_could_not_be_printed_is_a_failure) {
   make_recording();
   for (const std::string what : printing) {
     const outcome full = shell(sluice + what + " >/dev/full");
@@ -61,13 +61,13 @@ TEST_F(Statuses, WhatCouldNotBePrintedIsAFailure) {
 }
 
 // Tried: no standard output at all; the first file that is opened must not take its place.
-TEST_F(Statuses, AClosedOutputIsAFailureToo) {
+TEST_F(statuses, a_closed_output_is_a_failure_too) {
   make_recording();
   for (const std::string what : printing) EXPECT_EQ(shell(sluice + what + " >&-").status, 1) << what;
 }
 
 // Tried: head, which closes the pipe early: a program in a pipeline ends quietly then.
-TEST_F(Statuses, AClosedPipeEndsItQuietly) {
+TEST_F(statuses, a_closed_pipe_ends_it_quietly) {
   make_recording();
   const outcome ended =
       shell("{ " + sluice + "query t.sluice 'SELECT * FROM allocations'; echo $? >status; } | head -1 >first");
@@ -76,7 +76,7 @@ TEST_F(Statuses, AClosedPipeEndsItQuietly) {
 }
 
 // Tried: no standard files: what is printed must not land in the recording.
-TEST_F(Statuses, MissingStandardFilesDoNotSpoilARecording) {
+TEST_F(statuses, missing_standard_files_do_not_spoil_a_recording) {
   EXPECT_EQ(shell(sluice + "record -o t.sluice -- " + guest + " succeed <&- >&- 2>&-").status, 0);
   const recorded found(file("t.sluice"));
   EXPECT_TRUE(found.snapshot().complete());
@@ -85,7 +85,7 @@ TEST_F(Statuses, MissingStandardFilesDoNotSpoilARecording) {
 }
 
 /// As a user with a limit that root would not have.
-class LimitedStatuses : public Statuses {
+class limited_statuses : public statuses {
  protected:
   void SetUp() override {
     std::filesystem::permissions(file("."), std::filesystem::perms::all);
@@ -106,7 +106,7 @@ class LimitedStatuses : public Statuses {
 };
 
 // Tried: no process and no thread is to be had.
-TEST_F(LimitedStatuses, WithoutAThreadNothingIsRecordedAndTheCommandDoesNotRun) {
+TEST_F(limited_statuses, without_a_thread_nothing_is_recorded_and_the_command_does_not_run) {
   const outcome refused = limited("exec " + sluice + "record -o r.sluice -- touch ran");
   EXPECT_EQ(refused.status, 125) << refused.err;
   EXPECT_THAT(refused.err, HasSubstr("ulimit -u"));
@@ -116,7 +116,7 @@ TEST_F(LimitedStatuses, WithoutAThreadNothingIsRecordedAndTheCommandDoesNotRun) 
 }
 
 // Tried: the same of verbs that use threads to be faster.
-TEST_F(LimitedStatuses, VerbsDoWithoutThreadsOrSayWhyNot) {
+TEST_F(limited_statuses, verbs_do_without_threads_or_say_why_not) {
   const outcome made = limited("exec " + sluice + "generate --events 300000 -o big.sluice");
   EXPECT_EQ(made.status, 0) << made.err;
   EXPECT_EQ(limited("exec " + sluice + "report big.sluice").status, 0);
@@ -132,7 +132,7 @@ TEST_F(LimitedStatuses, VerbsDoWithoutThreadsOrSayWhyNot) {
 }
 
 // Tried: hardly any descriptors beyond the standard ones.
-TEST_F(LimitedStatuses, WithoutDescriptorsNothingIsRecorded) {
+TEST_F(limited_statuses, without_descriptors_nothing_is_recorded) {
   for (const std::string limit : {"-n 3", "-n 4", "-n 5"}) {
     const outcome refused = limited("exec " + sluice + "record -o r.sluice -- touch ran", limit);
     EXPECT_TRUE(refused.status == 125 || refused.status == 127) << limit << ": " << refused.status << refused.err;
@@ -141,7 +141,7 @@ TEST_F(LimitedStatuses, WithoutDescriptorsNothingIsRecorded) {
 }
 
 // Tried: each of the signals that ask a program to end, while a verb works.
-TEST_F(Statuses, AVerbThatIsCancelledSaysByWhichSignal) {
+TEST_F(statuses, a_verb_that_is_cancelled_says_by_which_signal) {
   make_recording();
   ASSERT_EQ(shell(sluice + "generate --events 1000000 -o big.sluice >made").status, 0);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
@@ -153,7 +153,7 @@ TEST_F(Statuses, AVerbThatIsCancelledSaysByWhichSignal) {
 }
 
 // Tried: the same while a verb writes a recording, and while a query runs: it says that it was cancelled, rather than die.
-TEST_F(Statuses, EveryLongVerbIsCancelledTheSameWay) {
+TEST_F(statuses, every_long_verb_is_cancelled_the_same_way) {
   ASSERT_EQ(shell(sluice + "generate --events 3000000 -o big.sluice >made").status, 0);
   const std::string endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
   for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-class Surroundings : public SluiceProgram {
+class surroundings : public sluice_program {
  protected:
   /// Environments in which nothing of the user's can be read or kept.
   std::vector<variables> environments() {
@@ -37,7 +37,7 @@ class Surroundings : public SluiceProgram {
 };
 
 // Tried: HOME and the XDG folders not set, missing, a file, a pipe, locked, relative, too long.
-TEST_F(Surroundings, EveryVerbWorksWithoutTheUsersFolders) {
+TEST_F(surroundings, every_verb_works_without_the_users_folders) {
   for (const variables& each : environments()) {
     EXPECT_EQ(run_sluice({"demo", "leak", "--device", "sim", "-o", "t.sluice"}, each).status, 0) << each[0].second;
     EXPECT_EQ(run_sluice({"report", "t.sluice"}, each).status, 0) << each[0].second;
@@ -49,7 +49,7 @@ TEST_F(Surroundings, EveryVerbWorksWithoutTheUsersFolders) {
 
 #ifdef SLUICE_HAVE_GUI
 // Tried: settings that are a pipe, a device, a folder, or huge.
-TEST_F(Surroundings, SettingsThatCannotBeReadAreLeftOut) {
+TEST_F(surroundings, settings_that_cannot_be_read_are_left_out) {
   std::filesystem::create_directories(file("sluice"));
   const std::string settings = file("sluice/settings");
   EXPECT_EQ(gui::settings(file("sluice")).trouble(), "") << "none yet";

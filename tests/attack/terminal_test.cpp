@@ -21,7 +21,7 @@ const std::string hostile =
     "31m \xe2\x80\xae"
     "evil \xe2\x80\x8b \r\n fake line \xff";
 
-class Terminal : public SluiceProgram {
+class terminal : public sluice_program {
  protected:
   void SetUp() override {
     testing::recording made;
@@ -43,7 +43,7 @@ class Terminal : public SluiceProgram {
 };
 
 // Tried: a kernel, an allocation and a call whose names are escape sequences, in all that is printed for people.
-TEST_F(Terminal, NoNameDrivesIt) {
+TEST_F(terminal, no_name_drives_it) {
   for (const std::vector<std::string>& verb :
        std::vector<std::vector<std::string>>{{"report", "t.sluice"},
                                              {"query", "t.sluice", "SELECT name FROM kernels"},
@@ -59,7 +59,7 @@ TEST_F(Terminal, NoNameDrivesIt) {
 }
 
 // Tried: the name of a file that does not exist, in an error.
-TEST_F(Terminal, NoErrorDrivesIt) {
+TEST_F(terminal, no_error_drives_it) {
   const outcome refused = run_sluice({"report",
                                       "\x1b[31m\xc2\x9b"
                                       "evil.sluice"});
@@ -69,7 +69,7 @@ TEST_F(Terminal, NoErrorDrivesIt) {
 }
 
 // Tried: names that a spreadsheet would run as formulas, in CSV for a file.
-TEST_F(Terminal, NoCellIsAFormula) {
+TEST_F(terminal, no_cell_is_a_formula) {
   const outcome asked = run_sluice({"query", "t.sluice", "--format", "csv", "SELECT name, -1 AS below FROM kernels"});
   EXPECT_EQ(asked.status, 0) << asked.err;
   EXPECT_THAT(asked.out, HasSubstr("\"'@SUM(1+1)\",-1\n"));

@@ -6,7 +6,7 @@
 namespace sluice::gui {
 namespace {
 
-TEST(Commands, RunWhenTheQueueIsTaken) {
+TEST(commands, run_when_the_queue_is_taken) {
   command_registry commands;
   int runs = 0;
   commands.add({.id = "a", .title = "A", .run = [&](const argument&) { ++runs; }});
@@ -17,7 +17,7 @@ TEST(Commands, RunWhenTheQueueIsTaken) {
   EXPECT_FALSE(commands.run_queued());
 }
 
-TEST(Commands, GetTheirArgument) {
+TEST(commands, get_their_argument) {
   command_registry commands;
   query::time_range got;
   commands.add({.id = "show", .run = [&](const argument& with) { got = std::get<query::time_range>(with); }});
@@ -26,7 +26,7 @@ TEST(Commands, GetTheirArgument) {
   EXPECT_EQ(got, (query::time_range{3, 9}));
 }
 
-TEST(Commands, ThatAreDisabledOrUnknownDoNothing) {
+TEST(commands, that_are_disabled_or_unknown_do_nothing) {
   command_registry commands;
   int runs = 0;
   commands.add({.id = "never", .run = [&](const argument&) { ++runs; }, .enabled = [] { return false; }});
@@ -36,7 +36,7 @@ TEST(Commands, ThatAreDisabledOrUnknownDoNothing) {
   EXPECT_EQ(runs, 0);
 }
 
-TEST(Commands, MayQueueOthers) {
+TEST(commands, may_queue_others) {
   command_registry commands;
   int runs = 0;
   commands.add({.id = "first", .run = [&](const argument&) { commands.invoke("second"); }});

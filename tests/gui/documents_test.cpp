@@ -14,7 +14,7 @@
 namespace sluice::gui {
 namespace {
 
-class Session : public testing::Test {
+class session_test : public testing::Test {
  protected:
   void SetUp() override {
     test::write_sample(path);
@@ -37,7 +37,7 @@ class Session : public testing::Test {
   documents state{[this] { changed.notify_all(); }};
 };
 
-TEST_F(Session, OpensAFileAndShowsAllOfIt) {
+TEST_F(session_test, opens_a_file_and_shows_all_of_it) {
   open(path);
   ASSERT_NE(state.active(), nullptr);
   EXPECT_TRUE(state.active()->ready());
@@ -45,7 +45,7 @@ TEST_F(Session, OpensAFileAndShowsAllOfIt) {
   EXPECT_GT(state.active()->visible.end, state.active()->span.end);
 }
 
-TEST_F(Session, GoesBackToTheMomentOfBefore) {
+TEST_F(session_test, goes_back_to_the_moment_of_before) {
   open(path);
   state.set_moment(1'000);
   EXPECT_FALSE(state.can_go_back()) << "choosing a moment is no step";
@@ -57,7 +57,7 @@ TEST_F(Session, GoesBackToTheMomentOfBefore) {
   EXPECT_EQ(state.moment(), 2'000);
 }
 
-TEST_F(Session, SaysWhyAFileCannotBeOpened) {
+TEST_F(session_test, says_why_a_file_cannot_be_opened) {
   open("/no/such/file.sluice");
   EXPECT_EQ(state.active(), nullptr);
   const auto failures = state.take_failures();
@@ -66,7 +66,7 @@ TEST_F(Session, SaysWhyAFileCannotBeOpened) {
   EXPECT_TRUE(state.take_failures().empty());
 }
 
-TEST_F(Session, ImportsWhatAnotherToolRecorded) {
+TEST_F(session_test, imports_what_another_tool_recorded) {
   const std::string log = test::own_path("rmm.csv");
   std::ofstream(log) << "Thread,Time,Action,Pointer,Size,Stream\n"
                         "1,10:00:00.000000,allocate,0x100,64,0x0\n"
@@ -80,7 +80,7 @@ TEST_F(Session, ImportsWhatAnotherToolRecorded) {
   std::filesystem::remove(log);
 }
 
-TEST_F(Session, GivesUpAnImportWithoutAWord) {
+TEST_F(session_test, gives_up_an_import_without_a_word) {
   const std::string log = test::own_path("large.csv");
   {
     std::ofstream out(log);
@@ -99,7 +99,7 @@ TEST_F(Session, GivesUpAnImportWithoutAWord) {
   std::filesystem::remove(log);
 }
 
-TEST_F(Session, SumsUpWhatWasCutShortAndIsTooLargeToBeHeld) {
+TEST_F(session_test, sums_up_what_was_cut_short_and_is_too_large_to_be_held) {
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
   state.memory_bytes = 0;
   open(path);
@@ -110,14 +110,14 @@ TEST_F(Session, SumsUpWhatWasCutShortAndIsTooLargeToBeHeld) {
   EXPECT_TRUE(state.active()->engine->ask_now(query::tracks_question{}));
 }
 
-TEST_F(Session, OpensWhatWasCutShortAsItIsWhereItCanBeHeld) {
+TEST_F(session_test, opens_what_was_cut_short_as_it_is_where_it_can_be_held) {
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
   open(path);
   ASSERT_NE(state.active(), nullptr);
   EXPECT_TRUE(state.active()->engine->snapshot()->summaries().empty());
 }
 
-TEST_F(Session, GivesUpSummingUpWithoutAWord) {
+TEST_F(session_test, gives_up_summing_up_without_a_word) {
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
   state.memory_bytes = 0;
   state.open(path);
@@ -130,7 +130,7 @@ TEST_F(Session, GivesUpSummingUpWithoutAWord) {
   EXPECT_TRUE(state.take_failures().empty());
 }
 
-TEST_F(Session, ComesBackToAFileThatIsOpen) {
+TEST_F(session_test, comes_back_to_a_file_that_is_open) {
   open(path);
   const document_id first = state.active()->id;
   open(path);
@@ -138,7 +138,7 @@ TEST_F(Session, ComesBackToAFileThatIsOpen) {
   EXPECT_EQ(state.active()->id, first);
 }
 
-TEST_F(Session, GoesBackAndForwardThroughWhatWasSelected) {
+TEST_F(session_test, goes_back_and_forward_through_what_was_selected) {
   open(path);
   const document_id here = state.active()->id;
   state.select({here, selection_kind::event, 7});
@@ -160,7 +160,7 @@ TEST_F(Session, GoesBackAndForwardThroughWhatWasSelected) {
   EXPECT_EQ(state.active()->visible, (query::time_range{1'000'000, 3'000'000}));
 }
 
-TEST_F(Session, NeverShowsLessThanAPixelOrMoreThanThereIs) {
+TEST_F(session_test, never_shows_less_than_a_pixel_or_more_than_there_is) {
   const query::time_range span{0, 1'000'000};
   const query::time_range deep = documents::clamp({500'000, 500'001}, span);
   EXPECT_GE(deep.length(), 10);
@@ -171,7 +171,7 @@ TEST_F(Session, NeverShowsLessThanAPixelOrMoreThanThereIs) {
   EXPECT_LE(beside.end, 1'010'000);
 }
 
-TEST_F(Session, ClosingForgetsTheWayThere) {
+TEST_F(session_test, closing_forgets_the_way_there) {
   open(path);
   state.select({state.active()->id, selection_kind::event, 7});
   state.close(state.active()->id);
@@ -180,7 +180,7 @@ TEST_F(Session, ClosingForgetsTheWayThere) {
   state.show({0, 10}, false);  // nothing to show: nothing happens
 }
 
-TEST_F(Session, AnEmptyRecordingIsOpenButNotReady) {
+TEST_F(session_test, an_empty_recording_is_open_but_not_ready) {
   test::write_empty(path);
   open(path);
   ASSERT_NE(state.active(), nullptr);

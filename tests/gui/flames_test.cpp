@@ -28,7 +28,7 @@ query::stack_view tree_of(const std::vector<told_node>& nodes) {
 
 const query::stack_view sample = tree_of({{0, 0, 100}, {1, 1, 60}, {2, 2, 40}, {2, 3, 20}, {1, 4, 30}, {2, 1, 30}});
 
-TEST(Flames, LieBelowTheirCallersAndAreAsWideAsTheirShare) {
+TEST(flames, lie_below_their_callers_and_are_as_wide_as_their_share) {
   const auto placed = lay_out(sample.tree, 0, stack_weight::bytes, 1000);
   ASSERT_EQ(placed.size(), 6U);
   EXPECT_EQ(placed[0].end, 1);
@@ -39,25 +39,25 @@ TEST(Flames, LieBelowTheirCallersAndAreAsWideAsTheirShare) {
   EXPECT_DOUBLE_EQ(placed[2].begin, 0.6) << "beside its neighbour; what the root holds itself is at the right";
 }
 
-TEST(Flames, FillTheWidthWithTheFrameZoomedTo) {
+TEST(flames, fill_the_width_with_the_frame_zoomed_to) {
   const auto placed = lay_out(sample.tree, 1, stack_weight::bytes, 1000);
   ASSERT_EQ(placed.size(), 3U);
   EXPECT_EQ(placed[0].row, 0U);
   EXPECT_DOUBLE_EQ(placed[1].end, 40.0 / 60);
 }
 
-TEST(Flames, TooNarrowToSeeAreNotPlaced) {
+TEST(flames, too_narrow_to_see_are_not_placed) {
   EXPECT_EQ(lay_out(sample.tree, 0, stack_weight::bytes, 1).size(), 2U);
   EXPECT_TRUE(lay_out(sample.tree, 99, stack_weight::bytes, 100).empty());
   EXPECT_TRUE(lay_out(sample.tree, 0, stack_weight::alone, 100).empty()) << "nothing weighs anything";
 }
 
-TEST(Flames, AreFoundByTheirIds) {
+TEST(flames, are_found_by_their_ids) {
   EXPECT_EQ(find_node(sample, 1003), 3U);
   EXPECT_EQ(find_node(sample, 77), 0U);
 }
 
-TEST(Flames, ThatMatchCountOnceWhenTheyCallThemselves) {
+TEST(flames, that_match_count_once_when_they_call_themselves) {
   const auto view = tree_of({{0, 0, 100}, {1, 1, 60}, {2, 1, 40}, {1, 2, 30}, {2, 1, 10}});
   EXPECT_DOUBLE_EQ(share_of(view, {false, true, false}, stack_weight::bytes), 0.7);
   EXPECT_DOUBLE_EQ(share_of(view, {false, false, false}, stack_weight::bytes), 0);

@@ -14,7 +14,7 @@ std::vector<std::string> labels_of(const time_axis& axis) {
   return labels;
 }
 
-TEST(TimeAxis, StepsAreOneTwoOrFiveTimesAPowerOfTen) {
+TEST(time_axis, steps_are_one_two_or_five_times_a_power_of_ten) {
   for (query::time_ns length = 10; length < 4'000'000'000'000; length = length * 7 / 3) {
     const time_axis axis = time_ticks({0, length}, 10);
     query::time_ns lead = axis.step;
@@ -24,13 +24,13 @@ TEST(TimeAxis, StepsAreOneTwoOrFiveTimesAPowerOfTen) {
   }
 }
 
-TEST(TimeAxis, UsesTheLargestUnitThatStaysShort) {
+TEST(time_axis, uses_the_largest_unit_that_stays_short) {
   EXPECT_EQ(labels_of(time_ticks({2'000'000, 2'500'000}, 3))[1], "2.2 ms");
   EXPECT_EQ(labels_of(time_ticks({0, 20'000'000'000}, 4))[1], "5 s");
   EXPECT_EQ(labels_of(time_ticks({0, 100}, 5))[1], "20 ns");
 }
 
-TEST(TimeAxis, NoTwoTicksReadTheSameHoweverDeepTheZoom) {
+TEST(time_axis, no_two_ticks_read_the_same_however_deep_the_zoom) {
   for (const query::time_ns begin :
        {query::time_ns{0}, query::time_ns{12'345'678'901}, query::time_ns{3'600'000'000'000}})
     for (query::time_ns length = 20; length < 100'000'000'000; length *= 9) {
@@ -41,41 +41,41 @@ TEST(TimeAxis, NoTwoTicksReadTheSameHoweverDeepTheZoom) {
     }
 }
 
-TEST(TimeAxis, FarFromZeroCountsFromARoundTime) {
+TEST(time_axis, far_from_zero_counts_from_a_round_time) {
   const time_axis axis = time_ticks({12'345'678'100, 12'345'679'000}, 5);
   EXPECT_NE(axis.base, 0);
   EXPECT_LE(axis.base, 12'345'678'100);
   EXPECT_EQ(axis.ticks.front().second.front(), '+');
 }
 
-TEST(TimeAxis, OfNothingIsEmpty) { EXPECT_TRUE(time_ticks({5, 5}, 10).ticks.empty()); }
+TEST(time_axis, of_nothing_is_empty) { EXPECT_TRUE(time_ticks({5, 5}, 10).ticks.empty()); }
 
-TEST(TimeAxis, WorksBeforeTheStartOfTheRecording) {
+TEST(time_axis, works_before_the_start_of_the_recording) {
   const time_axis axis = time_ticks({-1'000'000, 1'000'000}, 4);
   EXPECT_LE(axis.ticks.front().first, -1'000'000);
   EXPECT_EQ(axis.ticks.front().second.front(), '-');
 }
 
-TEST(ValueAxis, BytesStepInBinaryUnits) {
+TEST(value_axis, bytes_step_in_binary_units) {
   const value_axis axis = value_ticks(double{300 << 20}, value_unit::bytes, 3);
   ASSERT_FALSE(axis.ticks.empty());
   EXPECT_EQ(axis.ticks[0].label, "100 MiB");
   EXPECT_GE(axis.top, double{300 << 20});
 }
 
-TEST(ValueAxis, RatesStepInDecimalUnits) {
+TEST(value_axis, rates_step_in_decimal_units) {
   const value_axis axis = value_ticks(63e9, value_unit::rate, 2);
   ASSERT_FALSE(axis.ticks.empty());
   EXPECT_EQ(axis.ticks[0].label, "50 GB/s");
 }
 
-TEST(ValueAxis, HasATopEvenForNothing) {
+TEST(value_axis, has_a_top_even_for_nothing) {
   EXPECT_GT(value_ticks(0, value_unit::bytes, 3).top, 0);
   EXPECT_GT(value_ticks(std::numeric_limits<double>::quiet_NaN(), value_unit::none, 3).top, 0);
   EXPECT_GT(value_ticks(std::numeric_limits<double>::infinity(), value_unit::rate, 3).top, 0);
 }
 
-TEST(TimePoint, HasTheDigitsThatTheResolutionNeeds) {
+TEST(time_point, has_the_digits_that_the_resolution_needs) {
   EXPECT_EQ(time_point(1'500'000'000, 1'000'000), "1.500 s");
   EXPECT_EQ(time_point(trace::unknown_time, 1), "unknown");
 }

@@ -27,10 +27,10 @@ void expect_tame(const std::string& text, const std::string& where) {
     EXPECT_THAT(text, Not(HasSubstr(each))) << where;
 }
 
-class HostileNames : public Window {
+class hostile_names : public window_test {
  protected:
   void SetUp() override {
-    Window::SetUp();
+    window_test::SetUp();
     sluice::testing::recording made;
     made.standard_tables();
     trace::process_row process;
@@ -63,7 +63,7 @@ class HostileNames : public Window {
   }
   void TearDown() override {
     std::filesystem::remove(place);
-    Window::TearDown();
+    window_test::TearDown();
   }
   void open_it(ImGuiTestContext& user) {
     app().open(place);
@@ -76,7 +76,7 @@ class HostileNames : public Window {
 };
 
 // Tried: a recording and a file whose names are escape sequences, controls of direction, formats and ImGui's marks, in every panel.
-TEST_F(HostileNames, NoPanelDrawsThem) {
+TEST_F(hostile_names, no_panel_draws_them) {
   use([&](ImGuiTestContext& user) {
     open_it(user);
     app().invoke("selection.set", gui::selection{app().state().active()->id, gui::selection_kind::block, 1});
@@ -99,7 +99,7 @@ TEST_F(HostileNames, NoPanelDrawsThem) {
 }
 
 // Tried: the same names in the window's title and the menus.
-TEST_F(HostileNames, NoTitleAndNoMenuHasThem) {
+TEST_F(hostile_names, no_title_and_no_menu_has_them) {
   use([&](ImGuiTestContext& user) {
     open_it(user);
     expect_tame(app().title(), "title");
@@ -110,7 +110,7 @@ TEST_F(HostileNames, NoTitleAndNoMenuHasThem) {
 }
 
 // Tried: names and texts of a query that reach the clipboard, to be pasted in a terminal.
-TEST_F(HostileNames, WhatIsCopiedDrivesNoTerminal) {
+TEST_F(hostile_names, what_is_copied_drives_no_terminal) {
   use([&](ImGuiTestContext& user) {
     open_it(user);
     app().invoke("panel.focus.Query");
@@ -128,7 +128,7 @@ TEST_F(HostileNames, WhatIsCopiedDrivesNoTerminal) {
 }
 
 // Tried: a missing file whose name is an escape sequence, in the notice.
-TEST_F(HostileNames, NoNoticeDrawsThem) {
+TEST_F(hostile_names, no_notice_draws_them) {
   use([&](ImGuiTestContext& user) {
     app().open("/nowhere/\x1b[2J\xe2\x80\xae.sluice");
     ASSERT_TRUE(wait_until(user, [&] { return !app().notice().empty(); }));

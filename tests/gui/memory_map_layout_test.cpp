@@ -34,7 +34,7 @@ query::memory_map map_of(const std::vector<told_segment>& segments) {
   return made;
 }
 
-TEST(MapLayout, GivesSegmentsAsManyLinesAsTheyNeedUnderTheirHeading) {
+TEST(map_layout, gives_segments_as_many_lines_as_they_need_under_their_heading) {
   const auto map = map_of({{0, 100 * kib, 0}, {0, 64 * kib, 0}, {1, 1, 0}});
   map_layout layout;
   layout.assign(map, 32 * kib, map_order::address, {});
@@ -48,7 +48,7 @@ TEST(MapLayout, GivesSegmentsAsManyLinesAsTheyNeedUnderTheirHeading) {
   EXPECT_EQ(layout.row_at(-1), nullptr);
 }
 
-TEST(MapLayout, CutsTheLastLineOfASegment) {
+TEST(map_layout, cuts_the_last_line_of_a_segment) {
   const auto map = map_of({{0, 100 * kib, 0}});
   map_layout layout;
   layout.assign(map, 32 * kib, map_order::address, {});
@@ -59,7 +59,7 @@ TEST(MapLayout, CutsTheLastLineOfASegment) {
   EXPECT_EQ(layout.piece(row, 4, 100 * kib).end, 100 * kib);
 }
 
-TEST(MapLayout, SortsInsideAGroupOnly) {
+TEST(map_layout, sorts_inside_a_group_only) {
   const auto map = map_of({{0, 10, 1}, {0, 30, 30}, {0, 20, 0}, {1, 99, 0}});
   const auto order = [&](map_order by) {
     map_layout layout;
@@ -74,7 +74,7 @@ TEST(MapLayout, SortsInsideAGroupOnly) {
   EXPECT_EQ(order(map_order::free), (std::vector<std::size_t>{2, 0, 1, 3}));
 }
 
-TEST(MapLayout, ShowsOnlyTheHeadingOfAFoldedGroup) {
+TEST(map_layout, shows_only_the_heading_of_a_folded_group) {
   const auto map = map_of({{0, 10, 1}, {0, 30, 30}, {1, 99, 0}});
   map_layout layout;
   layout.assign(map, 32 * kib, map_order::address, {key_of(map.groups[0])});
@@ -83,7 +83,7 @@ TEST(MapLayout, ShowsOnlyTheHeadingOfAFoldedGroup) {
   EXPECT_EQ(layout.line_of(2, 0), 2);
 }
 
-TEST(MapLayout, FindsTheLineOfEveryByte) {
+TEST(map_layout, finds_the_line_of_every_byte) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 30; ++round) {
     std::vector<told_segment> segments;
@@ -107,7 +107,7 @@ TEST(MapLayout, FindsTheLineOfEveryByte) {
   }
 }
 
-TEST(MapLayout, ChoosesLinesThatFillTheRoom) {
+TEST(map_layout, chooses_lines_that_fill_the_room) {
   const auto one = map_of({{0, 1024 * kib, 0}});
   EXPECT_EQ(fitting_line(one, 1000), shortest_line);
   EXPECT_EQ(fitting_line(one, 17), 64 * kib);
@@ -127,7 +127,7 @@ TEST(MapLayout, ChoosesLinesThatFillTheRoom) {
   EXPECT_GT(layout.lines(), 401 * 2);
 }
 
-TEST(MapLayout, SurvivesSegmentsOfAllBytes) {
+TEST(map_layout, survives_segments_of_all_bytes) {
   const auto map = map_of({{0, UINT64_MAX, 0}, {0, 0, 0}, {0, UINT64_MAX / 2, 0}});
   map_layout layout;
   layout.assign(map, fitting_line(map, 10), map_order::free, {});
@@ -136,7 +136,7 @@ TEST(MapLayout, SurvivesSegmentsOfAllBytes) {
   EXPECT_EQ(fitting_line(query::memory_map{}, 10), shortest_line);
 }
 
-TEST(MapLayout, FindsTheBlockAtAnAddressOrTheNext) {
+TEST(map_layout, finds_the_block_at_an_address_or_the_next) {
   query::address_segment segment;
   segment.items.resize(2);
   segment.items[0].address = 100;

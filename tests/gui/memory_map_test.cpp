@@ -11,7 +11,7 @@ namespace {
 
 using gui::selection_kind;
 
-class MemoryMapPanel : public Window {
+class memory_map_panel : public window_test {
  protected:
   static constexpr trace::block_id segment{1};
 
@@ -40,7 +40,7 @@ class MemoryMapPanel : public Window {
   }
 };
 
-TEST_F(MemoryMapPanel, ShowsThePeakWhileNoMomentIsChosen) {
+TEST_F(memory_map_panel, shows_the_peak_while_no_moment_is_chosen) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     const auto all = *app().state().active()->engine->ask_now(query::report_question{});
@@ -61,7 +61,7 @@ TEST_F(MemoryMapPanel, ShowsThePeakWhileNoMomentIsChosen) {
   });
 }
 
-TEST_F(MemoryMapPanel, FollowsAClickOnTheTimeline) {
+TEST_F(memory_map_panel, follows_a_click_on_the_timeline) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     user.MouseMoveToPos(place_of(12'000'000, 60));
@@ -80,7 +80,7 @@ TEST_F(MemoryMapPanel, FollowsAClickOnTheTimeline) {
   });
 }
 
-TEST_F(MemoryMapPanel, IsMovedByDraggingAlongTheCurve) {
+TEST_F(memory_map_panel, is_moved_by_dragging_along_the_curve) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     const ImGuiTestItemInfo strip = user.ItemInfo("//Memory map/moment");
@@ -98,7 +98,7 @@ TEST_F(MemoryMapPanel, IsMovedByDraggingAlongTheCurve) {
   });
 }
 
-TEST_F(MemoryMapPanel, StepsFromAllocationToFreeWithTheArrowKeys) {
+TEST_F(memory_map_panel, steps_from_allocation_to_free_with_the_arrow_keys) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     go_to(user, 5'000'000);
@@ -124,7 +124,7 @@ TEST_F(MemoryMapPanel, StepsFromAllocationToFreeWithTheArrowKeys) {
   });
 }
 
-TEST_F(MemoryMapPanel, SelectsTheBlockThatIsClickedAndMarksIt) {
+TEST_F(memory_map_panel, selects_the_block_that_is_clicked_and_marks_it) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     go_to(user, 10'000'000);
@@ -153,7 +153,7 @@ TEST_F(MemoryMapPanel, SelectsTheBlockThatIsClickedAndMarksIt) {
   });
 }
 
-TEST_F(MemoryMapPanel, TellsHowLargeAHoleIs) {
+TEST_F(memory_map_panel, tells_how_large_a_hole_is) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     go_to(user, 10'000'000);
@@ -173,7 +173,7 @@ TEST_F(MemoryMapPanel, TellsHowLargeAHoleIs) {
   });
 }
 
-TEST_F(MemoryMapPanel, LeadsToASelectedBlockThatIsNotThere) {
+TEST_F(memory_map_panel, leads_to_a_selected_block_that_is_not_there) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     go_to(user, 20'000'000);
@@ -191,7 +191,7 @@ TEST_F(MemoryMapPanel, LeadsToASelectedBlockThatIsNotThere) {
   });
 }
 
-TEST_F(MemoryMapPanel, ZoomsAndScrolls) {
+TEST_F(memory_map_panel, zooms_and_scrolls) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     go_to(user, 10'000'000);
@@ -216,7 +216,7 @@ TEST_F(MemoryMapPanel, ZoomsAndScrolls) {
   });
 }
 
-TEST_F(MemoryMapPanel, SaysSoWhereNothingIsAllocated) {
+TEST_F(memory_map_panel, says_so_where_nothing_is_allocated) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     go_to(user, 0);

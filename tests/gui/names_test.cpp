@@ -8,7 +8,7 @@
 namespace sluice::gui {
 namespace {
 
-TEST(ShortName, IsTheLastOfAScope) {
+TEST(short_name, is_the_last_of_a_scope) {
   EXPECT_EQ(short_name("gemm"), "gemm");
   EXPECT_EQ(short_name("void at::native::reduce(float*, int)"), "reduce");
   EXPECT_EQ(short_name("void at::native::(anonymous namespace)::fused(int)"), "fused");
@@ -19,7 +19,7 @@ TEST(ShortName, IsTheLastOfAScope) {
     EXPECT_EQ(short_name(python), python);
 }
 
-TEST(ShortName, KeepsTheFirstTypeThatATemplateTakes) {
+TEST(short_name, keeps_the_first_type_that_a_template_takes) {
   EXPECT_EQ(short_name("void cutlass::Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nt_align1>(cutlass::Params)"),
             "Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nt_align1>");
   EXPECT_EQ(short_name("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
@@ -30,19 +30,19 @@ TEST(ShortName, KeepsTheFirstTypeThatATemplateTakes) {
   EXPECT_EQ(short_name("void k<true, 3>(int)"), "k");
 }
 
-TEST(ShortName, SurvivesNamesThatAreNone) {
+TEST(short_name, survives_names_that_are_none) {
   for (const char* odd : {"<", ">", "<<<>>>", "a<", "a<(", "::", "void ", "f<,>", "operator<", "f<{lambda()#1}>(int)"})
     static_cast<void>(short_name(odd));
 }
 
-TEST(Dashes, StandApart) {
+TEST(dashes, stand_apart) {
   EXPECT_EQ(format::apart("--steps 3 -x"), "-\xE2\x80\x8A-steps 3 -x");
   EXPECT_EQ(format::apart("a---b"), "a-\xE2\x80\x8A-\xE2\x80\x8A-b");
   EXPECT_EQ(format::apart("plain"), "plain");
 }
 
 // Tried: names that ImGui would take for ids, as labels.
-TEST(Labels, ShowAllOfAName) {
+TEST(labels, show_all_of_a_name) {
   EXPECT_EQ(label_of("gpu##0"), "gpu#\xE2\x80\x8A#0");
   EXPECT_EQ(label_of("a###b"), "a#\xE2\x80\x8A#\xE2\x80\x8A#b");
   EXPECT_EQ(label_of("C#"), "C#");

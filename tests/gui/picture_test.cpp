@@ -67,7 +67,7 @@ double fullest_row(const gl::image& picture, region where, colour wanted) {
   return static_cast<double>(most) / (where.right - where.left);
 }
 
-class Picture : public testing::TestWithParam<theme_kind> {
+class picture_test : public testing::TestWithParam<theme_kind> {
  protected:
   void SetUp() override { test::write_sample(path); }
   void TearDown() override {
@@ -111,7 +111,7 @@ class Picture : public testing::TestWithParam<theme_kind> {
   std::unique_ptr<picture> shown;
 };
 
-TEST_P(Picture, ShowsTheTimelineWithItsCopiesInProportion) {
+TEST_P(picture_test, shows_the_timeline_with_its_copies_in_proportion) {
   create();
   const gl::image picture = draw("timeline");
   const double visible = static_cast<double>(shown->app().state().active()->visible.length());
@@ -121,7 +121,7 @@ TEST_P(Picture, ShowsTheTimelineWithItsCopiesInProportion) {
   EXPECT_NEAR(fullest_row(picture, axis(), of(colours().slice(query::slice_kind::d2h))), copies, 0.06);
 }
 
-TEST_P(Picture, ShowsMemoryAsAnAreaOfItsLayers) {
+TEST_P(picture_test, shows_memory_as_an_area_of_its_layers) {
   create();
   const gl::image picture = draw("timeline");
   const region where = axis();
@@ -130,14 +130,14 @@ TEST_P(Picture, ShowsMemoryAsAnAreaOfItsLayers) {
   EXPECT_GT(fullest_row(picture, where, of(colours().pool_free)), 0.6) << "reserved by the pool";
 }
 
-TEST_P(Picture, DrawsTheLinksPeakAcrossTheChart) {
+TEST_P(picture_test, draws_the_links_peak_across_the_chart) {
   create();
   const gl::image picture = draw("timeline");
   EXPECT_GT(fullest_row(picture, axis(), of(colours().limit)), 0.95);
 }
 
 // Glyphs of other frames in the texture before those of the picture: how many frames are built meanwhile depends on how fast answers come.
-TEST_P(Picture, IsTheSameWhateverWasShownBefore) {
+TEST_P(picture_test, is_the_same_whatever_was_shown_before) {
   create();
   const gl::image at_once = draw("summary");
   shown.reset();
@@ -150,7 +150,7 @@ TEST_P(Picture, IsTheSameWhateverWasShownBefore) {
 }
 
 // The program, run three times on one recording, each time a little later in its answers than before.
-TEST(Screenshot, OfOneRecordingIsTheSameFileEveryTime) {
+TEST(screenshot, of_one_recording_is_the_same_file_every_time) {
   const std::string out = test::own_path("run.png");
   const auto run = [&](const std::string& before) {
     const std::string command = before +
@@ -168,7 +168,7 @@ TEST(Screenshot, OfOneRecordingIsTheSameFileEveryTime) {
   std::filesystem::remove(out);
 }
 
-TEST_P(Picture, ZoomsToARange) {
+TEST_P(picture_test, zooms_to_a_range) {
   create();
   draw("timeline");
   // One chunk: its copy in fills 300 of the 400 us.
@@ -178,7 +178,7 @@ TEST_P(Picture, ZoomsToARange) {
   EXPECT_NEAR(fullest_row(shown->read(), axis(), of(colours().slice(query::slice_kind::h2d))), 0.75, 0.02);
 }
 
-TEST_P(Picture, TintsTheSelectedRangeOnly) {
+TEST_P(picture_test, tints_the_selected_range_only) {
   create();
   draw("timeline");
   shown->app().invoke("selection.range", query::time_range{5'000'000, 10'000'000});
@@ -200,7 +200,7 @@ TEST_P(Picture, TintsTheSelectedRangeOnly) {
             (right - left) * 14);
 }
 
-TEST_P(Picture, OfTheMemoryMapIsToScale) {
+TEST_P(picture_test, of_the_memory_map_is_to_scale) {
   create(1400, 900);
   draw("memory-map");
   shown->app().invoke("moment.set", query::time_range{10'000'000, 10'000'000});
@@ -231,7 +231,7 @@ TEST_P(Picture, OfTheMemoryMapIsToScale) {
   EXPECT_TRUE(is_hole(3));
 }
 
-TEST_P(Picture, OfEveryViewHasTextAndRoom) {
+TEST_P(picture_test, of_every_view_has_text_and_room) {
   create(900, 700);
   for (const std::string& view : shown->app().view_names()) {
     const gl::image picture = draw(view);
@@ -249,7 +249,7 @@ TEST_P(Picture, OfEveryViewHasTextAndRoom) {
   }
 }
 
-TEST_P(Picture, OfAllPanelsTogetherShowsEach) {
+TEST_P(picture_test, of_all_panels_together_shows_each) {
   create(1600, 900);
   const gl::image picture = draw();
   // The right panel, the bottom panel and the timeline each hold text.
@@ -258,7 +258,7 @@ TEST_P(Picture, OfAllPanelsTogetherShowsEach) {
   EXPECT_GT(count(picture, {0, 150, 200, 600}, of(colours().text), 24), 100);
 }
 
-TEST_P(Picture, FitsASmallWindow) {
+TEST_P(picture_test, fits_a_small_window) {
   create(800, 500);
   const gl::image picture = draw();
   EXPECT_GT(axis().right - axis().left, 400);
@@ -266,13 +266,13 @@ TEST_P(Picture, FitsASmallWindow) {
   EXPECT_GT(count(picture, all_of(picture), of(colours().text), 24), 300);
 }
 
-TEST_P(Picture, ScalesForDenseDisplays) {
+TEST_P(picture_test, scales_for_dense_displays) {
   create(1600, 1000, 2);
   const gl::image picture = draw();
   EXPECT_GT(count(picture, {0, 0, 600, 40}, of(colours().text), 24), 300) << "the menu's text is twice as large";
 }
 
-TEST_P(Picture, OfAnEmptyRecordingSaysSo) {
+TEST_P(picture_test, of_an_empty_recording_says_so) {
   test::write_empty(path);
   create();
   const gl::image picture = draw();
@@ -280,7 +280,7 @@ TEST_P(Picture, OfAnEmptyRecordingSaysSo) {
   EXPECT_LT(share_not(picture, {0, 100, 1400, 900}, of(colours().background)), 0.05);
 }
 
-TEST_P(Picture, OfTheWelcomeScreenListsTheDemos) {
+TEST_P(picture_test, of_the_welcome_screen_lists_the_demos) {
   create(1280, 720);
   ASSERT_TRUE(shown->settle(60));
   const gl::image picture = shown->read();
@@ -288,13 +288,13 @@ TEST_P(Picture, OfTheWelcomeScreenListsTheDemos) {
   EXPECT_GT(count(picture, {100, 60, 640, 500}, of(colours().text), 24), 200);
 }
 
-TEST_P(Picture, KeepsItsBackgroundWhereNothingIs) {
+TEST_P(picture_test, keeps_its_background_where_nothing_is) {
   create(1280, 720);
   ASSERT_TRUE(shown->settle(60));
   EXPECT_TRUE(near(at(shown->read(), 1270, 710), of(colours().background), 1));
 }
 
-TEST_P(Picture, IsReadAgainFromItsFile) {
+TEST_P(picture_test, is_read_again_from_its_file) {
   create(320, 240);
   ASSERT_TRUE(shown->settle(60));
   const std::string file = test::own_path("picture.png");
@@ -310,7 +310,7 @@ TEST_P(Picture, IsReadAgainFromItsFile) {
   EXPECT_FALSE(failed.error().hint.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Themes, Picture, testing::Values(theme_kind::dark, theme_kind::light),
+INSTANTIATE_TEST_SUITE_P(themes, picture_test, testing::Values(theme_kind::dark, theme_kind::light),
                          [](const auto& which) { return which.param == theme_kind::dark ? "dark" : "light"; });
 
 /// Relative luminance, as in WCAG 2.
@@ -329,7 +329,7 @@ double contrast(ImU32 a, ImU32 b) {
   return std::max(one, two) / std::min(one, two);
 }
 
-TEST(Theme, TextCanBeReadOnEverySurface) {
+TEST(theme, text_can_be_read_on_every_surface) {
   for (const theme_kind kind : {theme_kind::dark, theme_kind::light}) {
     const theme& t = theme_of(kind);
     for (const ImU32 surface : {t.background, t.raised, t.header}) {
@@ -353,7 +353,7 @@ colour seen(colour c, const double (&m)[9]) {
   return {mixed(0), mixed(1), mixed(2)};
 }
 
-TEST(Theme, CopiesAndKernelsStayApartForEveryEye) {
+TEST(theme, copies_and_kernels_stay_apart_for_every_eye) {
   const double protan[9] = {0.152286, 1.052583,  -0.204868, 0.114503, 0.786281,
                             0.099216, -0.003882, -0.048116, 1.051998};
   const double deutan[9] = {0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881};

@@ -15,7 +15,7 @@ namespace {
 
 using gui::selection_kind;
 
-class QueryPanel : public Window {
+class query_panel : public window_test {
  protected:
   const gui::query_view& asked() { return app().find<gui::query_view>(); }
   void open_panel(ImGuiTestContext& user) {
@@ -36,7 +36,7 @@ class QueryPanel : public Window {
   }
 };
 
-TEST_F(QueryPanel, AnswersWhatIsTyped) {
+TEST_F(query_panel, answers_what_is_typed) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     user.ItemInput("//Query/##sql");
@@ -51,7 +51,7 @@ TEST_F(QueryPanel, AnswersWhatIsTyped) {
   });
 }
 
-TEST_F(QueryPanel, ARowLeadsToItsBlock) {
+TEST_F(query_panel, a_row_leads_to_its_block) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     ask(user, "SELECT bytes, id FROM blocks ORDER BY id DESC");
@@ -63,7 +63,7 @@ TEST_F(QueryPanel, ARowLeadsToItsBlock) {
   });
 }
 
-TEST_F(QueryPanel, MistakesAreSaidInPlace) {
+TEST_F(query_panel, mistakes_are_said_in_place) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     ask(user, "SELECT nowhere FROM kernels");
@@ -74,7 +74,7 @@ TEST_F(QueryPanel, MistakesAreSaidInPlace) {
   });
 }
 
-TEST_F(QueryPanel, LongAnswersScrollByRows) {
+TEST_F(query_panel, long_answers_scroll_by_rows) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     ask(user,
@@ -91,7 +91,7 @@ TEST_F(QueryPanel, LongAnswersScrollByRows) {
   });
 }
 
-TEST_F(QueryPanel, AnEndlessQueryIsStopped) {
+TEST_F(query_panel, an_endless_query_is_stopped) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     app().invoke("query.run",
@@ -105,7 +105,7 @@ TEST_F(QueryPanel, AnEndlessQueryIsStopped) {
   });
 }
 
-TEST_F(QueryPanel, RemembersWhatWasAskedAndGivesCsvAway) {
+TEST_F(query_panel, remembers_what_was_asked_and_gives_csv_away) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     ask(user, "SELECT 1 AS a, 'x,y' AS b");
@@ -135,7 +135,7 @@ TEST_F(QueryPanel, RemembersWhatWasAskedAndGivesCsvAway) {
   });
 }
 
-TEST_F(QueryPanel, ForgetsTheAnswerOfAnotherRecording) {
+TEST_F(query_panel, forgets_the_answer_of_another_recording) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     ask(user, "SELECT 1");

@@ -9,7 +9,7 @@
 namespace sluice::test {
 namespace {
 
-class SearchPanel : public Window {
+class search_panel : public window_test {
  protected:
   void type(ImGuiTestContext& user, const char* text) {
     open_sample(user);
@@ -31,7 +31,7 @@ class SearchPanel : public Window {
   }
 };
 
-TEST_F(SearchPanel, ARowLeadsToTheFirstEventOfItsName) {
+TEST_F(search_panel, a_row_leads_to_the_first_event_of_its_name) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     const query::found_name wanted = any_kernel();
@@ -46,7 +46,7 @@ TEST_F(SearchPanel, ARowLeadsToTheFirstEventOfItsName) {
   });
 }
 
-TEST_F(SearchPanel, IsAskedByACommandAndSaysHowMuchItFound) {
+TEST_F(search_panel, is_asked_by_a_command_and_says_how_much_it_found) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     app().invoke("search.find", std::string("scale_and_add"));
@@ -63,7 +63,7 @@ TEST_F(SearchPanel, IsAskedByACommandAndSaysHowMuchItFound) {
   });
 }
 
-TEST_F(SearchPanel, SaysWhenNothingIsCalledThat) {
+TEST_F(search_panel, says_when_nothing_is_called_that) {
   use([&](ImGuiTestContext& user) {
     type(user, "no such name anywhere");
     EXPECT_NE(read(user).find("No such name"), std::string::npos);

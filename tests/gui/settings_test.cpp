@@ -11,14 +11,14 @@
 namespace sluice::gui {
 namespace {
 
-class Settings : public testing::Test {
+class settings_test : public testing::Test {
  protected:
   void SetUp() override { std::filesystem::remove_all(folder); }
   void TearDown() override { std::filesystem::remove_all(folder); }
   const std::string folder = test::own_path("settings");
 };
 
-TEST_F(Settings, AreTheSameAtTheNextStart) {
+TEST_F(settings_test, are_the_same_at_the_next_start) {
   settings first(folder);
   first.theme = theme_kind::light;
   first.text_scale = 1.21F;
@@ -34,7 +34,7 @@ TEST_F(Settings, AreTheSameAtTheNextStart) {
   EXPECT_EQ(second.recent()[0], "/data/a file.sluice");
 }
 
-TEST_F(Settings, ListRecentFilesNewestFirstWithoutRepeats) {
+TEST_F(settings_test, list_recent_files_newest_first_without_repeats) {
   settings some("");
   for (int i = 0; i < 20; ++i) some.add_recent("/" + std::to_string(i % 15));
   EXPECT_EQ(some.recent().size(), settings::recent_limit);
@@ -43,7 +43,7 @@ TEST_F(Settings, ListRecentFilesNewestFirstWithoutRepeats) {
   EXPECT_TRUE(some.recent().empty());
 }
 
-TEST_F(Settings, KeepWhatWasAskedWithItsLines) {
+TEST_F(settings_test, keep_what_was_asked_with_its_lines) {
   settings first(folder);
   first.add_query("SELECT 1\nFROM \\n");
   first.add_query("SELECT 2");
@@ -55,7 +55,7 @@ TEST_F(Settings, KeepWhatWasAskedWithItsLines) {
   EXPECT_EQ(first.queries()[1], "SELECT 2");
 }
 
-TEST_F(Settings, SurviveAFileOfNonsense) {
+TEST_F(settings_test, survive_a_file_of_nonsense) {
   std::filesystem::create_directories(folder);
   std::ofstream(folder + "/settings") << "theme\n\0\xff\ntext 9999999999999\nwidth -5\nrecent \nwhat is this";
   const settings read(folder);
@@ -65,7 +65,7 @@ TEST_F(Settings, SurviveAFileOfNonsense) {
   EXPECT_TRUE(read.memory_by_category);
 }
 
-TEST_F(Settings, DoNotStopTheProgramWhereNothingCanBeWritten) {
+TEST_F(settings_test, do_not_stop_the_program_where_nothing_can_be_written) {
   settings read("/proc/nowhere");
   read.add_recent("/a");
   EXPECT_EQ(read.recent().size(), 1U);

@@ -9,7 +9,7 @@ namespace {
 
 using gui::selection_kind;
 
-class StacksPanel : public Window {
+class stacks_panel : public window_test {
  protected:
   void open_panel(ImGuiTestContext& user) {
     open_sample(user);
@@ -25,7 +25,7 @@ class StacksPanel : public Window {
   }
 };
 
-TEST_F(StacksPanel, ShowsWhoHoldsTheMemoryAtThePeak) {
+TEST_F(stacks_panel, shows_who_holds_the_memory_at_the_peak) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     const auto asked = app().state().active()->engine->ask_now(
@@ -39,7 +39,7 @@ TEST_F(StacksPanel, ShowsWhoHoldsTheMemoryAtThePeak) {
   });
 }
 
-TEST_F(StacksPanel, ZoomsIntoAFrameAndGoesBackOut) {
+TEST_F(stacks_panel, zooms_into_a_frame_and_goes_back_out) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     user.MouseMoveToPos(place_in(user, 0.5F, 2));
@@ -60,7 +60,7 @@ TEST_F(StacksPanel, ZoomsIntoAFrameAndGoesBackOut) {
   });
 }
 
-TEST_F(StacksPanel, FindsFunctionsAndSaysHowMuchTheyHold) {
+TEST_F(stacks_panel, finds_functions_and_says_how_much_they_hold) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     user.ItemInput("//Stacks/##search");
@@ -74,7 +74,7 @@ TEST_F(StacksPanel, FindsFunctionsAndSaysHowMuchTheyHold) {
   });
 }
 
-TEST_F(StacksPanel, ShowsTheStackOfASelectedBlockInItsDetails) {
+TEST_F(stacks_panel, shows_the_stack_of_a_selected_block_in_its_details) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     app().invoke("selection.set", gui::selection{gui::document_id::none, selection_kind::block, 3});
@@ -88,7 +88,7 @@ TEST_F(StacksPanel, ShowsTheStackOfASelectedBlockInItsDetails) {
   });
 }
 
-TEST_F(StacksPanel, SaysHowToRecordStacksWhereThereAreNone) {
+TEST_F(stacks_panel, says_how_to_record_stacks_where_there_are_none) {
   use([&](ImGuiTestContext& user) {
     write_sample(path, false);
     open_panel(user);

@@ -10,7 +10,7 @@
 
 namespace sluice::test {
 
-void Window::SetUp() {
+void window_test::SetUp() {
   ASSERT_TRUE(start_display()) << "no Xvfb: install the package xvfb";
   write_sample(path);
   gui::application_options content;
@@ -39,12 +39,12 @@ void Window::SetUp() {
   begin.Type = ImGuiContextHookType_NewFramePost;
   begin.UserData = this;
   begin.Callback = [](ImGuiContext*, ImGuiContextHook* hook) {
-    if (static_cast<Window*>(hook->UserData)->listening_) ImGui::LogToBuffer();
+    if (static_cast<window_test*>(hook->UserData)->listening_) ImGui::LogToBuffer();
   };
   ImGuiContextHook end = begin;
   end.Type = ImGuiContextHookType_EndFramePre;
   end.Callback = [](ImGuiContext* context, ImGuiContextHook* hook) {
-    auto& self = *static_cast<Window*>(hook->UserData);
+    auto& self = *static_cast<window_test*>(hook->UserData);
     if (!self.listening_ || !context->LogEnabled) return;
     self.words_ = context->LogBuffer.c_str();
     self.listening_ = false;
@@ -54,24 +54,24 @@ void Window::SetUp() {
   ImGui::AddContextHook(ImGui::GetCurrentContext(), &end);
 }
 
-void Window::TearDown() {
+void window_test::TearDown() {
   if (engine_ != nullptr) ImGuiTestEngine_Stop(engine_);
   window_.reset();
   if (engine_ != nullptr) ImGuiTestEngine_DestroyContext(engine_);
   std::filesystem::remove(path);
 }
 
-void Window::use(std::function<void(ImGuiTestContext&)> steps) {
+void window_test::use(std::function<void(ImGuiTestContext&)> steps) {
   steps_ = std::move(steps);
   ImGuiTest* test = IM_REGISTER_TEST(engine_, "window", "test");
   test->UserData = this;
-  test->TestFunc = [](ImGuiTestContext* user) { static_cast<Window*>(user->Test->UserData)->steps_(*user); };
+  test->TestFunc = [](ImGuiTestContext* user) { static_cast<window_test*>(user->Test->UserData)->steps_(*user); };
   ImGuiTestEngine_QueueTest(engine_, test, ImGuiTestRunFlags_RunFromCommandLine);
   while (!ImGuiTestEngine_IsTestQueueEmpty(engine_)) ASSERT_TRUE(window_->step()) << "the window closed";
   EXPECT_EQ(test->Output.Status, ImGuiTestStatus_Success);
 }
 
-bool Window::wait_until(ImGuiTestContext& user, const std::function<bool()>& done) {
+bool window_test::wait_until(ImGuiTestContext& user, const std::function<bool()>& done) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (!done()) {
     if (std::chrono::steady_clock::now() > deadline || user.IsError()) return false;
@@ -80,7 +80,7 @@ bool Window::wait_until(ImGuiTestContext& user, const std::function<bool()>& don
   return true;
 }
 
-void Window::settle(ImGuiTestContext& user) {
+void window_test::settle(ImGuiTestContext& user) {
   int quiet = 0;
   EXPECT_TRUE(wait_until(user, [&] {
     quiet = app().busy() || app().animating() ? 0 : quiet + 1;
@@ -88,21 +88,21 @@ void Window::settle(ImGuiTestContext& user) {
   }));
 }
 
-void Window::open_sample(ImGuiTestContext& user) {
+void window_test::open_sample(ImGuiTestContext& user) {
   app().open(path);
   EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().active()->ready(); }));
   user.Yield(6);  // the panels take their places
   settle(user);
 }
 
-std::string Window::read(ImGuiTestContext& user) {
+std::string window_test::read(ImGuiTestContext& user) {
   words_.clear();
   listening_ = true;
   wait_until(user, [&] { return !listening_; });
   return words_;
 }
 
-ImVec2 Window::place_of(query::time_ns time, float down) {
+ImVec2 window_test::place_of(query::time_ns time, float down) {
   const gui::draw::rectangle& area = app().find<gui::timeline_view>().axis_area();
   const query::time_range visible = app().state().active()->visible;
   const double share = static_cast<double>(time - visible.begin) / static_cast<double>(visible.length());

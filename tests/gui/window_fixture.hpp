@@ -14,7 +14,7 @@
 namespace sluice::test {
 
 /// A real window under Xvfb, with the sample recording at `path` and the test engine to drive it.
-class Window : public ::testing::Test {
+class window_test : public ::testing::Test {
  protected:
   void SetUp() override;
   void TearDown() override;

@@ -15,7 +15,7 @@ namespace {
 using gui::selection_kind;
 using query::time_range;
 
-TEST_F(Window, OpensARecordingAndShowsAllOfIt) {
+TEST_F(window_test, opens_a_recording_and_shows_all_of_it) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     const gui::document* shown = app().state().active();
@@ -25,7 +25,7 @@ TEST_F(Window, OpensARecordingAndShowsAllOfIt) {
   });
 }
 
-TEST_F(Window, SaysWhyAFileCannotBeOpened) {
+TEST_F(window_test, says_why_a_file_cannot_be_opened) {
   use([&](ImGuiTestContext& user) {
     app().open("/no/such/file.sluice");
     EXPECT_TRUE(wait_until(user, [&] { return !app().notice().empty(); }));
@@ -34,7 +34,7 @@ TEST_F(Window, SaysWhyAFileCannotBeOpened) {
   });
 }
 
-TEST_F(Window, ZoomsAtTheCursorWithTheWheel) {
+TEST_F(window_test, zooms_at_the_cursor_with_the_wheel) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     const query::time_ns about = 10'000'000;
@@ -53,7 +53,7 @@ TEST_F(Window, ZoomsAtTheCursorWithTheWheel) {
   });
 }
 
-TEST_F(Window, PansAndZoomsWithTheKeyboard) {
+TEST_F(window_test, pans_and_zooms_with_the_keyboard) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     app().invoke("timeline.show", time_range{10'000'000, 12'000'000});
@@ -76,7 +76,7 @@ TEST_F(Window, PansAndZoomsWithTheKeyboard) {
   });
 }
 
-TEST_F(Window, LettersTypedIntoAFieldDoNotMoveTheTimeline) {
+TEST_F(window_test, letters_typed_into_a_field_do_not_move_the_timeline) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     const time_range before = app().state().active()->visible;
@@ -88,7 +88,7 @@ TEST_F(Window, LettersTypedIntoAFieldDoNotMoveTheTimeline) {
   });
 }
 
-TEST_F(Window, SelectsARangeByDraggingAndShowsItsFigures) {
+TEST_F(window_test, selects_a_range_by_dragging_and_shows_its_figures) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     user.MouseMoveToPos(place_of(5'000'000, 60));
@@ -127,7 +127,7 @@ TEST_F(Window, SelectsARangeByDraggingAndShowsItsFigures) {
   });
 }
 
-TEST_F(Window, ShowsTheSummaryThatTheReportPrints) {
+TEST_F(window_test, shows_the_summary_that_the_report_prints) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     const std::string words = read(user);
@@ -145,7 +145,7 @@ TEST_F(Window, ShowsTheSummaryThatTheReportPrints) {
   });
 }
 
-TEST_F(Window, SelectsACopyByClickingIt) {
+TEST_F(window_test, selects_a_copy_by_clicking_it) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     app().invoke("timeline.show", time_range{5'000'000, 5'400'000});
@@ -175,7 +175,7 @@ TEST_F(Window, SelectsACopyByClickingIt) {
   });
 }
 
-TEST_F(Window, SelectsABlockInTheTableAndShowsWhenItLived) {
+TEST_F(window_test, selects_a_block_in_the_table_and_shows_when_it_lived) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     const auto asked = app().state().active()->engine->ask_now(
@@ -192,7 +192,7 @@ TEST_F(Window, SelectsABlockInTheTableAndShowsWhenItLived) {
   });
 }
 
-TEST_F(Window, FindsACommandInThePalette) {
+TEST_F(window_test, finds_a_command_in_the_palette) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     app().invoke("timeline.show", time_range{5'000'000, 5'400'000});
@@ -207,7 +207,7 @@ TEST_F(Window, FindsACommandInThePalette) {
   });
 }
 
-TEST_F(Window, OffersEveryTitledCommandInAMenu) {
+TEST_F(window_test, offers_every_titled_command_in_a_menu) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     user.MenuClick("//##MainMenuBar/View/Light theme");
@@ -222,7 +222,7 @@ TEST_F(Window, OffersEveryTitledCommandInAMenu) {
   });
 }
 
-TEST_F(Window, RunsADemoLiveAndStopsIt) {
+TEST_F(window_test, runs_a_demo_live_and_stops_it) {
   use([&](ImGuiTestContext& user) {
     user.MenuClick("//##MainMenuBar/Demo/endless");
     EXPECT_TRUE(wait_until(user, [&] { return app().demo().running(); }));
@@ -245,7 +245,7 @@ TEST_F(Window, RunsADemoLiveAndStopsIt) {
   });
 }
 
-TEST_F(Window, SeesADemoToItsEnd) {
+TEST_F(window_test, sees_a_demo_to_its_end) {
   use([&](ImGuiTestContext& user) {
     app().start_demo("quick");
     EXPECT_TRUE(wait_until(user, [&] { return !app().demo().running(); }));
@@ -259,7 +259,7 @@ TEST_F(Window, SeesADemoToItsEnd) {
   });
 }
 
-TEST_F(Window, SaysWhyADemoFailed) {
+TEST_F(window_test, says_why_a_demo_failed) {
   use([&](ImGuiTestContext& user) {
     app().start_demo("broken");
     EXPECT_TRUE(wait_until(user, [&] { return !app().notice().empty(); }));
@@ -267,22 +267,22 @@ TEST_F(Window, SaysWhyADemoFailed) {
   });
 }
 
-class RememberingWindow : public Window {
+class remembering_window : public window_test {
  protected:
   void SetUp() override {
     config_folder = own_path("window-settings");
     gui::settings earlier(config_folder);
     earlier.memory_by_category = false;
     earlier.save();
-    Window::SetUp();
+    window_test::SetUp();
   }
   void TearDown() override {
-    Window::TearDown();
+    window_test::TearDown();
     std::filesystem::remove_all(config_folder);
   }
 };
 
-TEST_F(RememberingWindow, ColoursMemoryAsLastTime) {
+TEST_F(remembering_window, colours_memory_as_last_time) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     EXPECT_FALSE(app().state().memory_by_category);
@@ -295,7 +295,7 @@ TEST_F(RememberingWindow, ColoursMemoryAsLastTime) {
   });
 }
 
-TEST_F(Window, HasNothingToDoWhenNothingChanges) {
+TEST_F(window_test, has_nothing_to_do_when_nothing_changes) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     settle(user);

@@ -24,7 +24,7 @@ using testing::Not;
 
 const std::string fake_driver = SLUICE_BINARY_DIR "/tests/instrumentation/capture/fake";
 
-class Demo : public testing::Test {
+class demo_test : public testing::Test {
  protected:
   struct outcome {
     int status = -1;  ///< As a shell has it.
@@ -80,7 +80,7 @@ class Demo : public testing::Test {
   fs::path folder;
 };
 
-TEST_F(Demo, ListSaysWhatEachShowsAndWhatToLookFor) {
+TEST_F(demo_test, list_says_what_each_shows_and_what_to_look_for) {
   const outcome listed = run({"--list"});
   EXPECT_EQ(listed.status, 0);
   for (const char* name : {"chunked-file", "pool-churn", "overlap", "pinned-vs-pageable", "managed-migration", "leak"})
@@ -88,7 +88,7 @@ TEST_F(Demo, ListSaysWhatEachShowsAndWhatToLookFor) {
   EXPECT_THAT(listed.out, HasSubstr("Look for: "));
 }
 
-TEST_F(Demo, ANameThatIsNoneIsAMistakeOfUse) {
+TEST_F(demo_test, a_name_that_is_none_is_a_mistake_of_use) {
   const outcome wrong = run({"nothing"});
   EXPECT_EQ(wrong.status, 2);
   EXPECT_EQ(wrong.err, "sluice: there is no demo 'nothing'; see sluice demo --list\n");
@@ -96,7 +96,7 @@ TEST_F(Demo, ANameThatIsNoneIsAMistakeOfUse) {
   EXPECT_EQ(run({"leak", "--device", "abacus"}).status, 2);
 }
 
-TEST_F(Demo, RecordsOnTheSimulatedDeviceAndSaysSo) {
+TEST_F(demo_test, records_on_the_simulated_device_and_says_so) {
   const outcome done = run({"leak", "--device", "sim"});
   EXPECT_EQ(done.status, 0) << done.err;
   EXPECT_THAT(done.err, HasSubstr("simulated device"));
@@ -109,7 +109,7 @@ TEST_F(Demo, RecordsOnTheSimulatedDeviceAndSaysSo) {
   EXPECT_TRUE(fs::exists(folder / "leak-2.sluice")) << "the first is kept";
 }
 
-TEST_F(Demo, NeverReplacesAFileThatIsNoRecording) {
+TEST_F(demo_test, never_replaces_a_file_that_is_no_recording) {
   std::ofstream(folder / "precious.py") << "print()\n";
   const outcome refused = run({"leak", "--device", "sim", "-o", "precious.py"});
   EXPECT_EQ(refused.status, 2) << "as of every verb";
@@ -117,7 +117,7 @@ TEST_F(Demo, NeverReplacesAFileThatIsNoRecording) {
   EXPECT_EQ(text("precious.py"), "print()\n");
 }
 
-TEST_F(Demo, CanBeWatchedWhileItRunsAndStoppedWithCtrlC) {
+TEST_F(demo_test, can_be_watched_while_it_runs_and_stopped_with_ctrl_c) {
   const pid_t demo = begin({"overlap", "--device", "sim", "--pace", "--seconds", "600", "-o", "live.sluice"});
   // The file grows while the demo runs: copies can be read before its end.
   bool seen = false;
@@ -135,7 +135,7 @@ TEST_F(Demo, CanBeWatchedWhileItRunsAndStoppedWithCtrlC) {
   EXPECT_TRUE(s->complete());
 }
 
-TEST_F(Demo, RecordsItselfThroughTheCaptureLibraryWhereThereIsACudaDevice) {
+TEST_F(demo_test, records_itself_through_the_capture_library_where_there_is_a_cuda_device) {
   if (!fs::exists(fake_driver + "/libcuda.so.1")) GTEST_SKIP() << "skipped: built without CUDA";
   const outcome done = run({"pool-churn", "--device", "cuda", "-o", "cuda.sluice"}, fake_driver);
   EXPECT_EQ(done.status, 0) << done.err;
@@ -154,7 +154,7 @@ TEST_F(Demo, RecordsItselfThroughTheCaptureLibraryWhereThereIsACudaDevice) {
   EXPECT_GT(layers[static_cast<std::size_t>(trace::layer::user)], 0);
 }
 
-TEST_F(Demo, SaysWhyThereIsNoCudaDevice) {
+TEST_F(demo_test, says_why_there_is_no_cuda_device) {
   if (const auto probe = run({"leak", "--device", "cuda", "-o", "x.sluice"}); probe.status == 0) {
     GTEST_SKIP() << "there is a CUDA device here";
   } else {
@@ -164,7 +164,7 @@ TEST_F(Demo, SaysWhyThereIsNoCudaDevice) {
   }
 }
 
-TEST_F(Demo, SaysWhereNoFileCanBeMade) {
+TEST_F(demo_test, says_where_no_file_can_be_made) {
   const outcome said = run({"leak", "--device", "sim", "-o", "/no/such/folder/leak.sluice"});
   EXPECT_EQ(said.status, 1);
   EXPECT_THAT(said.err, HasSubstr("/no/such/folder/leak.sluice"));
@@ -173,7 +173,7 @@ TEST_F(Demo, SaysWhereNoFileCanBeMade) {
   EXPECT_EQ(said.out, "") << "nothing was run";
 }
 
-TEST_F(Demo, FailsWhenItsListGoesNowhere) {
+TEST_F(demo_test, fails_when_its_list_goes_nowhere) {
   const pid_t child = fork();
   if (child == 0) {
     dup2(open("/dev/full", O_WRONLY), 1);

@@ -43,7 +43,7 @@ std::string log_of(int allocations) {
   return log;
 }
 
-TEST(ImportVerb, SaysWhatItReadAndWhatItDidNot) {
+TEST(import_verb, says_what_it_read_and_what_it_did_not) {
   const own_folder folder;
   const std::string log = folder.write("rmm.csv", log_of(3) + "nonsense\n"), out = folder.file("out.sluice");
   const outcome done = run("import '" + log + "' -o '" + out + "'");
@@ -55,7 +55,7 @@ TEST(ImportVerb, SaysWhatItReadAndWhatItDidNot) {
   EXPECT_TRUE(trace::file::open(out));
 }
 
-TEST(ImportVerb, NamesTheOutputAfterItsInput) {
+TEST(import_verb, names_the_output_after_its_input) {
   const own_folder folder;
   const std::string log = folder.write_gzip("run.csv.gz", log_of(1));
   EXPECT_EQ(run("import '" + log + "' -o '" + folder.file("run.sluice") + "'").status, 0);
@@ -64,7 +64,7 @@ TEST(ImportVerb, NamesTheOutputAfterItsInput) {
   EXPECT_TRUE(std::filesystem::exists(folder.file("run-2.sluice")));
 }
 
-TEST(ImportVerb, RefusesWhatItCannotMean) {
+TEST(import_verb, refuses_what_it_cannot_mean) {
   const own_folder folder;
   const std::string log = folder.write("rmm.csv", log_of(1)), words = folder.write("words.txt", "words");
   EXPECT_EQ(run("import '" + words + "' -o '" + folder.file("out.sluice") + "'").status, 1);
@@ -76,7 +76,7 @@ TEST(ImportVerb, RefusesWhatItCannotMean) {
   EXPECT_EQ(testing::read_file(words), "words");
 }
 
-TEST(ImportVerb, LeavesNothingBehindWhenItIsInterrupted) {
+TEST(import_verb, leaves_nothing_behind_when_it_is_interrupted) {
   const own_folder folder;
   const std::string log = folder.write("rmm.csv", log_of(1'500'000)), out = folder.file("out.sluice");
   const char* const arguments[] = {program, "import", log.c_str(), "-o", out.c_str(), nullptr};
@@ -97,7 +97,7 @@ TEST(ImportVerb, LeavesNothingBehindWhenItIsInterrupted) {
   EXPECT_EQ(folder.files(), 1U);
 }
 
-TEST(OtherVerbs, TakeWhatAnotherToolRecorded) {
+TEST(other_verbs, take_what_another_tool_recorded) {
   const own_folder folder;
   const std::string log = folder.write("rmm.csv", log_of(3) + "nonsense\n");
   const outcome report = run("report '" + log + "'");

@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-TEST(Sizes, AreReadWithTheirUnits) {
+TEST(sizes, are_read_with_their_units) {
   EXPECT_EQ(cli::parse_bytes("64MiB", false), std::uint64_t{64} << 20);
   EXPECT_EQ(cli::parse_bytes("64mb", false), std::uint64_t{64} << 20);
   EXPECT_EQ(cli::parse_bytes("400M", true), 400'000'000U);

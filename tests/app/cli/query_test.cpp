@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-class QueryVerb : public ::testing::Test {
+class query_verb : public ::testing::Test {
  protected:
   struct outcome {
     int status = -1;
@@ -54,7 +54,7 @@ class QueryVerb : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(QueryVerb, AnswersInThreeForms) {
+TEST_F(query_verb, answers_in_three_forms) {
   const char* asked = "query %F 'SELECT count(*) AS copies, sum(bytes) AS bytes FROM transfer'";
   EXPECT_EQ(run(asked).out, "copies  bytes\n     5   5000\n");
   EXPECT_EQ(run(std::string(asked) + " --format csv").out, "copies,bytes\n5,5000\n");
@@ -63,7 +63,7 @@ TEST_F(QueryVerb, AnswersInThreeForms) {
   EXPECT_EQ(run("query %F - --format csv < query.sql").out, "a\n1\n");
 }
 
-TEST_F(QueryVerb, MistakesAreOneLineAndAStatusOfTheirOwn) {
+TEST_F(query_verb, mistakes_are_one_line_and_a_status_of_their_own) {
   for (const char* wrong : {"query %F 'SELEC 1'", "query %F 'DROP TABLE kernel'", "query %F",
                             "query %F 'SELECT nowhere FROM kernel'", "query %F 'SELECT 1' --format xml"}) {
     const outcome said = run(wrong);
@@ -75,7 +75,7 @@ TEST_F(QueryVerb, MistakesAreOneLineAndAStatusOfTheirOwn) {
   EXPECT_EQ(run("query nowhere.sluice 'SELECT 1'").status, 1);
 }
 
-TEST_F(QueryVerb, EndsAnEndlessStatementWhenItsTimeIsUp) {
+TEST_F(query_verb, ends_an_endless_statement_when_its_time_is_up) {
   for (const char* endless : {"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
                               "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 100000)"
                               " SELECT count(*) FROM c a, c b, c d ORDER BY a.x * b.x - d.x"}) {
@@ -88,15 +88,15 @@ TEST_F(QueryVerb, EndsAnEndlessStatementWhenItsTimeIsUp) {
   EXPECT_EQ(run("query %F 'SELECT 1' --timeout 0").status, 2);
 }
 
-TEST_F(QueryVerb, EndsWhenItsTimeIsUpThoughNobodyReadsTheAnswer) {
+TEST_F(query_verb, ends_when_its_time_is_up_though_nobody_reads_the_answer) {
   run("query %F 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c' --timeout 1 "
       "--format csv 2>said | (sleep 3; wc -c >size)");
   EXPECT_THAT(text("said"), HasSubstr("could not be interrupted"));
 }
 
-TEST_F(QueryVerb, ListsItsTables) { EXPECT_THAT(run("query --schema").out, HasSubstr("### transfers")); }
+TEST_F(query_verb, lists_its_tables) { EXPECT_THAT(run("query --schema").out, HasSubstr("### transfers")); }
 
-TEST_F(QueryVerb, ExportsByTheNameOfTheOutput) {
+TEST_F(query_verb, exports_by_the_name_of_the_output) {
   EXPECT_EQ(run("export %F -o copies.csv --table transfer").status, 0);
   EXPECT_THAT(text("copies.csv"), StartsWith("id,time,"));
   EXPECT_EQ(run("export %F -o all.sqlite").status, 0);

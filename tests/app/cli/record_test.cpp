@@ -23,7 +23,7 @@ using testing::Not;
 using namespace trace;
 
 /// `sluice record`.
-class Record : public SluiceProgram {
+class record_test : public sluice_program {
  protected:
   pid_t begin(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "record");
@@ -49,7 +49,7 @@ class Record : public SluiceProgram {
   }
 };
 
-TEST_F(Record, StatusIsTheCommands) {
+TEST_F(record_test, status_is_the_commands) {
   const outcome good = run_guest("succeed");
   EXPECT_EQ(good.status, 0) << good.err;
   EXPECT_EQ(good.out, "");
@@ -64,14 +64,14 @@ TEST_F(Record, StatusIsTheCommands) {
   EXPECT_EQ(failed.tables().processes.rows()[0].exit_status, 7);
 }
 
-TEST_F(Record, ACommandThatIsKilledLeavesARecording) {
+TEST_F(record_test, a_command_that_is_killed_leaves_a_recording) {
   EXPECT_EQ(run_guest("die").status, 128 + SIGKILL);
   const recorded killed = trace();
   EXPECT_EQ(killed.all<alloc_event>().size(), 1u);
   EXPECT_EQ(killed.tables().processes.rows()[0].exit_status, 128 + SIGKILL);
 }
 
-TEST_F(Record, EachProcessOfASetMayHaveARecordingOfItsOwn) {
+TEST_F(record_test, each_process_of_a_set_may_have_a_recording_of_its_own) {
   for (const char* rank : {"0", "1"}) {
     setenv("OMPI_COMM_WORLD_RANK", rank, 1);
     EXPECT_EQ(run({"-o", "t-%r-100%%.sluice", "--", guest, "succeed"}).status, 0);
@@ -94,7 +94,7 @@ TEST_F(Record, EachProcessOfASetMayHaveARecordingOfItsOwn) {
   }
 }
 
-TEST_F(Record, AMissingCommandIs127AndMakesNoFile) {
+TEST_F(record_test, a_missing_command_is127_and_makes_no_file) {
   for (const char* command : {"no-such-command-anywhere", "./nothing", "/nothing/at/all"}) {
     const outcome missing = run({"-o", "t.sluice", "--", command});
     EXPECT_EQ(missing.status, 127);
@@ -108,7 +108,7 @@ TEST_F(Record, AMissingCommandIs127AndMakesNoFile) {
   EXPECT_FALSE(exists("t.sluice"));
 }
 
-TEST_F(Record, WhatCannotBeExecutedIs126) {
+TEST_F(record_test, what_cannot_be_executed_is126) {
   write("data", "no program");
   for (const char* command : {"./data", "/"}) {
     const outcome refused = run({"-o", "t.sluice", "--", command});
@@ -118,7 +118,7 @@ TEST_F(Record, WhatCannotBeExecutedIs126) {
   }
 }
 
-TEST_F(Record, ARecordingThatCannotBeginIs125AndTheCommandIsNotStarted) {
+TEST_F(record_test, a_recording_that_cannot_begin_is125_and_the_command_is_not_started) {
   const outcome nowhere = run({"-o", "/no/such/folder/t.sluice", "--", "touch", "ran"});
   EXPECT_EQ(nowhere.status, 125);
   EXPECT_THAT(nowhere.err, HasSubstr("/no/such/folder/t.sluice"));
@@ -131,7 +131,7 @@ TEST_F(Record, ARecordingThatCannotBeginIs125AndTheCommandIsNotStarted) {
   EXPECT_FALSE(exists("ran"));
 }
 
-TEST_F(Record, ADiskThatFillsUpIs125OnlyIfTheCommandSucceeded) {
+TEST_F(record_test, a_disk_that_fills_up_is125_only_if_the_command_succeeded) {
   write("limited", "#!/bin/sh\nulimit -f 1\nexec \"$@\"\n");
   chmod(folder_.file("limited").c_str(), 0755);
   const auto run_limited = [&](const std::string& command) {
@@ -149,7 +149,7 @@ TEST_F(Record, ADiskThatFillsUpIs125OnlyIfTheCommandSucceeded) {
   EXPECT_FALSE(recorded(folder_.file("t.sluice")).snapshot().complete()) << "what there is opens";
 }
 
-TEST_F(Record, ReplacesARecordingIfForcedAndNothingElseEver) {
+TEST_F(record_test, replaces_a_recording_if_forced_and_nothing_else_ever) {
   write("train.py", "print('hours of work')\n");
   const outcome slip = run({"--force", "-o", "train.py", "--", "touch", "ran"});
   EXPECT_EQ(slip.status, 125);
@@ -173,7 +173,7 @@ std::size_t live_at_the_end(const recorded& trace) {
   return count;
 }
 
-TEST_F(Record, ARingKeepsTheLastPartAndWhatLivesInIt) {
+TEST_F(record_test, a_ring_keeps_the_last_part_and_what_lives_in_it) {
   const pid_t child = begin({"-o", "t.sluice", "--ring", "1MiB", "--", guest, "churn"});
   std::uintmax_t largest = 0;
   for (int status = 0; waitpid(child, &status, WNOHANG | WNOWAIT) == 0; usleep(10'000)) {
@@ -202,7 +202,7 @@ TEST_F(Record, ARingKeepsTheLastPartAndWhatLivesInIt) {
   for (const alloc_event& a : allocated) EXPECT_GE(a.time, checkpoints[0].time - 1'000'000'000);
 }
 
-TEST_F(Record, AFailedAllocationDumpsARing) {
+TEST_F(record_test, a_failed_allocation_dumps_a_ring) {
   const outcome failed = run({"-o", "t.sluice", "--ring", "1MiB", "--", guest, "fail-to-allocate"});
   EXPECT_EQ(failed.status, 0);
   EXPECT_THAT(failed.err, HasSubstr("an allocation failed in process"));
@@ -211,14 +211,14 @@ TEST_F(Record, AFailedAllocationDumpsARing) {
   EXPECT_EQ(live_at_the_end(dump), 11U);
 }
 
-TEST_F(Record, APeakDumps) {
+TEST_F(record_test, a_peak_dumps) {
   EXPECT_EQ(run({"-o", "t.sluice", "--trigger-peak", "40KiB", "--", guest, "fail-to-allocate"}).status, 0);
   EXPECT_GE(live_at_the_end(trace("t-dump1.sluice")), 11U);
   EXPECT_EQ(run({"-o", "u.sluice", "--trigger-peak", "1GiB", "--", guest, "fail-to-allocate"}).status, 0);
   EXPECT_FALSE(exists("u-dump1.sluice"));
 }
 
-TEST_F(Record, ASignalDumps) {
+TEST_F(record_test, a_signal_dumps) {
   const pid_t child = begin({"-o", "t.sluice", "--ring", "1MiB", "--", guest, "wait-for-signal"});
   wait_until_ready();
   kill(child, SIGUSR2);
@@ -228,7 +228,7 @@ TEST_F(Record, ASignalDumps) {
   EXPECT_EQ(trace("t-dump1.sluice").all<alloc_event>().size(), 1U);
 }
 
-TEST_F(Record, ADelayLeavesTheBeginningOutButNotWhatLives) {
+TEST_F(record_test, a_delay_leaves_the_beginning_out_but_not_what_lives) {
   EXPECT_EQ(run({"-o", "t.sluice", "--delay", "0.7", "--", guest, "churn"}).status, 0);
   const recorded late = trace();
   EXPECT_EQ(live_at_the_end(late), 11U);
@@ -237,14 +237,14 @@ TEST_F(Record, ADelayLeavesTheBeginningOutButNotWhatLives) {
   for (const alloc_event& a : late.all<alloc_event>()) EXPECT_GT(a.time, 500'000'000);
 }
 
-TEST_F(Record, ADurationEndsTheRecordingAndNotTheCommand) {
+TEST_F(record_test, a_duration_ends_the_recording_and_not_the_command) {
   EXPECT_EQ(run({"-o", "t.sluice", "--duration", "0.3", "--", "sh", "-c", guest + " churn; exit 5"}).status, 5);
   const recorded part = trace();
   EXPECT_GE(live_at_the_end(part), 11U);
   for (const alloc_event& a : part.all<alloc_event>()) EXPECT_LT(a.time, 1'000'000'000);
 }
 
-TEST_F(Record, AttachingIsRefusedWithAReason) {
+TEST_F(record_test, attaching_is_refused_with_a_reason) {
   const std::string line = "cd " + folder_.file(".") + " && " SLUICE_BINARY_DIR "/sluice attach 1 2>err";
   EXPECT_EQ(WEXITSTATUS(std::system(line.c_str())), 1);
   const std::string said = content_of(folder_.file("err"));
@@ -253,19 +253,19 @@ TEST_F(Record, AttachingIsRefusedWithAReason) {
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
 }
 
-TEST_F(Record, NamesTheFileAfterTheCommand) {
+TEST_F(record_test, names_the_file_after_the_command) {
   EXPECT_EQ(run({guest, "succeed"}).status, 0);
   EXPECT_TRUE(exists("record_guest.sluice"));
   EXPECT_EQ(run({guest, "succeed"}).status, 0);
   EXPECT_TRUE(exists("record_guest-2.sluice"));
 }
 
-TEST_F(Record, ACommandsOwnOptionsAreItsOwn) {
+TEST_F(record_test, a_commands_own_options_are_its_own) {
   EXPECT_EQ(run({"-o", "t.sluice", "echo", "-o", "--force", "--", "-n"}).out, "-o --force -- -n\n");
   EXPECT_EQ(run({"-o", "u.sluice", "--", "echo", "--", "-o", "x"}).out, "-- -o x\n");
 }
 
-TEST_F(Record, StacksAreAsAskedFor) {
+TEST_F(record_test, stacks_are_as_asked_for) {
   if (!std::filesystem::exists(SLUICE_BINARY_DIR "/libsluice_capture.so"))
     GTEST_SKIP() << "skipped: built without CUDA";
   EXPECT_EQ(run({"-o", "t.sluice", "--", "sh", "-c", "echo $SLUICE_STACKS"}).out, "python\n");
@@ -275,7 +275,7 @@ TEST_F(Record, StacksAreAsAskedFor) {
   EXPECT_THAT(wrong.err, HasSubstr("--stacks"));
 }
 
-TEST_F(Record, ACommandWithoutCudaMakesAValidFile) {
+TEST_F(record_test, a_command_without_cuda_makes_a_valid_file) {
   const outcome plain = run({"-o", "t.sluice", "--", "sh", "-c", "echo hello; exit 3"});
   EXPECT_EQ(plain.status, 3);
   EXPECT_EQ(plain.out, "hello\n");
@@ -285,27 +285,27 @@ TEST_F(Record, ACommandWithoutCudaMakesAValidFile) {
   EXPECT_EQ(quiet.text(quiet.tables().processes.rows()[0].command), "sh -c echo hello; exit 3");
 }
 
-TEST_F(Record, SurvivesACommandThatClosesEverything) {
+TEST_F(record_test, survives_a_command_that_closes_everything) {
   EXPECT_EQ(run_guest("close-all").status, 0);
   EXPECT_EQ(trace().all<alloc_event>().size(), 2u);
   EXPECT_EQ(run_guest("setsid").status, 0);
   EXPECT_EQ(trace().all<alloc_event>().size(), 2u);
 }
 
-TEST_F(Record, WaitsForChildrenThatOutliveTheCommand) {
+TEST_F(record_test, waits_for_children_that_outlive_the_command) {
   EXPECT_EQ(run_guest("child-outlives").status, 0);
   const recorded both = trace();
   EXPECT_EQ(both.all<alloc_event>().size(), 2u);
   EXPECT_EQ(both.tables().processes.rows().size(), 2u);
 }
 
-TEST_F(Record, DoesNotWaitForADaemonForEver) {
+TEST_F(record_test, does_not_wait_for_a_daemon_for_ever) {
   const outcome left = run({"--linger", "0.3", "-o", "t.sluice", "--", guest, "daemon"});
   EXPECT_EQ(left.status, 0);
   EXPECT_EQ(trace().all<alloc_event>().size(), 2u);
 }
 
-TEST_F(Record, AnInterruptIsTheCommandsAndEndsTheWaitForOthers) {
+TEST_F(record_test, an_interrupt_is_the_commands_and_ends_the_wait_for_others) {
   const pid_t child = begin({"-o", "t.sluice", "--", guest, "handle-interrupt"});
   wait_until_ready();
   kill(-child, SIGINT);  // As a terminal does: the whole group.
@@ -313,7 +313,7 @@ TEST_F(Record, AnInterruptIsTheCommandsAndEndsTheWaitForOthers) {
   EXPECT_EQ(trace().all<alloc_event>().size(), 2u) << "what the command did on its way out is recorded";
 }
 
-TEST_F(Record, ATerminationIsPassedOn) {
+TEST_F(record_test, a_termination_is_passed_on) {
   const pid_t child = begin({"-o", "t.sluice", "--", guest, "wait-for-signal"});
   wait_until_ready();
   kill(child, SIGTERM);  // To us alone.
@@ -321,14 +321,14 @@ TEST_F(Record, ATerminationIsPassedOn) {
   EXPECT_EQ(trace().all<alloc_event>().size(), 1u);
 }
 
-TEST_F(Record, ChangesNothingThatTheCommandCanSee) {
+TEST_F(record_test, changes_nothing_that_the_command_can_see) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Sanitizers handle signals of their own.
   EXPECT_EQ(run_guest("signals").status, 0) << "a signal is blocked or handled that should not be";
 #endif
   EXPECT_EQ(run_guest("descriptors").status, 0) << "a descriptor of ours is open in the command";
 }
 
-TEST_F(Record, AKilledRecorderLeavesAFileThatOpensAndACommandThatGoesOn) {
+TEST_F(record_test, a_killed_recorder_leaves_a_file_that_opens_and_a_command_that_goes_on) {
   const pid_t child = begin({"-o", "t.sluice", "--", guest, "wait-for-signal"});
   wait_until_ready();
   while (recorded(folder_.file("t.sluice")).all<alloc_event>().empty()) usleep(10'000);

@@ -36,7 +36,7 @@ struct outcome {
 };
 
 /// A fixture: `sluice` runs in a process group and a folder of its own, which goes with the test.
-class SluiceProgram : public testing::Test {
+class sluice_program : public testing::Test {
  protected:
   using variables = std::vector<std::pair<std::string, std::string>>;  ///< Of the environment; an empty value unsets.
 

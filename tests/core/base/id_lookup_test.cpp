@@ -10,7 +10,7 @@ namespace {
 
 /// Compared with a map: dense ids in any order, ids far beyond, ids that were far beyond until the dense ones grew up
 /// to them, and dense ids that start again elsewhere.
-TEST(Positions, AreThoseOfAMap) {
+TEST(positions, are_those_of_a_map) {
   std::mt19937_64 random(3);
   id_lookup tried;
   std::map<std::uint64_t, std::size_t> obvious;

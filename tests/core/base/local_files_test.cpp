@@ -13,15 +13,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class LocalFiles : public testing::Test {
+class local_files_test : public testing::Test {
  protected:
-  LocalFiles() : root_(fs::path(testing::TempDir()) / ("sluice-local-files-" + std::to_string(::getpid()))) {
+  local_files_test() : root_(fs::path(testing::TempDir()) / ("sluice-local-files-" + std::to_string(::getpid()))) {
     fs::remove_all(root_);
     write("secret", "secret");
     write("tree/src/train.py", "train");
     root_ = fs::canonical(root_);
   }
-  ~LocalFiles() override { fs::remove_all(root_); }
+  ~local_files_test() override { fs::remove_all(root_); }
 
   void write(const std::string& name, const std::string& text) const {
     fs::create_directories((root_ / name).parent_path());
@@ -40,15 +40,15 @@ class LocalFiles : public testing::Test {
   fs::path root_;
 };
 
-TEST_F(LocalFiles, AreNoneUnlessSaid) { EXPECT_EQ(read({}, (root_ / "secret").string()), "untrusted"); }
+TEST_F(local_files_test, are_none_unless_said) { EXPECT_EQ(read({}, (root_ / "secret").string()), "untrusted"); }
 
-TEST_F(LocalFiles, AreThoseThatABelievedRecordingNames) {
+TEST_F(local_files_test, are_those_that_a_believed_recording_names) {
   EXPECT_EQ(read(local_files(true, {}), (root_ / "secret").string()), "secret");
   EXPECT_EQ(read(local_files(false, {"/"}), (root_ / "secret").string()), "secret");
   EXPECT_EQ(read(local_files(true, {}), "secret"), "is not there") << "a relative name says nothing";
 }
 
-TEST_F(LocalFiles, AreFoundInAFolderByTheirRecordedPathOrItsEnd) {
+TEST_F(local_files_test, are_found_in_a_folder_by_their_recorded_path_or_its_end) {
   EXPECT_EQ(in_tree((root_ / "tree/src/train.py").string()), "train");
   EXPECT_EQ(in_tree("/build/of/somebody/src/train.py"), "train");
   EXPECT_EQ(in_tree("src/train.py"), "train");
@@ -58,7 +58,7 @@ TEST_F(LocalFiles, AreFoundInAFolderByTheirRecordedPathOrItsEnd) {
   EXPECT_EQ(in_tree("/build/other.py"), "is not there");
 }
 
-TEST_F(LocalFiles, DoNotLieOutsideOfTheFolder) {
+TEST_F(local_files_test, do_not_lie_outside_of_the_folder) {
   EXPECT_EQ(in_tree((root_ / "secret").string()), "is not there");
   EXPECT_EQ(in_tree("src/../../secret"), "is not there");
   EXPECT_EQ(in_tree((root_ / "tree/../secret").string()), "is not there");
@@ -70,7 +70,7 @@ TEST_F(LocalFiles, DoNotLieOutsideOfTheFolder) {
   EXPECT_EQ(in_tree("up/secret"), "is not there");
 }
 
-TEST_F(LocalFiles, AreRegularFilesOfBoundedSize) {
+TEST_F(local_files_test, are_regular_files_of_bounded_size) {
   ASSERT_EQ(::mkfifo((root_ / "tree/pipe").c_str(), 0600), 0);
   EXPECT_EQ(in_tree("pipe"), "is not a regular file");
   EXPECT_EQ(read(local_files(true, {}), (root_ / "tree/pipe").string()), "is not a regular file");

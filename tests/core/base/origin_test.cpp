@@ -31,7 +31,7 @@ std::string hexadecimal(const siphash::hash& hash) {
   return text;
 }
 
-TEST(Siphash, GivesTheHashesThatItsAuthorsPublished) {
+TEST(siphash, gives_the_hashes_that_its_authors_published) {
   siphash::key key{};
   std::array<std::byte, 64> message{};
   for (std::size_t i = 0; i < message.size(); ++i) message[i] = static_cast<std::byte>(i);
@@ -44,16 +44,16 @@ TEST(Siphash, GivesTheHashesThatItsAuthorsPublished) {
 }
 
 /// A file of its own, and a key in a folder of its own.
-class Origin : public testing::Test {
+class origin_test : public testing::Test {
  protected:
-  Origin()
+  origin_test()
       : folder_(fs::path(testing::TempDir()) / ("sluice-origin-" + std::to_string(::getpid()))),
         before_(std::getenv("XDG_STATE_HOME") != nullptr ? std::getenv("XDG_STATE_HOME") : "") {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     ::setenv("XDG_STATE_HOME", (folder_ / "state").c_str(), 1);
   }
-  ~Origin() override {
+  ~origin_test() override {
     before_.empty() ? ::unsetenv("XDG_STATE_HOME") : ::setenv("XDG_STATE_HOME", before_.c_str(), 1);
     fs::remove_all(folder_);
   }
@@ -82,7 +82,7 @@ class Origin : public testing::Test {
   std::array<std::byte, 64> header_{};
 };
 
-TEST_F(Origin, IsKnownOfAFileThatWasMarked) {
+TEST_F(origin_test, is_known_of_a_file_that_was_marked) {
   write("mine", "rows");
   EXPECT_FALSE(is_marked("mine"));
   mark("mine");
@@ -90,14 +90,14 @@ TEST_F(Origin, IsKnownOfAFileThatWasMarked) {
   EXPECT_EQ(fs::status(key()).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
-TEST_F(Origin, StaysWithAFileThatIsRenamed) {
+TEST_F(origin_test, stays_with_a_file_that_is_renamed) {
   write("mine", "rows");
   mark("mine");
   fs::rename(folder_ / "mine", folder_ / "renamed");
   EXPECT_TRUE(is_marked("renamed"));
 }
 
-TEST_F(Origin, DoesNotComeAlongWithACopyOfTheAttribute) {
+TEST_F(origin_test, does_not_come_along_with_a_copy_of_the_attribute) {
   write("mine", "rows");
   mark("mine");
   write("copy", "rows");
@@ -110,14 +110,14 @@ TEST_F(Origin, DoesNotComeAlongWithACopyOfTheAttribute) {
   EXPECT_FALSE(is_marked("copy"));
 }
 
-TEST_F(Origin, IsLostWhenAClosedFileIsWrittenOver) {
+TEST_F(origin_test, is_lost_when_a_closed_file_is_written_over) {
   write("mine", "rows");
   mark("mine");
   write("mine", "what somebody else sent");
   EXPECT_FALSE(is_marked("mine"));
 }
 
-TEST_F(Origin, OfAGrowingFileHoldsForItsHeaderOnly) {
+TEST_F(origin_test, of_a_growing_file_holds_for_its_header_only) {
   write("mine", "rows");
   mark("mine", origin::stage::growing);
   write("mine", "rows and more rows");
@@ -126,14 +126,14 @@ TEST_F(Origin, OfAGrowingFileHoldsForItsHeaderOnly) {
   EXPECT_FALSE(is_marked("mine"));
 }
 
-TEST_F(Origin, IsNotBelievedWithAKeyThatOthersCanRead) {
+TEST_F(origin_test, is_not_believed_with_a_key_that_others_can_read) {
   write("mine", "rows");
   mark("mine");
   fs::permissions(key(), fs::perms::owner_read | fs::perms::owner_write | fs::perms::others_read);
   EXPECT_FALSE(is_marked("mine"));
 }
 
-TEST_F(Origin, IsNotBelievedWithAKeyThatIsALinkOrAPipe) {
+TEST_F(origin_test, is_not_believed_with_a_key_that_is_a_link_or_a_pipe) {
   write("mine", "rows");
   mark("mine");
   fs::rename(key(), folder_ / "elsewhere");
@@ -146,7 +146,7 @@ TEST_F(Origin, IsNotBelievedWithAKeyThatIsALinkOrAPipe) {
   EXPECT_FALSE(is_marked("mine"));
 }
 
-TEST_F(Origin, IsUnknownWhereNoKeyCanBeKept) {
+TEST_F(origin_test, is_unknown_where_no_key_can_be_kept) {
   write("mine", "rows");
   write("state", "a file where the folder should be");
   mark("mine");

@@ -19,9 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A folder of its own.
-class Replacement : public testing::Test {
+class replacement_test : public testing::Test {
  protected:
-  Replacement() : folder_(std::move(*scratch_folder::make())) {}
+  replacement_test() : folder_(std::move(*scratch_folder::make())) {}
 
   [[nodiscard]] std::string file(const std::string& name) const { return folder_.path() + "/" + name; }
   void write(const std::string& name, const std::string& text) const { std::ofstream(file(name)) << text; }
@@ -39,7 +39,7 @@ class Replacement : public testing::Test {
   scratch_folder folder_;
 };
 
-TEST_F(Replacement, TakesItsPlaceWhenItIsCommitted) {
+TEST_F(replacement_test, takes_its_place_when_it_is_committed) {
   write("a", "old");
   auto made = replacement::of_file(file("a"));
   ASSERT_TRUE(made);
@@ -50,7 +50,7 @@ TEST_F(Replacement, TakesItsPlaceWhenItIsCommitted) {
   EXPECT_EQ(files(), 1U);
 }
 
-TEST_F(Replacement, IsRemovedWhenItIsNotCommitted) {
+TEST_F(replacement_test, is_removed_when_it_is_not_committed) {
   write("a", "old");
   {
     const auto made = replacement::of_file(file("a"));
@@ -61,7 +61,7 @@ TEST_F(Replacement, IsRemovedWhenItIsNotCommitted) {
   EXPECT_EQ(files(), 1U);
 }
 
-TEST_F(Replacement, KeepsThePermissionsOfWhatItReplaces) {
+TEST_F(replacement_test, keeps_the_permissions_of_what_it_replaces) {
   write("a", "old");
   ::chmod(file("a").c_str(), 0640);
   auto made = replacement::of_file(file("a"));
@@ -69,7 +69,7 @@ TEST_F(Replacement, KeepsThePermissionsOfWhatItReplaces) {
   EXPECT_EQ(fs::status(file("a")).permissions(), fs::perms(0640));
 }
 
-TEST_F(Replacement, AsksTheMaskForThePermissionsOfANewFile) {
+TEST_F(replacement_test, asks_the_mask_for_the_permissions_of_a_new_file) {
   const mode_t before = ::umask(027);
   auto made = replacement::of_file(file("a"));
   ::umask(before);
@@ -77,7 +77,7 @@ TEST_F(Replacement, AsksTheMaskForThePermissionsOfANewFile) {
   EXPECT_EQ(fs::status(file("a")).permissions(), fs::perms(0640));
 }
 
-TEST_F(Replacement, LeavesALinkAndReplacesTheFileThatItLeadsTo) {
+TEST_F(replacement_test, leaves_a_link_and_replaces_the_file_that_it_leads_to) {
   write("a", "old");
   fs::create_symlink("a", file("link"));
   auto made = replacement::of_file(file("link"));
@@ -88,7 +88,7 @@ TEST_F(Replacement, LeavesALinkAndReplacesTheFileThatItLeadsTo) {
   EXPECT_EQ(text("a"), "new");
 }
 
-TEST_F(Replacement, RefusesALinkThatLeadsNowhere) {
+TEST_F(replacement_test, refuses_a_link_that_leads_nowhere) {
   fs::create_symlink("nowhere", file("link"));
   const auto made = replacement::of_file(file("link"));
   ASSERT_FALSE(made);
@@ -96,7 +96,7 @@ TEST_F(Replacement, RefusesALinkThatLeadsNowhere) {
   EXPECT_FALSE(fs::exists(file("nowhere")));
 }
 
-TEST_F(Replacement, RefusesALinkOfAnotherUser) {
+TEST_F(replacement_test, refuses_a_link_of_another_user) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can make such a link";
   write("a", "old");
   fs::create_symlink("a", file("link"));
@@ -104,7 +104,7 @@ TEST_F(Replacement, RefusesALinkOfAnotherUser) {
   EXPECT_FALSE(replacement::of_file(file("link")));
 }
 
-TEST_F(Replacement, RefusesWhatIsNotARegularFile) {
+TEST_F(replacement_test, refuses_what_is_not_a_regular_file) {
   ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
   for (const std::string& name : {file("pipe"), folder_.path(), std::string("/dev/null")}) {
     const auto made = replacement::of_file(name);
@@ -113,7 +113,7 @@ TEST_F(Replacement, RefusesWhatIsNotARegularFile) {
   }
 }
 
-TEST_F(Replacement, TakesNoPlaceThatSomethingElseHasTakenMeanwhile) {
+TEST_F(replacement_test, takes_no_place_that_something_else_has_taken_meanwhile) {
   auto fresh = replacement::of_file(file("fresh"));
   write("fresh", "somebody's");
   EXPECT_FALSE(fresh->commit());
@@ -127,7 +127,7 @@ TEST_F(Replacement, TakesNoPlaceThatSomethingElseHasTakenMeanwhile) {
   EXPECT_EQ(text("old"), "somebody's");
 }
 
-TEST_F(Replacement, HasANameThatIsNewEachTimeAndNeverTooLong) {
+TEST_F(replacement_test, has_a_name_that_is_new_each_time_and_never_too_long) {
   const std::string longest(255, 'x');
   auto first = replacement::of_file(file(longest));
   auto second = replacement::of_file(file(longest));
@@ -137,7 +137,7 @@ TEST_F(Replacement, HasANameThatIsNewEachTimeAndNeverTooLong) {
   EXPECT_TRUE(fs::exists(file(longest)));
 }
 
-TEST_F(Replacement, MayBeAFolderInPlaceOfAnEmptyOne) {
+TEST_F(replacement_test, may_be_a_folder_in_place_of_an_empty_one) {
   fs::create_directory(file("f"));
   auto made = replacement::of_folder(file("f") + "/");
   ASSERT_TRUE(made);
@@ -147,7 +147,7 @@ TEST_F(Replacement, MayBeAFolderInPlaceOfAnEmptyOne) {
   EXPECT_FALSE(replacement::of_folder(file("f"))) << "it is not empty any more";
 }
 
-TEST_F(Replacement, OfASymlinkedFolderIsMadeInThatFolder) {
+TEST_F(replacement_test, of_a_symlinked_folder_is_made_in_that_folder) {
   fs::create_directory(file("f"));
   fs::create_symlink("f", file("link"));
   auto made = replacement::of_file(file("link") + "/a");
@@ -170,7 +170,7 @@ int ended_by(int signal, Begin&& begin) {
   return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-TEST_F(Replacement, IsRemovedWhenASignalEndsTheProgram) {
+TEST_F(replacement_test, is_removed_when_a_signal_ends_the_program) {
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXFSZ}) {
     write("a", "old");
     const int ended = ended_by(signal, [&] {
@@ -185,13 +185,13 @@ TEST_F(Replacement, IsRemovedWhenASignalEndsTheProgram) {
   }
 }
 
-TEST_F(Replacement, IsNotRemovedByAChildThatASignalEnds) {
+TEST_F(replacement_test, is_not_removed_by_a_child_that_a_signal_ends) {
   auto made = replacement::of_file(file("a"));
   EXPECT_EQ(ended_by(SIGTERM, [] {}), SIGTERM);
   EXPECT_TRUE(made->commit());
 }
 
-TEST_F(Replacement, LeavesSignalsAloneThatAreIgnored) {
+TEST_F(replacement_test, leaves_signals_alone_that_are_ignored) {
   EXPECT_EQ(ended_by(SIGHUP,
                      [] {
                        std::signal(SIGHUP, SIG_IGN);
@@ -200,7 +200,7 @@ TEST_F(Replacement, LeavesSignalsAloneThatAreIgnored) {
             0);
 }
 
-TEST(ScratchFolder, IsForItsOwnerAndGoesWithAllThatItHolds) {
+TEST(scratch_folder, is_for_its_owner_and_goes_with_all_that_it_holds) {
   std::string path;
   {
     const auto made = scratch_folder::make();
@@ -212,7 +212,7 @@ TEST(ScratchFolder, IsForItsOwnerAndGoesWithAllThatItHolds) {
   EXPECT_FALSE(fs::exists(path));
 }
 
-TEST(ScratchPlace, IsTmpWhereTmpdirIsNotAFolder) {
+TEST(scratch_place, is_tmp_where_tmpdir_is_not_a_folder) {
   const char* before = std::getenv("TMPDIR");
   const std::string kept = before == nullptr ? "" : before;
   for (const char* wrong : {"/no/such/folder", "/dev/null", "relative", ""}) {

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Export : public ::testing::Test {
+class export_test : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = fs::temp_directory_path() / ("sluice-export-" + std::to_string(::getpid()) + "-" +
@@ -61,14 +61,14 @@ class Export : public ::testing::Test {
   std::shared_ptr<trace::file> file_;
 };
 
-TEST_F(Export, WritesATableAsAFile) {
+TEST_F(export_test, writes_a_table_as_a_file) {
   EXPECT_EQ(lines("transfer").size(), 10U);
   const auto allocs = lines("alloc");
   ASSERT_EQ(allocs.size(), 1U);
   EXPECT_TRUE(allocs[0].ends_with("\"quoted, \"\"name\"\"\"")) << allocs[0];
 }
 
-TEST_F(Export, WritesAllTablesIntoAFolder) {
+TEST_F(export_test, writes_all_tables_into_a_folder) {
   const auto done = write(*file_->latest(), *find_format("csv"), place("all"), {});
   ASSERT_TRUE(done) << done.error().to_string();
   std::set<std::string> files;
@@ -78,14 +78,14 @@ TEST_F(Export, WritesAllTablesIntoAFolder) {
   EXPECT_EQ(done->rows, 16U);
 }
 
-TEST_F(Export, TakesWhatOverlapsARange) {
+TEST_F(export_test, takes_what_overlaps_a_range) {
   options wanted;
   wanted.range = analysis::time_range{15, 40};  // The copy of [10, 15] touches it, that of [40, 45] does not.
   EXPECT_EQ(lines("transfer", wanted).size(), 3U);
   EXPECT_EQ(lines("free", wanted).size(), 0U);
 }
 
-TEST_F(Export, TakesWhatIsAboutASubject) {
+TEST_F(export_test, takes_what_is_about_a_subject) {
   options wanted;
   wanted.only = {parse_subject("stream:2").value()};
   EXPECT_EQ(lines("transfer", wanted).size(), 5U);
@@ -100,7 +100,7 @@ TEST_F(Export, TakesWhatIsAboutASubject) {
   EXPECT_EQ(lines("process", wanted).size(), 1U);
 }
 
-TEST_F(Export, ASubjectIsAKindAndAnId) {
+TEST_F(export_test, a_subject_is_a_kind_and_an_id) {
   EXPECT_FALSE(parse_subject("stream"));
   EXPECT_FALSE(parse_subject("stream:"));
   EXPECT_FALSE(parse_subject("stream:7x"));
@@ -109,7 +109,7 @@ TEST_F(Export, ASubjectIsAKindAndAnId) {
   EXPECT_FALSE(parse_subject("cow:1"));
 }
 
-TEST_F(Export, RedactsByWhatAColumnHolds) {
+TEST_F(export_test, redacts_by_what_a_column_holds) {
   options wanted;
   wanted.redact = redaction::all();
   const auto processes = lines("process", wanted);
@@ -117,7 +117,7 @@ TEST_F(Export, RedactsByWhatAColumnHolds) {
   EXPECT_NE(processes[0].find("dir1/python [redacted]"), std::string::npos) << processes[0];
 }
 
-TEST_F(Export, LeavesNothingBehindWhenCancelled) {
+TEST_F(export_test, leaves_nothing_behind_when_cancelled) {
   const std::atomic<bool> stop{true};
   options wanted;
   wanted.cancelled = &stop;
@@ -130,7 +130,7 @@ TEST_F(Export, LeavesNothingBehindWhenCancelled) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator{}), 1);
 }
 
-TEST_F(Export, SaysWhatIsWrongWithThePlace) {
+TEST_F(export_test, says_what_is_wrong_with_the_place) {
   options wanted;
   wanted.tables = {"transfer"};
   EXPECT_FALSE(write(*file_->latest(), *find_format("csv"), place("no/folder/x.csv"), wanted));
@@ -144,7 +144,7 @@ TEST_F(Export, SaysWhatIsWrongWithThePlace) {
   EXPECT_EQ(unknown.error().code, error_code::not_found);
 }
 
-TEST_F(Export, TellsHowFarItIs) {
+TEST_F(export_test, tells_how_far_it_is) {
   std::vector<float> told;
   options wanted;
   wanted.progress = [&](float share) { told.push_back(share); };
@@ -154,7 +154,7 @@ TEST_F(Export, TellsHowFarItIs) {
   EXPECT_EQ(told.back(), 1);
 }
 
-TEST_F(Export, TheSuffixTellsTheFormat) {
+TEST_F(export_test, the_suffix_tells_the_format) {
   ASSERT_NE(format_of_file("a/b.csv"), nullptr);
   EXPECT_EQ(format_of_file("a/b.csv")->name, "csv");
   EXPECT_EQ(format_of_file("a/b.unknown"), nullptr);

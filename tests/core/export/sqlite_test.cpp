@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class SqliteExport : public query::SqlTest {
+class sqlite_export : public query::sql_test {
  protected:
   void TearDown() override { fs::remove(place_); }
 
@@ -95,7 +95,7 @@ class SqliteExport : public query::SqlTest {
   std::uint64_t last_ = 0;
 };
 
-TEST_F(SqliteExport, EveryTableAndViewSaysTheSame) {
+TEST_F(sqlite_export, every_table_and_view_says_the_same) {
   fill();
   write();
   for (const query::sql_table_about& each : query::sql_schema()) {
@@ -104,7 +104,7 @@ TEST_F(SqliteExport, EveryTableAndViewSaysTheSame) {
   }
 }
 
-TEST_F(SqliteExport, QueriesGiveTheSameAnswers) {
+TEST_F(sqlite_export, queries_give_the_same_answers) {
   fill();
   write();
   for (const char* text :
@@ -116,7 +116,7 @@ TEST_F(SqliteExport, QueriesGiveTheSameAnswers) {
     expect_same(text);
 }
 
-TEST_F(SqliteExport, ARangeHoldsWhatOverlapsIt) {
+TEST_F(sqlite_export, a_range_holds_what_overlaps_it) {
   fill();
   options wanted;
   wanted.range = analysis::time_range{20'000, 40'000};
@@ -127,7 +127,7 @@ TEST_F(SqliteExport, ARangeHoldsWhatOverlapsIt) {
             ask("SELECT maximum FROM memory_use(20000, 40000) ORDER BY 1"));
 }
 
-TEST_F(SqliteExport, RedactsTablesAndFigures) {
+TEST_F(sqlite_export, redacts_tables_and_figures) {
   made_.standard_tables();
   trace::frame_row frame;
   frame.id = trace::frame_id{1};
@@ -157,7 +157,7 @@ TEST_F(SqliteExport, RedactsTablesAndFigures) {
   EXPECT_EQ(all.find("secret"), std::string::npos);
 }
 
-TEST_F(SqliteExport, OfATableOnly) {
+TEST_F(sqlite_export, of_a_table_only) {
   fill();
   options wanted;
   wanted.tables = {"kernel"};
@@ -166,7 +166,7 @@ TEST_F(SqliteExport, OfATableOnly) {
 }
 
 /// Folded stacks of the same small recordings.
-class Folded : public query::SqlTest {
+class folded : public query::sql_test {
  protected:
   void SetUp() override {
     made_.standard_tables();
@@ -218,12 +218,12 @@ class Folded : public query::SqlTest {
   }
 };
 
-TEST_F(Folded, HoldsTheBytesOfThePeakByStack) {
+TEST_F(folded, holds_the_bytes_of_the_peak_by_stack) {
   EXPECT_EQ(lines({}),
             (std::vector<std::string>{"main (train.py:9) 100", "main (train.py:9);load,all (ada/data.py:3) 1000"}));
 }
 
-TEST_F(Folded, HoldsWhatWasAllocated) {
+TEST_F(folded, holds_what_was_allocated) {
   options wanted;
   wanted.measure = "allocated";
   EXPECT_EQ(lines(wanted), (std::vector<std::string>{"(no stack recorded) 10", "main (train.py:9) 100",
@@ -232,14 +232,14 @@ TEST_F(Folded, HoldsWhatWasAllocated) {
   EXPECT_EQ(lines(wanted), (std::vector<std::string>{"main (train.py:9) 100"}));
 }
 
-TEST_F(Folded, IsRedacted) {
+TEST_F(folded, is_redacted) {
   options wanted;
   wanted.redact = redaction::all();
   EXPECT_EQ(lines(wanted),
             (std::vector<std::string>{"main (train.py:9) 100", "main (train.py:9);load,all (dir1/data.py:3) 1000"}));
 }
 
-TEST_F(Folded, SaysWhatItCannotDo) {
+TEST_F(folded, says_what_it_cannot_do) {
   options wanted;
   wanted.measure = "cows";
   EXPECT_NE(lines(wanted)[0].find("choose peak, allocated or transferred"), std::string::npos);

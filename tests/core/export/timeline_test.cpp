@@ -192,7 +192,7 @@ void expect_round_trip(const trace::file& first, const own_folder& folder, const
   EXPECT_EQ(before.size(), after.size());
 }
 
-TEST(ChromeExport, IsReadBackWithEqualTotals) {
+TEST(chrome_export, is_read_back_with_equal_totals) {
   const own_folder folder;
   const auto first = trace::file::open(recording(folder));
   ASSERT_TRUE(first);
@@ -200,7 +200,7 @@ TEST(ChromeExport, IsReadBackWithEqualTotals) {
   expect_round_trip(**first, folder, "chrome-gz", "out.json.gz");
 }
 
-TEST(ChromeExport, OfARealTraceIsReadBackWithEqualTotals) {
+TEST(chrome_export, of_a_real_trace_is_read_back_with_equal_totals) {
   for (const char* const name : {"kineto-train1.json.gz", "kineto-infer1.json.gz"}) {
     const auto path = testing::shared_trace(name);
     if (!path) GTEST_SKIP() << name << " is not here: it lies in shared/traces beside the source tree";
@@ -212,7 +212,7 @@ TEST(ChromeExport, OfARealTraceIsReadBackWithEqualTotals) {
   }
 }
 
-TEST(ChromeExport, OfARangeHasWhatOverlapsIt) {
+TEST(chrome_export, of_a_range_has_what_overlaps_it) {
   const own_folder folder;
   const auto first = trace::file::open(recording(folder));
   ASSERT_TRUE(first);
@@ -230,7 +230,7 @@ TEST(ChromeExport, OfARangeHasWhatOverlapsIt) {
 
 // --- Perfetto ------------------------------------------------------------------------------------------------------------
 
-TEST(PerfettoExport, SlicesEndWhenTheyEndAlsoWhereTheyOverlap) {
+TEST(perfetto_export, slices_end_when_they_end_also_where_they_overlap) {
   const own_folder folder;
   const auto first = trace::file::open(recording(folder));
   ASSERT_TRUE(first);
@@ -268,7 +268,7 @@ TEST(PerfettoExport, SlicesEndWhenTheyEndAlsoWhereTheyOverlap) {
   EXPECT_EQ(made.instants, std::vector<std::string>{"here"});
 }
 
-TEST(PerfettoExport, OfARangeBeginsWithTheMemoryThatIsInUseThen) {
+TEST(perfetto_export, of_a_range_begins_with_the_memory_that_is_in_use_then) {
   const own_folder folder;
   const auto first = trace::file::open(recording(folder));
   ASSERT_TRUE(first);
@@ -282,7 +282,7 @@ TEST(PerfettoExport, OfARangeBeginsWithTheMemoryThatIsInUseThen) {
   EXPECT_NE(made.find("kernel<float>"), nullptr);
 }
 
-TEST(PerfettoExport, OfARealTraceHasEverySliceWithItsLength) {
+TEST(perfetto_export, of_a_real_trace_has_every_slice_with_its_length) {
   const auto path = testing::shared_trace("kineto-train1.json.gz");
   if (!path) GTEST_SKIP() << "kineto-train1.json.gz is not here: it lies in shared/traces beside the source tree";
   const own_folder folder;

@@ -98,7 +98,7 @@ void expect_round_trip(const std::string& snapshot) {
   for (std::size_t i = 0; i < std::min<std::size_t>(made.size(), 5); ++i) ADD_FAILURE() << "made: " << made[i];
 }
 
-TEST(TorchExport, GoesAroundWithEachKindOfEntry) {
+TEST(torch_export, goes_around_with_each_kind_of_entry) {
   constexpr std::int64_t t0 = 1'700'000'000'000'000;
   const json frames = {{{"name", "f"}, {"filename", "a.py"}, {"line", 3}},
                        {{"name", "g"}, {"filename", "??"}, {"line", 0}}};
@@ -144,7 +144,7 @@ TEST(TorchExport, GoesAroundWithEachKindOfEntry) {
                         {"host_traces", {entry("segment_alloc", mib, 4096, t0), entry("alloc", mib, 4000, t0 + 1)}}})));
 }
 
-TEST(TorchExport, GoesAroundWithRealSnapshots) {
+TEST(torch_export, goes_around_with_real_snapshots) {
   std::size_t seen = 0;
   const std::filesystem::path root = SLUICE_SOURCE_DIR;
   for (const auto& folder :
@@ -168,7 +168,7 @@ int ask_python(const std::string& path, const std::string& condition) {
                          .c_str());
 }
 
-TEST(TorchExport, IsWhatPythonReads) {
+TEST(torch_export, is_what_python_reads) {
   if (std::system("python3 -c pass 2>/dev/null") != 0) GTEST_SKIP() << "there is no python3";
   testing::recording made;
   made.standard_tables();
@@ -189,7 +189,7 @@ TEST(TorchExport, IsWhatPythonReads) {
   EXPECT_EQ(ask_python(path, "all(sum(b['size'] for b in x['blocks']) == x['total_size'] for x in s['segments'])"), 0);
 }
 
-TEST(TorchExport, UsesOpcodesThatTheViewerKnows) {  // torch/utils/viz/MemoryViz.js has a reader of its own
+TEST(torch_export, uses_opcodes_that_the_viewer_knows) {  // torch/utils/viz/MemoryViz.js has a reader of its own
   const own_folder folder;
   testing::recording made;
   made.standard_tables();
@@ -206,7 +206,7 @@ TEST(TorchExport, UsesOpcodesThatTheViewerKnows) {  // torch/utils/viz/MemoryViz
   EXPECT_EQ(std::system(("python3 -c \"" + program + "\"").c_str()), 0);
 }
 
-TEST(TorchExport, CompletesFreesOfWhichOnlyTheRequestIsKnown) {  // our own recordings of PyTorch
+TEST(torch_export, completes_frees_of_which_only_the_request_is_known) {  // our own recordings of PyTorch
   testing::recording made;
   made.standard_tables();
   made.add_alloc(1 * ms, 1, 4096);
@@ -221,7 +221,7 @@ TEST(TorchExport, CompletesFreesOfWhichOnlyTheRequestIsKnown) {  // our own reco
   EXPECT_EQ(frees[0].completed, frees[0].time);
 }
 
-TEST(TorchExport, WritesTextsThatPythonReads) {
+TEST(torch_export, writes_texts_that_python_reads) {
   if (std::system("python3 -c pass 2>/dev/null") != 0) GTEST_SKIP() << "there is no python3";
   testing::recording made;
   made.standard_tables();
@@ -238,7 +238,7 @@ TEST(TorchExport, WritesTextsThatPythonReads) {
             0);
 }
 
-TEST(TorchExport, TakesARange) {
+TEST(torch_export, takes_a_range) {
   testing::recording made;
   made.standard_tables();
   made.add_alloc(1 * ms, 1, 1000);

@@ -121,7 +121,7 @@ std::string exported(const own_folder& folder, const char* format) {
   return testing::read_file(folder.file("out"));
 }
 
-TEST(Viewers, PerfettoDrawsAnArrowFromALaunchToAllOfItsWork) {
+TEST(viewers, perfetto_draws_an_arrow_from_a_launch_to_all_of_its_work) {
   const own_folder folder;
   const perfetto made(exported(folder, "perfetto"));
   EXPECT_THAT(made.arrows, ::testing::UnorderedElementsAre(std::pair("cudaGraphLaunch", "first(float*)"),
@@ -130,7 +130,7 @@ TEST(Viewers, PerfettoDrawsAnArrowFromALaunchToAllOfItsWork) {
   EXPECT_EQ(made.loose_arrows, 0U);
 }
 
-TEST(Viewers, PerfettoShowsMarksOfNoThreadBelowTheirProcess) {
+TEST(viewers, perfetto_shows_marks_of_no_thread_below_their_process) {
   const own_folder folder;
   const perfetto made(exported(folder, "perfetto"));
   EXPECT_EQ(made.instants, std::vector<std::string>{"somewhere"});
@@ -140,7 +140,7 @@ TEST(Viewers, PerfettoShowsMarksOfNoThreadBelowTheirProcess) {
   EXPECT_EQ(parents, std::vector<std::string>{"process 77"});
 }
 
-TEST(Viewers, PerfettoShowsCountersBelowWhatTheyAreOf) {
+TEST(viewers, perfetto_shows_counters_below_what_they_are_of) {
   const own_folder folder;
   const perfetto made(exported(folder, "perfetto"));
   std::map<std::string, std::string> parents;
@@ -151,7 +151,7 @@ TEST(Viewers, PerfettoShowsCountersBelowWhatTheyAreOf) {
   EXPECT_EQ(made.counters.at("driver pinned"), (std::vector<double>{1000, 3000, 3000}));
 }
 
-class ChromeViewers : public ::testing::Test {
+class chrome_viewers : public ::testing::Test {
  protected:
   /// The events with this phase, and this category if any is named.
   std::vector<json> events(std::string_view phase, std::string_view category = {}) const {
@@ -165,13 +165,13 @@ class ChromeViewers : public ::testing::Test {
   json document_ = json::parse(exported(folder_, "chrome"));
 };
 
-TEST_F(ChromeViewers, NoTimeIsBelowZero) {
+TEST_F(chrome_viewers, no_time_is_below_zero) {
   for (const json& event : document_["traceEvents"]) EXPECT_GE(event["ts"].get<double>(), 0) << event;
   EXPECT_EQ(document_["baseTimeNanoseconds"], real - 500);
   EXPECT_EQ(events("X", "cuda_runtime").at(0)["ts"], 0.4);
 }
 
-TEST_F(ChromeViewers, NoNameIsEmpty) {
+TEST_F(chrome_viewers, no_name_is_empty) {
   std::set<std::string> processes;
   for (const json& event : events("M")) {
     EXPECT_NE(event["args"]["name"], "") << event;
@@ -181,7 +181,7 @@ TEST_F(ChromeViewers, NoNameIsEmpty) {
   EXPECT_EQ(processes.size(), 3U);
 }
 
-TEST_F(ChromeViewers, NumbersHave32BitsAndEachTrackItsOwn) {
+TEST_F(chrome_viewers, numbers_have32_bits_and_each_track_its_own) {
   std::set<std::pair<std::uint64_t, std::uint64_t>> tracks;
   for (const json& event : events("X")) {
     EXPECT_LT(event["pid"], std::uint64_t{1} << 31U) << event;
@@ -192,7 +192,7 @@ TEST_F(ChromeViewers, NumbersHave32BitsAndEachTrackItsOwn) {
   EXPECT_EQ(tracks.size(), 4U);  // Of two threads and two streams.
 }
 
-TEST_F(ChromeViewers, NothingIsOfThreadZeroWhichIsOneForAllProcesses) {
+TEST_F(chrome_viewers, nothing_is_of_thread_zero_which_is_one_for_all_processes) {
   for (const json& event : document_["traceEvents"]) {
     if (event["ph"] == "M" || event["ph"] == "C") continue;  // Of processes.
     EXPECT_NE(event["tid"], 0) << event;
@@ -202,7 +202,7 @@ TEST_F(ChromeViewers, NothingIsOfThreadZeroWhichIsOneForAllProcesses) {
   EXPECT_EQ(events("i").size(), 1U) << "a mark of no thread";
 }
 
-TEST_F(ChromeViewers, AnArrowBeginsOnceInItsCallAndEndsInAllOfItsWork) {
+TEST_F(chrome_viewers, an_arrow_begins_once_in_its_call_and_ends_in_all_of_its_work) {
   const auto begins = events("s"), ends = events("f");
   ASSERT_EQ(begins.size(), 1U);
   ASSERT_EQ(ends.size(), 3U);
@@ -211,11 +211,11 @@ TEST_F(ChromeViewers, AnArrowBeginsOnceInItsCallAndEndsInAllOfItsWork) {
   for (const json& end : ends) EXPECT_EQ(end["id"], begins[0]["id"]);
 }
 
-TEST_F(ChromeViewers, KernelsAreNamedAsTheirProgrammersDid) {
+TEST_F(chrome_viewers, kernels_are_named_as_their_programmers_did) {
   EXPECT_EQ(events("X", "kernel").at(0)["name"], "first(float*)");
 }
 
-TEST_F(ChromeViewers, CountersSayTheirUnit) {
+TEST_F(chrome_viewers, counters_say_their_unit) {
   const auto counters = events("C");
   ASSERT_EQ(counters.size(), 4U);
   EXPECT_EQ(counters[0]["name"], "queue");

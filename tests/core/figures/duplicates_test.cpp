@@ -73,7 +73,7 @@ void add_write(recording& to, time_ns begin, time_ns length, std::uint64_t addre
 
 const finding* hint_of(const report& all) { return testing::find(all, finding_kind::repeated_copies); }
 
-TEST(Duplicates, AreCopiesOfTheSameContentToTheSameDevice) {
+TEST(duplicates, are_copies_of_the_same_content_to_the_same_device) {
   recording made;
   made.standard_tables();
   add(made, {.begin = 10 * ms});
@@ -94,7 +94,7 @@ TEST(Duplicates, AreCopiesOfTheSameContentToTheSameDevice) {
   EXPECT_EQ(found.sampled.copies, 1U);
 }
 
-TEST(Duplicates, CountAgainstAllEarlierOnesNotOnlyTheLast) {
+TEST(duplicates, count_against_all_earlier_ones_not_only_the_last) {
   recording made;
   made.standard_tables();
   // Two buffers take turns, and two contents: A in both, B in the first, A in the first again.
@@ -107,7 +107,7 @@ TEST(Duplicates, CountAgainstAllEarlierOnesNotOnlyTheLast) {
   EXPECT_EQ(all.duplicates.repeated.same_source.copies, 1U);
 }
 
-TEST(Duplicates, InABlockThatWasFreedAndMadeAnewAreNotInTheSamePlace) {
+TEST(duplicates, in_a_block_that_was_freed_and_made_anew_are_not_in_the_same_place) {
   recording made;
   made.standard_tables();
   add(made, {.begin = 1 * ms, .block = 1});
@@ -115,7 +115,7 @@ TEST(Duplicates, InABlockThatWasFreedAndMadeAnewAreNotInTheSamePlace) {
   EXPECT_EQ(report_of(made).duplicates.repeated.same_destination.copies, 0U);
 }
 
-TEST(Duplicates, AreOrderedByWhenTheyWereAskedFor) {
+TEST(duplicates, are_ordered_by_when_they_were_asked_for) {
   recording made;
   made.standard_tables();
   // The second call's copy ran first, on another stream.
@@ -125,7 +125,7 @@ TEST(Duplicates, AreOrderedByWhenTheyWereAskedFor) {
   EXPECT_EQ(early.duplicates.repeated.all.copies, 1U) << "what it repeats may begin outside of the range";
 }
 
-TEST(Duplicates, OfARangeAreThoseThatBeginInIt) {
+TEST(duplicates, of_a_range_are_those_that_begin_in_it) {
   recording made;
   made.standard_tables();
   for (int i = 0; i < 10; ++i) add(made, {.begin = i * 10 * ms});
@@ -134,7 +134,7 @@ TEST(Duplicates, OfARangeAreThoseThatBeginInIt) {
   EXPECT_EQ(all.duplicates.repeated.all.copies, 3U);
 }
 
-TEST(Duplicates, WhatCouldNotBeHashedIsCountedAndComparedWithNothing) {
+TEST(duplicates, what_could_not_be_hashed_is_counted_and_compared_with_nothing) {
   recording made;
   made.standard_tables();
   for (int i = 0; i < 3; ++i) {
@@ -149,7 +149,7 @@ TEST(Duplicates, WhatCouldNotBeHashedIsCountedAndComparedWithNothing) {
   EXPECT_EQ(hint_of(all), nullptr);
 }
 
-TEST(Duplicates, WhereNobodyLookedThereIsNothingToSay) {
+TEST(duplicates, where_nobody_looked_there_is_nothing_to_say) {
   recording made;
   made.standard_tables();
   made.add_copy(1 * ms, 2 * ms, 4 * mib);
@@ -161,7 +161,7 @@ TEST(Duplicates, WhereNobodyLookedThereIsNothingToSay) {
 
 // What was hashed is what lay there when the copy was asked for. If the device wrote into it before it got to the copy, the
 // copy moved something else.
-TEST(Duplicates, AreNotCopiesWhoseSourceTheDeviceWroteMeanwhile) {
+TEST(duplicates, are_not_copies_whose_source_the_device_wrote_meanwhile) {
   const auto repeated_after = [](const made_copy& second, const std::function<void(recording&)>& write) {
     recording made;
     made.standard_tables();
@@ -192,7 +192,7 @@ TEST(Duplicates, AreNotCopiesWhoseSourceTheDeviceWroteMeanwhile) {
   EXPECT_TRUE(repeated_after(pageable, write(70 * ms, 0x1000))) << "it had been read when the call returned";
 }
 
-TEST(Duplicates, AreNamedByTheLinesThatAskedForThem) {
+TEST(duplicates, are_named_by_the_lines_that_asked_for_them) {
   recording made;
   made.standard_tables();
   const auto stack_at = [&](std::uint64_t line) {
@@ -242,7 +242,7 @@ TEST(Duplicates, AreNamedByTheLinesThatAskedForThem) {
   EXPECT_NE(hint->event, trace::event_id::none);
 }
 
-TEST(Duplicates, SayThatCopiesInGraphsWereLeftOut) {
+TEST(duplicates, say_that_copies_in_graphs_were_left_out) {
   recording made;
   made.standard_tables();
   const auto node = [&](std::uint64_t graph, std::string_view name) {
@@ -269,7 +269,7 @@ TEST(Duplicates, SayThatCopiesInGraphsWereLeftOut) {
   EXPECT_NE(hint->text.find("Copies in graphs, launched 2 times, were not compared."), std::string::npos) << hint->text;
 }
 
-TEST(Duplicates, OfACopyAreKnownFromItsRow) {
+TEST(duplicates, of_a_copy_are_known_from_its_row) {
   recording made(4);  // Chunks of four rows: contents that lie in several.
   made.standard_tables();
   std::vector<trace::event_id> ids;
@@ -293,7 +293,7 @@ TEST(Duplicates, OfACopyAreKnownFromItsRow) {
 }
 
 // Against the plainest count: for each copy, is there an earlier one that is the same?
-TEST(Duplicates, AgreeWithComparingEachCopyWithAllBefore) {
+TEST(duplicates, agree_with_comparing_each_copy_with_all_before) {
   std::mt19937 random(3);
   for (int round = 0; round < 20; ++round) {
     recording made(16);

@@ -50,7 +50,7 @@ class imported {
 
 std::string in_object(const std::string& events) { return R"({"traceEvents": [)" + events + "]}"; }
 
-TEST(ChromeJson, ReadsAnArrayAnObjectAndAnArrayWithoutItsEnd) {
+TEST(chrome_json, reads_an_array_an_object_and_an_array_without_its_end) {
   const std::string event = R"({"ph":"X","name":"work","pid":1,"tid":2,"ts":10,"dur":5})";
   for (const std::string& document :
        {"[" + event + "]", in_object(event), "[" + event, "[" + event + ",\n", "\xef\xbb\xbf [" + event + "]",
@@ -64,7 +64,7 @@ TEST(ChromeJson, ReadsAnArrayAnObjectAndAnArrayWithoutItsEnd) {
   }
 }
 
-TEST(ChromeJson, TimesAreDecimalsAndNeverDoubles) {
+TEST(chrome_json, times_are_decimals_and_never_doubles) {
   // The nearest doubles of these are microseconds apart from them.
   const imported made(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":4320677463303514.123,"dur":0.001},)"
                                 R"({"ph":"X","name":"b","pid":1,"tid":1,"ts":4320677463303514.1244,"dur":1e-2},)"
@@ -78,14 +78,14 @@ TEST(ChromeJson, TimesAreDecimalsAndNeverDoubles) {
   EXPECT_EQ(ranges[2].end - ranges[2].time, 15000);
 }
 
-TEST(ChromeJson, OverlappingRangesOfAThreadAreAllKept) {
+TEST(chrome_json, overlapping_ranges_of_a_thread_are_all_kept) {
   const imported made(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10},)"
                                 R"({"ph":"X","name":"b","pid":1,"tid":1,"ts":5,"dur":10},)"
                                 R"({"ph":"X","name":"c","pid":1,"tid":1,"ts":5,"dur":10})"));
   EXPECT_EQ(made.rows<trace::host_range_event>().size(), 3U);
 }
 
-TEST(ChromeJson, BeginningsAndEndsNestPerThread) {
+TEST(chrome_json, beginnings_and_ends_nest_per_thread) {
   const imported made(
       in_object(R"({"ph":"B","name":"outer","pid":1,"tid":1,"ts":0},{"ph":"B","name":"other","pid":1,"tid":2,"ts":1},)"
                 R"({"ph":"B","name":"inner","pid":1,"tid":1,"ts":2},{"ph":"E","pid":1,"tid":1,"ts":3},)"
@@ -101,7 +101,7 @@ TEST(ChromeJson, BeginningsAndEndsNestPerThread) {
   EXPECT_EQ(made.lost("ranges that never ended"), 1U);
 }
 
-TEST(ChromeJson, AsynchronousRangesBelongToTheirIds) {
+TEST(chrome_json, asynchronous_ranges_belong_to_their_ids) {
   const imported made(in_object(R"({"ph":"b","cat":"io","name":"read","id":"0x1","pid":1,"tid":1,"ts":0},)"
                                 R"({"ph":"b","cat":"io","name":"read","id":"0x2","pid":1,"tid":1,"ts":1},)"
                                 R"({"ph":"n","cat":"io","name":"half","id":"0x2","pid":1,"tid":1,"ts":2},)"
@@ -115,7 +115,7 @@ TEST(ChromeJson, AsynchronousRangesBelongToTheirIds) {
   EXPECT_EQ(made.rows<trace::marker_event>().size(), 1U);
 }
 
-TEST(ChromeJson, CountersHaveASeriesForEachArgument) {
+TEST(chrome_json, counters_have_a_series_for_each_argument) {
   const imported made(in_object(R"({"ph":"C","name":"heap","pid":1,"ts":0,"args":{"used bytes":5,"free":-2.5}},)"
                                 R"({"args":{"used bytes":7,"free":"x"},"ph":"C","name":"heap","pid":1,"ts":1})"));
   ASSERT_EQ(made.tables().counters.rows().size(), 2U);
@@ -129,7 +129,7 @@ TEST(ChromeJson, CountersHaveASeriesForEachArgument) {
   EXPECT_EQ(made.lost("counter values that are no numbers"), 1U);
 }
 
-TEST(ChromeJson, ArrowsLinkTheRangesAroundTheirEnds) {
+TEST(chrome_json, arrows_link_the_ranges_around_their_ends) {
   // The second arrow's end comes first in the file, and before its range.
   const imported made(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10},)"
                                 R"({"ph":"X","name":"in a","pid":1,"tid":1,"ts":2,"dur":4},)"
@@ -151,7 +151,7 @@ TEST(ChromeJson, ArrowsLinkTheRangesAroundTheirEnds) {
   EXPECT_EQ(made.lost("ends of arrows without a range or without another end"), 1U);
 }
 
-TEST(ChromeJson, NamesOfProcessesAndThreadsMayComeLast) {
+TEST(chrome_json, names_of_processes_and_threads_may_come_last) {
   const imported made(in_object(R"({"ph":"X","name":"a","pid":"Main","tid":"UI","ts":0,"dur":1},)"
                                 R"({"ph":"X","name":"b","pid":7,"tid":8,"ts":0,"dur":1},)"
                                 R"({"ph":"M","name":"process_name","pid":7,"args":{"name":"server"}},)"
@@ -165,7 +165,7 @@ TEST(ChromeJson, NamesOfProcessesAndThreadsMayComeLast) {
   EXPECT_THAT(names, ::testing::UnorderedElementsAre("UI0", "worker8"));
 }
 
-TEST(Kineto, WorkFindsItsCallBeforeAndBehindIt) {
+TEST(kineto, work_finds_its_call_before_and_behind_it) {
   const std::string call =
       R"({"ph":"X","cat":"cuda_runtime","name":"cudaMemcpyAsync","pid":4,"tid":5,"ts":1,"dur":2,"args":{"correlation":9}})";
   const std::string copy =
@@ -190,7 +190,7 @@ TEST(Kineto, WorkFindsItsCallBeforeAndBehindIt) {
   }
 }
 
-TEST(Kineto, ArgumentsMayComeBeforeWhatSaysWhatTheyAre) {
+TEST(kineto, arguments_may_come_before_what_says_what_they_are) {
   const imported made(
       in_object(R"({"args":{"grid":[3,2,1],"block":[64,1,1],"device":0,"stream":7,"registers per thread":8},)"
                 R"("cat":"kernel","dur":1,"name":"k\u0041\"","ph":"X","pid":0,"tid":7,"ts":1})"));
@@ -209,7 +209,7 @@ std::string instant(int at, int address, int bytes, int allocated) {
          R"("Total Allocated":)" + std::to_string(allocated) + R"(,"Total Reserved":4096}})";
 }
 
-TEST(Kineto, MemoryInstantsAreBlocksInOrderOfTimeWhateverTheFilesOrder) {
+TEST(kineto, memory_instants_are_blocks_in_order_of_time_whatever_the_files_order) {
   const imported made(in_object(instant(9, 100, -64, 512) + "," + instant(3, 100, 64, 576)));
   const auto allocs = made.rows<trace::alloc_event>();
   const auto frees = made.rows<trace::free_event>();
@@ -230,7 +230,7 @@ TEST(Kineto, MemoryInstantsAreBlocksInOrderOfTimeWhateverTheFilesOrder) {
   EXPECT_EQ(pools[1].reserved, 4096U);
 }
 
-TEST(Kineto, AFreeWithoutItsAllocationIsOfABlockFromBefore) {
+TEST(kineto, a_free_without_its_allocation_is_of_a_block_from_before) {
   const imported made(in_object(instant(3, 100, -64, 0)));
   const auto allocs = made.rows<trace::alloc_event>();
   ASSERT_EQ(allocs.size(), 1U);
@@ -239,7 +239,7 @@ TEST(Kineto, AFreeWithoutItsAllocationIsOfABlockFromBefore) {
   EXPECT_EQ(made.rows<trace::free_event>().at(0).block, allocs[0].block);
 }
 
-TEST(Kineto, TheDocumentSaysClockDevicesAndRank) {
+TEST(kineto, the_document_says_clock_devices_and_rank) {
   const imported made(
       R"({"baseTimeNanoseconds":1790857026000000000,"distributedInfo":{"backend":"nccl","rank":3},)"
       R"("deviceProperties":[{"id":0,"name":"NVIDIA H200","totalGlobalMem":150109880320,"computeMajor":9,"computeMinor":0}],)"
@@ -253,7 +253,7 @@ TEST(Kineto, TheDocumentSaysClockDevicesAndRank) {
 
 // --- input that is not right ---------------------------------------------------------------------------------------------
 
-TEST(ChromeJsonBroken, OneEventThatIsNoJsonIsCountedAndTheOthersAreRead) {
+TEST(chrome_json_broken, one_event_that_is_no_json_is_counted_and_the_others_are_read) {
   const std::string good = R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":1})";
   for (const std::string bad : {R"({"ph":"X","name":"a" "pid":1})", R"({"ph":"X",,})", R"({"ph":"X","name":nul})",
                                 R"({"ph":"X","ts":{"a":[}}})"}) {
@@ -265,7 +265,7 @@ TEST(ChromeJsonBroken, OneEventThatIsNoJsonIsCountedAndTheOthersAreRead) {
   }
 }
 
-TEST(ChromeJsonBroken, TimesBeyondWhatNsHoldAreCounted) {
+TEST(chrome_json_broken, times_beyond_what_ns_hold_are_counted) {
   for (const std::string time :
        {"9223372036854775808", "1e300", "-9223372036854775808", "99999999999999999999999", "NaN"}) {
     const imported made(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":)" + time + R"(,"dur":1})"));
@@ -275,7 +275,7 @@ TEST(ChromeJsonBroken, TimesBeyondWhatNsHoldAreCounted) {
   }
 }
 
-TEST(ChromeJsonBroken, ANegativeDurationIsNoneAndSaid) {
+TEST(chrome_json_broken, a_negative_duration_is_none_and_said) {
   const imported made(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"dur":-3})"));
   const auto ranges = made.rows<trace::host_range_event>();
   ASSERT_EQ(ranges.size(), 1U);
@@ -283,7 +283,7 @@ TEST(ChromeJsonBroken, ANegativeDurationIsNoneAndSaid) {
   EXPECT_EQ(made.lost("events that last a negative time"), 1U);
 }
 
-TEST(ChromeJsonBroken, BytesThatAreNotUtf8AreMended) {
+TEST(chrome_json_broken, bytes_that_are_not_utf8_are_mended) {
   const imported made(in_object(R"({"ph":"X","name":"caf)"
                                 "\xff\xc3"
                                 R"(","pid":1,"tid":1,"ts":5,"dur":3})"));
@@ -292,19 +292,19 @@ TEST(ChromeJsonBroken, BytesThatAreNotUtf8AreMended) {
   EXPECT_EQ(made.text(ranges[0].name), "caf??");
 }
 
-TEST(ChromeJsonBroken, OfMembersThatStandTwiceTheLastCounts) {
+TEST(chrome_json_broken, of_members_that_stand_twice_the_last_counts) {
   const imported made(in_object(R"({"ph":"X","name":"a","name":"b","pid":1,"tid":1,"ts":5,"ts":6,"dur":3})"));
   EXPECT_EQ(made.text(made.rows<trace::host_range_event>().at(0).name), "b");
 }
 
-TEST(ChromeJsonBroken, AFileThatEndsTooEarlyGivesWhatWasBefore) {
+TEST(chrome_json_broken, a_file_that_ends_too_early_gives_what_was_before) {
   const imported made(R"({"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"dur":3},{"ph":"X","na)");
   EXPECT_EQ(made.rows<trace::host_range_event>().size(), 1U);
   EXPECT_EQ(made.lost("bytes of an event that the file's end cut off"), 13U);
   EXPECT_THAT(testing::messages_of(*made.file), ::testing::Contains(HasSubstr("the imported file is cut off")));
 }
 
-TEST(ChromeJsonBroken, DeepNestingNeedsNoStack) {
+TEST(chrome_json_broken, deep_nesting_needs_no_stack) {
   const std::string deep(3'000'000, '[');
   const imported open(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"dur":3,"args":{"x":)" + deep));
   ASSERT_TRUE(open.outcome);
@@ -316,7 +316,7 @@ TEST(ChromeJsonBroken, DeepNestingNeedsNoStack) {
   ASSERT_TRUE(member.outcome);
 }
 
-TEST(ChromeJsonBroken, AnEventWithoutEndIsAnErrorThatNamesItsPlace) {
+TEST(chrome_json_broken, an_event_without_end_is_an_error_that_names_its_place) {
   // 80 MB of a string that compresses to nothing.
   const std::string bomb = R"([{"ph":"X","name":")" + std::string(std::size_t{80} << 20, 'a');
   const imported made(bomb, true);
@@ -326,7 +326,7 @@ TEST(ChromeJsonBroken, AnEventWithoutEndIsAnErrorThatNamesItsPlace) {
   EXPECT_THAT(made.outcome.error().to_string(), HasSubstr("longer than 64 MiB"));
 }
 
-TEST(ChromeJsonBroken, ElementsThatAreNoEventsAreCounted) {
+TEST(chrome_json_broken, elements_that_are_no_events_are_counted) {
   const imported made(
       R"([{"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"dur":3},null,7,"text",[1,{"x":2}],{},{"ph":"Q","ts":1}])");
   ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
@@ -336,7 +336,7 @@ TEST(ChromeJsonBroken, ElementsThatAreNoEventsAreCounted) {
   EXPECT_EQ(made.lost("events of the phase 'Q'"), 1U);
 }
 
-TEST(ChromeJson, LongDocumentsAreReadInPiecesWithoutLosingAnEvent) {
+TEST(chrome_json, long_documents_are_read_in_pieces_without_losing_an_event) {
   std::string events;
   for (int i = 0; i < 30000; ++i) {
     // Braces and quotes inside strings, at all distances from the edges of pieces.

@@ -19,7 +19,7 @@ constexpr std::string_view log_head = "Thread,Time,Action,Pointer,Size,Stream\n"
 
 std::string small_log() { return std::string(log_head) + "7,10:00:00.000000,allocate,0x100,64,0x0\n"; }
 
-TEST(Recognise, GoesByContentNotByName) {
+TEST(recognise, goes_by_content_not_by_name) {
   using namespace std::string_literals;
   const own_folder folder;
   EXPECT_EQ(recognise(folder.write("a.json", "\x80\x04\x95"s)), format::torch_snapshot);
@@ -34,7 +34,7 @@ TEST(Recognise, GoesByContentNotByName) {
   EXPECT_EQ(recognise("/dev/null"), format::unknown);
 }
 
-TEST(Recognise, LooksIntoGzip) {
+TEST(recognise, looks_into_gzip) {
   using namespace std::string_literals;
   const own_folder folder;
   EXPECT_EQ(recognise(folder.write_gzip("a", small_log())), format::rmm_csv);
@@ -42,7 +42,7 @@ TEST(Recognise, LooksIntoGzip) {
   EXPECT_EQ(recognise(folder.write("c.json.gz", "\x1f\x8b\x08 but nothing of the kind"s)), format::unknown);
 }
 
-TEST(ImportFile, SaysWhatItReadInAMessageOfTheTrace) {
+TEST(import_file, says_what_it_read_in_a_message_of_the_trace) {
   const own_folder folder;
   const std::string out = folder.file("out.sluice");
   const auto done = import_file(folder.write("rmm.dev0.csv", small_log() + "nonsense\n"), out);
@@ -58,7 +58,7 @@ TEST(ImportFile, SaysWhatItReadInAMessageOfTheTrace) {
                           HasSubstr("not understood in the imported file: 1 lines")));
 }
 
-TEST(ImportFile, SumsUpALongRecordingAndNoShortOne) {
+TEST(import_file, sums_up_a_long_recording_and_no_short_one) {
   const own_folder folder;
   options with;
   with.least_summed_up = 2'000;
@@ -75,7 +75,7 @@ TEST(ImportFile, SumsUpALongRecordingAndNoShortOne) {
   }
 }
 
-TEST(ImportFile, RefusesWhatItDoesNotKnowAndSaysWhatItWould) {
+TEST(import_file, refuses_what_it_does_not_know_and_says_what_it_would) {
   const own_folder folder;
   const auto unknown = import_file(folder.write("a.txt", "words"), folder.file("out.sluice"));
   ASSERT_FALSE(unknown);
@@ -89,7 +89,7 @@ TEST(ImportFile, RefusesWhatItDoesNotKnowAndSaysWhatItWould) {
   EXPECT_THAT(folder_itself.error().to_string(), HasSubstr("is not a regular file"));
 }
 
-TEST(ImportFile, RefusesARecordingOfOurOwn) {
+TEST(import_file, refuses_a_recording_of_our_own) {
   const own_folder folder;
   const std::string own = folder.file("own.sluice");
   ASSERT_TRUE(trace::file_writer::create(own)->close());
@@ -98,7 +98,7 @@ TEST(ImportFile, RefusesARecordingOfOurOwn) {
   EXPECT_EQ(imported.error().code, error_code::invalid_argument);
 }
 
-TEST(ImportFile, LeavesTheOutputAsItWasWhenItFails) {
+TEST(import_file, leaves_the_output_as_it_was_when_it_fails) {
   const own_folder folder;
   const std::string out = folder.write("out.sluice", "what was there");
   const std::string cut = testing::read_file(folder.write_gzip("whole.gz", "\x80\x04\x95 and no more of a pickle"));
@@ -110,7 +110,7 @@ TEST(ImportFile, LeavesTheOutputAsItWasWhenItFails) {
   EXPECT_EQ(folder.files(), 3U);
 }
 
-TEST(ImportFile, LeavesNothingBehindWhenItIsCancelled) {
+TEST(import_file, leaves_nothing_behind_when_it_is_cancelled) {
   const own_folder folder;
   std::string log(log_head);
   for (int i = 1; i < 20'000; ++i) log += "7,10:00:00.000000,allocate,0x" + std::to_string(i) + "00,64,0x0\n";
@@ -125,7 +125,7 @@ TEST(ImportFile, LeavesNothingBehindWhenItIsCancelled) {
   EXPECT_EQ(folder.files(), 1U);
 }
 
-TEST(ImportFile, CancelledWhileTheTraceIsFinishedLeavesNothing) {
+TEST(import_file, cancelled_while_the_trace_is_finished_leaves_nothing) {
   const own_folder folder;
   std::string log(log_head);
   for (int i = 1; i < 40'000; ++i) log += "7,10:00:00.000000,allocate,0x" + std::to_string(i) + "00,64,0x0\n";
@@ -141,7 +141,7 @@ TEST(ImportFile, CancelledWhileTheTraceIsFinishedLeavesNothing) {
   EXPECT_EQ(folder.files(), 1U);
 }
 
-TEST(ImportFile, TellsHowFarItIs) {
+TEST(import_file, tells_how_far_it_is) {
   const own_folder folder;
   std::string log(log_head);
   for (int i = 1; i < 40'000; ++i) log += "7,10:00:00.000000,allocate,0x" + std::to_string(i) + "00,64,0x0\n";
@@ -155,7 +155,7 @@ TEST(ImportFile, TellsHowFarItIs) {
   EXPECT_EQ(told.back(), 1.0);
 }
 
-TEST(OpenAny, OpensATraceAndImportsWhatIsNone) {
+TEST(open_any, opens_a_trace_and_imports_what_is_none) {
   const own_folder folder;
   const std::string own = folder.file("own.sluice");
   ASSERT_TRUE(trace::file_writer::create(own)->close());
@@ -168,7 +168,7 @@ TEST(OpenAny, OpensATraceAndImportsWhatIsNone) {
   EXPECT_EQ(folder.files(), 2U);
 }
 
-TEST(OpenAny, SaysWhatItExpected) {
+TEST(open_any, says_what_it_expected) {
   const own_folder folder;
   const auto neither = open_any(folder.write("a.txt", std::string(100, 'x')));
   ASSERT_FALSE(neither);

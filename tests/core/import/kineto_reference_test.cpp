@@ -125,7 +125,7 @@ class totals {
 
 class kineto_reference : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(kineto_reference, HasTheTotalsThatPythonComputes) {
+TEST_P(kineto_reference, has_the_totals_that_python_computes) {
   const auto path = testing::shared_trace(GetParam());
   if (!path) GTEST_SKIP() << GetParam() << " is not here: it lies in shared/traces beside the source tree";
   const testing::own_folder folder;

@@ -15,7 +15,7 @@ namespace {
 constexpr nsys_column number_and_name[] = {{"number"}, {"name", nsys_column::type::text}, {"missing"}};
 
 /// A file with one table, of so many rows.
-class ThousandRows : public ::testing::Test {
+class thousand_rows : public ::testing::Test {
  protected:
   static constexpr std::int64_t count = 1'000;
 
@@ -78,7 +78,7 @@ std::vector<std::string> names_in(const testing::own_folder& folder) {
   return names;
 }
 
-TEST(NsysDatabase, IsReadWithItsWriteAheadLogAndTheFolderStaysAsItIs) {
+TEST(nsys_database, is_read_with_its_write_ahead_log_and_the_folder_stays_as_it_is) {
   const testing::own_folder folder;
   const std::string path = copy_of_open_database(folder, "wal", "INSERT INTO t VALUES(2,'b'),(3,'c')");
   ASSERT_GT(std::filesystem::file_size(path + "-wal"), 0U);
@@ -93,7 +93,7 @@ TEST(NsysDatabase, IsReadWithItsWriteAheadLogAndTheFolderStaysAsItIs) {
   EXPECT_EQ(names_in(folder), before);
 }
 
-TEST(NsysDatabase, SaysThatItsLastTransactionDidNotEnd) {
+TEST(nsys_database, says_that_its_last_transaction_did_not_end) {
   const testing::own_folder folder;
   // A cache of one page: changes are in the file before they are whole.
   const std::string path = copy_of_open_database(
@@ -108,7 +108,7 @@ TEST(NsysDatabase, SaysThatItsLastTransactionDidNotEnd) {
   EXPECT_EQ(names_in(folder), before);
 }
 
-TEST(NsysDatabase, DoesNotFollowALinkInThePlaceOfItsLog) {
+TEST(nsys_database, does_not_follow_a_link_in_the_place_of_its_log) {
   const testing::own_folder folder;
   const std::string path = copy_of_open_database(folder, "wal", "INSERT INTO t VALUES(2,'b')");
   std::filesystem::rename(path + "-wal", folder.file("elsewhere"));
@@ -118,7 +118,7 @@ TEST(NsysDatabase, DoesNotFollowALinkInThePlaceOfItsLog) {
   EXPECT_EQ(rows_in(*opened), 1U);
 }
 
-TEST_F(ThousandRows, ComeInOrderInBatchesOfAtMostAsManyAsAreAskedFor) {
+TEST_F(thousand_rows, come_in_order_in_batches_of_at_most_as_many_as_are_asked_for) {
   for (const std::size_t most : {1U, 300U, 500U, 1000U, 1001U}) {
     std::int64_t next = 0;
     const auto read = database_.read(
@@ -137,7 +137,7 @@ TEST_F(ThousandRows, ComeInOrderInBatchesOfAtMostAsManyAsAreAskedFor) {
   }
 }
 
-TEST_F(ThousandRows, ComeNoMoreOnceNobodyWantsThem) {
+TEST_F(thousand_rows, come_no_more_once_nobody_wants_them) {
   int taken = 0;
   EXPECT_TRUE(database_.read(
       "t", number_and_name, {}, 100, [&] { return &rows_; }, [&](nsys_rows*) { return ++taken < 3; }));
@@ -149,7 +149,7 @@ TEST_F(ThousandRows, ComeNoMoreOnceNobodyWantsThem) {
   EXPECT_EQ(taken, 5);
 }
 
-TEST_F(ThousandRows, WhatIsThrownOnTheWayReachesWhoReads) {
+TEST_F(thousand_rows, what_is_thrown_on_the_way_reaches_who_reads) {
   const auto throwing = [&] {
     return database_.read(
         "t", number_and_name, {}, 100, [&] { return &rows_; }, [](nsys_rows*) -> bool { throw std::bad_alloc(); });
@@ -157,7 +157,7 @@ TEST_F(ThousandRows, WhatIsThrownOnTheWayReachesWhoReads) {
   EXPECT_THROW(static_cast<void>(throwing()), std::bad_alloc);
 }
 
-TEST_F(ThousandRows, OfAConditionAreThoseThatMeetIt) {
+TEST_F(thousand_rows, of_a_condition_are_those_that_meet_it) {
   std::size_t met = 0;
   EXPECT_TRUE(database_.read(
       "t", number_and_name, "number >= 990", 4, [&] { return &rows_; },

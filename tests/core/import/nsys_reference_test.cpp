@@ -117,7 +117,7 @@ void expect_python_agrees(const std::string& path) {
 
 class nsys_reference : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(nsys_reference, HasTheTotalsThatPythonComputes) {
+TEST_P(nsys_reference, has_the_totals_that_python_computes) {
   const auto path = testing::shared_trace(GetParam());
   if (!path) GTEST_SKIP() << GetParam() << " is not here: it lies in shared/traces beside the source tree";
   expect_python_agrees(*path);
@@ -126,7 +126,7 @@ TEST_P(nsys_reference, HasTheTotalsThatPythonComputes) {
 INSTANTIATE_TEST_SUITE_P(real, nsys_reference,
                          ::testing::Values("nsys-2022.2-saxpy-mpi.sqlite", "nsys-2025.3-power-iteration.sqlite"));
 
-TEST(NsysReference, AGeneratedExportWithMemoryHasThemToo) {
+TEST(nsys_reference, a_generated_export_with_memory_has_them_too) {
   const testing::own_folder folder;
   const std::string made = folder.file("generated.sqlite");
   const std::string command =

@@ -66,7 +66,7 @@ const std::string memory_table =
     "localMemoryPoolAddress INTEGER,"
     "localMemoryPoolSize INTEGER, localMemoryPoolUtilizedSize INTEGER);";
 
-TEST(Nsys, WorkHasItsCallOfItsOwnProcess) {
+TEST(nsys, work_has_its_call_of_its_own_process) {
   // The same correlation id in two processes.
   const imported made(strings +
                       "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER, end INTEGER, globalTid INTEGER, "
@@ -91,7 +91,7 @@ TEST(Nsys, WorkHasItsCallOfItsOwnProcess) {
   EXPECT_EQ(made.tables().threads.find(kernels[0].thread)->tid, 78U);
 }
 
-TEST(Nsys, MemoryEventsAreBlocksAndSamplesOfTheirPool) {
+TEST(nsys, memory_events_are_blocks_and_samples_of_their_pool) {
   const imported made(memory_table +
                       "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES"
                       "(10," +
@@ -124,7 +124,7 @@ TEST(Nsys, MemoryEventsAreBlocksAndSamplesOfTheirPool) {
 const std::string kernel_table =
     "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER, demangledName INTEGER);";
 
-TEST(Nsys, TheRecordingBeginsAtItsFirstEvent) {
+TEST(nsys, the_recording_begins_at_its_first_event) {
   const imported made(strings + kernel_table + memory_table +
                       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(155000000000,155000001000,0,1);"
                       "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES(155000000500," +
@@ -133,14 +133,14 @@ TEST(Nsys, TheRecordingBeginsAtItsFirstEvent) {
   EXPECT_EQ(made.rows<trace::alloc_event>().at(0).time, 155'000'000'000);
 }
 
-TEST(Nsys, WhatIsFreedAtTheFirstMomentWasThereBefore) {
+TEST(nsys, what_is_freed_at_the_first_moment_was_there_before) {
   const imported made(memory_table + "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES(500," + pid_text +
                       ",0,1,1,32,2,1,NULL,3,NULL,NULL,NULL);");
   EXPECT_EQ(made.rows<trace::alloc_event>().at(0).time, 499);
   EXPECT_EQ(made.rows<trace::free_event>().at(0).time, 500);
 }
 
-TEST(NsysBroken, TimesThatCannotBeCostTheirRow) {
+TEST(nsys_broken, times_that_cannot_be_cost_their_row) {
   const imported made(strings + kernel_table +
                       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(155000000000,155000001000,0,1),(0,0,0,1),"
                       "(-1461972216707720000,155000001000,0,1),(9223372036854775000,9223372036854775001,0,1),"
@@ -159,7 +159,7 @@ TEST(NsysBroken, TimesThatCannotBeCostTheirRow) {
   EXPECT_EQ(made.lost("events that last a negative time"), 1U);
 }
 
-TEST(NsysBroken, AFileOfNvprofIsNamed) {
+TEST(nsys_broken, a_file_of_nvprof_is_named) {
   const imported made(
       "CREATE TABLE StringTable(_id_ INTEGER PRIMARY KEY, value TEXT);"
       "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(_id_ INTEGER PRIMARY KEY, start INTEGER, end INTEGER, bytes INTEGER);");
@@ -168,7 +168,7 @@ TEST(NsysBroken, AFileOfNvprofIsNamed) {
   EXPECT_THAT(made.outcome.error().to_string(), HasSubstr("nvprof"));
 }
 
-TEST(Nsys, CopiesOfManagedMemoryAreMigrations) {
+TEST(nsys, copies_of_managed_memory_are_migrations) {
   const imported made(
       "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, "
       "streamId INTEGER,"
@@ -189,7 +189,7 @@ TEST(Nsys, CopiesOfManagedMemoryAreMigrations) {
   EXPECT_EQ(copies[0].destination_kind, trace::memory_kind::pinned);
 }
 
-TEST(Nsys, RangesHaveTheirTextOrTheirStringAndTheirDomain) {
+TEST(nsys, ranges_have_their_text_or_their_string_and_their_domain) {
   const imported made(strings +
                       "CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid "
                       "INTEGER, textId INTEGER, domainId INTEGER);"
@@ -211,7 +211,7 @@ TEST(Nsys, RangesHaveTheirTextOrTheirStringAndTheirDomain) {
   EXPECT_EQ(made.lost("NVTX events of the type 4242"), 1U);
 }
 
-TEST(Nsys, CallChainsAreStacksWithTheInnermostFrameFirst) {
+TEST(nsys, call_chains_are_stacks_with_the_innermost_frame_first) {
   const imported made(strings +
                       "CREATE TABLE CUDA_CALLCHAINS(id INTEGER, symbol INTEGER, module INTEGER, unresolved INTEGER, "
                       "originalIP INTEGER, stackDepth INTEGER);"
@@ -231,7 +231,7 @@ TEST(Nsys, CallChainsAreStacksWithTheInnermostFrameFirst) {
   EXPECT_EQ(made.lost("frames deeper than 4096"), 1U);
 }
 
-TEST(Nsys, TheSessionSaysTheClockAndTheDevices) {
+TEST(nsys, the_session_says_the_clock_and_the_devices) {
   const imported made(
       "CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER); INSERT INTO TARGET_INFO_SESSION_START_TIME "
       "VALUES(1790857026000000000);"
@@ -245,7 +245,7 @@ TEST(Nsys, TheSessionSaysTheClockAndTheDevices) {
 
 // --- files that are not right --------------------------------------------------------------------------------------------
 
-TEST(Nsys, GraphsTheirNodesAndTheirLaunchesBelongTogether) {
+TEST(nsys, graphs_their_nodes_and_their_launches_belong_together) {
   const std::string tables =
       "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
       "INSERT INTO StringIds VALUES(1,'Graph Creation'),(2,'Graph Node Creation'),(3,'kernel');"
@@ -309,7 +309,7 @@ TEST(Nsys, GraphsTheirNodesAndTheirLaunchesBelongTogether) {
   EXPECT_EQ(times["graph_node"].at(500), 12);
 }
 
-TEST(Nsys, OlderVersionsHaveNodesAmongTheEventsOfGraphs) {
+TEST(nsys, older_versions_have_nodes_among_the_events_of_graphs) {
   const imported made(strings +
                       "CREATE TABLE CUDA_GRAPH_EVENTS(start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER, "
                       "graphNodeId INTEGER, originalGraphNodeId INTEGER);"
@@ -322,7 +322,7 @@ TEST(Nsys, OlderVersionsHaveNodesAmongTheEventsOfGraphs) {
   EXPECT_EQ(made.lost("events that last a negative time"), 1U);
 }
 
-TEST(NsysBroken, TablesWithoutTheColumnsThatTheyNeedAreCounted) {
+TEST(nsys_broken, tables_without_the_columns_that_they_need_are_counted) {
   const imported made(strings +
                       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(x INTEGER, end INTEGER); INSERT INTO "
                       "CUPTI_ACTIVITY_KIND_KERNEL VALUES(1,2);"
@@ -332,7 +332,7 @@ TEST(NsysBroken, TablesWithoutTheColumnsThatTheyNeedAreCounted) {
   EXPECT_EQ(made.lost("rows of the table SCHED_EVENTS"), 2U);
 }
 
-TEST(NsysBroken, CellsOfOtherTypesAreReadAsSQLiteReadsThem) {
+TEST(nsys_broken, cells_of_other_types_are_read_as_sq_lite_reads_them) {
   const imported made(
       strings +
       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start, end, globalPid, gridX, registersPerThread, demangledName);"
@@ -348,7 +348,7 @@ TEST(NsysBroken, CellsOfOtherTypesAreReadAsSQLiteReadsThem) {
   EXPECT_EQ(made.lost("events with an impossible time, more than a year from the others"), 1U);
 }
 
-TEST(NsysBroken, ViewsVirtualTablesAndTriggersAreNotUsed) {
+TEST(nsys_broken, views_virtual_tables_and_triggers_are_not_used) {
   const imported made(strings +
                       "CREATE TABLE t(start INTEGER, end INTEGER); INSERT INTO t VALUES(1,2);"
                       "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 "
@@ -358,7 +358,7 @@ TEST(NsysBroken, ViewsVirtualTablesAndTriggersAreNotUsed) {
   EXPECT_EQ(made.rows<trace::kernel_event>().size(), 0U);
 }
 
-TEST(NsysBroken, AValueOfManyMegabytesEndsItsTableAndNotTheImport) {
+TEST(nsys_broken, a_value_of_many_megabytes_ends_its_table_and_not_the_import) {
   const imported made(
       "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds "
       "VALUES(1,'one'),(2,hex(zeroblob(4000000)));"
@@ -369,13 +369,13 @@ TEST(NsysBroken, AValueOfManyMegabytesEndsItsTableAndNotTheImport) {
   EXPECT_EQ(made.lost("tables that cannot be read to their ends: StringIds"), 1U);
 }
 
-TEST(NsysBroken, OtherSQLiteFilesAreForeign) {
+TEST(nsys_broken, other_sq_lite_files_are_foreign) {
   const imported made("CREATE TABLE t(x)");
   ASSERT_FALSE(made.outcome);
   EXPECT_EQ(made.outcome.error().code, error_code::foreign);
 }
 
-TEST(NsysBroken, CutAndScrambledFilesAreErrorsOrGiveWhatCanBeRead) {
+TEST(nsys_broken, cut_and_scrambled_files_are_errors_or_give_what_can_be_read) {
   std::string sql =
       strings + "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, demangledName INTEGER);";
   for (int i = 0; i < 3000; ++i)

@@ -90,9 +90,9 @@ constexpr const char* values[] = {
     "[576460752303423487, 576460752303423488, -576460752303423488, -576460752303423489]",
 };
 
-class EachProtocol : public ::testing::TestWithParam<int> {};
+class each_protocol : public ::testing::TestWithParam<int> {};
 
-TEST_P(EachProtocol, ReadsWhatPythonWrites) {
+TEST_P(each_protocol, reads_what_python_writes) {
   const testing::own_folder folder;
   // One Python writes them all: to start one takes longer than the rest of the test.
   std::string script = "import pickle\nfor number, v in enumerate([";
@@ -108,13 +108,13 @@ TEST_P(EachProtocol, ReadsWhatPythonWrites) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Pickle, EachProtocol, ::testing::Values(2, 3, 4, 5));
+INSTANTIATE_TEST_SUITE_P(pickle, each_protocol, ::testing::Values(2, 3, 4, 5));
 
-TEST(Pickle, ReadsReals) {
+TEST(pickle, reads_reals) {
   EXPECT_EQ(show(pickle_bytes().code('G').raw(std::string_view("\x3f\xf8\0\0\0\0\0\0", 8)).end()), "1.500000");
 }
 
-TEST(Pickle, KnowsIntegersThatNoWordHolds) {
+TEST(pickle, knows_integers_that_no_word_holds) {
   EXPECT_EQ(show(pickle_bytes().code('\x8a').code(9).little(0x8000'0000'0000'0000, 8).code(0).end()), "huge");
   EXPECT_EQ(show(pickle_bytes().code('\x8a').code(9).little(0x7fff'ffff'ffff'ffff, 8).code(0).end()),
             "9223372036854775807");
@@ -123,7 +123,7 @@ TEST(Pickle, KnowsIntegersThatNoWordHolds) {
   EXPECT_EQ(show(pickle_bytes().code('\x8b').little(12, 4).raw("123456789012").end()), "huge");
 }
 
-TEST(Pickle, KnowsIntegersOfEveryLength) {
+TEST(pickle, knows_integers_of_every_length) {
   for (unsigned bits = 0; bits < 64; ++bits) {
     const std::uint64_t power = std::uint64_t{1} << bits;
     for (const std::uint64_t n : {power, power - 1, 1 - power})
@@ -267,7 +267,7 @@ class plain_reader {
   std::vector<std::size_t> marks_;
 };
 
-TEST(Pickle, ReadsWhatIsWritten) {
+TEST(pickle, reads_what_is_written) {
   for (unsigned seed = 1; seed <= 300; ++seed) {
     pickle_bytes written;
     any_data data(seed);
@@ -278,7 +278,7 @@ TEST(Pickle, ReadsWhatIsWritten) {
   }
 }
 
-TEST(Pickle, ReadsInPiecesOfEverySize) {
+TEST(pickle, reads_in_pieces_of_every_size) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     pickle_bytes written;
     any_data data(seed);
@@ -304,7 +304,7 @@ TEST(Pickle, ReadsInPiecesOfEverySize) {
   }
 }
 
-TEST(Pickle, KeepsTheKeysOfManyShapes) {
+TEST(pickle, keeps_the_keys_of_many_shapes) {
   // More kinds of dictionaries than shapes are kept of, each twice.
   pickle_bytes written;
   written.code(']').code('(');
@@ -322,7 +322,7 @@ TEST(Pickle, KeepsTheKeysOfManyShapes) {
   }
 }
 
-TEST(Pickle, PassesOnWhatItsSourceMeets) {
+TEST(pickle, passes_on_what_its_source_meets) {
   const std::string bytes = pickle_bytes().code(']').bytes();
   int asked = 0;
   const auto source = [&](std::span<std::byte> into) -> result<std::size_t> {
@@ -336,7 +336,7 @@ TEST(Pickle, PassesOnWhatItsSourceMeets) {
   EXPECT_EQ(document.error().offset, 77U);
 }
 
-TEST(Pickle, RunsNothing) {
+TEST(pickle, runs_nothing) {
   // cos.system('true'), as the module pickle would.
   expect_refused(
       "\x80\x02"
@@ -353,7 +353,7 @@ TEST(Pickle, RunsNothing) {
   expect_refused(pickle_bytes().code('\0').end(), "0x00 is none", 2);
 }
 
-TEST(Pickle, SaysWhereItIsCutOff) {
+TEST(pickle, says_where_it_is_cut_off) {
   const std::string whole = pickle_bytes().code('}').text("key").code(']').integer(7).code('a').code('s').end();
   ASSERT_EQ(show(whole), "{'key': [7]}");
   for (std::size_t length = 0; length < whole.size(); ++length) {
@@ -363,7 +363,7 @@ TEST(Pickle, SaysWhereItIsCutOff) {
   }
 }
 
-TEST(Pickle, BelievesNoClaimedSize) {
+TEST(pickle, believes_no_claimed_size) {
   expect_refused(pickle_bytes().code('\x8d').little(UINT64_MAX, 8).end(), "18446744073709551615 bytes are claimed", 2);
   expect_refused(pickle_bytes().code('X').little(UINT32_MAX, 4).end(), "4294967295 bytes are claimed", 2);
   expect_refused(pickle_bytes().code('\x8b').little(UINT32_MAX, 4).end(), "are claimed", 2);
@@ -371,13 +371,13 @@ TEST(Pickle, BelievesNoClaimedSize) {
   EXPECT_EQ(show(pickle_bytes().code('\x95').little(UINT64_MAX, 8).code('N').end()), "None");
 }
 
-TEST(Pickle, KeepsTheMemoSmall) {
+TEST(pickle, keeps_the_memo_small) {
   expect_refused(pickle_bytes().code(']').code('r').little(UINT32_MAX, 4).end(), "comes before those below it", 3);
   expect_refused(pickle_bytes().code('h').code(0).end(), "the memo has no entry 0", 2);
   expect_refused(pickle_bytes().code('\x94').end(), "the stack is empty", 2);
 }
 
-TEST(Pickle, RefusesWhatItsStackDoesNotHold) {
+TEST(pickle, refuses_what_its_stack_does_not_hold) {
   expect_refused(pickle_bytes().end(), "ends before its value", 2);
   expect_refused(pickle_bytes().code('(').code('N').end(), "ends before its value", 4);
   expect_refused(pickle_bytes().code('e').end(), "no mark was set", 2);
@@ -395,7 +395,7 @@ TEST(Pickle, RefusesWhatItsStackDoesNotHold) {
   EXPECT_EQ(show(pickle_bytes().code('N').code('(').code('N').code('1').end()), "None");
 }
 
-TEST(Pickle, RefusesOtherProtocols) {
+TEST(pickle, refuses_other_protocols) {
   expect_refused(std::string("\x80\x01N.", 4), "protocols 2 to 5", 0);
   expect_refused(std::string("\x80\x06N.", 4), "protocols 2 to 5", 0);
   expect_refused("N.", "protocols 2 to 5", 0);
@@ -403,7 +403,7 @@ TEST(Pickle, RefusesOtherProtocols) {
   expect_refused(pickle_bytes(2).code('I').raw("1\n").end(), "protocols before 2", 2);
 }
 
-TEST(Pickle, TakesAListThatHoldsItself) {
+TEST(pickle, takes_a_list_that_holds_itself) {
   const auto cyclic = read(pickle_bytes().code(']').code('\x94').code('h').code(0).code('a').end());
   ASSERT_TRUE(cyclic);
   const auto items = cyclic->items(cyclic->root());
@@ -411,7 +411,7 @@ TEST(Pickle, TakesAListThatHoldsItself) {
   EXPECT_EQ(items[0].index(), cyclic->root().index());
 }
 
-TEST(Pickle, TakesDeepNestingAndDoublingWithoutGrowing) {
+TEST(pickle, takes_deep_nesting_and_doubling_without_growing) {
   // A million lists in one another.
   std::string deep = pickle_bytes().bytes();
   deep.append(1'000'000, ']');
@@ -439,7 +439,7 @@ TEST(Pickle, TakesDeepNestingAndDoublingWithoutGrowing) {
   EXPECT_EQ(doubled->containers(), 201U);
 }
 
-TEST(Pickle, StaysWithinItsMemory) {
+TEST(pickle, stays_within_its_memory) {
   for (const char fill : {']', '}', 'N', '(', ')'}) {
     const auto refused = read(pickle_bytes().bytes() + std::string(4'000'000, fill) + '.', std::size_t{8} << 20);
     ASSERT_FALSE(refused) << fill;
@@ -452,7 +452,7 @@ TEST(Pickle, StaysWithinItsMemory) {
   EXPECT_TRUE(read(growing + '.', std::size_t{200} << 20));
 }
 
-TEST(Pickle, TakesTheLastOfEqualKeys) {
+TEST(pickle, takes_the_last_of_equal_keys) {
   const auto document =
       read(pickle_bytes().code('}').text("a").code('K').code(1).code('s').text("a").code('K').code(2).code('s').end());
   ASSERT_TRUE(document);

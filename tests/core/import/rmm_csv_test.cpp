@@ -27,7 +27,7 @@ struct imported {
   std::vector<trace::free_event> frees;
 };
 
-TEST(RmmLog, PairsFreesWithWhatTheyFree) {
+TEST(rmm_log, pairs_frees_with_what_they_free) {
   const imported log(
       "31,10:00:00.000000,allocate,0x7f0000000000,1024,0x0\n"
       "31,10:00:00.000250,allocate,0x7f0000000400,2048,0x55d0\n"
@@ -48,7 +48,7 @@ TEST(RmmLog, PairsFreesWithWhatTheyFree) {
   EXPECT_TRUE(log.report.not_understood.empty());
 }
 
-TEST(RmmLog, GoesOnPastMidnight) {
+TEST(rmm_log, goes_on_past_midnight) {
   const imported log(
       "1,23:59:59.900000,allocate,0x100,1,0x0\n"
       "1,00:00:00.100000,allocate,0x200,1,0x0\n"
@@ -64,7 +64,7 @@ TEST(RmmLog, GoesOnPastMidnight) {
   EXPECT_EQ(log.allocations[5].time, 1'800'100 * ms);
 }
 
-TEST(RmmLog, ReadsTheTimesOfEveryVersion) {
+TEST(rmm_log, reads_the_times_of_every_version) {
   const imported colons("1,10:00:00:000001,allocate,0x100,1,0x0\n1,10:00:00:000003,free,0x100,1,0x0\n");
   EXPECT_EQ(colons.frees.at(0).time, 2'000);
   const imported epoch("1,1634567890.123456,allocate,0x100,1,0x0\n1,1634567890.5,deallocate,0x100,1,0x0\n");
@@ -72,7 +72,7 @@ TEST(RmmLog, ReadsTheTimesOfEveryVersion) {
   EXPECT_EQ(epoch.file->latest()->realtime_origin(), 1'634'567'890'123'456'000);
 }
 
-TEST(RmmLog, ShowsFailedAttempts) {
+TEST(rmm_log, shows_failed_attempts) {
   const imported log("1,10:00:00.000000,allocate failure,(nil),99000000000,0x2\n");
   const auto failed = rows_of<trace::alloc_failed_event>(*log.file);
   ASSERT_EQ(failed.size(), 1U);
@@ -80,7 +80,7 @@ TEST(RmmLog, ShowsFailedAttempts) {
   EXPECT_EQ(failed[0].error, 2);
 }
 
-TEST(RmmLog, KnowsTheSizeOfBlocksFromBeforeByTheirFree) {
+TEST(rmm_log, knows_the_size_of_blocks_from_before_by_their_free) {
   const imported log(
       "1,10:00:00.000000,allocate,0x100,8,0x0\n"
       "1,10:00:05.000000,free,0x900,77,0x0\n");
@@ -92,7 +92,7 @@ TEST(RmmLog, KnowsTheSizeOfBlocksFromBeforeByTheirFree) {
   EXPECT_EQ(log.frees.at(0).block, log.allocations[1].block);
 }
 
-TEST(RmmLog, PairsAFreeThatIsLoggedLateWithItsOwnBlock) {
+TEST(rmm_log, pairs_a_free_that_is_logged_late_with_its_own_block) {
   const imported log(
       "1,10:00:00.000010,allocate,0x100,8,0x0\n"
       "2,10:00:00.000020,allocate,0x100,9,0x0\n"
@@ -109,7 +109,7 @@ TEST(RmmLog, PairsAFreeThatIsLoggedLateWithItsOwnBlock) {
   EXPECT_EQ(freed[log.allocations[2].block], 20'000);
 }
 
-TEST(RmmLog, CountsWhatCannotBe) {
+TEST(rmm_log, counts_what_cannot_be) {
   const imported log(
       "1,10:00:00.000000,allocate,0x100,8,0x0\n"
       "1,10:00:01.000000,allocate,0x100,9,0x0\n"  // its free is missing
@@ -131,7 +131,7 @@ TEST(RmmLog, CountsWhatCannotBe) {
   EXPECT_EQ(log.frees.size(), 2U);
 }
 
-TEST(RmmLog, SurvivesLinesWithoutEnd) {
+TEST(rmm_log, survives_lines_without_end) {
   const std::string endless(3'000'000, 'x');
   const imported log(endless + "\n1,10:00:00.000000,allocate,0x100,8,0x0\r\n1,10:00:00.000001,free,0x100,8,0x0");
   EXPECT_EQ(number_of(log.report.not_understood, "lines"), 1U);
@@ -139,12 +139,12 @@ TEST(RmmLog, SurvivesLinesWithoutEnd) {
   EXPECT_EQ(log.frees.size(), 1U);
 }
 
-TEST(RmmLog, TakesTheDeviceFromTheNameThatRmmGives) {
+TEST(rmm_log, takes_the_device_from_the_name_that_rmm_gives) {
   const imported log("1,10:00:00.000000,allocate,0x100,8,0x0\n", "log.dev3.csv");
   EXPECT_EQ(log.file->latest()->tables().devices.rows().at(0).ordinal, 3);
 }
 
-TEST(RmmLog, ReadsWhatRmmWrote) {  // streams are "0" there, and a failure's pointer is "(nil)"
+TEST(rmm_log, reads_what_rmm_wrote) {  // streams are "0" there, and a failure's pointer is "(nil)"
   const own_folder folder;
   const auto done = import_file(SLUICE_SOURCE_DIR "/tests/core/import/samples/rmm.dev0.csv", folder.file("out.sluice"));
   ASSERT_TRUE(done) << done.error().to_string();

@@ -129,7 +129,7 @@ std::vector<std::string> samples() {
   return found;
 }
 
-TEST(TorchReference, AgreesWithPythonToTheByte) {
+TEST(torch_reference, agrees_with_python_to_the_byte) {
   if (samples().empty()) GTEST_SKIP() << "there are no snapshots beside the source tree";
   for (const std::string& sample : samples()) {
     SCOPED_TRACE(sample);

@@ -54,7 +54,7 @@ struct imported {
   std::vector<trace::free_event> segment_frees, frees;
 };
 
-TEST(TorchSnapshot, MakesSegmentsTheDriversAndBlocksTheFrameworks) {
+TEST(torch_snapshot, makes_segments_the_drivers_and_blocks_the_frameworks) {
   const auto snapshot =
       imported::history({entry("segment_alloc", 20 * mib, 2 * mib, t0), entry("alloc", 20 * mib, 100, t0 + 5),
                          entry("alloc", 20 * mib + 512, 200, t0 + 6), entry("free_requested", 20 * mib, 100, t0 + 8),
@@ -74,7 +74,7 @@ TEST(TorchSnapshot, MakesSegmentsTheDriversAndBlocksTheFrameworks) {
   EXPECT_EQ(snapshot.missed(), 0U);
 }
 
-TEST(TorchSnapshot, LetsAFreeWaitForItsStream) {
+TEST(torch_snapshot, lets_a_free_wait_for_its_stream) {
   // Between the request and the completion the address cannot be given out again.
   const auto snapshot =
       imported::history({entry("alloc", mib, 8, t0), entry("free_requested", mib, 8, t0 + 1),
@@ -83,7 +83,7 @@ TEST(TorchSnapshot, LetsAFreeWaitForItsStream) {
   for (const auto& row : snapshot.frees) EXPECT_EQ(row.completed, trace::unknown_time);
 }
 
-TEST(TorchSnapshot, FindsWhatWasThereBefore) {
+TEST(torch_snapshot, finds_what_was_there_before) {
   const json segments = {segment_of(
       100 * mib, 20 * mib,
       {block_of(100 * mib, 4 * mib, 4 * mib - 12, "active_allocated"), block_of(104 * mib, 16 * mib, 0, "inactive")})};
@@ -114,7 +114,7 @@ TEST(TorchSnapshot, FindsWhatWasThereBefore) {
   EXPECT_EQ(snapshot.missed(), 0U);
 }
 
-TEST(TorchSnapshot, KnowsWhatABlockTakesAtTheEnd) {
+TEST(torch_snapshot, knows_what_a_block_takes_at_the_end) {
   const json segments = {segment_of(mib, 2 * mib, {block_of(mib, 2 * mib, 700'000, "active_allocated")})};
   const imported snapshot(
       json{{"segments", segments},
@@ -124,7 +124,7 @@ TEST(TorchSnapshot, KnowsWhatABlockTakesAtTheEnd) {
   EXPECT_EQ(snapshot.segments.size(), 1U);
 }
 
-TEST(TorchSnapshot, MapsAndUnmapsPartsOfExpandableSegments) {
+TEST(torch_snapshot, maps_and_unmaps_parts_of_expandable_segments) {
   // Two mappings, of which the middle is unmapped; the rest lives on.
   const json segments = {segment_of(100 * mib, 20 * mib, json::array(), {{"is_expandable", true}}),
                          segment_of(140 * mib, 20 * mib, json::array(), {{"is_expandable", true}})};
@@ -141,7 +141,7 @@ TEST(TorchSnapshot, MapsAndUnmapsPartsOfExpandableSegments) {
   EXPECT_EQ(snapshot.missed(), 0U);
 }
 
-TEST(TorchSnapshot, ShowsWhatCouldNotBeHad) {
+TEST(torch_snapshot, shows_what_could_not_be_had) {
   const auto snapshot = imported::history(
       {{{"action", "oom"}, {"device_free", 12345}, {"size", 99 * mib}, {"stream", 0}, {"time_us", t0}}});
   const auto failed = rows_of<trace::alloc_failed_event>(*snapshot.file);
@@ -154,7 +154,7 @@ TEST(TorchSnapshot, ShowsWhatCouldNotBeHad) {
   EXPECT_EQ(attributes[0].integer, 12345);
 }
 
-TEST(TorchSnapshot, KeepsStacksOfPythonAndNative) {
+TEST(torch_snapshot, keeps_stacks_of_python_and_native) {
   const json frames = {{{"name", "forward"}, {"filename", "model.py"}, {"line", 7}},
                        {{"name", "at::empty"}, {"filename", "??"}, {"line", 0}},
                        {{"name", "main"}, {"filename", "<string>"}, {"line", 1}}};
@@ -174,7 +174,7 @@ TEST(TorchSnapshot, KeepsStacksOfPythonAndNative) {
                                     std::pair("at::empty", frame_kind::native), std::pair("main", frame_kind::python)));
 }
 
-TEST(TorchSnapshot, ReadsPinnedMemory) {
+TEST(torch_snapshot, reads_pinned_memory) {
   for (const bool one_list : {true, false}) {
     json entries = {entry("segment_alloc", mib, 4096, t0), entry("alloc", mib, 4000, t0 + 1)};
     if (!one_list) entries = json::array({entries});
@@ -191,7 +191,7 @@ TEST(TorchSnapshot, ReadsPinnedMemory) {
   }
 }
 
-TEST(TorchSnapshot, KeepsEachDeviceApart) {
+TEST(torch_snapshot, keeps_each_device_apart) {
   const json one = {entry("alloc", mib, 1, t0)},
              two = {entry("alloc", mib, 2, t0 + 1), entry("free_requested", mib, 2, t0 + 2)};
   const imported snapshot(json{{"segments", json::array()}, {"device_traces", {one, json::array(), two}}});
@@ -201,7 +201,7 @@ TEST(TorchSnapshot, KeepsEachDeviceApart) {
   EXPECT_EQ(snapshot.frees.at(0).block, snapshot.blocks[1].block);
 }
 
-TEST(TorchSnapshot, GivesTimesByOrderWhereThereAreNone) {
+TEST(torch_snapshot, gives_times_by_order_where_there_are_none) {
   json first = entry("alloc", mib, 1, 0), second = entry("free_requested", mib, 1, 0);
   first.erase("time_us");
   second.erase("time_us");
@@ -211,7 +211,7 @@ TEST(TorchSnapshot, GivesTimesByOrderWhereThereAreNone) {
   EXPECT_EQ(number_of(snapshot.report.read, "entries without a time: their order gives one, estimated"), 2U);
 }
 
-TEST(TorchSnapshot, ReadsBlocksWithAHistory) {  // PyTorch 1.13 and 2.0
+TEST(torch_snapshot, reads_blocks_with_a_history) {  // PyTorch 1.13 and 2.0
   const json frames = {{{"name", "f"}, {"filename", "a.py"}, {"line", 1}}};
   const json block = {{"size", 512},
                       {"state", "active_allocated"},
@@ -223,13 +223,13 @@ TEST(TorchSnapshot, ReadsBlocksWithAHistory) {  // PyTorch 1.13 and 2.0
   EXPECT_NE(snapshot.blocks[0].stack, trace::stack_id::none);
 }
 
-TEST(TorchSnapshot, ReadsAListOfSegments) {  // what torch.cuda.memory_snapshot() gives
+TEST(torch_snapshot, reads_a_list_of_segments) {  // what torch.cuda.memory_snapshot() gives
   const imported snapshot(json::array({segment_of(mib, 2 * mib, {block_of(mib, 512, 1, "active_allocated")})}));
   EXPECT_EQ(snapshot.segments.size(), 1U);
   EXPECT_EQ(snapshot.blocks.size(), 1U);
 }
 
-TEST(TorchSnapshot, KeepsPoolsApart) {
+TEST(torch_snapshot, keeps_pools_apart) {
   const json segments = {segment_of(10 * mib, 2 * mib, json::array()),
                          segment_of(20 * mib, 2 * mib, json::array(), {{"segment_pool_id", {0, 3}}})};
   const imported snapshot(json{{"segments", segments},
@@ -243,7 +243,7 @@ TEST(TorchSnapshot, KeepsPoolsApart) {
   EXPECT_EQ(snapshot.text(pool->name), "PyTorch's pool 0.3");
 }
 
-TEST(TorchSnapshot, KeepsMetadataAsAttributes) {
+TEST(torch_snapshot, keeps_metadata_as_attributes) {
   const auto snapshot = imported::history(
       {entry("alloc", mib, 1, t0, {{"user_metadata", "step 7"}, {"compile_context", "N/A"}}),
        entry("alloc", 2 * mib, 1, t0, {{"user_metadata", ""}, {"compile_context", "0/1"}, {"category", 5}})});
@@ -258,7 +258,7 @@ TEST(TorchSnapshot, KeepsMetadataAsAttributes) {
                                                        {"category of the second", "5"}}));
 }
 
-TEST(TorchSnapshot, TakesCategoriesForTags) {  // of torch.profiler's export_memory_timeline
+TEST(torch_snapshot, takes_categories_for_tags) {  // of torch.profiler's export_memory_timeline
   const auto snapshot = imported::history({entry("alloc", mib, 1, t0, {{"category", "parameter"}}),
                                            entry("alloc", 2 * mib, 1, t0, {{"category", "activation"}})});
   const auto rows = rows_of<trace::attribute_event>(*snapshot.file);
@@ -268,7 +268,7 @@ TEST(TorchSnapshot, TakesCategoriesForTags) {  // of torch.profiler's export_mem
   EXPECT_EQ(snapshot.text(rows[1].text), "activation");
 }
 
-TEST(TorchSnapshot, PairsAnnotations) {
+TEST(torch_snapshot, pairs_annotations) {
   const auto note = [](const char* stage, const char* name, std::int64_t time) {
     return json{{"stage", stage}, {"name", name}, {"device", 0}, {"time_us", time}};
   };
@@ -287,7 +287,7 @@ TEST(TorchSnapshot, PairsAnnotations) {
   EXPECT_EQ(found["unknown"], std::pair(0 * us, 7 * us));
 }
 
-TEST(TorchSnapshot, KeepsTheAllocatorsSettings) {
+TEST(torch_snapshot, keeps_the_allocators_settings) {
   const imported snapshot(json{{"segments", json::array()},
                                {"device_traces", {json::array()}},
                                {"allocator_settings", {{"expandable_segments", true}, {"roundup", {{"1", 2}}}}}});
@@ -297,7 +297,7 @@ TEST(TorchSnapshot, KeepsTheAllocatorsSettings) {
   EXPECT_EQ(found, (std::map<std::string, std::int64_t>{{"expandable_segments", 1}, {"roundup.1", 2}}));
 }
 
-TEST(TorchSnapshot, CountsWhatItDoesNotUnderstand) {
+TEST(torch_snapshot, counts_what_it_does_not_understand) {
   const imported snapshot(json{{"segments", {segment_of(mib, 4, {7}, {{"colour", "red"}}), 5}},
                                {"device_traces",
                                 {{entry("defragment", mib, 1, t0),
@@ -327,7 +327,7 @@ TEST(TorchSnapshot, CountsWhatItDoesNotUnderstand) {
   EXPECT_GT(testing::messages_of(*snapshot.file).size(), 8U);
 }
 
-TEST(TorchSnapshot, RefusesOtherPickles) {
+TEST(torch_snapshot, refuses_other_pickles) {
   const own_folder folder;
   for (const json& other : {json{{"weights", {1, 2}}}, json::array({1, 2}), json(7), json::array()}) {
     const auto refused = import_file(folder.write("model.pickle", pickled(other)), folder.file("out.sluice"));
@@ -336,7 +336,7 @@ TEST(TorchSnapshot, RefusesOtherPickles) {
   }
 }
 
-TEST(TorchSnapshot, EndsSoonHoweverPartsAreShared) {
+TEST(torch_snapshot, ends_soon_however_parts_are_shared) {
   // A list of traces that is a hundred thousand times the same one, which is a hundred thousand times the same entry: 10^10 entries.
   testing::pickle_bytes bomb;
   bomb.code('}').text("device_traces").code(']').code('(');
@@ -351,7 +351,7 @@ TEST(TorchSnapshot, EndsSoonHoweverPartsAreShared) {
   EXPECT_EQ(number_of(snapshot.report.not_understood, "lists that stand in the snapshot twice"), 100'000U);
 }
 
-TEST(TorchSnapshot, TakesCyclesForWhatTheyAreNot) {
+TEST(torch_snapshot, takes_cycles_for_what_they_are_not) {
   // {"segments": L, "device_traces": [L]} where L holds itself, and frames that are the entry itself.
   testing::pickle_bytes cyclic;
   cyclic.code('}').text("device_traces").code(']').code(']').code('\x94').code('(').code('h').code(0);
@@ -372,7 +372,7 @@ TEST(TorchSnapshot, TakesCyclesForWhatTheyAreNot) {
   EXPECT_GT(snapshot.missed(), 0U);
 }
 
-TEST(TorchSnapshot, RefusesABomb) {
+TEST(torch_snapshot, refuses_a_bomb) {
   const own_folder folder;
   const std::string zeros =
       pickled(json{{"segments", json::array()}, {"device_traces", {json::array()}}}) + std::string(40'000'000, '\0');

@@ -70,7 +70,7 @@ class chunks_of_a_recording : public ::testing::TestWithParam<bool> {
   chunk_index known;
 };
 
-INSTANTIATE_TEST_SUITE_P(All, chunks_of_a_recording, ::testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(all, chunks_of_a_recording, ::testing::Bool(),
                          [](const auto& of) { return of.param ? "kept_by_the_file" : "known"; });
 
 TEST_P(chunks_of_a_recording, are_found_by_time_as_by_looking_at_each) {
@@ -116,9 +116,9 @@ TEST_P(chunks_of_a_recording, are_read_only_where_they_are_looked_for) {
   EXPECT_LT(asked, listed.size() / 2);
 }
 
-TEST(ChunkReaches, MayBeNone) { EXPECT_TRUE(chunk_index().in({-latest_time, latest_time}, false)->empty()); }
+TEST(chunk_reaches, may_be_none) { EXPECT_TRUE(chunk_index().in({-latest_time, latest_time}, false)->empty()); }
 
-TEST(ChunkReaches, AreFoundInAFileThatWasFollowedToItsEnd) {
+TEST(chunk_reaches, are_found_in_a_file_that_was_followed_to_its_end) {
   testing::recording made;
   made.standard_tables();
   made.writer().add(trace::alloc_event{});
@@ -137,7 +137,7 @@ TEST(ChunkReaches, AreFoundInAFileThatWasFollowedToItsEnd) {
   EXPECT_EQ(found.value(), chunks{last});
 }
 
-TEST(ChunkReaches, NameAChunkOnceWhateverAFileSays) {
+TEST(chunk_reaches, name_a_chunk_once_whatever_a_file_says) {
   testing::recording made;
   made.standard_tables();
   made.writer().add(trace::alloc_event{});
@@ -149,7 +149,7 @@ TEST(ChunkReaches, NameAChunkOnceWhateverAFileSays) {
   EXPECT_EQ(chunk_index(made.open()->latest()).all().value(), chunks{last});
 }
 
-TEST(ChunkReaches, SayWhereAPageOfThemCannotBeRead) {
+TEST(chunk_reaches, say_where_a_page_of_them_cannot_be_read) {
   testing::recording made;
   made.standard_tables();
   made.writer().add(trace::alloc_event{});

@@ -387,7 +387,7 @@ class steps_in_tiles : public ::testing::TestWithParam<bool> {
   std::vector<step> expected;
 };
 
-INSTANTIATE_TEST_SUITE_P(All, steps_in_tiles, ::testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(all, steps_in_tiles, ::testing::Bool(),
                          [](const auto& of) { return of.param ? "marked" : "inferred"; });
 
 TEST_P(steps_in_tiles, are_drawn_once_each_with_their_number) {

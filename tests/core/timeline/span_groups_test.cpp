@@ -16,7 +16,7 @@ places found(const span_groups& in, time_range range) {
   return all;
 }
 
-TEST(SpanGroups, FindWhatALookAtEachSpanFinds) {
+TEST(span_groups, find_what_a_look_at_each_span_finds) {
   std::mt19937_64 random(2);
   for (const std::size_t count : {std::size_t{1}, std::size_t{64}, std::size_t{65}, std::size_t{1000}}) {
     span_groups tried;
@@ -39,7 +39,7 @@ TEST(SpanGroups, FindWhatALookAtEachSpanFinds) {
   }
 }
 
-TEST(SpanGroups, MayBeNone) { EXPECT_EQ(found({}, {0, 10}), places()); }
+TEST(span_groups, may_be_none) { EXPECT_EQ(found({}, {0, 10}), places()); }
 
 }  // namespace
 }  // namespace sluice::analysis

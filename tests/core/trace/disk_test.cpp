@@ -99,7 +99,7 @@ class training {
   std::uint64_t last_block_ = 1000, correlation_ = 1, touches_ = 0;
 };
 
-TEST(Disk, ATrainingTakesTwoBytesAnEvent) {
+TEST(disk, a_training_takes_two_bytes_an_event) {
   const std::filesystem::path path =
       std::filesystem::path(::testing::TempDir()) / ("disk-" + std::to_string(getpid()) + ".sluice");
   auto file = file_writer::create(path.string());

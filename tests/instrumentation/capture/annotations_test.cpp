@@ -39,11 +39,11 @@ recording record_c(const std::string& how) {
   return record({.arguments = {how}, .program = "annotated_program", .preload = true});
 }
 
-TEST(SluiceHeader, IsOfNoEffectWithoutARecorder) {
+TEST(sluice_header, is_of_no_effect_without_a_recorder) {
   EXPECT_EQ(run_bare({.arguments = {"exit"}, .program = "annotated_program"}), 9) << "sluice_recording() is 0";
 }
 
-TEST(SluiceHeader, StepsAndMarksAreMarkers) {
+TEST(sluice_header, steps_and_marks_are_markers) {
   const recording run = record_c("exit");
   EXPECT_EQ(run.status, 0);
   std::map<std::int64_t, std::string> markers;
@@ -51,7 +51,7 @@ TEST(SluiceHeader, StepsAndMarksAreMarkers) {
   EXPECT_EQ(markers, (std::map<std::int64_t, std::string>{{-1, "halfway"}, {0, "step"}, {1, "step"}}));
 }
 
-TEST(SluiceHeader, ScopesNestByThread) {
+TEST(sluice_header, scopes_nest_by_thread) {
   const recording run = record_c("exit");
   const host_range_event* outer = range_named(run, "outer");
   const host_range_event* inner = range_named(run, "inner");
@@ -66,7 +66,7 @@ TEST(SluiceHeader, ScopesNestByThread) {
   EXPECT_LE(other->end, inner->end);
 }
 
-TEST(SluiceHeader, AScopeThatNeverEndsIsThereWithAnUnknownEnd) {
+TEST(sluice_header, a_scope_that_never_ends_is_there_with_an_unknown_end) {
   for (const std::string how : {"exit", "kill"}) {
     const recording run = record_c(how);
     EXPECT_EQ(run.status, how == "kill" ? 7 : 0);
@@ -76,7 +76,7 @@ TEST(SluiceHeader, AScopeThatNeverEndsIsThereWithAnUnknownEnd) {
   }
 }
 
-TEST(SluiceHeader, BlocksOfTheProgramsOwnPoolAndTheirTags) {
+TEST(sluice_header, blocks_of_the_programs_own_pool_and_their_tags) {
   const recording run = record_c("exit");
   ASSERT_EQ(run.allocs.size(), 1U);
   const alloc_event& block = run.allocs[0];
@@ -90,7 +90,7 @@ TEST(SluiceHeader, BlocksOfTheProgramsOwnPoolAndTheirTags) {
   EXPECT_EQ(run.attributes.size(), 2U) << "a tag of no block is none";
 }
 
-TEST(SluicePause, LeavesWorkOutAndMemoryIn) {
+TEST(sluice_pause, leaves_work_out_and_memory_in) {
   const recording run = record({.arguments = {}, .program = "paused_program", .preload = true});
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.allocs.size(), 4U);
@@ -104,7 +104,7 @@ TEST(SluicePause, LeavesWorkOutAndMemoryIn) {
 }
 
 /// python3 of the machine; the tests that need it are skipped where there is none.
-class SluiceModule : public testing::Test {
+class sluice_module : public testing::Test {
  protected:
   void SetUp() override {
     if (std::string(SLUICE_PYTHON).empty()) GTEST_SKIP() << "no python3 here";
@@ -120,9 +120,9 @@ class SluiceModule : public testing::Test {
   }
 };
 
-TEST_F(SluiceModule, IsOfNoEffectWithoutARecorder) { EXPECT_EQ(run_bare(options("bare")), 0); }
+TEST_F(sluice_module, is_of_no_effect_without_a_recorder) { EXPECT_EQ(run_bare(options("bare")), 0); }
 
-TEST_F(SluiceModule, StepsAndScopes) {
+TEST_F(sluice_module, steps_and_scopes) {
   const recording run = record(options("recorded"));
   EXPECT_EQ(run.status, 0);
   std::set<std::int64_t> steps;
@@ -132,7 +132,7 @@ TEST_F(SluiceModule, StepsAndScopes) {
   ASSERT_NE(range_named(run, "forward"), nullptr);
 }
 
-TEST_F(SluiceModule, TagsAModelsWeightsGradientsAndOptimizerState) {
+TEST_F(sluice_module, tags_a_models_weights_gradients_and_optimizer_state) {
   const recording run = record(options("recorded"));
   using tags = std::map<std::string, std::string>;
   EXPECT_EQ(tags_of(run, 0x10000), (tags{{"category", "weight"}, {"name", "weight"}}));
@@ -143,8 +143,8 @@ TEST_F(SluiceModule, TagsAModelsWeightsGradientsAndOptimizerState) {
   EXPECT_EQ(run.frees.size(), 1U);
 }
 
-TEST_F(SluiceModule, BlocksOfTheWatchedPoolsOfCupyAndRmm) {
-  run_options options = SluiceModule::options("");
+TEST_F(sluice_module, blocks_of_the_watched_pools_of_cupy_and_rmm) {
+  run_options options = sluice_module::options("");
   options.arguments = {SLUICE_SOURCE_DIR "/tests/instrumentation/capture/fake/pools.py"};
   const recording run = record(options);
   EXPECT_EQ(run.status, 0);
@@ -156,10 +156,10 @@ TEST_F(SluiceModule, BlocksOfTheWatchedPoolsOfCupyAndRmm) {
 }
 
 /// A folder with a package called sluice that is not ours, as pip might have installed it.
-class OtherSluice : public SluiceModule {
+class other_sluice : public sluice_module {
  protected:
   void SetUp() override {
-    SluiceModule::SetUp();
+    sluice_module::SetUp();
     std::filesystem::create_directories(folder_);
     std::ofstream(folder_ + "/sluice.py") << "\"\"\"Water.\"\"\"\nGATES = 3\n";
   }
@@ -167,17 +167,17 @@ class OtherSluice : public SluiceModule {
   const std::string folder_ = testing::TempDir() + "/other-sluice-" + std::to_string(getpid());
 };
 
-TEST_F(OtherSluice, IsTheOneThatAProgramMeans) {
-  run_options options = SluiceModule::options("recorded");
+TEST_F(other_sluice, is_the_one_that_a_program_means) {
+  run_options options = sluice_module::options("recorded");
   options.arguments = {"-c", "import sluice, sys; sys.exit(sluice.GATES)"};
   options.variables["PYTHONPATH"] += ":" + folder_;  // Stands for the installed packages, which come later too.
   EXPECT_EQ(record(options).status, 3);
 }
 
-TEST_F(OtherSluice, IsNotACopyOfOurs) {
+TEST_F(other_sluice, is_not_a_copy_of_ours) {
   std::filesystem::copy_file(SLUICE_BINARY_DIR "/python/sluice.py", folder_ + "/sluice.py",
                              std::filesystem::copy_options::overwrite_existing);
-  run_options options = SluiceModule::options("recorded");
+  run_options options = sluice_module::options("recorded");
   options.variables["PYTHONPATH"] += ":" + folder_;
   EXPECT_EQ(record(options).status, 0);
 }

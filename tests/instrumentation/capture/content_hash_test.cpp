@@ -43,7 +43,7 @@ std::vector<unsigned char> random_bytes(std::size_t count, std::mt19937_64& rand
 // --- what a hash says -------------------------------------------------------------------------------------------------------
 
 // Contents that often equal one another, of few lengths: the reference is the bytes themselves.
-TEST(ContentHash, OfWholeCopiesIsEqualExactlyWhereTheContentIs) {
+TEST(content_hash, of_whole_copies_is_equal_exactly_where_the_content_is) {
   std::mt19937_64 random(7);
   std::map<std::vector<unsigned char>, std::uint64_t> hash_by_content;
   std::map<std::pair<std::size_t, std::uint64_t>, std::vector<unsigned char>> content_by_hash;
@@ -66,7 +66,7 @@ TEST(ContentHash, OfWholeCopiesIsEqualExactlyWhereTheContentIs) {
   EXPECT_LT(hash_by_content.size(), 2500U) << "nothing was put to the test";
 }
 
-TEST(ContentHash, DoesNotDependOnWhereTheBytesLie) {
+TEST(content_hash, does_not_depend_on_where_the_bytes_lie) {
   std::mt19937_64 random(8);
   for (const std::uint64_t bytes : {std::uint64_t{100}, 9 * KiB, whole_limit + 1, 3 * MiB + 17}) {
     const std::vector<unsigned char> content = random_bytes(bytes, random);
@@ -79,7 +79,7 @@ TEST(ContentHash, DoesNotDependOnWhereTheBytesLie) {
   }
 }
 
-TEST(ContentHash, OfALargeCopySeesAChangeInAnyPieceAndInNothingElse) {
+TEST(content_hash, of_a_large_copy_sees_a_change_in_any_piece_and_in_nothing_else) {
   std::mt19937_64 random(9);
   std::vector<unsigned char> content = random_bytes(5 * MiB + 123, random);
   const content_hash before = hash_of(content);
@@ -99,7 +99,7 @@ TEST(ContentHash, OfALargeCopySeesAChangeInAnyPieceAndInNothingElse) {
   }
 }
 
-TEST(ContentHash, SamplesTheBeginningTheEndAndEachPartBetweenTwice) {
+TEST(content_hash, samples_the_beginning_the_end_and_each_part_between_twice) {
   for (const std::uint64_t bytes : {whole_limit + 1, 100 * KiB, 64 * MiB, 64 * MiB + 1, std::uint64_t{1} << 40}) {
     EXPECT_EQ(piece_offset(bytes, 0), 0U);
     EXPECT_EQ(piece_offset(bytes, sampled_pieces - 1), bytes - piece_bytes);
@@ -113,7 +113,7 @@ TEST(ContentHash, SamplesTheBeginningTheEndAndEachPartBetweenTwice) {
   }
 }
 
-TEST(ContentHash, PiecesDoNotLieAtEqualDistances) {
+TEST(content_hash, pieces_do_not_lie_at_equal_distances) {
   std::set<std::uint64_t> distances;
   for (unsigned i = 1; i + 1 < sampled_pieces; ++i) {
     distances.insert(piece_offset(64 * MiB, i + 1) - piece_offset(64 * MiB, i));
@@ -123,7 +123,7 @@ TEST(ContentHash, PiecesDoNotLieAtEqualDistances) {
 
 // --- shapes -----------------------------------------------------------------------------------------------------------------
 
-TEST(ContentHash, OfRowsIsThatOfTheirBytesInOnePiece) {
+TEST(content_hash, of_rows_is_that_of_their_bytes_in_one_piece) {
   std::mt19937_64 random(10);
   for (const auto& [row_bytes, rows, slices] :
        {std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>{300, 7, 1}, {1024, 16, 2}, {2048, 700, 3}}) {
@@ -148,7 +148,7 @@ TEST(ContentHash, OfRowsIsThatOfTheirBytesInOnePiece) {
   }
 }
 
-TEST(ContentHash, ReadsShortRowsOnlyWhereTheyLieSideBySide) {
+TEST(content_hash, reads_short_rows_only_where_they_lie_side_by_side) {
   const std::vector<unsigned char> memory(64 * KiB, 5);
   copy_source source{.address = reinterpret_cast<std::uint64_t>(memory.data()),
                      .row_bytes = 16,
@@ -160,7 +160,7 @@ TEST(ContentHash, ReadsShortRowsOnlyWhereTheyLieSideBySide) {
   EXPECT_EQ(hash_of(source).outcome, reading::unreadable);
 }
 
-TEST(ContentHash, ShapesThatMakeNoSenseAreNotRead) {
+TEST(content_hash, shapes_that_make_no_sense_are_not_read) {
   const std::vector<unsigned char> memory(4 * KiB);
   const auto address = reinterpret_cast<std::uint64_t>(memory.data());
   const std::uint64_t huge = std::uint64_t{1} << 62;
@@ -177,7 +177,7 @@ TEST(ContentHash, ShapesThatMakeNoSenseAreNotRead) {
 
 // --- hostile sources --------------------------------------------------------------------------------------------------------
 
-TEST(ContentHash, OfMemoryThatIsNotThereIsAnAnswerAndNoSignal) {
+TEST(content_hash, of_memory_that_is_not_there_is_an_answer_and_no_signal) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   auto* const memory =
       static_cast<char*>(mmap(nullptr, 64 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -195,7 +195,7 @@ TEST(ContentHash, OfMemoryThatIsNotThereIsAnAnswerAndNoSignal) {
   }
 }
 
-TEST(ContentHash, OfAMappedFileThatWasCutIsAnAnswerAndNoSignal) {
+TEST(content_hash, of_a_mapped_file_that_was_cut_is_an_answer_and_no_signal) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   std::string path = testing::TempDir() + "content-XXXXXX";
   const int file = mkstemp(path.data());
@@ -212,7 +212,7 @@ TEST(ContentHash, OfAMappedFileThatWasCutIsAnAnswerAndNoSignal) {
   close(file);
 }
 
-TEST(ContentHash, GivesUpWhenItTakesTooLong) {
+TEST(content_hash, gives_up_when_it_takes_too_long) {
   const std::vector<unsigned char> memory(4 * MiB, 1);
   const copy_source source{.address = reinterpret_cast<std::uint64_t>(memory.data()), .row_bytes = memory.size()};
   test_time = 0;
@@ -224,7 +224,7 @@ TEST(ContentHash, GivesUpWhenItTakesTooLong) {
 
 // --- the budget -------------------------------------------------------------------------------------------------------------
 
-TEST(TimeBudget, StartsWithABurstAndThenSpendsItsShare) {
+TEST(time_budget, starts_with_a_burst_and_then_spends_its_share) {
   time_budget budget;
   constexpr std::uint64_t work = 100'000, every = 200'000;  // Half of the time, if it may.
   std::uint64_t now = 5'000'000'000, spent = 0;
@@ -239,7 +239,7 @@ TEST(TimeBudget, StartsWithABurstAndThenSpendsItsShare) {
   EXPECT_GE(spent, allowed - 2 * work) << "and no less";
 }
 
-TEST(TimeBudget, PaysBackWhatTookLongerThanItHad) {
+TEST(time_budget, pays_back_what_took_longer_than_it_had) {
   time_budget budget;
   EXPECT_TRUE(budget.begin(1000, 10));
   budget.spend(time_budget::burst + 1'000'000);
@@ -248,7 +248,7 @@ TEST(TimeBudget, PaysBackWhatTookLongerThanItHad) {
   EXPECT_TRUE(budget.begin(1000 + 10'000'100, 10));
 }
 
-TEST(TimeBudget, SavesUpNoMoreThanTheBurst) {
+TEST(time_budget, saves_up_no_more_than_the_burst) {
   time_budget budget;
   EXPECT_TRUE(budget.begin(0, 100));
   EXPECT_TRUE(budget.begin(std::uint64_t{1} << 63, 100)) << "years later";
@@ -256,7 +256,7 @@ TEST(TimeBudget, SavesUpNoMoreThanTheBurst) {
   EXPECT_FALSE(budget.begin(std::uint64_t{1} << 63, 100));
 }
 
-TEST(TimeBudget, StandsAClockThatGoesBack) {
+TEST(time_budget, stands_a_clock_that_goes_back) {
   time_budget budget;
   EXPECT_TRUE(budget.begin(1'000'000, 1));
   budget.spend(time_budget::burst);

@@ -15,7 +15,7 @@ using testing::Each;
 using testing::ElementsAre;
 
 /// Heard at the driver's own entry points (preloaded), or through CUPTI.
-class Contents : public testing::TestWithParam<bool> {
+class contents_test : public testing::TestWithParam<bool> {
  protected:
   static recording record_copies(const std::string& which, const std::string& percent = "100") {
     recording run = record({.arguments = {which},
@@ -33,7 +33,7 @@ class Contents : public testing::TestWithParam<bool> {
     return run;
   }
 };
-INSTANTIATE_TEST_SUITE_P(By, Contents, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(by, contents_test, testing::Bool(),
                          [](const auto& by) { return by.param ? "entry_points" : "cupti"; });
 
 std::vector<content_check> checks_of(const recording& run) {
@@ -42,7 +42,7 @@ std::vector<content_check> checks_of(const recording& run) {
   return found;
 }
 
-TEST_P(Contents, AreEqualWhereTheBytesAre) {
+TEST_P(contents_test, are_equal_where_the_bytes_are) {
   const recording run = record_copies("repeats");
   ASSERT_EQ(run.transfers.size(), 8U);
   const auto hash = [&](std::size_t i) { return run.transfers[i].content_hash; };
@@ -63,7 +63,7 @@ TEST_P(Contents, AreEqualWhereTheBytesAre) {
   EXPECT_TRUE(run.says("--find-duplicates"));
 }
 
-TEST_P(Contents, AreReadFromWhatTheHostHolds) {
+TEST_P(contents_test, are_read_from_what_the_host_holds) {
   const recording run = record_copies("kinds");
   using enum content_check;
   EXPECT_THAT(checks_of(run), ElementsAre(exact, exact, exact, exact,
@@ -78,7 +78,7 @@ TEST_P(Contents, AreReadFromWhatTheHostHolds) {
   }
 }
 
-TEST_P(Contents, OfGraphsAreNotLookedAt) {
+TEST_P(contents_test, of_graphs_are_not_looked_at) {
   const recording run = record_copies("capture");
   ASSERT_FALSE(run.transfers.empty());
   EXPECT_EQ(run.transfers.back().content, content_check::exact);
@@ -87,20 +87,20 @@ TEST_P(Contents, OfGraphsAreNotLookedAt) {
             1);
 }
 
-TEST_P(Contents, ThatCannotBeReadDoNoHarm) {
+TEST_P(contents_test, that_cannot_be_read_do_no_harm) {
   const recording run = record_copies("hostile");
   using enum content_check;
   EXPECT_THAT(checks_of(run), ElementsAre(unreadable, unreadable, unreadable, exact, none));
 }
 
-TEST_P(Contents, OfManyThreadsAreJoinedWithTheirOwnCopies) {
+TEST_P(contents_test, of_many_threads_are_joined_with_their_own_copies) {
   const recording run = record_copies("threads");
   ASSERT_EQ(run.transfers.size(), 800U);
   EXPECT_THAT(checks_of(run), Each(content_check::exact));
   for (const transfer_event& t : run.transfers) EXPECT_EQ(t.content_hash, run.transfers[0].content_hash);
 }
 
-TEST_P(Contents, AreLookedAtOnlyIfAsked) {
+TEST_P(contents_test, are_looked_at_only_if_asked) {
   for (const std::string percent : {"0", "", "yes", "101", "-1", "1.5", "99999999999999999999"}) {
     const recording run = record_copies("repeats", percent);
     EXPECT_THAT(checks_of(run), Each(content_check::none)) << percent;

@@ -18,7 +18,7 @@ using testing::ElementsAre;
 
 constexpr std::uint64_t many = 5000;  // More than are told.
 
-class CopyBatch : public testing::Test {
+class copy_batch : public testing::Test {
  protected:
   static void SetUpTestSuite() { run_ = new recording(record_batches("")); }
   static void TearDownTestSuite() { delete run_; }
@@ -53,7 +53,7 @@ class CopyBatch : public testing::Test {
   static inline recording* run_ = nullptr;
 };
 
-TEST_F(CopyBatch, IsOneTransferWithoutBlocksOfItsOwn) {
+TEST_F(copy_batch, is_one_transfer_without_blocks_of_its_own) {
   const transfer_event& batch = whole(1001 + 1002 + 1003 + 1004 + 1005);
   EXPECT_EQ(batch.copies, 5U);
   EXPECT_GT(batch.end, batch.time);
@@ -62,7 +62,7 @@ TEST_F(CopyBatch, IsOneTransferWithoutBlocksOfItsOwn) {
   EXPECT_EQ(batch.destination_address, 0U);
 }
 
-TEST_F(CopyBatch, HasPartsWithTheirSizesAndBlocks) {
+TEST_F(copy_batch, has_parts_with_their_sizes_and_blocks) {
   const std::vector<transfer_part_event> parts = parts_of(whole(1001 + 1002 + 1003 + 1004 + 1005));
   std::vector<std::uint64_t> bytes, blocks, numbers;
   for (const transfer_part_event& part : parts) {
@@ -79,7 +79,7 @@ TEST_F(CopyBatch, HasPartsWithTheirSizesAndBlocks) {
   EXPECT_THAT(numbers, ElementsAre(0, 1, 2, 3, 4));
 }
 
-TEST_F(CopyBatch, OfCopiesBothWaysGivesEachTransferItsOwn) {
+TEST_F(copy_batch, of_copies_both_ways_gives_each_transfer_its_own) {
   const std::vector<transfer_part_event> there = parts_of(whole(2001 + 2003));
   ASSERT_EQ(there.size(), 2U);
   EXPECT_EQ(there[0].bytes, 2001U);
@@ -91,7 +91,7 @@ TEST_F(CopyBatch, OfCopiesBothWaysGivesEachTransferItsOwn) {
   EXPECT_EQ(size_of(*run_, back.destination_block), 4 * mib);
 }
 
-TEST_F(CopyBatch, OfThousandsTellsSoManyOfThemAsThereIsRoomFor) {
+TEST_F(copy_batch, of_thousands_tells_so_many_of_them_as_there_is_room_for) {
   const transfer_event& batch = whole(many * 16);
   EXPECT_EQ(batch.copies, many);
   const std::vector<transfer_part_event> parts = parts_of(batch);
@@ -106,14 +106,14 @@ TEST_F(CopyBatch, OfThousandsTellsSoManyOfThemAsThereIsRoomFor) {
   EXPECT_EQ(run_->summary.lost_events, 0U);
 }
 
-TEST_F(CopyBatch, OfOneIsACopy) {
+TEST_F(copy_batch, of_one_is_a_copy) {
   const transfer_event& copy = whole(3001);
   EXPECT_EQ(copy.copies, 1U);
   EXPECT_EQ(size_of(*run_, copy.destination_block), 2 * mib);
   EXPECT_TRUE(parts_of(copy).empty());
 }
 
-TEST_F(CopyBatch, OfShapesKnowsTheirBytes) {
+TEST_F(copy_batch, of_shapes_knows_their_bytes) {
   const std::vector<transfer_part_event> parts = parts_of(whole(2 * 100 * 4 * 2));
   ASSERT_EQ(parts.size(), 2U);
   EXPECT_EQ(parts[0].bytes, 800U);
@@ -121,7 +121,7 @@ TEST_F(CopyBatch, OfShapesKnowsTheirBytes) {
   EXPECT_EQ(size_of(*run_, parts[1].destination_block), 3 * mib);
 }
 
-TEST_F(CopyBatch, TouchesEachBlockAsOftenAsItIsCopied) {
+TEST_F(copy_batch, touches_each_block_as_often_as_it_is_copied) {
   analysis::growing_index index;
   while (!index.absorb(*run_->snapshot, 64)) {
   }
@@ -134,7 +134,7 @@ TEST_F(CopyBatch, TouchesEachBlockAsOftenAsItIsCopied) {
   EXPECT_EQ(copies[many * 64], 4096U);
 }
 
-TEST_F(CopyBatch, IsTheSameAtEntryPoints) {
+TEST_F(copy_batch, is_the_same_at_entry_points) {
   const recording run =
       record_by(route::entry_points,
                 {.arguments = {"batch", std::to_string(many)}, .mode = "memory", .program = "fake_edge_program"});
@@ -147,7 +147,7 @@ TEST_F(CopyBatch, IsTheSameAtEntryPoints) {
   EXPECT_EQ(run.parts.size(), 5U + 3U + 4096U + 2U);
 }
 
-TEST_F(CopyBatch, ToldCopyByCopyGivesTheFirstItsAddresses) {
+TEST_F(copy_batch, told_copy_by_copy_gives_the_first_its_addresses) {
   const recording each = record_batches("each");
   EXPECT_TRUE(each.parts.empty());
   const auto first = std::find_if(each.transfers.begin(), each.transfers.end(),

@@ -30,7 +30,7 @@ void expect_rule(const unwind_rule& rule, unwind_rule::how kind, std::int32_t of
 }
 
 // push %rbp; mov %rsp, %rbp; ...; leave; ret
-TEST(UnwindTable, FollowsAFramePointersProloguesAndEpilogues) {
+TEST(unwind_table, follows_a_frame_pointers_prologues_and_epilogues) {
   const unwind_table table("zR", {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x02, 0x50, 0xc6, 0x0c, 7, 8});
   expect_rule(rule_at(table, 0), unwind_rule::from_rsp, 1, unwind_rule::rbp_kept);
   expect_rule(rule_at(table, 1), unwind_rule::from_rsp, 2, 2);
@@ -39,14 +39,14 @@ TEST(UnwindTable, FollowsAFramePointersProloguesAndEpilogues) {
   expect_rule(rule_at(table, 0x54), unwind_rule::from_rsp, 1, unwind_rule::rbp_kept);
 }
 
-TEST(UnwindTable, SaysNothingOfCodeBesideItsFunctions) {
+TEST(unwind_table, says_nothing_of_code_beside_its_functions) {
   const unwind_table table("zR", {});
   EXPECT_EQ(rule_at(table, unwind_table::code_bytes - 1).kind, unwind_rule::from_rsp);
   EXPECT_EQ(rule_at(table, unwind_table::code_bytes).kind, unwind_rule::guess);
   EXPECT_EQ(rule_at(table, ~std::uint64_t{0}).kind, unwind_rule::guess);
 }
 
-TEST(UnwindTable, RemembersAndRestores) {
+TEST(unwind_table, remembers_and_restores) {
   const unwind_table table("zR", {0x0a, 0x48, 0x0e, 0x80, 0x01, 0x48, 0x0b});
   expect_rule(rule_at(table, 7), unwind_rule::from_rsp, 1, unwind_rule::rbp_kept);
   expect_rule(rule_at(table, 8), unwind_rule::from_rsp, 16, unwind_rule::rbp_kept);
@@ -54,7 +54,7 @@ TEST(UnwindTable, RemembersAndRestores) {
 }
 
 // rsp + 8 + ((rip & 15) >= 11) * 8
-TEST(UnwindTable, EvaluatesALinkageTablesExpression) {
+TEST(unwind_table, evaluates_a_linkage_tables_expression) {
   const unwind_table table("zR", {0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22});
   for (std::uint64_t offset = 0; offset < 32; ++offset) {
     const std::uint64_t pc = reinterpret_cast<std::uint64_t>(table.bytes().data()) + unwind_table::code + offset;
@@ -63,20 +63,20 @@ TEST(UnwindTable, EvaluatesALinkageTablesExpression) {
 }
 
 // lea 8(%rsp), %r10; and $-64, %rsp; ...; push %rbp; mov %rsp, %rbp; push %r10
-TEST(UnwindTable, FollowsARealignedStack) {
+TEST(unwind_table, follows_a_realigned_stack) {
   const unwind_table table("zR", {0x10, 6, 2, 0x76, 0, 0x0f, 3, 0x76, 0x78, 0x06});
   expect_rule(rule_at(table, 0), unwind_rule::through_rbp, -1, unwind_rule::rbp_kept);
 }
 
-TEST(UnwindTable, EndsAtTheOutermostFrame) {
+TEST(unwind_table, ends_at_the_outermost_frame) {
   EXPECT_EQ(rule_at(unwind_table("zR", {0x07, 16}), 0).kind, unwind_rule::stop);
 }
 
-TEST(UnwindTable, KnowsTheFrameOfASignal) {
+TEST(unwind_table, knows_the_frame_of_a_signal) {
   EXPECT_EQ(rule_at(unwind_table("zRS", {0x0e, 16}), 0).kind, unwind_rule::signal);
 }
 
-TEST(UnwindTable, LeavesWhatItCannotFollowToTheFramePointer) {
+TEST(unwind_table, leaves_what_it_cannot_follow_to_the_frame_pointer) {
   EXPECT_EQ(rule_at(unwind_table("zR", {0x0d, 3}), 0).kind, unwind_rule::guess) << "the frame's end hangs on rbx";
   EXPECT_EQ(rule_at(unwind_table("zR", {0x3f}), 0).kind, unwind_rule::guess) << "no such instruction";
   EXPECT_EQ(rule_at(unwind_table("zR", {0x90, 2}), 0).kind, unwind_rule::guess) << "the return address lies elsewhere";
@@ -108,7 +108,7 @@ code_image image_of(const char* part_of_name) {
   return found.image;
 }
 
-TEST(UnwindTable, AlmostAllOfTheSystemsLibrariesCanBeFollowed) {
+TEST(unwind_table, almost_all_of_the_systems_libraries_can_be_followed) {
   for (const char* name : {"libc.so", "libstdc++", "libgcc_s", "ld-linux"}) {
     const code_image image = image_of(name);
     ASSERT_NE(image.eh_frame_header, 0U) << name;

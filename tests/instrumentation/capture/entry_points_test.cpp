@@ -22,7 +22,7 @@ recording record_at_entry_points(const std::string& how, std::map<std::string, s
   return run;
 }
 
-class CopiesAtEntryPoints : public testing::Test {
+class copies_at_entry_points : public testing::Test {
  protected:
   static void SetUpTestSuite() { run_ = new recording(record_at_entry_points("copies")); }
   static void TearDownTestSuite() { delete run_; }
@@ -37,12 +37,12 @@ class CopiesAtEntryPoints : public testing::Test {
   static inline recording* run_ = nullptr;
 };
 
-TEST_F(CopiesAtEntryPoints, AreAllThere) {
+TEST_F(copies_at_entry_points, are_all_there) {
   EXPECT_EQ(run_->transfers.size(), 2007U);
   EXPECT_EQ(run_->summary.lost_events, 0U);
 }
 
-TEST_F(CopiesAtEntryPoints, GoTheirWay) {
+TEST_F(copies_at_entry_points, go_their_way) {
   EXPECT_EQ(copy_of(1000).direction, direction::h2d);
   EXPECT_EQ(copy_of(1 * mib).direction, direction::h2d);
   EXPECT_EQ(copy_of(2 * mib).direction, direction::d2d);
@@ -51,7 +51,7 @@ TEST_F(CopiesAtEntryPoints, GoTheirWay) {
   EXPECT_EQ(copy_of(6000).direction, direction::h2d) << "an array has no address to be asked about";
 }
 
-TEST_F(CopiesAtEntryPoints, KnowTheirMemory) {
+TEST_F(copies_at_entry_points, know_their_memory) {
   EXPECT_EQ(copy_of(1000).source_kind, memory_kind::host);
   EXPECT_EQ(copy_of(1000).destination_kind, memory_kind::device);
   EXPECT_EQ(copy_of(1 * mib).source_kind, memory_kind::pinned);
@@ -61,7 +61,7 @@ TEST_F(CopiesAtEntryPoints, KnowTheirMemory) {
   EXPECT_NE(copy_of(2 * mib).destination_block, block_id::none);
 }
 
-TEST_F(CopiesAtEntryPoints, HaveTimesThatAreEstimates) {
+TEST_F(copies_at_entry_points, have_times_that_are_estimates) {
   for (const std::uint64_t bytes : {std::uint64_t{1000}, 1 * mib, 2 * mib, std::uint64_t{3000}, std::uint64_t{4000}}) {
     const transfer_event& copy = copy_of(bytes);
     EXPECT_EQ(copy.source, provenance::estimated);
@@ -72,19 +72,19 @@ TEST_F(CopiesAtEntryPoints, HaveTimesThatAreEstimates) {
   EXPECT_TRUE(copy_of(1 * mib).asynchronous);
 }
 
-TEST_F(CopiesAtEntryPoints, WithinTheDeviceEndWhenTheDeviceHasDoneThem) {
+TEST_F(copies_at_entry_points, within_the_device_end_when_the_device_has_done_them) {
   EXPECT_FALSE(copy_of(128 * 1024).asynchronous);
   EXPECT_GE(copy_of(128 * 1024).end - copy_of(128 * 1024).time, 500'000) << "cuMemcpyDtoD returns before that";
 }
 
-TEST_F(CopiesAtEntryPoints, AreInTheOrderOfTheirStream) {
+TEST_F(copies_at_entry_points, are_in_the_order_of_their_stream) {
   EXPECT_GE(copy_of(2 * mib).time, copy_of(1 * mib).time);
   EXPECT_GE(copy_of(3000).time, copy_of(2 * mib).time);
   EXPECT_EQ(copy_of(3000).stream, copy_of(1 * mib).stream);
   EXPECT_NE(copy_of(1000).stream, copy_of(1 * mib).stream);
 }
 
-TEST_F(CopiesAtEntryPoints, ThatAreManyAndSmallAreNotAllTimed) {
+TEST_F(copies_at_entry_points, that_are_many_and_small_are_not_all_timed) {
   const auto inferred = std::count_if(run_->transfers.begin(), run_->transfers.end(),
                                       [](const transfer_event& t) { return t.source == provenance::inferred; });
   EXPECT_GT(inferred, 0) << "or this machine takes 0.1 ms for a copy";
@@ -95,7 +95,7 @@ TEST_F(CopiesAtEntryPoints, ThatAreManyAndSmallAreNotAllTimed) {
   }
 }
 
-TEST_F(CopiesAtEntryPoints, AndMemsetsSayWhatTheySet) {
+TEST_F(copies_at_entry_points, and_memsets_say_what_they_set) {
   ASSERT_EQ(run_->memsets.size(), 1U);
   EXPECT_EQ(run_->memsets[0].bytes, 5000U);
   EXPECT_EQ(run_->memsets[0].value, 7U);
@@ -103,37 +103,37 @@ TEST_F(CopiesAtEntryPoints, AndMemsetsSayWhatTheySet) {
   EXPECT_EQ(run_->memsets[0].source, provenance::estimated);
 }
 
-TEST_F(CopiesAtEntryPoints, AreAllDeliveredBeforeTheWatermark) {
+TEST_F(copies_at_entry_points, are_all_delivered_before_the_watermark) {
   ASSERT_FALSE(run_->watermarks.empty());
   EXPECT_GE(run_->watermarks.back().time, copy_of(2 * mib).end);
 }
 
-TEST(EntryPoints, AreFoundByWhoeverLooksTheDriverUp) {
+TEST(entry_points, are_found_by_whoever_looks_the_driver_up) {
   const recording run = record_at_entry_points("looked_up");
   std::vector<std::uint64_t> sizes;
   for (const alloc_event& a : run.allocs) sizes.push_back(a.bytes);
   EXPECT_THAT(sizes, testing::UnorderedElementsAre(1 * mib, 2 * mib));
 }
 
-TEST(EntryPoints, TheDeviceIsDescribedByTheDriver) {
+TEST(entry_points, the_device_is_described_by_the_driver) {
   const recording run = record_at_entry_points("looked_up");
   ASSERT_EQ(run.tables().devices.rows().size(), 1U);
   EXPECT_EQ(run.tables().text(run.tables().devices.rows()[0].name), "Fake GPU");
   EXPECT_GT(run.tables().devices.rows()[0].memory_bytes, 0U);
 }
 
-TEST(EntryPoints, AnotherProfilerIsNotInTheWay) {
+TEST(entry_points, another_profiler_is_not_in_the_way) {
   const recording run = record_at_entry_points("reset", {{"SLUICE_FAKE_RIVAL", "1"}});
   EXPECT_FALSE(run.says("another profiler"));
   EXPECT_EQ(run.allocs.size(), 4U);
 }
 
-TEST(EntryPoints, WithoutAnyCuptiMemoryIsRecorded) {
+TEST(entry_points, without_any_cupti_memory_is_recorded) {
   const recording run = record_at_entry_points("reset", {{"SLUICE_CUPTI_PATH", "/nowhere/libcupti.so"}});
   EXPECT_EQ(run.allocs.size(), 4U);
 }
 
-TEST(EntryPoints, AreNotInTheWayOfASanitizer) {
+TEST(entry_points, are_not_in_the_way_of_a_sanitizer) {
   const run_options program{.arguments = {}, .program = "sanitized_program"};
   if (!std::filesystem::exists(std::filesystem::path(SLUICE_FAKE_DIR) / program.program)) {
     GTEST_SKIP() << "this build has a sanitizer of its own";
@@ -142,7 +142,7 @@ TEST(EntryPoints, AreNotInTheWayOfASanitizer) {
   EXPECT_EQ(record({.arguments = {}, .mode = "memory", .program = program.program, .preload = true}).status, 0);
 }
 
-TEST(EntryPoints, CopiesBesideACaptureAreTimedWhereThatHarmsNoCapture) {
+TEST(entry_points, copies_beside_a_capture_are_timed_where_that_harms_no_capture) {
   const recording run = record_at_entry_points("beside_a_capture");
   std::map<std::uint64_t, provenance> known;
   for (const transfer_event& t : run.transfers) known[t.bytes] = t.source;
@@ -161,14 +161,14 @@ std::vector<std::string> told_of(const recording& run) {
   return told;
 }
 
-TEST(EntryPoints, HaveMigrationsOfTheFirstManagedMemoryToo) {
+TEST(entry_points, have_migrations_of_the_first_managed_memory_too) {
   const recording run = record_at_entry_points("managed");
   ASSERT_EQ(run.migrations.size(), 1U) << "CUPTI tells none of memory that was there before it was asked";
   EXPECT_EQ(run.migrations.front().bytes, 3 * mib);
   EXPECT_EQ(run.migrations.front().direction, direction::h2d);
 }
 
-class GoingAround : public testing::Test {
+class going_around : public testing::Test {
  protected:
   void SetUp() override {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -177,7 +177,7 @@ class GoingAround : public testing::Test {
   }
 };
 
-TEST_F(GoingAround, ALibraryThatFindsTheDriverBeforeUsIsNamed) {
+TEST_F(going_around, a_library_that_finds_the_driver_before_us_is_named) {
   const recording run = record_at_entry_points("around_by_linkage");
   EXPECT_EQ(run.allocs.size(), 1U);
   EXPECT_THAT(told_of(run),
@@ -185,7 +185,7 @@ TEST_F(GoingAround, ALibraryThatFindsTheDriverBeforeUsIsNamed) {
                   "libfake_around.so calls the driver around the recorder: it has the driver's own cuMemAlloc_v2 (")));
 }
 
-TEST_F(GoingAround, ALibraryThatKeepsWhatItHasLookedUpPastUsIsNamed) {
+TEST_F(going_around, a_library_that_keeps_what_it_has_looked_up_past_us_is_named) {
   const recording run = record_at_entry_points("around_by_variable");
   EXPECT_EQ(run.allocs.size(), 1U);
   EXPECT_THAT(told_of(run),
@@ -193,12 +193,12 @@ TEST_F(GoingAround, ALibraryThatKeepsWhatItHasLookedUpPastUsIsNamed) {
                   "libfake_around.so calls the driver around the recorder: it has the driver's own cuMemAlloc_v2 (")));
 }
 
-TEST_F(GoingAround, MemoryThatNobodyAllocatedIsNoticedWhenItIsFreed) {
+TEST_F(going_around, memory_that_nobody_allocated_is_noticed_when_it_is_freed) {
   const recording run = record_at_entry_points("around_and_back");
   EXPECT_THAT(told_of(run), testing::Contains(testing::HasSubstr("was freed that no recorded call had allocated")));
 }
 
-TEST_F(GoingAround, IsNotSaidOfWhoeverComesThroughUs) {
+TEST_F(going_around, is_not_said_of_whoever_comes_through_us) {
   for (const char* how : {"looked_up", "copies", "only_failing_frees", "crossed", "reset", "ipc"}) {
     EXPECT_THAT(told_of(record_at_entry_points(how)), testing::IsEmpty()) << how;
   }
@@ -208,7 +208,7 @@ TEST_F(GoingAround, IsNotSaidOfWhoeverComesThroughUs) {
   EXPECT_THAT(told_of(run), testing::IsEmpty());
 }
 
-TEST(EntryPoints, AreLeftAloneInWiderModes) {
+TEST(entry_points, are_left_alone_in_wider_modes) {
   const recording run =
       record({.arguments = {"looked_up"}, .mode = "timeline", .program = "fake_memory_program", .preload = true});
   EXPECT_EQ(run.status, 0);

@@ -49,7 +49,7 @@ std::string name_of(const way& how) {
   return std::string(how.mode) + (*how.after == '\0' ? "" : "_flush_") + how.after +
          (how.by == route::entry_points ? "_entry_points" : "");
 }
-class Fault : public testing::TestWithParam<way> {
+class fault_test : public testing::TestWithParam<way> {
  protected:
   /// One recording for each way: where flushes block, the program's end waits for them.
   static const recording& recorded(const way& how) {
@@ -61,7 +61,7 @@ class Fault : public testing::TestWithParam<way> {
   const recording& run_ = recorded(GetParam());
 };
 
-TEST_P(Fault, LeavesAFileThatHoldsEveryCall) {
+TEST_P(fault_test, leaves_a_file_that_holds_every_call) {
   ASSERT_NE(run_.snapshot, nullptr);
   EXPECT_TRUE(run_.snapshot->complete());
   EXPECT_EQ(run_.summary.lost_events, 0U);
@@ -81,7 +81,7 @@ TEST_P(Fault, LeavesAFileThatHoldsEveryCall) {
   EXPECT_GT(run_.transfers[0].end, run_.transfers[0].time);
 }
 
-TEST_P(Fault, IsAFindingThatNamesWhoSawItAndWhatWasAtWork) {
+TEST_P(fault_test, is_a_finding_that_names_who_saw_it_and_what_was_at_work) {
   const analysis::report all = report_of(run_);
   ASSERT_EQ(all.faults.size(), 1U);
   const analysis::gpu_fault& fault = all.faults[0];
@@ -110,7 +110,7 @@ TEST_P(Fault, IsAFindingThatNamesWhoSawItAndWhatWasAtWork) {
   EXPECT_FALSE(run_.says("another profiler"));
 }
 
-TEST_P(Fault, DeviceTimesAreCompleteUpToTheFirstCallThatHasNone) {
+TEST_P(fault_test, device_times_are_complete_up_to_the_first_call_that_has_none) {
   if (std::string(GetParam().mode) == "memory") GTEST_SKIP() << "no kernel is owed a time";
   ASSERT_FALSE(run_.watermarks.empty());
   time_ns stated = INT64_MIN;
@@ -132,13 +132,13 @@ TEST_P(Fault, DeviceTimesAreCompleteUpToTheFirstCallThatHasNone) {
   EXPECT_LE(stated, fault.launches[0].time) << "the one that faulted has no times, and nothing after it";
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, Fault,
+INSTANTIATE_TEST_SUITE_P(modes, fault_test,
                          testing::Values(way{"timeline", ""}, way{"timeline", "errors"}, way{"timeline", "blocks"},
                                          way{"memory", ""}, way{"memory", "errors"}, way{"memory", "blocks"},
                                          way{"memory", "", route::entry_points}),
                          [](const auto& p) { return name_of(p.param); });
 
-TEST(Faults, HaveTheNamesOfTheirErrors) {
+TEST(faults, have_the_names_of_their_errors) {
   for (const auto& [kernel, name] :
        {std::pair{"trapping", "CUDA_ERROR_LAUNCH_FAILED"}, {"asserting", "CUDA_ERROR_ASSERT"}}) {
     const recording run = record_fault({"fault", kernel}, "memory");
@@ -147,7 +147,7 @@ TEST(Faults, HaveTheNamesOfTheirErrors) {
   }
 }
 
-TEST(Faults, ThatNoCallShowsAreSeenByTheRecorder) {
+TEST(faults, that_no_call_shows_are_seen_by_the_recorder) {
   const recording run = record_fault({"silent-fault"}, "memory");
   const analysis::report all = report_of(run);
   ASSERT_EQ(all.faults.size(), 1U);
@@ -155,14 +155,14 @@ TEST(Faults, ThatNoCallShowsAreSeenByTheRecorder) {
   EXPECT_THAT(names_before(run, all.faults[0]), testing::ElementsAre("faulting"));
 }
 
-TEST(Faults, DoNotHoldUpACallThatDestroysTheContext) {
+TEST(faults, do_not_hold_up_a_call_that_destroys_the_context) {
   const auto begin = std::chrono::steady_clock::now();
   const recording run = record_fault({"reset-after-fault"}, "memory", "blocks");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
   EXPECT_EQ(run.allocs.size(), 1U);
 }
 
-TEST(Faults, AreNotWhatAFailedAllocationIs) {
+TEST(faults, are_not_what_a_failed_allocation_is) {
   const recording run = record({.arguments = {"program"}});
   EXPECT_TRUE(report_of(run).faults.empty());
   const std::vector<analysis::finding> found = report_of(run).findings;

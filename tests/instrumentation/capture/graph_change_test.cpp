@@ -20,9 +20,9 @@ struct mode_and_graphs {
   const char* graphs;
   route way = route::callbacks;
 };
-class GraphChanges : public testing::TestWithParam<mode_and_graphs> {
+class graph_changes : public testing::TestWithParam<mode_and_graphs> {
  protected:
-  explicit GraphChanges(const char* program = "graph") : run_(recorded(program, GetParam())) {}
+  explicit graph_changes(const char* program = "graph") : run_(recorded(program, GetParam())) {}
 
   /// One recording for each program and way.
   static const recording& recorded(const std::string& program, const mode_and_graphs& how) {
@@ -54,7 +54,7 @@ class GraphChanges : public testing::TestWithParam<mode_and_graphs> {
   }
 };
 
-TEST_P(GraphChanges, ShowInTheLaunchesThatFollow) {
+TEST_P(graph_changes, show_in_the_launches_that_follow) {
   ASSERT_EQ(run_.status, 0);
   using sizes = std::vector<std::uint64_t>;
   constexpr std::uint64_t a = 1001, b = 2002, c = 3003;
@@ -64,14 +64,14 @@ TEST_P(GraphChanges, ShowInTheLaunchesThatFollow) {
                                    std::pair{sizes{b, b}, 7}));
 }
 
-TEST_P(GraphChanges, NameWhatTheirNodesDo) {
+TEST_P(graph_changes, name_what_their_nodes_do) {
   std::map<std::string, int> names;
   for (const touch_event& t : run_.touches) ++names[std::string(run_.tables().text(t.name))];
   EXPECT_THAT(names, testing::UnorderedElementsAre(testing::Key("changed"), testing::Key("cuMemcpyHtoDAsync"),
                                                    testing::Key("cuMemset")));
 }
 
-TEST_P(GraphChanges, CountAsReplaysOfTheBlocksTheyName) {
+TEST_P(graph_changes, count_as_replays_of_the_blocks_they_name) {
   analysis::growing_index index;
   while (!index.absorb(*run_.snapshot, 64)) {
   }
@@ -83,17 +83,17 @@ TEST_P(GraphChanges, CountAsReplaysOfTheBlocksTheyName) {
   EXPECT_EQ(replays[3003], 3U + 4);
 }
 
-TEST_P(GraphChanges, LeaveNoCallsOfLaunchesInMemoryMode) {
+TEST_P(graph_changes, leave_no_calls_of_launches_in_memory_mode) {
   if (std::string(GetParam().mode) != "memory") GTEST_SKIP() << "skipped: timelines have them";
   for (const api_call_event& call : run_.calls) EXPECT_NE(run_.tables().text(call.name), "cuLaunchKernel");
 }
 
-class GraphsInGraphs : public GraphChanges {
+class graphs_in_graphs : public graph_changes {
  protected:
-  GraphsInGraphs() : GraphChanges("children") {}
+  graphs_in_graphs() : graph_changes("children") {}
 };
 
-TEST_P(GraphsInGraphs, TouchWhatTheyAreMadeOfAndNotWhatIsSwitchedOff) {
+TEST_P(graphs_in_graphs, touch_what_they_are_made_of_and_not_what_is_switched_off) {
   ASSERT_EQ(run_.status, 0);
   using sizes = std::vector<std::uint64_t>;
   constexpr std::uint64_t a = 1001, b = 2002, c = 3003;
@@ -108,8 +108,8 @@ const auto all_ways =
 std::string name_of_way(const testing::TestParamInfo<mode_and_graphs>& p) {
   return std::string(p.param.mode) + "_" + p.param.graphs + (p.param.way == route::entry_points ? "_entry_points" : "");
 }
-INSTANTIATE_TEST_SUITE_P(Modes, GraphChanges, all_ways, name_of_way);
-INSTANTIATE_TEST_SUITE_P(Modes, GraphsInGraphs, all_ways, name_of_way);
+INSTANTIATE_TEST_SUITE_P(modes, graph_changes, all_ways, name_of_way);
+INSTANTIATE_TEST_SUITE_P(modes, graphs_in_graphs, all_ways, name_of_way);
 
 }  // namespace
 }  // namespace sluice::test

@@ -18,9 +18,9 @@ namespace {
 
 using namespace trace;
 
-class HostileOrder : public testing::TestWithParam<std::string> {};
+class hostile_order : public testing::TestWithParam<std::string> {};
 
-TEST_P(HostileOrder, LeavesAFileThatOpens) {
+TEST_P(hostile_order, leaves_a_file_that_opens) {
   const run_options options{.arguments = {"program", "--hostile", GetParam(), "--status", "7"}};
   const recording run = record(options);
   EXPECT_EQ(run.status, run_bare(options));
@@ -30,7 +30,7 @@ TEST_P(HostileOrder, LeavesAFileThatOpens) {
   EXPECT_TRUE(run.snapshot->warnings().empty()) << run.snapshot->warnings()[0];
 }
 
-INSTANTIATE_TEST_SUITE_P(Journal, HostileOrder,
+INSTANTIATE_TEST_SUITE_P(journal, hostile_order,
                          testing::Values("frees-first", "records-first", "records-last", "zero-times", "backward-times",
                                          "unknown-kinds", "no-entries", "no-exits", "null-pointers", "cut-records",
                                          "doubled"),
@@ -40,32 +40,32 @@ INSTANTIATE_TEST_SUITE_P(Journal, HostileOrder,
                            return name;
                          });
 
-TEST(HostileCupti, HandsBackBuffersThatAreNone) {
+TEST(hostile_cupti, hands_back_buffers_that_are_none) {
   const recording run = record({.arguments = {"program"}, .variables = {{"SLUICE_FAKE_NULL_BUFFERS", "1"}}});
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.transfers.size(), 12U);
 }
 
-TEST(HostileCupti, ClaimsMoreBytesThanTheBufferHas) {
+TEST(hostile_cupti, claims_more_bytes_than_the_buffer_has) {
   const recording run = record({.arguments = {"program"}, .variables = {{"SLUICE_FAKE_OVERSTATE", "1"}}});
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.transfers.size(), 12U);
 }
 
-TEST(HostileCupti, IsTooOld) {
+TEST(hostile_cupti, is_too_old) {
   const recording run = record({.arguments = {"program"}, .variables = {{"SLUICE_FAKE_CUPTI_VERSION", "17"}}});
   EXPECT_EQ(run.status, 0);
   EXPECT_TRUE(run.says("older than CUDA 12.0"));
   EXPECT_TRUE(run.allocs.empty());
 }
 
-TEST(Rival, HoldingCuptiIsReported) {
+TEST(rival, holding_cupti_is_reported) {
   const recording run = record({.arguments = {"program"}, .variables = {{"SLUICE_FAKE_RIVAL", "1"}}});
   EXPECT_EQ(run.status, 0);
   EXPECT_TRUE(run.says("another profiler holds CUPTI"));
 }
 
-TEST(Rival, TakingTheRecordsIsReportedAndCallsAreStillRecorded) {
+TEST(rival, taking_the_records_is_reported_and_calls_are_still_recorded) {
   const recording run = record({.arguments = {"program"}, .variables = {{"SLUICE_FAKE_STEAL_RECORDS", "1"}}});
   EXPECT_EQ(run.status, 0);
   EXPECT_TRUE(run.says("taken over CUPTI's activity records"));
@@ -85,7 +85,7 @@ std::size_t allocations_until(const std::string& name, double share) {
   return count;
 }
 
-class RivalInside : public testing::Test {
+class rival_inside : public testing::Test {
  protected:
   void SetUp() override {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -100,7 +100,7 @@ class RivalInside : public testing::Test {
   static constexpr std::size_t kernels_each = 192;
 };
 
-TEST_F(RivalInside, ThatIsRefusedIsNamedAndTheRecordingIsComplete) {
+TEST_F(rival_inside, that_is_refused_is_named_and_the_recording_is_complete) {
   const recording run = beside("subscribe");
   EXPECT_EQ(run.status, 0);
   EXPECT_TRUE(run.says("another profiler (libfake_rival.so) asked for CUPTI"));
@@ -108,7 +108,7 @@ TEST_F(RivalInside, ThatIsRefusedIsNamedAndTheRecordingIsComplete) {
   EXPECT_TRUE(run.losses.empty());
 }
 
-TEST_F(RivalInside, ThatTakesTheRecordsIsNamedAndWhatIsMissingIsSaid) {
+TEST_F(rival_inside, that_takes_the_records_is_named_and_what_is_missing_is_said) {
   const recording run = beside("records");
   EXPECT_EQ(run.status, 0);
   EXPECT_TRUE(run.says("another profiler (libfake_rival.so) has taken over CUPTI's activity records"));
@@ -127,7 +127,7 @@ TEST_F(RivalInside, ThatTakesTheRecordsIsNamedAndWhatIsMissingIsSaid) {
   EXPECT_GE(within, run.losses[0].events) << "the span holds the calls whose work has no times";
 }
 
-TEST_F(RivalInside, ThatShutsCuptiDownIsNamedAndWeAttachAgain) {
+TEST_F(rival_inside, that_shuts_cupti_down_is_named_and_we_attach_again) {
   const recording run = beside("finalize");
   EXPECT_EQ(run.status, 0);
   EXPECT_TRUE(run.says("has shut CUPTI down for the whole process"));
@@ -138,7 +138,7 @@ TEST_F(RivalInside, ThatShutsCuptiDownIsNamedAndWeAttachAgain) {
   })) << "what was allocated meanwhile is not known";
 }
 
-TEST(Rival, IsNamedAtTheEndOfSluiceRecord) {
+TEST(rival, is_named_at_the_end_of_sluice_record) {
   const std::string fakes = SLUICE_FAKE_DIR;
   const std::string file = testing::TempDir() + "/rival-" + std::to_string(getpid()) + ".sluice";
   const std::string command = "LD_LIBRARY_PATH=" + fakes + " SLUICE_CUPTI_PATH=" + fakes +
@@ -155,23 +155,23 @@ TEST(Rival, IsNamedAtTheEndOfSluiceRecord) {
   std::filesystem::remove(file);
 }
 
-TEST(Guest, WithoutCudaIsLeftAlone) {
+TEST(guest, without_cuda_is_left_alone) {
   const recording run = record({.arguments = {"--nothing", "--status", "9"}});
   EXPECT_EQ(run.status, 9);
   EXPECT_TRUE(run.allocs.empty());
 }
 
-TEST(Guest, WithoutACuptiRunsAndSaysSo) {
+TEST(guest, without_a_cupti_runs_and_says_so) {
   const recording run =
       record({.arguments = {"program"}, .variables = {{"SLUICE_CUPTI_PATH", "/nowhere/libcupti.so"}}});
   EXPECT_EQ(run.status, 0);
   EXPECT_TRUE(run.says("no libcupti was found"));
 }
 
-class Ending : public testing::TestWithParam<std::pair<const char*, int>> {};
+class ending : public testing::TestWithParam<std::pair<const char*, int>> {};
 
 // kill -9 among them: what callbacks saw is in the rings before they return.
-TEST_P(Ending, KeepsEveryCallAndTheStatus) {
+TEST_P(ending, keeps_every_call_and_the_status) {
   const auto [how, status] = GetParam();
   const run_options options{.arguments = {"torch", "--until", "0.7", "--end", how, "--status", "5"}};
   const recording run = record(options);
@@ -183,7 +183,7 @@ TEST_P(Ending, KeepsEveryCallAndTheStatus) {
   EXPECT_GT(device, 3U);
 }
 
-INSTANTIATE_TEST_SUITE_P(InTheMiddle, Ending,
+INSTANTIATE_TEST_SUITE_P(in_the_middle, ending,
                          testing::Values(std::pair{"exit", 5}, std::pair{"_exit", 5}, std::pair{"abort", 128 + SIGABRT},
                                          std::pair{"kill", 128 + SIGKILL}, std::pair{"segv", 128 + SIGSEGV}),
                          [](const auto& p) {
@@ -191,7 +191,7 @@ INSTANTIATE_TEST_SUITE_P(InTheMiddle, Ending,
                            return name == "_exit" ? "at_once" : name;
                          });
 
-TEST(Fork, TheChildIsAProcessOfItsOwn) {
+TEST(fork, the_child_is_a_process_of_its_own) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "the thread sanitizer cannot follow threads that a fork's child starts";
 #endif
@@ -205,7 +205,7 @@ TEST(Fork, TheChildIsAProcessOfItsOwn) {
   for (const auto& [process, count] : allocations) EXPECT_EQ(count, allocations_until("torch", 1.0));
 }
 
-TEST(Kill, AtAnyMomentKeepsEveryCall) {
+TEST(kill, at_any_moment_keeps_every_call) {
   for (int twentieth = 1; twentieth <= 20; ++twentieth) {
     const double share = twentieth / 20.0;
     const recording run = record({.arguments = {"torch", "--until", std::to_string(share), "--end", "kill"}});
@@ -217,7 +217,7 @@ TEST(Kill, AtAnyMomentKeepsEveryCall) {
 }
 
 // As many as SLUICE_KILL_RUNS says, at moments spread over the journal: `./dev kill-test` asks for 1,000.
-TEST(Kill, ACampaignLosesNothing) {
+TEST(kill, a_campaign_loses_nothing) {
   const char* asked = std::getenv("SLUICE_KILL_RUNS");
   const int runs = asked == nullptr ? 40 : std::atoi(asked);
   for (int run = 0; run < runs; ++run) {
@@ -235,7 +235,7 @@ TEST(Kill, ACampaignLosesNothing) {
 }
 
 // The moment is a timer's, not the program's: in the middle of whatever the recorder does.
-TEST(Kill, FromOutsideLeavesAFileThatOpens) {
+TEST(kill, from_outside_leaves_a_file_that_opens) {
   for (int run = 0; run < 10; ++run) {
     const recording killed =
         record({.arguments = {"torch", "--repeat", "1000", "--kill-after", std::to_string(3000 + run * 7919)}});
@@ -248,20 +248,20 @@ TEST(Kill, FromOutsideLeavesAFileThatOpens) {
   }
 }
 
-TEST(Unload, TheLibraryStaysWhateverTheProgramCloses) {
+TEST(unload, the_library_stays_whatever_the_program_closes) {
   const recording run = record({.arguments = {"torch", "--dlclose", "--repeat", "2"}});
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.kernels.size(), 2U * 192U);
 }
 
-TEST(Threads, ThatEndWhileTheyAreRecordedLoseNothing) {
+TEST(threads, that_end_while_they_are_recorded_lose_nothing) {
   const recording run = record({.arguments = {"program", "--repeat", "30"}});
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.summary.lost_events, 0U);
   EXPECT_EQ(run.transfers.size(), 30U * 12U);
 }
 
-TEST(Exec, TheNextProgramIsRecordedToo) {
+TEST(exec, the_next_program_is_recorded_too) {
   const recording run = record({.arguments = {"torch", "--end", "exec"}});
   EXPECT_EQ(run.status, 0);
   // exec ends the first program as kill does: its calls are there, its last device times are not.
@@ -270,13 +270,13 @@ TEST(Exec, TheNextProgramIsRecordedToo) {
             static_cast<std::ptrdiff_t>(2 * allocations_until("torch", 1.0)));
 }
 
-TEST(Signals, ReachTheProgramsOwnThreadsOnly) {
+TEST(signals, reach_the_programs_own_threads_only) {
   const recording run = record({.arguments = {"torch", "--repeat", "20", "--signals"}});
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.kernels.size(), 20U * 192U);
 }
 
-TEST(Destructors, OfStaticObjectsAreRecorded) {
+TEST(destructors, of_static_objects_are_recorded) {
   const recording run = record({.arguments = {"torch", "--late-free", "--status", "6"}});
   EXPECT_EQ(run.status, 6);
   const auto late = std::find_if(run.allocs.begin(), run.allocs.end(),
@@ -286,7 +286,7 @@ TEST(Destructors, OfStaticObjectsAreRecorded) {
       std::any_of(run.frees.begin(), run.frees.end(), [&](const free_event& f) { return f.block == late->block; }));
 }
 
-TEST(Load, ManyPassesLoseNothing) {
+TEST(load, many_passes_lose_nothing) {
   const recording run = record({.arguments = {"torch", "--repeat", "200"}});
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.summary.lost_events, 0U);

@@ -13,14 +13,15 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A folder with programs and libraries to be found, and the variables that lead there.
-class FindCupti : public testing::Test {
+class find_cupti_test : public testing::Test {
  protected:
-  FindCupti() : root_(fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name()) {
+  find_cupti_test()
+      : root_(fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name()) {
     fs::remove_all(root_);
     fs::create_directories(root_ / "bin");
     variables_["PATH"] = (root_ / "bin").string() + ":/usr/bin:/bin";
   }
-  ~FindCupti() override { fs::remove_all(root_); }
+  ~find_cupti_test() override { fs::remove_all(root_); }
 
   fs::path write(const std::string& name, const std::string& text, bool run = false) {
     fs::path path = root_ / name;
@@ -46,19 +47,19 @@ class FindCupti : public testing::Test {
   std::map<std::string, std::string> variables_;
 };
 
-TEST_F(FindCupti, TakesWhatTheUserNames) {
+TEST_F(find_cupti_test, takes_what_the_user_names) {
   variables_["SLUICE_CUPTI_PATH"] = "/a/libcupti.so:/b/libcupti.so";
   EXPECT_EQ(find({"./program"}), (std::vector<std::string>{"/a/libcupti.so", "/b/libcupti.so"}));
 }
 
-TEST_F(FindCupti, ReadsThePackagesOfTheCommandsPython) {
+TEST_F(find_cupti_test, reads_the_packages_of_the_commands_python) {
   write("bin/python3.12", "", true);
   fs::create_symlink("python3.12", root_ / "bin/python3");
   const fs::path library = write("lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13", "");
   EXPECT_EQ(first_of({"python3", "train.py"}), library.string());
 }
 
-TEST_F(FindCupti, ReadsThePackagesOfAScriptsPython) {
+TEST_F(find_cupti_test, reads_the_packages_of_a_scripts_python) {
   const fs::path python = write("env/bin/python3.12", "", true);
   const fs::path library = write("env/lib/python3.12/site-packages/nvidia/cuda_cupti/lib/libcupti.so.12", "");
   write("bin/torchrun", "#!" + python.string() + "\nimport torch\n", true);
@@ -68,7 +69,7 @@ TEST_F(FindCupti, ReadsThePackagesOfAScriptsPython) {
   EXPECT_EQ(first_of({"accelerate", "launch"}), library.string());
 }
 
-TEST_F(FindCupti, LooksBehindTheWordsOfAWrapper) {
+TEST_F(find_cupti_test, looks_behind_the_words_of_a_wrapper) {
   write("bin/srun",
         "\x7f"
         "ELF",
@@ -78,7 +79,7 @@ TEST_F(FindCupti, LooksBehindTheWordsOfAWrapper) {
   EXPECT_EQ(first_of({"srun", "-n", "2", python.string(), "train.py"}), library.string());
 }
 
-TEST_F(FindCupti, PrefersTheVirtualEnvironment) {
+TEST_F(find_cupti_test, prefers_the_virtual_environment) {
   write("usr/bin/python3.12", "", true);
   write("usr/lib/python3.12/site-packages/nvidia/cu12/lib/libcupti.so.12", "");
   const fs::path library = write("venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13", "");
@@ -91,7 +92,7 @@ TEST_F(FindCupti, PrefersTheVirtualEnvironment) {
   EXPECT_EQ(fs::path(found[1]).filename(), "libcupti.so.12") << "system packages come behind";
 }
 
-TEST_F(FindCupti, PutsTheOneOfPyTorchsVersionFirst) {
+TEST_F(find_cupti_test, puts_the_one_of_py_torchs_version_first) {
   write("bin/python3", "", true);
   const std::string packages = "lib/python3.12/site-packages/";
   write(packages + "nvidia/cu12/lib/libcupti.so.12", "");
@@ -100,7 +101,7 @@ TEST_F(FindCupti, PutsTheOneOfPyTorchsVersionFirst) {
   EXPECT_EQ(first_of({"python3"}), library.string());
 }
 
-TEST_F(FindCupti, FindsDebiansPackagesTheUsersOwnAndThoseOfPythonpath) {
+TEST_F(find_cupti_test, finds_debians_packages_the_users_own_and_those_of_pythonpath) {
   write("bin/python3", "", true);
   const fs::path debian = write("lib/python3/dist-packages/nvidia/a/lib/libcupti.so.13", "");
   const fs::path own = write("home/.local/lib/python3.12/site-packages/nvidia/b/lib/libcupti.so.13", "");
@@ -113,7 +114,7 @@ TEST_F(FindCupti, FindsDebiansPackagesTheUsersOwnAndThoseOfPythonpath) {
             (std::vector{named.string(), debian.string(), own.string()}));
 }
 
-TEST_F(FindCupti, FallsBackToThePythonOnThePathBehindTheToolkit) {
+TEST_F(find_cupti_test, falls_back_to_the_python_on_the_path_behind_the_toolkit) {
   write("bin/start.sh", "#!/bin/sh\nexec python3 train.py\n", true);
   write("bin/python3", "", true);
   const fs::path library = write("lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13", "");
@@ -125,7 +126,7 @@ TEST_F(FindCupti, FallsBackToThePythonOnThePathBehindTheToolkit) {
   EXPECT_EQ(found.back(), library.string());
 }
 
-TEST_F(FindCupti, RunsNothing) {
+TEST_F(find_cupti_test, runs_nothing) {
   const fs::path sign = root_ / "it-ran";
   for (const std::string name : {"python3", "python", "python-deploy", "python3.12"})
     write("bin/" + name, "#!/bin/sh\ntouch " + sign.string() + "\n", true);
@@ -133,7 +134,7 @@ TEST_F(FindCupti, RunsNothing) {
   EXPECT_FALSE(fs::exists(sign));
 }
 
-TEST_F(FindCupti, ReadsNeitherPipesNorEndlessFiles) {
+TEST_F(find_cupti_test, reads_neither_pipes_nor_endless_files) {
   write("bin/python3", "", true);
   const fs::path library = write("lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13", "");
   fs::create_directories(root_ / "lib/python3.12/site-packages/torch");
@@ -142,25 +143,27 @@ TEST_F(FindCupti, ReadsNeitherPipesNorEndlessFiles) {
   EXPECT_EQ(first_of({"python3"}), library.string());
 }
 
-TEST_F(FindCupti, NamesNothingInTheCurrentFolder) {
+TEST_F(find_cupti_test, names_nothing_in_the_current_folder) {
   variables_["CUDA_HOME"] = "cuda";
   variables_["PATH"] = ":.";
   for (const std::string& file : find({"sh"})) EXPECT_TRUE(file.starts_with('/')) << file;
   EXPECT_FALSE(capture_library_of("").has_value());
 }
 
-TEST_F(FindCupti, FindsTheToolkitOfOtherPrograms) {
+TEST_F(find_cupti_test, finds_the_toolkit_of_other_programs) {
   const fs::path library = write("cuda/extras/CUPTI/lib64/libcupti.so", "");
   variables_["CUDA_HOME"] = (root_ / "cuda").string();
   ASSERT_FALSE(find({"./a.out"}).empty());
   EXPECT_EQ(find({"./a.out"}).front(), library.string());
 }
 
-TEST_F(FindCupti, LooksForNothingForACommandThatDoesNotExist) { EXPECT_EQ(find({"no-such-program"}), find({})); }
+TEST_F(find_cupti_test, looks_for_nothing_for_a_command_that_does_not_exist) {
+  EXPECT_EQ(find({"no-such-program"}), find({}));
+}
 
 std::optional<std::string> nothing_set(const std::string&) { return std::nullopt; }
 
-TEST(LaunchEnvironment, PreloadsTheLibraryBeforeWhatIsPreloadedAlready) {
+TEST(launch_environment, preloads_the_library_before_what_is_preloaded_already) {
   const auto inherited = [](const std::string& name) -> std::optional<std::string> {
     if (name == "LD_PRELOAD") return "/lib/libjemalloc.so";
     if (name == "PYTHONPATH") return "/home/me/modules";
@@ -177,7 +180,7 @@ TEST(LaunchEnvironment, PreloadsTheLibraryBeforeWhatIsPreloadedAlready) {
 #endif
 }
 
-TEST(LaunchEnvironment, DoesNotPreloadWhatTheLoaderWouldReadAsTwoFiles) {
+TEST(launch_environment, does_not_preload_what_the_loader_would_read_as_two_files) {
   for (const std::string path : {"/my programs/libsluice_capture.so", "/a:b/libsluice_capture.so"}) {
     EXPECT_FALSE(can_be_preloaded(path));
     const auto variables = launch_environment(path, "@socket", {}, nothing_set);
@@ -187,7 +190,7 @@ TEST(LaunchEnvironment, DoesNotPreloadWhatTheLoaderWouldReadAsTwoFiles) {
   }
 }
 
-TEST(LaunchEnvironment, NamesLibrarySocketAndCupti) {
+TEST(launch_environment, names_library_socket_and_cupti) {
   const std::vector<std::string> cupti{"/a", "/b"};
   const auto variables = launch_environment("/lib/libsluice_capture.so", "@socket", cupti, nothing_set);
   const std::map<std::string, std::string> map(variables.begin(), variables.end());
@@ -197,7 +200,7 @@ TEST(LaunchEnvironment, NamesLibrarySocketAndCupti) {
   EXPECT_EQ(map.at("SLUICE_CUPTI_PATH"), "/a:/b");
 }
 
-TEST(LaunchEnvironment, SaysWhereTheCaptureLibraryShouldBe) {
+TEST(launch_environment, says_where_the_capture_library_should_be) {
   const auto missing = capture_library_of("/nowhere/bin/sluice");
   ASSERT_FALSE(missing.has_value());
   EXPECT_EQ(missing.error().code, error_code::unavailable);

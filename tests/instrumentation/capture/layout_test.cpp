@@ -10,7 +10,7 @@ namespace {
 #define EXPECT_SAME(ours, field, theirs, their_field) \
   EXPECT_EQ(offsetof(ours, field), offsetof(theirs, their_field)) << #theirs "." #their_field
 
-TEST(ActivityLayout, IsThatOfTheCudaTwelveRecords) {
+TEST(activity_layout, is_that_of_the_cuda_twelve_records) {
   EXPECT_SAME(memcpy_prefix, copy_kind, CUpti_ActivityMemcpy5, copyKind);
   EXPECT_SAME(memcpy_prefix, bytes, CUpti_ActivityMemcpy5, bytes);
   EXPECT_SAME(memcpy_prefix, stream, CUpti_ActivityMemcpy5, streamId);
@@ -44,7 +44,7 @@ TEST(ActivityLayout, IsThatOfTheCudaTwelveRecords) {
 }
 
 #if CUPTI_API_VERSION >= 130000
-TEST(ActivityLayout, IsThatOfTheCudaThirteenRecords) {
+TEST(activity_layout, is_that_of_the_cuda_thirteen_records) {
   EXPECT_SAME(memcpy_prefix, graph, CUpti_ActivityMemcpy6, graphId);
   EXPECT_SAME(memcpy_prefix, channel, CUpti_ActivityMemcpy6, channelID);
   EXPECT_EQ(copy_count_offset, offsetof(CUpti_ActivityMemcpy6, copyCount));
@@ -58,7 +58,7 @@ TEST(ActivityLayout, IsThatOfTheCudaThirteenRecords) {
 }
 #endif
 
-TEST(ActivityLayout, NamesTheKindsAsCuptiDoes) {
+TEST(activity_layout, names_the_kinds_as_cupti_does) {
   EXPECT_EQ(kind_memcpy, static_cast<unsigned>(CUPTI_ACTIVITY_KIND_MEMCPY));
   EXPECT_EQ(kind_memset, static_cast<unsigned>(CUPTI_ACTIVITY_KIND_MEMSET));
   EXPECT_EQ(kind_device, static_cast<unsigned>(CUPTI_ACTIVITY_KIND_DEVICE));

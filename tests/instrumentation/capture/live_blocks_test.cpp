@@ -35,7 +35,7 @@ std::vector<live::block> all() {
 }
 
 /// Each test has the table to itself: whatever another left is taken out.
-class LiveBlocks : public testing::Test {
+class live_blocks_test : public testing::Test {
  protected:
   void SetUp() override {
     for (const live::block& b : all()) live::remove(b.address, b.layer, b.kind);
@@ -43,7 +43,7 @@ class LiveBlocks : public testing::Test {
   }
 };
 
-TEST_F(LiveBlocks, HoldsEveryAddressOfABlockAndNoOther) {
+TEST_F(live_blocks_test, holds_every_address_of_a_block_and_no_other) {
   live::add(device_block(0x7f00'0000'0200, 1000));
   EXPECT_EQ(live::lookup(0x7f00'0000'0200), 0x7f00'0000'0200U);
   EXPECT_EQ(live::lookup(0x7f00'0000'0200 + 999), 0x7f00'0000'0200U);
@@ -51,7 +51,7 @@ TEST_F(LiveBlocks, HoldsEveryAddressOfABlockAndNoOther) {
   EXPECT_EQ(live::lookup(0x7f00'0000'01ff), 0U);
 }
 
-TEST_F(LiveBlocks, WhatIsNoAddressIsNoBlock) {
+TEST_F(live_blocks_test, what_is_no_address_is_no_block) {
   live::add(device_block(0x7f00'0000'0000, 2 * MiB));
   for (const std::uint64_t word : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0x3f80'0000'3f80'0000},
                                    ~std::uint64_t{0}, std::uint64_t{1} << 47, std::uint64_t{4096}}) {
@@ -59,7 +59,7 @@ TEST_F(LiveBlocks, WhatIsNoAddressIsNoBlock) {
   }
 }
 
-TEST_F(LiveBlocks, TheFrameworksBlockIsFoundBeforeItsSegment) {
+TEST_F(live_blocks_test, the_frameworks_block_is_found_before_its_segment) {
   live::add(device_block(0x7f10'0000'0000, 20 * MiB));
   live::add(device_block(0x7f10'0000'0000, 512, layer::framework));
   live::add(device_block(0x7f10'0040'0000, 4 * MiB, layer::framework));
@@ -70,7 +70,7 @@ TEST_F(LiveBlocks, TheFrameworksBlockIsFoundBeforeItsSegment) {
   EXPECT_EQ(live::lookup(0x7f10'0070'0000), 0x7f10'0000'0000U);
 }
 
-TEST_F(LiveBlocks, FarInsideAHugeBlock) {
+TEST_F(live_blocks_test, far_inside_a_huge_block) {
   live::add(device_block(0x6000'0000'0100, 50 * GiB));
   for (const std::uint64_t offset : {std::uint64_t{0}, 3 * KiB, MiB, 7 * GiB + 5, 50 * GiB - 1}) {
     EXPECT_EQ(live::lookup(0x6000'0000'0100 + offset), 0x6000'0000'0100U) << offset;
@@ -80,7 +80,7 @@ TEST_F(LiveBlocks, FarInsideAHugeBlock) {
   EXPECT_EQ(live::lookup(0x6000'0000'0100 + 7 * GiB), 0U);
 }
 
-TEST_F(LiveBlocks, AnAddressThatIsUsedAgainHasItsNewSize) {
+TEST_F(live_blocks_test, an_address_that_is_used_again_has_its_new_size) {
   live::add(device_block(0x7f20'0000'0000, 8 * MiB));
   live::remove(0x7f20'0000'0000, layer::driver, memory_kind::device);
   live::add(device_block(0x7f20'0000'0000, 1 * MiB));
@@ -90,14 +90,14 @@ TEST_F(LiveBlocks, AnAddressThatIsUsedAgainHasItsNewSize) {
   EXPECT_EQ(all().size(), 1U);
 }
 
-TEST_F(LiveBlocks, CuMemFreeTakesWhatAStreamOrderedCallGave) {
+TEST_F(live_blocks_test, cu_mem_free_takes_what_a_stream_ordered_call_gave) {
   live::add(device_block(0x3'0200'0000, 4096, layer::pool));
   EXPECT_TRUE(live::remove(0x3'0200'0000, layer::driver, memory_kind::unknown));
   EXPECT_EQ(live::lookup(0x3'0200'0000), 0U);
   EXPECT_FALSE(live::remove(0x3'0200'0000, layer::driver, memory_kind::unknown)) << "there is none any more";
 }
 
-TEST_F(LiveBlocks, HandlesAreListedAndNeverFound) {
+TEST_F(live_blocks_test, handles_are_listed_and_never_found) {
   live::add({0x7f30'0000'0000, 64 * GiB, layer::driver, memory_kind::reservation, 0});
   live::add({17, 2 * MiB, layer::driver, memory_kind::physical, 1});
   live::add({18, 2 * MiB, layer::driver, memory_kind::physical, 1});
@@ -109,7 +109,7 @@ TEST_F(LiveBlocks, HandlesAreListedAndNeverFound) {
   EXPECT_EQ(all().size(), 2U);
 }
 
-TEST_F(LiveBlocks, WhatIsToldOfABlockComesBack) {
+TEST_F(live_blocks_test, what_is_told_of_a_block_comes_back) {
   live::add({0x7f40'0000'0310, 12345, layer::framework, memory_kind::managed, 7});
   live::add({0x7f41'0000'0000, 1, layer::driver, memory_kind::pinned, collector::no_device});
   std::map<std::uint64_t, live::block> found;
@@ -123,14 +123,14 @@ TEST_F(LiveBlocks, WhatIsToldOfABlockComesBack) {
   EXPECT_EQ(found.at(0x7f41'0000'0000).device, collector::no_device);
 }
 
-TEST_F(LiveBlocks, WhatCannotBeTrackedIsCounted) {
+TEST_F(live_blocks_test, what_cannot_be_tracked_is_counted) {
   const std::uint64_t before = live::untracked();
   EXPECT_FALSE(live::add(device_block(std::uint64_t{1} << 50, 4096)));
   EXPECT_FALSE(live::add(device_block((std::uint64_t{1} << 47) - 4096, 1 * MiB)));
   EXPECT_EQ(live::untracked(), before + 2);
 }
 
-TEST_F(LiveBlocks, AForksChildBeginsWithNone) {
+TEST_F(live_blocks_test, a_forks_child_begins_with_none) {
   live::add(device_block(0x7f50'0000'0000, 4096));
   const pid_t child = fork();
   if (child == 0) {
@@ -177,7 +177,7 @@ class reference {
   std::array<std::map<std::uint64_t, std::uint64_t>, trace::layer_count> levels_;
 };
 
-TEST_F(LiveBlocks, AnswersAsAMapDoesWhateverComesAndGoes) {
+TEST_F(live_blocks_test, answers_as_a_map_does_whatever_comes_and_goes) {
   std::mt19937_64 random(20);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same every time.
   const auto below = [&](std::uint64_t n) { return random() % n; };
   reference expected;
@@ -212,7 +212,7 @@ TEST_F(LiveBlocks, AnswersAsAMapDoesWhateverComesAndGoes) {
 }
 
 // What a thread has added and not removed it must find, whatever others do beside it; run under the thread sanitizer too.
-TEST_F(LiveBlocks, ManyThreadsBesideEachOther) {
+TEST_F(live_blocks_test, many_threads_beside_each_other) {
   constexpr int threads = 8, rounds = 3000;
   constexpr std::uint64_t base = 0x7f80'0000'0000, room = 3 * MiB;
   std::atomic<int> wrong{0};

@@ -14,7 +14,7 @@ namespace {
 
 using namespace trace;
 
-class MemoryKinds : public testing::TestWithParam<route> {
+class memory_kinds : public testing::TestWithParam<route> {
  protected:
   static recording record_memory(const std::string& how, std::map<std::string, std::string> variables = {}) {
     recording run = record_by(
@@ -23,7 +23,7 @@ class MemoryKinds : public testing::TestWithParam<route> {
     return run;
   }
 };
-INSTANTIATE_TEST_SUITE_P(By, MemoryKinds, testing::Values(route::callbacks, route::entry_points),
+INSTANTIATE_TEST_SUITE_P(by, memory_kinds, testing::Values(route::callbacks, route::entry_points),
                          testing::PrintToStringParamName());
 
 /// The only block of this size, layer and kind.
@@ -49,7 +49,7 @@ std::optional<free_event> end_of(const recording& run, const std::optional<alloc
   return found;
 }
 
-TEST_P(MemoryKinds, BlocksThatAContextHeldGoWithIt) {
+TEST_P(memory_kinds, blocks_that_a_context_held_go_with_it) {
   const recording run = record_memory("reset");
   const auto plain = end_of(run, block_of(run, 1 * mib, layer::driver, memory_kind::device));
   ASSERT_TRUE(plain.has_value());
@@ -64,7 +64,7 @@ TEST_P(MemoryKinds, BlocksThatAContextHeldGoWithIt) {
       << "addresses are the process's";
 }
 
-TEST_P(MemoryKinds, AGraphsMemoryIsItsOwnUntilTheLastGraphThatHoldsItIsGone) {
+TEST_P(memory_kinds, a_graphs_memory_is_its_own_until_the_last_graph_that_holds_it_is_gone) {
   const recording run = record_memory("graph");
   std::vector<alloc_event> nodes;
   for (const alloc_event& a : run.allocs) {
@@ -87,7 +87,7 @@ TEST_P(MemoryKinds, AGraphsMemoryIsItsOwnUntilTheLastGraphThatHoldsItIsGone) {
   })) << "what graphs hold is sampled";
 }
 
-TEST_P(MemoryKinds, PhysicalMemoryLivesAsLongAsItIsMapped) {
+TEST_P(memory_kinds, physical_memory_lives_as_long_as_it_is_mapped) {
   const recording run = record_memory("physical");
   const auto sign = block_of(run, 1 * mib, layer::driver, memory_kind::device);
   const auto end = end_of(run, block_of(run, 2 * mib, layer::driver, memory_kind::physical));
@@ -107,7 +107,7 @@ TEST_P(MemoryKinds, PhysicalMemoryLivesAsLongAsItIsMapped) {
   }));
 }
 
-TEST_P(MemoryKinds, PoolsAndThePlainDriverMayFreeForEachOther) {
+TEST_P(memory_kinds, pools_and_the_plain_driver_may_free_for_each_other) {
   const recording run = record_memory("crossed");
   for (const auto& block : {block_of(run, 1 * mib, layer::pool, memory_kind::device),
                             block_of(run, 2 * mib, layer::driver, memory_kind::device)}) {
@@ -118,7 +118,7 @@ TEST_P(MemoryKinds, PoolsAndThePlainDriverMayFreeForEachOther) {
   }
 }
 
-TEST_P(MemoryKinds, AnotherProcessesMemoryIsOpenUntilItIsClosedAsOften) {
+TEST_P(memory_kinds, another_processes_memory_is_open_until_it_is_closed_as_often) {
   const recording run = record_memory("ipc");
   std::vector<alloc_event> imported;
   for (const alloc_event& a : run.allocs) {
@@ -132,7 +132,7 @@ TEST_P(MemoryKinds, AnotherProcessesMemoryIsOpenUntilItIsClosedAsOften) {
 }
 
 // A ring of 16 KiB that a flood runs over: many allocations and frees are lost, and the process then says what it holds.
-TEST_P(MemoryKinds, LiveSetIsKnownAgainAfterALoss) {
+TEST_P(memory_kinds, live_set_is_known_again_after_a_loss) {
   const recording run = record_memory("flood", {{"SLUICE_RING_BYTES", "16384"}});
   ASSERT_GT(run.summary.lost_memory_events, 1000U) << "nothing was put to the test";
   ASSERT_FALSE(run.checkpoints.empty());
@@ -151,7 +151,7 @@ TEST_P(MemoryKinds, LiveSetIsKnownAgainAfterALoss) {
   EXPECT_EQ(left, 26U);
 }
 
-TEST_P(MemoryKinds, CallsThatGetNothingAreEvents) {
+TEST_P(memory_kinds, calls_that_get_nothing_are_events) {
   const recording run = record_memory("failing");
   std::vector<std::string> names;
   for (const alloc_failed_event& f : run.failed) names.emplace_back(run.tables().text(f.name));

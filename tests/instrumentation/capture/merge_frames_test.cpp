@@ -27,39 +27,39 @@ std::vector<std::uint64_t> merged(const std::vector<std::uint64_t>& native, cons
   return out;
 }
 
-TEST(MergeFrames, ARunOfPythonStandsWhereItsEvaluationDoes) {
+TEST(merge_frames, a_run_of_python_stands_where_its_evaluation_does) {
   EXPECT_THAT(merged({1, 2, 500, 3, 4}, "abC"), ElementsAre(1, 2, 'a', 'b', 'C', 3, 4));
 }
 
-TEST(MergeFrames, EachEvaluationHasItsOwnRun) {
+TEST(merge_frames, each_evaluation_has_its_own_run) {
   EXPECT_THAT(merged({1, 500, 2, 501, 3}, "aBcdE"), ElementsAre(1, 'a', 'B', 2, 'c', 'd', 'E', 3));
 }
 
-TEST(MergeFrames, OneFrameAnEvaluationBefore311) {
+TEST(merge_frames, one_frame_an_evaluation_before311) {
   EXPECT_THAT(merged({1, 500, 2, 500, 2, 500, 3}, "ABC"), ElementsAre(1, 'A', 2, 'B', 2, 'C', 3));
 }
 
-TEST(MergeFrames, WithoutOneOfTheTwoTheOtherIsWhole) {
+TEST(merge_frames, without_one_of_the_two_the_other_is_whole) {
   EXPECT_THAT(merged({}, "abC"), ElementsAre('a', 'b', 'C'));
   EXPECT_THAT(merged({1, 2, 3}, ""), ElementsAre(1, 2, 3));
   EXPECT_THAT(merged({}, ""), ElementsAre());
 }
 
-TEST(MergeFrames, PythonGoesOnBeyondNativeFramesThatWereCutShort) {
+TEST(merge_frames, python_goes_on_beyond_native_frames_that_were_cut_short) {
   EXPECT_THAT(merged({1, 500}, "aBcD"), ElementsAre(1, 'a', 'B', 'c', 'D'));
 }
 
-TEST(MergeFrames, AnEvaluationWithoutFramesStays) {
+TEST(merge_frames, an_evaluation_without_frames_stays) {
   EXPECT_THAT(merged({1, 500, 2, 501, 3}, "aB"), ElementsAre(1, 'a', 'B', 2, 501, 3));
 }
 
-TEST(MergeFrames, WhatDoesNotFitIsLeftOut) {
+TEST(merge_frames, what_does_not_fit_is_left_out) {
   EXPECT_THAT(merged({1, 2, 500, 3}, "abC", 4), ElementsAre(1, 2, 'a', 'b'));
   EXPECT_THAT(merged({1, 2, 500, 3}, "abC", 1), ElementsAre(1));
   EXPECT_THAT(merged({}, "abC", 2), ElementsAre('a', 'b'));
 }
 
-TEST(MergeFrames, ARunThatNeverEndsTakesAllThatIsLeft) {
+TEST(merge_frames, a_run_that_never_ends_takes_all_that_is_left) {
   EXPECT_THAT(merged({1, 500, 2, 501}, "abc"), ElementsAre(1, 'a', 'b', 'c', 2, 501));
 }
 

@@ -42,7 +42,7 @@ std::map<std::uint64_t, std::vector<std::string>> functions_at(const std::string
   return found;
 }
 
-class NativeProgram : public testing::Test {
+class native_program : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     run_ = new recording(record({.arguments = {library(1), library(2)},
@@ -104,12 +104,12 @@ class NativeProgram : public testing::Test {
   static inline std::map<std::string, std::map<std::uint64_t, std::vector<std::string>>> functions_;
 };
 
-TEST_F(NativeProgram, EndsWellAndLosesNothing) {
+TEST_F(native_program, ends_well_and_loses_nothing) {
   EXPECT_EQ(run_->status, 0);
   EXPECT_EQ(run_->summary.lost_events, 0U);
 }
 
-TEST_F(NativeProgram, EveryStackBeginsInTheDriverAndEndsWhereItsThreadBegan) {
+TEST_F(native_program, every_stack_begins_in_the_driver_and_ends_where_its_thread_began) {
   std::size_t count = 0;
   for (const alloc_event& a : run_->allocs) {
     if (a.bytes < 1000 || a.bytes > 7000) continue;
@@ -125,7 +125,7 @@ TEST_F(NativeProgram, EveryStackBeginsInTheDriverAndEndsWhereItsThreadBegan) {
   EXPECT_GE(count, 30U);
 }
 
-TEST_F(NativeProgram, AStackNamesTheFunctionsThatAsked) {
+TEST_F(native_program, a_stack_names_the_functions_that_asked) {
   EXPECT_THAT(functions(1000), Contains("fake_native_program: main"));
   EXPECT_THAT(functions(2000), Contains(HasSubstr("in_a_thread")));
   EXPECT_THAT(functions(2000), testing::Not(Contains("fake_native_program: main")));
@@ -134,14 +134,14 @@ TEST_F(NativeProgram, AStackNamesTheFunctionsThatAsked) {
   EXPECT_THAT(functions(6000), Contains("fake_native_program: main")) << "in a forked child";
 }
 
-TEST_F(NativeProgram, ThroughCodeOfEveryShape) { expect_through_all_shapes(3000, "fake_native_program"); }
+TEST_F(native_program, through_code_of_every_shape) { expect_through_all_shapes(3000, "fake_native_program"); }
 
-TEST_F(NativeProgram, ThroughLibrariesThatComeAndGo) {
+TEST_F(native_program, through_libraries_that_come_and_go) {
   expect_through_all_shapes(4000, "libsluice_shapes_library_1.so");
   expect_through_all_shapes(5000, "libsluice_shapes_library_2.so");
 }
 
-TEST_F(NativeProgram, ModulesAreToldOfWithPathAndPlace) {
+TEST_F(native_program, modules_are_told_of_with_path_and_place) {
   std::map<std::string, int> rows;
   for (const module_row& row : run_->tables().modules.rows()) {
     ++rows[std::filesystem::path(text(row.path)).filename().string()];

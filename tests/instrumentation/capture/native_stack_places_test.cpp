@@ -45,7 +45,7 @@ class handler_for {
 void raise_signal(void*) { raise(SIGUSR1); }
 void crash(void* at) { *static_cast<volatile int*>(at) = 1; }
 
-TEST_F(NativeStack, FromASignalHandler) {
+TEST_F(native_stack_test, from_a_signal_handler) {
   const handler_for handler(SIGUSR1, walk_in_handler, 0);
   for (const shape* s = shapes_plain(); s->name != nullptr; ++s) {
     in_handler = {};
@@ -72,7 +72,7 @@ class guarded_stack {
   char* memory_;
 };
 
-TEST_F(NativeStack, FromASignalHandlerOnAStackOfItsOwn) {
+TEST_F(native_stack_test, from_a_signal_handler_on_a_stack_of_its_own) {
   const guarded_stack stack;
   stack_t alternate{}, before{};
   alternate.ss_sp = stack.begin();
@@ -95,7 +95,7 @@ void walk_and_allow(int) {
   mprotect(forbidden, 4096, PROT_READ | PROT_WRITE);
 }
 
-TEST_F(NativeStack, FromAHandlerOfAFault) {
+TEST_F(native_stack_test, from_a_handler_of_a_fault) {
   forbidden = static_cast<int*>(mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   const handler_for handler(SIGSEGV, walk_and_allow, 0);
   in_handler = {};
@@ -134,7 +134,7 @@ void end_single_steps() {
 }
 
 // After each instruction of prologues, epilogues, stubs of the linkage table, and of what libc has in assembly.
-TEST_F(NativeStack, WhereverASignalInterrupts) {
+TEST_F(native_stack_test, wherever_a_signal_interrupts) {
   const handler_for handler(SIGTRAP, compare_in_handler, 0);
   interrupted = disagreed = 0;
   first_disagreement.take();
@@ -178,7 +178,7 @@ void walk_on(char* stack, std::size_t bytes) {
   swapcontext(&caller, &coroutine);
 }
 
-TEST_F(NativeStack, OnACoroutinesStack) {
+TEST_F(native_stack_test, on_a_coroutines_stack) {
   const guarded_stack stack;
   walk_on(stack.begin(), guarded_stack::bytes);
   EXPECT_EQ(in_coroutine.difference(), "");
@@ -186,7 +186,7 @@ TEST_F(NativeStack, OnACoroutinesStack) {
   EXPECT_EQ(in_coroutine.difference(), "");
 }
 
-TEST_F(NativeStack, OnACoroutinesStackFromTheHeap) {
+TEST_F(native_stack_test, on_a_coroutines_stack_from_the_heap) {
   const auto stack = std::make_unique<char[]>(guarded_stack::bytes);
   walk_on(stack.get(), guarded_stack::bytes);
   EXPECT_EQ(in_coroutine.difference(), "");
@@ -197,7 +197,7 @@ TEST_F(NativeStack, OnACoroutinesStackFromTheHeap) {
 }
 
 // Stacks come and go at the same addresses, and the walk that ran last may have read further up than the next one may.
-TEST_F(NativeStack, OnCoroutinesStacksThatShrink) {
+TEST_F(native_stack_test, on_coroutines_stacks_that_shrink) {
   char* const memory = static_cast<char*>(
       mmap(nullptr, std::size_t{1} << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   for (std::size_t pages = 256; pages > 16; pages -= 16) {
@@ -215,7 +215,7 @@ void* thread_body(void*) {
   return nullptr;
 }
 
-TEST_F(NativeStack, OnAThreadsStackThatTheProgramMade) {
+TEST_F(native_stack_test, on_a_threads_stack_that_the_program_made) {
   const guarded_stack stack;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -241,7 +241,7 @@ struct loaded {
   void* handle;
 };
 
-TEST_F(NativeStack, AnotherLibraryInThePlaceOfOneThatIsGone) {
+TEST_F(native_stack_test, another_library_in_the_place_of_one_that_is_gone) {
   const void* places[2] = {};
   for (int round = 0; round < 6; ++round) {
     const loaded library(1 + round % 2);
@@ -260,7 +260,7 @@ TEST_F(NativeStack, AnotherLibraryInThePlaceOfOneThatIsGone) {
 }
 
 // Below glibc 2.35 nobody but the loader can be asked, and it is asked on a thread of the recorder's.
-TEST_F(NativeStack, WhereTheCLibraryDoesNotTellOfModulesATableDoes) {
+TEST_F(native_stack_test, where_the_c_library_does_not_tell_of_modules_a_table_does) {
   capture::ask_c_library(false);
   ASSERT_TRUE(capture::start_native_stacks());
   two_walks walks;
@@ -280,7 +280,7 @@ TEST_F(NativeStack, WhereTheCLibraryDoesNotTellOfModulesATableDoes) {
 }
 
 // Before anybody has looked, rules of the library that was there may be used: the stack may be wrong, and nothing else.
-TEST_F(NativeStack, StaleRulesDoNoHarm) {
+TEST_F(native_stack_test, stale_rules_do_no_harm) {
   for (int round = 0; round < 6; ++round) {
     const loaded library(1 + round % 2);
     ASSERT_NE(library.handle, nullptr) << dlerror();

@@ -31,22 +31,22 @@ void expect_equal_through(const shape* shapes) {
   }
 }
 
-TEST_F(NativeStack, ThroughOptimisedCodeWithoutFramePointers) { expect_equal_through(shapes_plain()); }
-TEST_F(NativeStack, ThroughOptimisedCodeWithFramePointers) { expect_equal_through(shapes_framed()); }
-TEST_F(NativeStack, ThroughUnoptimisedCode) { expect_equal_through(shapes_unoptimised()); }
+TEST_F(native_stack_test, through_optimised_code_without_frame_pointers) { expect_equal_through(shapes_plain()); }
+TEST_F(native_stack_test, through_optimised_code_with_frame_pointers) { expect_equal_through(shapes_framed()); }
+TEST_F(native_stack_test, through_unoptimised_code) { expect_equal_through(shapes_unoptimised()); }
 
-TEST_F(NativeStack, ThroughASharedLibrary) {
+TEST_F(native_stack_test, through_a_shared_library) {
   void* const library = dlopen(SLUICE_SHAPES_DIR "/libsluice_shapes_library_1.so", RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(library, nullptr) << dlerror();
   expect_equal_through(reinterpret_cast<const shape* (*)()>(dlsym(library, "shapes_library"))());
   dlclose(library);
 }
 
-TEST_F(NativeStack, InAThread) {
+TEST_F(native_stack_test, in_a_thread) {
   std::thread([] { expect_equal_through(shapes_plain()); }).join();
 }
 
-TEST_F(NativeStack, SeveralThreadsLearnAtTheSameTime) {
+TEST_F(native_stack_test, several_threads_learn_at_the_same_time) {
   std::atomic<int> wrong{0};
   std::atomic<bool> stop{false};
   std::thread forgetful([&] {
@@ -100,7 +100,7 @@ int wander(std::uint64_t path, int depth, two_walks& walks) {
 }
 
 // What is remembered of one walk must not be taken for the next one's where they part.
-TEST_F(NativeStack, EachOfManyPathsHasItsOwnStack) {
+TEST_F(native_stack_test, each_of_many_paths_has_its_own_stack) {
   std::mt19937_64 random(20);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same every time.
   std::uint64_t path = 0;
   for (int i = 0; i < 3000; ++i) {
@@ -126,7 +126,7 @@ struct frames {
   }
 };
 
-TEST_F(NativeStack, GivesAtMostWhatIsAskedForAndLeavesOutWhatIsToBeSkipped) {
+TEST_F(native_stack_test, gives_at_most_what_is_asked_for_and_leaves_out_what_is_to_be_skipped) {
   frames whole{{}, 100, 0};
   shapes_plain()[0].run(frames::take, &whole);
   ASSERT_GT(whole.found.size(), 12U);
@@ -145,7 +145,7 @@ TEST_F(NativeStack, GivesAtMostWhatIsAskedForAndLeavesOutWhatIsToBeSkipped) {
   EXPECT_EQ(beyond.found.size(), 1U);
 }
 
-TEST_F(NativeStack, LeavesErrnoAlone) {
+TEST_F(native_stack_test, leaves_errno_alone) {
   errno = 4711;
   std::thread([] {
     errno = 815;
@@ -158,7 +158,7 @@ TEST_F(NativeStack, LeavesErrnoAlone) {
   EXPECT_EQ(errno, 4711);
 }
 
-TEST_F(NativeStack, AForksChildWalksToo) {
+TEST_F(native_stack_test, a_forks_child_walks_too) {
   const pid_t child = fork();
   if (child == 0) {
     two_walks walks;
@@ -182,7 +182,7 @@ TEST_F(NativeStack, AForksChildWalksToo) {
   return below + 1;
 }
 
-TEST_F(NativeStack, DeepRecursionEndsAtTheLimit) {
+TEST_F(native_stack_test, deep_recursion_ends_at_the_limit) {
   two_walks walks;
   recurse(3000, walks);
   EXPECT_EQ(walks.our_count, most_frames);
@@ -237,17 +237,17 @@ bool has_symbol(std::uint64_t pc, const std::string& name) {
          std::string(info.dli_sname).find(name) != std::string::npos;
 }
 
-TEST_F(NativeStack, CodeWithoutTablesIsPassedByItsFramePointer) {
+TEST_F(native_stack_test, code_without_tables_is_passed_by_its_frame_pointer) {
   const frames walk = walk_through(sluice_test_framed_without_tables);
   ASSERT_GE(walk.found.size(), 5U);
   EXPECT_TRUE(has_symbol(walk.found.back(), "_start"));
 }
 
-TEST_F(NativeStack, CodeWithoutTablesOrFramePointerEndsTheWalk) {
+TEST_F(native_stack_test, code_without_tables_or_frame_pointer_ends_the_walk) {
   EXPECT_EQ(walk_through(sluice_test_lost).found.size(), 2U);
 }
 
-TEST_F(NativeStack, CodeGeneratedAtRunTimeIsPassedByItsFramePointer) {
+TEST_F(native_stack_test, code_generated_at_run_time_is_passed_by_its_frame_pointer) {
   void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(page, MAP_FAILED);
   std::memcpy(page, reinterpret_cast<const void*>(sluice_test_framed_without_tables), 32);
@@ -276,7 +276,7 @@ struct vandal {
   }
 };
 
-TEST_F(NativeStack, ASmashedStackEndsTheWalk) {
+TEST_F(native_stack_test, a_smashed_stack_ends_the_walk) {
   std::vector<std::uint64_t> heap(1000, 0x4141'4141'4141'4141);
   const std::uint64_t here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   const std::uint64_t code = reinterpret_cast<std::uint64_t>(&expect_equal_through) + 7;

@@ -10,7 +10,7 @@ namespace {
 
 using namespace trace;
 
-class Nvtx : public testing::Test {
+class nvtx_test : public testing::Test {
  protected:
   static void SetUpTestSuite() { run_ = new recording(record({.arguments = {"cuda"}, .program = "nvtx_program"})); }
   static void TearDownTestSuite() { delete run_; }
@@ -30,14 +30,14 @@ class Nvtx : public testing::Test {
 
   static recording* run_;
 };
-recording* Nvtx::run_ = nullptr;
+recording* nvtx_test::run_ = nullptr;
 
-TEST_F(Nvtx, AProgramEndsAsItWouldAlone) {
+TEST_F(nvtx_test, a_program_ends_as_it_would_alone) {
   EXPECT_EQ(run_->status, 0);
   EXPECT_EQ(run_bare({.arguments = {"cuda"}, .program = "nvtx_program"}), 0);
 }
 
-TEST_F(Nvtx, RangesNest) {
+TEST_F(nvtx_test, ranges_nest) {
   const auto outer = one("outer");
   const auto inner = one("inn\u00e9r \U0001F600");
   EXPECT_LE(outer.time, inner.time);
@@ -47,13 +47,13 @@ TEST_F(Nvtx, RangesNest) {
   EXPECT_EQ(outer.domain, string_id::none);
 }
 
-TEST_F(Nvtx, AStartedRangeEndsOnAnyThread) {
+TEST_F(nvtx_test, a_started_range_ends_on_any_thread) {
   const auto across = one("across threads");
   EXPECT_EQ(across.thread, one("outer").thread);
   EXPECT_GT(across.end, across.time);
 }
 
-TEST_F(Nvtx, DomainsHaveStacksOfTheirOwn) {
+TEST_F(nvtx_test, domains_have_stacks_of_their_own) {
   const auto library = one("registered");
   const auto own = one("default domain");
   EXPECT_EQ(text(library.domain), "library");
@@ -62,14 +62,14 @@ TEST_F(Nvtx, DomainsHaveStacksOfTheirOwn) {
   EXPECT_EQ(text(one("plain").domain), "library");
 }
 
-TEST_F(Nvtx, WhatNeverEndsHasNoEnd) {
+TEST_F(nvtx_test, what_never_ends_has_no_end) {
   EXPECT_EQ(one("never popped").end, unknown_time);
   EXPECT_EQ(one("never ended").end, unknown_time);
   EXPECT_NE(one("answer").end, unknown_time);
   EXPECT_EQ(run_->ranges.size(), 9U) << "a pop of nothing, and the end of nobody's range, are nothing";
 }
 
-TEST_F(Nvtx, MarksAreNoSteps) {
+TEST_F(nvtx_test, marks_are_no_steps) {
   std::vector<std::string> names;
   for (const marker_event& m : run_->markers) {
     names.push_back(text(m.name));
@@ -78,7 +78,7 @@ TEST_F(Nvtx, MarksAreNoSteps) {
   EXPECT_EQ(names, (std::vector<std::string>{"mark", "registered", ""}));
 }
 
-TEST_F(Nvtx, ThreadsAndStreamsHaveTheNamesThatTheProgramGaveThem) {
+TEST_F(nvtx_test, threads_and_streams_have_the_names_that_the_program_gave_them) {
   const auto& threads = run_->tables().threads.rows();
   EXPECT_TRUE(
       std::any_of(threads.begin(), threads.end(), [](const auto& t) { return text(t.name) == "the main one"; }));
@@ -86,7 +86,7 @@ TEST_F(Nvtx, ThreadsAndStreamsHaveTheNamesThatTheProgramGaveThem) {
   EXPECT_TRUE(std::any_of(streams.begin(), streams.end(), [](const auto& s) { return text(s.name) == "copies"; }));
 }
 
-TEST(NvtxWithoutCuda, IsRecorded) {
+TEST(nvtx_without_cuda, is_recorded) {
   const recording run = record({.arguments = {}, .program = "nvtx_program"});
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.ranges.size(), 9U);
@@ -94,7 +94,7 @@ TEST(NvtxWithoutCuda, IsRecorded) {
 }
 
 // Ranges belong to a timeline: where none is recorded, NVTX costs what it costs alone.
-TEST(NvtxInMemoryMode, IsLeftAlone) {
+TEST(nvtx_in_memory_mode, is_left_alone) {
   const recording run = record({.arguments = {}, .mode = "memory", .program = "nvtx_program"});
   EXPECT_EQ(run.status, 0);
   EXPECT_TRUE(run.ranges.empty());

@@ -12,7 +12,7 @@ namespace {
 
 using namespace trace;
 
-class PeerCopies : public testing::Test {
+class peer_copies : public testing::Test {
  protected:
   recording run_ = record({.arguments = {"peer"}, .mode = "memory", .program = "fake_edge_program"});
   const transfer_event& copy_of(std::uint64_t bytes) const {
@@ -33,7 +33,7 @@ class PeerCopies : public testing::Test {
   }
 };
 
-TEST_F(PeerCopies, NameBothDevicesAndBothBlocks) {
+TEST_F(peer_copies, name_both_devices_and_both_blocks) {
   ASSERT_EQ(run_.status, 0);
   const transfer_event& out = copy_of(1001);
   EXPECT_EQ(out.direction, direction::p2p);
@@ -47,7 +47,7 @@ TEST_F(PeerCopies, NameBothDevicesAndBothBlocks) {
   EXPECT_EQ(ordinal(back.device), 0);
 }
 
-TEST_F(PeerCopies, HaveThePeakOfNvlinkOrNone) {
+TEST_F(peer_copies, have_the_peak_of_nvlink_or_none) {
   const auto peak_of = [](const recording& run) { return run.tables().devices.rows().front().peer_peak; };
   EXPECT_EQ(peak_of(run_), 0U);
   const recording linked = record({.arguments = {"peer"},
@@ -57,13 +57,13 @@ TEST_F(PeerCopies, HaveThePeakOfNvlinkOrNone) {
   EXPECT_EQ(peak_of(linked), 400'000'000'000U) << "one way";
 }
 
-TEST_F(PeerCopies, WithinADeviceAreNone) {
+TEST_F(peer_copies, within_a_device_are_none) {
   const transfer_event& within = copy_of(1003);
   EXPECT_EQ(within.direction, direction::d2d);
   EXPECT_EQ(within.peer, device_id::none);
 }
 
-TEST_F(PeerCopies, AreAllowedByACallThatIsAnEvent) {
+TEST_F(peer_copies, are_allowed_by_a_call_that_is_an_event) {
   EXPECT_TRUE(std::any_of(run_.calls.begin(), run_.calls.end(), [&](const api_call_event& c) {
     return run_.tables().text(c.name) == "cuCtxEnablePeerAccess" && c.status == 0;
   }));

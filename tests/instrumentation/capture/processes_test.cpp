@@ -13,7 +13,7 @@ namespace {
 
 using namespace trace;
 
-class Children : public testing::TestWithParam<const char*> {
+class children : public testing::TestWithParam<const char*> {
  protected:
   static recording run(const char* how) {
     return record({.arguments = {SLUICE_SOURCE_DIR "/tests/instrumentation/capture/fake/processes.py", how},
@@ -21,7 +21,7 @@ class Children : public testing::TestWithParam<const char*> {
   }
 };
 
-TEST_P(Children, AreEachAProcess) {
+TEST_P(children, are_each_a_process) {
   if (std::string(SLUICE_PYTHON).empty()) GTEST_SKIP() << "no python3 here";
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "Python cannot load libraries that a sanitizer has instrumented";
@@ -48,9 +48,9 @@ TEST_P(Children, AreEachAProcess) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OfPython, Children, testing::Values("fork", "spawn", "forkserver"),
+INSTANTIATE_TEST_SUITE_P(of_python, children, testing::Values("fork", "spawn", "forkserver"),
                          [](const auto& p) { return std::string(p.param); });
-INSTANTIATE_TEST_SUITE_P(OfLaunchers, Children,
+INSTANTIATE_TEST_SUITE_P(of_launchers, children,
                          testing::Values("torchrun", "openmpi", "pmi", "slurm", "slurm-torchrun"), [](const auto& p) {
                            std::string name = p.param;
                            std::replace(name.begin(), name.end(), '-', '_');

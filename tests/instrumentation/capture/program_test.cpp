@@ -35,7 +35,7 @@ void expect_same(const ledger_entry& recorded, const ledger_entry& done) {
   EXPECT_EQ(recorded.bytes, done.bytes);
 }
 
-class Program : public testing::Test {
+class program_test : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     run_ = new recording(record({.arguments = {"program"}}));
@@ -74,40 +74,42 @@ class Program : public testing::Test {
   static inline journal::journal* journal_ = nullptr;
 };
 
-TEST_F(Program, EndsAsItDoesAlone) { EXPECT_EQ(run_->status, 0); }
+TEST_F(program_test, ends_as_it_does_alone) { EXPECT_EQ(run_->status, 0); }
 
-TEST_F(Program, LosesNothing) {
+TEST_F(program_test, loses_nothing) {
   EXPECT_EQ(run_->summary.lost_events, 0U);
   EXPECT_TRUE(run_->losses.empty());
 }
 
-TEST_F(Program, DeviceAllocationsAreThoseTheProgramMade) {
+TEST_F(program_test, device_allocations_are_those_the_program_made) {
   expect_same(allocated(memory_kind::device), ledger_["device_alloc"]);
 }
-TEST_F(Program, HostAllocationsAreThoseTheProgramMade) {
+TEST_F(program_test, host_allocations_are_those_the_program_made) {
   expect_same(allocated(memory_kind::pinned), ledger_["host_alloc"]);
 }
-TEST_F(Program, RegisteredHostMemoryIsMarked) {
+TEST_F(program_test, registered_host_memory_is_marked) {
   expect_same(tally<alloc_event>(run_->allocs, [](const alloc_event& a) { return (a.flags & registered) != 0; }),
               ledger_["host_register"]);
 }
-TEST_F(Program, ManagedAllocationsAreThoseTheProgramMade) {
+TEST_F(program_test, managed_allocations_are_those_the_program_made) {
   expect_same(allocated(memory_kind::managed), ledger_["managed_alloc"]);
 }
-TEST_F(Program, ArraysAreThoseTheProgramMade) { expect_same(allocated(memory_kind::array), ledger_["array_alloc"]); }
-TEST_F(Program, VirtualMemoryIsAddressesBytesAndMappings) {
+TEST_F(program_test, arrays_are_those_the_program_made) {
+  expect_same(allocated(memory_kind::array), ledger_["array_alloc"]);
+}
+TEST_F(program_test, virtual_memory_is_addresses_bytes_and_mappings) {
   expect_same(allocated(memory_kind::reservation), ledger_["address_reserve"]);
   expect_same(allocated(memory_kind::physical), ledger_["physical_alloc"]);
   expect_same(allocated(memory_kind::mapping), ledger_["map"]);
 }
-TEST_F(Program, StreamOrderedAllocationsAndGraphsMemoryNodesAreInThePoolLayer) {
+TEST_F(program_test, stream_ordered_allocations_and_graphs_memory_nodes_are_in_the_pool_layer) {
   const ledger_entry asked = ledger_["async_alloc"], in_graphs = ledger_["graph_alloc"];
   ASSERT_GT(in_graphs.count, 0U);
   expect_same(allocated(memory_kind::device, layer::pool),
               {asked.count + in_graphs.count, asked.bytes + in_graphs.bytes});
 }
 
-TEST_F(Program, StreamOrderedAllocationsNameStreamAndPool) {
+TEST_F(program_test, stream_ordered_allocations_name_stream_and_pool) {
   std::set<pool_id> pools;
   for (const alloc_event& a : run_->allocs) {
     if (a.layer != layer::pool || (a.flags & graph_memory) != 0) continue;
@@ -118,14 +120,14 @@ TEST_F(Program, StreamOrderedAllocationsNameStreamAndPool) {
   EXPECT_EQ(pools.size(), 2U) << "the default pool and the program's own";
 }
 
-TEST_F(Program, TheFailedAllocationIsAnEvent) {
+TEST_F(program_test, the_failed_allocation_is_an_event) {
   ASSERT_EQ(run_->failed.size(), ledger_["failed_alloc"].count);
   EXPECT_EQ(run_->failed[0].bytes, ledger_["failed_alloc"].bytes);
   EXPECT_EQ(run_->failed[0].error, 2) << "CUDA_ERROR_OUT_OF_MEMORY";
   EXPECT_EQ(run_->tables().text(run_->failed[0].name), "cuMemAlloc");
 }
 
-TEST_F(Program, OnlyTheLeakIsLeft) {
+TEST_F(program_test, only_the_leak_is_left) {
   std::set<block_id> freed;
   for (const free_event& f : run_->frees) {
     EXPECT_NE(f.block, block_id::none) << "a free of nothing at " << std::hex << f.address;
@@ -138,7 +140,7 @@ TEST_F(Program, OnlyTheLeakIsLeft) {
   EXPECT_THAT(left, testing::ElementsAre(std::uint64_t{7} << 20));
 }
 
-TEST_F(Program, AnAllocationIsTimedAtItsExitAndAFreeAtItsEntry) {
+TEST_F(program_test, an_allocation_is_timed_at_its_exit_and_a_free_at_its_entry) {
   std::map<block_id, time_ns> freed;
   for (const free_event& f : run_->frees) freed[f.block] = f.time;
   for (const alloc_event& a : run_->allocs) {
@@ -149,7 +151,7 @@ TEST_F(Program, AnAllocationIsTimedAtItsExitAndAFreeAtItsEntry) {
   }
 }
 
-TEST_F(Program, CopiesAreThoseTheProgramMade) {
+TEST_F(program_test, copies_are_those_the_program_made) {
   const auto copies = [](direction d, memory_kind to) {
     return tally<transfer_event>(run_->transfers,
                                  [=](const transfer_event& t) { return t.direction == d && t.destination_kind == to; });
@@ -166,7 +168,7 @@ TEST_F(Program, CopiesAreThoseTheProgramMade) {
   expect_same(from_device, ledger_["copy_d2h"]);
 }
 
-TEST_F(Program, EachCopyTookAsLongAsTheGpuSaid) {
+TEST_F(program_test, each_copy_took_as_long_as_the_gpu_said) {
   auto said = records<layout::memcpy_prefix>(layout::kind_memcpy);
   ASSERT_EQ(run_->transfers.size(), said.size());
   for (const transfer_event& t : run_->transfers) {
@@ -179,7 +181,7 @@ TEST_F(Program, EachCopyTookAsLongAsTheGpuSaid) {
   }
 }
 
-TEST_F(Program, CopiesKnowTheirAddressesAndBlocks) {
+TEST_F(program_test, copies_know_their_addresses_and_blocks) {
   for (const transfer_event& t : run_->transfers) {
     if (t.graph_node != 0) continue;  // The launch has no addresses.
     if (t.copies > 1) continue;       // Its parts have.
@@ -198,7 +200,7 @@ TEST_F(Program, CopiesKnowTheirAddressesAndBlocks) {
   }
 }
 
-TEST_F(Program, CopiesTellPinnedFromPageable) {
+TEST_F(program_test, copies_tell_pinned_from_pageable) {
   std::set<memory_kind> kinds;
   for (const transfer_event& t : run_->transfers) {
     if (t.direction == direction::h2d) kinds.insert(t.source_kind);
@@ -206,14 +208,14 @@ TEST_F(Program, CopiesTellPinnedFromPageable) {
   EXPECT_EQ(kinds, (std::set<memory_kind>{memory_kind::host, memory_kind::pinned}));
 }
 
-TEST_F(Program, MemsetsAreThoseTheProgramMade) {
+TEST_F(program_test, memsets_are_those_the_program_made) {
   ledger_entry done = ledger_["memset"];
   done.count += ledger_["graph_memset"].count;
   done.bytes += ledger_["graph_memset"].bytes;
   expect_same(tally<memset_event>(run_->memsets, [](const memset_event&) { return true; }), done);
 }
 
-TEST_F(Program, KernelsAreThoseTheProgramLaunched) {
+TEST_F(program_test, kernels_are_those_the_program_launched) {
   EXPECT_EQ(run_->kernels.size(), ledger_["kernel"].count + ledger_["graph_kernel"].count);
   for (const kernel_event& k : run_->kernels) {
     EXPECT_FALSE(run_->tables().text(k.name).empty());
@@ -222,7 +224,7 @@ TEST_F(Program, KernelsAreThoseTheProgramLaunched) {
   }
 }
 
-TEST_F(Program, KernelsRanOnTheStreamsTheirLaunchesNamed) {
+TEST_F(program_test, kernels_ran_on_the_streams_their_launches_named) {
   std::map<event_id, stream_id> stream_of_call;
   for (const api_call_event& c : run_->calls) stream_of_call[c.id] = c.stream;
   std::set<stream_id> streams;
@@ -235,13 +237,13 @@ TEST_F(Program, KernelsRanOnTheStreamsTheirLaunchesNamed) {
       << "the null stream, one each of pinned, pooled and graph work, one each of two threads";
 }
 
-TEST_F(Program, CallsRanOnThreeThreads) {
+TEST_F(program_test, calls_ran_on_three_threads) {
   std::set<thread_id> threads;
   for (const api_call_event& c : run_->calls) threads.insert(c.thread);
   EXPECT_EQ(threads.size(), 3U);
 }
 
-TEST_F(Program, MigrationsCarryTheBytesThatMoved) {
+TEST_F(program_test, migrations_carry_the_bytes_that_moved) {
   std::map<direction, std::uint64_t> moved;
   for (const migration_event& m : run_->migrations) moved[m.direction] += m.bytes;
   std::map<direction, std::uint64_t> said;
@@ -253,7 +255,7 @@ TEST_F(Program, MigrationsCarryTheBytesThatMoved) {
   EXPECT_EQ(moved[direction::h2d], ledger_["managed_alloc"].bytes) << "the host had written all of it";
 }
 
-TEST_F(Program, FaultsOfManagedMemoryAreCounted) {
+TEST_F(program_test, faults_of_managed_memory_are_counted) {
   std::map<std::uint32_t, std::uint64_t> said;
   for (const auto& [none, m] : records<layout::migration_prefix>(layout::kind_unified_memory_counter)) {
     said[m.counter_kind] += m.value;
@@ -272,7 +274,7 @@ TEST_F(Program, FaultsOfManagedMemoryAreCounted) {
   EXPECT_GT(said[3] + said[4], 0U);
 }
 
-TEST_F(Program, ABatchOfCopiesSaysHowManyItIs) {
+TEST_F(program_test, a_batch_of_copies_says_how_many_it_is) {
   const auto batch = std::find_if(run_->transfers.begin(), run_->transfers.end(),
                                   [](const transfer_event& t) { return t.bytes == ledger_["batch_copy_h2d"].bytes; });
   ASSERT_NE(batch, run_->transfers.end());
@@ -293,7 +295,7 @@ TEST_F(Program, ABatchOfCopiesSaysHowManyItIs) {
   })) << "CUPTI says which engine copied";
 }
 
-TEST_F(Program, TheDeviceIsNamedWithItsLink) {
+TEST_F(program_test, the_device_is_named_with_its_link) {
   ASSERT_EQ(run_->tables().devices.rows().size(), 1U);
   const device_row& device = run_->tables().devices.rows()[0];
   EXPECT_EQ(run_->tables().text(device.name), "NVIDIA H200");
@@ -307,14 +309,14 @@ TEST_F(Program, TheDeviceIsNamedWithItsLink) {
   EXPECT_EQ(device.compute_major, 9U);
 }
 
-TEST_F(Program, DeviceTimesAreCompleteToTheEnd) {
+TEST_F(program_test, device_times_are_complete_to_the_end) {
   ASSERT_FALSE(run_->watermarks.empty());
   time_ns last_call = INT64_MIN;
   for (const api_call_event& c : run_->calls) last_call = std::max(last_call, c.time);
   EXPECT_GE(run_->watermarks.back().complete_until, last_call);
 }
 
-TEST_F(Program, DeviceMemoryIsSampledAndOurShareOfItNamed) {
+TEST_F(program_test, device_memory_is_sampled_and_our_share_of_it_named) {
   ASSERT_FALSE(run_->device_memory.empty());
   for (const device_memory_event& m : run_->device_memory) {
     EXPECT_EQ(m.source, provenance::sampled);
@@ -325,9 +327,9 @@ TEST_F(Program, DeviceMemoryIsSampledAndOurShareOfItNamed) {
   }
 }
 
-TEST_F(Program, TheRecordingNamesItsCupti) { EXPECT_TRUE(run_->says("CUPTI version 130001")); }
+TEST_F(program_test, the_recording_names_its_cupti) { EXPECT_TRUE(run_->says("CUPTI version 130001")); }
 
-TEST(Graphs, AsAWholeALaunchIsOneInterval) {
+TEST(graphs, as_a_whole_a_launch_is_one_interval) {
   const recording run = record({.arguments = {"graphs"}, .graphs = "whole"});
   auto ledger = read_ledger("graphs");
   EXPECT_EQ(run.status, 0);
@@ -337,7 +339,7 @@ TEST(Graphs, AsAWholeALaunchIsOneInterval) {
   EXPECT_TRUE(run.says("--graphs node")) << "what is not listed must be said";
 }
 
-TEST(PyTorch, ATrainingsKernelsCopiesAndSegmentsAreThere) {
+TEST(py_torch, a_trainings_kernels_copies_and_segments_are_there) {
   const recording run = record({.arguments = {"torch"}});
   const journal::journal said = journal::read(journal_path("torch"));
   std::map<std::uint32_t, std::size_t> records;

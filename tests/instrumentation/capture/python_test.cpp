@@ -105,20 +105,20 @@ std::string name_of(const testing::TestParamInfo<int>& info) {
   return name;
 }
 
-using KnownPython = Python;
-INSTANTIATE_TEST_SUITE_P(Each, KnownPython,
+using known_python = Python;
+INSTANTIATE_TEST_SUITE_P(each, known_python,
                          testing::Values(8, 9, 10, 11, 12, 13, 14, without_gil + 13, without_gil + 14), name_of);
 
-TEST_P(KnownPython, WalksToTheSameLinesAsTraceback) {
+TEST_P(known_python, walks_to_the_same_lines_as_traceback) {
   const outcome checked = run_shell(python_ + " " + folder + "check_walk.py " + SLUICE_PYTHON_WALK);
   EXPECT_EQ(checked.status, 0) << checked.output;
   EXPECT_THAT(checked.output, testing::HasSubstr(" stacks compared"));
 }
 
-using UnknownPython = Python;
-INSTANTIATE_TEST_SUITE_P(Each, UnknownPython, testing::Values(6, 7, 15), name_of);
+using unknown_python = Python;
+INSTANTIATE_TEST_SUITE_P(each, unknown_python, testing::Values(6, 7, 15), name_of);
 
-TEST_P(UnknownPython, IsLeftAloneAndSaidToBe) {
+TEST_P(unknown_python, is_left_alone_and_said_to_be) {
   const outcome checked = run_shell(python_ + " " + folder + "check_walk.py " + SLUICE_PYTHON_WALK);
   EXPECT_EQ(checked.status, 100) << checked.output;
   EXPECT_THAT(checked.output, testing::HasSubstr("Python 3." + std::to_string(GetParam()) + " is not known"));
@@ -171,7 +171,7 @@ using testing::ElementsAre;
 using testing::ElementsAreArray;
 using testing::Not;
 
-TEST_P(KnownPython, ARecordingNamesTheLinesThatAllocateAndCopy) {
+TEST_P(known_python, a_recording_names_the_lines_that_allocate_and_copy) {
   const recording run = record_program(python_);
   EXPECT_EQ(run.status, 0);
   ASSERT_EQ(run.allocs.size(), 1U);
@@ -197,7 +197,7 @@ TEST_P(KnownPython, ARecordingNamesTheLinesThatAllocateAndCopy) {
       << "in a thread";
 }
 
-TEST_P(KnownPython, AForkedChildsStacksAreInTheRecordingToo) {
+TEST_P(known_python, a_forked_childs_stacks_are_in_the_recording_too) {
   const recording run = record_program(python_, {"fork"});
   EXPECT_EQ(run.status, 0);
   std::vector<std::string> of_the_child;
@@ -208,7 +208,7 @@ TEST_P(KnownPython, AForkedChildsStacksAreInTheRecordingToo) {
               testing::ElementsAre("allocate " + line_with("the allocation"), "<module> " + line_with("the child's")));
 }
 
-TEST_P(KnownPython, TensorsNameTheirLinesAndNobodyWaitsForThePythonLock) {
+TEST_P(known_python, tensors_name_their_lines_and_nobody_waits_for_the_python_lock) {
   const recording run = record_program(python_, {"tensors"}, {}, true);
   ASSERT_EQ(run.status, 0);
   std::map<std::uint64_t, std::set<std::vector<std::string>>> stacks;
@@ -257,7 +257,7 @@ const std::string multiplied = "torch::autograd::generated::MulBackward0";
 const std::string whose_forward = "[inferred: the backward of]";
 const std::string whose_call = "[inferred: on another thread, for]";
 
-TEST_P(KnownPython, ABackwardPassOnAThreadWithoutPythonNamesTheForwardLinesOrWhoeverCalledIt) {
+TEST_P(known_python, a_backward_pass_on_a_thread_without_python_names_the_forward_lines_or_whoever_called_it) {
   const recording run = record_program(python_, {"backward"}, {}, true);
   ASSERT_EQ(run.status, 0);
   const auto stacks = tensors_by_size(run);
@@ -281,7 +281,7 @@ TEST_P(KnownPython, ABackwardPassOnAThreadWithoutPythonNamesTheForwardLinesOrWho
                                                          {"backward " + line_with("the last"), first.back()})));
 }
 
-TEST_P(KnownPython, ABackwardPassThatNoPythonAskedForNamesItsNodesAndNothingAfterThem) {
+TEST_P(known_python, a_backward_pass_that_no_python_asked_for_names_its_nodes_and_nothing_after_them) {
   const recording run = record_program(python_, {"backward"}, {}, true);
   ASSERT_EQ(run.status, 0);
   const auto stacks = tensors_by_size(run);
@@ -290,7 +290,7 @@ TEST_P(KnownPython, ABackwardPassThatNoPythonAskedForNamesItsNodesAndNothingAfte
   EXPECT_THAT(stacks.at(112 << 20), testing::IsEmpty()) << "the thread has called backward(), and is done with it";
 }
 
-TEST_P(KnownPython, ABackwardPassOnAThreadWithoutPythonGoesOnFromTheNativeFrames) {
+TEST_P(known_python, a_backward_pass_on_a_thread_without_python_goes_on_from_the_native_frames) {
   const recording run = record_program(python_, {"backward"}, {{"SLUICE_STACKS", "all"}}, true);
   ASSERT_EQ(run.status, 0);
   const std::vector<std::string> frames = tensors_by_size(run).at(15360);
@@ -298,13 +298,13 @@ TEST_P(KnownPython, ABackwardPassOnAThreadWithoutPythonGoesOnFromTheNativeFrames
                             Contains("work " + line_with("go back"))));
 }
 
-TEST_P(KnownPython, ABackwardPassIsItsThreadsAloneWhereThatIsAsked) {
+TEST_P(known_python, a_backward_pass_is_its_threads_alone_where_that_is_asked) {
   const recording run = record_program(python_, {"backward"}, {{"SLUICE_CAPTURE_WITHOUT", "autograd"}}, true);
   ASSERT_EQ(run.status, 0);
   EXPECT_THAT(tensors_by_size(run).at(15360), testing::IsEmpty());
 }
 
-TEST_P(KnownPython, WithoutStacksThereAreNone) {
+TEST_P(known_python, without_stacks_there_are_none) {
   const recording run = record_program(python_, {}, {{"SLUICE_STACKS", "none"}});
   EXPECT_EQ(run.status, 0);
   ASSERT_EQ(run.allocs.size(), 1U);
@@ -332,7 +332,7 @@ std::vector<std::string> who(const recording& run, stack_id id) {
   return found;
 }
 
-TEST_P(KnownPython, WithAllStacksPythonStandsBetweenTheCThatItCallsAndTheCThatRunsIt) {
+TEST_P(known_python, with_all_stacks_python_stands_between_the_c_that_it_calls_and_the_c_that_runs_it) {
   const recording run = record_program(python_, {}, {{"SLUICE_STACKS", "all"}});
   EXPECT_EQ(run.status, 0);
   ASSERT_EQ(run.allocs.size(), 1U);
@@ -355,7 +355,7 @@ TEST_P(KnownPython, WithAllStacksPythonStandsBetweenTheCThatItCallsAndTheCThatRu
   EXPECT_THAT(std::vector(last, frames.end()), Contains("libc")) << "the start of the program";
 }
 
-TEST_P(KnownPython, WithNativeStacksThereIsNoPython) {
+TEST_P(known_python, with_native_stacks_there_is_no_python) {
   const recording run = record_program(python_, {}, {{"SLUICE_STACKS", "native"}});
   EXPECT_EQ(run.status, 0);
   ASSERT_EQ(run.allocs.size(), 1U);

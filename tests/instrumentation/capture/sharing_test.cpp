@@ -16,7 +16,7 @@ namespace {
 
 using namespace trace;
 
-class Sharing : public testing::TestWithParam<route> {
+class sharing_test : public testing::TestWithParam<route> {
  protected:
   static recording share(const std::string& how) {
     recording run = record_by(GetParam(), {.arguments = {how}, .program = "fake_sharing_program"});
@@ -24,7 +24,7 @@ class Sharing : public testing::TestWithParam<route> {
     return run;
   }
 };
-INSTANTIATE_TEST_SUITE_P(By, Sharing, testing::Values(route::callbacks, route::entry_points),
+INSTANTIATE_TEST_SUITE_P(by, sharing_test, testing::Values(route::callbacks, route::entry_points),
                          testing::PrintToStringParamName());
 
 struct import {
@@ -57,7 +57,7 @@ std::vector<analysis::imported_memory> reported(const recording& run) {
   return analysis::find_imports(index, analysis::time_range_of(*run.snapshot));
 }
 
-TEST_P(Sharing, ABlockThatIsOpenedByItsHandleLeadsToItsOwners) {
+TEST_P(sharing_test, a_block_that_is_opened_by_its_handle_leads_to_its_owners) {
   const recording run = share("blocks");
   const std::vector<import> all = imports_of(run);
   ASSERT_EQ(all.size(), 2U) << "what is opened twice is one block";
@@ -76,7 +76,7 @@ TEST_P(Sharing, ABlockThatIsOpenedByItsHandleLeadsToItsOwners) {
   EXPECT_EQ(figures[0].bytes, 3 * mib);
 }
 
-TEST_P(Sharing, ABlockOfAProcessThatNobodyRecordedHasNoOwner) {
+TEST_P(sharing_test, a_block_of_a_process_that_nobody_recorded_has_no_owner) {
   const recording run = share("outside");
   const std::vector<import> all = imports_of(run);
   ASSERT_EQ(all.size(), 1U);
@@ -88,7 +88,7 @@ TEST_P(Sharing, ABlockOfAProcessThatNobodyRecordedHasNoOwner) {
 }
 
 // The descriptors are opens of one device file, sent in another order than they were made, and closed by their owner.
-TEST_P(Sharing, PhysicalMemoryHadByDescriptorLeadsToItsOwners) {
+TEST_P(sharing_test, physical_memory_had_by_descriptor_leads_to_its_owners) {
   const recording run = share("physical");
   const std::vector<import> all = imports_of(run);
   ASSERT_EQ(all.size(), 3U);
@@ -110,7 +110,7 @@ TEST_P(Sharing, PhysicalMemoryHadByDescriptorLeadsToItsOwners) {
 }
 
 // Both pointers' data are the same: only which pool they are of tells them apart.
-TEST_P(Sharing, ABlockOfAPoolLeadsToItsOwnersInThatPool) {
+TEST_P(sharing_test, a_block_of_a_pool_leads_to_its_owners_in_that_pool) {
   const recording run = share("pools");
   const std::vector<import> all = imports_of(run);
   ASSERT_EQ(all.size(), 2U);

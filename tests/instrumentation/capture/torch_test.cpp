@@ -114,9 +114,9 @@ double last_of(const recording& run, const std::string& name) {
   return last == nullptr ? -1 : last->value;
 }
 
-class Torch : public testing::TestWithParam<std::string> {};
+class torch_test : public testing::TestWithParam<std::string> {};
 
-TEST_P(Torch, EachBlockIsRecordedOnceAndFreedOnce) {
+TEST_P(torch_test, each_block_is_recorded_once_and_freed_once) {
   const auto [run, said] = record_torch(GetParam());
   const auto blocks = blocks_of(run, layer::framework);
   EXPECT_GE(said.blocks.size(), 300U);
@@ -130,7 +130,7 @@ TEST_P(Torch, EachBlockIsRecordedOnceAndFreedOnce) {
   }
 }
 
-TEST_P(Torch, ABlockLiesInASegmentOfTheDriver) {
+TEST_P(torch_test, a_block_lies_in_a_segment_of_the_driver) {
   const auto [run, said] = record_torch(GetParam());
   std::map<block_id, alloc_event> segments;
   for (const alloc_event& a : blocks_of(run, layer::driver)) segments[a.block] = a;
@@ -146,7 +146,7 @@ TEST_P(Torch, ABlockLiesInASegmentOfTheDriver) {
   }
 }
 
-TEST_P(Torch, TotalsAreThoseThatPyTorchKeeps) {
+TEST_P(torch_test, totals_are_those_that_py_torch_keeps) {
   const auto [run, said] = record_torch(GetParam());
   EXPECT_GT(said.allocated, 0U);
   EXPECT_EQ(held_at_end(run), said.allocated);
@@ -160,7 +160,7 @@ TEST_P(Torch, TotalsAreThoseThatPyTorchKeeps) {
 }
 
 // Each statement of PyTorch's is the sum of the blocks at that moment.
-TEST_P(Torch, ItsOwnCounterAgreesWithTheBlocksAtEachOfItsValues) {
+TEST_P(torch_test, its_own_counter_agrees_with_the_blocks_at_each_of_its_values) {
   const auto [run, said] = record_torch(GetParam());
   std::size_t compared = 0;
   for (const counter_event& c : run.counters) {
@@ -180,37 +180,37 @@ TEST_P(Torch, ItsOwnCounterAgreesWithTheBlocksAtEachOfItsValues) {
   EXPECT_GT(compared, 0U);
 }
 
-TEST_P(Torch, ItsOwnFunctionIsCalledExactlyAsOftenAsWithoutUs) {
+TEST_P(torch_test, its_own_function_is_called_exactly_as_often_as_without_us) {
   const auto [run, said] = record_torch(GetParam());
   const auto told = static_cast<std::int64_t>(said.blocks.size() + said.frees);
   EXPECT_EQ(said.told_usage, told);
   EXPECT_EQ(said.told_failures, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Allocator, Torch, testing::Values("native", "expandable", "threads", "fork"),
+INSTANTIATE_TEST_SUITE_P(allocator, torch_test, testing::Values("native", "expandable", "threads", "fork"),
                          [](const auto& p) { return p.param; });
 
 // Every block is in the ring before the program goes on.
-TEST(TorchKilled, AllBlocksAreThere) {
+TEST(torch_killed, all_blocks_are_there) {
   const auto [run, said] = record_torch("killed");
   EXPECT_EQ(places(blocks_of(run, layer::framework)), places(said));
   EXPECT_EQ(frees_of(run, layer::framework).size(), said.frees);
   EXPECT_EQ(held_at_end(run), said.allocated);
 }
 
-TEST(TorchAtExit, WhatDestructorsFreeIsFreed) {
+TEST(torch_at_exit, what_destructors_free_is_freed) {
   const auto [run, said] = record_torch("late");
   EXPECT_EQ(frees_of(run, layer::framework).size(), said.frees + 1);
   EXPECT_EQ(held_at_end(run), said.allocated - 512);
 }
 
-TEST(TorchBackendCudaMallocAsync, TensorsAreThePoolsBlocks) {
+TEST(torch_backend_cuda_malloc_async, tensors_are_the_pools_blocks) {
   const auto [run, said] = record_torch("async");
   EXPECT_EQ(places(blocks_of(run, layer::pool)), places(said));
   EXPECT_TRUE(blocks_of(run, layer::framework).empty());
 }
 
-TEST(TorchOutOfMemory, IsAFailedAllocationOfTheFramework) {
+TEST(torch_out_of_memory, is_a_failed_allocation_of_the_framework) {
   const auto [run, said] = record_torch("out-of-memory");
   const auto failed = std::count_if(run.failed.begin(), run.failed.end(), [](const alloc_failed_event& f) {
     return f.layer == layer::framework && f.bytes == std::uint64_t{1} << 50;
@@ -219,7 +219,7 @@ TEST(TorchOutOfMemory, IsAFailedAllocationOfTheFramework) {
   EXPECT_EQ(said.told_failures, 1);
 }
 
-TEST(TorchWithoutPreload, RecordsWhatTheDriverSees) {
+TEST(torch_without_preload, records_what_the_driver_sees) {
   const auto [run, said] = record_torch("native", false);
   EXPECT_TRUE(blocks_of(run, layer::framework).empty());
   EXPECT_FALSE(blocks_of(run, layer::driver).empty());
@@ -227,7 +227,7 @@ TEST(TorchWithoutPreload, RecordsWhatTheDriverSees) {
 }
 
 // What says nothing is not there: a loader's worker, a program that only has host tensors.
-TEST(Preloaded, AProcessWithNothingToSayIsInNoRecording) {
+TEST(preloaded, a_process_with_nothing_to_say_is_in_no_recording) {
   const auto [run, said] = record_torch("host");
   EXPECT_EQ(said.told_usage, 1) << "the host tensor's report went on to PyTorch";
   EXPECT_EQ(run.tables().processes.rows().size(), 0U);
@@ -235,13 +235,13 @@ TEST(Preloaded, AProcessWithNothingToSayIsInNoRecording) {
   EXPECT_EQ(forked.tables().processes.rows().size(), 1U);
 }
 
-TEST(Preloaded, WithoutPyTorchAndCudaIsLeftAlone) {
+TEST(preloaded, without_py_torch_and_cuda_is_left_alone) {
   const recording run = record({.arguments = {"--nothing", "--status", "9"}, .preload = true});
   EXPECT_EQ(run.status, 9);
   EXPECT_EQ(run.tables().processes.rows().size(), 0U);
 }
 
-TEST(Preloaded, ACudaProgramIsRecordedAsBefore) {
+TEST(preloaded, a_cuda_program_is_recorded_as_before) {
   const recording with = record({.arguments = {"program"}, .preload = true});
   const recording without = record({.arguments = {"program"}});
   EXPECT_EQ(with.status, 0);

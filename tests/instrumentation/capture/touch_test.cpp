@@ -50,7 +50,7 @@ std::set<graph_id> graphs_of(const recording& run, const std::string& kernel) {
   return found;
 }
 
-class Touches : public EachWay {
+class touches_test : public EachWay {
  protected:
   void SetUp() override {
     std::unique_ptr<recording>& run = runs_[GetParam()];
@@ -61,26 +61,30 @@ class Touches : public EachWay {
   static inline std::map<route, std::unique_ptr<recording>> runs_;
   recording* run_ = nullptr;
 };
-INSTANTIATE_TEST_SUITE_P(By, Touches, ways, testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(by, touches_test, ways, testing::PrintToStringParamName());
 
 constexpr std::uint64_t a = 1001, b = 3 << 20, c = 5003;
 
-TEST_P(Touches, TheProgramEndsAsItDoesAlone) { EXPECT_EQ(run_->status, 0); }
-TEST_P(Touches, AreTheBlocksThatParametersNameOrPointInto) { EXPECT_THAT(touched_by(*run_, "two"), ElementsAre(a, b)); }
-TEST_P(Touches, AreFoundInsideStructures) { EXPECT_THAT(touched_by(*run_, "structure"), ElementsAre(a, c)); }
-TEST_P(Touches, NameABlockOnce) { EXPECT_THAT(touched_by(*run_, "same"), ElementsAre(a)); }
-TEST_P(Touches, AreNotNumbers) { EXPECT_THAT(touched_by(*run_, "none"), IsEmpty()); }
-TEST_P(Touches, AreNotWhatLiesPastABlock) { EXPECT_THAT(touched_by(*run_, "past"), IsEmpty()); }
-TEST_P(Touches, AreNotWhatWasFreed) { EXPECT_THAT(touched_by(*run_, "freed"), IsEmpty()); }
-TEST_P(Touches, AreNotWhereNoPointerCanBe) { EXPECT_THAT(touched_by(*run_, "crooked"), IsEmpty()); }
-TEST_P(Touches, AreFoundForKernelsOfLibraries) { EXPECT_THAT(touched_by(*run_, "library_kernel"), ElementsAre(c)); }
-TEST_P(Touches, AreFoundInABufferOfParameters) {
+TEST_P(touches_test, the_program_ends_as_it_does_alone) { EXPECT_EQ(run_->status, 0); }
+TEST_P(touches_test, are_the_blocks_that_parameters_name_or_point_into) {
+  EXPECT_THAT(touched_by(*run_, "two"), ElementsAre(a, b));
+}
+TEST_P(touches_test, are_found_inside_structures) { EXPECT_THAT(touched_by(*run_, "structure"), ElementsAre(a, c)); }
+TEST_P(touches_test, name_a_block_once) { EXPECT_THAT(touched_by(*run_, "same"), ElementsAre(a)); }
+TEST_P(touches_test, are_not_numbers) { EXPECT_THAT(touched_by(*run_, "none"), IsEmpty()); }
+TEST_P(touches_test, are_not_what_lies_past_a_block) { EXPECT_THAT(touched_by(*run_, "past"), IsEmpty()); }
+TEST_P(touches_test, are_not_what_was_freed) { EXPECT_THAT(touched_by(*run_, "freed"), IsEmpty()); }
+TEST_P(touches_test, are_not_where_no_pointer_can_be) { EXPECT_THAT(touched_by(*run_, "crooked"), IsEmpty()); }
+TEST_P(touches_test, are_found_for_kernels_of_libraries) {
+  EXPECT_THAT(touched_by(*run_, "library_kernel"), ElementsAre(c));
+}
+TEST_P(touches_test, are_found_in_a_buffer_of_parameters) {
   EXPECT_THAT(touched_by(*run_, "buffered"), ElementsAre(b, c));
   EXPECT_THAT(touched_by(*run_, "overstated"), ElementsAre(b, c));
   EXPECT_THAT(touched_by(*run_, "understated"), ElementsAre(b));
 }
 
-TEST_P(Touches, KnowTheirStreamThreadAndCall) {
+TEST_P(touches_test, know_their_stream_thread_and_call) {
   ASSERT_FALSE(run_->touches.empty());
   std::set<std::uint64_t> calls;
   for (const touch_event& t : run_->touches) {
@@ -93,7 +97,7 @@ TEST_P(Touches, KnowTheirStreamThreadAndCall) {
   EXPECT_GT(calls.size(), 5U);
 }
 
-TEST_P(Touches, InMemoryModeThereIsNothingElseOfALaunchThatWorked) {
+TEST_P(touches_test, in_memory_mode_there_is_nothing_else_of_a_launch_that_worked) {
   EXPECT_THAT(run_->kernels, IsEmpty());
   ASSERT_EQ(run_->calls.size(), 1U) << "the one that failed";
   EXPECT_EQ(run_->calls[0].status, 1);
@@ -102,18 +106,18 @@ TEST_P(Touches, InMemoryModeThereIsNothingElseOfALaunchThatWorked) {
   EXPECT_TRUE(run_->says("--mode timeline"));
 }
 
-using TouchesOfMany = EachWay;
-INSTANTIATE_TEST_SUITE_P(By, TouchesOfMany, ways, testing::PrintToStringParamName());
-using TouchesUnderCapture = EachWay;
-INSTANTIATE_TEST_SUITE_P(By, TouchesUnderCapture, ways, testing::PrintToStringParamName());
-using TouchesAfterAnUnload = EachWay;
-INSTANTIATE_TEST_SUITE_P(By, TouchesAfterAnUnload, ways, testing::PrintToStringParamName());
-using TouchesOfHostileLaunches = EachWay;
-INSTANTIATE_TEST_SUITE_P(By, TouchesOfHostileLaunches, ways, testing::PrintToStringParamName());
-using TouchesOfManyThreads = EachWay;
-INSTANTIATE_TEST_SUITE_P(By, TouchesOfManyThreads, ways, testing::PrintToStringParamName());
+using touches_of_many = EachWay;
+INSTANTIATE_TEST_SUITE_P(by, touches_of_many, ways, testing::PrintToStringParamName());
+using touches_under_capture = EachWay;
+INSTANTIATE_TEST_SUITE_P(by, touches_under_capture, ways, testing::PrintToStringParamName());
+using touches_after_an_unload = EachWay;
+INSTANTIATE_TEST_SUITE_P(by, touches_after_an_unload, ways, testing::PrintToStringParamName());
+using touches_of_hostile_launches = EachWay;
+INSTANTIATE_TEST_SUITE_P(by, touches_of_hostile_launches, ways, testing::PrintToStringParamName());
+using touches_of_many_threads = EachWay;
+INSTANTIATE_TEST_SUITE_P(by, touches_of_many_threads, ways, testing::PrintToStringParamName());
 
-TEST(TouchesAndKernels, AreJoinedByTheirCallInTimelineMode) {
+TEST(touches_and_kernels, are_joined_by_their_call_in_timeline_mode) {
   const recording run = record_launches("touches", "timeline");
   EXPECT_EQ(run.tables().processes.rows()[0].mode, recording_mode::timeline);
   std::map<std::uint64_t, string_id> kernels;
@@ -127,7 +131,7 @@ TEST(TouchesAndKernels, AreJoinedByTheirCallInTimelineMode) {
   EXPECT_FALSE(run.says("--mode timeline"));
 }
 
-TEST_P(TouchesOfMany, AreAllThereAndEachOnce) {
+TEST_P(touches_of_many, are_all_there_and_each_once) {
   const recording run = record_launches("optimizer");
   EXPECT_EQ(run.status, 0);
   std::vector<std::uint64_t> touched = touched_by(run, "optimizer");
@@ -135,7 +139,7 @@ TEST_P(TouchesOfMany, AreAllThereAndEachOnce) {
   EXPECT_EQ(std::set<std::uint64_t>(touched.begin(), touched.end()).size(), 300U);
 }
 
-TEST_P(TouchesUnderCapture, BelongToTheGraphAndItsLaunchesRepeatThem) {
+TEST_P(touches_under_capture, belong_to_the_graph_and_its_launches_repeat_them) {
   const recording run = record_launches("capture");
   EXPECT_EQ(run.status, 0);
   EXPECT_THAT(touched_by(run, "captured"), ElementsAre(1001));
@@ -160,7 +164,7 @@ TEST_P(TouchesUnderCapture, BelongToTheGraphAndItsLaunchesRepeatThem) {
 }
 
 // With nodes traced one by one, the device tells of no launch: the call does.
-TEST(TouchesNodeByNode, AreRepeatedByLaunchesThatOnlyTheCallTellsOf) {
+TEST(touches_node_by_node, are_repeated_by_launches_that_only_the_call_tells_of) {
   const recording run = record_launches("capture", "timeline", "node");
   std::map<graph_id, int> launches;
   for (const graph_launch_event& g : run.graph_launches) {
@@ -170,14 +174,14 @@ TEST(TouchesNodeByNode, AreRepeatedByLaunchesThatOnlyTheCallTellsOf) {
   EXPECT_EQ(launches[*graphs_of(run, "captured").begin()], 3);
 }
 
-TEST_P(TouchesAfterAnUnload, AreReadByTheNewFunctionsParameters) {
+TEST_P(touches_after_an_unload, are_read_by_the_new_functions_parameters) {
   const recording run = record_launches("unload");
   EXPECT_EQ(run.status, 0);
   EXPECT_THAT(touched_by(run, "before"), ElementsAre(1001));
   EXPECT_THAT(touched_by(run, "behind"), ElementsAre(2002));
 }
 
-TEST_P(TouchesOfHostileLaunches, DoNoHarm) {
+TEST_P(touches_of_hostile_launches, do_no_harm) {
   const recording run = record_launches("hostile");
   EXPECT_EQ(run.status, 0);
   EXPECT_THAT(touched_by(run, "a_hole"), ElementsAre(1001));
@@ -186,7 +190,7 @@ TEST_P(TouchesOfHostileLaunches, DoNoHarm) {
   EXPECT_THAT(touched_by(run, "huge"), IsEmpty());
 }
 
-TEST_P(TouchesOfManyThreads, AreEachThreadsOwn) {
+TEST_P(touches_of_many_threads, are_each_threads_own) {
   const recording run = record_launches("threads");
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.summary.lost_events, 0U);
@@ -197,7 +201,7 @@ TEST_P(TouchesOfManyThreads, AreEachThreadsOwn) {
   }
 }
 
-TEST(Mode, LeavesOutWhatItDoesNotNeed) {
+TEST(mode, leaves_out_what_it_does_not_need) {
   const recording memory = record({.arguments = {"torch"}, .mode = "memory"});
   EXPECT_THAT(memory.kernels, IsEmpty());
   EXPECT_THAT(memory.syncs, IsEmpty());

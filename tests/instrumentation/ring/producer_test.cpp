@@ -73,7 +73,7 @@ int in_child(Body&& body) {
   return status;
 }
 
-TEST(Producer, RecordsWhatAThreadEmits) {
+TEST(producer, records_what_a_thread_emits) {
   recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   EXPECT_TRUE(active());
@@ -91,7 +91,7 @@ TEST(Producer, RecordsWhatAThreadEmits) {
   EXPECT_NE(trace.text(process.command).find("test_ring"), std::string::npos);
 }
 
-TEST(Producer, RecordsNothingWhenNobodyListens) {
+TEST(producer, records_nothing_when_nobody_listens) {
   EXPECT_FALSE(start("@sluice-nobody-listens-here", {}));
   EXPECT_FALSE(active());
   EXPECT_FALSE(start("", {}));
@@ -100,7 +100,7 @@ TEST(Producer, RecordsNothingWhenNobodyListens) {
   stop();
 }
 
-TEST(Producer, ReadsItsSocketFromTheEnvironmentAndAsksOnce) {
+TEST(producer, reads_its_socket_from_the_environment_and_asks_once) {
   recording r;
   const int status = in_child([&] {
     unsetenv(socket_variable);
@@ -118,7 +118,7 @@ TEST(Producer, ReadsItsSocketFromTheEnvironmentAndAsksOnce) {
   EXPECT_EQ(steps(r.finish(), "from the environment"), std::vector<std::int64_t>{7});
 }
 
-TEST(Producer, TimesAreOnTheClockOfTheTrace) {
+TEST(producer, times_are_on_the_clock_of_the_trace) {
   recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   const std::uint64_t before = monotonic_now();
@@ -146,7 +146,7 @@ TEST(Producer, TimesAreOnTheClockOfTheTrace) {
   }
 }
 
-TEST(Producer, KeepsWhatWasPublishedBeforeAKill) {
+TEST(producer, keeps_what_was_published_before_a_kill) {
   recording r;
   const int status = in_child([&] {
     if (!start(r.socket(), {})) _exit(1);
@@ -161,7 +161,7 @@ TEST(Producer, KeepsWhatWasPublishedBeforeAKill) {
   EXPECT_TRUE(std::is_sorted(found.begin(), found.end()));
 }
 
-TEST(Producer, KeepsWhatWasPublishedWhenKilledInTheMiddleOfAWrite) {
+TEST(producer, keeps_what_was_published_when_killed_in_the_middle_of_a_write) {
   recording r;
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -186,7 +186,7 @@ TEST(Producer, KeepsWhatWasPublishedWhenKilledInTheMiddleOfAWrite) {
   for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], static_cast<std::int64_t>(i)) << "a hole";
 }
 
-TEST(Producer, GivesAForksChildRingsOfItsOwn) {
+TEST(producer, gives_a_forks_child_rings_of_its_own) {
   SKIP_UNDER_THREAD_SANITIZER();
   recording r;
   ASSERT_TRUE(start(r.socket(), {}));
@@ -218,7 +218,7 @@ TEST(Producer, GivesAForksChildRingsOfItsOwn) {
   }
 }
 
-TEST(Producer, KnowsARawCloneFromAFork) {
+TEST(producer, knows_a_raw_clone_from_a_fork) {
   recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   mark("parent", 1);
@@ -237,7 +237,7 @@ TEST(Producer, KnowsARawCloneFromAFork) {
   EXPECT_EQ(trace.tables().processes.rows().size(), 2u);
 }
 
-TEST(Producer, SurvivesAChildBetweenVforkAndExec) {
+TEST(producer, survives_a_child_between_vfork_and_exec) {
   recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   for (int i = 0; i < 3; ++i) {
@@ -252,7 +252,7 @@ TEST(Producer, SurvivesAChildBetweenVforkAndExec) {
   EXPECT_EQ(steps(r.finish(), "parent"), (std::vector<std::int64_t>{0, 1, 2}));
 }
 
-TEST(Producer, AChildThatNeverEmitsLeavesItsParentAlone) {
+TEST(producer, a_child_that_never_emits_leaves_its_parent_alone) {
   recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   mark("parent", 1);
@@ -262,7 +262,7 @@ TEST(Producer, AChildThatNeverEmitsLeavesItsParentAlone) {
   EXPECT_EQ(steps(r.finish(), "parent"), (std::vector<std::int64_t>{1, 2}));
 }
 
-TEST(Producer, ThreadsThatEndLeaveTheirRingsToOthers) {
+TEST(producer, threads_that_end_leave_their_rings_to_others) {
   recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   for (int i = 0; i < 200; ++i) {
@@ -289,7 +289,7 @@ TEST(Producer, ThreadsThatEndLeaveTheirRingsToOthers) {
   EXPECT_EQ(threads.size(), 200u);
 }
 
-TEST(Producer, EmitsFromDestructorsThatRunAfterItsOwn) {
+TEST(producer, emits_from_destructors_that_run_after_its_own) {
   recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   static pthread_key_t key;
@@ -309,7 +309,7 @@ TEST(Producer, EmitsFromDestructorsThatRunAfterItsOwn) {
   EXPECT_EQ(steps(r.finish(), "late"), (std::vector<std::int64_t>{1, 2, 3}));
 }
 
-TEST(Producer, ManyThreadsLoseNothing) {
+TEST(producer, many_threads_lose_nothing) {
   recording r;
   ASSERT_TRUE(start(r.socket(), {.ring_bytes = small_ring}));
   constexpr int threads = 8;
@@ -332,7 +332,7 @@ TEST(Producer, ManyThreadsLoseNothing) {
   }
 }
 
-TEST(Producer, AccountsForEveryRecordItDrops) {
+TEST(producer, accounts_for_every_record_it_drops) {
   recording r({.drain_period = std::chrono::milliseconds(50)});
   ASSERT_TRUE(start(r.socket(), {.ring_bytes = small_ring}));
   std::uint64_t dropped = 0;
@@ -355,7 +355,7 @@ TEST(Producer, AccountsForEveryRecordItDrops) {
   EXPECT_EQ(r.summary.lost_events, dropped);
 }
 
-TEST(Producer, NoticesThatItsWriterHasGone) {
+TEST(producer, notices_that_its_writer_has_gone) {
   auto r = std::make_unique<recording>();
   ASSERT_TRUE(start(r->socket(), {.ring_bytes = small_ring}));
   mark("heard", 1);
@@ -366,7 +366,7 @@ TEST(Producer, NoticesThatItsWriterHasGone) {
   std::thread([] { mark("unheard", 1); }).join();
 }
 
-TEST(Producer, NoticesThatItsWriterWasKilled) {
+TEST(producer, notices_that_its_writer_was_killed) {
   // The writer is another process here, as in real life.
   temporary_folder folder;
   int names[2];
@@ -389,7 +389,7 @@ TEST(Producer, NoticesThatItsWriterWasKilled) {
   EXPECT_FALSE(active());
 }
 
-TEST(Producer, StartsAgainForTheNextRecording) {
+TEST(producer, starts_again_for_the_next_recording) {
   for (int i = 0; i < 5; ++i) {
     recording r;
     ASSERT_TRUE(start(r.socket(), {}));
@@ -400,7 +400,7 @@ TEST(Producer, StartsAgainForTheNextRecording) {
   }
 }
 
-TEST(Producer, LeavesErrnoAlone) {
+TEST(producer, leaves_errno_alone) {
   recording r;
   errno = 77;
   ASSERT_TRUE(start(r.socket(), {}));
@@ -416,7 +416,7 @@ TEST(Producer, LeavesErrnoAlone) {
   (void)r.finish();
 }
 
-TEST(Producer, HoldsNoDescriptorOpen) {
+TEST(producer, holds_no_descriptor_open) {
   recording r;
   const int before = dup(0);
   close(before);
@@ -429,7 +429,7 @@ TEST(Producer, HoldsNoDescriptorOpen) {
   (void)r.finish();
 }
 
-TEST(Producer, GoesOnWhenTheProgramClosesAllDescriptors) {
+TEST(producer, goes_on_when_the_program_closes_all_descriptors) {
   SKIP_UNDER_THREAD_SANITIZER();
   recording r;
   const int status = in_child([&] {
@@ -450,7 +450,7 @@ TEST(Producer, GoesOnWhenTheProgramClosesAllDescriptors) {
   EXPECT_EQ(steps(trace, "after setsid").size(), 1u);
 }
 
-TEST(Producer, CountsWhatThreadsWithoutARingWouldHaveSaid) {
+TEST(producer, counts_what_threads_without_a_ring_would_have_said) {
   SKIP_UNDER_THREAD_SANITIZER();
   recording r;
   const int status = in_child([&] {
@@ -473,7 +473,7 @@ TEST(Producer, CountsWhatThreadsWithoutARingWouldHaveSaid) {
   EXPECT_EQ(r.summary.lost_events + steps(trace, "after").size(), 2000u + 1100u);
 }
 
-TEST(Producer, ALimitOnFileSizesIsNoTrap) {
+TEST(producer, a_limit_on_file_sizes_is_no_trap) {
   recording r;
   const int status = in_child([&] {
     const rlimit small{4096, 4096};
@@ -485,7 +485,7 @@ TEST(Producer, ALimitOnFileSizesIsNoTrap) {
   (void)r.finish();
 }
 
-TEST(Producer, ASignalHandlerThatEmitsDoesNoHarm) {
+TEST(producer, a_signal_handler_that_emits_does_no_harm) {
   recording r;
   const int status = in_child([&] {
     if (!start(r.socket(), {.ring_bytes = std::size_t{1} << 22})) _exit(1);
@@ -500,7 +500,7 @@ TEST(Producer, ASignalHandlerThatEmitsDoesNoHarm) {
   EXPECT_EQ(distinct.size(), 200'000u);
 }
 
-TEST(Producer, SendsATextOnceAndCutsLongOnes) {
+TEST(producer, sends_a_text_once_and_cuts_long_ones) {
   recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   EXPECT_EQ(intern(nullptr), 0u);
@@ -519,7 +519,7 @@ TEST(Producer, SendsATextOnceAndCutsLongOnes) {
   EXPECT_EQ(trace.text(messages[0].text), "something to read");
 }
 
-TEST(Producer, ManyDistinctTextsAllArrive) {
+TEST(producer, many_distinct_texts_all_arrive) {
   recording r;
   ASSERT_TRUE(start(r.socket(), {.ring_bytes = std::size_t{1} << 25}));
   for (int i = 0; i < 100'000; ++i) mark_surely(("text " + std::to_string(i)).c_str(), i);

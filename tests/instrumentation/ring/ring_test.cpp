@@ -41,7 +41,7 @@ std::vector<record_view> read_all(ring_reader& reader, std::vector<std::byte>& s
   return records;
 }
 
-TEST(Ring, DeliversWhatADequeWould) {
+TEST(ring, delivers_what_a_deque_would) {
   ring_pair pair;
   auto reader = pair.open_reader();
   ASSERT_TRUE(reader.has_value());
@@ -76,7 +76,7 @@ TEST(Ring, DeliversWhatADequeWould) {
   EXPECT_GT(dropped, 0u) << "the test never filled the ring";
 }
 
-TEST(Ring, PadsItsLastBytesWithZeros) {
+TEST(ring, pads_its_last_bytes_with_zeros) {
   ring_pair pair;
   auto reader = pair.open_reader();
   std::vector<std::byte> storage;
@@ -88,7 +88,7 @@ TEST(Ring, PadsItsLastBytesWithZeros) {
   EXPECT_EQ(std::memcmp(records[0].bytes.data() + sizeof(string_record), "abc\0\0\0\0\0", 8), 0);
 }
 
-TEST(Ring, KeepsItsLastQuarterForMemoryEvents) {
+TEST(ring, keeps_its_last_quarter_for_memory_events) {
   ring_pair pair;
   while (put_marker(pair.producer, 1)) {
   }
@@ -101,7 +101,7 @@ TEST(Ring, KeepsItsLastQuarterForMemoryEvents) {
   EXPECT_GE(taken, minimum_ring_bytes / 4 / sizeof alloc - 1);
 }
 
-TEST(Ring, CountsWhatItDropsAndReportsItWhenThereIsRoom) {
+TEST(ring, counts_what_it_drops_and_reports_it_when_there_is_room) {
   ring_pair pair;
   auto reader = pair.open_reader();
   std::vector<std::byte> storage;
@@ -133,7 +133,7 @@ TEST(Ring, CountsWhatItDropsAndReportsItWhenThereIsRoom) {
   EXPECT_EQ(pair.producer.unreported_loss(), 0u);
 }
 
-TEST(Ring, CallsItsReaderOnceWhenItIsHalfFull) {
+TEST(ring, calls_its_reader_once_when_it_is_half_full) {
   ring_pair pair;
   auto reader = pair.open_reader();
   std::vector<std::byte> storage;
@@ -153,7 +153,7 @@ TEST(Ring, CallsItsReaderOnceWhenItIsHalfFull) {
   }
 }
 
-TEST(Ring, SaysOfEachLossWhichLayersItIsOf) {
+TEST(ring, says_of_each_loss_which_layers_it_is_of) {
   ring_pair pair;
   auto reader = pair.open_reader();
   std::vector<std::byte> storage;
@@ -171,7 +171,7 @@ TEST(Ring, SaysOfEachLossWhichLayersItIsOf) {
   EXPECT_EQ(reader->lost().layers, layer_bit(trace::layer::pool)) << "the first have been reported";
 }
 
-TEST(Ring, DoesNotCallAReaderThatKeepsUp) {
+TEST(ring, does_not_call_a_reader_that_keeps_up) {
   ring_pair pair;
   auto reader = pair.open_reader();
   std::vector<std::byte> storage;
@@ -182,14 +182,14 @@ TEST(Ring, DoesNotCallAReaderThatKeepsUp) {
   }
 }
 
-TEST(Ring, RefusesARecordThatIsTooLong) {
+TEST(ring, refuses_a_record_that_is_too_long) {
   ring_pair pair;
   EXPECT_FALSE(put_text(pair.producer, 1, std::string(maximum_record_bytes, 'x')));
   EXPECT_TRUE(put_marker(pair.producer, 1));
 }
 
 // Who waits for room for it would wait for ever otherwise.
-TEST(Ring, TakesAPartOfALiveSetAtAnyPlaceOnceItIsEmpty) {
+TEST(ring, takes_a_part_of_a_live_set_at_any_place_once_it_is_empty) {
   constexpr std::size_t part = sizeof(pool_live_set_record) + most_in_live_set_part * 3 * sizeof(std::uint64_t);
   ring_pair pair;
   auto reader = pair.open_reader();
@@ -201,7 +201,7 @@ TEST(Ring, TakesAPartOfALiveSetAtAnyPlaceOnceItIsEmpty) {
   }
 }
 
-TEST(Ring, PassesEverythingFromOneThreadToAnother) {
+TEST(ring, passes_everything_from_one_thread_to_another) {
   ring_pair pair;
   auto reader = pair.open_reader();
   constexpr std::uint64_t count = 50'000;
@@ -227,7 +227,7 @@ TEST(Ring, PassesEverythingFromOneThreadToAnother) {
   EXPECT_EQ(expected, count + 1);
 }
 
-TEST(RingProducer, SurvivesAReaderThatLiesAboutItsTail) {
+TEST(ring_producer, survives_a_reader_that_lies_about_its_tail) {
   ring_pair pair;
   while (put_marker(pair.producer, 1)) {
   }
@@ -237,7 +237,7 @@ TEST(RingProducer, SurvivesAReaderThatLiesAboutItsTail) {
   }
 }
 
-TEST(RingReader, RefusesWhatIsNoRing) {
+TEST(ring_reader, refuses_what_is_no_ring) {
   EXPECT_FALSE(ring_reader::adopt(open("/dev/null", O_RDONLY | O_CLOEXEC)).has_value());
   EXPECT_FALSE(ring_reader::adopt(-1).has_value());
 
@@ -251,7 +251,7 @@ TEST(RingReader, RefusesWhatIsNoRing) {
   EXPECT_FALSE(ring_reader::adopt(odd).has_value());
 }
 
-TEST(RingReader, RefusesAHeaderItDoesNotKnow) {
+TEST(ring_reader, refuses_a_header_it_does_not_know) {
   ring_pair pair;
   pair.header().version = ring_version + 1;
   const auto newer = pair.open_reader();
@@ -264,7 +264,7 @@ TEST(RingReader, RefusesAHeaderItDoesNotKnow) {
   EXPECT_FALSE(pair.open_reader().has_value());
 }
 
-TEST(RingReader, CopiesAnIdentityThatIsFullOfNonsense) {
+TEST(ring_reader, copies_an_identity_that_is_full_of_nonsense) {
   ring_pair pair;
   std::memset(static_cast<void*>(&pair.header().identity), 0xff, sizeof(ring_identity));
   pair.header().identity.command[3] = '\n';
@@ -275,7 +275,7 @@ TEST(RingReader, CopiesAnIdentityThatIsFullOfNonsense) {
   EXPECT_EQ(reader->identity().rank, -1);
 }
 
-TEST(RingReader, GivesUpOnAHeadThatCannotBe) {
+TEST(ring_reader, gives_up_on_a_head_that_cannot_be) {
   for (const std::uint64_t head : {std::uint64_t{minimum_ring_bytes} + 8, std::uint64_t{4}, ~std::uint64_t{0}}) {
     ring_pair pair;
     auto reader = pair.open_reader();
@@ -286,7 +286,7 @@ TEST(RingReader, GivesUpOnAHeadThatCannotBe) {
   }
 }
 
-TEST(RingReader, StopsAtARecordWhoseLengthCannotBe) {
+TEST(ring_reader, stops_at_a_record_whose_length_cannot_be) {
   std::vector<std::byte> bytes(64);
   const auto walk = [&] { return for_each_record(bytes, [](const record_view&) {}); };
   EXPECT_FALSE(walk()) << "a length of zero would go on for ever";
@@ -299,7 +299,7 @@ TEST(RingReader, StopsAtARecordWhoseLengthCannotBe) {
   EXPECT_TRUE(walk());
 }
 
-TEST(RingReader, SurvivesRandomBytes) {
+TEST(ring_reader, survives_random_bytes) {
   std::mt19937_64 random(11);
   std::vector<std::byte> storage;
   for (int round = 0; round < 300; ++round) {

@@ -13,7 +13,7 @@
 namespace sluice::collector {
 namespace {
 
-TEST(AddressTable, AnswersAsAnOrderedMapWould) {
+TEST(address_table, answers_as_an_ordered_map_would) {
   std::mt19937_64 random(1);
   address_table<std::uint64_t> map;
   std::map<std::uint64_t, std::uint64_t> model;
@@ -51,7 +51,7 @@ TEST(AddressTable, AnswersAsAnOrderedMapWould) {
   EXPECT_EQ(values, expected);
 }
 
-TEST(AddressTable, TakesTheEndsOfTheAddressSpace) {
+TEST(address_table, takes_the_ends_of_the_address_space) {
   address_table<int> map;
   EXPECT_EQ(map.at_or_below(5), nullptr);
   map.erase(5);
@@ -62,7 +62,7 @@ TEST(AddressTable, TakesTheEndsOfTheAddressSpace) {
   EXPECT_EQ(*map.at_or_below(0), 1);
 }
 
-TEST(AddressTable, ValuesStayWhereTheyAre) {
+TEST(address_table, values_stay_where_they_are) {
   address_table<int> map;
   int* first = &map.put(1000, 42);
   for (std::uint64_t i = 0; i < 10'000; ++i) map.put(i == 1000 ? 99'999 : i, 7);
@@ -70,7 +70,7 @@ TEST(AddressTable, ValuesStayWhereTheyAre) {
   EXPECT_EQ(*first, 42);
 }
 
-TEST(AddressTable, IsOfUseAfterItGaveItsMemoryBack) {
+TEST(address_table, is_of_use_after_it_gave_its_memory_back) {
   address_table<int> map;
   for (int round = 0; round < 3; ++round) {
     for (std::uint64_t i = 0; i < 2000; ++i) map.put(i * 8, static_cast<int>(i));
@@ -84,7 +84,7 @@ TEST(AddressTable, IsOfUseAfterItGaveItsMemoryBack) {
   }
 }
 
-TEST(AddressTable, TakesNoMemoryWhileItIsEmpty) {
+TEST(address_table, takes_no_memory_while_it_is_empty) {
   std::vector<std::unique_ptr<address_table<int>>> many(64);
   const std::size_t before = allocated();
   for (auto& table : many) {

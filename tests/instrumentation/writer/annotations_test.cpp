@@ -11,7 +11,7 @@
 namespace sluice::collector {
 namespace {
 
-class Annotations : public Assembler {
+class annotations_test : public assembler_test {
  protected:
   void begin(thread& t, time_ns time, const std::string& name, std::uint64_t id = 0, const std::string& domain = "") {
     range_begin_record r{};
@@ -49,7 +49,7 @@ class Annotations : public Assembler {
   using ends = std::map<std::string, std::pair<time_ns, time_ns>>;
 };
 
-TEST_F(Annotations, ARangeEndsWithThePopOfItsOwnThreadAndDomain) {
+TEST_F(annotations_test, a_range_ends_with_the_pop_of_its_own_thread_and_domain) {
   thread& a = add_thread();
   thread& b = add_thread();
   begin(a, 10, "outer");
@@ -65,7 +65,7 @@ TEST_F(Annotations, ARangeEndsWithThePopOfItsOwnThreadAndDomain) {
       (ends{{"outer", {10, 50}}, {"of a library", {20, 60}}, {"of another thread", {25, 55}}, {"inner", {30, 40}}}));
 }
 
-TEST_F(Annotations, AStartedRangeEndsWithItsNumberOnAnyThread) {
+TEST_F(annotations_test, a_started_range_ends_with_its_number_on_any_thread) {
   thread& a = add_thread();
   thread& b = add_thread();
   begin(a, 10, "first", 7);
@@ -75,7 +75,7 @@ TEST_F(Annotations, AStartedRangeEndsWithItsNumberOnAnyThread) {
   EXPECT_EQ(ranges(), (ends{{"first", {10, 30}}, {"second", {20, unknown_time}}}));
 }
 
-TEST_F(Annotations, ANumberThatIsUsedAgainIsAnotherRange) {
+TEST_F(annotations_test, a_number_that_is_used_again_is_another_range) {
   thread& a = add_thread();
   begin(a, 10, "its end was lost", 7);
   begin(a, 20, "again", 7);
@@ -83,7 +83,7 @@ TEST_F(Annotations, ANumberThatIsUsedAgainIsAnotherRange) {
   EXPECT_EQ(ranges(), (ends{{"its end was lost", {10, unknown_time}}, {"again", {20, 30}}}));
 }
 
-TEST_F(Annotations, PushesWithoutEndAndPopsWithoutBeginAreBorne) {
+TEST_F(annotations_test, pushes_without_end_and_pops_without_begin_are_borne) {
   thread& a = add_thread();
   end(a, 1);
   const int pushes = 10'000;
@@ -102,7 +102,7 @@ TEST_F(Annotations, PushesWithoutEndAndPopsWithoutBeginAreBorne) {
   EXPECT_EQ(ended, 4096) << "the outermost were given up";
 }
 
-TEST_F(Annotations, ATagIsOfTheInnermostBlockThatHoldsTheAddress) {
+TEST_F(annotations_test, a_tag_is_of_the_innermost_block_that_holds_the_address) {
   thread& a = add_thread();
   alloc(a, 10, 0x10000, 0x8000);
   alloc(a, 20, 0x12000, 0x1000, layer::framework);
@@ -124,7 +124,7 @@ TEST_F(Annotations, ATagIsOfTheInnermostBlockThatHoldsTheAddress) {
                                   {0x10000, "category", "gradient"}}));
 }
 
-TEST_F(Annotations, TheNameThatAProgramGivesAThreadGoesBeforeTheSystems) {
+TEST_F(annotations_test, the_name_that_a_program_gives_a_thread_goes_before_the_systems) {
   thread& a = add_thread();
   thread_record renamed{};
   renamed.tid = 1;

@@ -24,7 +24,7 @@ inline producer_identity identity(std::uint64_t pid) {
 }
 
 /// An assembler with rings to feed it from. Times below are the trace's, ns.
-class Assembler : public testing::Test {
+class assembler_test : public testing::Test {
  protected:
   struct thread {
     thread() : pair(std::size_t{1} << 20, clock_kind::monotonic_ns) {}
@@ -33,7 +33,7 @@ class Assembler : public testing::Test {
     ring_source source;
   };
 
-  explicit Assembler(assembler_options options = {}) : options_(options) {
+  explicit assembler_test(assembler_options options = {}) : options_(options) {
     file_ = std::make_unique<file_writer>(*file_writer::create(path_));
     rows_ = std::make_unique<assembler>(*file_, clock_anchor{0, origin, 0}, options_);
     process_ = &rows_->add_process(identity(100), 100);

@@ -4,7 +4,7 @@
 namespace sluice::collector {
 namespace {
 
-TEST_F(Assembler, ACopyTakesAddressesAndBlocksFromItsCall) {
+TEST_F(assembler_test, a_copy_takes_addresses_and_blocks_from_its_call) {
   thread& host = add_thread();
   thread& flush = add_thread();
   alloc(host, 10, 0x1000, 256, layer::driver, memory_kind::pinned);
@@ -30,7 +30,7 @@ TEST_F(Assembler, ACopyTakesAddressesAndBlocksFromItsCall) {
   EXPECT_EQ(copies[0].destination_kind, memory_kind::device);
 }
 
-TEST_F(Assembler, ACopyTakesItsContentFromItsCall) {
+TEST_F(assembler_test, a_copy_takes_its_content_from_its_call) {
   thread& host = add_thread();
   thread& flush = add_thread();
   content(host, 30, 7, 0xabcd);
@@ -55,7 +55,7 @@ TEST_F(Assembler, ACopyTakesItsContentFromItsCall) {
   EXPECT_EQ(copies[3].content, content_check::none);
 }
 
-TEST_F(Assembler, AContentIsKnownToACopyThatComesBeforeItsCall) {
+TEST_F(assembler_test, a_content_is_known_to_a_copy_that_comes_before_its_call) {
   thread& host = add_thread();
   thread& flush = add_thread();
   content(host, 30, 7, 0xabcd);
@@ -70,7 +70,7 @@ TEST_F(Assembler, AContentIsKnownToACopyThatComesBeforeItsCall) {
 }
 
 // A program may claim anything: what it says without end is not kept without end.
-TEST_F(Assembler, ContentsOfCallsThatNeverComeAreForgotten) {
+TEST_F(assembler_test, contents_of_calls_that_never_come_are_forgotten) {
   thread& host = add_thread();
   thread& flush = add_thread();
   for (std::uint32_t i = 1; i <= 10'000; ++i) content(host, 30, i, i);
@@ -86,7 +86,7 @@ TEST_F(Assembler, ContentsOfCallsThatNeverComeAreForgotten) {
   EXPECT_EQ(copies[2].content, content_check::none) << "the oldest were let go";
 }
 
-TEST_F(Assembler, AnActivityMayComeBeforeItsCall) {
+TEST_F(assembler_test, an_activity_may_come_before_its_call) {
   thread& host = add_thread();
   thread& flush = add_thread();
   alloc(host, 10, 0x8000, 256);
@@ -100,7 +100,7 @@ TEST_F(Assembler, AnActivityMayComeBeforeItsCall) {
   EXPECT_EQ(copies[0].destination_block, trace.all<alloc_event>()[0].block);
 }
 
-TEST_F(Assembler, AnActivityWhoseCallNeverComesIsWrittenAllTheSame) {
+TEST_F(assembler_test, an_activity_whose_call_never_comes_is_written_all_the_same) {
   thread& flush = add_thread();
   copy(flush, 100, 7, 64);
   turns(40);
@@ -111,13 +111,13 @@ TEST_F(Assembler, AnActivityWhoseCallNeverComesIsWrittenAllTheSame) {
   EXPECT_EQ(trace.all<transfer_event>()[0].call, event_id::none);
 }
 
-TEST_F(Assembler, ACallWithoutActivityIsWritten) {
+TEST_F(assembler_test, a_call_without_activity_is_written) {
   thread& host = add_thread();
   call(host, 30, 7);
   EXPECT_EQ(finish().all<api_call_event>().size(), 1u);
 }
 
-TEST_F(Assembler, OneCallMayHaveMuchWork) {
+TEST_F(assembler_test, one_call_may_have_much_work) {
   thread& host = add_thread();
   thread& flush = add_thread();
   call(host, 30, 9, 0x1000, 0x2000, 0);
@@ -141,7 +141,7 @@ TEST_F(Assembler, OneCallMayHaveMuchWork) {
   EXPECT_EQ(copies[1].source_address, 0u) << "the second copy of a call is elsewhere";
 }
 
-TEST_F(Assembler, CorrelationIdsBelongToTheirProcess) {
+TEST_F(assembler_test, correlation_ids_belong_to_their_process) {
   recorded_process& other = rows_->add_process(identity(200), 200);
   thread& mine = add_thread();
   thread& its = add_thread(other);
@@ -155,7 +155,7 @@ TEST_F(Assembler, CorrelationIdsBelongToTheirProcess) {
   }
 }
 
-TEST_F(Assembler, AWatermarkIsWrittenAfterWhatItCovers) {
+TEST_F(assembler_test, a_watermark_is_written_after_what_it_covers) {
   thread& flush = add_thread();
   copy(flush, 100, 7, 64);  // Waits for its call.
   put(flush, 150, watermark_record{});
@@ -168,7 +168,7 @@ TEST_F(Assembler, AWatermarkIsWrittenAfterWhatItCovers) {
   EXPECT_EQ(trace.all<watermark_event>()[0].complete_until, 150);
 }
 
-TEST_F(Assembler, ADeviceIsItsUuid) {
+TEST_F(assembler_test, a_device_is_its_uuid) {
   recorded_process& other = rows_->add_process(identity(200), 200);
   thread& mine = add_thread();
   thread& its = add_thread(other);
@@ -189,7 +189,7 @@ TEST_F(Assembler, ADeviceIsItsUuid) {
   EXPECT_EQ(trace.text(trace.tables().devices.rows()[0].name), "GPU");
 }
 
-TEST_F(Assembler, AStreamThatIsUsedBeforeItIsIntroducedKeepsItsId) {
+TEST_F(assembler_test, a_stream_that_is_used_before_it_is_introduced_keeps_its_id) {
   thread& t = add_thread();
   const std::uint64_t key = stream_key(1, 7);
   sync_record wait{};

@@ -4,7 +4,7 @@
 namespace sluice::collector {
 namespace {
 
-TEST_F(Assembler, MatchesAFreeWithItsAllocation) {
+TEST_F(assembler_test, matches_a_free_with_its_allocation) {
   thread& t = add_thread();
   alloc(t, 10, 0x1000, 256);
   free(t, 20, 0x1000);
@@ -21,7 +21,7 @@ TEST_F(Assembler, MatchesAFreeWithItsAllocation) {
   EXPECT_EQ(trace.tables().threads.find(allocs[0].thread)->tid, 1u);
 }
 
-TEST_F(Assembler, MergesThreadsByTime) {
+TEST_F(assembler_test, merges_threads_by_time) {
   thread& a = add_thread();
   thread& b = add_thread();
   // b's ring is drained after a's: the address passes from a to b and back.
@@ -39,7 +39,7 @@ TEST_F(Assembler, MergesThreadsByTime) {
   EXPECT_EQ(frees[1].block, allocs[1].block);
 }
 
-TEST_F(Assembler, AFreeMayBeToldTurnsAfterTheNextAllocation) {
+TEST_F(assembler_test, a_free_may_be_told_turns_after_the_next_allocation) {
   thread& a = add_thread();
   thread& b = add_thread();
   alloc(a, 10, 0x1000, 1);
@@ -56,7 +56,7 @@ TEST_F(Assembler, AFreeMayBeToldTurnsAfterTheNextAllocation) {
   EXPECT_EQ(trace.all<live_block_event>()[0].block, allocs[1].block);
 }
 
-TEST_F(Assembler, AnAllocationMayBeToldTurnsAfterItsFree) {
+TEST_F(assembler_test, an_allocation_may_be_told_turns_after_its_free) {
   thread& a = add_thread();
   thread& b = add_thread();
   free(b, 20, 0x1000);
@@ -68,7 +68,7 @@ TEST_F(Assembler, AnAllocationMayBeToldTurnsAfterItsFree) {
   EXPECT_TRUE(trace.all<live_block_event>().empty());
 }
 
-TEST_F(Assembler, InfersAFreeThatNobodyTold) {
+TEST_F(assembler_test, infers_a_free_that_nobody_told) {
   thread& t = add_thread();
   alloc(t, 10, 0x1000, 1);
   alloc(t, 30, 0x1000, 2);
@@ -80,7 +80,7 @@ TEST_F(Assembler, InfersAFreeThatNobodyTold) {
   EXPECT_EQ(frees[0].source, provenance::inferred);
 }
 
-TEST_F(Assembler, KeepsAFreeOfWhatItNeverSawAllocated) {
+TEST_F(assembler_test, keeps_a_free_of_what_it_never_saw_allocated) {
   thread& t = add_thread();
   free(t, 10, 0x1000);
   turns(40);
@@ -89,7 +89,7 @@ TEST_F(Assembler, KeepsAFreeOfWhatItNeverSawAllocated) {
   EXPECT_EQ(trace.all<free_event>()[0].block, block_id::none);
 }
 
-TEST_F(Assembler, ABlockBornBeforeTheRecordingIsNotDoubled) {
+TEST_F(assembler_test, a_block_born_before_the_recording_is_not_doubled) {
   thread& t = add_thread();
   alloc(t, 10, 0x1000, 64);
   alloc_record again{};
@@ -109,7 +109,7 @@ TEST_F(Assembler, ABlockBornBeforeTheRecordingIsNotDoubled) {
   EXPECT_TRUE(trace.all<free_event>().empty());
 }
 
-TEST_F(Assembler, ABlocksParentIsTheSegmentBelowThatHoldsIt) {
+TEST_F(assembler_test, a_blocks_parent_is_the_segment_below_that_holds_it) {
   thread& t = add_thread();
   alloc(t, 10, 0x10000, 0x1000, layer::driver);
   alloc(t, 20, 0x10000, 0x400, layer::pool);
@@ -126,7 +126,7 @@ TEST_F(Assembler, ABlocksParentIsTheSegmentBelowThatHoldsIt) {
   EXPECT_EQ(allocs[4].parent, block_id::none);
 }
 
-TEST_F(Assembler, AReservationItsMemoryAndItsMappingAreThreeBlocks) {
+TEST_F(assembler_test, a_reservation_its_memory_and_its_mapping_are_three_blocks) {
   thread& t = add_thread();
   alloc(t, 10, 0x1000, 64, layer::driver, memory_kind::reservation);
   alloc(t, 20, 0x1000, 64, layer::driver, memory_kind::physical);
@@ -142,7 +142,7 @@ TEST_F(Assembler, AReservationItsMemoryAndItsMappingAreThreeBlocks) {
   EXPECT_EQ(allocs[3].parent, allocs[2].block);
 }
 
-TEST_F(Assembler, ACompletionBelongsToTheLastFree) {
+TEST_F(assembler_test, a_completion_belongs_to_the_last_free) {
   thread& t = add_thread();
   alloc(t, 10, 0x1000, 1);
   free(t, 20, 0x1000);
@@ -165,7 +165,7 @@ TEST_F(Assembler, ACompletionBelongsToTheLastFree) {
   EXPECT_EQ(attributes[0].integer, 45'000'000);
 }
 
-TEST_F(Assembler, RefusesATextThatIsNotItsKey) {
+TEST_F(assembler_test, refuses_a_text_that_is_not_its_key) {
   thread& t = add_thread();
   string_record lie{};
   lie.key = key_of("truth");
@@ -180,7 +180,7 @@ TEST_F(Assembler, RefusesATextThatIsNotItsKey) {
   EXPECT_EQ(trace.text(trace.all<marker_event>()[0].name), "");
 }
 
-TEST_F(Assembler, ALossOfMemoryEventsIsFollowedByAnInexactCheckpoint) {
+TEST_F(assembler_test, a_loss_of_memory_events_is_followed_by_an_inexact_checkpoint) {
   thread& t = add_thread();
   alloc(t, 10, 0x1000, 1);
   loss_record loss{};
@@ -202,7 +202,7 @@ TEST_F(Assembler, ALossOfMemoryEventsIsFollowedByAnInexactCheckpoint) {
 }
 
 // Under overload every ring reports a loss whenever it is emptied: what that costs must not make the next loss.
-TEST_F(Assembler, LossesWriteFewCheckpointsWhereMuchIsLive) {
+TEST_F(assembler_test, losses_write_few_checkpoints_where_much_is_live) {
   constexpr std::uint64_t live = 1000;
   constexpr int many = 40;
   thread& t = add_thread();
@@ -228,7 +228,7 @@ TEST_F(Assembler, LossesWriteFewCheckpointsWhereMuchIsLive) {
   EXPECT_EQ(checkpoints[0].blocks, live);
 }
 
-TEST_F(Assembler, ManyLossesOfOneTurnAreFollowedByOneCheckpoint) {
+TEST_F(assembler_test, many_losses_of_one_turn_are_followed_by_one_checkpoint) {
   thread& t = add_thread();
   for (time_ns i = 0; i < 50; ++i) {
     loss_record loss{};
@@ -240,7 +240,7 @@ TEST_F(Assembler, ManyLossesOfOneTurnAreFollowedByOneCheckpoint) {
   EXPECT_EQ(finish().all<checkpoint_event>().size(), 2u);
 }
 
-TEST_F(Assembler, OtherLossesLeaveTotalsExact) {
+TEST_F(assembler_test, other_losses_leave_totals_exact) {
   thread& t = add_thread();
   loss_record loss{};
   loss.end = raw_time(25);
@@ -251,12 +251,12 @@ TEST_F(Assembler, OtherLossesLeaveTotalsExact) {
   EXPECT_TRUE(checkpoints[0].exact);
 }
 
-class AssemblerWithManyCheckpoints : public Assembler {
+class assembler_with_many_checkpoints : public assembler_test {
  protected:
-  AssemblerWithManyCheckpoints() : Assembler({.checkpoint_every = 50}) {}
+  assembler_with_many_checkpoints() : assembler_test({.checkpoint_every = 50}) {}
 };
 
-TEST_F(AssemblerWithManyCheckpoints, EachHoldsTheLiveSetOfItsTime) {
+TEST_F(assembler_with_many_checkpoints, each_holds_the_live_set_of_its_time) {
   thread& t = add_thread();
   for (std::uint64_t i = 0; i < 300; ++i) {
     alloc(t, static_cast<time_ns>(10 * i), 0x1000 * (i % 8 + 1), 1);
@@ -289,7 +289,7 @@ TEST_F(AssemblerWithManyCheckpoints, EachHoldsTheLiveSetOfItsTime) {
   }
 }
 
-TEST_F(Assembler, SurvivesRecordsOfNonsense) {
+TEST_F(assembler_test, survives_records_of_nonsense) {
   thread& t = add_thread();
   std::uint64_t seed = 88172645463325252u;
   const auto random = [&] {
@@ -312,9 +312,9 @@ TEST_F(Assembler, SurvivesRecordsOfNonsense) {
   EXPECT_TRUE(trace.snapshot().warnings().empty());
 }
 
-class SimulatedAssembler : public Assembler {
+class simulated_assembler : public assembler_test {
  protected:
-  SimulatedAssembler() : Assembler({.simulated = true}) {}
+  simulated_assembler() : assembler_test({.simulated = true}) {}
 
   /// What a thread did, in the order it did it, drained at moments that `every` decides.
   std::string run(int every) {
@@ -348,7 +348,7 @@ class SimulatedAssembler : public Assembler {
   }
 };
 
-TEST_F(SimulatedAssembler, WhatIsWrittenDoesNotDependOnWhenItWasDrained) {
+TEST_F(simulated_assembler, what_is_written_does_not_depend_on_when_it_was_drained) {
   const std::string once = run(1000);
   EXPECT_FALSE(once.empty());
   EXPECT_EQ(run(1), once);

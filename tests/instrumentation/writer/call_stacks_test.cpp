@@ -9,7 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 
-class CallStacks : public Assembler {
+class call_stacks_test : public assembler_test {
  protected:
   static std::uint64_t key(std::uint64_t number) { return frame_key_bit | number; }
 
@@ -75,7 +75,7 @@ class CallStacks : public Assembler {
   }
 };
 
-TEST_F(CallStacks, AnAllocationNamesItsLinesInnermostFirst) {
+TEST_F(call_stacks_test, an_allocation_names_its_lines_innermost_first) {
   thread& t = add_thread();
   frame(t, 1, "main", "train.py", 10);
   frame(t, 2, "step", "model.py", 20);
@@ -89,7 +89,7 @@ TEST_F(CallStacks, AnAllocationNamesItsLinesInnermostFirst) {
   EXPECT_EQ(trace.all<live_block_event>()[0].stack, allocs[0].stack);
 }
 
-TEST_F(CallStacks, FailedAllocationsAndCallsHaveThemToo) {
+TEST_F(call_stacks_test, failed_allocations_and_calls_have_them_too) {
   thread& t = add_thread();
   stack(t, 77, {1000});
   alloc_failed_record failed{};
@@ -104,7 +104,7 @@ TEST_F(CallStacks, FailedAllocationsAndCallsHaveThemToo) {
   EXPECT_THAT(lines(trace, trace.all<api_call_event>().at(0).stack), ElementsAre("native 1000"));
 }
 
-TEST_F(CallStacks, WhatStacksShareIsWrittenOnce) {
+TEST_F(call_stacks_test, what_stacks_share_is_written_once) {
   thread& t = add_thread();
   for (std::uint64_t leaf = 0; leaf < 10; ++leaf) {
     stack(t, 100 + leaf, {5000 + leaf, 2000, 1000});
@@ -116,7 +116,7 @@ TEST_F(CallStacks, WhatStacksShareIsWrittenOnce) {
   EXPECT_EQ(trace.tables().frames.rows().size(), 12u);
 }
 
-TEST_F(CallStacks, TheSameLineOfTwoProcessesIsOneFrameUnderKeysOfTheirOwn) {
+TEST_F(call_stacks_test, the_same_line_of_two_processes_is_one_frame_under_keys_of_their_own) {
   thread& a = add_thread();
   thread& b = add_thread(rows_->add_process(identity(200), 200));
   frame(a, 1, "main", "train.py", 10);
@@ -134,7 +134,7 @@ TEST_F(CallStacks, TheSameLineOfTwoProcessesIsOneFrameUnderKeysOfTheirOwn) {
   EXPECT_EQ(trace.tables().stacks.rows().size(), 2u);
 }
 
-TEST_F(CallStacks, GoOnAsTheStackTheyName) {
+TEST_F(call_stacks_test, go_on_as_the_stack_they_name) {
   thread& t = add_thread();
   thread& worker = add_thread();
   frame(t, 1, "main", "train.py", 10);
@@ -156,7 +156,7 @@ TEST_F(CallStacks, GoOnAsTheStackTheyName) {
   EXPECT_THAT(lines(trace, allocs[2].stack), ElementsAre("native 7000")) << "it names a stack that nobody has told of";
 }
 
-TEST_F(CallStacks, ThatGoOnAsThemselvesEnd) {
+TEST_F(call_stacks_test, that_go_on_as_themselves_end) {
   thread& t = add_thread();
   stack(t, 1, {5000}, 1, 2);
   stack(t, 2, {6000}, 1, 1);
@@ -171,7 +171,7 @@ TEST_F(CallStacks, ThatGoOnAsThemselvesEnd) {
   EXPECT_EQ(lines(trace, allocs[1].stack).front(), "native 7000");
 }
 
-TEST_F(CallStacks, MayBeIntroducedInAnotherRingThatIsDrainedLater) {
+TEST_F(call_stacks_test, may_be_introduced_in_another_ring_that_is_drained_later) {
   thread& user = add_thread();
   alloc_with(user, 10, 0x1000, 77);
   turn();
@@ -182,7 +182,7 @@ TEST_F(CallStacks, MayBeIntroducedInAnotherRingThatIsDrainedLater) {
   EXPECT_THAT(lines(trace, trace.all<alloc_event>().at(0).stack), ElementsAre("main train.py:10"));
 }
 
-TEST_F(CallStacks, AFrameWhoseRecordWasLostIsNamedWhenItIsToldAgain) {
+TEST_F(call_stacks_test, a_frame_whose_record_was_lost_is_named_when_it_is_told_again) {
   thread& t = add_thread();
   stack(t, 77, {key(1), 1000});
   alloc_with(t, 10, 0x1000, 77);
@@ -195,7 +195,7 @@ TEST_F(CallStacks, AFrameWhoseRecordWasLostIsNamedWhenItIsToldAgain) {
   EXPECT_THAT(lines(trace, trace.all<alloc_event>().at(1).stack), ElementsAre("main train.py:10"));
 }
 
-TEST_F(CallStacks, AKeyThatWasNeverIntroducedIsNoStack) {
+TEST_F(call_stacks_test, a_key_that_was_never_introduced_is_no_stack) {
   thread& t = add_thread();
   alloc_with(t, 10, 0x1000, 99);
   alloc_with(t, 20, 0x2000, 0);
@@ -204,7 +204,7 @@ TEST_F(CallStacks, AKeyThatWasNeverIntroducedIsNoStack) {
   EXPECT_TRUE(trace.tables().stacks.rows().empty());
 }
 
-TEST_F(CallStacks, LyingCountsReadNothingBeyondTheRecord) {
+TEST_F(call_stacks_test, lying_counts_read_nothing_beyond_the_record) {
   thread& t = add_thread();
   stack(t, 1, {1000, 2000}, ~std::uint64_t{0});
   stack(t, 2, {}, 5);
@@ -222,7 +222,7 @@ TEST_F(CallStacks, LyingCountsReadNothingBeyondTheRecord) {
   EXPECT_EQ(lines(trace, allocs[4].stack).size(), maximum_frames);
 }
 
-TEST_F(CallStacks, AKeyKeepsItsFirstMeaning) {
+TEST_F(call_stacks_test, a_key_keeps_its_first_meaning) {
   thread& t = add_thread();
   stack(t, 1, {1000});
   stack(t, 1, {2000});
@@ -232,7 +232,7 @@ TEST_F(CallStacks, AKeyKeepsItsFirstMeaning) {
   EXPECT_THAT(lines(trace, trace.all<alloc_event>().at(0).stack), ElementsAre("native 1000"));
 }
 
-TEST_F(CallStacks, AFrameRecordUnderAProgramCountersNumberIsIgnored) {
+TEST_F(call_stacks_test, a_frame_record_under_a_program_counters_number_is_ignored) {
   thread& t = add_thread();
   frame_record r{};
   r.key = 1000;
@@ -246,7 +246,7 @@ TEST_F(CallStacks, AFrameRecordUnderAProgramCountersNumberIsIgnored) {
 
 // ---------------------------------------------------------------------------------------------------------- modules
 
-TEST_F(CallStacks, ANativeFrameIsAnAddressInItsModulesFile) {
+TEST_F(call_stacks_test, a_native_frame_is_an_address_in_its_modules_file) {
   thread& t = add_thread();
   put(t, 0, module(t, "/lib/libone.so", 0x500000, 0x600000, 0xab));
   put(t, 0, module(t, "/lib/unused.so", 0x700000, 0x800000, 0xcd));
@@ -264,7 +264,7 @@ TEST_F(CallStacks, ANativeFrameIsAnAddressInItsModulesFile) {
   EXPECT_EQ(row.bytes, 0x100000u);
 }
 
-TEST_F(CallStacks, AModuleMayBeToldOfInAnotherRingThatIsDrainedLater) {
+TEST_F(call_stacks_test, a_module_may_be_told_of_in_another_ring_that_is_drained_later) {
   thread& user = add_thread();
   stack(user, 77, {0x500010});
   alloc_with(user, 10, 0x1000, 77);
@@ -275,7 +275,7 @@ TEST_F(CallStacks, AModuleMayBeToldOfInAnotherRingThatIsDrainedLater) {
   EXPECT_THAT(lines(trace, trace.all<alloc_event>().at(0).stack), ElementsAre("native 4112 in /lib/libone.so"));
 }
 
-TEST_F(CallStacks, TheSameStackLiesInAnotherModuleOnceThatWasLoadedInItsPlace) {
+TEST_F(call_stacks_test, the_same_stack_lies_in_another_module_once_that_was_loaded_in_its_place) {
   thread& t = add_thread();
   put(t, 0, module(t, "/lib/libone.so", 0x500000, 0x600000, 1));
   stack(t, 77, {0x500010});
@@ -295,7 +295,7 @@ TEST_F(CallStacks, TheSameStackLiesInAnotherModuleOnceThatWasLoadedInItsPlace) {
   EXPECT_EQ(trace.tables().modules.rows().size(), 2u);
 }
 
-TEST_F(CallStacks, ModulesOfTwoProcessesAreApart) {
+TEST_F(call_stacks_test, modules_of_two_processes_are_apart) {
   thread& a = add_thread();
   thread& b = add_thread(rows_->add_process(identity(200), 200));
   put(a, 0, module(a, "/lib/libone.so", 0x500000, 0x600000, 1));
@@ -311,7 +311,7 @@ TEST_F(CallStacks, ModulesOfTwoProcessesAreApart) {
   EXPECT_EQ(trace.tables().modules.rows().size(), 2u);
 }
 
-TEST_F(CallStacks, AModuleThatMakesNoSenseIsLeftOut) {
+TEST_F(call_stacks_test, a_module_that_makes_no_sense_is_left_out) {
   thread& t = add_thread();
   put(t, 0, module(t, "/lib/libone.so", 0x500000, 0x500000, 1));
   put(t, 0, module(t, "/lib/libone.so", 0x500000, 0x400000, 1));

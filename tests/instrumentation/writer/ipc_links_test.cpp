@@ -4,9 +4,9 @@
 namespace sluice::collector {
 namespace {
 
-class Shares : public Assembler {
+class shares : public assembler_test {
  protected:
-  Shares() : other_(&rows_->add_process(identity(200), 200)), here_(&add_thread()), there_(&add_thread(*other_)) {}
+  shares() : other_(&rows_->add_process(identity(200), 200)), here_(&add_thread()), there_(&add_thread(*other_)) {}
 
   void share(thread& t, time_ns time, shared_thing kind, std::uint64_t key, std::uint64_t what, std::uint64_t pool = 0,
              bool imported = false) {
@@ -52,7 +52,7 @@ class Shares : public Assembler {
 constexpr auto block = shared_thing::block;
 using links = std::map<std::uint64_t, std::uint64_t>;
 
-TEST_F(Shares, AnImportLeadsToWhatWasMadeKnownLast) {
+TEST_F(shares, an_import_leads_to_what_was_made_known_last) {
   alloc(*here_, 10, 0x1000, 100);
   share(*here_, 11, block, 7, 0x1000);
   free(*here_, 12, 0x1000);
@@ -63,7 +63,7 @@ TEST_F(Shares, AnImportLeadsToWhatWasMadeKnownLast) {
   EXPECT_EQ(owners(), (links{{0x9000, 200}}));
 }
 
-TEST_F(Shares, AnImportOfAnImportLeadsToTheFirstOwner) {
+TEST_F(shares, an_import_of_an_import_leads_to_the_first_owner) {
   alloc(*here_, 10, 0x1000, 100);
   share(*here_, 11, block, 7, 0x1000);
   import(*there_, 20, block, 7, 0x9000);
@@ -72,7 +72,7 @@ TEST_F(Shares, AnImportOfAnImportLeadsToTheFirstOwner) {
   EXPECT_EQ(owners(), (links{{0x9000, 100}, {0xB000, 100}}));
 }
 
-TEST_F(Shares, APoolsBlockIsToldByItsPoolOrByBeingTheOnlyOne) {
+TEST_F(shares, a_pools_block_is_told_by_its_pool_or_by_being_the_only_one) {
   const auto pooled = [&](time_ns time, std::uint64_t address, std::uint64_t bytes, std::uint64_t pool) {
     alloc_record r{};
     r.address = address;
@@ -97,7 +97,7 @@ TEST_F(Shares, APoolsBlockIsToldByItsPoolOrByBeingTheOnlyOne) {
   EXPECT_EQ(owners(), (links{{0x9000, 200}, {0xB000, 200}}));
 }
 
-TEST_F(Shares, NonsenseMakesNoLinks) {
+TEST_F(shares, nonsense_makes_no_links) {
   alloc(*here_, 10, 0x1000, 100);
   share(*here_, 11, block, 0, 0x1000);                          // No key.
   share(*here_, 12, block, 7, 0x5000);                          // Nothing lies there.

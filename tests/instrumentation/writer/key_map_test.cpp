@@ -10,7 +10,7 @@
 namespace sluice::collector {
 namespace {
 
-TEST(KeyMap, KeepsEverything) {
+TEST(key_map, keeps_everything) {
   std::mt19937_64 random(1);
   key_map<std::uint64_t> map;
   std::unordered_map<std::uint64_t, std::uint64_t> model;
@@ -32,7 +32,7 @@ TEST(KeyMap, KeepsEverything) {
   for (const auto& [key, value] : model) ASSERT_EQ(*map.find(key), value);
 }
 
-TEST(KeyMap, HoldsNothingUnderNoKey) {
+TEST(key_map, holds_nothing_under_no_key) {
   key_map<int> map;
   EXPECT_EQ(map.find(0), nullptr);
   EXPECT_EQ(map.find(5), nullptr);
@@ -68,12 +68,12 @@ void forgets_only_what_it_tells(Key&& key_of, std::size_t most) {
   }
 }
 
-TEST(RecentMap, ForgetsOnlyWhatItTells) {
+TEST(recent_map, forgets_only_what_it_tells) {
   forgets_only_what_it_tells([](std::uint64_t any) { return 1 + any % 3'000; }, 1024);
   forgets_only_what_it_tells([](std::uint64_t any) { return (1 + any % 3'000) << 30; }, 64);
 }
 
-TEST(RecentMap, KeepsTheLastOfKeysThatCountUp) {
+TEST(recent_map, keeps_the_last_of_keys_that_count_up) {
   constexpr std::uint64_t most = 256;
   recent_map<std::uint64_t> map(most);
   std::set<std::uint64_t> forgotten;
@@ -90,7 +90,7 @@ TEST(RecentMap, KeepsTheLastOfKeysThatCountUp) {
   EXPECT_EQ(forgotten.size(), 10'000 - most);
 }
 
-TEST(RecentMap, GrowsRatherThanForgets) {
+TEST(recent_map, grows_rather_than_forgets) {
   recent_map<int> map(std::size_t{1} << 16);
   std::size_t forgotten = 0;
   for (std::uint64_t i = 1; i <= 4'096; ++i) map.put(9 * i, static_cast<int>(i), [&](std::uint64_t) { ++forgotten; });

@@ -9,7 +9,7 @@
 namespace sluice::collector {
 namespace {
 
-class LiveSets : public Assembler {
+class live_sets : public assembler_test {
  protected:
   static constexpr std::uint64_t block_bytes = 512;
 
@@ -70,7 +70,7 @@ class LiveSets : public Assembler {
 };
 
 // The capture library knows what the driver gave; what a pool of the runtime made of it, it never heard of.
-TEST_F(LiveSets, SayNothingOfPoolsThatTheirSenderDoesNotKnow) {
+TEST_F(live_sets, say_nothing_of_pools_that_their_sender_does_not_know) {
   thread& t = add_thread();
   define_pool(t, 1, layer::driver);
   define_pool(t, 2, layer::pool);
@@ -92,7 +92,7 @@ TEST_F(LiveSets, SayNothingOfPoolsThatTheirSenderDoesNotKnow) {
 }
 
 // Whoever has a pool knows all of its blocks, and nothing of others'; what users had in them is gone with them.
-TEST_F(LiveSets, OfAPoolSpeakOfThatPoolAlone) {
+TEST_F(live_sets, of_a_pool_speak_of_that_pool_alone) {
   thread& t = add_thread();
   for (const std::uint64_t address : {0x1000u, 0x2000u}) {
     alloc_in(t, 1, 10, address);
@@ -120,7 +120,7 @@ TEST_F(LiveSets, OfAPoolSpeakOfThatPoolAlone) {
 }
 
 // Whoever loses something again and again tells again and again what lives: a copy of all of it each time would be most of the file.
-TEST_F(LiveSets, AreFollowedByACheckpointOnceEnoughHasHappened) {
+TEST_F(live_sets, are_followed_by_a_checkpoint_once_enough_has_happened) {
   thread& t = add_thread();
   std::vector<std::uint64_t> live;
   for (std::uint64_t i = 1; i <= 100; ++i) live.push_back(i << 12);
@@ -151,7 +151,7 @@ TEST_F(LiveSets, AreFollowedByACheckpointOnceEnoughHasHappened) {
   }
 }
 
-class LiveSetsOfCopies : public LiveSets {
+class live_sets_of_copies : public live_sets {
  protected:
   static constexpr layer_bits pool_layer = layer_bit(layer::pool);
   static constexpr time_ns told = 2 * live_set_motion_ns;
@@ -171,7 +171,7 @@ class LiveSetsOfCopies : public LiveSets {
   }
 };
 
-TEST_F(LiveSetsOfCopies, MakeTheLiveSetExactOnceAllPoolsHaveToldTheirs) {
+TEST_F(live_sets_of_copies, make_the_live_set_exact_once_all_pools_have_told_theirs) {
   define_pool(program, 1, layer::pool);
   define_pool(program, 2, layer::pool);
   alloc_in(program, 1, 10, 0x1000);
@@ -195,7 +195,7 @@ TEST_F(LiveSetsOfCopies, MakeTheLiveSetExactOnceAllPoolsHaveToldTheirs) {
 }
 
 // A ring reports what it lost when there is room again: that may be told before it is reported.
-TEST_F(LiveSetsOfCopies, MakeGoodWhatWasLostBeforeThemAndNothingElse) {
+TEST_F(live_sets_of_copies, make_good_what_was_lost_before_them_and_nothing_else) {
   say_complete(program, told);
   EXPECT_TRUE(exact());
   lose(program, 20, 25, pool_layer);
@@ -204,7 +204,7 @@ TEST_F(LiveSetsOfCopies, MakeGoodWhatWasLostBeforeThemAndNothingElse) {
   EXPECT_FALSE(exact()) << "what moved then is not told";
 }
 
-TEST_F(LiveSetsOfCopies, LeaveInDoubtWhatTheirCopyWouldNotHaveTold) {
+TEST_F(live_sets_of_copies, leave_in_doubt_what_their_copy_would_not_have_told) {
   lose(program, 20, 25, pool_layer);
   lose(library, 20, 25, pool_layer);
   lose(capture, 20, 25, layer_bit(layer::driver) | layer_bit(layer::framework));
@@ -218,7 +218,7 @@ TEST_F(LiveSetsOfCopies, LeaveInDoubtWhatTheirCopyWouldNotHaveTold) {
 }
 
 // What such a pool_stream would have said is of its sender's pools.
-TEST_F(LiveSetsOfCopies, MakeGoodWhatWasOfLanesThatNobodyIntroduced) {
+TEST_F(live_sets_of_copies, make_good_what_was_of_lanes_that_nobody_introduced) {
   pool_stream_free_record of_no_pool_stream{};
   of_no_pool_stream.address = 0x1000;
   put(program, 20, of_no_pool_stream);
@@ -236,13 +236,13 @@ TEST_F(LiveSetsOfCopies, MakeGoodWhatWasOfLanesThatNobodyIntroduced) {
   EXPECT_TRUE(trace.all<checkpoint_event>().back().exact);
 }
 
-TEST_F(LiveSetsOfCopies, LeaveInDoubtLayersThatNobodyTells) {
+TEST_F(live_sets_of_copies, leave_in_doubt_layers_that_nobody_tells) {
   lose(program, 20, 25, pool_layer | layer_bit(layer::user));
   say_complete(program, told);
   EXPECT_FALSE(exact());
 }
 
-TEST_F(LiveSetsOfCopies, OfTheDriverDoNotSayWhatPoolsLost) {
+TEST_F(live_sets_of_copies, of_the_driver_do_not_say_what_pools_lost) {
   define_pool(program, 2, layer::pool);
   alloc_in(program, 2, 10, 0x3000);
   lose(capture, 20, 25, layer_bit(layer::driver));
@@ -256,7 +256,7 @@ TEST_F(LiveSetsOfCopies, OfTheDriverDoNotSayWhatPoolsLost) {
   EXPECT_FALSE(exact());
 }
 
-TEST_F(LiveSetsOfCopies, EndWhatPoolsHeldThatAreGone) {
+TEST_F(live_sets_of_copies, end_what_pools_held_that_are_gone) {
   define_pool(program, 1, layer::pool);
   define_pool(library, 2, layer::pool);
   alloc_in(program, 1, 10, 0x1000);
@@ -277,7 +277,7 @@ TEST_F(LiveSetsOfCopies, EndWhatPoolsHeldThatAreGone) {
 }
 
 // A program that makes a pool for each request has told of thousands that are gone.
-TEST_F(LiveSetsOfCopies, EndAllPoolsThatAreGoneAtOnce) {
+TEST_F(live_sets_of_copies, end_all_pools_that_are_gone_at_once) {
   constexpr std::uint64_t pools = 10'000, blocks_each_turn = 5'000, turns_of_blocks = 4;
   for (std::uint64_t i = 1; i <= turns_of_blocks * blocks_each_turn; ++i) {
     alloc(program, 10, i << 20, block_bytes);
@@ -300,7 +300,7 @@ TEST_F(LiveSetsOfCopies, EndAllPoolsThatAreGoneAtOnce) {
   EXPECT_EQ(trace.all<checkpoint_event>().back().blocks, turns_of_blocks * blocks_each_turn);
 }
 
-TEST_F(LiveSetsOfCopies, AreForgottenOnceTheyHaveEndedOrTheirPoolIsGone) {
+TEST_F(live_sets_of_copies, are_forgotten_once_they_have_ended_or_their_pool_is_gone) {
   define_pool(program, 1, layer::pool);
   define_pool(program, 2, layer::pool);
   say_all_of(program, 1, told);
@@ -315,7 +315,7 @@ TEST_F(LiveSetsOfCopies, AreForgottenOnceTheyHaveEndedOrTheirPoolIsGone) {
   EXPECT_TRUE(process_->pool_live_sets.empty());
 }
 
-TEST_F(LiveSetsOfCopies, ThatNeverEndAreDroppedAndLeaveEverythingInDoubt) {
+TEST_F(live_sets_of_copies, that_never_end_are_dropped_and_leave_everything_in_doubt) {
   define_pool(program, 1, layer::pool);
   alloc_in(program, 1, 10, 0x1000);
   alloc_in(capture, 0, 10, 0x2000, layer::driver);
@@ -356,7 +356,7 @@ TEST_F(LiveSetsOfCopies, ThatNeverEndAreDroppedAndLeaveEverythingInDoubt) {
 }
 
 // A set is as of the moment it was looked up, and may come long after that: its sender waits for room in its ring.
-TEST_F(LiveSets, ThatComeLateDoNotBringBackWhatWasFreedSince) {
+TEST_F(live_sets, that_come_late_do_not_bring_back_what_was_freed_since) {
   thread& t = add_thread();
   thread& teller = add_thread();
   alloc_in(t, 1, 10, 0x1000);

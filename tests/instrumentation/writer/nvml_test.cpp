@@ -14,19 +14,19 @@ constexpr gpu_uuid alone{0x1102030405060708, 0x090a0b0c0d0e0f10};
 constexpr gpu_uuid unknown{1, 2};
 constexpr std::uint64_t sixteen_links = std::uint64_t{16} * 26562 * 1'000'000 / 9 * 8;
 
-TEST(Nvml, TellsWhatTheActiveLinksOfAGpuCanCarry) {
+TEST(nvml, tells_what_the_active_links_of_a_gpu_can_carry) {
   const auto peaks = nvlink_peaks({linked, alone, unknown}, SLUICE_FAKE_NVML);
   ASSERT_EQ(peaks.size(), 1U);
   EXPECT_EQ(peaks.at(linked), sixteen_links);
 }
 
-TEST(Nvml, IsNotNeeded) {
+TEST(nvml, is_not_needed) {
   EXPECT_TRUE(nvlink_peaks({linked}, "/nowhere/libnvidia-ml.so.1").empty());
   EXPECT_TRUE(nvlink_peaks({linked}, "libc.so.6").empty()) << "a library that is another";
 }
 
 // The program ends at once: what it said of its devices is the last that the writer sees.
-TEST(Nvml, IsAskedAtTheEndOfARecordingOfSeveralGpus) {
+TEST(nvml, is_asked_at_the_end_of_a_recording_of_several_gpus) {
   recording r({.management_library = SLUICE_FAKE_NVML});
   ASSERT_TRUE(start(r.socket(), {}));
   std::uint32_t number = 0;
@@ -48,7 +48,7 @@ TEST(Nvml, IsAskedAtTheEndOfARecordingOfSeveralGpus) {
   EXPECT_EQ(devices[1].peer_peak, 0U);
 }
 
-class PeerPeaks : public Assembler {
+class peer_peaks : public assembler_test {
  protected:
   void device(std::uint32_t number, const gpu_uuid& uuid, std::uint64_t peak = 0) {
     device_record r{};
@@ -63,7 +63,7 @@ class PeerPeaks : public Assembler {
   thread* thread_ = &add_thread();
 };
 
-TEST_F(PeerPeaks, AreAskedForWhereNobodyToldOfThem) {
+TEST_F(peer_peaks, are_asked_for_where_nobody_told_of_them) {
   device(0, linked);
   device(1, alone, 7);
   turns(2);

@@ -10,7 +10,7 @@
 namespace sluice::collector {
 namespace {
 
-class Lanes : public Assembler {
+class lanes : public assembler_test {
  protected:
   static constexpr std::uint64_t stream = stream_key(7, 3);
 
@@ -40,7 +40,7 @@ class Lanes : public Assembler {
   }
 };
 
-TEST_F(Lanes, MakeRowsLikeThoseOfFullRecords) {
+TEST_F(lanes, make_rows_like_those_of_full_records) {
   thread& t = add_thread();
   const std::uint64_t key = introduce(t);
   alloc(t, 1, 0x10000, 0x10000);
@@ -102,7 +102,7 @@ TEST_F(Lanes, MakeRowsLikeThoseOfFullRecords) {
   EXPECT_TRUE(trace.all<loss_event>().empty());
 }
 
-TEST_F(Lanes, LeaveNamesAndParentsToThoseThatHaveTheirOwn) {
+TEST_F(lanes, leave_names_and_parents_to_those_that_have_their_own) {
   thread& t = add_thread();
   const std::uint64_t key = introduce(t);
   alloc(t, 1, 0x50000, 0x1000);
@@ -124,7 +124,7 @@ TEST_F(Lanes, LeaveNamesAndParentsToThoseThatHaveTheirOwn) {
   EXPECT_EQ(allocs[3].parent, allocs[0].block);
 }
 
-TEST_F(Lanes, ThatNobodyIntroducedAreALossAndSaidSoOnce) {
+TEST_F(lanes, that_nobody_introduced_are_a_loss_and_said_so_once) {
   thread& t = add_thread();
   const std::uint64_t key = introduce(t);
   alloc_of(t, 10, key + 8, 0x1000);
@@ -158,7 +158,7 @@ TEST_F(Lanes, ThatNobodyIntroducedAreALossAndSaidSoOnce) {
   EXPECT_EQ(told, 1u);
 }
 
-TEST_F(Lanes, AreWhatTheirKeySaysOrAreRefused) {
+TEST_F(lanes, are_what_their_key_says_or_are_refused) {
   thread& honest = add_thread();
   thread& liar = add_thread(rows_->add_process(identity(200), 200));
   pool_stream_record forged = pool_stream(honest);
@@ -173,7 +173,7 @@ TEST_F(Lanes, AreWhatTheirKeySaysOrAreRefused) {
   EXPECT_TRUE(trace.all<loss_event>().empty());
 }
 
-TEST_F(Lanes, OfAParentAreKnownOfItsChild) {
+TEST_F(lanes, of_a_parent_are_known_of_its_child) {
   thread& parent = add_thread();
   const std::uint64_t key = introduce(parent);
   alloc_of(parent, 10, key, 0x1000);
@@ -190,7 +190,7 @@ TEST_F(Lanes, OfAParentAreKnownOfItsChild) {
 
 // --------------------------------------------------------------------------------------------- the producer's side
 
-TEST(LaneRing, HoldsWordsAsItHoldsTheStruct) {
+TEST(lane_ring, holds_words_as_it_holds_the_struct) {
   ring_pair pair;
   auto reader = pair.open_reader();
   pool_stream_free_record died{};
@@ -204,7 +204,7 @@ TEST(LaneRing, HoldsWordsAsItHoldsTheStruct) {
   EXPECT_EQ(std::memcmp(bytes.data(), bytes.data() + sizeof died, sizeof died), 0);
 }
 
-TEST(LaneRing, WrapsAndFillsAsWithOtherRecords) {
+TEST(lane_ring, wraps_and_fills_as_with_other_records) {
   ring_pair pair;
   auto reader = pair.open_reader();
   std::vector<std::byte> bytes;
@@ -240,7 +240,7 @@ TEST(LaneRing, WrapsAndFillsAsWithOtherRecords) {
   EXPECT_EQ(reader->lost().memory_events, dropped);
 }
 
-TEST(LaneProducer, SaysInShortWhatAnotherSaysInFull) {
+TEST(lane_producer, says_in_short_what_another_says_in_full) {
   recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   pool_stream_record pool_stream{};
@@ -278,7 +278,7 @@ TEST(LaneProducer, SaysInShortWhatAnotherSaysInFull) {
   EXPECT_EQ(r.summary.lost_events, 0u);
 }
 
-TEST(LaneProducer, IntroducesNothingWhereThereIsNoRoom) {
+TEST(lane_producer, introduces_nothing_where_there_is_no_room) {
   auto door = listener::open();
   ASSERT_TRUE(door.has_value());
   ASSERT_TRUE(start(door->name().c_str(), {.ring_bytes = minimum_ring_bytes}));

@@ -43,7 +43,7 @@ class all_notes {
   std::deque<std::pair<std::uint64_t, std::optional<int>>> notes_;
 };
 
-TEST(RecentFrees, AreWhatTheEndOfAllNotesSays) {
+TEST(recent_frees, are_what_the_end_of_all_notes_says) {
   constexpr std::size_t most = 16;
   for (const int questions_one_in : {1, 3, 20, 100}) {  // Also seldom enough that more was put than is kept.
     std::mt19937_64 random(7);
@@ -78,7 +78,7 @@ TEST(RecentFrees, AreWhatTheEndOfAllNotesSays) {
   }
 }
 
-TEST(RecentFrees, AreNoneAtFirst) {
+TEST(recent_frees, are_none_at_first) {
   recent_frees<int> notes(4);
   EXPECT_EQ(notes.find(1), nullptr);
   EXPECT_EQ(notes.at_or_below(UINT64_MAX), nullptr);
@@ -87,7 +87,7 @@ TEST(RecentFrees, AreNoneAtFirst) {
   EXPECT_EQ(*notes.find(0), 5);
 }
 
-TEST(RecentFrees, StartAnewOnceTheyAreCleared) {
+TEST(recent_frees, start_anew_once_they_are_cleared) {
   recent_frees<int> notes(4);
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 20; ++i) notes.put(static_cast<std::uint64_t>(i), round * 100 + i);
@@ -99,7 +99,7 @@ TEST(RecentFrees, StartAnewOnceTheyAreCleared) {
   }
 }
 
-TEST(RecentFrees, GiveTheirMemoryBackOnceTheyAreCleared) {
+TEST(recent_frees, give_their_memory_back_once_they_are_cleared) {
   using notes = recent_frees<std::array<std::uint64_t, 4>>;
   std::vector<std::unique_ptr<notes>> many(64);
   const std::size_t before = allocated();

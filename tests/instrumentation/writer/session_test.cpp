@@ -81,7 +81,7 @@ std::size_t open_descriptors() {
   return count;
 }
 
-TEST(Session, HostileClientsAreIgnored) {
+TEST(session_test, hostile_clients_are_ignored) {
   const std::size_t descriptors_before = open_descriptors();
   {
     recording r;
@@ -121,7 +121,7 @@ TEST(Session, HostileClientsAreIgnored) {
   EXPECT_EQ(open_descriptors(), descriptors_before) << "descriptors that were sent must be closed";
 }
 
-TEST(Session, NobodyIsHeardWithoutItsSecret) {
+TEST(session_test, nobody_is_heard_without_its_secret) {
   recording r;
   ring_pair ring(minimum_ring_bytes, clock_kind::monotonic_ns);
   for (int i = 0; i < 300; ++i) {
@@ -137,7 +137,7 @@ TEST(Session, NobodyIsHeardWithoutItsSecret) {
   ASSERT_EQ(r.summary.warnings.size(), 1u) << "said once, whatever the crowd";
 }
 
-TEST(Session, TheSecretIsInNoWarning) {
+TEST(session_test, the_secret_is_in_no_warning) {
   recording r;
   const std::string secret(r.socket(), 2 * secret_bytes);
   close(connect_to(r.socket()));
@@ -149,7 +149,7 @@ TEST(Session, TheSecretIsInNoWarning) {
   for (const std::string& warning : r.summary.warnings) EXPECT_EQ(warning.find(secret), std::string::npos) << warning;
 }
 
-TEST(Session, SaysOfAProcessWithoutARingWhatItLostAndWhy) {
+TEST(session_test, says_of_a_process_without_a_ring_what_it_lost_and_why) {
   recording r;
   const pid_t child = fork();
   if (child == 0) {
@@ -171,7 +171,7 @@ TEST(Session, SaysOfAProcessWithoutARingWhatItLostAndWhy) {
   EXPECT_NE(r.summary.warnings[0].find("no descriptor"), std::string::npos) << r.summary.warnings[0];
 }
 
-TEST(Session, CountsWhatThreadsLoseThatComeAndGoWhileItStandsStill) {
+TEST(session_test, counts_what_threads_lose_that_come_and_go_while_it_stands_still) {
   auto door = listener::open();
   ASSERT_TRUE(door.has_value());
   ASSERT_TRUE(start(door->name().c_str(), {.ring_bytes = minimum_ring_bytes}));
@@ -196,7 +196,7 @@ TEST(Session, CountsWhatThreadsLoseThatComeAndGoWhileItStandsStill) {
   stop();
 }
 
-TEST(Session, ARingThatGoesBadCostsOnlyItself) {
+TEST(session_test, a_ring_that_goes_bad_costs_only_itself) {
   recording r;
   std::mt19937_64 random(3);
   std::vector<std::unique_ptr<ring_pair>> rings;
@@ -225,7 +225,7 @@ TEST(Session, ARingThatGoesBadCostsOnlyItself) {
   EXPECT_FALSE(trace.all<message_event>().empty());
 }
 
-TEST(Session, TurnsTheWrongClockAway) {
+TEST(session_test, turns_the_wrong_clock_away) {
   recording r({.simulated = true});
   start(r.socket(), {});
   mark(1);
@@ -243,7 +243,7 @@ TEST(Session, TurnsTheWrongClockAway) {
   ASSERT_EQ(r.summary.warnings.size(), 1u);
 }
 
-TEST(Session, ALiveReaderSeesTheFileGrow) {
+TEST(session_test, a_live_reader_sees_the_file_grow) {
   recording r;
   ASSERT_TRUE(start(r.socket(), {}));
   mark(1);
@@ -261,7 +261,7 @@ TEST(Session, ALiveReaderSeesTheFileGrow) {
   (void)r.finish();
 }
 
-TEST(Session, IsCalledToARingThatIsHalfFull) {
+TEST(session_test, is_called_to_a_ring_that_is_half_full) {
   recording r({.drain_period = std::chrono::hours(1)});  // Of its own accord it would come too late.
   constexpr std::size_t ring = std::size_t{1} << 16;
   ASSERT_TRUE(start(r.socket(), {.ring_bytes = ring}));
@@ -280,7 +280,7 @@ TEST(Session, IsCalledToARingThatIsHalfFull) {
   EXPECT_EQ(r.summary.lost_events, 0u);
 }
 
-TEST(Session, AWriterThatIsKilledLeavesAFileThatOpens) {
+TEST(session_test, a_writer_that_is_killed_leaves_a_file_that_opens) {
   const temporary_folder folder;
   const std::string path = folder.file("t.sluice");
   int ready[2];
@@ -304,7 +304,7 @@ TEST(Session, AWriterThatIsKilledLeavesAFileThatOpens) {
   EXPECT_GE(trace.all<marker_event>().size(), 1000u);
 }
 
-TEST(Session, AFullDiskKeepsWhatCameBefore) {
+TEST(session_test, a_full_disk_keeps_what_came_before) {
   const temporary_folder folder;
   const std::string path = folder.file("t.sluice");
   const pid_t child = fork();
@@ -337,7 +337,7 @@ TEST(Session, AFullDiskKeepsWhatCameBefore) {
 }
 
 // Tried: a writer's thread cannot be started: the earlier recording must stay.
-TEST(Session, TakesItsNameOnlyWhenItsThreadRuns) {
+TEST(session_test, takes_its_name_only_when_its_thread_runs) {
   const temporary_folder folder;
   const std::string path = folder.file("t.sluice");
   std::ofstream(path) << "an earlier recording";
@@ -361,7 +361,7 @@ TEST(Session, TakesItsNameOnlyWhenItsThreadRuns) {
   EXPECT_EQ(text, "an earlier recording");
 }
 
-TEST(Session, SaysWhyItCannotBegin) {
+TEST(session_test, says_why_it_cannot_begin) {
   const auto nowhere = session::start("/nonexistent/folder/t.sluice");
   ASSERT_FALSE(nowhere.has_value());
   EXPECT_EQ(nowhere.error().code, error_code::io);
@@ -370,7 +370,7 @@ TEST(Session, SaysWhyItCannotBegin) {
   EXPECT_EQ(full.error().code, error_code::no_space);
 }
 
-TEST(Session, CannotEndTwice) {
+TEST(session_test, cannot_end_twice) {
   recording r;
   (void)r.finish();
   const auto again = r.live().stop();
@@ -378,7 +378,7 @@ TEST(Session, CannotEndTwice) {
   EXPECT_EQ(again.error().code, error_code::invalid_argument);
 }
 
-TEST(Session, KnowsAProcessThatNeverSpeaksAndHowItEnded) {
+TEST(session_test, knows_a_process_that_never_speaks_and_how_it_ended) {
   recording r;
   r.live().add_process(4'000'000, "quiet --much");
   r.live().process_exited(4'000'000, 137);
@@ -392,7 +392,7 @@ TEST(Session, KnowsAProcessThatNeverSpeaksAndHowItEnded) {
   EXPECT_EQ(r.summary.processes, 0u);
 }
 
-TEST(Session, ANewProgramUnderThePidOfAnOldOneIsANewProcess) {
+TEST(session_test, a_new_program_under_the_pid_of_an_old_one_is_a_new_process) {
   recording r;
   // Before an exec and after it: the pid and the start time stay, the image does not.
   for (const std::uint64_t image : {1u, 2u, 2u}) {
@@ -418,7 +418,7 @@ TEST(Session, ANewProgramUnderThePidOfAnOldOneIsANewProcess) {
   EXPECT_EQ(markers[1].process, markers[2].process);
 }
 
-TEST(Session, KnowsWhenItsProcessesHaveEnded) {
+TEST(session_test, knows_when_its_processes_have_ended) {
   recording r;
   int go[2];
   ASSERT_EQ(pipe(go), 0);
@@ -442,7 +442,7 @@ TEST(Session, KnowsWhenItsProcessesHaveEnded) {
   EXPECT_NE(trace.tables().processes.rows()[0].end, unknown_time);
 }
 
-TEST(ClockLine, LiesStraightBetweenItsAnchors) {
+TEST(clock_line, lies_straight_between_its_anchors) {
   clock_line line;
   line.add({1000, 50'000, 0});
   EXPECT_EQ(line.to_monotonic(7), 50'000) << "one anchor knows one time";
@@ -456,7 +456,7 @@ TEST(ClockLine, LiesStraightBetweenItsAnchors) {
   EXPECT_EQ(line.to_monotonic(0), 49'500);
 }
 
-TEST(ClockLine, LeavesOutAnchorsThatDoNotAdvance) {
+TEST(clock_line, leaves_out_anchors_that_do_not_advance) {
   clock_line line;
   line.add({1000, 50'000, 0});
   line.add({1000, 60'000, 0});
@@ -465,7 +465,7 @@ TEST(ClockLine, LeavesOutAnchorsThatDoNotAdvance) {
   EXPECT_EQ(line.anchors().size(), 1u);
 }
 
-TEST(ClockLine, ThinsOutOldAnchorsAndStaysMonotone) {
+TEST(clock_line, thins_out_old_anchors_and_stays_monotone) {
   clock_line line;
   std::mt19937 random(5);
   for (std::uint64_t i = 0; i < 200'000; ++i) {
@@ -483,7 +483,7 @@ TEST(ClockLine, ThinsOutOldAnchorsAndStaysMonotone) {
   }
 }
 
-TEST(ClockLine, SurvivesAbsurdTimes) {
+TEST(clock_line, survives_absurd_times) {
   clock_line line;
   line.add({1000, 50'000, 0});
   line.add({2000, 50'500, 0});

@@ -24,12 +24,12 @@ void sorts_as_the_library(std::vector<item> items) {
   EXPECT_TRUE(items == expected);
 }
 
-TEST(SortRuns, SortsNothingAndOne) {
+TEST(sort_runs, sorts_nothing_and_one) {
   sorts_as_the_library({});
   sorts_as_the_library({{5}});
 }
 
-TEST(SortRuns, SortsThreadsOneBehindTheOther) {
+TEST(sort_runs, sorts_threads_one_behind_the_other) {
   std::mt19937_64 random(1);
   for (std::size_t threads = 1; threads < 9; ++threads) {
     std::vector<item> items;
@@ -46,7 +46,7 @@ TEST(SortRuns, SortsThreadsOneBehindTheOther) {
   }
 }
 
-TEST(SortRuns, SortsWhatIsInNoOrder) {
+TEST(sort_runs, sorts_what_is_in_no_order) {
   std::mt19937_64 random(2);
   for (const std::size_t count : {2u, 3u, 15u, 16u, 17u, 18u, 33u, 1'000u}) {
     std::vector<item> items;

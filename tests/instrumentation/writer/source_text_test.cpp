@@ -18,7 +18,7 @@ using testing::IsEmpty;
 
 constexpr std::int64_t for_ever = INT64_MAX;
 
-class SourceText : public testing::Test {
+class source_text : public testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& text) {
     const std::string path = folder_.file(name);
@@ -39,34 +39,34 @@ class SourceText : public testing::Test {
   temporary_folder folder_;
 };
 
-TEST_F(SourceText, KeepsTheLinesAroundEachRecordedOne) {
+TEST_F(source_text, keeps_the_lines_around_each_recorded_one) {
   EXPECT_THAT(pieces({10, 20}), ElementsAre("9| 9\n10\n11\n", "19| 19\n20\n21\n"));
 }
-TEST_F(SourceText, JoinsPiecesThatTouch) {
+TEST_F(source_text, joins_pieces_that_touch) {
   EXPECT_THAT(pieces({10, 12, 13, 16}), ElementsAre("9| 9\n10\n11\n12\n13\n14\n15\n16\n17\n"));
 }
-TEST_F(SourceText, EndsWhereTheFileDoes) {
+TEST_F(source_text, ends_where_the_file_does) {
   EXPECT_THAT(pieces({1, 40}), ElementsAre("1| 1\n2\n", "39| 39\n40\n"));
   EXPECT_THAT(pieces({41, 42, 1000, ~std::uint64_t{0}}), ElementsAre("40| 40\n"));
   EXPECT_THAT(texts(read_source(write("no-newline.py", "a\nb"), {2}, for_ever)), ElementsAre("1| a\nb\n"));
 }
-TEST_F(SourceText, CutsLongLinesBetweenTwoCharacters) {
+TEST_F(source_text, cuts_long_lines_between_two_characters) {
   const std::string path = write("long.py", "äääää\nb\n");
   EXPECT_THAT(texts(read_source(path, {1}, for_ever, {.line_bytes = 5})), ElementsAre("1| ää\nb\n"));
 }
-TEST_F(SourceText, IsValidUtf8WhateverTheFileIs) {
+TEST_F(source_text, is_valid_utf8_whatever_the_file_is) {
   const std::string path = write("latin.py",
                                  "gr\xFC\xDF"
                                  "e\xC3\nok\xED\xA0\x80\xF4\x90\x80\x80\xC0\xAF\r\n");
   EXPECT_THAT(texts(read_source(path, {1}, for_ever)), ElementsAre("1| gr??e?\nok?????????\n"));
 }
-TEST_F(SourceText, OfAFileThatWasChangedMeanwhileIsNotKept) {
+TEST_F(source_text, of_a_file_that_was_changed_meanwhile_is_not_kept) {
   const std::string path = write("changed.py", "a\n");
   const auto found = read_source(path, {1}, 0);
   EXPECT_THAT(found.pieces, IsEmpty());
   EXPECT_TRUE(found.changed);
 }
-TEST_F(SourceText, ComesFromRegularTextFilesOfBoundedLengthOnly) {
+TEST_F(source_text, comes_from_regular_text_files_of_bounded_length_only) {
   EXPECT_THAT(read_source(write("binary.py", std::string("a\0b\n", 4)), {1}, for_ever).pieces, IsEmpty());
   EXPECT_THAT(read_source(write("large.py", std::string(100, '\n')), {1}, for_ever, {.file_bytes = 99}).pieces,
               IsEmpty());
@@ -101,7 +101,7 @@ void record_frames(const std::string& file, const std::vector<std::uint32_t>& li
   emit(made);
 }
 
-TEST_F(SourceText, IsInTheRecordingWhenAskedFor) {
+TEST_F(source_text, is_in_the_recording_when_asked_for) {
   std::string text;
   for (int i = 1; i <= 30; ++i) text += "line " + std::to_string(i) + "\n";
   const std::string path = write("train.py", text);
@@ -124,7 +124,7 @@ TEST_F(SourceText, IsInTheRecordingWhenAskedFor) {
   }
 }
 
-TEST_F(SourceText, OfAFileThatChangedAfterItsCodeRanIsMissedAloud) {
+TEST_F(source_text, of_a_file_that_changed_after_its_code_ran_is_missed_aloud) {
   const std::string path = write("train.py", "new\n");
   recording r({.sources = true});
   ASSERT_TRUE(start(r.socket(), {}));

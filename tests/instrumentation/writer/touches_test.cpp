@@ -6,7 +6,7 @@
 namespace sluice::collector {
 namespace {
 
-class TouchedBlocks : public Assembler {
+class touched_blocks_test : public assembler_test {
  protected:
   /// `claimed`: what the record says it holds; by default the truth.
   void touch(thread& t, time_ns time, const std::vector<std::uint64_t>& addresses, std::uint64_t graph = 0,
@@ -51,7 +51,7 @@ class TouchedBlocks : public Assembler {
   }
 };
 
-TEST_F(TouchedBlocks, AreThoseThatLayThereAtTheTime) {
+TEST_F(touched_blocks_test, are_those_that_lay_there_at_the_time) {
   thread& a = add_thread();
   thread& b = add_thread();
   // b is drained after a: what it touched is what lay there when it did.
@@ -70,7 +70,7 @@ TEST_F(TouchedBlocks, AreThoseThatLayThereAtTheTime) {
   EXPECT_EQ(touches[0].correlation, 7u);
 }
 
-TEST_F(TouchedBlocks, AreTheFrameworksRatherThanTheirSegment) {
+TEST_F(touched_blocks_test, are_the_frameworks_rather_than_their_segment) {
   thread& t = add_thread();
   alloc(t, 10, 0x1000, 4096);
   alloc(t, 11, 0x1000, 512, layer::framework);
@@ -83,7 +83,7 @@ TEST_F(TouchedBlocks, AreTheFrameworksRatherThanTheirSegment) {
   EXPECT_EQ(touches[1].block, allocs[0].block);
 }
 
-TEST_F(TouchedBlocks, AreNoMoreThanTheRecordHolds) {
+TEST_F(touched_blocks_test, are_no_more_than_the_record_holds) {
   thread& t = add_thread();
   alloc(t, 10, 0x1000, 256);
   touch(t, 20, {0x1000}, 0, 1'000'000);
@@ -93,7 +93,7 @@ TEST_F(TouchedBlocks, AreNoMoreThanTheRecordHolds) {
   EXPECT_EQ(finish().all<touch_event>().size(), 2u);
 }
 
-TEST_F(TouchedBlocks, OfAGraphCarryTheGraphThatItsLaunchesNameToo) {
+TEST_F(touched_blocks_test, of_a_graph_carry_the_graph_that_its_launches_name_too) {
   thread& t = add_thread();
   alloc(t, 10, 0x1000, 256);
   define(t, 20, 0xaa);
@@ -133,12 +133,12 @@ std::vector<std::vector<block_id>> touched_by_launches(const recorded& trace) {
   return all;
 }
 
-class ChangedGraph : public TouchedBlocks {
+class changed_graph : public touched_blocks_test {
  protected:
   static constexpr std::uint64_t graph = 0xaa, made = 0xee, first = 0x11, second = 0x22;
   /// Blocks at 0x1000, 0x2000 and 0x3000; the first node names the first block, the second the second.
   void SetUp() override {
-    TouchedBlocks::SetUp();
+    touched_blocks_test::SetUp();
     t_ = &add_thread();
     for (std::uint64_t address : {0x1000, 0x2000, 0x3000}) alloc(*t_, 10, address, 256);
     define(*t_, 20, graph);
@@ -173,7 +173,7 @@ class ChangedGraph : public TouchedBlocks {
   using touched = std::vector<block_id>;
 };
 
-TEST_F(ChangedGraph, TouchesOtherBlocksFromTheChangeOnOnly) {
+TEST_F(changed_graph, touches_other_blocks_from_the_change_on_only) {
   call(*t_, 30, made, 1);
   set_node(*t_, 31, made, first, {0x3000});
   call(*t_, 32, made, 2);
@@ -186,7 +186,7 @@ TEST_F(ChangedGraph, TouchesOtherBlocksFromTheChangeOnOnly) {
   EXPECT_EQ(all[1], (touched{c_, b_}));
 }
 
-TEST_F(ChangedGraph, ThatIsWhatItWasBeforeHasItsOldRows) {
+TEST_F(changed_graph, that_is_what_it_was_before_has_its_old_rows) {
   for (std::uint32_t i = 0; i < 10; ++i) {
     set_node(*t_, 30 + 3 * i, made, first, {i % 2 == 0 ? 0x3000u : 0x1000u});
     call(*t_, 31 + 3 * i, made, i + 1);
@@ -198,7 +198,7 @@ TEST_F(ChangedGraph, ThatIsWhatItWasBeforeHasItsOldRows) {
   EXPECT_EQ(rows_, 4u) << "two nodes, two versions";
 }
 
-TEST_F(ChangedGraph, ThatNamesTheSameBlocksIsTheSame) {
+TEST_F(changed_graph, that_names_the_same_blocks_is_the_same) {
   call(*t_, 30, made, 1);
   launch(*t_, 31, made, 1);
   set_node(*t_, 32, made, first, {0x1080});
@@ -208,7 +208,7 @@ TEST_F(ChangedGraph, ThatNamesTheSameBlocksIsTheSame) {
   EXPECT_EQ(rows_, 2u);
 }
 
-TEST_F(ChangedGraph, OfWhichMoreAreMadeChangesTheirsNotTheFirst) {
+TEST_F(changed_graph, of_which_more_are_made_changes_theirs_not_the_first) {
   set_node(*t_, 30, 0, first, {0x3000});  // The graph itself, by its node.
   define(*t_, 31, 0xff, graph);
   call(*t_, 32, made, 1);
@@ -221,7 +221,7 @@ TEST_F(ChangedGraph, OfWhichMoreAreMadeChangesTheirsNotTheFirst) {
   EXPECT_EQ(all[1], (touched{c_, b_}));
 }
 
-TEST_F(ChangedGraph, BroughtUpToDateIsAsTheOtherAndKeepsItsNodes) {
+TEST_F(changed_graph, brought_up_to_date_is_as_the_other_and_keeps_its_nodes) {
   define(*t_, 30, 0xbb);
   set_node(*t_, 31, 0xbb, 0x33, {0x3000});
   set_node(*t_, 32, 0xbb, 0x44, {0x3000});
@@ -237,7 +237,7 @@ TEST_F(ChangedGraph, BroughtUpToDateIsAsTheOtherAndKeepsItsNodes) {
   EXPECT_EQ(all[1], (touched{c_, b_}));
 }
 
-TEST_F(ChangedGraph, MayNameNothing) {
+TEST_F(changed_graph, may_name_nothing) {
   set_node(*t_, 30, made, first, {});
   call(*t_, 31, made, 1);
   launch(*t_, 32, made, 1);
@@ -246,7 +246,7 @@ TEST_F(ChangedGraph, MayNameNothing) {
   EXPECT_EQ(all[0], (touched{b_}));
 }
 
-TEST_F(ChangedGraph, TakesManyBlocksOfANodeInPieces) {
+TEST_F(changed_graph, takes_many_blocks_of_a_node_in_pieces) {
   set_node(*t_, 30, made, first, {0x3000});
   set_node(*t_, 31, made, first, {0x1000}, true);
   call(*t_, 32, made, 1);
@@ -256,7 +256,7 @@ TEST_F(ChangedGraph, TakesManyBlocksOfANodeInPieces) {
   EXPECT_EQ(all[0], (touched{c_, a_, b_}));
 }
 
-TEST_F(ChangedGraph, HoldsWhatItsChildrenWereWhenTheyWereAdded) {
+TEST_F(changed_graph, holds_what_its_children_were_when_they_were_added) {
   define(*t_, 30, 0xbb);
   set_node(*t_, 31, 0xbb, 0x33, {0x3000});
   set_child(*t_, 32, 0xbb, 0x44, graph);
@@ -273,7 +273,7 @@ TEST_F(ChangedGraph, HoldsWhatItsChildrenWereWhenTheyWereAdded) {
   EXPECT_EQ(all[1], (touched{c_, c_, b_}));
 }
 
-TEST_F(ChangedGraph, LeavesOutWhatIsSwitchedOff) {
+TEST_F(changed_graph, leaves_out_what_is_switched_off) {
   enable(*t_, 30, made, first, false);
   enable(*t_, 30, made, 0x99, false);  // Of no node of it, and of no graph.
   enable(*t_, 30, 0x66, first, false);
@@ -291,7 +291,7 @@ TEST_F(ChangedGraph, LeavesOutWhatIsSwitchedOff) {
 }
 
 // As no program can, but a ring may say: a graph within itself, twice as large with each record.
-TEST_F(ChangedGraph, WithinItselfGrowsOnlySoFar) {
+TEST_F(changed_graph, within_itself_grows_only_so_far) {
   for (std::uint64_t i = 0; i < 200; ++i) set_child(*t_, 30, graph, 0x100 + i, graph);
   set_child(*t_, 31, 0, 0x9999, graph);
   set_child(*t_, 31, graph, 0, 0);
@@ -300,7 +300,7 @@ TEST_F(ChangedGraph, WithinItselfGrowsOnlySoFar) {
   EXPECT_LT(rows_, std::size_t{1} << 19);
 }
 
-TEST_F(ChangedGraph, ByNodesThatNobodyKnowsIsLeftAlone) {
+TEST_F(changed_graph, by_nodes_that_nobody_knows_is_left_alone) {
   set_node(*t_, 30, 0, 0x99, {0x3000});
   set_node(*t_, 31, 0x77, 0x99, {0x3000});
   call(*t_, 32, made, 1);
@@ -312,7 +312,7 @@ TEST_F(ChangedGraph, ByNodesThatNobodyKnowsIsLeftAlone) {
   EXPECT_EQ(all[1], (touched{}));
 }
 
-TEST_F(TouchedBlocks, ModeOfTheProcessIsInItsRow) {
+TEST_F(touched_blocks_test, mode_of_the_process_is_in_its_row) {
   thread& t = add_thread();
   mode_record r{};
   r.mode = static_cast<std::uint64_t>(recording_mode::timeline);

@@ -43,7 +43,7 @@ Row extreme_row(std::mt19937_64& random, trace::string_id name) {
   return row;
 }
 
-class ExtremeFigures : public ::testing::TestWithParam<unsigned> {
+class extreme_figures : public ::testing::TestWithParam<unsigned> {
  protected:
   void SetUp() override {
     for (testing::recording* each : {&made_, &other_}) fill(*each);
@@ -72,7 +72,7 @@ class ExtremeFigures : public ::testing::TestWithParam<unsigned> {
 };
 
 // Tried: INT64_MIN and INT64_MAX as times and sizes, in every question of the window and of the report.
-TEST_P(ExtremeFigures, AreAskedFor) {
+TEST_P(extreme_figures, are_asked_for) {
   engine asked(made_.open());
   const auto tracks = asked.ask_now(tracks_question{}).value();
   for (const time_range& range : {tracks->span, time_range{0, 1000}, time_range{INT64_MIN, INT64_MAX}}) {
@@ -97,7 +97,7 @@ TEST_P(ExtremeFigures, AreAskedFor) {
 }
 
 // Tried: the same in every table and view of SQL.
-TEST_P(ExtremeFigures, AreReadAsTables) {
+TEST_P(extreme_figures, are_read_as_tables) {
   auto sql = sql_database::open(trace_).value();
   for (const sql_table_about& table : sql_schema()) {
     auto rows = sql->prepare("SELECT * FROM " + table.name);
@@ -108,7 +108,7 @@ TEST_P(ExtremeFigures, AreReadAsTables) {
 }
 
 // Tried: the same in every format, cut, merged, and repeated.
-TEST_P(ExtremeFigures, AreWritten) {
+TEST_P(extreme_figures, are_written) {
   for (const exports::format& as : exports::formats()) {
     SCOPED_TRACE(as.name);
     static_cast<void>(exports::write(*trace_, as, out_, {}));
@@ -120,9 +120,9 @@ TEST_P(ExtremeFigures, AreWritten) {
   static_cast<void>(generate::tile(made_.path(), 100'000, out_));
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, ExtremeFigures, ::testing::Range(1U, 7U));
+INSTANTIATE_TEST_SUITE_P(seeds, extreme_figures, ::testing::Range(1U, 7U));
 
-TEST(Saturating, StaysWithinTheLimits) {
+TEST(saturating, stays_within_the_limits) {
   EXPECT_EQ(saturating_sum<std::int64_t>(INT64_MAX, 1), INT64_MAX);
   EXPECT_EQ(saturating_sum<std::int64_t>(INT64_MIN, -1), INT64_MIN);
   EXPECT_EQ(saturating_difference<std::int64_t>(INT64_MAX, -1), INT64_MAX);

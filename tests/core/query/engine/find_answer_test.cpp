@@ -350,7 +350,7 @@ TEST(summaries, are_left_out_when_nobody_waits_for_them) {
   EXPECT_EQ(analysis::find_stored_figures(*trace), nullptr);
 }
 
-INSTANTIATE_TEST_SUITE_P(Patterns, stored_answers_test,
+INSTANTIATE_TEST_SUITE_P(patterns, stored_answers_test,
                          ::testing::Values(told_recording{program_pattern::training},
                                            told_recording{program_pattern::inference},
                                            told_recording{program_pattern::training, true},

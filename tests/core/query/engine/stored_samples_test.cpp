@@ -87,7 +87,7 @@ std::string name_of(const ::testing::TestParamInfo<const char*>& version) {
   return "version_" + name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, summed_up_sample, ::testing::Values("4.0"), name_of);
+INSTANTIATE_TEST_SUITE_P(versions, summed_up_sample, ::testing::Values("4.0"), name_of);
 
 }  // namespace
 }  // namespace sluice::query

@@ -12,7 +12,7 @@
 namespace sluice::query {
 namespace {
 
-TEST(Columns, EveryKindOfRowIsATable) {
+TEST(columns, every_kind_of_row_is_a_table) {
   std::set<trace::row_type> seen;
   for (const table& each : tables()) seen.insert(each.type);
   seen.insert(trace::row_type::string);  // Texts stand where they are named.
@@ -21,7 +21,7 @@ TEST(Columns, EveryKindOfRowIsATable) {
 #undef SLUICE_SEEN
 }
 
-TEST(Columns, EveryTableAndEveryColumnSaysWhatItIs) {
+TEST(columns, every_table_and_every_column_says_what_it_is) {
   for (const table& each : tables()) {
     EXPECT_FALSE(each.about.empty()) << each.name << " wants words in columns_about.cpp";
     for (const column& one : each.columns)
@@ -29,7 +29,7 @@ TEST(Columns, EveryTableAndEveryColumnSaysWhatItIs) {
   }
 }
 
-TEST(Columns, NamesAreThoseOfTheMembersAndNeedNoQuotesInSql) {
+TEST(columns, names_are_those_of_the_members_and_need_no_quotes_in_sql) {
   const table* links = find_table("link");
   ASSERT_NE(links, nullptr);
   EXPECT_LT(links->find("from_event"), links->columns.size());
@@ -46,7 +46,7 @@ TEST(Columns, NamesAreThoseOfTheMembersAndNeedNoQuotesInSql) {
   }
 }
 
-TEST(Columns, CellsShowTextsWordsAndWhatIsNotKnown) {
+TEST(columns, cells_show_texts_words_and_what_is_not_known) {
   testing::recording made;
   made.standard_tables();
   made.add_copy(5, trace::unknown_time, 100);

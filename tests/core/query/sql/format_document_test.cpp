@@ -251,7 +251,7 @@ std::string made_tables() {
   return text;
 }
 
-TEST(FormatDocument, HasTheTablesOfTheSchema) {
+TEST(format_document, has_the_tables_of_the_schema) {
   const std::string text = contents(document);
   const std::size_t from = text.find(marker);
   ASSERT_NE(from, std::string::npos) << document;
@@ -350,14 +350,14 @@ void expect_read_alike(const std::string& path) {
   EXPECT_EQ(theirs, read_by_us(path)) << path;
 }
 
-TEST(FormatDocument, IsEnoughToReadARecordingOfEachVersion) {
+TEST(format_document, is_enough_to_read_a_recording_of_each_version) {
   expect_read_alike(SLUICE_SOURCE_DIR "/assets/recordings/pool-churn.sluice");
   for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/tests/core/trace/samples")) {
     if (entry.path().extension() == ".sluice") expect_read_alike(entry.path());
   }
 }
 
-TEST(FormatDocument, IsEnoughToReadWhateverRowsThereAre) {
+TEST(format_document, is_enough_to_read_whatever_rows_there_are) {
   sluice::testing::recording made;
   std::mt19937_64 random(3);
 #define SLUICE_WRITE(row, kind)                                                  \

@@ -16,7 +16,7 @@ namespace sluice::query {
 inline std::string fmt_number(double number) { return fmt::format("{}", number); }
 
 /// A recording and a database over it; rows as texts with bars between the cells.
-class SqlTest : public ::testing::Test {
+class sql_test : public ::testing::Test {
  protected:
   void open() {
     ASSERT_TRUE(made_.writer().close());

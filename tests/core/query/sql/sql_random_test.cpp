@@ -11,7 +11,7 @@
 namespace sluice::query {
 namespace {
 
-class SqlRandom : public SqlTest, public ::testing::WithParamInterface<unsigned> {
+class sql_random : public sql_test, public ::testing::WithParamInterface<unsigned> {
  protected:
   std::mt19937_64 random_{GetParam()};
 
@@ -72,7 +72,7 @@ class SqlRandom : public SqlTest, public ::testing::WithParamInterface<unsigned>
   }
 };
 
-TEST_P(SqlRandom, ATableSaysWhatItsRowsSay) {
+TEST_P(sql_random, a_table_says_what_its_rows_say) {
   for (const table& each : tables()) {
     std::vector<std::string> expected;
     for (const auto& cells : rows_of(each)) {
@@ -106,7 +106,7 @@ std::string literal(std::mt19937_64& random, const std::vector<std::vector<std::
   }
 }
 
-TEST_P(SqlRandom, WhatIsPushedDownLeavesTheAnswerAsItIs) {
+TEST_P(sql_random, what_is_pushed_down_leaves_the_answer_as_it_is) {
   static constexpr std::array operators = {"=", "<", "<=", ">", ">=", "IN", "IS", "<>"};
   for (const table& each : tables()) {
     const auto rows = rows_of(each);
@@ -139,7 +139,7 @@ TEST_P(SqlRandom, WhatIsPushedDownLeavesTheAnswerAsItIs) {
   }
 }
 
-TEST_P(SqlRandom, RangesOfTimeAreThoseOfALoop) {
+TEST_P(sql_random, ranges_of_time_are_those_of_a_loop) {
   for (const char* name : {"transfer", "kernel", "alloc", "counter"}) {
     const table& of = *find_table(name);
     const auto rows = rows_of(of);
@@ -158,7 +158,7 @@ TEST_P(SqlRandom, RangesOfTimeAreThoseOfALoop) {
   }
 }
 
-TEST_P(SqlRandom, JoinsOnIdsAreThoseOfALoop) {
+TEST_P(sql_random, joins_on_ids_are_those_of_a_loop) {
   const table& transfers = *find_table("transfer");
   const table& calls = *find_table("api_call");
   const auto left = rows_of(transfers);
@@ -183,7 +183,7 @@ TEST_P(SqlRandom, JoinsOnIdsAreThoseOfALoop) {
           "+c.time > 1e9)")[0]);
 }
 
-TEST_P(SqlRandom, OuterJoinsAreThoseOfTheUnpushedOnes) {
+TEST_P(sql_random, outer_joins_are_those_of_the_unpushed_ones) {
   for (const char* join : {"LEFT", "RIGHT", "FULL"}) {
     const std::string from = std::string("SELECT a.rowid, b.rowid FROM alloc AS a ") + join + " JOIN free AS b ON ";
     EXPECT_EQ(sorted(from + "b.block = a.block AND b.time > 5000"),
@@ -193,7 +193,7 @@ TEST_P(SqlRandom, OuterJoinsAreThoseOfTheUnpushedOnes) {
 }
 
 /// Words of the language in any order: whatever comes of them, it is an error or an answer, and soon.
-TEST_P(SqlRandom, NonsenseIsAnErrorOrAnAnswer) {
+TEST_P(sql_random, nonsense_is_an_error_or_an_answer) {
   static constexpr std::array words = {"SELECT",
                                        "FROM",
                                        "WHERE",
@@ -278,7 +278,7 @@ TEST_P(SqlRandom, NonsenseIsAnErrorOrAnAnswer) {
   }
 }
 
-TEST_P(SqlRandom, EveryViewAndFigureCanBeReadToItsEnd) {
+TEST_P(sql_random, every_view_and_figure_can_be_read_to_its_end) {
   for (const sql_table_about& each : sql_schema()) {
     auto rows = sql_->prepare("SELECT * FROM " + each.name);
     ASSERT_TRUE(rows) << each.name << rows.error().to_string();
@@ -291,9 +291,9 @@ TEST_P(SqlRandom, EveryViewAndFigureCanBeReadToItsEnd) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, SqlRandom, ::testing::Values(1U, 2U, 3U));
+INSTANTIATE_TEST_SUITE_P(seeds, sql_random, ::testing::Values(1U, 2U, 3U));
 
-TEST_F(SqlTest, ADamagedChunkIsAnErrorThatNamesItsPlace) {
+TEST_F(sql_test, a_damaged_chunk_is_an_error_that_names_its_place) {
   made_.standard_tables();
   for (int i = 0; i < 200; ++i) made_.add_copy(i, i + 1, 10);
   open();

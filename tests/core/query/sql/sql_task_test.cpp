@@ -19,7 +19,7 @@ constexpr const char* thousand =
 constexpr const char* endless =
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c WHERE x < 0";
 
-class SqlTask : public SqlTest {
+class sql_task_test : public sql_test {
  protected:
   void SetUp() override {
     made_.standard_tables();
@@ -32,7 +32,7 @@ class SqlTask : public SqlTest {
   }
 };
 
-TEST_F(SqlTask, KeepsRowsInBlocks) {
+TEST_F(sql_task_test, keeps_rows_in_blocks) {
   const sql_task task(trace_, thousand);
   const auto all = finished(task);
   ASSERT_FALSE(all->failure);
@@ -47,7 +47,7 @@ TEST_F(SqlTask, KeepsRowsInBlocks) {
   }
 }
 
-TEST_F(SqlTask, KnowsIds) {
+TEST_F(sql_task_test, knows_ids) {
   const sql_task task(trace_, "SELECT id, bytes, device FROM blocks");
   const auto all = finished(task);
   ASSERT_FALSE(all->failure) << all->failure->to_string();
@@ -56,7 +56,7 @@ TEST_F(SqlTask, KnowsIds) {
   EXPECT_EQ(all->id(0, 0), 7U);
 }
 
-TEST_F(SqlTask, KeepsNoMoreThanItMay) {
+TEST_F(sql_task_test, keeps_no_more_than_it_may) {
   sql_task_options few;
   few.rows = 300;
   const sql_task task(trace_, thousand, few);
@@ -66,14 +66,14 @@ TEST_F(SqlTask, KeepsNoMoreThanItMay) {
   EXPECT_EQ(some->text(299, 0), "300");
 }
 
-TEST_F(SqlTask, SaysWhatWentWrong) {
+TEST_F(sql_task_test, says_what_went_wrong) {
   const sql_task task(trace_, "SELEC 1");
   const auto answer = finished(task);
   ASSERT_TRUE(answer->failure);
   EXPECT_EQ(answer->failure->code, error_code::invalid_argument);
 }
 
-TEST_F(SqlTask, EndsWhenItIsCancelledOrForgotten) {
+TEST_F(sql_task_test, ends_when_it_is_cancelled_or_forgotten) {
   std::atomic<int> woken{0};
   sql_task_options options;
   options.wake = [&] { ++woken; };
@@ -87,7 +87,7 @@ TEST_F(SqlTask, EndsWhenItIsCancelledOrForgotten) {
   const sql_task forgotten(trace_, endless);
 }
 
-TEST_F(SqlTask, AllRowsGoIntoAFile) {
+TEST_F(sql_task_test, all_rows_go_into_a_file) {
   const std::string place = made_.path() + ".csv";
   std::atomic<bool> stop{false};
   const auto written = exports::write_answer(trace_, thousand, place, stop);

@@ -25,7 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// Copies, blocks and a kernel of one process.
-class Sql : public SqlTest {
+class sql : public sql_test {
  protected:
   void SetUp() override {
     made_.standard_tables();
@@ -76,14 +76,14 @@ class Sql : public SqlTest {
   }
 };
 
-TEST_F(Sql, RowsShowTextsWordsAndNulls) {
+TEST_F(sql, rows_show_texts_words_and_nulls) {
   EXPECT_THAT(ask("SELECT time, end, duration, direction, source_kind, bytes, bandwidth FROM transfer ORDER BY time"),
               ElementsAre("100|150|50|h2d|pinned|5000|100000000000", "200|||h2d|pinned|7|"));
   EXPECT_THAT(ask("SELECT name FROM device"), ElementsAre("NVIDIA H200"));
   EXPECT_THAT(ask("SELECT command, rank FROM process"), ElementsAre("/usr/bin/python train.py|"));
 }
 
-TEST_F(Sql, ViewsJoinNamesAndStacks) {
+TEST_F(sql, views_join_names_and_stacks) {
   EXPECT_THAT(ask("SELECT bytes, call_name, device_name, stream_name, line, stack_text FROM transfers ORDER BY time"),
               ElementsAre("5000|cuMemcpyHtoDAsync_v2|NVIDIA H200|Stream 7|load at train.py:12|load at train.py:12",
                           "7||NVIDIA H200|Stream 7||"));
@@ -92,7 +92,7 @@ TEST_F(Sql, ViewsJoinNamesAndStacks) {
               ElementsAre("1|10|60|50|4096", "2|20|||8192"));
 }
 
-TEST_F(Sql, FiguresAreThoseOfTheReport) {
+TEST_F(sql, figures_are_those_of_the_report) {
   analysis::growing_index index;
   while (!index.absorb(*trace_, 1000)) {
   }
@@ -107,7 +107,7 @@ TEST_F(Sql, FiguresAreThoseOfTheReport) {
   EXPECT_THAT(ask("SELECT max(bandwidth) FROM transfer"), ElementsAre(fmt_number(all.transfers[0].fastest_bandwidth)));
 }
 
-TEST_F(Sql, FiguresOfARangeTakeItsEndsAsArguments) {
+TEST_F(sql, figures_of_a_range_take_its_ends_as_arguments) {
   EXPECT_THAT(ask("SELECT maximum FROM memory_use"), ElementsAre("12288"));
   EXPECT_THAT(ask("SELECT maximum FROM memory_use(0, 15)"), ElementsAre("4096"));
   EXPECT_THAT(ask("SELECT w.column1, m.maximum FROM (VALUES (15), (30)) AS w JOIN memory_use(0, w.column1) AS m"),
@@ -115,7 +115,7 @@ TEST_F(Sql, FiguresOfARangeTakeItsEndsAsArguments) {
   EXPECT_THAT(ask("SELECT count(*) FROM memory_use(30, 20)"), ElementsAre("0"));  // An empty range.
 }
 
-TEST_F(Sql, ColumnsThatAreIdsSayWhatTheyName) {
+TEST_F(sql, columns_that_are_ids_say_what_they_name) {
   auto rows = sql_->prepare("SELECT id, time, call, source_block, bytes FROM transfer");
   ASSERT_TRUE(rows);
   std::vector<id_kind> kinds;
@@ -128,7 +128,7 @@ TEST_F(Sql, ColumnsThatAreIdsSayWhatTheyName) {
   EXPECT_THAT(kinds, ElementsAre(id_kind::block, id_kind::event, id_kind::none));
 }
 
-TEST_F(Sql, OnlyReads) {
+TEST_F(sql, only_reads) {
   for (const char* text : {"DELETE FROM kernel",
                            "INSERT INTO kernel(id) VALUES (1)",
                            "UPDATE kernel SET id = 1",
@@ -160,7 +160,7 @@ TEST_F(Sql, OnlyReads) {
   EXPECT_THAT(ask("SELECT count(*) FROM kernel"), ElementsAre("1"));
 }
 
-TEST_F(Sql, MistakesAreOneLineWithTheirPlace) {
+TEST_F(sql, mistakes_are_one_line_with_their_place) {
   EXPECT_THAT(problem("SELEC 1"), HasSubstr("query: at byte 0: near \"SELEC\": syntax error"));
   EXPECT_THAT(problem("SELECT 1 + nowhere FROM kernel"), HasSubstr("at byte 11: no such column: nowhere"));
   EXPECT_THAT(problem("SELECT * FROM cow"), HasSubstr("no such table: cow"));
@@ -176,7 +176,7 @@ TEST_F(Sql, MistakesAreOneLineWithTheirPlace) {
   EXPECT_THAT(ask("SELECT sum(value) FROM json_each('[1, 2]')"), ElementsAre("3"));
 }
 
-TEST_F(Sql, HostileQueriesFailOrEnd) {
+TEST_F(sql, hostile_queries_fail_or_end) {
   std::string deep = "SELECT " + std::string(20'000, '(') + "1" + std::string(20'000, ')');
   EXPECT_FALSE(problem(deep).empty());
   std::string minus = "SELECT ";
@@ -196,7 +196,7 @@ TEST_F(Sql, HostileQueriesFailOrEnd) {
       HasSubstr("too long"));
 }
 
-TEST_F(Sql, AnEndlessQueryCanBeInterrupted) {
+TEST_F(sql, an_endless_query_can_be_interrupted) {
   auto rows = sql_->prepare("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c");
   ASSERT_TRUE(rows);
   std::thread other([&] {
@@ -209,7 +209,7 @@ TEST_F(Sql, AnEndlessQueryCanBeInterrupted) {
   EXPECT_EQ(step.error().code, error_code::cancelled);
 }
 
-TEST_F(Sql, ScratchAndMemoryAreBounded) {
+TEST_F(sql, scratch_and_memory_are_bounded) {
   sql_options few;
   few.scratch_bytes = 16 << 20;
   sql_ = sql_database::open(trace_, few).value();
@@ -226,7 +226,7 @@ TEST_F(Sql, ScratchAndMemoryAreBounded) {
       HasSubstr("more memory"));
 }
 
-TEST_F(Sql, TextForPeopleAndForPrograms) {
+TEST_F(sql, text_for_people_and_for_programs) {
   const auto text = [&](sql_format as, const std::string& query) {
     auto rows = sql_->prepare(query);
     EXPECT_TRUE(rows) << rows.error().to_string();
@@ -251,7 +251,7 @@ TEST_F(Sql, TextForPeopleAndForPrograms) {
   EXPECT_EQ(text(sql_format::table, "SELECT 1 AS a WHERE 0"), "a\n");
 }
 
-TEST_F(SqlTest, FiguresOfTheWholeAreThoseThatTheFileHas) {
+TEST_F(sql_test, figures_of_the_whole_are_those_that_the_file_has) {
   testing::training(made_).tell();
   ASSERT_TRUE(made_.writer().flush());
   const testing::indexed all(made_.open());
@@ -274,7 +274,7 @@ TEST_F(SqlTest, FiguresOfTheWholeAreThoseThatTheFileHas) {
   EXPECT_NE(ask("SELECT frees FROM memory_use WHERE range_begin = 0 LIMIT 1"), ours) << "of a range";
 }
 
-TEST_F(Sql, TheSchemaIsWhatTheDatabaseHas) {
+TEST_F(sql, the_schema_is_what_the_database_has) {
   std::set<std::string> described;
   for (const sql_table_about& table : sql_schema()) {
     EXPECT_FALSE(table.about.empty()) << table.name;
@@ -290,7 +290,7 @@ TEST_F(Sql, TheSchemaIsWhatTheDatabaseHas) {
   EXPECT_EQ(std::set<std::string>(all.begin(), all.end()), described);
 }
 
-TEST(SqlDocument, IsWhatTheProgramPrints) {
+TEST(sql_document, is_what_the_program_prints) {
   std::ifstream in(std::string(SLUICE_SOURCE_DIR) + "/app/cli/query_schema.md");
   const std::string document{std::istreambuf_iterator<char>(in), {}};
   EXPECT_TRUE(document.ends_with(sql_schema_text()))

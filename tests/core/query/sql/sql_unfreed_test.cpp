@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using testing::mib;
 using testing::ms;
 
-class SqlUnfreed : public SqlTest {
+class sql_unfreed : public sql_test {
  protected:
   /// A process that ended so, after 10 s: a leak, a block that is freed, one of before, one that another process owns, and one that was
   /// born just before the end.
@@ -54,14 +54,14 @@ class SqlUnfreed : public SqlTest {
 
 constexpr const char* never_freed = "SELECT count(*), coalesce(sum(bytes), 0) FROM blocks WHERE unfreed";
 
-TEST_F(SqlUnfreed, AreThoseOfTheReport) {
+TEST_F(sql_unfreed, are_those_of_the_report) {
   record(0);
   EXPECT_THAT(ask(never_freed), ElementsAre(reported()));
   EXPECT_THAT(ask("SELECT id, unfreed FROM blocks ORDER BY id"), ElementsAre("1|1", "2|0", "3|0", "4|0", "5|1"));
 }
 
 // Tried: to take for a leak what was born just before a signal ended the process.
-TEST_F(SqlUnfreed, LeaveOutTheLastHalfSecondOfAProcessThatWasKilled) {
+TEST_F(sql_unfreed, leave_out_the_last_half_second_of_a_process_that_was_killed) {
   record(137);
   EXPECT_THAT(ask(never_freed), ElementsAre(reported()));
   EXPECT_THAT(ask("SELECT id FROM block WHERE unfreed"), ElementsAre("1"));

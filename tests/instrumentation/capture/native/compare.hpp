@@ -69,7 +69,7 @@ struct two_walks {
   }
 };
 
-class NativeStack : public testing::Test {
+class native_stack_test : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(capture::start_native_stacks()); }
 };
