@@ -96,6 +96,11 @@ std::vector<index_curve> curves_of(const index& from, const tensor_facts* facts,
   return into.take();
 }
 
+bool is_in_driver_stack(const curve_row& curve) {
+  return curve.layer == trace::layer::driver &&
+         (curve.device == trace::device_id::none ? is_host_resident(curve.kind) : is_device_resident(curve.kind));
+}
+
 std::vector<index_slices> slices_of(const index& from, const tensor_facts* facts) {
   std::vector<index_slices> all;
   const auto add = [&](const lane_row& about, const timeline::slice_set& slices) {

@@ -35,6 +35,14 @@ struct index_curve {
 /// Returns the curves of `from`; if `facts` is set, also by category. `about.maximum`: in `whole`. O(curves * log n).
 [[nodiscard]] std::vector<index_curve> curves_of(const index& from, const tensor_facts* facts, time_range whole);
 
+/// False for kinds that are only addresses, which do not count as memory use.
+[[nodiscard]] constexpr bool has_bytes(trace::memory_kind kind) {
+  return kind != trace::memory_kind::reservation && kind != trace::memory_kind::mapping;
+}
+/// True for a memory curve of the driver's layer whose bytes are always on its device; without a device, in the host's
+/// memory.
+[[nodiscard]] bool is_in_driver_stack(const trace::curve_row& curve);
+
 /// The slices of one owner: a stream, a copy direction, the ranges or calls of a thread, or the steps of a process.
 struct index_slices {
   trace::lane_row about;  ///< Describes the owner's first lane.

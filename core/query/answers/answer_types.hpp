@@ -52,6 +52,7 @@ struct lost_span {
 struct track_list {
   std::vector<track> tracks;    ///< In display order.
   time_range span;              ///< Time span of the whole trace.
+  time_range active;            ///< Its part from the first to the last device work or allocation.
   std::vector<lost_span> lost;  ///< In order of time. Neighbors are merged to at most `lost_limit`.
   /// Device times of all processes are complete up to this time. Later kernels and copies may be missing.
   time_ns complete_until = trace::unknown_time;  ///< unknown_time: all are complete.
@@ -81,7 +82,7 @@ struct slice_list {
 
 // --- series ---------------------------------------------------------------------------------------------------------
 
-/// The values of a curve in one pixel.
+/// The values of a curve in one pixel. Bands on top of one another are drawn at `at_peak`.
 using bin = analysis::sampled_bin;
 
 enum class band_role : std::uint8_t { used, reserved, untracked, recorder, total, value };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "core/base/format.hpp"
 #include "core/index/labels.hpp"
@@ -54,8 +55,13 @@ class composer {
     reaches(curve);
     return add(std::move(label), role, curve);
   }
-  /// Extends the axis to the maximum of `curve`, whose parts were added.
+  /// Extends the axis to the maximum of `curve`.
   void reaches(const curve_row& curve) { made_.maximum = std::max(made_.maximum, curve.maximum); }
+  /// Says that the last `count` bands are the parts of `curve`.
+  void are_parts_of(const curve_row& curve, std::size_t count) {
+    reaches(curve);
+    wholes_.push_back({static_cast<std::uint32_t>(&curve - all_.curves().data()), made_.bands.size() - count, count});
+  }
 
   void limit(std::string label, double value, trace::direction way = trace::direction::unknown) {
     made_.limits.push_back({std::move(label), value, way});
@@ -65,30 +71,52 @@ class composer {
   result<series> finish(double ceiling = 0) {
     if (ceiling > 0) stacked_ = std::min(stacked_, ceiling);
     made_.maximum = std::max(made_.maximum, stacked_);
+    for (const whole& each : wholes_) places_.push_back(each.curve);
     auto sampled = all_.sample(places_, analysis::bounded(question_.range),
                                std::clamp<std::uint32_t>(question_.width, 1, widest_view));
     if (!sampled) return tl::unexpected<error>(sampled.error());
     made_.range = sampled->range;
     for (std::size_t i = 0; i < made_.bands.size(); ++i) made_.bands[i].bins = std::move(sampled->bins[i]);
+    for (std::size_t i = 0; i < wholes_.size(); ++i)
+      limit_parts(std::span(made_.bands).subspan(wholes_[i].first_part, wholes_[i].parts),
+                  sampled->bins[made_.bands.size() + i]);
     return std::move(made_);
   }
 
  private:
+  struct whole {
+    std::uint32_t curve = 0;
+    std::size_t first_part = 0;  ///< Position in `made_.bands`.
+    std::size_t parts = 0;
+  };
+
+  /// Files before 4.1 do not say what the parts were at the whole's peak. Then each part is put at the same place
+  /// between its minimum and its maximum, so that they add up to the whole.
+  static void limit_parts(std::span<band> parts, std::span<const bin> whole) {
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+      double lowest = 0, sum = 0;
+      for (const band& part : parts) {
+        lowest += part.bins[at].minimum;
+        sum += part.bins[at].at_peak;
+      }
+      const double most = whole[at].maximum;
+      constexpr double rounding = 1e-6;
+      if (sum <= most * (1 + rounding) || sum <= lowest) continue;
+      const double place = std::clamp((most - lowest) / (sum - lowest), 0.0, 1.0);
+      for (band& part : parts) {
+        bin& each = part.bins[at];
+        each.at_peak = each.minimum + place * (each.at_peak - each.minimum);
+      }
+    }
+  }
+
   const series_question& question_;
   bin_source all_;
   std::vector<std::uint32_t> places_;
+  std::vector<whole> wholes_;
   series made_;
   double stacked_ = 0;
 };
-
-/// False for kinds that are only addresses, which do not count as memory use.
-bool has_bytes(memory_kind kind) { return kind != memory_kind::reservation && kind != memory_kind::mapping; }
-
-bool stacks(const curve_row& curve) {
-  return curve.layer == layer::driver &&
-         (curve.device == trace::device_id::none ? analysis::is_host_resident(curve.kind)
-                                                 : analysis::is_device_resident(curve.kind));
-}
 
 std::string memory_label(const curve_row& curve) {
   if (curve.layer == layer::driver) {
@@ -114,7 +142,7 @@ bool same_memory(const curve_row& a, const curve_row& b) {
 
 /// Returns false if this memory has no categories.
 bool put_categories(composer& all, const curve_row& memory) {
-  bool any = false;
+  std::size_t count = 0;
   for (const analysis::category what : category_order) {
     const curve_row* part = all.find(trace::curve_kind::category, [&](const curve_row& curve) {
       return curve.category == static_cast<std::uint8_t>(what) && same_memory(curve, memory);
@@ -123,10 +151,11 @@ bool put_categories(composer& all, const curve_row& memory) {
     band& made = all.add(capital(std::string(analysis::category_name(what))), band_role::used, *part);
     put_kind(made, memory.layer, memory.kind);
     made.category = what;
-    made.by_category = any = true;
+    made.by_category = true;
+    ++count;
   }
-  if (any) all.reaches(memory);
-  return any;
+  if (count > 0) all.are_parts_of(memory, count);
+  return count > 0;
 }
 
 void put_driver_pools(composer& all, const track& row, const trace::tables& tables) {
@@ -170,12 +199,12 @@ result<series> memory_series(const series_question& question, const track& row, 
     return curve.what == trace::curve_kind::memory && curve.device == row.device;
   };
   for (const curve_row& curve : all.curves())
-    if (of_device(curve) && stacks(curve))
+    if (of_device(curve) && analysis::is_in_driver_stack(curve))
       put_kind(all.stack(memory_label(curve), band_role::used, curve), curve.layer, curve.kind);
   put_driver_pools(all, row, from.trace.tables());
   put_samples(all, row);
   for (const curve_row& curve : all.curves()) {
-    if (!of_device(curve) || stacks(curve) || !has_bytes(curve.kind)) continue;
+    if (!of_device(curve) || analysis::is_in_driver_stack(curve) || !analysis::has_bytes(curve.kind)) continue;
     if (question.by_category && put_categories(all, curve)) continue;
     put_kind(all.line(memory_label(curve), band_role::used, curve), curve.layer, curve.kind);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/index/curve_stacks.hpp"
 #include "core/index/tensor_facts.hpp"
 
 namespace sluice::query {
@@ -52,12 +53,8 @@ result<bin_source::sampled> bin_source::sample(std::span<const std::uint32_t> pl
     return made;
   }
   made.range = range;
-  for (const std::uint32_t place : places) {
-    std::vector<bin>& to = made.bins.emplace_back(width);
-    of_index_[place].split(range, width, [&](std::uint32_t i, const timeline::extent& part, double at_begin) {
-      to[i] = analysis::sampled(part, at_begin);
-    });
-  }
+  const analysis::curve_stacks stacks(curves_, from_.trace.tables());
+  made.bins = analysis::sample_curves(of_index_, stacks, places, range, width);
   return made;
 }
 

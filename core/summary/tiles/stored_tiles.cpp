@@ -141,6 +141,7 @@ bool stored_tiles::load() {
   const auto roots = timeline::root_tiles(sections_.front().time, sections_.back().end - 1);
   if (roots.front().begin != sections_.front().time || roots.back().end() != sections_.back().end) return false;
   root_level_ = roots.front().level;
+  stacks_.emplace(curves_, trace_->tables());
   return find_tiles() && !claims_too_many_rows();
 }
 
@@ -312,18 +313,7 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
     if (part.instead) {
       const time_range over{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
                             grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};
-      const auto listed = curves_of(*part.instead, part.instead->tensors(*trace_).get(), over);
-      for (std::size_t c = 0; c < curves.size(); ++c) {
-        const auto found = std::find_if(listed.begin(), listed.end(), [&](const index_curve& each) {
-          return same_curve(each.about, curves_[curves[c]]);
-        });
-        all[c].resize(all[c].size() + part.count);
-        if (found == listed.end()) continue;
-        sampled_bin* const to = &all[c][part.first];
-        found->split(over, part.count, [=](std::uint32_t i, const timeline::extent& bin, double at_begin) {
-          to[i] = sampled(bin, at_begin);
-        });
-      }
+      sample_section(*part.instead, over, part.count, curves, all);
       continue;
     }
     const tile_rows& rows = *(*tiles)[p];
@@ -333,7 +323,7 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
       const time_ns begin = grid.begin + (static_cast<time_ns>(part.first) << grid.level);
       if (part.outside) {
         const double value = begin < part.from.begin ? 0 : walk.last();
-        to.insert(to.end(), part.count, {value, value, value});
+        to.insert(to.end(), part.count, sampled_bin::constant(value));
         continue;
       }
       const unsigned level = part.from.bin_level();
@@ -349,8 +339,71 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
         to.push_back(walk.take(low, std::min<std::size_t>(several, tile_bins - low)));
       }
     }
+    if (!part.outside && grid.level > part.from.bin_level()) {
+      const auto first = static_cast<std::size_t>(
+          (grid.begin + (static_cast<time_ns>(part.first) << grid.level) - part.from.begin) >> part.from.bin_level());
+      put_peaks(rows, first, std::size_t{1} << (grid.level - part.from.bin_level()), part.count, curves, all);
+    }
   }
   return all;
+}
+
+/// Appends `count` bins over `over` to the bins of each of `curves`, from the index of a section.
+void stored_tiles::sample_section(const index& from, time_range over, std::uint32_t count,
+                                  std::span<const std::uint32_t> curves,
+                                  std::vector<std::vector<sampled_bin>>& all) const {
+  const auto facts = from.tensors(*trace_);
+  const std::vector<index_curve> listed = curves_of(from, facts.get(), over);
+  std::vector<trace::curve_row> rows;
+  for (const index_curve& each : listed) rows.push_back(each.about);
+  std::vector<std::uint32_t> wanted;
+  std::vector<std::size_t> owners;
+  for (std::size_t c = 0; c < curves.size(); ++c) {
+    const auto found = std::find_if(rows.begin(), rows.end(),
+                                    [&](const trace::curve_row& each) { return same_curve(each, curves_[curves[c]]); });
+    if (found == rows.end()) {
+      all[c].resize(all[c].size() + count);
+      continue;
+    }
+    wanted.push_back(found->curve);
+    owners.push_back(c);
+  }
+  const auto bins = sample_curves(listed, curve_stacks(rows, trace_->tables()), wanted, over, count);
+  for (std::size_t i = 0; i < owners.size(); ++i)
+    all[owners[i]].insert(all[owners[i]].end(), bins[i].begin(), bins[i].end());
+}
+
+/// Sets `at_peak` of the last `count` bins of `curves`, each of `several` bins of a tile from bin `first` on.
+void stored_tiles::put_peaks(const tile_rows& rows, std::size_t first, std::size_t several, std::size_t count,
+                             std::span<const std::uint32_t> curves, std::vector<std::vector<sampled_bin>>& all) const {
+  const std::size_t behind = std::min<std::size_t>(first + several * count, tile_bins);
+  std::vector<sampled_bin> bins;
+  const auto bins_of = [&](std::uint32_t curve) -> const std::vector<sampled_bin>& {
+    bins.clear();
+    bin_walk(rows.curve(curve)).take_each(first, behind - first, bins);
+    return bins;
+  };
+  std::vector<std::vector<std::size_t>> chosen(stacks_->size());  // For each stack and bin: the place of its peak.
+  for (std::size_t c = 0; c < curves.size(); ++c) {
+    const std::uint32_t stack = stacks_->stack_of(curves[c]);
+    if (stack == curve_stacks::none) continue;
+    if (chosen[stack].empty()) {
+      std::vector<double> sums(behind - first);
+      for (const std::uint32_t counted : stacks_->counted()[stack]) {
+        const std::vector<sampled_bin>& of_curve = bins_of(counted);
+        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += of_curve[i].at_peak;
+      }
+      for (std::size_t i = 0; i < sums.size(); i += several) {
+        const auto begin = sums.begin() + static_cast<std::ptrdiff_t>(i);
+        const auto end = sums.begin() + static_cast<std::ptrdiff_t>(std::min(i + several, sums.size()));
+        chosen[stack].push_back(static_cast<std::size_t>(std::max_element(begin, end) - sums.begin()));
+      }
+    }
+    const std::vector<sampled_bin>& of_curve = bins_of(curves[c]);
+    const std::size_t last = all[c].size() - count;
+    for (std::size_t i = 0; i < chosen[stack].size() && i < count; ++i)
+      all[c][last + i].at_peak = of_curve[chosen[stack][i]].at_peak;
+  }
 }
 
 result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const bin_sources& from, bin_detail& detail,

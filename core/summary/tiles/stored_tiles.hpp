@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/shared_cache.hpp"
-#include "core/index/curves.hpp"
+#include "core/index/curve_stacks.hpp"
 #include "core/summary/tiles/tile_rows.hpp"
 #include "core/timeline/sampled_bin.hpp"
 #include "core/timeline/tile_grid.hpp"
@@ -122,12 +122,17 @@ class stored_tiles {
   [[nodiscard]] unsigned level_to_use(time_ns time, unsigned wanted, bool reads_tiles) const;
   /// The rows of each piece that is drawn from a tile; null for other pieces.
   [[nodiscard]] result<std::vector<std::shared_ptr<const tile_rows>>> rows_of(std::span<const piece> pieces) const;
+  void sample_section(const index& from, time_range over, std::uint32_t count, std::span<const std::uint32_t> curves,
+                      std::vector<std::vector<sampled_bin>>& all) const;
+  void put_peaks(const tile_rows& rows, std::size_t first, std::size_t several, std::size_t count,
+                 std::span<const std::uint32_t> curves, std::vector<std::vector<sampled_bin>>& all) const;
   [[nodiscard]] kept_tiles::made read(const timeline::tile& which) const;
   [[nodiscard]] static std::uint64_t key_of(const timeline::tile& which);
 
   std::shared_ptr<const trace::snapshot> trace_;
   std::vector<trace::section_row> sections_;
   std::vector<trace::curve_row> curves_;
+  std::optional<curve_stacks> stacks_;  ///< Of `curves_`.
   std::vector<trace::lane_row> lanes_;
   unsigned root_level_ = 0;
   std::uint64_t levels_ = 0;        ///< One bit for each level that has tiles.

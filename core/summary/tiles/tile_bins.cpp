@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 #include "core/base/saturating.hpp"
@@ -14,7 +16,7 @@ namespace {
 using timeline::tile;
 using trace::tile_bins;
 
-curve_bins fill_curve(const tile& where, const index_curve& curve) {
+curve_bins fill_curve(const tile& where, const index_curve& curve, const stack_peaks& peaks) {
   curve_bins made;
   made.bins.resize(tile_bins);
   bool constant = true;
@@ -22,11 +24,12 @@ curve_bins fill_curve(const tile& where, const index_curve& curve) {
   const time_ns length = time_ns{1} << where.bin_level();
   curve.split({where.begin, where.end()}, tile_bins, [&](std::uint32_t i, const timeline::extent& part, double) {
     curve_bin& bin = made.bins[i];
-    bin = {part.minimum, part.maximum, part.integral / static_cast<double>(part.length), part.minimum};
+    bin = {part.minimum, part.maximum, part.integral / static_cast<double>(part.length), part.minimum, part.minimum};
     if (part.minimum == part.maximum) {
       bin.mean = part.minimum;  // Without rounding errors of the division.
     } else {
       bin.last = curve.at(where.begin + static_cast<time_ns>(i + 1) * length - 1);
+      bin.at_peak = peaks.value(curve.about.curve, i, part);
     }
     constant = constant && part.minimum == first && part.maximum == first;
   });
@@ -72,7 +75,7 @@ bool is_integer(double value) { return std::abs(value) < 0x1p53 && std::trunc(va
 
 bool is_of_integers(const curve_bins& curve) {
   const auto is_told = [](const curve_bin& bin) {
-    return is_integer(bin.minimum) && is_integer(bin.maximum) && is_integer(bin.last);
+    return is_integer(bin.minimum) && is_integer(bin.maximum) && is_integer(bin.last) && is_integer(bin.at_peak);
   };
   return curve.bins.empty() ? is_integer(curve.constant) : std::all_of(curve.bins.begin(), curve.bins.end(), is_told);
 }
@@ -86,7 +89,8 @@ trace::integer_bin_row integer_row(time_ns time, std::uint32_t curve, const curv
           .fall = static_cast<std::int64_t>(before - bin.minimum),
           .rise = static_cast<std::int64_t>(bin.maximum - before),
           .last = static_cast<std::uint64_t>(bin.last - bin.minimum),
-          .mean = height > 0 ? trace::small_share((bin.mean - bin.minimum) / height) : std::uint16_t{0}};
+          .mean = height > 0 ? trace::small_share((bin.mean - bin.minimum) / height) : std::uint16_t{0},
+          .below_peak = static_cast<std::uint64_t>(bin.maximum - bin.at_peak)};
 }
 
 /// Calls `use(position, bin, value before, is first)` for the bins that differ from the value before them.
@@ -122,7 +126,33 @@ bool has_any(std::span<const filled_tile> parts, std::vector<Bins> filled_tile::
   return std::any_of(parts.begin(), parts.end(), [&](const filled_tile& part) { return !(part.*list)[place].empty(); });
 }
 
-curve_bins join_curve(std::span<const filled_tile> parts, std::size_t place) {
+/// For each stack and each bin of the joined tile: which of the bins joined there has the stack's highest sum.
+using chosen_bins = std::vector<std::vector<std::uint8_t>>;
+
+chosen_bins choose_peaks(std::span<const filled_tile> parts, const curve_stacks& stacks) {
+  const std::size_t fan_out = parts.size();
+  chosen_bins all(stacks.size());
+  for (std::size_t s = 0; s < stacks.size(); ++s) {
+    for (const filled_tile& part : parts) {
+      for (std::size_t i = 0; i < tile_bins; i += fan_out) {
+        double highest = -std::numeric_limits<double>::infinity();
+        std::size_t chosen = 0;
+        for (std::size_t k = 0; k < fan_out; ++k) {
+          double sum = 0;
+          for (const std::uint32_t curve : stacks.counted()[s]) sum += part.curves[curve].at(i + k).at_peak;
+          if (sum <= highest) continue;
+          highest = sum;
+          chosen = k;
+        }
+        all[s].push_back(static_cast<std::uint8_t>(chosen));
+      }
+    }
+  }
+  return all;
+}
+
+/// `chosen`: of the curve's stack; null if it is in none.
+curve_bins join_curve(std::span<const filled_tile> parts, std::size_t place, const std::vector<std::uint8_t>* chosen) {
   const double first = parts.front().curves[place].constant;
   const bool constant = std::all_of(parts.begin(), parts.end(), [&](const filled_tile& part) {
     return part.curves[place].bins.empty() && part.curves[place].constant == first;
@@ -142,6 +172,7 @@ curve_bins join_curve(std::span<const filled_tile> parts, std::size_t place) {
         mean += each.mean;
         sum.last = each.last;
       }
+      sum.at_peak = chosen == nullptr ? sum.maximum : part.curves[place].at(i + (*chosen)[made.bins.size()]).at_peak;
       sum.mean = sum.minimum == sum.maximum ? sum.minimum : mean / static_cast<double>(fan_out);
       made.bins.push_back(sum);
     }
@@ -189,11 +220,14 @@ std::vector<trace::lane_row> lane_rows(std::span<const index_slices> slices) {
   return rows;
 }
 
-filled_tile fill_tile(const tile& where, std::span<const index_curve> curves, std::span<const index_slices> slices,
-                      time_ns end_of_all) {
+filled_tile fill_tile(const tile& where, std::span<const index_curve> curves, const curve_stacks& stacks,
+                      std::span<const index_slices> slices, time_ns end_of_all) {
   filled_tile made;
   made.curves.reserve(curves.size());
-  for (const index_curve& curve : curves) made.curves.push_back(fill_curve(where, curve));
+  std::vector<std::uint32_t> all(curves.size());
+  std::iota(all.begin(), all.end(), 0U);
+  const stack_peaks peaks(stacks, curves, all, {where.begin, where.end()}, tile_bins);
+  for (const index_curve& curve : curves) made.curves.push_back(fill_curve(where, curve, peaks));
   for (const index_slices& owner : slices) {
     const std::size_t first = made.lanes.size();
     made.lanes.resize(first + owner.slices->lanes());
@@ -204,9 +238,13 @@ filled_tile fill_tile(const tile& where, std::span<const index_curve> curves, st
   return made;
 }
 
-filled_tile join_tiles(std::span<const filled_tile> parts) {
+filled_tile join_tiles(std::span<const filled_tile> parts, const curve_stacks& stacks) {
   filled_tile made;
-  for (std::size_t i = 0; i < parts.front().curves.size(); ++i) made.curves.push_back(join_curve(parts, i));
+  const chosen_bins chosen = choose_peaks(parts, stacks);
+  for (std::size_t i = 0; i < parts.front().curves.size(); ++i) {
+    const std::uint32_t stack = stacks.stack_of(i);
+    made.curves.push_back(join_curve(parts, i, stack == curve_stacks::none ? nullptr : &chosen[stack]));
+  }
   for (std::size_t i = 0; i < parts.front().lanes.size(); ++i) made.lanes.push_back(join_lane(parts, i));
   return made;
 }
@@ -223,7 +261,8 @@ void write_tile(trace::file_writer& to, const tile& where, const filled_tile& wh
       });
     } else {
       for_each_told(what.curves[c], [&](std::size_t i, const curve_bin& bin, double /*before*/, bool /*first*/) {
-        curve_rows.push_back({time_of(i), number, bin.minimum, bin.maximum, stored_mean(bin.mean), bin.last});
+        curve_rows.push_back(
+            {time_of(i), number, bin.minimum, bin.maximum, stored_mean(bin.mean), bin.last, bin.maximum - bin.at_peak});
       });
     }
   }

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "core/index/curves.hpp"
+#include "core/index/curve_stacks.hpp"
 #include "core/timeline/tile_grid.hpp"
 #include "core/trace/file/writer.hpp"
 
@@ -16,6 +16,7 @@ struct curve_bin {
   double maximum = 0;
   double mean = 0;
   double last = 0;
+  double at_peak = 0;  ///< As in `sampled_bin`.
 };
 
 /// The values of a curve in all bins of a tile.
@@ -23,7 +24,7 @@ struct curve_bins {
   std::vector<curve_bin> bins;  ///< `trace::tile_bins` bins; if empty, the curve is `constant`.
   double constant = 0;
   [[nodiscard]] curve_bin at(std::size_t bin) const {
-    return bins.empty() ? curve_bin{constant, constant, constant, constant} : bins[bin];
+    return bins.empty() ? curve_bin{constant, constant, constant, constant, constant} : bins[bin];
   }
 };
 
@@ -55,10 +56,11 @@ struct filled_tile {
 /// Fills a tile with the bins of an index's curves and slices; the index must contain all events in the tile. Slices
 /// without an end last until `end_of_all`. O(curves * bins * log events + slices in the tile).
 [[nodiscard]] filled_tile fill_tile(const timeline::tile& where, std::span<const index_curve> curves,
-                                    std::span<const index_slices> slices, time_ns end_of_all);
+                                    const curve_stacks& stacks, std::span<const index_slices> slices,
+                                    time_ns end_of_all);
 
 /// Merges neighboring tiles, in order of time, into one tile with wider bins. O(bins).
-[[nodiscard]] filled_tile join_tiles(std::span<const filled_tile> parts);
+[[nodiscard]] filled_tile join_tiles(std::span<const filled_tile> parts, const curve_stacks& stacks);
 
 /// Writes a tile's rows to a file. A bin that repeats the bin before it is left out.
 void write_tile(trace::file_writer& to, const timeline::tile& where, const filled_tile& what);

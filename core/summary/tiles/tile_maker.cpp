@@ -39,6 +39,7 @@ bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
       curves_.push_back(curve.about);
       curves_.back().maximum = -std::numeric_limits<double>::infinity();
     }
+    stacks_.emplace(curves_, of_.tables());
     lanes_ = lane_rows(slices);
   }
   if (curves.size() != curves_.size() || lane_rows(slices).size() != lanes_.size()) return false;
@@ -49,7 +50,7 @@ bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
       curves_[c].maximum = std::max(curves_[c].maximum, curves[c].over(inside).maximum);
   for (std::size_t i = first; i <= last; ++i) {
     const tile where = tile_of(sections_[i]);
-    put(where, fill_tile(where, curves, slices, whole_.end));
+    put(where, fill_tile(where, curves, *stacks_, slices, whole_.end));
   }
   return true;
 }
@@ -89,7 +90,7 @@ void tile_maker::put(const tile& where, filled_tile made) {
   std::vector<filled_tile> parts;
   for (auto part = waiting_.end() - fan_out; part != waiting_.end(); ++part) parts.push_back(std::move(part->second));
   waiting_.resize(waiting_.size() - fan_out);
-  put(timeline::tile_at(where.begin, where.level + trace::tile_fan_out_log2), join_tiles(parts));
+  put(timeline::tile_at(where.begin, where.level + trace::tile_fan_out_log2), join_tiles(parts, *stacks_));
 }
 
 }  // namespace sluice::analysis

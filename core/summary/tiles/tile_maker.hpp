@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -37,6 +38,7 @@ class tile_maker {
   const time_range whole_;
   unsigned root_level_ = 0;
   std::vector<trace::curve_row> curves_;  ///< `maximum` is the highest value so far.
+  std::optional<curve_stacks> stacks_;    ///< Of `curves_`.
   std::vector<trace::lane_row> lanes_;
   std::vector<std::pair<timeline::tile, filled_tile>> waiting_;  ///< Tiles to join once their neighbors exist.
 };

@@ -24,7 +24,8 @@ std::uint32_t owner_of(const lane_bin_row& row) { return row.lane; }
 bool is_slice_kind(std::uint8_t kind) { return kind <= static_cast<std::uint8_t>(slice_kind::step); }
 
 bool makes_sense(const curve_bin_row& row) {
-  return std::isfinite(row.minimum) && std::isfinite(row.maximum) && std::isfinite(row.mean) && std::isfinite(row.last);
+  return std::isfinite(row.minimum) && std::isfinite(row.maximum) && std::isfinite(row.mean) &&
+         std::isfinite(row.last) && std::isfinite(row.below_peak) && row.minimum <= row.maximum;
 }
 bool makes_sense(const lane_bin_row& row) { return is_slice_kind(row.kind); }
 
@@ -37,7 +38,7 @@ bool belongs(const Row& row, const tile& where, std::size_t owners) {
 curve_bin bin_of(const curve_bin_row& row) {
   const double mean = std::max(
       row.minimum, std::min(row.mean, row.maximum));  // Stored means are less exact than the minimum and the maximum.
-  return {row.minimum, row.maximum, mean, row.last};
+  return {row.minimum, row.maximum, mean, row.last, std::clamp(row.maximum - row.below_peak, row.minimum, row.maximum)};
 }
 
 /// Converts lane rows to bins of length `1 / share_of_a_ns`.
@@ -56,7 +57,8 @@ struct lane_bins_of {
 inline curve_bin bin_of(const integer_bin_row& row, double before) {
   const double minimum = before - static_cast<double>(row.fall), maximum = before + static_cast<double>(row.rise);
   const double mean = minimum + std::min(trace::share_of(row.mean), 1.0) * (maximum - minimum);
-  return {minimum, maximum, mean, minimum + static_cast<double>(row.last)};
+  return {minimum, maximum, mean, minimum + static_cast<double>(row.last),
+          std::max(minimum, maximum - static_cast<double>(row.below_peak))};
 }
 
 /// A member of rows, accessed by index.
@@ -96,7 +98,7 @@ void append_integers(std::span<const integer_bin_row> rows, std::vector<curve_bi
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const integer_bin_row& row = rows[i];
     bin = bin_of(row, i > 0 && rows[i - 1].curve == row.curve ? bin.last : static_cast<double>(row.begin));
-    to.push_back({row.time, row.curve, bin.minimum, bin.maximum, bin.mean, bin.last});
+    to.push_back({row.time, row.curve, bin.minimum, bin.maximum, bin.mean, bin.last, bin.maximum - bin.at_peak});
   }
 }
 
@@ -149,13 +151,15 @@ bool tile_rows::take(const trace::row_values<integer_bin_row>& rows, const tile&
              rise = rows.of(&integer_bin_row::rise);
   const auto last = rows.of(&integer_bin_row::last);
   const auto mean = rows.of(&integer_bin_row::mean);
+  const auto below_peak = rows.of(&integer_bin_row::below_peak);
   curves_.bins.clear();
   curves_.bins.reserve(rows.size());
   for (std::size_t curve = 0; curve < count; ++curve) {
     const std::size_t first = curves_.begins[curve], behind = curves_.begins[curve + 1];
     double before = first < behind ? static_cast<double>(begin[first]) : 0;
     for (std::size_t i = first; i < behind; ++i) {
-      const integer_bin_row row{.fall = fall[i], .rise = rise[i], .last = last[i], .mean = mean[i]};
+      const integer_bin_row row{
+          .fall = fall[i], .rise = rise[i], .last = last[i], .mean = mean[i], .below_peak = below_peak[i]};
       before = curves_.bins.emplace_back(bin_of(row, before)).last;
     }
   }
@@ -275,6 +279,7 @@ sampled_bin bin_walk::take(std::size_t first, std::size_t several) {
     const sampled_bin bin = here(i);
     all.minimum = std::min(all.minimum, bin.minimum);
     all.maximum = std::max(all.maximum, bin.maximum);
+    all.at_peak = std::max(all.at_peak, bin.at_peak);
     mean += bin.mean;
   }
   if (all.minimum != all.maximum) all.mean = mean / static_cast<double>(several);
@@ -285,10 +290,10 @@ void bin_walk::take_each(std::size_t first, std::size_t count, std::vector<sampl
   for (const std::size_t behind = first + count; first < behind;) {
     go_to(first);  // A corrupt file may repeat a bin: the first one counts.
     const std::size_t stored = next_ < stored_.size() ? std::min<std::size_t>(stored_.places[next_], behind) : behind;
-    for (; first < stored; ++first) to.push_back({before_, before_, before_});
+    for (; first < stored; ++first) to.push_back(sampled_bin::constant(before_));
     for (; next_ < stored_.size() && first < behind && stored_.places[next_] == first; ++next_, ++first) {
       const curve_bin& bin = stored_.bins[next_];
-      to.push_back({bin.minimum, bin.maximum, bin.mean});
+      to.push_back({bin.minimum, bin.maximum, bin.mean, bin.at_peak});
       before_ = bin.last;
     }
   }
@@ -304,9 +309,9 @@ void bin_walk::go_to(std::size_t bin) {
 }
 
 sampled_bin bin_walk::here(std::size_t bin) const {
-  if (next_ == stored_.size() || stored_.places[next_] != bin) return {before_, before_, before_};
+  if (next_ == stored_.size() || stored_.places[next_] != bin) return sampled_bin::constant(before_);
   const curve_bin& stored = stored_.bins[next_];
-  return {stored.minimum, stored.maximum, stored.mean};
+  return {stored.minimum, stored.maximum, stored.mean, stored.at_peak};
 }
 
 }  // namespace sluice::analysis

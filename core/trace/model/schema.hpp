@@ -83,9 +83,9 @@ SLUICE_TABLE(curve_row, field{1, &row::curve}, field{2, &row::what}, field{3, &r
              field{5, &row::way}, field{6, &row::category}, field{7, &row::has_segments}, field{8, &row::device},
              field{9, &row::pool}, field{10, &row::counter}, field{11, &row::maximum});
 SLUICE_TABLE(curve_bin_row, field{1, &row::curve}, field{2, &row::time}, field{3, &row::minimum},
-             field{4, &row::maximum}, field{5, &row::mean}, field{6, &row::last});
+             field{4, &row::maximum}, field{5, &row::mean}, field{6, &row::last}, field{7, &row::below_peak});
 SLUICE_TABLE(integer_bin_row, field{1, &row::curve}, field{2, &row::time}, field{3, &row::begin}, field{4, &row::fall},
-             field{5, &row::rise}, field{6, &row::last}, field{7, &row::mean});
+             field{5, &row::rise}, field{6, &row::last}, field{7, &row::mean}, field{8, &row::below_peak});
 SLUICE_TABLE(lane_row, field{1, &row::lane}, field{2, &row::depth}, field{3, &row::what}, field{4, &row::way},
              field{5, &row::process}, field{6, &row::device}, field{7, &row::stream}, field{8, &row::thread});
 SLUICE_TABLE(lane_bin_row, field{1, &row::lane}, field{2, &row::time}, field{3, &row::count}, field{4, &row::busy},

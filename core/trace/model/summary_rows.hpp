@@ -125,6 +125,9 @@ struct curve_bin_row {
   double maximum = 0;
   double mean = 0;  ///< Rounded to a millionth, so it may lie slightly outside [minimum, maximum].
   double last = 0;  ///< Value at the end of the bin.
+  /// Maximum, minus the value at the moment in the bin at which the curve's stack is highest. Files before 4.1 have
+  /// none, and neither have curves that are in no stack: 0.
+  double below_peak = 0;
 };
 
 /// Encodes a share in 0..1 in 16 bits, with a relative error below 1/2048: 10 bits of fraction below 6 bits of exponent
@@ -144,11 +147,12 @@ struct curve_bin_row {
 struct integer_bin_row {
   time_ns time = 0;  ///< Begin of the bin.
   std::uint32_t curve = 0;
-  std::int64_t begin = 0;  ///< The value before, in the first row of a curve in a tile; else 0.
-  std::int64_t fall = 0;   ///< Value before, minus the minimum.
-  std::int64_t rise = 0;   ///< Maximum, minus the value before.
-  std::uint64_t last = 0;  ///< Value at the end of the bin, minus the minimum.
-  std::uint16_t mean = 0;  ///< Position of the mean between minimum (0) and maximum (1), as a `small_share`.
+  std::int64_t begin = 0;        ///< The value before, in the first row of a curve in a tile; else 0.
+  std::int64_t fall = 0;         ///< Value before, minus the minimum.
+  std::int64_t rise = 0;         ///< Maximum, minus the value before.
+  std::uint64_t last = 0;        ///< Value at the end of the bin, minus the minimum.
+  std::uint16_t mean = 0;        ///< Position of the mean between minimum (0) and maximum (1), as a `small_share`.
+  std::uint64_t below_peak = 0;  ///< As in `curve_bin_row`.
 };
 
 /// True if the signed columns of a row, except `time`, are differences and not times.

@@ -202,6 +202,64 @@ void expect_bins_of_the_index(finished& made, const bin_grid& grid, const std::v
   }
 }
 
+/// The highest sum of the curves that count in a stack, in any ns of the range.
+double highest_sum(const std::vector<index_curve>& curves, std::span<const std::uint32_t> counted, time_range over) {
+  double highest = -std::numeric_limits<double>::infinity();
+  for (time_ns t = over.begin; t < over.end; ++t) {
+    double sum = 0;
+    for (const std::uint32_t curve : counted) sum += curves[curve].at(t);
+    highest = std::max(highest, sum);
+  }
+  return highest;
+}
+
+/// Expects the values of each stack at its peak to be possible: no curve may be above its maximum, nor all together
+/// above what was ever in use in the bin, nor below what one of them had.
+void expect_possible_peaks(finished& made, const bin_grid& grid, const std::vector<std::vector<sampled_bin>>& bins) {
+  const auto facts = made.all->tensors(*made.trace);
+  const auto curves = curves_of(*made.all, facts.get(), made.whole);
+  const curve_stacks stacks(made.tiles->curves(), made.trace->tables());
+  const double rounding = 1e-3;
+  for (std::size_t s = 0; s < stacks.size(); ++s) {
+    for (std::uint32_t i = 0; i < grid.count; ++i) {
+      const time_ns begin = grid.begin + static_cast<time_ns>(i) * grid.bin();
+      double sum = 0, highest = -std::numeric_limits<double>::infinity();
+      for (const std::uint32_t curve : stacks.counted()[s]) {
+        sum += bins[curve][i].at_peak;
+        highest = std::max(highest, bins[curve][i].maximum);
+        ASSERT_LE(bins[curve][i].at_peak, bins[curve][i].maximum);
+        ASSERT_GE(bins[curve][i].at_peak, bins[curve][i].minimum);
+      }
+      ASSERT_GE(sum, highest - rounding) << "stack " << s << " bin " << i;
+      ASSERT_LE(sum, highest_sum(curves, stacks.counted()[s], {begin, begin + grid.bin()}) + rounding)
+          << "stack " << s << " bin " << i;
+    }
+  }
+}
+
+TEST(stored_tiles_of_any_recording, stack_curves_as_they_were_at_one_moment) {
+  testing::for_each_seed(0, 20, [](std::uint64_t seed) {
+    finished made(seed);
+    ASSERT_NE(made.tiles, nullptr);
+    if (made.made.span() > 10'000) return;  // The reference looks at every ns.
+    std::vector<std::uint32_t> curves(made.tiles->curves().size());
+    std::iota(curves.begin(), curves.end(), 0U);
+    const auto section_index = [&](std::span<const std::size_t> sections) {
+      return std::vector<std::shared_ptr<const index>>(sections.size(), made.all);
+    };
+    for (int i = 0; i < 4; ++i) {
+      const bin_grid grid = made.any_grid();
+      auto detail = bin_detail::exact;
+      const auto of_tiles = made.tiles->sample(curves, grid, {}, detail);
+      ASSERT_TRUE(of_tiles.has_value());
+      if (detail == bin_detail::exact) expect_possible_peaks(made, grid, *of_tiles);
+      const auto of_sections = made.tiles->sample(curves, grid, {section_index, true}, detail);
+      ASSERT_TRUE(of_sections.has_value());
+      expect_possible_peaks(made, grid, *of_sections);
+    }
+  });
+}
+
 TEST(stored_tiles_of_any_recording, sample_curves_exactly_at_any_zoom) {
   testing::for_each_seed(0, 20, [](std::uint64_t seed) {
     finished made(seed);

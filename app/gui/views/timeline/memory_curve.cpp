@@ -31,7 +31,7 @@ void memory_curve::upload(const view_context& with) {
       for (const query::band& band : shown_->bands)
         if (band.role == query::band_role::used && static_cast<std::size_t>(band.layer) == layer &&
             at < band.bins.size())
-          total += band.bins[at].maximum;
+          total += band.bins[at].at_peak;
       highest = std::max(highest, total);
     }
     top_ = std::max(top_, highest);

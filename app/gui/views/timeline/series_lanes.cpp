@@ -82,7 +82,8 @@ void merge_equal(std::vector<draw::box>& boxes) {
 }  // namespace
 
 double height_of(const query::bin& bin, query::track_kind kind) {
-  return kind == query::track_kind::bandwidth ? bin.mean : bin.maximum;
+  if (kind == query::track_kind::bandwidth) return bin.mean;
+  return kind == query::track_kind::memory ? bin.at_peak : bin.maximum;
 }
 
 std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind kind) {

@@ -30,7 +30,8 @@ struct series_lane {
 /// other. Device memory: one lane for tracked memory, and one for the whole GPU, which may be many times as much.
 [[nodiscard]] std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind kind);
 
-/// The value drawn for a bin: the maximum for memory; the mean for a rate, so that areas represent bytes.
+/// The value drawn for a bin. Memory: `at_peak`, so that categories add up to what was in use at the bin's highest
+/// moment. A rate: the mean, so that areas represent bytes. Others: the maximum.
 [[nodiscard]] double height_of(const query::bin& bin, query::track_kind kind);
 
 /// The highest value of a lane's stacks in any bin, for the axis.

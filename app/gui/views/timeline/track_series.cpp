@@ -234,7 +234,7 @@ class series_row final : public track_row {
       swatch(with, with.colours.of(band), band.role == query::band_role::untracked);
       std::string text = format::value(height_of(bin, what.kind), unit_);
       if (what.kind != query::track_kind::bandwidth && bin.minimum < bin.maximum)
-        text = format::value(bin.minimum, unit_) + " to " + text;
+        text += " (" + format::value(bin.minimum, unit_) + " to " + format::value(bin.maximum, unit_) + ")";
       tip_field(with, band.label, text, column - with.px(15));
     }
     if (std::any_of(shown_->bands.begin(), shown_->bands.end(), [](const auto& band) { return band.by_category; }))

@@ -135,6 +135,29 @@ TEST(memory_by_category, splits_the_layer_without_changing_its_sum) {
   }
 }
 
+TEST(memory_by_category, adds_up_to_what_was_in_use_at_the_highest_moment_of_each_pixel) {
+  asked of({});
+  const track memory = find_track(of, track_kind::memory);
+  for (const std::uint32_t width : {1U, 3U, 7U, 40U, 300U}) {
+    const series_question question{memory.id, {0, of.told.now()}, width, false};
+    const auto whole = of.from->ask_now(question).value();
+    const auto parts = of.from->ask_now(series_question{memory.id, question.range, width, true}).value();
+    double sum_of_maxima = 0, sum_of_peaks = 0;
+    for (std::size_t i = 0; i < width; ++i) {
+      double sum = 0;
+      for (const band& each : parts->bands) {
+        sum += each.bins[i].at_peak;
+        sum_of_maxima += each.bins[i].maximum;
+      }
+      EXPECT_EQ(sum, whole->bands[0].bins[i].maximum) << "bin " << i << " of " << width;
+      sum_of_peaks += sum;
+    }
+    if (width < 40) {
+      EXPECT_GT(sum_of_maxima, sum_of_peaks) << "memory moves between categories within these pixels";
+    }
+  }
+}
+
 TEST(steps_track, is_there_where_steps_are_and_has_a_slice_for_each) {
   asked of({});
   const track steps = find_track(of, track_kind::steps);

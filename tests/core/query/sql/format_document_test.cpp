@@ -171,7 +171,9 @@ const std::map<row_type, summary_words>& words_of_summaries() {
          "The pool", "The counter", "Its highest value"}}},
       {row_type::curve_bin,
        {"What curves do in the bins of a tile",
-        {placed, "Begin of the bin", "Lowest value", "Highest value", "Mean over time", "Value at the bin's end"}}},
+        {placed, "Begin of the bin", "Lowest value", "Highest value", "Mean over time", "Value at the bin's end",
+         "How far the value lies below the highest at the moment in the bin at which the curve's stack is highest: the "
+         "curves drawn on top of one another. 0 for a curve in no stack, and before version 4.1"}}},
       {row_type::integer_bin,
        {"The same of a curve whose values are whole numbers below 2^53 throughout a tile; told from what was before: "
         "the "
@@ -181,7 +183,8 @@ const std::map<row_type, summary_words>& words_of_summaries() {
          "How far the value at the bin's end lies above the lowest",
          "Where the mean over time lies between the two, 0..1: the lowest 10 bits are a fraction, those above an "
          "exponent "
-         "of 2, of which 63 is 0; 0 is 0"}}},
+         "of 2, of which 63 is 0; 0 is 0",
+         "As of curve_bin"}}},
       {row_type::lane,
        {"Rows of slices that do not overlap",
         {"Its number in this file, from 0", "Among those of the same owner, from 0",
