@@ -107,6 +107,7 @@ class json_writer {
         {"path", path_}, {"bytes", of_.file_bytes}, {"complete", of_.complete}, {"simulated", of_.simulated}};
     made["span"] = range_of(of_.span);
     made["range"] = range_of(of_.whole.range);
+    made["active"] = range_of(of_.whole.active);
     made["events"] = of_.events;
     made["blocks"] = of_.blocks;
     made["lost"] = {{"events", of_.whole.lost_events}, {"memory_events", of_.whole.lost_memory_events}};

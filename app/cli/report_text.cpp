@@ -106,6 +106,11 @@ class text_writer {
       line("  only {} to {} ({})", format_moment(of_.whole.range.begin), format_moment(of_.whole.range.end),
            format_time(of_.whole.range.length()));
     }
+    const analysis::time_range active = of_.whole.active;
+    if (active != of_.whole.range) {
+      line("  active time: {} to {} ({}), from the first to the last device work or allocation",
+           format_moment(active.begin), format_moment(active.end), format_time(active.length()));
+    }
     for (const std::string& warning : of_.warnings) line("warning: {}", warning);
   }
 
@@ -412,10 +417,10 @@ class text_writer {
   void devices() {
     if (of_.whole.devices.empty()) return;
     section("What the devices did");
-    const trace::time_ns span = of_.whole.range.length();
+    const trace::time_ns span = of_.whole.active.length();
     for (const analysis::device_activity& device : of_.whole.devices) {
       const bool no_kernels = device.kernels == 0 && kernels_left_out();
-      line("  {}: {} {} of the time ({} of {})", device_label(device.device, tables_),
+      line("  {}: {} {} of the active time ({} of {})", device_label(device.device, tables_),
            no_kernels ? "kernels not recorded; copies and memsets took" : "busy", share_of(device.busy, span),
            format_time(device.busy), format_time(span));
       text_table table("lrrl");
@@ -445,10 +450,10 @@ class text_writer {
     section(of_all > shown ? fmt::format("{} (the first {} of {})", title, shown, format_count(of_all))
                            : std::string(title));
     text_table table("rrrrl");
-    table.row({"total", "of the time", "count", "longest", ""});
+    table.row({"total", "of active time", "count", "longest", ""});
     for (std::size_t i = 0; i < shown; ++i) {
       const analysis::named_time& n = named[i];
-      table.row({format_time(n.total), share_of(n.total, of_.whole.range.length()), format_count(n.count),
+      table.row({format_time(n.total), share_of(n.total, of_.whole.active.length()), format_count(n.count),
                  format_time(n.longest), shortened(name_or(n.name, "(no name)"), name_columns)});
     }
     text_ += table.text(2);

@@ -66,6 +66,28 @@ struct curve_sum {
   }
 };
 
+// --- the active span ------------------------------------------------------------------------------------------------
+
+/// The time from the first to the last device work or allocation.
+struct active_sum {
+  time_ns begin = latest_time;
+  time_ns end = -latest_time;
+  void add(time_ns first, time_ns last) {
+    begin = std::min(begin, first);
+    end = std::max(end, last);
+  }
+  /// Adds the births of device memory and of host memory that the device can access.
+  void add_births(const memory_use& memory, time_range part) {
+    for (const block_record& block : memory.blocks())
+      if (block.allocated && !block.born_before() && block.kind != memory_kind::host && part.holds(block.born))
+        add(block.born, block.born + 1);
+  }
+  [[nodiscard]] time_range inside(time_range range) const {
+    const time_range found{std::max(begin, range.begin), std::min(end, range.end)};
+    return found.begin < found.end ? found : range;
+  }
+};
+
 // --- memory ---------------------------------------------------------------------------------------------------------
 
 struct memory_sum {
@@ -395,6 +417,7 @@ struct range_measurer::sums {
   by_name kernels;
   by_name calls;
   by_name ranges;
+  active_sum births;
   std::uint64_t failed_allocations = 0;
   std::uint64_t lost_events = 0;
   std::uint64_t lost_memory_events = 0;
@@ -422,6 +445,7 @@ void range_measurer::add(const index& from, time_range part) {
   const portion of{all.range, part};
   if (!all.any) all.count_failures(from.memory());
   all.any = true;
+  all.births.add_births(from.memory(), part);
   add_memory(from.memory(), part, all.memory);
   add_untracked(from.memory(), of, all.untracked);
   add_pools(from.memory(), of, all.pools);
@@ -444,6 +468,9 @@ range_statistics range_measurer::figures(const trace::tables& tables) const {
   told.pools = tell_pools(all.pools);
   told.transfers = tell_transfers(all.transfers, tables);
   told.devices = tell_devices(all.devices, all.range);
+  active_sum active = all.births;
+  for (const device_activity& device : told.devices) active.add(device.first, device.last);
+  told.active = active.inside(all.range);
   told.kernels = longest(all.kernels);
   told.kernel_names = all.kernels.size();
   told.calls = longest(all.calls);
@@ -453,6 +480,15 @@ range_statistics range_measurer::figures(const trace::tables& tables) const {
   told.lost_events = all.lost_events;
   told.lost_memory_events = all.lost_memory_events;
   return told;
+}
+
+time_range active_span(const index& from, time_range range) {
+  active_sum active;
+  active.add_births(from.memory(), range);
+  for (const auto& [id, work] : from.devices().devices())
+    if (const timeline::level_tree& open = work.anything.open(); !open.empty())
+      active.add(open.first_time(), open.last_time());
+  return active.inside(range);
 }
 
 range_statistics measure(const index& from, const trace::tables& tables, time_range range) {

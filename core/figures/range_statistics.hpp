@@ -128,6 +128,9 @@ struct thread_statistics {
 
 struct range_statistics {
   time_range range;
+  /// The part of `range` from the first to the last device work or allocation, which all shares of time refer to: a
+  /// program that imports libraries for 3 s and then works for 1 s is judged by that 1 s. `range` if there is neither.
+  time_range active;
   std::vector<memory_statistics> memory;        ///< By device, layer, kind.
   std::vector<untracked_statistics> untracked;  ///< By device; only if device memory was sampled.
   std::vector<pool_statistics> pools;
@@ -146,6 +149,9 @@ struct range_statistics {
 };
 
 class index;
+
+/// `range_statistics::active` of `range`. O(blocks + devices).
+[[nodiscard]] time_range active_span(const index& from, time_range range);
 
 /// Computes the figures of `range` from what `from` has read. O(events in the range + blocks).
 [[nodiscard]] range_statistics measure(const index& from, const trace::tables& tables, time_range range);

@@ -41,5 +41,13 @@ TEST(shown_range, of_a_moment_outside_of_all_steps_is_a_hundredth_of_the_recordi
   EXPECT_EQ(shown_range({500'000, 500'001}, whole, steps), (time_range{494'499, 505'501}));
 }
 
+TEST(shown_range, of_an_event_is_the_event_with_a_quarter_of_its_length_around_it) {
+  EXPECT_EQ(shown_around({100'000, 100'400}, whole), (time_range{99'900, 100'500}));
+}
+
+TEST(shown_range, of_an_event_without_length_is_never_a_nanosecond) {
+  EXPECT_EQ(shown_around({500'000, 500'000}, whole), (time_range{494'499, 505'501}));
+}
+
 }  // namespace
 }  // namespace sluice::gui

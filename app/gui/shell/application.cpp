@@ -4,6 +4,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/base/lower_case.hpp"
@@ -242,9 +243,7 @@ void application::reveal_selection() {
   if (answer.failure) reveal_ = false;
   if (!answer || !answer.complete) return;
   reveal_ = false;
-  const query::time_range span = answer->span;
-  const query::time_ns air = std::max<query::time_ns>(span.length() / 4, 500);
-  session_.go_to({span.begin - air, span.end + air}, true);
+  session_.go_to(shown_around(answer->span, shown->active), true);
 }
 
 void application::layout_panels(unsigned dock, ImVec2 size) {

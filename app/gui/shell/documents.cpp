@@ -28,6 +28,15 @@ query::time_range with_margin(query::time_range span) {
   return {span.begin - air, span.end + air};
 }
 
+/// What a view opens on: the active time with 5 % of air on either side. A program may import libraries for seconds
+/// before it uses the GPU.
+query::time_range first_view(const document& of) {
+  const query::time_range whole = with_margin(of.span);
+  if (of.active.length() <= 0) return whole;
+  const query::time_ns air = of.active.length() / 20 + 1;
+  return {std::max(whole.begin, of.active.begin - air), std::min(whole.end, of.active.end + air)};
+}
+
 }  // namespace
 
 struct documents::load {
@@ -142,7 +151,8 @@ void documents::take_loads() {
       made->engine = std::make_unique<query::engine>(*ready->opened, query::engine_options{0, wake_, memory_bytes});
       made->live = made->engine->snapshot()->growing();
       made->span = analysis::time_range_of(*made->engine->snapshot());
-      made->visible = made->target = with_margin(made->span);
+      made->active = made->span;
+      made->visible = made->target = first_view(*made);
       documents_.push_back(std::move(made));
       activate(ready->id);
       if (opened) opened(*documents_.back());
@@ -156,11 +166,13 @@ void documents::follow(document& which) {
   if (which.live) which.engine->refresh();
   const auto shot = which.engine->snapshot();
   which.live = which.live && shot->growing();
-  const query::time_range now = analysis::time_range_of(*shot);
-  if (now == which.span) return;
-  which.span = now;
-  if (!which.fitted) return;
-  which.visible = which.target = with_margin(now);
+  which.span = analysis::time_range_of(*shot);
+  const auto about = which.about.ask(*which.engine, {});
+  which.active = about && about->active.length() > 0 ? about->active : which.span;
+  if (which.follows == view_follows::nothing) return;
+  const query::time_range now = which.follows == view_follows::everything ? with_margin(which.span) : first_view(which);
+  if (now == which.target) return;
+  which.visible = which.target = now;
   if (which.id == active_) here_.visible = which.target;
 }
 
@@ -263,7 +275,9 @@ void documents::show(query::time_range visible, bool animate) {
   document* shown = active();
   if (shown == nullptr) return;
   shown->target = clamp(visible, shown->span);
-  shown->fitted = shown->target == with_margin(shown->span);
+  shown->follows = shown->target == first_view(*shown)         ? view_follows::active_time
+                   : shown->target == with_margin(shown->span) ? view_follows::everything
+                                                               : view_follows::nothing;
   if (!animate || !animations) shown->visible = shown->target;
   here_.visible = shown->target;
 }

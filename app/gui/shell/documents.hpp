@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
@@ -11,6 +12,13 @@
 
 namespace sluice::gui {
 
+/// What the visible range follows while a recording grows.
+enum class view_follows : std::uint8_t {
+  nothing,
+  active_time,  ///< As the view opens: the active time with some air.
+  everything
+};
+
 /// An open recording. A worker thread opens the file; the document is created when that has succeeded.
 struct document {
   document_id id{};
@@ -20,9 +28,11 @@ struct document {
   bool removed_at_close = false;  ///< A demo's scratch file: deleted when closed.
   std::unique_ptr<query::engine> engine;
   query::time_range span;     ///< Of the whole recording; empty until known.
+  query::time_range active;   ///< From the first to the last device work or allocation; `span` until known.
   query::time_range visible;  ///< The time range that the timeline shows.
   query::time_range target;   ///< The range that the view is moving to.
-  bool fitted = true;         ///< Shows the whole recording, even while it grows.
+  view_follows follows = view_follows::active_time;
+  query::slot<query::tracks_question> about;  ///< Tells the active time.
 
   [[nodiscard]] bool ready() const { return engine != nullptr && span.length() > 0; }
 };

@@ -184,7 +184,7 @@ class statistics_view final : public view {
   static void draw_devices(const view_context& with, const range_statistics& all) {
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
-    const double length = std::max(1.0, static_cast<double>(all.range.length()));
+    const double length = std::max(1.0, static_cast<double>(all.active.length()));
     for (const auto& each : all.devices) {
       const trace::device_row* row = tables.devices.find(each.device);
       const std::string_view name = row != nullptr ? with.text(row->name) : std::string_view{};

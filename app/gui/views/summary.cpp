@@ -24,6 +24,7 @@ class summary_view final : public view {
     if (!answer) return;
     const analysis::report& all = *answer.value;
     field(with, "length", format_time(all.span.length()), with.px(110));
+    if (all.whole.active != all.span) field(with, "active time", format_time(all.whole.active.length()), with.px(110));
     field(with, "events", format_count(all.events), with.px(110));
     field(with, "blocks", format_count(all.blocks), with.px(110));
     field(with, "file", format_bytes(static_cast<double>(all.file_bytes)), with.px(110));
@@ -72,7 +73,7 @@ class summary_view final : public view {
       ImGui::PopTextWrapPos();
       if (each.range.length() > 0 && link(with, "Show where")) {
         with.commands.invoke("selection.range", each.range);
-        with.commands.invoke("timeline.go_to", shown_range(each.range, all.span, all.steps));
+        with.commands.invoke("timeline.go_to", shown_range(each.range, all.whole.active, all.steps));
       }
       if (each.kind == analysis::finding_kind::fragmentation) {
         ImGui::SameLine();
@@ -107,7 +108,7 @@ class summary_view final : public view {
                   format_bytes(static_cast<double>(each.bytes)).c_str());
       ImGui::SameLine();
       if (link(with, "at " + format_moment(each.time))) {
-        with.commands.invoke("timeline.go_to", shown_range({each.time, each.time}, all.span, all.steps));
+        with.commands.invoke("timeline.go_to", shown_range({each.time, each.time}, all.whole.active, all.steps));
         with.commands.invoke("moment.set", query::time_range{each.time, each.time});
       }
       ImGui::Indent(with.px(15));

@@ -160,7 +160,7 @@ class finder {
     } else {
       text += way.link_peak > 0 ? fmt::format("; the link's peak is {}.", format_rate(way.link_peak)) : ".";
     }
-    const bool costly = static_cast<double>(pageable.busy) > 0.01 * static_cast<double>(of_.whole.range.length());
+    const bool costly = static_cast<double>(pageable.busy) > 0.01 * active_;
     add(finding_kind::pageable_copies, costly ? severity::warning : severity::info, std::move(text),
         of_.compositions.empty()
             ? "Allocate the host side page-locked (cudaMallocHost), register it (cudaHostRegister), or copy through "
@@ -217,24 +217,23 @@ class finder {
   }
 
   void activity(const device_activity& device) {
-    const double span = static_cast<double>(of_.whole.range.length());
     const double copies = static_cast<double>(device.copy_busy);
-    if (device.kernels > 0 && copies > 0.05 * span && static_cast<double>(device.overlap) < 0.25 * copies) {
+    if (device.kernels > 0 && copies > 0.05 * active_ && static_cast<double>(device.overlap) < 0.25 * copies) {
       add(finding_kind::copies_not_overlapped, severity::warning,
-          fmt::format("Copies ran for {} and {} of that beside kernels: the GPU waited {} for data, {} of the {}.",
-                      format_time(device.copy_busy), format_share(static_cast<double>(device.overlap) / copies),
-                      format_time(device.copy_only), format_share(static_cast<double>(device.copy_only) / span),
-                      part_) +
+          fmt::format(
+              "Copies ran for {} and {} of that beside kernels: the GPU waited {} for data, {} of the active time.",
+              format_time(device.copy_busy), format_share(static_cast<double>(device.overlap) / copies),
+              format_time(device.copy_only), format_share(static_cast<double>(device.copy_only) / active_)) +
               longest_waited_for(device.device),
           "Copy the next piece on a stream of its own while a kernel works on this one.");
     }
     // Before the GPU's first work and after its last it is not waiting: the program imports or saves.
-    const double active = static_cast<double>(device.last - device.first);
-    if (device.kernels > 0 && active > 0 && static_cast<double>(device.busy) < 0.5 * active) {
+    const double working = static_cast<double>(device.last - device.first);
+    if (device.kernels > 0 && working > 0 && static_cast<double>(device.busy) < 0.5 * working) {
       finding& f = add(
           finding_kind::device_idle, severity::info,
           fmt::format("The GPU was idle for {} of the time from its first to its last work ({} of {}).",
-                      format_share(1 - static_cast<double>(device.busy) / active),
+                      format_share(1 - static_cast<double>(device.busy) / working),
                       format_time(device.last - device.first - device.busy), format_time(device.last - device.first)),
           "Look at what the host threads do in the gaps.");
       f.range = {device.first, device.last};
@@ -296,15 +295,15 @@ class finder {
   }
 
   void host_waits() {
-    const double span = static_cast<double>(of_.whole.range.length());
     for (const thread_statistics& thread : of_.whole.threads) {
-      if (static_cast<double>(thread.wait_busy) < 0.5 * span) continue;
+      if (static_cast<double>(thread.wait_busy) < 0.5 * active_) continue;
       const trace::thread_row* row = tables_.threads.find(thread.thread);
       const std::string_view name = row == nullptr ? std::string_view{} : tables_.text(row->name);
       add(finding_kind::waiting_host, severity::info,
-          fmt::format("Thread {} waited for the device for {}, {} of the {}.",
+          fmt::format("Thread {} waited for the device for {}, {} of the active time.",
                       name.empty() ? std::to_string(row == nullptr ? raw(thread.thread) : row->tid) : std::string(name),
-                      format_time(thread.wait_busy), format_share(static_cast<double>(thread.wait_busy) / span), part_),
+                      format_time(thread.wait_busy),
+                      format_share(std::min(1.0, static_cast<double>(thread.wait_busy) / active_))),
           "Give it other work, or let the device's work depend on events instead.");
     }
   }
@@ -323,11 +322,11 @@ class finder {
     const copy_figures& again = found.repeated.all;
     // Less is worth neither the memory to keep it on the GPU nor a finding.
     if (static_cast<double>(again.bytes) < mebi && again.copies < 256) return;
-    const double span = static_cast<double>(of_.whole.range.length());
-    const double share = span > 0 ? static_cast<double>(again.busy) / span : 0;
-    std::string text = fmt::format("{} moved {} to the GPU that had been moved there before, in {} ({} of the {}){}.",
-                                   format_some(again.copies, "copy"), format_bytes(again.bytes),
-                                   format_time(again.busy), format_share(share), part_, whence(found.repeated));
+    const double share = static_cast<double>(again.busy) / active_;
+    std::string text =
+        fmt::format("{} moved {} to the GPU that had been moved there before, in {} ({} of the active time){}.",
+                    format_some(again.copies, "copy"), format_bytes(again.bytes), format_time(again.busy),
+                    format_share(share), whence(found.repeated));
     if (!found.lines.empty()) {
       const repeating_line& most = found.lines.front();
       const std::string place = symbols::place_of(most.line);
@@ -356,7 +355,8 @@ class finder {
 
   const report& of_;
   const trace::tables& tables_;
-  const char* part_ = of_.whole.range == of_.span ? "recording" : "range";
+  /// Length in ns of the active span, at least 1.
+  const double active_ = static_cast<double>(std::max<time_ns>(of_.whole.active.length(), 1));
   std::vector<finding> found_;
 };
 

@@ -269,6 +269,8 @@ result<track> find_track(std::uint64_t id, const sources& from) {
 result<track_list> answer_to(const tracks_question&, const sources& from) {
   track_list list;
   list.span = analysis::time_range_of(from.trace);
+  list.active = from.stored != nullptr && from.stored->figures ? from.stored->figures->figures.whole.active
+                                                               : analysis::active_span(from.index, list.span);
   list.lost = losses_of(from);
   list.complete_until = complete_until(from);
   const bool many_processes = from.trace.tables().processes.rows().size() > 1;

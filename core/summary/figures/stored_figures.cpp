@@ -17,11 +17,33 @@ constexpr std::size_t most_bytes = std::size_t{48} << 20;
 /// More than any recording needs. Bounds the cost of hostile bytes.
 constexpr std::size_t most_memory = std::size_t{256} << 20;
 
+/// Figures of version 2 are read, too.
+constexpr std::uint32_t oldest_version = 2;
+constexpr std::uint32_t with_active_span = 3;
+
+/// Version 2 says in `at_begin` what was in use after the first moment, and not before it. It has no active span.
+void correct_older(range_statistics& of) {
+  for (memory_statistics& memory : of.memory) {
+    const std::uint64_t gone = saturating_sum(memory.at_end, memory.freed_bytes);
+    memory.at_begin = gone - std::min(gone, memory.allocated_bytes);
+  }
+  of.active = of.range;
+  if (of.devices.empty()) return;
+  of.active = {of.range.end, of.range.begin};
+  for (const device_activity& device : of.devices) {
+    of.active.begin = std::clamp(device.first, of.range.begin, of.active.begin);
+    of.active.end = std::clamp(device.last, of.active.end, of.range.end);
+  }
+  if (of.active.begin >= of.active.end) of.active = of.range;
+}
+
 /// Checks what other code relies on: the bytes could be decoded, but anyone may have written them.
 bool makes_sense(const stored_figures& of) {
   const report_figures& figures = of.figures;
   const auto as_many = [](std::size_t some, std::size_t all) { return some == 0 || some == all; };
   bool sense = of.span.begin <= of.span.end && figures.whole.range == of.span;
+  sense = sense && figures.whole.active.begin <= figures.whole.active.end;
+  sense = sense && of.span.begin <= figures.whole.active.begin && figures.whole.active.end <= of.span.end;
   sense = sense && as_many(figures.held.size(), figures.peaks.size());
   sense = sense && as_many(figures.copied.size(), figures.whole.transfers.size());
   sense = sense && (figures.whole.failed_allocations == 0 || !figures.failures.empty());
@@ -41,6 +63,7 @@ result<std::string> encode_stored_figures(const stored_figures& of) {
   std::string bytes;
   serialize::writer all(bytes);
   all.put(of);
+  all.put(of.figures.whole.active);
   if (all.failed())
     return fail(error_code::invalid_argument, "the recording has figures beyond all bounds: they cannot be kept");
   if (bytes.size() > most_bytes)
@@ -48,10 +71,15 @@ result<std::string> encode_stored_figures(const stored_figures& of) {
   return bytes;
 }
 
-result<stored_figures> decode_stored_figures(std::string_view bytes) {
+result<stored_figures> decode_stored_figures(std::string_view bytes, std::uint32_t version) {
   stored_figures made;
   serialize::reader all(bytes, most_memory);
   all.get(made);
+  range_statistics& whole = made.figures.whole;
+  if (version >= with_active_span)
+    all.get(whole.active);
+  else
+    correct_older(whole);
   if (!all.failed() && all.at_end() && makes_sense(made)) return made;
   return fail(error_code::corrupt, "the stored summary is corrupt", {}, {}, all.at());
 }
@@ -68,27 +96,15 @@ std::shared_ptr<const step_facts> steps_of(const stored_figures& of, std::shared
   return std::make_shared<const step_facts>(std::move(from), std::move(sources));
 }
 
-namespace {
-
-/// Older files say in `at_begin` what was in use after the first moment, and not before it.
-void correct_begins(stored_figures& of) {
-  for (memory_statistics& memory : of.figures.whole.memory) {
-    const std::uint64_t gone = saturating_sum(memory.at_end, memory.freed_bytes);
-    memory.at_begin = gone - std::min(gone, memory.allocated_bytes);
-  }
-}
-
-}  // namespace
-
 std::shared_ptr<const stored_figures> find_stored_figures(const trace::snapshot& trace) {
   std::vector<trace::saved_row> rows;
   for (const trace::chunk_info& chunk : trace.summaries()) {
     if (chunk.type != trace::row_type::saved || !trace.read_summary(chunk, rows)) continue;
     for (const trace::saved_row& row : rows) {
-      if (row.name != stored_figures_name || row.version != stored_figures_version) continue;
-      auto found = decode_stored_figures(row.bytes);
+      if (row.name != stored_figures_name || row.version < oldest_version || row.version > stored_figures_version)
+        continue;
+      auto found = decode_stored_figures(row.bytes, row.version);
       if (!found || found->span != time_range_of(trace)) continue;
-      correct_begins(*found);
       return std::make_shared<const stored_figures>(std::move(*found));
     }
   }

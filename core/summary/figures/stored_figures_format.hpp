@@ -58,9 +58,10 @@ SLUICE_KEPT(named_time) { all(of, of.name, of.count, of.total, of.longest, of.lo
 SLUICE_KEPT(thread_statistics) {
   all(of, of.thread, of.process, of.calls, of.call_busy, of.wait_busy, of.file_operations, of.file_bytes, of.file_busy);
 }
+/// `active` is stored behind everything else, since version 3.
 SLUICE_KEPT(range_statistics) {
-  all(of, of.range, of.memory, of.untracked, of.pools, of.transfers, of.devices, of.kernels, of.calls, of.ranges,
-      of.threads, of.kernel_names, of.failed_allocations, of.lost_events, of.lost_memory_events);
+  all(of, of.range, left_out{}, of.memory, of.untracked, of.pools, of.transfers, of.devices, of.kernels, of.calls,
+      of.ranges, of.threads, of.kernel_names, of.failed_allocations, of.lost_events, of.lost_memory_events);
 }
 
 // --- stacks ---------------------------------------------------------------------------------------------------------

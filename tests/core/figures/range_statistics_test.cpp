@@ -85,6 +85,19 @@ TEST_F(figures_of_a_range, stay_at_the_limit_where_lengths_add_up_to_more) {
   EXPECT_EQ(all.kernels[0].total, INT64_MAX);
 }
 
+TEST_F(figures_of_a_range, are_of_the_time_from_the_first_to_the_last_device_work_or_allocation) {
+  made_.standard_tables();
+  made_.add_alloc(20, 1, 1000);
+  made_.add_kernel(50, 60, "a");
+  made_.add_copy(90, 130, 1000);
+  made_.add_free(150, 1);
+  EXPECT_EQ(over(0, 200).active, (time_range{20, 130})) << "a free at exit is no work";
+  EXPECT_EQ(over(30, 100).active, (time_range{50, 100})) << "of a range it is the part inside";
+  EXPECT_EQ(over(140, 200).active, (time_range{140, 200})) << "without work it is the range";
+  EXPECT_EQ(active_span(all_->index, {0, 200}), (time_range{20, 130}));
+  EXPECT_EQ(active_span(all_->index, {0, 100}), (time_range{20, 100}));
+}
+
 TEST_F(figures_of_a_range, say_how_long_the_device_waited_for_copies) {
   made_.standard_tables();
   made_.add_copy(0, 40, 1000);

@@ -181,9 +181,25 @@ TEST(report, warns_when_the_device_waits_for_copies) {
   const report all = report_of(made);
   const finding* hint = find(all, finding_kind::copies_not_overlapped);
   ASSERT_NE(hint, nullptr);
-  EXPECT_EQ(
-      hint->text,
-      "Copies ran for 50.0 ms and 0 % of that beside kernels: the GPU waited 50.0 ms for data, 50 % of the recording.");
+  EXPECT_EQ(hint->text,
+            "Copies ran for 50.0 ms and 0 % of that beside kernels: the GPU waited 50.0 ms for data, 50 % of the "
+            "active time.");
+}
+
+TEST(report, judges_a_program_by_the_time_in_which_it_works) {
+  recording made;
+  made.standard_tables();
+  made.add_range(0, 3'000 * ms);  // Imports.
+  for (int i = 0; i < 5; ++i) {
+    made.add_copy(3'000 * ms + i * 20 * ms, 3'000 * ms + i * 20 * ms + 10 * ms, 500'000'000);
+    made.add_kernel(3'000 * ms + i * 20 * ms + 10 * ms, 3'000 * ms + i * 20 * ms + 20 * ms);
+  }
+  made.add_range(3'100 * ms, 9'000 * ms);  // Writes a file.
+  const report all = report_of(made);
+  EXPECT_EQ(all.whole.active, (time_range{3'000 * ms, 3'100 * ms}));
+  const finding* hint = find(all, finding_kind::copies_not_overlapped);
+  ASSERT_NE(hint, nullptr) << "of the whole recording the copies are less than 1 %";
+  EXPECT_NE(hint->text.find("50 % of the active time"), std::string::npos) << hint->text;
 }
 
 TEST(report, lists_failures_in_order_of_time) {

@@ -130,6 +130,12 @@ class recording {
     row.stream = trace::stream_id{stream};
     return trace::event_id{writer_->add(row)};
   }
+  trace::event_id add_range(time_ns begin, time_ns end, std::string_view name = "range") {
+    auto row = event<trace::host_range_event>(begin);
+    row.end = end;
+    row.name = text(name);
+    return trace::event_id{writer_->add(row)};
+  }
   trace::event_id add_call(time_ns begin, time_ns end, std::string_view name) {
     auto row = event<trace::api_call_event>(begin);
     row.end = end;

@@ -84,6 +84,7 @@ inline std::string in_words(const digest_value& of) {
 }
 
 inline void expect_same_stored_figures(const stored_figures& found, const stored_figures& expected) {
+  EXPECT_EQ(found.figures.whole.active, expected.figures.whole.active);
   stored_figures_flattener a, b;
   a.put(found);
   b.put(expected);

@@ -253,11 +253,28 @@ TEST(stored_figures, of_another_version_is_left_alone) {
   EXPECT_EQ(find_stored_figures(*made.open()->latest()), nullptr);
 }
 
+TEST(stored_figures, of_version_2_tell_the_active_time_by_what_devices_did) {
+  recording made;
+  made.standard_tables();
+  made.add_kernel(400, 500);
+  made.add_copy(600, 650, 100);
+  made.add_range(0, 1000);
+  made.flush();
+  const indexed growing(made.open());
+  const stored_figures of = make_stored_figures(growing.index, *growing.snapshot);
+  EXPECT_EQ(of.figures.whole.active, (time_range{400, 650}));
+  std::string active;
+  serialize::writer(active).put(of.figures.whole.active);
+  const std::string bytes = bytes_of(of);
+  const std::string_view older(bytes.data(), bytes.size() - active.size());
+  EXPECT_EQ(decode_stored_figures(older, 2).value().figures.whole.active, (time_range{400, 650}));
+}
+
 /// Whoever changes what is kept has to change the version too: files of the one before are out there.
-TEST(stored_figures, keeps_in_version_2_what_it_kept_when_that_was_settled) {
+TEST(stored_figures, keeps_in_version_3_what_it_kept_when_that_was_settled) {
   serialize::describer of;
   of.put(stored_figures{});
-  EXPECT_EQ(stored_figures_version, 2U);
+  EXPECT_EQ(stored_figures_version, 3U);
   EXPECT_EQ(of.text(),
             "{{i8i8}{u8u8[{ei8}]{{i8i8}[{ee4e9u8u8u8u8i8du8u8u8u8}][{eu8u8u8u8du8u8}][{eu8u8i8u8u8i8u8d}][{ee6u8u"
             "8di8i8dddedd[{e9u8di8dd}]}][{eu8i8i8i8i8i8i8i8i8u8i8}][{eu8i8i8e}][{eu8i8i8e}][{eu8i8i8e}][{eeu8i8i8"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/base/printable.hpp"
 
@@ -401,8 +402,7 @@ void timeline_view::handle_mouse(view_context& with, const row_frame& where, con
   if (over_axis && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
     drag_from_.reset();
     if (hit.event == trace::event_id::none) return with.commands.invoke("timeline.fit");
-    const query::time_ns air = std::max<query::time_ns>(hit.span.length() / 4, 5);
-    return with.commands.invoke("timeline.go_to", query::time_range{hit.span.begin - air, hit.span.end + air});
+    return with.commands.invoke("timeline.go_to", shown_around(hit.span, with.state.active()->active));
   }
   if (over_axis && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) drag_from_ = where.time_at(where.mouse.x);
   if (drag_from_ && ImGui::IsMouseDragging(ImGuiMouseButton_Left, with.px(4))) dragging_ = true;

@@ -66,6 +66,17 @@ void timeline_view::add_commands(const command_home& home) {
                            state.go_to({span.begin - span.length(), span.end + span.length()}, true);
                          },
                      .enabled = ready});
+  home.commands.add({.id = "timeline.show_active",
+                     .title = "Show the active time",
+                     .group = "Timeline",
+                     .keys = {ImGuiMod_Shift | ImGuiKey_F},
+                     .run =
+                         [&state](const argument&) {
+                           const query::time_range active = state.active()->active;
+                           const query::time_ns air = active.length() / 20 + 1;
+                           state.go_to({active.begin - air, active.end + air}, true);
+                         },
+                     .enabled = ready});
   home.commands.add({.id = "timeline.by_category",
                      .title = "Colour memory by category",
                      .group = "Timeline",
