@@ -93,9 +93,17 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
     case row_type::memset:
       return with_rows<memset_event>(from, chunk, to_devices_and_touches);
     case row_type::kernel:
-      return with_rows<kernel_event>(from, chunk, to_devices);
+      return with_rows<kernel_event>(from, chunk, [&](const auto& rows) {
+        to_devices(rows);
+        if (known_) return;
+        for (const kernel_event& row : rows) step_marks_.add(row);
+      });
     case row_type::graph_launch:
-      return with_rows<graph_launch_event>(from, chunk, to_devices_and_touches);
+      return with_rows<graph_launch_event>(from, chunk, [&](const auto& rows) {
+        to_devices_and_touches(rows);
+        if (known_) return;
+        for (const graph_launch_event& row : rows) step_marks_.add(row);
+      });
     case row_type::api_call:
       return with_rows<api_call_event>(from, chunk, [&](const auto& rows) {
         host_.add(rows, from.tables());

@@ -5,6 +5,7 @@
 
 #include "core/index/index.hpp"
 #include "core/index/recording_facts.hpp"
+#include "core/index/work/training_steps.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -24,7 +25,8 @@ std::vector<const block_record*> telling_blocks(const memory_use& memory, trace:
   return {};
 }
 
-std::shared_ptr<const step_facts> find_steps(const index& from, const trace::snapshot& trace) {
+std::shared_ptr<const step_facts> find_steps(const index& from, const trace::snapshot& trace,
+                                             const process_clues& clues) {
   auto made = std::make_shared<step_facts>();
   step_facts& all = *made;
   const time_ns end = time_range_of(trace).end;
@@ -34,7 +36,12 @@ std::shared_ptr<const step_facts> find_steps(const index& from, const trace::sna
   for (const trace::process_id process : from.step_marks().processes())
     take(process, from.step_marks().of(process, end));
   for (const trace::process_row& row : trace.tables().processes.rows())
-    if (!all.sources().contains(row.id)) take(row.id, find_pattern(telling_blocks(from.memory(), row.id), end));
+    if (!all.sources().contains(row.id)) {
+      const auto blocks = telling_blocks(from.memory(), row.id);
+      const auto launches = from.step_marks().launches_of(row.id);
+      const auto kernels = from.step_marks().kernels_of(row.id);
+      take(row.id, infer_steps({row.id, blocks, launches, kernels, clues, trace.tables(), end}));
+    }
   return made;
 }
 
@@ -140,9 +147,10 @@ tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) 
       for (const recording_facts::part_of_it& of : each.by_category)
         all.use[each.key][static_cast<std::size_t>(of.what)].tell_highest(of.highest);
   } else {
-    all.steps = find_steps(from, trace);
+    const process_clues clues = clues_of(memory, trace.tables());
+    all.steps = find_steps(from, trace, clues);
     for (const auto& [process, list] : all.steps->lists()) add_slices(process, list.steps, all.drawn_steps);
-    all.categories = categorise(memory, from.touches(), all.steps->lists(), from.category_tags(), trace.tables(),
+    all.categories = categorise(memory, from.touches(), clues, all.steps->lists(), from.category_tags(), trace.tables(),
                                 time_range_of(trace));
     all.tagged = std::any_of(all.categories.begin(), all.categories.end(), [](const auto& c) { return c.exact(); });
     for (std::size_t i = 0; i < all.categories.size(); ++i)

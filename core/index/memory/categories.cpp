@@ -69,16 +69,17 @@ clue stack_clues::of_frame(std::string_view file, std::string_view function) {
   const auto in_file = [&](std::string_view part) { return file.find(part) != std::string_view::npos; };
   const auto in_function = [&](std::string_view part) { return function.find(part) != std::string_view::npos; };
   if (in_file("torch/optim/") || in_file("/optimizers/") || in_file("bitsandbytes/optim") ||
-      in_function("torch::optim::"))
+      in_function("torch::optim::") || in_file("torch/nn/utils/clip_grad.py") || in_file("torch/amp/grad_scaler.py"))
     return clue::optimizer;
   if (in_file("torch/utils/data/")) return clue::data;
   if (in_file("torch/autograd/") || in_function("torch::autograd::") || function == "backward") return clue::backward;
   if (in_file("torch/nn/init.py") || in_file("torch/nn/parameter.py")) return clue::model;
-  if (in_file("torch/nn/modules/")) {
-    // `Module._apply` implements .to() and .cuda().
-    if (function == "__init__" || function == "_apply" || function == "reset_parameters") return clue::model;
-    return clue::forward;
+  if (in_file("torch/nn/modules/module.py")) {
+    // `Module._apply` implements .to() and .cuda(), with functions of its own. The others call other code.
+    return function == "_apply" ? clue::model : clue::none;
   }
+  if (in_file("torch/nn/modules/"))
+    return function == "__init__" || function == "reset_parameters" ? clue::model : clue::forward;
   if (in_file("torch/nn/functional.py") || function == "forward") return clue::forward;
   return clue::none;
 }
@@ -171,6 +172,15 @@ time_ns process_clues::backward_began(trace::process_id process) const {
   return began;
 }
 
+time_ns process_clues::began(trace::process_id process) const {
+  time_ns first = trace::unknown_time;
+  const auto known = processes_.find(process);
+  if (known == processes_.end()) return first;
+  for (const auto& [thread, born] : known->second.first_births)
+    if (first == trace::unknown_time || born < first) first = born;
+  return first;
+}
+
 // --- rules ----------------------------------------------------------------------------------------------------------
 
 namespace {
@@ -198,6 +208,8 @@ const category_judge::process_facts& category_judge::facts_of(trace::process_id 
     if (known != by_.steps.end() && !known->second.steps.empty()) place->second.steps = &known->second;
     place->second.stacks = by_.clues.stacks(process);
     place->second.backward_began = by_.clues.backward_began(process);
+    const time_ns began = by_.clues.began(process);
+    place->second.began = began == trace::unknown_time ? by_.span.begin : began;
   }
   return place->second;
 }
@@ -226,7 +238,7 @@ bool category_judge::of_other_framework(const block_record& block) {
 bool category_judge::stays(const block_record& block, const process_facts& of) const {
   const time_ns died = block.freed() ? block.died : by_.span.end;
   if (of.steps != nullptr) return of.steps->begun_between(block.born, died) >= 2;
-  return died - block.born > by_.span.length() / 2;  // Doubling it instead could overflow.
+  return died - block.born > (by_.span.end - of.began) / 2;  // Doubling it instead could overflow.
 }
 
 block_category category_judge::infer(const block_record& block, const block_touches& used) {
@@ -234,7 +246,8 @@ block_category category_judge::infer(const block_record& block, const block_touc
   const bool kept = stays(block, of);
   const clue says = clues_.of(block.stack);
   const arrivals& in = used.from_host;
-  if (says == clue::model) return {category::weight, category_reason::model_stack};
+  const bool lasts = kept || !block.freed();
+  if (says == clue::model) return {lasts ? category::weight : category::workspace, category_reason::model_stack};
   if (in.count > 0 && (used.first_kernel == trace::unknown_time || in.first <= used.first_kernel)) {
     const bool loaded_once = kept && early(block.born, of.steps) && early(in.last, of.steps);
     return loaded_once ? block_category{category::weight, category_reason::copied_and_stays}
@@ -242,13 +255,15 @@ block_category category_judge::infer(const block_record& block, const block_touc
   }
   if (says == clue::data) return {category::input, category_reason::data_stack};
   if (says == clue::optimizer)
-    return {kept ? category::optimizer_state : category::workspace, category_reason::optimizer_stack};
+    return {lasts ? category::optimizer_state : category::workspace, category_reason::optimizer_stack};
   const bool once = used.count() == 1;
   const bool backward_thread = says == clue::none && on_backward_thread(block);
   if (says == clue::backward || backward_thread) {
     if (!kept && once) return {category::workspace, category_reason::one_launch};
     return {category::gradient, backward_thread ? category_reason::backward_thread : category_reason::backward_stack};
   }
+  if (!of.network()) return {};
+  if (kept && says == clue::forward) return {category::workspace, category_reason::stays_from_first_step};
   if (kept && early(block.born, of.steps)) {
     if (of.steps == nullptr || block.born < of.steps->steps.front().span.begin)
       return {category::weight, category_reason::stays_from_start};
@@ -260,13 +275,17 @@ block_category category_judge::infer(const block_record& block, const block_touc
   return {category::activation, category_reason::temporary};
 }
 
-std::vector<block_category> categorise(const memory_use& memory, const touch_index& touches,
-                                       const std::map<trace::process_id, step_list>& steps,
-                                       const std::unordered_map<std::uint64_t, trace::string_id>& tags,
-                                       const trace::tables& tables, time_range span) {
+process_clues clues_of(const memory_use& memory, const trace::tables& tables) {
   process_clues clues(tables);
   for (const block_record& block : memory.blocks())
     if (block.allocated && holds_tensors(block.layer)) clues.add(block.process, block.thread, block.stack, block.born);
+  return clues;
+}
+
+std::vector<block_category> categorise(const memory_use& memory, const touch_index& touches, const process_clues& clues,
+                                       const std::map<trace::process_id, step_list>& steps,
+                                       const std::unordered_map<std::uint64_t, trace::string_id>& tags,
+                                       const trace::tables& tables, time_range span) {
   category_judge judge({clues, steps, tags, tables, span});
   std::vector<block_category> all;
   all.reserve(memory.blocks().size());

@@ -17,21 +17,24 @@
 /// Infers what a framework's blocks are for. Tags set by the program are exact; all else must be shown as inferred.
 ///
 /// The first matching rule wins. "Stack" means the innermost frame with a clue (see `clue`). "Stays": the block lives
-/// over the beginning of two steps or more (without known steps: over half of the recording). "Early": born before the
-/// second step (without known steps: always). "Backward thread": named pt_autograd_* by PyTorch, or a thread that
-/// allocates but never runs Python, in a process whose other threads do.
+/// over the beginning of two steps or more (without known steps: over half of the time from the process's first block
+/// on). "Early": born before the second step (without known steps: always). "Backward thread": named pt_autograd_* by
+/// PyTorch, or a thread that allocates but never runs Python, in a process whose other threads do. "A network": the
+/// process has a backward thread, or some stack with a clue.
 ///
-///   1 the stack makes or moves a model            weight
+///   1 the stack makes or moves a model            stays, or is never freed: weight; else workspace
 ///   2 a copy from the host is its first use       stays, early, last copy in the first step: weight; else input
 ///   3 the stack loads data                        input
-///   4 the stack is an optimizer's                 stays: optimizer state; else workspace
+///   4 the stack is an optimizer's                 stays, or is never freed: optimizer state; else workspace
 ///   5 the stack, or else the thread, is backward  stays: gradient; used only once: workspace; else gradient
-///   6 stays, born before the first step           weight
-///   7 stays, early                                with stacks: workspace (made at a library's first call); without,
+///   - no network                                  no category
+///   6 stays, born in a module's forward pass      workspace (made at a library's first call)
+///   7 stays, born before the first step           weight
+///   8 stays, early                                with stacks: workspace (made at a library's first call); without,
 ///                                                 born after a backward thread's first block: optimizer state; else
 ///                                                 workspace
-///   8 used only once (one launch or copy)         workspace
-///   9 otherwise                                   activation
+///   9 used only once (one launch or copy)         workspace
+///  10 otherwise                                   activation
 ///
 /// Known errors. Gradients of activations count as gradients: only their short lives tell them from those of weights. A
 /// result that is never read counts as workspace. Gradients summed up over several steps look like any block that
@@ -108,6 +111,8 @@ class process_clues {
   [[nodiscard]] bool on_backward_thread(trace::process_id process, trace::thread_id thread) const;
   /// Birth of the first block of a backward thread; unknown_time if there is none. O(threads).
   [[nodiscard]] time_ns backward_began(trace::process_id process) const;
+  /// Birth of the process's first block; unknown_time if it has none. O(threads).
+  [[nodiscard]] time_ns began(trace::process_id process) const;
 
  private:
   struct process_facts {
@@ -120,6 +125,9 @@ class process_clues {
   std::map<trace::process_id, process_facts> processes_;
   std::unordered_map<std::uint64_t, bool> python_threads_;  ///< By thread: some block's stack has a Python frame.
 };
+
+/// The clues of all blocks that are tensors. O(blocks).
+[[nodiscard]] process_clues clues_of(const memory_use& memory, const trace::tables& tables);
 
 /// The inputs of `category_judge`. Everything referred to must outlive the judge.
 struct category_evidence {
@@ -142,6 +150,8 @@ class category_judge {
     const step_list* steps = nullptr;
     bool stacks = false;
     time_ns backward_began = trace::unknown_time;
+    time_ns began = 0;  ///< Birth of the first block.
+    [[nodiscard]] bool network() const { return stacks || backward_began != trace::unknown_time; }
   };
   const process_facts& facts_of(trace::process_id process);
   bool on_backward_thread(const block_record& block);
@@ -158,6 +168,7 @@ class category_judge {
 
 /// The category of each block, by position in `memory.blocks()`. O(blocks * log steps).
 [[nodiscard]] std::vector<block_category> categorise(const memory_use& memory, const touch_index& touches,
+                                                     const process_clues& clues,
                                                      const std::map<trace::process_id, step_list>& steps,
                                                      const std::unordered_map<std::uint64_t, trace::string_id>& tags,
                                                      const trace::tables& tables, time_range span);

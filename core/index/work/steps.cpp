@@ -82,6 +82,45 @@ std::vector<trace::process_id> step_marks::processes() const {
   return all;
 }
 
+void step_marks::add(const trace::kernel_event& row) {
+  latest_kernels& of = kernels_[row.process];
+  of.all.push_back({bounded(row.time), row.id, row.name});
+  ++kernels_kept_;
+  if (of.all.size() >= 2 * most_kernels_) of.keep_latest(most_kernels_, kernels_kept_);
+  // With very many processes, fewer kernels of each.
+  while (kernels_kept_ > most_kernels_of_all && most_kernels_ > 64) {
+    most_kernels_ /= 2;
+    for (auto& [process, kernels] : kernels_) kernels.keep_latest(most_kernels_, kernels_kept_);
+  }
+}
+
+void step_marks::latest_kernels::keep_latest(std::size_t most, std::size_t& kept) {
+  if (all.size() <= most) return;
+  const auto cut = all.begin() + static_cast<std::ptrdiff_t>(most);
+  std::nth_element(all.begin(), cut, all.end(), [](const kernel_start& a, const kernel_start& b) { return b < a; });
+  kept -= all.size() - most;
+  all.erase(cut, all.end());
+}
+
+std::vector<kernel_start> step_marks::kernels_of(trace::process_id process) const {
+  const auto found = kernels_.find(process);
+  if (found == kernels_.end()) return {};
+  std::vector<kernel_start> all = found->second.all;
+  std::sort(all.begin(), all.end());
+  if (all.size() > most_kernels_) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(most_kernels_));
+  return all;
+}
+
+std::vector<graph_launch> step_marks::launches_of(trace::process_id process) const {
+  const auto found = launches_.find(process);
+  if (found == launches_.end()) return {};
+  std::vector<graph_launch> all = found->second;
+  std::sort(all.begin(), all.end(), [](const graph_launch& a, const graph_launch& b) {
+    return std::tuple(a.time, a.graph) < std::tuple(b.time, b.graph);
+  });
+  return all;
+}
+
 step_list step_marks::nested_away(std::vector<told> ranges, step_source source) {
   std::sort(ranges.begin(), ranges.end(), [](const told& a, const told& b) {
     return std::tuple(a.span.begin, -a.span.end, a.event) < std::tuple(b.span.begin, -b.span.end, b.event);
@@ -213,15 +252,26 @@ std::size_t lowest_in_period(std::span<const block_record* const> blocks, std::s
   return found;
 }
 
-}  // namespace
+/// Where the step before `seam` begins. A program's first step may also allocate what libraries keep: it holds the
+/// pattern's symbols in their order, with others among them.
+std::optional<std::size_t> first_step_before(const sequence& all, std::size_t seam, std::size_t period) {
+  const std::size_t longest = std::min(seam, 2 * period);
+  for (std::size_t length = period * 9 / 10; length <= longest; ++length) {
+    const std::size_t from = seam - length;
+    if (all[from] != all[seam]) continue;
+    std::size_t same = 0;
+    for (std::size_t i = from; i < seam && same < period; ++i) same += all[i] == all[seam + same] ? 1 : 0;
+    if (static_cast<double>(same) >= least_match * static_cast<double>(period)) return from;
+  }
+  return std::nullopt;
+}
 
-step_list find_pattern(std::span<const block_record* const> blocks, time_ns end) {
-  if (blocks.size() > most_pattern_blocks) blocks = blocks.last(most_pattern_blocks);
-  const sequence all = symbols_of(blocks);
-  const std::size_t period = best_period(all);
-  if (period == 0) return {};
+/// The steps of a sequence with this period. `seam`: where a step begins in the last full period; `time_of(i)`: when
+/// the i-th thing happened.
+template <class TimeOf>
+step_list steps_of(const sequence& all, std::size_t period, std::size_t seam, time_ns end, TimeOf&& time_of) {
   // Go back from the last boundary as long as a period equals the one after it.
-  std::vector<std::size_t> seams{lowest_in_period(blocks, period)};
+  std::vector<std::size_t> seams{seam};
   while (seams.back() >= period) {
     const std::size_t from = seams.back() - period;
     std::size_t same = 0;
@@ -231,16 +281,49 @@ step_list find_pattern(std::span<const block_record* const> blocks, time_ns end)
     seams.push_back(from);
   }
   std::reverse(seams.begin(), seams.end());
+  if (const auto first = first_step_before(all, seams.front(), period)) seams.insert(seams.begin(), *first);
   step_list found{step_source::pattern, {}};
   for (std::size_t i = 0; i < seams.size(); ++i) {
     const bool last = i + 1 == seams.size();
     // The rest after the last boundary is a step only if it is almost a full period.
     if (last && all.size() - seams[i] < period * 9 / 10) break;
-    const time_ns until = last ? end : blocks[seams[i + 1]]->born;
-    found.steps.push_back({{blocks[seams[i]]->born, until}, static_cast<std::int64_t>(i), {}});
+    const time_ns until = last ? end : time_of(seams[i + 1]);
+    found.steps.push_back({{time_of(seams[i]), until}, static_cast<std::int64_t>(i), {}});
   }
   if (found.steps.size() < least_repeats) return {};
   return found;
+}
+
+/// The position in the last full period before which the device waited longest for the next kernel.
+std::size_t after_longest_gap(std::span<const kernel_start> kernels, std::size_t period) {
+  std::size_t found = kernels.size() - period;
+  time_ns longest = -1;
+  for (std::size_t i = kernels.size() - period; i < kernels.size(); ++i) {
+    const time_ns gap = i == 0 ? 0 : kernels[i].time - kernels[i - 1].time;
+    if (gap <= longest) continue;
+    longest = gap;
+    found = i;
+  }
+  return found;
+}
+
+}  // namespace
+
+step_list find_pattern(std::span<const block_record* const> blocks, time_ns end) {
+  if (blocks.size() > most_pattern_blocks) blocks = blocks.last(most_pattern_blocks);
+  const sequence all = symbols_of(blocks);
+  const std::size_t period = best_period(all);
+  if (period == 0) return {};
+  return steps_of(all, period, lowest_in_period(blocks, period), end, [&](std::size_t i) { return blocks[i]->born; });
+}
+
+step_list find_kernel_pattern(std::span<const kernel_start> kernels, time_ns end) {
+  sequence all;
+  all.reserve(kernels.size());
+  for (const kernel_start& each : kernels) all.push_back(raw(each.name));
+  const std::size_t period = best_period(all);
+  if (period == 0) return {};
+  return steps_of(all, period, after_longest_gap(kernels, period), end, [&](std::size_t i) { return kernels[i].time; });
 }
 
 step step_of(const trace::step_row& row) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "core/index/memory/memory_use.hpp"
@@ -43,11 +44,33 @@ struct process_steps {
   step_list steps;
 };
 
+/// The most blocks that `find_pattern` looks at: the last blocks in its list.
+inline constexpr std::size_t most_pattern_blocks = 200'000;
+/// The most kernels of a process that `find_kernel_pattern` looks at.
+inline constexpr std::size_t most_pattern_kernels = std::size_t{1} << 15;
+
+/// The begin of a kernel.
+struct kernel_start {
+  time_ns time = 0;
+  trace::event_id event{};
+  trace::string_id name{};
+  friend bool operator<(const kernel_start& a, const kernel_start& b) {
+    return std::tie(a.time, a.event) < std::tie(b.time, b.event);
+  }
+};
+
+/// A launch of a CUDA graph.
+struct graph_launch {
+  time_ns time = 0;
+  trace::graph_id graph{};
+};
+
 /// Collects what a program says about its steps, in any order of time: numbered marks, ranges named "ProfilerStep#7"
 /// (torch.profiler), and ranges named "step", "iteration", "train_step", with or without a number (NVTX). Ranges of
 /// torch.profiler on the device's timeline count only in processes that have no steps by marks or host ranges.
 class step_marks {
  public:
+  void add(const trace::graph_launch_event& row) { launches_[row.process].push_back({bounded(row.time), row.graph}); }
   void add(const trace::marker_event& row);
   void add(const trace::host_range_event& row, const trace::tables& tables);
 
@@ -55,6 +78,11 @@ class step_marks {
   /// mark begins a step that lasts until the next mark; the last step lasts until `end`, the end of the recording.
   [[nodiscard]] step_list of(trace::process_id process, time_ns end) const;
   [[nodiscard]] std::vector<trace::process_id> processes() const;
+  void add(const trace::kernel_event& row);
+  /// The latest kernels of a process, in order of time: at most `most_pattern_kernels`, fewer if there are many processes.
+  [[nodiscard]] std::vector<kernel_start> kernels_of(trace::process_id process) const;
+  /// The graph launches of a process, in order of time.
+  [[nodiscard]] std::vector<graph_launch> launches_of(trace::process_id process) const;
 
  private:
   struct told {
@@ -76,12 +104,19 @@ class step_marks {
   static meaning meaning_of(std::string_view name);
 
   std::map<trace::process_id, process_marks> by_process_;
+  std::map<trace::process_id, std::vector<graph_launch>> launches_;
+  struct latest_kernels {
+    std::vector<kernel_start> all;
+    void keep_latest(std::size_t most, std::size_t& kept);
+  };
+  static constexpr std::size_t most_kernels_of_all = std::size_t{1} << 20;
+  std::map<trace::process_id, latest_kernels> kernels_;
+  std::size_t kernels_kept_ = 0;
+  std::size_t most_kernels_ = most_pattern_kernels;
   std::map<trace::string_id, meaning> names_;
   std::map<trace::string_id, bool> device_domains_;  ///< By NVTX domain: ranges are on the device's timeline.
 };
 
-/// The most blocks that `find_pattern` looks at: the last blocks in its list.
-inline constexpr std::size_t most_pattern_blocks = 200'000;
 /// Steps are inferred from the blocks of the first of these layers that has `least_telling_blocks` blocks.
 inline constexpr trace::layer telling_layers[] = {trace::layer::framework, trace::layer::pool, trace::layer::user,
                                                   trace::layer::driver};
@@ -92,5 +127,9 @@ inline constexpr std::size_t least_telling_blocks = 16;
 /// the least memory is in use. Known errors: a program whose shapes change each step has no such pattern; one that
 /// repeats itself within a step may be cut there. O(n) for at most `most_pattern_blocks`.
 [[nodiscard]] step_list find_pattern(std::span<const block_record* const> blocks, time_ns end);
+
+/// Infers steps from the pattern of kernels' names, for programs that allocate nothing in their loop. A step begins
+/// after the longest pause between the kernels of a period. O(n).
+[[nodiscard]] step_list find_kernel_pattern(std::span<const kernel_start> kernels, time_ns end);
 
 }  // namespace sluice::analysis

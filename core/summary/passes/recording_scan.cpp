@@ -1,5 +1,7 @@
 #include "core/summary/passes/recording_scan.hpp"
 
+#include "core/index/work/training_steps.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -56,7 +58,7 @@ void recording_scan::take(const trace::alloc_event& row) {
   allocated_.insert(raw(row.block));
   if (row.block == trace::block_id::none || (row.flags & trace::born_before) != 0) return;
   births& of = births_[{row.process, row.layer}];
-  of.last.push_back({bounded(row.time), of.count++, row.block, row.stack, row.bytes});
+  of.last.push_back({bounded(row.time), of.count++, row.block, row.stack, row.thread, row.bytes});
   ++births_kept_;
   if (of.last.size() >= most_births_) {
     births_kept_ -= of.last.size() - most_births_ / 2;
@@ -180,6 +182,12 @@ void recording_scan::take(const trace::host_range_event& row) {
 void recording_scan::take(const trace::kernel_event& row) {
   take<trace::kernel_event>(row);
   with_kernels_.insert(row.device);
+  marks_.add(row);
+}
+
+void recording_scan::take(const trace::graph_launch_event& row) {
+  take<trace::graph_launch_event>(row);
+  marks_.add(row);
 }
 
 void recording_scan::take(const trace::message_event& row) {
@@ -270,13 +278,16 @@ std::shared_ptr<const step_facts> recording_scan::steps() const {
   for (const trace::process_row& row : of_.tables().processes.rows()) {
     if (all.sources().contains(row.id)) continue;
     const births* const telling = telling_births_of(row.id);
-    if (telling == nullptr) continue;
+    if (telling == nullptr) {
+      take(row.id, steps_of(row.id, {}, {}, {}, end));
+      continue;
+    }
     unmarked.emplace_back(row.id, telling);
     for (const birth& each : telling->last) died.emplace(raw(each.block), trace::unknown_time);
   }
   if (!died.empty()) find_deaths(died);
   const std::vector<telling_checkpoint> checkpoints = telling_checkpoints();
-  for (const auto& [process, telling] : unmarked) take(process, pattern_of(process, *telling, died, checkpoints, end));
+  for (const auto& [process, telling] : unmarked) take(process, steps_of(process, *telling, died, checkpoints, end));
   return made;
 }
 
@@ -314,8 +325,8 @@ void recording_scan::infer_deaths(trace::process_id process, std::span<const tel
   }
 }
 
-step_list recording_scan::pattern_of(trace::process_id process, const births& of, const deaths& known,
-                                     std::span<const telling_checkpoint> checkpoints, time_ns end) const {
+step_list recording_scan::steps_of(trace::process_id process, const births& of, const deaths& known,
+                                   std::span<const telling_checkpoint> checkpoints, time_ns end) const {
   std::vector<birth> last = of.last;
   std::sort(last.begin(), last.end(),
             [](const birth& a, const birth& b) { return std::tuple(a.born, a.order) < std::tuple(b.born, b.order); });
@@ -327,12 +338,15 @@ step_list recording_scan::pattern_of(trace::process_id process, const births& of
     block.born = last[i].born;
     block.bytes = last[i].bytes;
     block.stack = last[i].stack;
+    block.thread = last[i].thread;
     const time_ns died = known.at(raw(block.id));
     if (died != trace::unknown_time) block.died = std::max(block.born, died);
     in_order.push_back(&block);
   }
   infer_deaths(process, checkpoints, blocks);
-  return find_pattern(in_order, end);
+  const auto launches = marks_.launches_of(process);
+  const auto kernels = marks_.kernels_of(process);
+  return infer_steps({process, in_order, launches, kernels, clues_, of_.tables(), end});
 }
 
 }  // namespace sluice::analysis

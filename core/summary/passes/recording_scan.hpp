@@ -94,6 +94,7 @@ class recording_scan {
     std::uint64_t order = 0;  ///< Order in the file.
     trace::block_id block{};
     trace::stack_id stack{};
+    trace::thread_id thread{};
     std::uint64_t bytes = 0;
   };
   /// The latest births of a process in a layer.
@@ -125,6 +126,7 @@ class recording_scan {
   void take(const trace::message_event& row);
   void take(const trace::kernel_event& row);
   void take(const trace::marker_event& row) { marks_.add(row); }
+  void take(const trace::graph_launch_event& row);
   void take(const trace::touch_event& row);
   void take(const trace::attribute_event& row);
   void take(const trace::link_event& row);
@@ -138,8 +140,8 @@ class recording_scan {
   void keep_births_within_bounds();
   [[nodiscard]] const births* telling_births_of(trace::process_id process) const;
   void find_deaths(deaths& of) const;
-  [[nodiscard]] step_list pattern_of(trace::process_id process, const births& of, const deaths& known,
-                                     std::span<const telling_checkpoint> checkpoints, time_ns end) const;
+  [[nodiscard]] step_list steps_of(trace::process_id process, const births& of, const deaths& known,
+                                   std::span<const telling_checkpoint> checkpoints, time_ns end) const;
 
   const trace::snapshot& of_;
   chunk_index chunks_;

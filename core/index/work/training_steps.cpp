@@ -1,0 +1,392 @@
+#include "core/index/work/training_steps.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "core/index/memory/categories.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+constexpr std::size_t least_steps = 3;
+
+template <class T>
+T median_of(std::vector<T> values) {
+  if (values.empty()) return {};
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Steps that begin at each of `begins`. The last one is as long as the others usually are, at most until `end`.
+step_list steps_from(const std::vector<time_ns>& begins, time_ns end) {
+  step_list made{step_source::pattern, {}};
+  if (begins.size() < least_steps) return made;
+  std::vector<time_ns> lengths;
+  for (std::size_t i = 0; i + 1 < begins.size(); ++i) lengths.push_back(begins[i + 1] - begins[i]);
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    const bool last = i + 1 == begins.size();
+    const time_ns until = last ? std::min(end, begins[i] + median_of(lengths)) : begins[i + 1];
+    made.steps.push_back({{begins[i], std::max(until, begins[i])}, static_cast<std::int64_t>(i), {}});
+  }
+  return made;
+}
+
+// --- training -------------------------------------------------------------------------------------------------------
+
+class training_finder {
+ public:
+  training_finder(std::span<const phased_block> blocks, time_ns end) : all_(blocks), end_(end) {}
+
+  step_list find() {
+    find_passes();
+    if (passes_.size() < least_steps) return {step_source::pattern, {}};
+    find_ends();
+    choose_common_begin();
+    std::vector<time_ns> begins;
+    std::size_t next = 0;  // The first pass of the next step.
+    for (std::size_t pass = 0; pass < passes_.size(); ++pass) {
+      if (pass == next) begins.push_back(born(begin_before(pass)));
+      if (ends_[pass]) next = pass + 1;
+    }
+    return steps_from(begins, end_);
+  }
+
+ private:
+  /// A backward pass: positions of its first and its last block.
+  struct pass {
+    std::size_t first = 0;
+    std::size_t last = 0;
+  };
+
+  [[nodiscard]] time_ns born(std::size_t at) const { return all_[at].block->born; }
+  [[nodiscard]] bool is_backward(std::size_t at) const { return all_[at].phase == step_phase::backward; }
+
+  /// The thread that calls the backward passes, which allocates nothing while they run: of the other threads the one
+  /// with the most blocks.
+  [[nodiscard]] trace::thread_id main_thread() const {
+    std::map<trace::thread_id, std::size_t> counts;
+    for (const phased_block& each : all_)
+      if (each.phase != step_phase::backward) ++counts[each.block->thread];
+    const auto most = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == counts.end() ? trace::thread_id{} : most->first;
+  }
+
+  void find_passes() {
+    const trace::thread_id main = main_thread();
+    bool inside = false;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (is_backward(i)) {
+        if (!inside) passes_.push_back({i, i});
+        passes_.back().last = i;
+        inside = true;
+      } else if (all_[i].block->thread == main) {
+        inside = false;
+      }
+    }
+  }
+
+  /// Positions of the blocks after pass `which` and before the next one: [first, second).
+  [[nodiscard]] std::pair<std::size_t, std::size_t> gap_after(std::size_t which) const {
+    const std::size_t behind = which + 1 < passes_.size() ? passes_[which + 1].first : all_.size();
+    return {passes_[which].last + 1, behind};
+  }
+  [[nodiscard]] time_ns begin_of_gap(std::size_t which) const {
+    const auto [first, behind] = gap_after(which);
+    return first < all_.size() ? born(first) : end_;
+  }
+  [[nodiscard]] time_ns end_of_gap(std::size_t which) const {
+    const std::size_t behind = gap_after(which).second;
+    return behind < all_.size() ? born(behind) : end_;
+  }
+
+  [[nodiscard]] bool has_optimizer(std::size_t which) const {
+    const auto [first, behind] = gap_after(which);
+    for (std::size_t i = first; i < behind; ++i)
+      if (all_[i].phase == step_phase::optimizer) return true;
+    return false;
+  }
+
+  /// True if most of what the pass left behind, and what is freed until the end of the next gap, is freed in the gap.
+  [[nodiscard]] bool frees_gradients(std::size_t which) const {
+    const time_ns begin = begin_of_gap(which), end = end_of_gap(which);
+    const time_ns later = which + 1 < passes_.size() ? end_of_gap(which + 1) : end_;
+    std::uint64_t freed = 0, kept = 0;
+    for (std::size_t i = passes_[which].first; i <= passes_[which].last; ++i) {
+      const block_record& block = *all_[i].block;
+      if (!is_backward(i) || !block.freed() || block.died < begin || block.died > later) continue;
+      (block.died <= end ? freed : kept) += block.bytes;
+    }
+    return freed > 0 && freed >= kept;
+  }
+
+  void find_ends() {
+    ends_.assign(passes_.size(), false);
+    std::size_t last = 0, count = 0;
+    for (std::size_t i = 0; i < passes_.size(); ++i) {
+      ends_[i] = has_optimizer(i) || frees_gradients(i);
+      if (!ends_[i]) continue;
+      last = i;
+      ++count;
+    }
+    // An optimizer may allocate in its first step only. Then the later passes show no end, though there are many.
+    const bool goes_on = count > 0 && passes_.size() - 1 - last <= 2 * ((last + 1) / count) && count >= least_steps;
+    if (!goes_on) ends_.assign(passes_.size(), true);
+  }
+
+  /// The first block after the optimizer's last in the gap before a pass; the pass itself if there is none.
+  [[nodiscard]] std::size_t first_after_optimizer(std::size_t which) const {
+    const std::size_t behind = passes_[which].first;
+    const std::size_t first = which == 0 ? 0 : passes_[which - 1].last + 1;
+    for (std::size_t i = behind; i > first; --i)
+      if (all_[i - 1].phase == step_phase::optimizer) return i;
+    return first;
+  }
+
+  /// Finds what steps usually begin with: the stack of the block, and how far before the backward pass it is.
+  void choose_common_begin() {
+    std::map<trace::stack_id, std::size_t> stacks;
+    for (std::size_t pass = 1; pass < passes_.size(); ++pass)
+      if (ends_[pass - 1]) ++stacks[all_[first_after_optimizer(pass)].block->stack];
+    const auto most = std::max_element(stacks.begin(), stacks.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    common_ = most == stacks.end() ? trace::stack_id{} : most->first;
+    std::vector<std::size_t> distances;
+    for (std::size_t pass = 1; pass < passes_.size(); ++pass)
+      if (ends_[pass - 1]) distances.push_back(passes_[pass].first - first_after_optimizer(pass));
+    distance_ = median_of(distances);
+  }
+
+  /// The block with which the step of this pass begins. Before it there may be more than a step: the making of the
+  /// model, or an evaluation.
+  [[nodiscard]] std::size_t begin_before(std::size_t which) const {
+    const std::size_t first = first_after_optimizer(which), behind = passes_[which].first;
+    const std::size_t expected = behind - std::min(behind, distance_);
+    if (all_[first].block->stack == common_ && which > 0 && first + 2 * distance_ >= behind) return first;
+    std::size_t best = std::max(first, expected);
+    std::size_t nearest = std::numeric_limits<std::size_t>::max();
+    for (std::size_t i = first; i < behind; ++i) {
+      const std::size_t away = i > expected ? i - expected : expected - i;
+      if (all_[i].block->stack != common_ || away >= nearest) continue;
+      nearest = away;
+      best = i;
+    }
+    return best;
+  }
+
+  std::span<const phased_block> all_;
+  time_ns end_;
+  std::vector<pass> passes_;
+  std::vector<bool> ends_;  ///< By pass: a step ends between it and the next one.
+  trace::stack_id common_{};
+  std::size_t distance_ = 0;
+};
+
+// --- loops ----------------------------------------------------------------------------------------------------------
+
+/// The iterations of a loop in one function, from the lines at which its blocks were born.
+class loop_lines {
+ public:
+  void add(std::int64_t line, time_ns time) {
+    if (line < last_) jumps_.push_back({last_, line, time});
+    if (first_time_ == trace::unknown_time) first_time_ = time;
+    last_ = line;
+    lines_.emplace_back(line, time);
+  }
+
+  /// Times at which iterations begin. An inner loop jumps back from lines before the outer one's last line.
+  [[nodiscard]] std::vector<time_ns> begins() const {
+    if (jumps_.size() + 1 < least_steps) return {};
+    std::map<std::int64_t, std::size_t> sources;
+    for (const jump& each : jumps_) ++sources[each.from];
+    // The outermost loop ends behind all others: the highest line from which execution returns again and again.
+    std::int64_t from = 0;
+    for (const auto& [line, count] : sources)
+      if (count + 1 >= least_steps) from = line;
+    if (from == 0) return {};
+    std::vector<time_ns> all;
+    std::int64_t to = std::numeric_limits<std::int64_t>::max();
+    for (const jump& each : jumps_)
+      if (each.from >= from) to = std::min(to, each.to);
+    // The first iteration begins at the first block at the line to which execution returns.
+    for (const auto& [line, time] : lines_) {
+      if (line < to) continue;
+      all.push_back(time);
+      break;
+    }
+    for (const jump& each : jumps_)
+      if (each.from >= from && each.time > all.front()) all.push_back(each.time);
+    return all;
+  }
+
+ private:
+  struct jump {
+    std::int64_t from = 0;
+    std::int64_t to = 0;
+    time_ns time = 0;
+  };
+  std::int64_t last_ = std::numeric_limits<std::int64_t>::min();
+  time_ns first_time_ = trace::unknown_time;
+  std::vector<jump> jumps_;
+  std::vector<std::pair<std::int64_t, time_ns>> lines_;
+};
+
+}  // namespace
+
+step_list find_training_steps(std::span<const phased_block> blocks, time_ns end) {
+  return training_finder(blocks, end).find();
+}
+
+step_list find_loop(std::span<const block_record* const> blocks, const lines_of_block& lines_of, time_ns end) {
+  constexpr std::size_t deepest = 64;
+  for (std::size_t depth = 0; depth < deepest; ++depth) {
+    // Functions at this depth, with all calls above them.
+    std::map<std::uint64_t, std::pair<loop_lines, std::size_t>> functions;
+    std::size_t reach = 0;
+    for (const block_record* block : blocks) {
+      const std::span<const code_line> lines = lines_of(*block);
+      if (lines.size() <= depth) continue;
+      ++reach;
+      auto& [loop, count] = functions[lines[depth].function];
+      loop.add(lines[depth].line, block->born);
+      ++count;
+    }
+    if (reach * 2 < blocks.size()) break;
+    for (const auto& [function, found] : functions) {
+      if (found.second * 2 < blocks.size()) continue;
+      if (const auto begins = found.first.begins(); begins.size() >= least_steps) return steps_from(begins, end);
+    }
+  }
+  return {step_source::pattern, {}};
+}
+
+namespace {
+
+/// The lines of stacks, each found once.
+class stack_lines {
+ public:
+  explicit stack_lines(const trace::tables& tables) : tables_(tables) {}
+
+  std::span<const code_line> of(trace::stack_id stack) {
+    const auto [place, fresh] = known_.try_emplace(raw(stack));
+    if (fresh) place->second = walk(stack);
+    return place->second;
+  }
+
+ private:
+  std::vector<code_line> walk(trace::stack_id stack) const {
+    constexpr std::size_t deepest = 2048;  // In a corrupt file, parents may form a cycle.
+    std::vector<const trace::frame_row*> frames;
+    for (std::size_t i = 0; i < deepest && stack != trace::stack_id::none; ++i) {
+      const trace::stack_row* row = tables_.stacks.find(stack);
+      if (row == nullptr) break;
+      if (const trace::frame_row* frame = tables_.frames.find(row->frame);
+          frame != nullptr && frame->kind == trace::frame_kind::python)
+        frames.push_back(frame);
+      stack = row->parent;
+    }
+    std::vector<code_line> lines;
+    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+      const std::string_view file = tables_.text((*frame)->file), function = tables_.text((*frame)->function);
+      if (stack_clues::of_frame(file, function) == clue::forward) break;
+      const std::uint64_t named = (raw((*frame)->file) * 0x9E3779B97F4A7C15ULL) ^ raw((*frame)->function);
+      lines.push_back({named, static_cast<std::int64_t>(std::min<std::uint64_t>((*frame)->line, INT64_MAX))});
+    }
+    return lines;
+  }
+
+  const trace::tables& tables_;
+  std::unordered_map<std::uint64_t, std::vector<code_line>> known_;
+};
+
+std::vector<phased_block> phases_of(const step_evidence& by) {
+  stack_clues clues(by.tables);
+  std::map<trace::thread_id, bool> backward;
+  std::vector<phased_block> all;
+  all.reserve(by.blocks.size());
+  for (const block_record* block : by.blocks) {
+    const auto [place, fresh] = backward.try_emplace(block->thread, false);
+    if (fresh) place->second = by.clues.on_backward_thread(by.process, block->thread);
+    const clue says = clues.of(block->stack);
+    const step_phase phase = place->second || says == clue::backward ? step_phase::backward
+                             : says == clue::optimizer               ? step_phase::optimizer
+                             : says == clue::forward                 ? step_phase::model
+                                                                     : step_phase::other;
+    all.push_back({block, phase});
+  }
+  return all;
+}
+
+/// True if all allocations of the first full step are inside a module's forward pass: then these are layers, not steps.
+bool are_layers(const step_list& steps, std::span<const phased_block> blocks) {
+  if (steps.steps.size() < least_steps) return false;
+  const time_range inside = steps.steps[1].span;
+  return std::all_of(blocks.begin(), blocks.end(), [&](const phased_block& each) {
+    return !inside.holds(each.block->born) || each.phase == step_phase::model;
+  });
+}
+
+std::vector<const block_record*> of_busiest_thread(std::span<const block_record* const> blocks) {
+  std::map<trace::thread_id, std::size_t> counts;
+  for (const block_record* block : blocks) ++counts[block->thread];
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::vector<const block_record*> all;
+  for (const block_record* block : blocks)
+    if (block->thread == most->first) all.push_back(block);
+  return all;
+}
+
+std::span<const graph_launch> after(std::span<const graph_launch> launches, time_ns time) {
+  const auto first = std::upper_bound(launches.begin(), launches.end(), time,
+                                      [](time_ns t, const graph_launch& each) { return t < each.time; });
+  return launches.subspan(static_cast<std::size_t>(first - launches.begin()));
+}
+
+}  // namespace
+
+step_list infer_steps(const step_evidence& by) {
+  step_evidence of = by;
+  if (of.blocks.size() > most_pattern_blocks) of.blocks = of.blocks.last(most_pattern_blocks);
+  const std::vector<phased_block> phased = phases_of(of);
+  const step_list training = find_training_steps(phased, of.end);
+  if (!training.steps.empty()) {
+    const auto backward = std::find_if(phased.rbegin(), phased.rend(),
+                                       [](const phased_block& each) { return each.phase == step_phase::backward; });
+    const step_list graphs = find_graph_steps(after(of.launches, backward->block->born), of.end);
+    return graphs.steps.size() > training.steps.size() ? graphs : training;
+  }
+  if (!of.blocks.empty()) {
+    stack_lines lines(of.tables);
+    const auto busiest = of_busiest_thread(of.blocks);
+    step_list loop = find_loop(
+        busiest, [&](const block_record& block) { return lines.of(block.stack); }, of.end);
+    if (!loop.steps.empty()) return loop;
+    step_list pattern = find_pattern(of.blocks, of.end);
+    if (!pattern.steps.empty() && !are_layers(pattern, phased)) return pattern;
+  }
+  step_list graphs = find_graph_steps(of.launches, of.end);
+  return graphs.steps.empty() ? find_kernel_pattern(of.kernels, of.end) : graphs;
+}
+
+step_list find_graph_steps(std::span<const graph_launch> launches, time_ns end) {
+  if (launches.size() < least_steps) return {step_source::pattern, {}};
+  // Graphs that are launched once are warm-up. The first graph that comes back begins the sequence.
+  std::map<trace::graph_id, std::size_t> counts;
+  for (const graph_launch& each : launches) ++counts[each.graph];
+  for (const graph_launch& first : launches) {
+    if (counts[first.graph] < least_steps) continue;
+    std::vector<time_ns> begins;
+    for (const graph_launch& each : launches)
+      if (each.graph == first.graph) begins.push_back(each.time);
+    return steps_from(begins, end);
+  }
+  return {step_source::pattern, {}};
+}
+
+}  // namespace sluice::analysis
