@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -134,6 +135,24 @@ void replace_names(std::string& in, const std::unordered_map<std::string, std::s
   for (const auto& [name, by] : sorted) replace_words(in, lower, name, by);
 }
 
+/// Where the path inside a public Python package begins; npos if the file is in none of these. It tells nothing of the
+/// machine, and without it nobody could tell an optimizer's memory from a module's.
+std::size_t begin_of_public_package(std::string_view path) {
+  constexpr std::string_view packages[] = {"torch",       "torchvision", "transformers", "accelerate", "lightning",
+                                           "timm",        "peft",        "bitsandbytes", "deepspeed",  "apex",
+                                           "pytorch_lightning", "cupy",  "cupyx",        "jax",        "jaxlib",
+                                           "flax",        "optax",       "numba"};
+  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
+    const std::size_t found = path.rfind(folder);
+    if (found == std::string_view::npos) continue;
+    const std::string_view inside = path.substr(found + folder.size());
+    const std::string_view package = inside.substr(0, inside.find('/'));
+    if (inside.size() > package.size() && std::find(std::begin(packages), std::end(packages), package) != std::end(packages))
+      return found + 1;
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace
 
 const std::string& redactor::numbered(std::unordered_map<std::string, std::string>& names, std::string_view text,
@@ -205,6 +224,8 @@ std::string redactor::without_addresses(std::string_view text) {
 }
 
 std::string redactor::path(std::string_view text) {
+  if (const std::size_t package = begin_of_public_package(text); package != std::string_view::npos)
+    return numbered(directories_, text.substr(0, package - 1), "dir") + "/" + std::string(text.substr(package));
   const std::size_t slash = text.find_last_of("/\\");
   if (slash == std::string_view::npos) return std::string(text);
   return numbered(directories_, text.substr(0, slash), "dir") + "/" + std::string(text.substr(slash + 1));

@@ -14,7 +14,8 @@ using query::text_role;
 /// What to remove. Nothing by default.
 struct redaction {
   bool paths =
-      false;  ///< Directories; in sentences also a path's last part if it has no ending like .py. File names stay.
+      false;  ///< Directories; in sentences also a path's last part if it has no ending like .py. File names stay, and
+              ///< so do paths inside public Python packages (torch, transformers, ...), which tell what memory is for.
   bool arguments = false;    ///< What follows a program's name on its command line.
   bool environment = false;  ///< Values of NAME=value and of --options, anywhere.
   bool hosts = false;        ///< Machine names, addresses and boot ids; user names.

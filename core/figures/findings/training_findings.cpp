@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/base/format.hpp"
 #include "core/figures/findings/thresholds.hpp"
 #include "core/index/labels.hpp"
@@ -52,6 +54,13 @@ class training_finder {
     return text;
   }
 
+  /// True if something at a peak belongs to a backward pass. Programs that only ask a network compute nothing again.
+  [[nodiscard]] bool trains() const {
+    return std::any_of(of_.compositions.begin(), of_.compositions.end(), [](const peak_composition& peak) {
+      return peak.bytes_of(category::gradient) > 0 || peak.bytes_of(category::optimizer_state) > 0;
+    });
+  }
+
   static std::string_view inferred(const peak_composition& peak) { return peak.inferred() ? " (inferred)" : ""; }
 
   void composition(const peak_composition& peak) {
@@ -65,8 +74,9 @@ class training_finder {
           std::move(advice), peak.time);
     };
     told(category::activation, 0.5, finding_kind::activations_dominate, "activations",
-         "Compute some of them again in the backward pass (torch.utils.checkpoint), use a smaller batch, or a narrower "
-         "type (torch.autocast).");
+         trains() ? "Compute some of them again in the backward pass (torch.utils.checkpoint), use a smaller batch, or a "
+                    "narrower type (torch.autocast)."
+                  : "Use a smaller batch, or a narrower type (torch.autocast).");
     told(category::optimizer_state, 0.4, finding_kind::optimizer_state_dominates, "the optimizer's state",
          "Shard it (ZeRO, FSDP), keep it in 8 bits, or take an optimizer with less state.");
     if (share_of(peak.kept_gradient_bytes, peak.bytes) < 0.05 ||

@@ -294,6 +294,15 @@ step_list steps_of(const sequence& all, std::size_t period, std::size_t seam, ti
   return found;
 }
 
+/// The last place where a period begins, if the first one begins where the sequence starts to repeat itself.
+std::optional<std::size_t> seam_by_begin(const sequence& all, std::size_t period) {
+  std::size_t begin = all.size() - period;
+  while (begin > 0 && all[begin - 1] == all[begin - 1 + period]) --begin;
+  const std::size_t periods = (all.size() - begin) / period;
+  if (periods < least_repeats) return std::nullopt;
+  return begin + (periods - 1) * period;
+}
+
 /// The position in the last full period before which the device waited longest for the next kernel.
 std::size_t after_longest_gap(std::span<const kernel_start> kernels, std::size_t period) {
   std::size_t found = kernels.size() - period;
@@ -323,7 +332,8 @@ step_list find_kernel_pattern(std::span<const kernel_start> kernels, time_ns end
   for (const kernel_start& each : kernels) all.push_back(raw(each.name));
   const std::size_t period = best_period(all);
   if (period == 0) return {};
-  return steps_of(all, period, after_longest_gap(kernels, period), end, [&](std::size_t i) { return kernels[i].time; });
+  const std::size_t seam = seam_by_begin(all, period).value_or(after_longest_gap(kernels, period));
+  return steps_of(all, period, seam, end, [&](std::size_t i) { return kernels[i].time; });
 }
 
 step step_of(const trace::step_row& row) {

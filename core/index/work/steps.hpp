@@ -128,8 +128,9 @@ inline constexpr std::size_t least_telling_blocks = 16;
 /// repeats itself within a step may be cut there. O(n) for at most `most_pattern_blocks`.
 [[nodiscard]] step_list find_pattern(std::span<const block_record* const> blocks, time_ns end);
 
-/// Infers steps from the pattern of kernels' names, for programs that allocate nothing in their loop. A step begins
-/// after the longest pause between the kernels of a period. O(n).
+/// Infers steps from the pattern of kernels' names, for programs that allocate nothing in their loop. The first step
+/// begins where the sequence starts to repeat itself; if that cannot be told, steps begin after the longest pause between
+/// the kernels of a period. O(n).
 [[nodiscard]] step_list find_kernel_pattern(std::span<const kernel_start> kernels, time_ns end);
 
 }  // namespace sluice::analysis

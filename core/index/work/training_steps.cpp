@@ -342,6 +342,21 @@ std::vector<const block_record*> of_busiest_thread(std::span<const block_record*
   return all;
 }
 
+/// True if at least half of the process's kernels begin within the steps. Libraries that try out kernels, or compile,
+/// repeat themselves too, but do little of the work. The last step may have been stretched to the end.
+bool hold_the_work(const step_list& steps, std::span<const kernel_start> kernels) {
+  if (kernels.empty()) return true;
+  const time_ns begin = steps.steps.front().span.begin;
+  const step& last = steps.steps.back();
+  const time_ns usual = steps.steps.size() < 2 ? last.span.length()
+                                               : (last.span.begin - begin) / static_cast<time_ns>(steps.steps.size() - 1);
+  const time_ns end = std::min(last.span.end, last.span.begin + 2 * usual);
+  const auto inside = std::count_if(kernels.begin(), kernels.end(), [&](const kernel_start& each) {
+    return each.time >= begin && each.time < end;
+  });
+  return 2 * static_cast<std::size_t>(inside) >= kernels.size();
+}
+
 std::span<const graph_launch> after(std::span<const graph_launch> launches, time_ns time) {
   const auto first = std::upper_bound(launches.begin(), launches.end(), time,
                                       [](time_ns t, const graph_launch& each) { return t < each.time; });
@@ -366,12 +381,14 @@ step_list infer_steps(const step_evidence& by) {
     const auto busiest = of_busiest_thread(of.blocks);
     step_list loop = find_loop(
         busiest, [&](const block_record& block) { return lines.of(block.stack); }, of.end);
-    if (!loop.steps.empty()) return loop;
+    if (!loop.steps.empty() && hold_the_work(loop, of.kernels)) return loop;
     step_list pattern = find_pattern(of.blocks, of.end);
-    if (!pattern.steps.empty() && !are_layers(pattern, phased)) return pattern;
+    if (!pattern.steps.empty() && !are_layers(pattern, phased) && hold_the_work(pattern, of.kernels)) return pattern;
   }
   step_list graphs = find_graph_steps(of.launches, of.end);
-  return graphs.steps.empty() ? find_kernel_pattern(of.kernels, of.end) : graphs;
+  if (!graphs.steps.empty()) return graphs;
+  step_list kernels = find_kernel_pattern(of.kernels, of.end);
+  return !kernels.steps.empty() && hold_the_work(kernels, of.kernels) ? kernels : step_list{};
 }
 
 step_list find_graph_steps(std::span<const graph_launch> launches, time_ns end) {

@@ -24,6 +24,17 @@ TEST(redact, keeps_files_apart_without_their_directories) {
   EXPECT_EQ(some.text("train.py", text_role::path), "train.py");
 }
 
+TEST(redact, keeps_paths_inside_public_packages_which_tell_what_memory_is_for) {
+  redactor some{redaction::all()};
+  EXPECT_EQ(some.text("/home/ada/venv/lib/python3.12/site-packages/torch/optim/adam.py", text_role::path),
+            "dir1/site-packages/torch/optim/adam.py");
+  EXPECT_EQ(some.text("/home/ada/venv/lib/python3.12/site-packages/transformers/trainer.py", text_role::path),
+            "dir1/site-packages/transformers/trainer.py");
+  EXPECT_EQ(some.text("/home/ada/venv/lib/python3.12/site-packages/secret/plan.py", text_role::path), "dir2/plan.py");
+  EXPECT_EQ(some.text("/home/ada/torch/optim/adam.py", text_role::path), "dir3/adam.py");
+  EXPECT_EQ(some.text("/site-packages/torch", text_role::path), "dir4/torch");
+}
+
 TEST(redact, keeps_the_program_and_not_its_arguments) {
   redactor some{redaction::all()};
   EXPECT_EQ(some.text("python3 train.py --token abc", text_role::arguments), "python3 [redacted]");

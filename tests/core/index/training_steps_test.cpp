@@ -201,6 +201,21 @@ TEST(graph_steps, begin_with_each_launch_of_the_graph_that_begins_the_sequence) 
   EXPECT_TRUE(find_graph_steps(std::span(launches).first(3), 1000).steps.empty());
 }
 
+TEST(kernel_steps, begin_where_the_sequence_starts_to_repeat_itself) {
+  std::vector<kernel_start> kernels;
+  std::uint64_t event = 0;
+  const auto add = [&](std::uint64_t name) {
+    kernels.push_back({static_cast<time_ns>(100 * (event + 1)), trace::event_id{++event}, trace::string_id{name}});
+  };
+  for (std::uint64_t name : {50, 51, 50}) add(name);
+  std::vector<time_ns> expected;
+  for (int i = 0; i < 5; ++i) {
+    expected.push_back(static_cast<time_ns>(100 * (event + 1)));
+    for (std::uint64_t name : {1, 2, 3, 2}) add(name);
+  }
+  EXPECT_EQ(begins_of(find_kernel_pattern(kernels, 100'000)), expected);
+}
+
 TEST(kernel_steps, begin_after_the_longest_pause_of_the_pattern) {
   std::vector<kernel_start> kernels;
   std::uint64_t event = 0;
