@@ -189,38 +189,7 @@ class training_writer {
   std::string text_;
 };
 
-json of_composition(const analysis::peak_composition& peak) {
-  json shares = json::array();
-  for (const analysis::category_share& share : peak.shares)
-    shares.push_back({{"category", share.what == analysis::category::none ? json(nullptr)
-                                                                          : json(analysis::category_name(share.what))},
-                      {"bytes", share.bytes},
-                      {"blocks", share.blocks},
-                      {"exact_bytes", share.exact_bytes}});
-  return {{"device", id_or_null(peak.device)},
-          {"layer", name_of(peak.layer)},
-          {"kind", name_of(peak.kind)},
-          {"bytes", peak.bytes},
-          {"time_ns", peak.time},
-          {"kept_gradient_bytes", peak.kept_gradient_bytes},
-          {"shares", std::move(shares)}};
-}
-
-json of_steps(const analysis::step_summary& of) {
-  json steps = json::array();
-  for (const analysis::step_figures& step : of.steps)
-    steps.push_back({{"number", step.number},
-                     {"begin_ns", step.span.begin},
-                     {"end_ns", step.span.end},
-                     {"event", id_or_null(step.event)},
-                     {"maximum_bytes", step.peak},
-                     {"maximum_time_ns", step.peak_time},
-                     {"at_begin_bytes", step.at_begin},
-                     {"at_end_bytes", step.at_end},
-                     {"allocations", step.allocations},
-                     {"allocated_bytes", step.allocated_bytes},
-                     {"h2d_bytes", step.h2d_bytes},
-                     {"d2h_bytes", step.d2h_bytes}});
+json of_steps(const analysis::step_summary& of, const trace::tables& tables) {
   return {{"process", id_or_null(of.process)},
           {"source", word_of(of.source)},
           {"inferred", of.source == analysis::step_source::pattern},
@@ -231,7 +200,7 @@ json of_steps(const analysis::step_summary& of) {
           {"median_ns", of.median_duration},
           {"growth_bytes", of.growth},
           {"keeps_growing", of.keeps_growing},
-          {"each", std::move(steps)}};
+          {"each", json_of(of.steps, tables)}};
 }
 
 json of_unused(const analysis::unused_memory& of, const trace::tables& tables) {
@@ -266,13 +235,11 @@ json of_unused(const analysis::unused_memory& of, const trace::tables& tables) {
 std::string training_text(const report_subject& subject) { return training_writer(subject).all(); }
 
 void put_training(const report_subject& subject, json& into) {
-  json compositions = json::array();
-  for (const auto& peak : subject.of.compositions) compositions.push_back(of_composition(peak));
   json steps = json::array();
-  for (const auto& each : subject.of.steps) steps.push_back(of_steps(each));
+  for (const auto& each : subject.of.steps) steps.push_back(of_steps(each, subject.tables));
   json unused = json::array();
   for (const auto& each : subject.of.unused) unused.push_back(of_unused(each, subject.tables));
-  into["peak_composition"] = std::move(compositions);
+  into["peak_composition"] = json_of(subject.of.compositions, subject.tables);
   into["steps"] = std::move(steps);
   into["unused"] = std::move(unused);
 }
