@@ -25,15 +25,15 @@ std::string label_of(const memory_key& key, const trace::tables& tables) {
                                              : fmt::format("{}, {}", analysis::device_label(key.device, tables), what);
 }
 
-memory_choice choice_of(const analysis::memory_standing& standing, const trace::tables& tables) {
-  const memory_key& key = standing.of;
-  return {key.layer, key.device, key.kind, standing.peak, label_of(key, tables), standing.has_stacks};
+memory_choice choice_of(const analysis::listed_memory& listed, const trace::tables& tables) {
+  const memory_key& key = listed.of;
+  return {key.layer, key.device, key.kind, listed.peak, label_of(key, tables), listed.has_stacks};
 }
 
 std::vector<memory_choice> list_choices(const sources& from) {
   std::vector<memory_choice> all;
-  for (const auto& standing : analysis::list_memories(from.index.memory(), analysis::time_range_of(from.trace)))
-    all.push_back(choice_of(standing, from.trace.tables()));
+  for (const auto& listed : analysis::list_memories(from.index.memory(), analysis::time_range_of(from.trace)))
+    all.push_back(choice_of(listed, from.trace.tables()));
   return all;
 }
 
@@ -137,7 +137,7 @@ result<stack_view> tell(const stacks_question& question, const analysis::stack_u
   lines.none = from.frames.remark(no_stack);
   lines.cut = from.frames.remark(symbols::cut_remark);
   lines.of = [&](trace::frame_id frame) {
-    auto found = from.frames.lines_of(frame, tables, from.patience);
+    auto found = from.frames.lines_of(frame, tables, from.lookup);
     view.symbols_pending |= found.provisional;
     return std::move(found.ids);
   };
@@ -197,7 +197,7 @@ std::optional<result<stack_view>> answer_from_figures(const stacks_question& que
   if (question.measure == stack_measure::live || analysis::bounded(question.range) != stored_figures.span) return {};
   stack_view view;
   for (const analysis::memory_stacks& memory : stored_figures.memory)
-    view.choices.push_back(choice_of(memory.standing, from.trace.tables()));
+    view.choices.push_back(choice_of(memory.memory, from.trace.tables()));
   if (question.measure == stack_measure::transferred) {
     if (!question.device && !question.direction)
       return tell(question, stored_figures.all_copies, from, std::move(view));

@@ -52,7 +52,7 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
   for (bool built = false; !built;) {
     now = state_->seen();
     const sources by{
-        state_->nothing,  *now.trace, never_cancelled, state_->frames, symbols::frame_book::patience::at_once,
+        state_->nothing,  *now.trace, never_cancelled, state_->frames, symbols::frame_book::lookup::at_once,
         now.stored.get(), nullptr,    provisional};
     if constexpr (draws<Question> && requires { question.range; })
       state_->read_ahead_of(question.range, question.width);
@@ -72,7 +72,7 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
   }
   const std::shared_lock lock(state_->index_mutex);
   return shared(answer_to(question, sources{*now.index, *now.trace, never_cancelled, state_->frames,
-                                            symbols::frame_book::patience::at_once, nullptr, nullptr, provisional}));
+                                            symbols::frame_book::lookup::at_once, nullptr, nullptr, provisional}));
 }
 
 /// What a slot and its task share. The task may outlive the slot.
@@ -147,7 +147,7 @@ struct slot<Question>::state {
     if (!now.stored) return std::nullopt;
     bool provisional = false;
     auto drawn = find_answer(
-        question, sources{from.nothing, *now.trace, at->cancelled, from.frames, symbols::frame_book::patience::later,
+        question, sources{from.nothing, *now.trace, at->cancelled, from.frames, symbols::frame_book::lookup::later,
                           now.stored.get(), &detail, provisional, reads});
     if (detail != analysis::bin_detail::exact && drawn && !*drawn) drawn.reset();
     return drawn;
@@ -163,7 +163,7 @@ struct slot<Question>::state {
                          const Question& question) {
     auto begun = std::unique_ptr<work>(new work{question, now.trace, now.stored, now.generation});
     begun->answer = start_long_answer(
-        question, sources{from.nothing, *begun->trace, at->cancelled, from.frames, symbols::frame_book::patience::later,
+        question, sources{from.nothing, *begun->trace, at->cancelled, from.frames, symbols::frame_book::lookup::later,
                           begun->stored.get(), nullptr, begun->never_provisional});
     const std::scoped_lock lock(at->mutex);
     begun->fresh = !at->answered || !(*at->answered == question);
@@ -267,7 +267,7 @@ struct slot<Question>::state {
     if (!by_file && now.stored) {
       by_file =
           find_answer(question, sources{from.nothing, *now.trace, at->cancelled, from.frames,
-                                        symbols::frame_book::patience::later, now.stored.get(), nullptr, provisional});
+                                        symbols::frame_book::lookup::later, now.stored.get(), nullptr, provisional});
     }
     if (!by_file) {
       if constexpr (!draws<Question>) {
@@ -287,7 +287,7 @@ struct slot<Question>::state {
         generation = from.generation;
       }
       found = answer_to(question, sources{*now.index, *now.trace, at->cancelled, from.frames,
-                                          symbols::frame_book::patience::later, nullptr, nullptr, provisional});
+                                          symbols::frame_book::lookup::later, nullptr, nullptr, provisional});
     }
     if (at->cancelled) return;
     {

@@ -26,7 +26,7 @@ class step_facts;
 
 /// Call stacks for one kind of memory.
 struct memory_stacks {
-  memory_standing standing;
+  listed_memory memory;
   stack_use at_peak;    ///< Blocks live when the total of this memory was highest.
   stack_use allocated;  ///< All blocks of this memory born in the recording.
 };

@@ -59,8 +59,8 @@ SLUICE_KEPT(range_statistics) {
 SLUICE_KEPT(stack_figures) { all(of, of.bytes, of.count, of.busy, of.alone); }
 SLUICE_KEPT(stack_share) { all(of, of.stack, of.figures); }
 SLUICE_KEPT(stack_use) { all(of, of.shares, of.time, left_out{}, of.kernels_known); }
-SLUICE_KEPT(memory_standing) { all(of, of.of, of.peak, of.has_stacks); }
-SLUICE_KEPT(memory_stacks) { all(of, of.standing, of.at_peak, of.allocated); }
+SLUICE_KEPT(listed_memory) { all(of, of.of, of.peak, of.has_stacks); }
+SLUICE_KEPT(memory_stacks) { all(of, of.memory, of.at_peak, of.allocated); }
 SLUICE_KEPT(copy_stacks) { all(of, of.device, of.direction, of.use); }
 
 // --- the summary ----------------------------------------------------------------------------------------------------

@@ -45,8 +45,8 @@ bool has_many_small_chunks(const trace::snapshot& trace, std::size_t rows_a_chun
   return trace.chunks().size() > std::max<std::uint64_t>(few_chunks, times_as_many * full);
 }
 
-beside_parts beside_of(const recording_scan& known, const section_pass_result& found) {
-  beside_parts made;
+unsectioned_facts unsectioned_facts_of(const recording_scan& known, const section_pass_result& found) {
+  unsectioned_facts made;
   made.events = known.events();
   made.warnings = known.unreadable();
   if (const std::uint64_t malformed = known.malformed() + found.malformed; malformed > 0)
@@ -115,7 +115,7 @@ result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace,
       run_section_pass(known, known.steps(), into, by.stage(surveyed, swept_through, sections.size()), goes_on);
   if (!by.wants_it()) return given_up(trace);
   if (!found.complete) return fail(error_code::corrupt, "a part of it cannot be read again", trace.path());
-  const beside_parts beside = beside_of(known, found);
+  const unsectioned_facts unsectioned = unsectioned_facts_of(known, found);
   const auto whole = std::make_shared<recording_facts>(std::move(found.whole));
 
   const auto swept_file = trace::file::open(file.path(), {.cache_bytes = cache_bytes, .unfinished_summaries = true});
@@ -123,7 +123,7 @@ result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace,
   const auto parts = section_reader::of(trace.with_summaries(*(*swept_file)->latest()), sections, whole);
   tile_maker tiles(file, sections, trace);
   const auto found_stored_figures = build_stored_figures(
-      *parts, beside, sections_a_run,
+      *parts, unsectioned, sections_a_run,
       [&](const index& from, std::size_t first, std::size_t last) {
         const bool added = tiles.add(from, first, last);
         const double share = static_cast<double>(last + 1) / static_cast<double>(sections.size());

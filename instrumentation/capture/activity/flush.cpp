@@ -189,7 +189,7 @@ class rival_watch {
     if (told_) return;
     const std::uint64_t held = (now.requested - now.completed) * most_records;
     const bool too_many = looks_in_vain_ >= 2 && owed.done > held;
-    const bool too_long = looks_in_vain_ >= patience;
+    const bool too_long = looks_in_vain_ >= most_looks_in_vain;
     const bool none_at_the_end = last && nothing_came && owed.count >= few && !has_faulted();
     if (!too_many && !too_long && !none_at_the_end) return;
     told_ = true;
@@ -203,7 +203,7 @@ class rival_watch {
  private:
   static constexpr std::uint64_t few = 16;
   static constexpr std::uint64_t most_records = 1024;  ///< In 64 KiB; the smallest record takes 56 bytes.
-  static constexpr int patience = 10'000 / period_ms;
+  static constexpr int most_looks_in_vain = 10'000 / period_ms;
   std::uint64_t completed_ = 0;
   int looks_in_vain_ = 0;
   bool told_ = false;

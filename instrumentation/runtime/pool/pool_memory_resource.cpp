@@ -87,10 +87,10 @@ SLUICE_HOT void* pool_memory_resource::do_allocate(const stream_ref& stream, std
   if (capturing() || on == 0) [[unlikely]]
     return allocate_with_a_look(stream, bytes);
   pooling::pool_stream* own = core_->pool_stream_by_hash(hash);
-  block* b = core_->hit(own, on, bytes);
+  block* b = core_->take_from_front(own, on, bytes);
   if (b == nullptr) [[unlikely]]
     return allocate_slowly(stream, bytes);
-  if (layer_log::on()) return core_->note_hit(*own, stream, *b);
+  if (layer_log::on()) return core_->note_taken_from_front(*own, stream, *b);
   return b->pointer();
 }
 
@@ -105,9 +105,9 @@ SLUICE_RARE void* pool_memory_resource::allocate_with_a_look(const stream_ref& s
   }
   const std::uint64_t on = stream.identity();
   pooling::pool_stream* own = core_->own_pool_stream(on);
-  block* b = core_->hit(own, on, bytes);
+  block* b = core_->take_from_front(own, on, bytes);
   if (b == nullptr) return allocate_slowly(stream, bytes);
-  return layer_log::on() ? core_->note_hit(*own, stream, *b) : b->pointer();
+  return layer_log::on() ? core_->note_taken_from_front(*own, stream, *b) : b->pointer();
 }
 
 void pool_memory_resource::require_own(const stream_ref& stream) const {

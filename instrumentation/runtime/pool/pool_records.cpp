@@ -59,7 +59,7 @@ SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce,
 }
 
 /// For a hit, whose pool_stream is of `stream`. Contains only the usual case, so it needs no saved registers.
-SLUICE_HOT void* pool_core::note_hit(const pool_stream& own, const stream_ref& stream, block& b) noexcept {
+SLUICE_HOT void* pool_core::note_taken_from_front(const pool_stream& own, const stream_ref& stream, block& b) noexcept {
   const bool usual =
       own.names.generation == layer_log::generation() && b.parent == 0 && !scoped_tag::any() && layer_log::by_counter();
   if (usual) [[likely]] {
@@ -67,12 +67,12 @@ SLUICE_HOT void* pool_core::note_hit(const pool_stream& own, const stream_ref& s
     collector::emit_pool_stream_alloc(collector::read_tsc(), own.names.pool_stream, b.trace_address, b.requested,
                                       b.bytes);
   } else {
-    note_hit_in_full(own, stream, b);
+    note_taken_in_full(own, stream, b);
   }
   return b.pointer();
 }
 
-[[gnu::noinline]] void pool_core::note_hit_in_full(const pool_stream& own, const stream_ref& stream,
+[[gnu::noinline]] void pool_core::note_taken_in_full(const pool_stream& own, const stream_ref& stream,
                                                    block& b) noexcept {
   if (own.names.generation != layer_log::generation()) return note_allocated(stream, b, 0);
   const std::uint64_t tag = scoped_tag::current_key();
