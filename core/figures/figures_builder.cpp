@@ -97,8 +97,8 @@ stack_use copied_stacks_builder::all() const {
 
 // --- all figures ----------------------------------------------------------------------------------------------------
 
-figures_builder::figures_builder(const trace::snapshot& of, const step_facts& steps, const unsectioned_facts& unsectioned,
-                                 time_range range)
+figures_builder::figures_builder(const trace::snapshot& of, const step_facts& steps,
+                                 const unsectioned_facts& unsectioned, time_range range)
     : of_(of),
       unsectioned_(unsectioned),
       range_(bounded(range)),

@@ -59,7 +59,8 @@ class copied_stacks_builder {
 class figures_builder {
  public:
   /// For the figures of `range` in `of`, a recording with these steps. All arguments but `range` must outlive this.
-  figures_builder(const trace::snapshot& of, const step_facts& steps, const unsectioned_facts& unsectioned, time_range range);
+  figures_builder(const trace::snapshot& of, const step_facts& steps, const unsectioned_facts& unsectioned,
+                  time_range range);
 
   /// Adds the events in `run`, the time range that the index `from` covers. Each `run` begins where the previous one
   /// ended; together the runs must cover `all_time`. O(events in `run` + blocks).

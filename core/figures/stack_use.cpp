@@ -80,7 +80,7 @@ void memory_lister::add_stacks(const memory_use& memory) {
     if (!block.allocated || block.imported() || block.stack == trace::stack_id::none) continue;
     all_[{block.device, block.layer, block.kind}].has_stacks = true;
   }
-  for (auto& [key, of] : all_) of.has_stacks = of.has_stacks || memory.told_of_stacks(key);
+  for (auto& [key, of] : all_) of.has_stacks = of.has_stacks || memory.has_stacks(key);
 }
 
 void memory_lister::add(const memory_use& memory, time_range part) {

@@ -8,7 +8,8 @@
 
 namespace sluice::analysis {
 
-imported_memory_builder::imported_memory_builder(const import_owners& links, time_range range) : links_(links), range_(range) {
+imported_memory_builder::imported_memory_builder(const import_owners& links, time_range range)
+    : links_(links), range_(range) {
   for (const auto& [import, owner] : links) owners_.try_emplace(raw(owner.alloc));
 }
 

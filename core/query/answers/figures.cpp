@@ -19,7 +19,7 @@ class statistics_of_parts final : public section_answer<analysis::range_statisti
     measured_.add(from.index, part);
     return {};
   }
-  result<analysis::range_statistics> tell(const sources& from) override {
+  result<analysis::range_statistics> answer(const sources& from) override {
     return measured_.figures(from.trace.tables());
   }
 

@@ -87,7 +87,7 @@ struct slot<Question>::state {
     const std::uint64_t generation;
     bool fresh = false;  ///< Nothing is shown yet of what was asked: a part of the answer is better.
     std::unique_ptr<long_answer<value_type>> answer{};  ///< Refers to the others.
-    steady::time_point told{};
+    steady::time_point published{};
     bool never_provisional = false;
   };
   struct cell {
@@ -178,16 +178,16 @@ struct slot<Question>::state {
     const auto done = now.answer->work(steady::now() + long_slice, at->cancelled);
     if (at->cancelled) return;
     const bool ended = !done || *done;
-    const bool tells = ended || (now.fresh && steady::now() - now.told >= long_interval);
+    const bool publishes = ended || (now.fresh && steady::now() - now.published >= long_interval);
     bool provisional = false;
     result<value_type> known = !done ? tl::unexpected(done.error()) : fail(error_code::cancelled, "not asked for");
-    if (tells && done) known = now.answer->so_far(provisional);
-    if (tells) now.told = steady::now();
+    if (publishes && done) known = now.answer->so_far(provisional);
+    if (publishes) now.published = steady::now();
     {
       const std::scoped_lock lock(at->mutex);
       const bool still_wanted = at->wanted == now.question;
       at->progress = now.answer->progress();
-      if (still_wanted && tells) {
+      if (still_wanted && publishes) {
         at->failure = known ? std::nullopt : std::optional(known.error());
         if (known) at->value = std::make_shared<const value_type>(std::move(*known));
         at->answered = now.question;
@@ -204,7 +204,7 @@ struct slot<Question>::state {
       if (at->running) queue(from, at);
     }
     if (from.frames.wants_work()) from.pool.add([&from] { from.find_symbols(); });
-    if (tells) from.wake();
+    if (publishes) from.wake();
   }
 
   /// What is at hand of a zoom is better, until more is read, than what was asked before. `reading`: by the task that reads.

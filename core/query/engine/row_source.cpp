@@ -129,7 +129,7 @@ class answer_by_sections final : public long_answer<typename Question::answer_ty
   }
 
   result<typename Question::answer_type> so_far(bool& provisional) override {
-    return answer_->tell(with_index(from_, from_.index, provisional));
+    return answer_->answer(with_index(from_, from_.index, provisional));
   }
 
  private:

@@ -21,7 +21,8 @@ using run_visitor = std::function<bool(const index& from, std::size_t first, std
 /// `also` is called with each index, in order of time, for other work that needs all sections; each section is in one
 /// index. Steps come from `from.whole()`. Errors: those of `section_reader::index_of`; invalid_argument without
 /// sections; cancelled if `also` or `goes_on` returns false (`goes_on` is called after each chunk, from two threads).
-[[nodiscard]] result<stored_figures> build_stored_figures(const section_reader& from, const unsectioned_facts& unsectioned,
+[[nodiscard]] result<stored_figures> build_stored_figures(const section_reader& from,
+                                                          const unsectioned_facts& unsectioned,
                                                           std::size_t sections_a_run = 2, const run_visitor& also = {},
                                                           const std::function<bool()>& goes_on = {});
 

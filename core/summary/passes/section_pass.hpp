@@ -29,7 +29,7 @@ struct section_pass_result {
 /// Stops once `wanted`, called once per section, or `goes_on`, called after each chunk, returns false.
 ///
 /// Infers lost frees, as an index of all rows does, from the checkpoints that follow the loss
-/// (`recording_scan::telling_checkpoints`).
+/// (`recording_scan::loss_checkpoints`).
 [[nodiscard]] section_pass_result run_section_pass(
     const recording_scan& known, std::shared_ptr<const step_facts> steps, section_writer& into,
     const std::function<bool()>& wanted = [] { return true; }, const std::function<bool()>& goes_on = {});

@@ -56,7 +56,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   }
 
   /// Takes a block for `bytes` > 0 from `own`, the thread's pool_stream. Null: none fits, or `own` is not `stream`'s.
-  [[nodiscard]] SLUICE_INLINE block* take_from_front(pool_stream* own, std::uint64_t stream, std::uint64_t bytes) noexcept {
+  [[nodiscard]] SLUICE_INLINE block* take_from_front(pool_stream* own, std::uint64_t stream,
+                                                     std::uint64_t bytes) noexcept {
     if (own == nullptr) [[unlikely]]
       return nullptr;
     pool_stream& l = *own;
@@ -254,7 +255,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   front_counts gone_;                                               // counts of threads that have ended
   std::map<std::uint64_t, std::unique_ptr<capture_arena>> arenas_;  // by capture id
   std::uint64_t peak_taken_ = 0, peak_reserved_ = 0;
-  mutable std::uint64_t told_used_ = 0;
+  mutable std::uint64_t recorded_used_ = 0;
   std::atomic<std::uint64_t> refused_frees_{0};
 };
 

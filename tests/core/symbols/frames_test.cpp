@@ -87,8 +87,7 @@ TEST_F(book, leaves_out_the_way_from_a_call_to_its_recorder) {
   const auto lines = frames.stack(cupti, tables_, frame_book::lookup::at_once);
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(name_of(lines[0]), "libcuda.so.1+0x20");
-  const auto named =
-      frames.describe(std::vector{frames.line_of(cupti, tables_, frame_book::lookup::at_once)}, tables_);
+  const auto named = frames.describe(std::vector{frames.line_of(cupti, tables_, frame_book::lookup::at_once)}, tables_);
   EXPECT_EQ(name_of(named.at(0)), "solver+0x10") << "the program's own, even where its file is not here";
 }
 

@@ -42,8 +42,7 @@ class both_ways {
 
  private:
   sources with(const analysis::index& index, const stored_sources* stored) {
-    return {index,  *all_.snapshot, never_,      book_, symbols::frame_book::lookup::at_once,
-            stored, nullptr,        provisional_};
+    return {index, *all_.snapshot, never_, book_, symbols::frame_book::lookup::at_once, stored, nullptr, provisional_};
   }
 
   indexed all_;
