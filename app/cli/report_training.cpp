@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "app/cli/json_values.hpp"
 #include "app/cli/text_table.hpp"
@@ -24,36 +25,21 @@ std::string share_of(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? "-" : format_share(static_cast<double>(part) / static_cast<double>(whole));
 }
 
-std::string_view words_of(analysis::step_source source) {
-  switch (source) {
-    case analysis::step_source::marks:
-      return "as the program marks them";
-    case analysis::step_source::profiler_ranges:
-      return "torch.profiler's";
-    case analysis::step_source::named_ranges:
-      return "from ranges called so";
-    case analysis::step_source::pattern:
-      return "inferred from the pattern of allocations";
-    case analysis::step_source::none:
-      break;
-  }
-  return "";
-}
-
-std::string_view word_of(analysis::step_source source) {
-  switch (source) {
-    case analysis::step_source::marks:
-      return "marks";
-    case analysis::step_source::profiler_ranges:
-      return "profiler_ranges";
-    case analysis::step_source::named_ranges:
-      return "named_ranges";
-    case analysis::step_source::pattern:
-      return "pattern";
-    case analysis::step_source::none:
-      break;
-  }
-  return "none";
+/// How steps were found, for `step_source`: in JSON and in the text report.
+struct source_words {
+  std::string_view json;
+  std::string_view text;
+};
+const source_words& words_of(analysis::step_source source) {
+  static constexpr source_words all[] = {
+      {"none", ""},
+      {"marks", "as the program marks them"},
+      {"profiler_ranges", "torch.profiler's"},
+      {"named_ranges", "from ranges called so"},
+      {"pattern", "inferred from the pattern of allocations"},
+  };
+  static_assert(std::size(all) == static_cast<std::size_t>(analysis::step_source::pattern) + 1);
+  return all[static_cast<std::size_t>(source) % std::size(all)];
 }
 
 class training_writer {
@@ -114,7 +100,7 @@ class training_writer {
   }
 
   void one_process(const analysis::step_summary& of) {
-    line("\nSteps ({})", words_of(of.source));
+    line("\nSteps ({})", words_of(of.source).text);
     std::string who = of_.processes.size() > 1 ? analysis::process_label(of.process, tables_) + ": " : "";
     line("  {}{}, {} each (median); memory of {}", who, format_some(of.count, "step"), format_time(of.median_duration),
          place(of.device, of.layer, of.kind));
@@ -191,7 +177,7 @@ class training_writer {
 
 json of_steps(const analysis::step_summary& of, const trace::tables& tables) {
   return {{"process", id_or_null(of.process)},
-          {"source", word_of(of.source)},
+          {"source", words_of(of.source).json},
           {"inferred", of.source == analysis::step_source::pattern},
           {"device", id_or_null(of.device)},
           {"layer", name_of(of.layer)},

@@ -45,10 +45,4 @@ std::vector<imported_memory> imported_memory_builder::figures() const {
   return all;
 }
 
-std::vector<imported_memory> find_imports(const index& from, time_range range) {
-  imported_memory_builder all(from.import_owners(), range);
-  all.add(from.memory(), all_time);
-  return all.figures();
-}
-
 }  // namespace sluice::analysis

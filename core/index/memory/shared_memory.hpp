@@ -49,7 +49,4 @@ class imported_memory_builder {
   std::vector<block_record> imports_;
 };
 
-/// Returns the memory imported in `range`, most bytes first, from an index of the whole recording. O(blocks).
-[[nodiscard]] std::vector<imported_memory> find_imports(const index& from, time_range range);
-
 }  // namespace sluice::analysis

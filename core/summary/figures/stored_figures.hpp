@@ -62,9 +62,6 @@ struct stored_figures {
   static constexpr std::size_t block_limit = 512;
 };
 
-/// Computes the figures from an index of all of `trace`. O((blocks + copies) log), plus the cost of `figures_of`.
-[[nodiscard]] stored_figures make_stored_figures(const index& from, const trace::snapshot& trace);
-
 /// Version of the stored bytes. Increase it when a stored member or the meaning of a figure changes. Readers ignore
 /// stored figures of unknown versions.
 inline constexpr std::uint32_t stored_figures_version = 3;

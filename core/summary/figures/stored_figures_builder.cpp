@@ -99,13 +99,4 @@ stored_figures stored_figures_builder::take() {
   return std::move(made_);
 }
 
-stored_figures make_stored_figures(const index& from, const trace::snapshot& trace) {
-  const unsectioned_facts unsectioned = unsectioned_facts_of(from);
-  const auto facts = from.tensors(trace);
-  stored_figures_builder all(trace, *facts->steps, unsectioned);
-  all.add(from, all_time);
-  all.look(from, all_time);
-  return all.take();
-}
-
 }  // namespace sluice::analysis

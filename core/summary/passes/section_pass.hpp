@@ -21,8 +21,9 @@ struct section_pass_result {
 /// Indexes the sections in order of time, each from its own rows and from what the section before left: live blocks,
 /// running slices and current samples. The category of a block is known once the block is freed.
 ///
-/// Writes what `save_sections` writes from an index of all rows, except the facts about the whole recording, which are
-/// returned. In these, the highest bytes of each category are 0: the caller must fill them in and store the facts.
+/// Writes what `section_reader` needs: blocks that cross section boundaries, categories, running slices, samples. Returns
+/// the facts about the whole recording. In these, the highest bytes of each category are 0: the caller must fill them in
+/// and store the facts.
 /// Memory: the index of one section, the live blocks, and some 400 bytes per block that crosses a section boundary.
 /// O(rows * log): a chunk is read once for each section that it reaches into.
 ///

@@ -18,6 +18,7 @@
 #include "tests/core/recordings/eventful_recording.hpp"
 #include "tests/core/recordings/random_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
 #include "tests/core/summary/same_stored_figures.hpp"
 
 /// Compares figures built section by section with those of an index of the whole recording.

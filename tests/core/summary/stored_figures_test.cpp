@@ -10,6 +10,7 @@
 #include "core/summary/figures/stored_figures_format.hpp"
 #include "tests/core/recordings/eventful_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
 #include "tests/core/trace/random_rows.hpp"
 
 namespace sluice::analysis {

@@ -7,6 +7,7 @@
 
 #include "tests/core/figures/training_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
 
 /// Answers from stored figures equal those from the index.
 namespace sluice::query {
