@@ -269,14 +269,15 @@ std::shared_ptr<const step_facts> recording_scan::steps() const {
   deaths died;
   for (const trace::process_row& row : of_.tables().processes.rows()) {
     if (all.sources().contains(row.id)) continue;
-    const births* const used = births_for_pattern(row.id);
-    if (used == nullptr) continue;
-    unmarked.emplace_back(row.id, used);
-    for (const birth& each : used->last) died.emplace(raw(each.block), trace::unknown_time);
+    const births* const pattern_births = births_for_pattern(row.id);
+    if (pattern_births == nullptr) continue;
+    unmarked.emplace_back(row.id, pattern_births);
+    for (const birth& each : pattern_births->last) died.emplace(raw(each.block), trace::unknown_time);
   }
   if (!died.empty()) find_deaths(died);
   const std::vector<loss_checkpoint> checkpoints = loss_checkpoints();
-  for (const auto& [process, used] : unmarked) take(process, pattern_of(process, *usable, died, checkpoints, end));
+  for (const auto& [process, pattern_births] : unmarked)
+    take(process, pattern_of(process, *pattern_births, died, checkpoints, end));
   return made;
 }
 
