@@ -162,7 +162,7 @@ result<command_process> command_process::start(std::span<const std::string> comm
     if (descriptors_before.rlim_max != 0) setrlimit(RLIMIT_NOFILE, &descriptors_before);
     ::execvpe(arguments[0], arguments.data(), variables_.data());
     const int why = errno;
-    [[maybe_unused]] const ssize_t told = ::write(trouble[1], &why, sizeof why);
+    [[maybe_unused]] const ssize_t written = ::write(trouble[1], &why, sizeof why);
     ::_exit(127);
   }
   const int no_child = errno;

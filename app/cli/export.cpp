@@ -47,7 +47,7 @@ result<const exports::format*> choose_format(const export_options& wanted) {
     return fail(error_code::invalid_argument, "there is no format '" + wanted.format + "'", "--format",
                 "formats are " + names_of_formats(", "));
   }
-  if (const exports::format* told = exports::format_of_file(wanted.out)) return told;
+  if (const exports::format* known = exports::format_of_file(wanted.out)) return known;
   return fail(error_code::invalid_argument, "'" + wanted.out + "' does not tell the format", "-o",
               "say --format with one of " + names_of_formats(", "));
 }

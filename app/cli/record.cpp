@@ -85,11 +85,11 @@ command_process::variables environment_for(const record_options& options, collec
 void wait_for_descendants(collector::session& session, const signal_desk& signals, double seconds, bool dumps) {
   const auto start = steady_clock::now();
   const auto deadline = start + milliseconds(static_cast<std::int64_t>(seconds * 1000));
-  bool told = false;
+  bool noted = false;
   while (steady_clock::now() < deadline && any_process_with(collector::socket_variable, session.socket_name())) {
-    if (!told && steady_clock::now() - start > milliseconds(500)) {
+    if (!noted && steady_clock::now() - start > milliseconds(500)) {
       complain("processes that the command started go on, and so does the recording; Ctrl-C ends it now");
-      told = true;
+      noted = true;
     }
     const auto signal = signals.next(milliseconds(20));
     if (signal && signal->asks_to_end()) return;

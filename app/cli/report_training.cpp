@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "app/cli/json_values.hpp"
 #include "app/cli/text_table.hpp"
@@ -24,36 +25,21 @@ std::string share_of(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? "-" : format_share(static_cast<double>(part) / static_cast<double>(whole));
 }
 
-std::string_view words_of(analysis::step_source source) {
-  switch (source) {
-    case analysis::step_source::marks:
-      return "as the program marks them";
-    case analysis::step_source::profiler_ranges:
-      return "torch.profiler's";
-    case analysis::step_source::named_ranges:
-      return "from ranges called so";
-    case analysis::step_source::pattern:
-      return "inferred from the pattern of allocations";
-    case analysis::step_source::none:
-      break;
-  }
-  return "";
-}
-
-std::string_view word_of(analysis::step_source source) {
-  switch (source) {
-    case analysis::step_source::marks:
-      return "marks";
-    case analysis::step_source::profiler_ranges:
-      return "profiler_ranges";
-    case analysis::step_source::named_ranges:
-      return "named_ranges";
-    case analysis::step_source::pattern:
-      return "pattern";
-    case analysis::step_source::none:
-      break;
-  }
-  return "none";
+/// How steps were found, for `step_source`: in JSON and in the text report.
+struct source_words {
+  std::string_view json;
+  std::string_view text;
+};
+const source_words& words_of(analysis::step_source source) {
+  static constexpr source_words all[] = {
+      {"none", ""},
+      {"marks", "as the program marks them"},
+      {"profiler_ranges", "torch.profiler's"},
+      {"named_ranges", "from ranges called so"},
+      {"pattern", "inferred from the pattern of allocations"},
+  };
+  static_assert(std::size(all) == static_cast<std::size_t>(analysis::step_source::pattern) + 1);
+  return all[static_cast<std::size_t>(source) % std::size(all)];
 }
 
 class training_writer {
@@ -114,7 +100,7 @@ class training_writer {
   }
 
   void one_process(const analysis::step_summary& of) {
-    line("\nSteps ({})", words_of(of.source));
+    line("\nSteps ({})", words_of(of.source).text);
     std::string who = of_.processes.size() > 1 ? analysis::process_label(of.process, tables_) + ": " : "";
     line("  {}{}, {} each (median); memory of {}", who, format_some(of.count, "step"), format_time(of.median_duration),
          place(of.device, of.layer, of.kind));
@@ -189,40 +175,9 @@ class training_writer {
   std::string text_;
 };
 
-json of_composition(const analysis::peak_composition& peak) {
-  json shares = json::array();
-  for (const analysis::category_share& share : peak.shares)
-    shares.push_back({{"category", share.what == analysis::category::none ? json(nullptr)
-                                                                          : json(analysis::category_name(share.what))},
-                      {"bytes", share.bytes},
-                      {"blocks", share.blocks},
-                      {"exact_bytes", share.exact_bytes}});
-  return {{"device", id_or_null(peak.device)},
-          {"layer", name_of(peak.layer)},
-          {"kind", name_of(peak.kind)},
-          {"bytes", peak.bytes},
-          {"time_ns", peak.time},
-          {"kept_gradient_bytes", peak.kept_gradient_bytes},
-          {"shares", std::move(shares)}};
-}
-
-json of_steps(const analysis::step_summary& of) {
-  json steps = json::array();
-  for (const analysis::step_figures& step : of.steps)
-    steps.push_back({{"number", step.number},
-                     {"begin_ns", step.span.begin},
-                     {"end_ns", step.span.end},
-                     {"event", id_or_null(step.event)},
-                     {"maximum_bytes", step.peak},
-                     {"maximum_time_ns", step.peak_time},
-                     {"at_begin_bytes", step.at_begin},
-                     {"at_end_bytes", step.at_end},
-                     {"allocations", step.allocations},
-                     {"allocated_bytes", step.allocated_bytes},
-                     {"h2d_bytes", step.h2d_bytes},
-                     {"d2h_bytes", step.d2h_bytes}});
+json of_steps(const analysis::step_summary& of, const trace::tables& tables) {
   return {{"process", id_or_null(of.process)},
-          {"source", word_of(of.source)},
+          {"source", words_of(of.source).json},
           {"inferred", of.source == analysis::step_source::pattern},
           {"device", id_or_null(of.device)},
           {"layer", name_of(of.layer)},
@@ -231,7 +186,7 @@ json of_steps(const analysis::step_summary& of) {
           {"median_ns", of.median_duration},
           {"growth_bytes", of.growth},
           {"keeps_growing", of.keeps_growing},
-          {"each", std::move(steps)}};
+          {"each", json_of(of.steps, tables)}};
 }
 
 json of_unused(const analysis::unused_memory& of, const trace::tables& tables) {
@@ -266,13 +221,11 @@ json of_unused(const analysis::unused_memory& of, const trace::tables& tables) {
 std::string training_text(const report_subject& subject) { return training_writer(subject).all(); }
 
 void put_training(const report_subject& subject, json& into) {
-  json compositions = json::array();
-  for (const auto& peak : subject.of.compositions) compositions.push_back(of_composition(peak));
   json steps = json::array();
-  for (const auto& each : subject.of.steps) steps.push_back(of_steps(each));
+  for (const auto& each : subject.of.steps) steps.push_back(of_steps(each, subject.tables));
   json unused = json::array();
   for (const auto& each : subject.of.unused) unused.push_back(of_unused(each, subject.tables));
-  into["peak_composition"] = std::move(compositions);
+  into["peak_composition"] = json_of(subject.of.compositions, subject.tables);
   into["steps"] = std::move(steps);
   into["unused"] = std::move(unused);
 }

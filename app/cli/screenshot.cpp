@@ -25,7 +25,7 @@
 namespace sluice::cli {
 namespace {
 
-constexpr double patience = 120;  // give up an incomplete picture after so many seconds without progress
+constexpr double timeout_seconds = 120;  // give up an incomplete picture after so many seconds without progress
 constexpr int smallest_side = 64;
 constexpr int largest_side = 8192;
 constexpr double longest_wait = 3600;  // s
@@ -124,7 +124,7 @@ result<void> draw(const screenshot_options& wanted) {
     return fail(error_code::not_found, "there is no view '" + wanted.view + "'", "--view",
                 fmt::format("choose one of {}", fmt::join(shown.app().view_names(), ", ")));
   const auto settle = [&]() -> result<void> {
-    if (!shown.settle(patience))
+    if (!shown.settle(timeout_seconds))
       return fail(error_code::io, "nothing more of the recording could be drawn for two minutes", wanted.file,
                   "try a shorter --range");
     if (!shown.app().failures().empty()) return tl::unexpected(shown.app().failures().front());

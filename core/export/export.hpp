@@ -132,35 +132,16 @@ struct outcome {
 // --- templates ------------------------------------------------------------------------------------------------------
 
 namespace detail {
-template <class Member>
-inline constexpr query::id_kind kind_of = query::id_kind::none;
-template <>
-inline constexpr query::id_kind kind_of<trace::event_id> = query::id_kind::event;
-template <>
-inline constexpr query::id_kind kind_of<trace::block_id> = query::id_kind::block;
-template <>
-inline constexpr query::id_kind kind_of<trace::process_id> = query::id_kind::process;
-template <>
-inline constexpr query::id_kind kind_of<trace::thread_id> = query::id_kind::thread;
-template <>
-inline constexpr query::id_kind kind_of<trace::device_id> = query::id_kind::device;
-template <>
-inline constexpr query::id_kind kind_of<trace::stream_id> = query::id_kind::stream;
-template <>
-inline constexpr query::id_kind kind_of<trace::pool_id> = query::id_kind::pool;
-template <>
-inline constexpr query::id_kind kind_of<trace::counter_id> = query::id_kind::counter;
-
 /// True if any id of the row is that of the subject.
 template <class Row>
 [[nodiscard]] bool names(const Row& row, const subject& one) {
   return trace::schema<Row>::apply([&](const auto&... field) {
     const auto is = [&](const auto& value) {
       using type = std::remove_cvref_t<decltype(value)>;
-      if constexpr (kind_of<type> == query::id_kind::none) {
+      if constexpr (query::kind_of_id<type> == query::id_kind::none) {
         return false;
       } else {
-        return kind_of<type> == one.kind && raw(value) == one.id;
+        return query::kind_of_id<type> == one.kind && raw(value) == one.id;
       }
     };
     return (is(row.*(field.member)) || ...);

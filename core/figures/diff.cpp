@@ -52,7 +52,7 @@ class side {
   const named_stack& stack(trace::stack_id id) {
     const auto [at, fresh] = stacks_.try_emplace(raw(id));
     if (!fresh || id == trace::stack_id::none) return at->second;
-    at->second.lines = book_.stack(id, of_.tables, frame_book::patience::at_once);
+    at->second.lines = book_.stack(id, of_.tables, frame_book::lookup::at_once);
     for (const frame_line& line : at->second.lines) append(at->second.key, line);
     return at->second;
   }

@@ -36,7 +36,7 @@ copy_figures duplicate_copies::hashed() const {
   return both;
 }
 
-duplicate_gatherer::duplicate_gatherer(const copy_contents& contents, time_range range)
+duplicates_builder::duplicates_builder(const copy_contents& contents, time_range range)
     : contents_(contents), range_(range) {
   const std::span<const content_copy> copies = contents.copies();
   for (std::size_t first = 0; first < copies.size();) {
@@ -49,7 +49,7 @@ duplicate_gatherer::duplicate_gatherer(const copy_contents& contents, time_range
   found_.largest = whole_.largest;
 }
 
-void duplicate_gatherer::add_content(std::span<const content_copy> copies) {
+void duplicates_builder::add_content(std::span<const content_copy> copies) {
   std::set<std::uint64_t> sources;
   std::set<std::pair<trace::block_id, std::uint64_t>> destinations;
   bool moved = false;
@@ -64,7 +64,7 @@ void duplicate_gatherer::add_content(std::span<const content_copy> copies) {
   }
 }
 
-void duplicate_gatherer::count(const content_copy& copy, bool overtaken) {
+void duplicates_builder::count(const content_copy& copy, bool overtaken) {
   using enum trace::content_check;
   copy_figures& kind = overtaken                   ? found_.overtaken
                        : copy.check == exact       ? found_.exact
@@ -74,7 +74,7 @@ void duplicate_gatherer::count(const content_copy& copy, bool overtaken) {
   kind.add(figures_of(copy));
 }
 
-void duplicate_gatherer::add_repeat(const content_copy& copy, bool same_source, bool same_destination) {
+void duplicates_builder::add_repeat(const content_copy& copy, bool same_source, bool same_destination) {
   repeat_figures one;
   one.all = figures_of(copy);
   if (same_source) one.same_source = one.all;
@@ -84,7 +84,7 @@ void duplicate_gatherer::add_repeat(const content_copy& copy, bool same_source, 
   add(whole_, repeats_.emplace_back(repeat{&copy, one}));
 }
 
-void duplicate_gatherer::add(repeating_stack& to, const repeat& one) {
+void duplicates_builder::add(repeating_stack& to, const repeat& one) {
   to.figures.add(one.figures);
   const content_copy& copy = *one.copy;
   // If two are equally large, take the lower id, so that the order of arrival does not matter.
@@ -94,7 +94,7 @@ void duplicate_gatherer::add(repeating_stack& to, const repeat& one) {
   to.largest_bytes = copy.bytes;
 }
 
-void duplicate_gatherer::add(const index& from, time_range run) {
+void duplicates_builder::add(const index& from, time_range run) {
   found_.graph_launches += from.touches().launches_that_copy(common_of(range_, run));
   auto next = std::partition_point(repeats_.begin(), repeats_.end(),
                                    [&](const repeat& each) { return each.copy->begin < run.begin; });
@@ -106,7 +106,7 @@ void duplicate_gatherer::add(const index& from, time_range run) {
   }
 }
 
-duplicate_figures duplicate_gatherer::figures() const {
+duplicate_figures duplicates_builder::figures() const {
   duplicate_figures made{found_, {}};
   for (const auto& [id, stack] : stacks_) made.stacks.push_back(stack);
   return made;

@@ -85,10 +85,10 @@ struct duplicate_figures {
 
 /// Builds `duplicate_figures` for the copies that began in a range; the earlier copy of their data may be older than
 /// the range. Call stacks and graph launches come from indexes of the recording's sections (consecutive time spans).
-class duplicate_gatherer {
+class duplicates_builder {
  public:
   /// `contents` covers the whole recording and must outlive this object. O(copies log copies).
-  duplicate_gatherer(const copy_contents& contents, time_range range);
+  duplicates_builder(const copy_contents& contents, time_range range);
 
   /// Adds the copies in `run`, the time range that the index `from` covers. O(repeated copies in `run` * log calls).
   void add(const index& from, time_range run);

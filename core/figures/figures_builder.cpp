@@ -54,8 +54,8 @@ std::vector<failed_allocation> find_failures(const memory_use& memory, time_rang
 
 }  // namespace
 
-beside_parts beside_of(const index& whole) {
-  beside_parts made;
+unsectioned_facts unsectioned_facts_of(const index& whole) {
+  unsectioned_facts made;
   made.events = whole.events();
   made.warnings = whole.warnings();
   made.messages = whole.messages();
@@ -68,7 +68,7 @@ beside_parts beside_of(const index& whole) {
 
 // --- copies ---------------------------------------------------------------------------------------------------------
 
-void copied_gatherer::add(const index& from, time_range run) {
+void copied_stacks_builder::add(const index& from, time_range run) {
   const time_range part = common_of(range_, run);
   std::set<way> here;
   for (const copy_record& copy : from.copies().copies()) here.emplace(copy.device, copy.direction);
@@ -78,18 +78,18 @@ void copied_gatherer::add(const index& from, time_range run) {
   }
 }
 
-stack_use copied_gatherer::nothing() const {
+stack_use copied_stacks_builder::nothing() const {
   stack_use made;
   made.time = range_.begin;
   return made;
 }
 
-stack_use copied_gatherer::of(const way& which) const {
+stack_use copied_stacks_builder::of(const way& which) const {
   const auto known = ways_.find(which);
   return known == ways_.end() ? nothing() : known->second;
 }
 
-stack_use copied_gatherer::all() const {
+stack_use copied_stacks_builder::all() const {
   stack_use made = nothing();
   for (const auto& [which, use] : ways_) made.join(use);
   return made;
@@ -97,17 +97,17 @@ stack_use copied_gatherer::all() const {
 
 // --- all figures ----------------------------------------------------------------------------------------------------
 
-figures_builder::figures_builder(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside,
-                                 time_range range)
+figures_builder::figures_builder(const trace::snapshot& of, const step_facts& steps,
+                                 const unsectioned_facts& unsectioned, time_range range)
     : of_(of),
-      beside_(beside),
+      unsectioned_(unsectioned),
       range_(bounded(range)),
       measured_(range_),
       unfreed_(of, range_),
-      imports_(*beside.owners, range_),
-      steps_(steps, beside.memories, range_),
+      imports_(*unsectioned.owners, range_),
+      steps_(steps, unsectioned.memories, range_),
       unused_(of, range_),
-      duplicates_(*beside.contents, range_),
+      duplicates_(*unsectioned.contents, range_),
       marks_(of, range_),
       copied_(range_) {}
 
@@ -170,7 +170,7 @@ void figures_builder::look(const index& from, time_range run) {
 
 report_figures figures_builder::take() {
   find_peaks();
-  made_.events = beside_.events;
+  made_.events = unsectioned_.events;
   made_.blocks = blocks_;
   for (const auto& [process, complete_until] : watermarks_) made_.watermarks.push_back({process, complete_until});
   made_.unfreed = unfreed_.take(of_.tables());
@@ -178,7 +178,7 @@ report_figures figures_builder::take() {
   if (!of_.tables().stacks.rows().empty())
     for (const transfer_statistics& of : made_.whole.transfers)
       made_.copied.push_back(copied_.of({of.device, of.direction}));
-  for (const gpu_fault& fault : beside_.faults)
+  for (const gpu_fault& fault : unsectioned_.faults)
     if (range_.holds(fault.time)) made_.faults.push_back(fault);
   for (const auto& figure : fragmentation_)
     if (figure) made_.fragmentation.push_back(*figure);
@@ -188,15 +188,15 @@ report_figures figures_builder::take() {
   made_.unused = unused_.figures(made_.peaks);
   made_.duplicates = duplicates_.figures();
   made_.marks = marks_.take();
-  made_.warnings = beside_.warnings;
-  made_.messages = beside_.messages;
+  made_.warnings = unsectioned_.warnings;
+  made_.messages = unsectioned_.messages;
   return std::move(made_);
 }
 
 report_figures figures_of(const index& from, const trace::snapshot& trace, std::optional<time_range> range) {
-  const beside_parts beside = beside_of(from);
+  const unsectioned_facts unsectioned = unsectioned_facts_of(from);
   const auto facts = from.tensors(trace);
-  figures_builder all(trace, *facts->steps, beside, range.value_or(time_range_of(trace)));
+  figures_builder all(trace, *facts->steps, unsectioned, range.value_or(time_range_of(trace)));
   all.add(from, all_time);
   all.look(from, all_time);
   return all.take();

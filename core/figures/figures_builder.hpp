@@ -20,7 +20,7 @@ namespace sluice::analysis {
 
 /// Facts about the whole recording that the index of a section does not contain: they come from rows that it omits or
 /// shares with other sections, or must be known before the first section is read.
-struct beside_parts {
+struct unsectioned_facts {
   std::uint64_t events = 0;                 ///< The number of event rows that could be read.
   std::vector<std::string> warnings;        ///< As `index::warnings` returns them.
   std::vector<recorded_message> messages;   ///< The messages that the recording stores, in file order.
@@ -31,12 +31,12 @@ struct beside_parts {
 };
 
 /// Returns these facts as found in `whole`, an index of the whole recording; it must outlive the result. O(blocks).
-[[nodiscard]] beside_parts beside_of(const index& whole);
+[[nodiscard]] unsectioned_facts unsectioned_facts_of(const index& whole);
 
 /// Sums the copies that overlap `range` by call stack, for each device and direction, from indexes of sections.
-class copied_gatherer {
+class copied_stacks_builder {
  public:
-  explicit copied_gatherer(time_range range) : range_(range) {}
+  explicit copied_stacks_builder(time_range range) : range_(range) {}
 
   /// Adds the copies in `run`, the time range of `from`. Call in order of time. O(ways * copies * log copies).
   void add(const index& from, time_range run);
@@ -59,7 +59,8 @@ class copied_gatherer {
 class figures_builder {
  public:
   /// For the figures of `range` in `of`, a recording with these steps. All arguments but `range` must outlive this.
-  figures_builder(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside, time_range range);
+  figures_builder(const trace::snapshot& of, const step_facts& steps, const unsectioned_facts& unsectioned,
+                  time_range range);
 
   /// Adds the events in `run`, the time range that the index `from` covers. Each `run` begins where the previous one
   /// ended; together the runs must cover `all_time`. O(events in `run` + blocks).
@@ -71,23 +72,23 @@ class figures_builder {
   /// Returns the figures. Call once, after the last `look`.
   [[nodiscard]] report_figures take();
 
-  [[nodiscard]] const copied_gatherer& copied() const { return copied_; }
+  [[nodiscard]] const copied_stacks_builder& copied() const { return copied_; }
 
  private:
   void find_peaks();
 
   const trace::snapshot& of_;
-  const beside_parts& beside_;
+  const unsectioned_facts& unsectioned_;
   const time_range range_;
   range_measurer measured_;
-  unfreed_gatherer unfreed_;
-  fragmentation_gatherer segments_;
-  import_gatherer imports_;
-  step_gatherer steps_;
-  unused_gatherer unused_;
-  duplicate_gatherer duplicates_;
-  mark_gatherer marks_;
-  copied_gatherer copied_;
+  unfreed_builder unfreed_;
+  fragmentation_builder segments_;
+  imported_memory_builder imports_;
+  steps_builder steps_;
+  unused_memory_builder unused_;
+  duplicates_builder duplicates_;
+  marks_builder marks_;
+  copied_stacks_builder copied_;
   std::map<trace::process_id, time_ns> watermarks_;
   std::uint64_t blocks_ = 0;
   bool any_ = false;  ///< `add` has been called.

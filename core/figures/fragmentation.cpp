@@ -30,7 +30,7 @@ void add_holes(std::vector<std::pair<std::uint64_t, std::uint64_t>>& children, s
 
 }  // namespace
 
-void fragmentation_gatherer::add(const memory_use& from, time_range run) {
+void fragmentation_builder::add(const memory_use& from, time_range run) {
   // Consecutive blocks mostly lie in the same segment.
   memory_key last_key;
   trace::block_id last{};
@@ -44,7 +44,7 @@ void fragmentation_gatherer::add(const memory_use& from, time_range run) {
   }
 }
 
-std::optional<fragmentation_figure> fragmentation_gatherer::at(const memory_peak& peak, const memory_use& from) const {
+std::optional<fragmentation_figure> fragmentation_builder::at(const memory_peak& peak, const memory_use& from) const {
   const memory_key key{peak.device, peak.layer, peak.kind};
   const auto parents = parents_.find(key);
   if (parents == parents_.end()) return std::nullopt;

@@ -11,7 +11,7 @@ namespace sluice::analysis {
 
 /// Collects, from indexes of sections, the segments (blocks that contain blocks of a higher layer). All segments of the
 /// recording are needed: one without a live block at a peak is free space, too. Private to core.
-class fragmentation_gatherer {
+class fragmentation_builder {
  public:
   /// Adds the segments of the blocks born in `run`, the time range that `from` covers. O(blocks).
   void add(const memory_use& from, time_range run);

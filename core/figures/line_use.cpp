@@ -11,9 +11,9 @@ namespace sluice::analysis {
 namespace {
 
 /// Groups stacks by the line that stands for them.
-class line_gatherer {
+class line_uses_builder {
  public:
-  line_gatherer(const trace::tables& tables, const naming& names) : tables_(tables), names_(tables, names) {}
+  line_uses_builder(const trace::tables& tables, const naming& names) : tables_(tables), names_(tables, names) {}
 
   template <class Heavier>
   line_uses gather(const stack_use& use, Heavier&& heavier) {
@@ -80,7 +80,7 @@ bool more_waiting(const stack_figures& a, const stack_figures& b) {
 }  // namespace
 
 void put_lines(const report_figures& figures, const trace::tables& tables, const naming& names, report& into) {
-  line_gatherer lines(tables, names);
+  line_uses_builder lines(tables, names);
   for (std::size_t i = 0; i < figures.held.size(); ++i) into.peaks[i].lines = lines.gather(figures.held[i], more_bytes);
   for (std::size_t i = 0; i < figures.copied.size(); ++i) {
     const transfer_statistics& of = figures.whole.transfers[i];

@@ -19,14 +19,14 @@ class line_namer {
   /// Returns the line for a stack. Looks up native functions only if the stack has no Python line of the program's own.
   [[nodiscard]] symbols::line_id line_of(trace::stack_id stack) {
     const auto [place, fresh] = named_.try_emplace(raw(stack));
-    if (fresh) place->second = names_.book.line_of(stack, tables_, names_.patience, names_.provisional);
+    if (fresh) place->second = names_.book.line_of(stack, tables_, names_.lookup, names_.provisional);
     return place->second;
   }
   [[nodiscard]] symbols::frame_line describe(symbols::line_id line) const {
     return names_.book.describe(std::span(&line, 1), tables_).front();
   }
   [[nodiscard]] std::vector<symbols::frame_line> stack(trace::stack_id id) const {
-    return names_.book.stack(id, tables_, names_.patience, names_.provisional);
+    return names_.book.stack(id, tables_, names_.lookup, names_.provisional);
   }
 
  private:

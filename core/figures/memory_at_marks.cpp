@@ -66,7 +66,7 @@ void with_latest(std::vector<program_mark>& marks, const trace::snapshot& from, 
 
 }  // namespace
 
-mark_gatherer::mark_gatherer(const trace::snapshot& from, time_range range)
+marks_builder::marks_builder(const trace::snapshot& from, time_range range)
     : marks_(marks_in(from, range)), totals_(marks_.size()) {
   if (marks_.empty()) return;
   const trace::tables& tables = from.tables();
@@ -90,14 +90,14 @@ mark_gatherer::mark_gatherer(const trace::snapshot& from, time_range range)
       });
 }
 
-void mark_gatherer::add(const index& from, time_range run) {
+void marks_builder::add(const index& from, time_range run) {
   if (marks_.empty()) return;
   add_totals(from.memory(), run);
   add_segments(from, run);
 }
 
 /// Computes the totals at the marks in `run`. The index of `run` has all blocks live at these marks.
-void mark_gatherer::add_totals(const memory_use& memory, time_range run) {
+void marks_builder::add_totals(const memory_use& memory, time_range run) {
   struct change {
     time_ns time;
     trace::process_id process;
@@ -130,11 +130,11 @@ void mark_gatherer::add_totals(const memory_use& memory, time_range run) {
   }
 }
 
-void mark_gatherer::keep(const block_record& block) {
+void marks_builder::keep(const block_record& block) {
   segments_.try_emplace(raw(block.id), segment{block.process, block.born, block.died, block.bytes});
 }
 
-void mark_gatherer::add_segments(const index& from, time_range run) {
+void marks_builder::add_segments(const index& from, time_range run) {
   const memory_use& memory = from.memory();
   const section_facts* known = from.known_from_file();
   for (const block_record& block : memory.blocks()) {
@@ -148,7 +148,7 @@ void mark_gatherer::add_segments(const index& from, time_range run) {
   }
 }
 
-void mark_gatherer::put_segments() {
+void marks_builder::put_segments() {
   for (const auto& [of, parent] : parents_) {
     const auto known = segments_.find(raw(parent));
     if (known == segments_.end()) continue;
@@ -159,7 +159,7 @@ void mark_gatherer::put_segments() {
   }
 }
 
-std::vector<program_mark> mark_gatherer::take() {
+std::vector<program_mark> marks_builder::take() {
   put_segments();
   for (std::size_t i = 0; i < marks_.size(); ++i) {
     for (const auto& [of, t] : totals_[i]) {

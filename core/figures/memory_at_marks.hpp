@@ -51,10 +51,10 @@ inline constexpr std::size_t mark_limit = 1000;
 
 /// Collects the marks in a range in order of time, at most `mark_limit`, with the memory in use at each, from indexes
 /// of sections. A block counts from its birth to the request of its free. Costs nothing if there are no marks.
-class mark_gatherer {
+class marks_builder {
  public:
   /// Reads the marks in `range`, and counters and pools up to the last mark. O(marker, counter, pool rows * log marks).
-  mark_gatherer(const trace::snapshot& from, time_range range);
+  marks_builder(const trace::snapshot& from, time_range range);
 
   /// Adds the blocks in `run`, the time range that `from` covers. O(blocks * log blocks).
   void add(const index& from, time_range run);

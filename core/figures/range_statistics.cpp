@@ -118,7 +118,7 @@ void add_memory(const memory_use& memory, time_range part, std::map<memory_key, 
   }
 }
 
-std::vector<memory_statistics> tell_memory(const std::map<memory_key, memory_sum>& sums, time_range range) {
+std::vector<memory_statistics> memory_of(const std::map<memory_key, memory_sum>& sums, time_range range) {
   std::vector<memory_statistics> all;
   for (const auto& [key, sum] : sums) {
     memory_statistics of = sum.blocks;
@@ -164,8 +164,8 @@ void add_untracked(const memory_use& memory, const portion& of, std::map<trace::
   }
 }
 
-std::vector<untracked_statistics> set_known_untracked(const std::map<trace::device_id, untracked_sum>& sums,
-                                                      time_range range) {
+std::vector<untracked_statistics> untracked_of(const std::map<trace::device_id, untracked_sum>& sums,
+                                               time_range range) {
   std::vector<untracked_statistics> all;
   for (const auto& [device, sum] : sums) {
     if (sum.untracked.empty()) continue;
@@ -212,7 +212,7 @@ void add_pools(const memory_use& memory, const portion& of, std::map<trace::pool
   }
 }
 
-std::vector<pool_statistics> tell_pools(const std::map<trace::pool_id, pool_sum>& sums) {
+std::vector<pool_statistics> pools_of(const std::map<trace::pool_id, pool_sum>& sums) {
   std::vector<pool_statistics> all;
   for (const auto& [id, sum] : sums) {
     if (sum.used.empty() || sum.reserved.empty()) continue;
@@ -266,8 +266,8 @@ void add_direction(const direction_work& work, const portion& of, direction_sum&
     saturating_add(into.parts[side].busy, covered.busy(of.part.begin, of.part.end));
 }
 
-std::vector<transfer_statistics> tell_transfers(const std::map<direction_key, direction_sum>& sums,
-                                                const trace::tables& tables) {
+std::vector<transfer_statistics> transfers_of(const std::map<direction_key, direction_sum>& sums,
+                                              const trace::tables& tables) {
   std::vector<transfer_statistics> all;
   for (const auto& [key, sum] : sums) {
     if (sum.all.count == 0) continue;
@@ -357,7 +357,7 @@ void add_devices(const device_activity_index& devices, const portion& of, by_nam
   }
 }
 
-std::vector<device_activity> tell_devices(const std::map<trace::device_id, device_sum>& sums, time_range range) {
+std::vector<device_activity> devices_of(const std::map<trace::device_id, device_sum>& sums, time_range range) {
   std::vector<device_activity> all;
   for (const auto& [id, sum] : sums) {
     device_activity of = sum.counted;
@@ -393,7 +393,7 @@ void add_thread(const thread_work& work, const portion& of, thread_statistics& i
   saturating_add(into.file_busy, work.file_busy.busy(of.part.begin, of.part.end));
 }
 
-std::vector<thread_statistics> tell_threads(const std::map<thread_key, thread_statistics>& sums) {
+std::vector<thread_statistics> threads_of(const std::map<thread_key, thread_statistics>& sums) {
   std::vector<thread_statistics> all;
   for (const auto& [key, of] : sums)
     if (of.calls > 0 || of.wait_busy > 0 || of.file_operations > 0) all.push_back(of);
@@ -461,25 +461,25 @@ void range_measurer::add(const index& from, time_range part) {
 
 range_statistics range_measurer::figures(const trace::tables& tables) const {
   const sums& all = *sums_;
-  range_statistics told;
-  told.range = all.range;
-  told.memory = tell_memory(all.memory, all.range);
-  told.untracked = set_known_untracked(all.untracked, all.range);
-  told.pools = tell_pools(all.pools);
-  told.transfers = tell_transfers(all.transfers, tables);
-  told.devices = tell_devices(all.devices, all.range);
+  range_statistics made;
+  made.range = all.range;
+  made.memory = memory_of(all.memory, all.range);
+  made.untracked = untracked_of(all.untracked, all.range);
+  made.pools = pools_of(all.pools);
+  made.transfers = transfers_of(all.transfers, tables);
+  made.devices = devices_of(all.devices, all.range);
   active_sum active = all.births;
-  for (const device_activity& device : told.devices) active.add(device.first, device.last);
-  told.active = active.inside(all.range);
-  told.kernels = longest(all.kernels);
-  told.kernel_names = all.kernels.size();
-  told.calls = longest(all.calls);
-  told.ranges = longest(all.ranges);
-  told.threads = tell_threads(all.threads);
-  told.failed_allocations = all.failed_allocations;
-  told.lost_events = all.lost_events;
-  told.lost_memory_events = all.lost_memory_events;
-  return told;
+  for (const device_activity& device : made.devices) active.add(device.first, device.last);
+  made.active = active.inside(all.range);
+  made.kernels = longest(all.kernels);
+  made.kernel_names = all.kernels.size();
+  made.calls = longest(all.calls);
+  made.ranges = longest(all.ranges);
+  made.threads = threads_of(all.threads);
+  made.failed_allocations = all.failed_allocations;
+  made.lost_events = all.lost_events;
+  made.lost_memory_events = all.lost_memory_events;
+  return made;
 }
 
 time_range active_span(const index& from, time_range range) {

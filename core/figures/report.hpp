@@ -220,7 +220,7 @@ struct report_figures {
   std::vector<fragmentation_figure> fragmentation;
   std::vector<peak_composition> compositions;
   std::vector<step_summary> steps;
-  std::vector<unused_memory> unused;  ///< Grouped by stack: see `unused_gatherer`.
+  std::vector<unused_memory> unused;  ///< Grouped by stack: see `unused_memory_builder`.
   duplicate_figures duplicates;
   std::vector<program_mark> marks;
   std::vector<std::string> warnings;       ///< Problems with the contents of events.
@@ -230,7 +230,7 @@ struct report_figures {
 /// How stacks are resolved to lines: with `book`, which resolves native functions at once or later.
 struct naming {
   symbols::frame_book& book;
-  symbols::frame_book::patience patience = symbols::frame_book::patience::at_once;
+  symbols::frame_book::lookup lookup = symbols::frame_book::lookup::at_once;
   bool* provisional = nullptr;  ///< Set to true if some names are not yet known.
 };
 

@@ -12,9 +12,9 @@ namespace sluice::analysis {
 namespace {
 
 /// Sums figures by call stack.
-class gatherer {
+class stack_use_builder {
  public:
-  explicit gatherer(const std::atomic<bool>& cancelled) : cancelled_(cancelled) {}
+  explicit stack_use_builder(const std::atomic<bool>& cancelled) : cancelled_(cancelled) {}
 
   /// Returns false once the query is cancelled. Checks only every 4096th time.
   bool goes_on() { return (++steps_ & 0xfffU) != 0 || !cancelled_; }
@@ -80,26 +80,26 @@ void memory_lister::add_stacks(const memory_use& memory) {
     if (!block.allocated || block.imported() || block.stack == trace::stack_id::none) continue;
     all_[{block.device, block.layer, block.kind}].has_stacks = true;
   }
-  for (auto& [key, of] : all_) of.has_stacks = of.has_stacks || memory.told_of_stacks(key);
+  for (auto& [key, of] : all_) of.has_stacks = of.has_stacks || memory.has_stacks(key);
 }
 
 void memory_lister::add(const memory_use& memory, time_range part) {
   for (const auto& [key, tree] : memory.use()) {
-    standing& of = all_[key];
+    highest_use& of = all_[key];
     of.peak = std::max(of.peak, tree.over(part.begin, part.end).maximum);
   }
   add_stacks(memory);
 }
 
-std::vector<memory_standing> memory_lister::list() const {
-  std::vector<memory_standing> all;
+std::vector<listed_memory> memory_lister::list() const {
+  std::vector<listed_memory> all;
   for (const auto& [key, of] : all_)
     if (of.peak > 0) all.push_back({key, static_cast<std::uint64_t>(of.peak), of.has_stacks});
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.peak > b.peak; });
   return all;
 }
 
-std::vector<memory_standing> list_memories(const memory_use& memory, time_range range) {
+std::vector<listed_memory> list_memories(const memory_use& memory, time_range range) {
   memory_lister all;
   for (const auto& [key, tree] : memory.use()) all.all_[key].peak = tree.highest(range.begin, range.end);
   all.add_stacks(memory);
@@ -108,7 +108,7 @@ std::vector<memory_standing> list_memories(const memory_use& memory, time_range 
 
 stack_use live_stacks(const memory_use& memory, const block_filter& filter, time_ns time,
                       const std::atomic<bool>& cancelled) {
-  gatherer all(cancelled);
+  stack_use_builder all(cancelled);
   for (const block_record& block : memory.blocks()) {
     if (!all.goes_on()) break;
     if (filter.takes(block) && block.live_at(time)) all.add(block.stack, {block.bytes, 1, 0, 0});
@@ -157,7 +157,7 @@ time_ns peak_time(const memory_use& memory, const block_filter& filter, time_ran
 
 stack_use allocating_stacks(const memory_use& memory, const block_filter& filter, time_range range,
                             const std::atomic<bool>& cancelled) {
-  gatherer all(cancelled);
+  stack_use_builder all(cancelled);
   for (const block_record& block : memory.blocks()) {
     if (!all.goes_on()) break;
     if (!filter.takes(block) || block.born_before() || block.born < range.begin || block.born >= range.end) continue;
@@ -168,7 +168,7 @@ stack_use allocating_stacks(const memory_use& memory, const block_filter& filter
 
 stack_use copying_stacks(const index& from, const copy_filter& filter, time_range range,
                          const std::atomic<bool>& cancelled, std::optional<time_range> part) {
-  gatherer all(cancelled);
+  stack_use_builder all(cancelled);
   bool kernels_known = false;
   const time_range here = part.value_or(range);
   const auto& devices = from.devices().devices();

@@ -56,7 +56,7 @@ struct block_filter {
 };
 
 /// The highest use of one memory: a (device, layer, kind) whose blocks are added up to one total.
-struct memory_standing {
+struct listed_memory {
   memory_key of;
   std::uint64_t peak = 0;   ///< Highest bytes in use.
   bool has_stacks = false;  ///< True if any block of the memory has a stack.
@@ -64,22 +64,22 @@ struct memory_standing {
 };
 
 /// Lists memory used in `range`, most bytes first. Of a section's index, ask only for the whole recording. O(blocks).
-[[nodiscard]] std::vector<memory_standing> list_memories(const memory_use& memory, time_range range);
+[[nodiscard]] std::vector<listed_memory> list_memories(const memory_use& memory, time_range range);
 
 /// Lists the memory used in a range, most bytes first, from the indexes of all sections in the range.
 class memory_lister {
  public:
   void add(const memory_use& memory, time_range part);
-  [[nodiscard]] std::vector<memory_standing> list() const;
+  [[nodiscard]] std::vector<listed_memory> list() const;
 
  private:
-  friend std::vector<memory_standing> list_memories(const memory_use& memory, time_range range);
-  struct standing {
+  friend std::vector<listed_memory> list_memories(const memory_use& memory, time_range range);
+  struct highest_use {
     double peak = 0;
     bool has_stacks = false;
   };
   void add_stacks(const memory_use& memory);
-  std::map<memory_key, standing> all_;
+  std::map<memory_key, highest_use> all_;
 };
 
 /// Sums the blocks live at `time` by stack, counting the same blocks as the totals of memory_use. O(blocks).

@@ -122,7 +122,7 @@ process_memories memories_of_processes(const memory_use& memory) {
   return all;
 }
 
-struct step_gatherer::gathered {
+struct steps_builder::gathered {
   /// Use of one memory during a step.
   struct use {
     std::uint64_t peak = 0;
@@ -214,7 +214,7 @@ struct step_gatherer::gathered {
   }
 };
 
-step_gatherer::step_gatherer(const step_facts& facts, const process_memories& memories, time_range range) {
+steps_builder::steps_builder(const step_facts& facts, const process_memories& memories, time_range range) {
   for (const auto& [process, list] : facts.lists()) {
     gathered of;
     of.process = process;
@@ -233,9 +233,9 @@ step_gatherer::step_gatherer(const step_facts& facts, const process_memories& me
   }
 }
 
-step_gatherer::~step_gatherer() = default;
+steps_builder::~steps_builder() = default;
 
-void step_gatherer::add(const index& from, time_range run) {
+void steps_builder::add(const index& from, time_range run) {
   if (all_.empty()) return;
   for (gathered& of : all_) of.add(from, run);
   for (const block_record& block : from.memory().blocks()) {
@@ -244,7 +244,7 @@ void step_gatherer::add(const index& from, time_range run) {
   }
 }
 
-std::vector<step_summary> step_gatherer::take() {
+std::vector<step_summary> steps_builder::take() {
   std::vector<step_summary> all;
   for (gathered& from : all_) {
     step_summary of;
@@ -273,7 +273,7 @@ std::vector<step_summary> step_gatherer::take() {
 namespace {
 
 /// The minimum idle time at the end for a never-freed block to be reported.
-time_ns patience_of(const tensor_facts& facts, trace::process_id process, time_range span) {
+time_ns least_idle_of(const tensor_facts& facts, trace::process_id process, time_range span) {
   const step_list* list = facts.steps_of(process);
   if (list == nullptr || list->steps.size() < 3) return span.length() / 10;
   const std::size_t n = list->steps.size();
@@ -283,15 +283,15 @@ time_ns patience_of(const tensor_facts& facts, trace::process_id process, time_r
 }  // namespace
 
 /// Time from a block's last use to its free or the end of the range; 0 if it should not be reported.
-time_ns unused_gatherer::idle_of(const block_record& block, const touch& last, const tensor_facts& facts) {
+time_ns unused_memory_builder::idle_of(const block_record& block, const touch& last, const tensor_facts& facts) {
   const time_ns end = std::min(block.freed() ? block.died : range_.end, range_.end);
   const time_ns idle = end - std::max(last.time, range_.begin);
-  const auto [least, fresh] = patience_.try_emplace(block.process, 0);
-  if (fresh) least->second = patience_of(facts, block.process, time_range_of(trace_));
+  const auto [least, fresh] = least_idle_.try_emplace(block.process, 0);
+  if (fresh) least->second = least_idle_of(facts, block.process, time_range_of(trace_));
   return idle <= 0 || (!block.freed() && idle <= least->second) ? 0 : idle;
 }
 
-void unused_gatherer::add(const index& from, time_range run) {
+void unused_memory_builder::add(const index& from, time_range run) {
   if (from.touches().empty() || range_.length() <= 0) return;
   const auto facts = from.tensors(trace_);
   for_each_block(from, *facts, [&](const block_record& block, const block_category& is) {
@@ -327,7 +327,7 @@ void unused_gatherer::add(const index& from, time_range run) {
   });
 }
 
-void unused_gatherer::look(const memory_peak& peak, const index& from) {
+void unused_memory_builder::look(const memory_peak& peak, const index& from) {
   const memory_key key{peak.device, peak.layer, peak.kind};
   const auto of = all_.find(key);
   if (of == all_.end()) return;
@@ -341,7 +341,7 @@ void unused_gatherer::look(const memory_peak& peak, const index& from) {
   });
 }
 
-std::vector<unused_memory> unused_gatherer::figures(const std::vector<memory_peak>& peaks) const {
+std::vector<unused_memory> unused_memory_builder::figures(const std::vector<memory_peak>& peaks) const {
   std::vector<unused_memory> all;
   for (const memory_peak& peak : peaks) {
     const auto known = all_.find({peak.device, peak.layer, peak.kind});

@@ -125,12 +125,12 @@ using process_memories = std::map<trace::process_id, std::set<memory_key>>;
 [[nodiscard]] process_memories memories_of_processes(const memory_use& memory);
 
 /// Collects the steps that overlap a range, by process, from indexes of sections in order of time.
-class step_gatherer {
+class steps_builder {
  public:
-  step_gatherer(const step_facts& steps, const process_memories& memories, time_range range);
-  ~step_gatherer();
-  step_gatherer(const step_gatherer&) = delete;
-  step_gatherer& operator=(const step_gatherer&) = delete;
+  steps_builder(const step_facts& steps, const process_memories& memories, time_range range);
+  ~steps_builder();
+  steps_builder(const steps_builder&) = delete;
+  steps_builder& operator=(const steps_builder&) = delete;
 
   /// Adds the events in `run`, the time range that `from` covers. O((blocks + steps in `run`) * log).
   void add(const index& from, time_range run);
@@ -145,9 +145,9 @@ class step_gatherer {
 /// Collects memory held unused in a range, from indexes of sections; empty if no uses (touches) were recorded. A
 /// never-freed block counts only if idle for over two steps (without steps: a tenth of the recording): most state is
 /// last used near the end. Groups are by stack (not yet by line), name and category; sums over groups are missing.
-class unused_gatherer {
+class unused_memory_builder {
  public:
-  unused_gatherer(const trace::snapshot& trace, time_range range) : trace_(trace), range_(range) {}
+  unused_memory_builder(const trace::snapshot& trace, time_range range) : trace_(trace), range_(range) {}
 
   void add(const index& from, time_range run);
   /// Call after the last `add`. Sums the bytes held unused at `peak`; `from` must cover the peak's time. O(blocks).
@@ -167,7 +167,7 @@ class unused_gatherer {
   const trace::snapshot& trace_;
   const time_range range_;
   std::map<memory_key, gathered> all_;
-  std::map<trace::process_id, time_ns> patience_;
+  std::map<trace::process_id, time_ns> least_idle_;
 };
 
 /// Regroups `figures` by the program line that stands for each stack, and computes the sums over groups. O(groups).

@@ -45,7 +45,7 @@ bool is_unfreed(const block_record& block, const cut_end& cut) {
          !cut.hides(block);
 }
 
-void unfreed_gatherer::add(const memory_use& from, time_range run) {
+void unfreed_builder::add(const memory_use& from, time_range run) {
   for (const block_record& block : from.blocks()) {
     if (!run.holds(block.born) || !range_.holds(block.born) || !is_unfreed(block, cut_)) continue;
     gathered& of = groups_[{block.process, block.layer, block.kind}];
@@ -62,7 +62,7 @@ void unfreed_gatherer::add(const memory_use& from, time_range run) {
   }
 }
 
-std::vector<unfreed_group> unfreed_gatherer::take(const trace::tables& tables) {
+std::vector<unfreed_group> unfreed_builder::take(const trace::tables& tables) {
   std::vector<unfreed_group> all;
   for (auto& [key, of] : groups_) {
     unfreed_group& group = of.group;

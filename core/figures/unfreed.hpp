@@ -30,10 +30,10 @@ class cut_end {
 [[nodiscard]] bool is_unfreed(const block_record& block, const cut_end& cut);
 
 /// Collects the blocks born in a range and never freed, from section indexes. Private to core.
-class unfreed_gatherer {
+class unfreed_builder {
  public:
   /// The recording `of` must outlive this object.
-  unfreed_gatherer(const trace::snapshot& of, time_range range) : cut_(of), range_(range) {}
+  unfreed_builder(const trace::snapshot& of, time_range range) : cut_(of), range_(range) {}
 
   /// Adds the never-freed blocks born in `run`, the time range that `from` covers. O(blocks).
   void add(const memory_use& from, time_range run);

@@ -99,8 +99,8 @@ result<void> job::advance(double share) {
   if (with_.cancel != nullptr && with_.cancel->load(std::memory_order_relaxed)) {
     return fail(error_code::cancelled, "the import was cancelled", source_.path());
   }
-  if (with_.progress && share - told_ >= 0.01) {
-    told_ = share;
+  if (with_.progress && share - reported_ >= 0.01) {
+    reported_ = share;
     with_.progress(std::clamp(share, 0.0, 1.0));
   }
   return {};
@@ -130,13 +130,13 @@ result<report> job::finish(format from) {
   if (const error* damage = source_.damage()) {
     say(trace::severity::warning, damage->to_string() + ": what was before that is here");
   }
-  const auto tell = [&](trace::severity how, std::string text) { said_.push_back({how, std::move(text)}); };
-  tell(trace::severity::info, "imported from " + std::filesystem::path(source_.path()).filename().string() + " (" +
+  const auto note = [&](trace::severity how, std::string text) { said_.push_back({how, std::move(text)}); };
+  note(trace::severity::info, "imported from " + std::filesystem::path(source_.path()).filename().string() + " (" +
                                   name_of(from) + "): " + sentence(report_.read));
   for (const count& each : report_.not_understood) {
     std::string text = "not understood in the imported file: " + std::to_string(each.number) + " " + each.what;
     if (each.offset != error::no_offset) text += ", the first at byte " + std::to_string(each.offset);
-    tell(trace::severity::warning, std::move(text));
+    note(trace::severity::warning, std::move(text));
   }
   for (const message& each : said_) {
     trace::message_event row;

@@ -62,7 +62,7 @@ class job {
   };
   std::vector<message> said_;  ///< Written at the end, when it is known when the recording begins.
   trace::time_ns begin_ = 0;
-  double told_ = -1;
+  double reported_ = -1;
 };
 
 }  // namespace sluice::importing

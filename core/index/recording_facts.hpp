@@ -80,11 +80,6 @@ struct recording_facts {
   std::shared_ptr<const step_facts> steps;
 };
 
-class index;
-
-/// Collects the facts about the recording `of` from `from`, an index of all of it. O(blocks).
-[[nodiscard]] recording_facts facts_of_recording(const index& from, const trace::snapshot& of);
-
 /// A block whose whole life is known from the file.
 struct known_block {
   block_record block;

@@ -11,13 +11,13 @@ namespace sluice::analysis {
 namespace {
 
 /// Returns the blocks from which steps are inferred, in order of birth.
-std::vector<const block_record*> telling_blocks(const memory_use& memory, trace::process_id process) {
-  for (const trace::layer layer : telling_layers) {
+std::vector<const block_record*> blocks_for_pattern(const memory_use& memory, trace::process_id process) {
+  for (const trace::layer layer : pattern_layers) {
     std::vector<const block_record*> found;
     for (const block_record& block : memory.blocks())
       if (block.allocated && block.process == process && block.layer == layer && !block.born_before())
         found.push_back(&block);
-    if (found.size() < least_telling_blocks) continue;
+    if (found.size() < least_pattern_blocks) continue;
     std::stable_sort(found.begin(), found.end(),
                      [](const block_record* a, const block_record* b) { return a->born < b->born; });
     return found;
@@ -37,7 +37,7 @@ std::shared_ptr<const step_facts> find_steps(const index& from, const trace::sna
     take(process, from.step_marks().of(process, end));
   for (const trace::process_row& row : trace.tables().processes.rows())
     if (!all.sources().contains(row.id)) {
-      const auto blocks = telling_blocks(from.memory(), row.id);
+      const auto blocks = blocks_for_pattern(from.memory(), row.id);
       const auto launches = from.step_marks().launches_of(row.id);
       const auto kernels = from.step_marks().kernels_of(row.id);
       take(row.id, infer_steps({row.id, blocks, launches, kernels, clues, trace.tables(), end}));
@@ -145,7 +145,7 @@ tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) 
     for (const process_steps& each : known->steps) add_slices(each.process, each.steps.steps, all.drawn_steps);
     for (const recording_facts::memory& each : known->whole->memories)
       for (const recording_facts::part_of_it& of : each.by_category)
-        all.use[each.key][static_cast<std::size_t>(of.what)].tell_highest(of.highest);
+        all.use[each.key][static_cast<std::size_t>(of.what)].set_highest(of.highest);
   } else {
     const process_clues clues = clues_of(memory, trace.tables());
     all.steps = find_steps(from, trace, clues);

@@ -190,12 +190,12 @@ const frame_book::frame_lines& frame_book::put_native(const wish& about, const r
   return made;
 }
 
-frame_book::frame_lines frame_book::lines_of(trace::frame_id frame, const trace::tables& tables, patience how) {
+frame_book::frame_lines frame_book::lines_of(trace::frame_id frame, const trace::tables& tables, lookup how) {
   wish about;
   {
     const std::scoped_lock lock(mutex_);
     const auto known = by_frame_.find(raw(frame));
-    if (known != by_frame_.end() && (!known->second.provisional || how == patience::later)) return known->second;
+    if (known != by_frame_.end() && (!known->second.provisional || how == lookup::later)) return known->second;
     const trace::frame_row* row = tables.frames.find(frame);
     if (row == nullptr) return {{put({})}, false};
     const std::string_view function = tables.text(row->function);
@@ -215,7 +215,7 @@ frame_book::frame_lines frame_book::lines_of(trace::frame_id frame, const trace:
     const auto build_id = build_ids_.find(raw(row->module));
     about = {raw(frame), std::string(tables.text(row->module)),
              build_id == build_ids_.end() ? std::string() : build_id->second, row->address};
-    if (how == patience::later) {
+    if (how == lookup::later) {
       const frame_lines& made = put_native(about, nullptr);
       wishes_.push_back(std::move(about));
       return made;
@@ -274,7 +274,7 @@ std::vector<frame_line> frame_book::describe(std::span<const line_id> ids, const
   return all;
 }
 
-std::vector<line_id> frame_book::lines_of_stack(trace::stack_id id, const trace::tables& tables, patience how,
+std::vector<line_id> frame_book::lines_of_stack(trace::stack_id id, const trace::tables& tables, lookup how,
                                                 bool* provisional) {
   std::vector<line_id> ids;
   std::unordered_set<std::uint64_t> seen;
@@ -293,12 +293,12 @@ std::vector<line_id> frame_book::lines_of_stack(trace::stack_id id, const trace:
   return ids;
 }
 
-std::vector<frame_line> frame_book::stack(trace::stack_id id, const trace::tables& tables, patience how,
+std::vector<frame_line> frame_book::stack(trace::stack_id id, const trace::tables& tables, lookup how,
                                           bool* provisional) {
   return describe(lines_of_stack(id, tables, how, provisional), tables);
 }
 
-line_id frame_book::line_of(trace::stack_id id, const trace::tables& tables, patience how, bool* provisional) {
+line_id frame_book::line_of(trace::stack_id id, const trace::tables& tables, lookup how, bool* provisional) {
   std::unordered_set<std::uint64_t> seen;
   for (trace::stack_id at = id; at != trace::stack_id::none && seen.size() < deepest && seen.insert(raw(at)).second;) {
     const trace::stack_row* row = tables.stacks.find(at);

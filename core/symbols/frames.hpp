@@ -76,13 +76,13 @@ class frame_book {
 
   /// `at_once`: looks up native symbols during the call and may read large files; for background tasks and the command
   /// line. `later`: returns module and address where no symbol is known yet, and queues the lookup for `work`.
-  enum class patience : std::uint8_t { at_once, later };
+  enum class lookup : std::uint8_t { at_once, later };
 
   struct frame_lines {
     std::vector<line_id> ids;  ///< Innermost first. Empty for a frame of the recorder itself.
     bool provisional = false;  ///< Some symbols have not been looked up yet.
   };
-  [[nodiscard]] frame_lines lines_of(trace::frame_id frame, const trace::tables& tables, patience how);
+  [[nodiscard]] frame_lines lines_of(trace::frame_id frame, const trace::tables& tables, lookup how);
 
   /// Returns the id of a line without a frame, with a text such as "no stack recorded".
   [[nodiscard]] line_id remark(std::string_view words);
@@ -93,11 +93,11 @@ class frame_book {
   /// Returns each line with its source text, in the order of `ids`.
   [[nodiscard]] std::vector<frame_line> describe(std::span<const line_id> ids, const trace::tables& tables);
   /// Returns all lines of a stack, innermost first, with source text: at most `deepest` frames, then a remark if cut.
-  [[nodiscard]] std::vector<frame_line> stack(trace::stack_id id, const trace::tables& tables, patience how,
+  [[nodiscard]] std::vector<frame_line> stack(trace::stack_id id, const trace::tables& tables, lookup how,
                                               bool* provisional = nullptr);
   /// Returns the line that stands for a stack (see `line_to_name`). Looks up native symbols only if the stack has no
   /// Python line of the program's own.
-  [[nodiscard]] line_id line_of(trace::stack_id id, const trace::tables& tables, patience how,
+  [[nodiscard]] line_id line_of(trace::stack_id id, const trace::tables& tables, lookup how,
                                 bool* provisional = nullptr);
   /// The depth limit of all recorders. Bounds the cost of a damaged file whose stacks form a cycle.
   static constexpr std::size_t deepest = 2048;
@@ -121,7 +121,7 @@ class frame_book {
   line_id put(frame_line&& line);
   void learn_modules(const trace::tables& tables);
   const frame_lines& put_native(const wish& about, const resolution* found);
-  [[nodiscard]] std::vector<line_id> lines_of_stack(trace::stack_id id, const trace::tables& tables, patience how,
+  [[nodiscard]] std::vector<line_id> lines_of_stack(trace::stack_id id, const trace::tables& tables, lookup how,
                                                     bool* provisional);
   const std::string& local_file(const std::string& path);
   void put_sources(std::vector<frame_line>& into, const trace::tables& tables);

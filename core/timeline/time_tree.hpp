@@ -118,16 +118,16 @@ class time_tree {
   }
 
   /// Stores the maximum over all steps of a recording, for a tree that holds only some or none of these steps.
-  void tell_highest(double value) { told_highest_ = value; }
-  /// Returns the maximum over [begin, end), which must span all steps; if `tell_highest` stored a maximum, returns
+  void set_highest(double value) { known_highest_ = value; }
+  /// Returns the maximum over [begin, end), which must span all steps; if `set_highest` stored a maximum, returns
   /// that. 0 if the range is empty.
   [[nodiscard]] double highest(time_ns begin, time_ns end) const {
-    if (told_highest_) return *told_highest_;
+    if (known_highest_) return *known_highest_;
     const extent all = over(begin, end);
     return all.empty() ? 0 : all.maximum;
   }
 
-  [[nodiscard]] bool empty() const { return nodes_.empty() && few_.empty() && added_.empty() && !told_highest_; }
+  [[nodiscard]] bool empty() const { return nodes_.empty() && few_.empty() && added_.empty() && !known_highest_; }
   /// Times of the first and the last step; first > last if there are none.
   [[nodiscard]] time_ns first_time() const { return first_; }
   [[nodiscard]] time_ns last_time() const { return last_; }
@@ -532,7 +532,7 @@ class time_tree {
   std::uint32_t finger_ = none;  ///< The leaf of the last inserted step, for keys in [`finger_low_`, `finger_high_`].
   std::uint64_t finger_low_ = 0, finger_high_ = 0;
   bool settled_ = false;
-  std::optional<double> told_highest_;
+  std::optional<double> known_highest_;
   time_ns first_ = std::numeric_limits<time_ns>::max();
   time_ns last_ = std::numeric_limits<time_ns>::min();
 };

@@ -24,13 +24,13 @@ std::atomic<std::uint32_t> contexts_gone{0};
 SLUICE_HOT_DATA constinit std::atomic<bool> paused{false};
 
 bool gate::lock() noexcept {
-  constexpr std::uint64_t patience_ns = 1'000'000'000;
+  constexpr std::uint64_t timeout_ns = 1'000'000'000;
   std::uint64_t begin = 0;
   while (held_.exchange(true, std::memory_order_acquire)) {
     if (stuck_.load(std::memory_order_relaxed)) return false;
     const std::uint64_t now = collector::monotonic_now();
     if (begin == 0) begin = now;
-    if (now - begin > patience_ns) {
+    if (now - begin > timeout_ns) {
       stuck_.store(true, std::memory_order_relaxed);
       return false;
     }

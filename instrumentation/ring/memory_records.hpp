@@ -173,7 +173,7 @@ struct pool_live_set_record {
 };
 
 /// The producer copy that wrote this has sent sets of all its pools since `since`. Its pools without a set are gone.
-struct pools_told_record {
+struct live_sets_complete_record {
   record_header header;
   std::uint64_t since;  ///< Same clock as `header.time`.
 };

@@ -281,8 +281,8 @@ SLUICE_RARE void call_writer(const ring_slot& slot) noexcept {
 SLUICE_RARE void after_drop(const ring_slot& slot) noexcept {
   const std::uint64_t lost = slot.ring.unreported_loss();
   const bool time_to_ask = lost >= 64 && (lost & (lost - 1)) == 0;
-  const bool told = slot.ring.header()->writer_gone.load(std::memory_order_relaxed) != 0;
-  if (told || time_to_ask) call_writer(slot);
+  const bool gone = slot.ring.header()->writer_gone.load(std::memory_order_relaxed) != 0;
+  if (gone || time_to_ask) call_writer(slot);
 }
 
 SLUICE_RARE bool put_slowly(ring_slot& slot, const outgoing& out) noexcept {
@@ -474,8 +474,8 @@ void stop() noexcept {
     to = destination;
     say_goodbye(lock);
   }
-  const bool untold = region->ringless_events.load(std::memory_order_relaxed) != 0;
-  if (untold) say_why(to, last_reason.load(std::memory_order_relaxed));
+  const bool unreported = region->ringless_events.load(std::memory_order_relaxed) != 0;
+  if (unreported) say_why(to, last_reason.load(std::memory_order_relaxed));
 }
 
 std::uint64_t monotonic_now() noexcept { return read_clock(CLOCK_MONOTONIC); }

@@ -28,7 +28,7 @@ namespace sluice::collector {
     case record_type::loss:
     case record_type::live_set:
     case record_type::pool_live_set:
-    case record_type::pools_told:
+    case record_type::live_sets_complete:
     case record_type::graph_definition:
     case record_type::node_touch:
     case record_type::child_graph:

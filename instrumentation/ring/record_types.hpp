@@ -61,7 +61,7 @@ enum class record_type : std::uint16_t {
   pool_stream_alloc = 58,
   pool_stream_free = 59,
   pool_live_set = 60,
-  pools_told = 61,
+  live_sets_complete = 61,
 };
 
 struct record_header {

@@ -91,7 +91,7 @@ SLUICE_RECORD(pool_stream);
 SLUICE_RECORD(pool_stream_alloc);
 SLUICE_RECORD(pool_stream_free);
 SLUICE_RECORD(pool_live_set);
-SLUICE_RECORD(pools_told);
+SLUICE_RECORD(live_sets_complete);
 #undef SLUICE_RECORD
 
 }  // namespace sluice::collector

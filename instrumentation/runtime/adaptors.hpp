@@ -63,7 +63,7 @@ class logging_resource_adaptor final : public resource_adaptor {
 
  private:
   logging_resource_adaptor(resource_ptr upstream, std::unique_ptr<std::ostream> file);
-  void tell(logged_call call) noexcept;
+  void log(logged_call call) noexcept;
 
   std::unique_ptr<std::ostream> file_;  // the log file; null if the adaptor writes to a caller's stream or sink
   std::ostream* out_ = nullptr;

@@ -100,13 +100,13 @@ class chunk_pipeline {
   /// `out` may be null or the input itself; otherwise it must be at least as long as the input. Blocks until
   /// done. After a stop, each piece of the output is complete or unchanged. Throws chunk_error with the
   /// failure of the earliest piece (reading, writing or device). Exceptions of `work` are passed on unchanged.
-  chunk_report run(const mapped_file& in, mapped_file* out, const compute& work, const progress& tell = {},
+  chunk_report run(const mapped_file& in, mapped_file* out, const compute& work, const progress& on_progress = {},
                    const std::stop_token& stop = {}) const;
 
  private:
   struct slots;
 
-  chunk_report run_plain(const mapped_file& in, mapped_file* out, const compute& work, const progress& tell,
+  chunk_report run_plain(const mapped_file& in, mapped_file* out, const compute& work, const progress& on_progress,
                          const std::stop_token& stop) const;
 
   chunk_options options_;

@@ -105,7 +105,7 @@ class pool_memory_resource : public memory_resource, private device_observer {
   [[nodiscard]] void* allocate_slowly(const stream_ref& stream, std::size_t bytes);
   [[nodiscard]] void* allocated_or_throw(pooling::block* b, const stream_ref& stream, std::size_t bytes,
                                          std::uint64_t begin);
-  template <bool told>
+  template <bool recorded>
   bool deallocate_quickly(const stream_ref& stream, void* address, std::uint64_t now) noexcept;
   bool deallocate_recorded(const stream_ref& stream, void* address) noexcept;
   bool deallocate_slowly(const stream_ref& stream, void* address, std::uint64_t now) noexcept;

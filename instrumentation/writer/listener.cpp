@@ -64,8 +64,8 @@ unique_descriptor listen_at(const std::string& name) {
 std::uint64_t pid_of(int client) {
   ucred peer{};
   socklen_t length = sizeof peer;
-  const bool told = getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid > 0;
-  return told ? static_cast<std::uint64_t>(peer.pid) : 0;
+  const bool known = getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid > 0;
+  return known ? static_cast<std::uint64_t>(peer.pid) : 0;
 }
 
 /// The only message of a client, and the first descriptor sent with it; other descriptors are closed.

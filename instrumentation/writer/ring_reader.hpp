@@ -125,19 +125,6 @@ struct record_head {
   return record;
 }
 
-/// Calls visit(record) for each record in `bytes`, which must come from `drain`.
-/// Skips padding. Returns false at the first record with an invalid length.
-template <class Visit>
-[[nodiscard]] bool for_each_record(std::span<const std::byte> bytes, Visit&& visit) {
-  while (!bytes.empty()) {
-    const record_head head = head_at(bytes);
-    if (head.bytes == 0) return false;
-    if (head.type != record_type::padding) visit(sound_record_at(bytes.data()));
-    bytes = bytes.subspan(head.bytes);
-  }
-  return true;
-}
-
 /// Decodes the record as a struct. Members that a shorter (older) record
 /// lacks are zero; extra bytes of a longer (newer) record are ignored.
 template <class Record>

@@ -376,7 +376,7 @@ void session::state::take_notes() {
     identity.pid = note.pid;
     identity.command = note.program;
     recorded_process& process = known != clients.end() ? *known->process : rows.add_process(identity, note.pid);
-    rows.add_untold_loss(process, note.events, note.memory_events);
+    rows.add_unreported_loss(process, note.events, note.memory_events);
     add_warning("process " + std::to_string(note.pid) + " (" + note.program +
                 ") could not be recorded: " + words_of(note.why) + "; it lost at least " + std::to_string(note.events) +
                 " events, " + std::to_string(note.memory_events) + " of them allocations and frees");

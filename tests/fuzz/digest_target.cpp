@@ -8,6 +8,7 @@
 #include "core/index/growing_index.hpp"
 #include "core/summary/figures/stored_figures.hpp"
 #include "core/trace/file/writer.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace sluice::fuzz::digest {

@@ -8,9 +8,4 @@ bool load(proc_loader loader) {
   return version >= GLAD_MAKE_VERSION(3, 3);
 }
 
-const char* renderer_name() {
-  const GLubyte* name = glGetString(GL_RENDERER);
-  return name != nullptr ? reinterpret_cast<const char*>(name) : "unknown renderer";
-}
-
 }  // namespace sluice::gui::gl

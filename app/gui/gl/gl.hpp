@@ -12,7 +12,4 @@ using proc_loader = proc_address (*)(const char* name);
 /// Looks up all functions for the current context. Returns false if it is older than OpenGL 3.3.
 [[nodiscard]] bool load(proc_loader loader);
 
-/// Version and renderer of the current context, e.g. "4.5 (Core Profile) Mesa 22.3.6, llvmpipe (LLVM 15)".
-[[nodiscard]] const char* renderer_name();
-
 }  // namespace sluice::gui::gl

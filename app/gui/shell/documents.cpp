@@ -176,10 +176,6 @@ void documents::follow(document& which) {
   if (which.id == active_) here_.visible = which.target;
 }
 
-void documents::stop_following(document_id id) {
-  if (document* which = find(id)) which->live = false;
-}
-
 bool documents::update(double seconds) {
   const std::size_t before = loads_.size();
   take_loads();

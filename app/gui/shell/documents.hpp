@@ -51,8 +51,6 @@ class documents {
   /// Opens the active document again, with the current `sources_from`.
   void reopen();
   void close(document_id id);
-  /// Stops following a live recording, whose process has ended.
-  void stop_following(document_id id);
   void activate(document_id id);
   /// Finishes opened documents and updates live ones. Call once per frame. Returns true if something changed.
   bool update(double seconds);

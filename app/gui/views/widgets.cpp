@@ -1,6 +1,7 @@
 #include "app/gui/views/widgets.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -216,39 +217,24 @@ void row_scroll_bar(const view_context& with, ImVec2 at, ImVec2 size, std::int64
 }
 
 const char* slice_kind_name(query::slice_kind kind) {
-  switch (kind) {
-    case query::slice_kind::kernel:
-      return "Kernel";
-    case query::slice_kind::h2d:
-      return "Copy, host to device";
-    case query::slice_kind::d2h:
-      return "Copy, device to host";
-    case query::slice_kind::d2d:
-      return "Copy, device to device";
-    case query::slice_kind::p2p:
-      return "Copy, peer to peer";
-    case query::slice_kind::h2h:
-      return "Copy, host to host";
-    case query::slice_kind::memset:
-      return "Memset";
-    case query::slice_kind::migration:
-      return "Migration";
-    case query::slice_kind::api_call:
-      return "API call";
-    case query::slice_kind::sync:
-      return "Wait";
-    case query::slice_kind::range:
-      return "Range";
-    case query::slice_kind::file_io:
-      return "File I/O";
-    case query::slice_kind::marker:
-      return "Marker";
-    case query::slice_kind::graph:
-      return "Graph";
-    case query::slice_kind::step:
-      return "Step";
-  }
-  return "Event";
+  static constexpr const char* names[] = {"Kernel",
+                                          "Copy, host to device",
+                                          "Copy, device to host",
+                                          "Copy, device to device",
+                                          "Copy, peer to peer",
+                                          "Copy, host to host",
+                                          "Memset",
+                                          "Migration",
+                                          "API call",
+                                          "Wait",
+                                          "Range",
+                                          "File I/O",
+                                          "Marker",
+                                          "Graph",
+                                          "Step"};
+  static_assert(std::size(names) == static_cast<std::size_t>(query::slice_kind::step) + 1);
+  const auto number = static_cast<std::size_t>(kind);
+  return number < std::size(names) ? names[number] : "Event";
 }
 
 }  // namespace sluice::gui

@@ -43,8 +43,8 @@ struct picture::waker {
   /// Waits for an answer, or until no query is running (each answer wakes us shortly before its query ends). Building
   /// frames meanwhile would only take processor time from the queries.
   void wait(const application& whose) {
-    constexpr int patience_ms = 200;
-    for (int ms = 0; ms < patience_ms && (ms == 0 || whose.busy()); ++ms) {
+    constexpr int timeout_ms = 200;
+    for (int ms = 0; ms < timeout_ms && (ms == 0 || whose.busy()); ++ms) {
       std::unique_lock lock(mutex);
       if (changed.wait_for(lock, std::chrono::milliseconds(1), [this] { return woken; })) break;
     }
@@ -103,9 +103,9 @@ double picture::step() {
 void picture::move_mouse(float x, float y) { ImGui::GetIO().AddMousePosEvent(x, y); }
 
 bool picture::settle(double seconds) {
-  const auto patience =
+  const auto timeout =
       std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
-  auto deadline = std::chrono::steady_clock::now() + patience;
+  auto deadline = std::chrono::steady_clock::now() + timeout;
   float done = 0;
   int quiet = 0;
   step();  // A software GL compiles its shaders while the first queries run.
@@ -113,7 +113,7 @@ bool picture::settle(double seconds) {
     const auto now = std::chrono::steady_clock::now();
     if (const float done_now = app_->state().opening_progress(); done_now != done) {
       done = done_now;
-      deadline = now + patience;
+      deadline = now + timeout;
     }
     if (now > deadline) break;
     build();

@@ -435,8 +435,8 @@ class chrome_writer {
   struct total {
     std::uint64_t bytes = 0;
     time_ns changed = 0;
-    bool told = false;    ///< By an instant.
-    bool written = true;  ///< Changes at one time are merged into one.
+    bool has_instant = false;  ///< By an instant.
+    bool written = true;       ///< Changes at one time are merged into one.
   };
 
   result<void> write_total(const total_key& key, total& now) {
@@ -463,8 +463,8 @@ class chrome_writer {
       now.written = is_framework || !shown;
       if (!is_framework || !shown) return {};
       // What was there before has no instant of its own: the first total counts it.
-      if (change.born && change.before && !now.told) return {};
-      now.told = true;
+      if (change.born && change.before && !now.has_instant) return {};
+      now.has_instant = true;
       return instant(change, now.bytes);
     });
     for (auto& [key, now] : totals) {
@@ -474,10 +474,10 @@ class chrome_writer {
     return done;
   }
 
-  /// Of memory that was there before and of which nothing else is told.
+  /// Of memory that was there before and of which nothing else is written.
   result<void> base(const total_key& key, const total& now) {
     const auto& [process, layer, kind, device] = key;
-    if (layer != trace::layer::framework || now.told || now.bytes == 0) return {};
+    if (layer != trace::layer::framework || now.has_instant || now.bytes == 0) return {};
     block_change nothing;
     nothing.time = what_.range().begin;
     nothing.born = true;

@@ -408,7 +408,7 @@ class perfetto_writer {
     struct level {
       std::uint64_t track = 0;
       std::uint64_t bytes = 0;
-      bool told = false;  ///< The value at the range's start was written.
+      bool has_begun = false;  ///< The value at the range's start was written.
       time_ns changed = 0;
       bool written = true;  ///< Changes at one time are merged into one.
     };
@@ -428,8 +428,8 @@ class perfetto_writer {
         const std::string name = fmt::format("{} {}", sluice::name_of(change.layer), sluice::name_of(change.kind));
         now.track = counter_track({place::memory, levels.size()}, memory_of(change.device), name, perfetto_unit::bytes);
       }
-      if (!whole && !now.told && change.time >= begin) {
-        now.told = true;
+      if (!whole && !now.has_begun && change.time >= begin) {
+        now.has_begun = true;
         out_.counter(now.track, stamp_(begin), static_cast<std::int64_t>(now.bytes));
       }
       if (change.time != now.changed) write(now);
@@ -442,7 +442,7 @@ class perfetto_writer {
     for (auto& [key, now] : levels) write(now);
     if (whole) return out_.outcome();
     for (const auto& [key, now] : levels)
-      if (!now.told) out_.counter(now.track, stamp_(begin), static_cast<std::int64_t>(now.bytes));
+      if (!now.has_begun) out_.counter(now.track, stamp_(begin), static_cast<std::int64_t>(now.bytes));
     return out_.outcome();
   }
 

@@ -19,7 +19,7 @@ constexpr std::size_t least_for_drift = 16;
 /// No machine's clock drifts this fast; NTP corrects at half this rate.
 constexpr double most_drift = 1e-3;
 /// Synchronized clocks of machines differ by less.
-constexpr time_ns patience = 500'000'000;
+constexpr time_ns largest_offset = 500'000'000;
 
 bool is_collective(std::string_view name) {
   constexpr std::array<std::string_view, 3> words = {"ncclDevKernel_", "ncclKernel_", "ncclDevFunc_"};
@@ -40,7 +40,7 @@ struct matched_end {
 void match(const std::vector<time_ns>& first, const std::vector<time_ns>& other, time_ns offset,
            std::vector<matched_end>& matched) {
   const auto add = [&](time_ns a, time_ns b) {
-    if (std::abs(a - b - offset) <= patience) matched.push_back({b, a - b - offset});
+    if (std::abs(a - b - offset) <= largest_offset) matched.push_back({b, a - b - offset});
   };
   if (first.size() == other.size()) {
     for (std::size_t i = 0; i < first.size(); ++i) add(first[i], other[i]);

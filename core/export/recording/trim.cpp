@@ -208,8 +208,8 @@ class trimmer {
 
   result<void> look_for_calls() {
     // Memset rows do not say when they were requested: assume at most a second earlier.
-    constexpr time_ns patience = 1'000'000'000;
-    const time_ns from = std::min(first_asked_, begin_) - patience;
+    constexpr time_ns longest_before_memset = 1'000'000'000;
+    const time_ns from = std::min(first_asked_, begin_) - longest_before_memset;
     const auto add = [&](const auto& row) {
       if (overlaps(row) || row.time >= begin_ || !asked_.contains(raw(row.id))) return;
       calls_.insert(raw(row.id));

@@ -87,7 +87,7 @@ class finder {
   }
 
   /// True if the user layer left the same bytes unfreed. It has better names for them than the driver layer.
-  bool is_told_by_user(const unfreed_group& of_driver) const {
+  bool is_listed_for_user_layer(const unfreed_group& of_driver) const {
     return std::any_of(of_.unfreed.begin(), of_.unfreed.end(), [&](const unfreed_group& group) {
       return group.layer == trace::layer::user && group.process == of_driver.process && group.kind == of_driver.kind &&
              group.bytes == of_driver.bytes;
@@ -97,7 +97,7 @@ class finder {
   void unfreed() {
     for (const unfreed_group& group : of_.unfreed) {
       if (group.layer != trace::layer::driver && group.layer != trace::layer::user) continue;
-      if (group.layer == trace::layer::driver && is_told_by_user(group)) continue;
+      if (group.layer == trace::layer::driver && is_listed_for_user_layer(group)) continue;
       const unfreed_block& largest = group.largest.front();
       const std::string_view name = tables_.text(largest.name);
       const std::string origin = fmt::format(

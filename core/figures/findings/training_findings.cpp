@@ -64,7 +64,8 @@ class training_finder {
   static std::string_view inferred(const peak_composition& peak) { return peak.inferred() ? " (inferred)" : ""; }
 
   void composition(const peak_composition& peak) {
-    const auto told = [&](category what, double least, finding_kind kind, std::string_view plural, std::string advice) {
+    const auto report = [&](category what, double least, finding_kind kind, std::string_view plural,
+                            std::string advice) {
       const std::uint64_t bytes = peak.bytes_of(what);
       const double share = share_of(bytes, peak.bytes);
       if (share < least || static_cast<double>(bytes) < worth_saving) return;
@@ -73,11 +74,11 @@ class training_finder {
                       format_bytes(bytes), format_share(share), inferred(peak)),
           std::move(advice), peak.time);
     };
-    told(category::activation, 0.5, finding_kind::activations_dominate, "activations",
+    report(category::activation, 0.5, finding_kind::activations_dominate, "activations",
          trains() ? "Compute some of them again in the backward pass (torch.utils.checkpoint), use a smaller batch, or a "
                     "narrower type (torch.autocast)."
                   : "Use a smaller batch, or a narrower type (torch.autocast).");
-    told(category::optimizer_state, 0.4, finding_kind::optimizer_state_dominates, "the optimizer's state",
+    report(category::optimizer_state, 0.4, finding_kind::optimizer_state_dominates, "the optimizer's state",
          "Shard it (ZeRO, FSDP), keep it in 8 bits, or take an optimizer with less state.");
     if (share_of(peak.kept_gradient_bytes, peak.bytes) < 0.05 ||
         static_cast<double>(peak.kept_gradient_bytes) < worth_saving) {

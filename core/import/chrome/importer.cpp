@@ -100,7 +100,7 @@ class chrome_importer {
     }
     if (auto is_trace = check(pipeline.document()); !is_trace) return is_trace;
     if (auto begun = begin({}); !begun) return begun;
-    tell(pipeline.document());
+    report(pipeline.document());
     finish();
     return {};
   }
@@ -123,7 +123,7 @@ class chrome_importer {
     return {};
   }
 
-  void tell(const chrome_document& document) {
+  void report(const chrome_document& document) {
     if (document.truncated()) {
       work_.say(trace::severity::warning, "the imported file is cut off: everything before the cut was imported");
     }

@@ -235,10 +235,10 @@ class event_reader {
 
   bool arguments(const json_value& value) {
     // What is needed depends on the phase, the category, and for instants the name, which may come later.
-    const bool told = event_->phase == 'i'   ? !event_->name.empty()
-                      : event_->phase == 'X' ? !event_->category_text.empty()
-                                             : event_->phase != 0;
-    if (told) return read_arguments(value);
+    const bool known = event_->phase == 'i'   ? !event_->name.empty()
+                       : event_->phase == 'X' ? !event_->category_text.empty()
+                                              : event_->phase != 0;
+    if (known) return read_arguments(value);
     arguments_ = value;
     return true;
   }

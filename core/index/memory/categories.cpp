@@ -1,28 +1,17 @@
 #include "core/index/memory/categories.hpp"
-#include "core/base/lower_case.hpp"
 
 #include <algorithm>
+#include <array>
+
+#include "core/base/lower_case.hpp"
 
 namespace sluice::analysis {
 
 std::string_view category_name(category what) {
-  switch (what) {
-    case category::weight:
-      return "weight";
-    case category::gradient:
-      return "gradient";
-    case category::optimizer_state:
-      return "optimizer state";
-    case category::activation:
-      return "activation";
-    case category::input:
-      return "input";
-    case category::workspace:
-      return "workspace";
-    case category::none:
-      break;
-  }
-  return "not categorised";
+  static constexpr auto names = std::to_array<std::string_view>(
+      {"not categorised", "weight", "gradient", "optimizer state", "activation", "input", "workspace"});
+  static_assert(names.size() == category_count);
+  return names[static_cast<std::size_t>(what) % names.size()];
 }
 
 category category_of(std::string_view word) {
@@ -32,35 +21,23 @@ category category_of(std::string_view word) {
 }
 
 std::string_view words_of(category_reason why) {
-  switch (why) {
-    case category_reason::tag:
-      return "the program said so";
-    case category_reason::copied_from_host:
-      return "first used by a copy from the host";
-    case category_reason::copied_and_stays:
-      return "copied from the host once, then kept over the steps";
-    case category_reason::model_stack:
-      return "made by code that builds or moves a model";
-    case category_reason::data_stack:
-      return "made by code that loads data";
-    case category_reason::optimizer_stack:
-      return "made by an optimizer";
-    case category_reason::backward_stack:
-      return "made by the backward pass";
-    case category_reason::backward_thread:
-      return "made on the thread of the backward pass";
-    case category_reason::stays_from_start:
-      return "there before the first step, and kept over the steps";
-    case category_reason::stays_from_first_step:
-      return "made in the first step, and kept over the steps";
-    case category_reason::one_launch:
-      return "named by one launch only";
-    case category_reason::temporary:
-      return "made and freed within a step";
-    case category_reason::none:
-      break;
-  }
-  return "";
+  static constexpr auto words = std::to_array<std::string_view>({
+      "",
+      "the program said so",
+      "first used by a copy from the host",
+      "copied from the host once, then kept over the steps",
+      "made by code that builds or moves a model",
+      "made by code that loads data",
+      "made by an optimizer",
+      "made by the backward pass",
+      "made on the thread of the backward pass",
+      "there before the first step, and kept over the steps",
+      "made in the first step, and kept over the steps",
+      "named by one launch only",
+      "made and freed within a step",
+  });
+  static_assert(words.size() == static_cast<std::size_t>(category_reason::temporary) + 1);
+  return words[static_cast<std::size_t>(why) % words.size()];
 }
 
 // --- stacks ---------------------------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ void memory_use::continue_from(const block_record& known) {
 void memory_use::set_known(trace::pool_id id, bool has_segments, std::optional<double> highest) {
   pool_use& pool = pools_[id];
   pool.has_segments = has_segments;
-  if (highest) pool.blocks.tell_highest(*highest);
+  if (highest) pool.blocks.set_highest(*highest);
 }
 
 void memory_use::set_known(trace::pool_id id, std::uint64_t reserved, std::uint64_t used, time_ns time,
@@ -86,7 +86,7 @@ void memory_use::set_known(trace::device_id device, const device_samples::sample
 }
 
 void memory_use::set_known_untracked(trace::device_id device, const timeline::sample_step& sample) {
-  untracked_told_ = true;
+  untracked_known_ = true;
   devices_[device].untracked.add(sample);
 }
 
@@ -197,7 +197,7 @@ void note(const trace::loss_event& row, first_losses& in) {
   if (!fresh) known->second = std::min(known->second, bounded(row.time));
 }
 
-bool tells_of_deaths(const trace::checkpoint_event& about, std::size_t listed, const first_losses& losses) {
+bool shows_lost_frees(const trace::checkpoint_event& about, std::size_t listed, const first_losses& losses) {
   const auto lost = losses.find(about.process);
   return about.exact && listed == about.blocks && lost != losses.end() && lost->second <= bounded(about.time);
 }
@@ -216,14 +216,14 @@ void memory_use::infer_deaths(const complete_checkpoint& by, const id_set* freed
 void memory_use::reconcile() {
   first_losses losses;
   for (const trace::loss_event& row : losses_) note(row, losses);
-  std::vector<checkpoint*> telling;
+  std::vector<checkpoint*> usable;
   for (auto& [id, known] : checkpoints_)
-    if (known.seen && tells_of_deaths(known.about, known.blocks.size(), losses)) telling.push_back(&known);
+    if (known.seen && shows_lost_frees(known.about, known.blocks.size(), losses)) usable.push_back(&known);
   // If two checkpoints do not list a block, it died by the earlier one.
-  std::sort(telling.begin(), telling.end(), [](const checkpoint* a, const checkpoint* b) {
+  std::sort(usable.begin(), usable.end(), [](const checkpoint* a, const checkpoint* b) {
     return std::tuple(a->about.time, a->about.id) < std::tuple(b->about.time, b->about.id);
   });
-  for (checkpoint* known : telling) {
+  for (checkpoint* known : usable) {
     std::sort(known->blocks.begin(), known->blocks.end());
     infer_deaths({known->about.process, bounded(known->about.time), known->blocks});
   }
@@ -279,7 +279,7 @@ void memory_use::settle_untracked(device_samples& of, const tracked& by) const {
     const double recorder = std::min(real_of(at->recorder), used);
     of.used.add({at->time, used, at->order});
     of.recorder.add({at->time, recorder, at->order});
-    if (!untracked_told_) of.untracked.add({at->time, std::max(0.0, used - by.at(at->time) - recorder), at->order});
+    if (!untracked_known_) of.untracked.add({at->time, std::max(0.0, used - by.at(at->time) - recorder), at->order});
   }
   of.used.settle();
   of.recorder.settle();

@@ -109,8 +109,8 @@ void note(const trace::loss_event& row, first_losses& in);
 
 /// True if blocks missing from the checkpoint must have died: it is exact and complete (`listed` is the number of
 /// blocks found for it), and its process lost memory events before it. O(log processes).
-[[nodiscard]] bool tells_of_deaths(const trace::checkpoint_event& about, std::size_t listed,
-                                   const first_losses& losses);
+[[nodiscard]] bool shows_lost_frees(const trace::checkpoint_event& about, std::size_t listed,
+                                    const first_losses& losses);
 
 /// Collects memory events, in any order, and keeps totals that can be queried at any zoom. Not thread-safe.
 ///
@@ -128,9 +128,9 @@ class memory_use {
   void add(const trace::loss_event& row) { losses_.push_back(row); }
 
   /// Reserves space for `told` blocks known from the file and then `born` other blocks. Call before adding anything.
-  void expect(std::size_t told, std::size_t born) {
-    blocks_.reserve(told + born);
-    by_id_.expect(told);
+  void expect(std::size_t known, std::size_t born) {
+    blocks_.reserve(known + born);
+    by_id_.expect(known);
   }
   /// Call after the last known block: the ids of blocks born from now on are consecutive.
   void expect_births(std::size_t born) { by_id_.expect_run(born); }
@@ -146,10 +146,10 @@ class memory_use {
   /// Keeps a total for `key` even without blocks. `highest`: the total's maximum over the whole recording, in bytes.
   /// `stacks`: some block of this key has a stack.
   void set_known(const memory_key& key, double highest, bool stacks) {
-    use_[key].tell_highest(highest);
+    use_[key].set_highest(highest);
     if (stacks) with_stacks_.insert(key);
   }
-  [[nodiscard]] bool told_of_stacks(const memory_key& key) const { return with_stacks_.contains(key); }
+  [[nodiscard]] bool has_stacks(const memory_key& key) const { return with_stacks_.contains(key); }
   /// Keeps totals for `pool` even without rows. `highest`: the maximum bytes of its blocks; none: no blocks.
   void set_known(trace::pool_id pool, bool has_segments, std::optional<double> highest);
   /// Adds a sample of a pool from outside the section, such as the last sample before it.
@@ -231,7 +231,7 @@ class memory_use {
   std::uint64_t malformed_ = 0;
   std::vector<trace::block_id> disputed_;
   std::set<memory_key> with_stacks_;  ///< Keys given to `set_known` with `stacks`.
-  bool untracked_told_ = false;
+  bool untracked_known_ = false;
 };
 
 /// True if bytes of this kind are always in device memory (managed memory moves).

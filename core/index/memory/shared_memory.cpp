@@ -8,11 +8,12 @@
 
 namespace sluice::analysis {
 
-import_gatherer::import_gatherer(const import_owners& links, time_range range) : links_(links), range_(range) {
+imported_memory_builder::imported_memory_builder(const import_owners& links, time_range range)
+    : links_(links), range_(range) {
   for (const auto& [import, owner] : links) owners_.try_emplace(raw(owner.alloc));
 }
 
-void import_gatherer::add(const memory_use& from, time_range run) {
+void imported_memory_builder::add(const memory_use& from, time_range run) {
   for (const block_record& block : from.blocks()) {
     if (!block.allocated || !run.holds(block.born)) continue;
     if (block.imported() && range_.holds(block.born)) imports_.push_back(block);
@@ -23,7 +24,7 @@ void import_gatherer::add(const memory_use& from, time_range run) {
   }
 }
 
-std::vector<imported_memory> import_gatherer::figures() const {
+std::vector<imported_memory> imported_memory_builder::figures() const {
   std::map<std::tuple<trace::process_id, trace::process_id, trace::layer, trace::memory_kind>, imported_memory> groups;
   for (const block_record& block : imports_) {
     const auto link = links_.find(raw(block.alloc));
@@ -42,12 +43,6 @@ std::vector<imported_memory> import_gatherer::figures() const {
   for (const auto& [key, group] : groups) all.push_back(group);
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return all;
-}
-
-std::vector<imported_memory> find_imports(const index& from, time_range range) {
-  import_gatherer all(from.import_owners(), range);
-  all.add(from.memory(), all_time);
-  return all.figures();
 }
 
 }  // namespace sluice::analysis

@@ -32,10 +32,10 @@ struct import_owner {
 using import_owners = std::unordered_map<std::uint64_t, import_owner>;  ///< By the event of the importing allocation.
 
 /// Collects imported blocks that were born in a time range, section by section.
-class import_gatherer {
+class imported_memory_builder {
  public:
   /// `links` must cover the whole recording and outlive this object.
-  import_gatherer(const import_owners& links, time_range range);
+  imported_memory_builder(const import_owners& links, time_range range);
 
   /// Adds the blocks in `from` that were born in `run`. O(blocks).
   void add(const memory_use& from, time_range run);
@@ -48,8 +48,5 @@ class import_gatherer {
   std::unordered_map<std::uint64_t, std::optional<block_record>> owners_;  ///< By the event of the owner's allocation.
   std::vector<block_record> imports_;
 };
-
-/// Returns the memory imported in `range`, most bytes first, from an index of the whole recording. O(blocks).
-[[nodiscard]] std::vector<imported_memory> find_imports(const index& from, time_range range);
 
 }  // namespace sluice::analysis

@@ -63,8 +63,8 @@ bool touch_index::copies(trace::string_id name, const trace::tables& tables) {
 
 void touch_index::add(const trace::touch_event& row, const trace::tables& tables) {
   if (row.block == trace::block_id::none) return;
-  if (whole_told_ && row.graph != trace::graph_id::none) return;
-  if (!whole_told_) ++touches_;
+  if (whole_known_ && row.graph != trace::graph_id::none) return;
+  if (!whole_known_) ++touches_;
   if (row.graph == trace::graph_id::none) {
     if (leaves_out(bounded(row.time))) return;
     uses_so_far& of = at(row.block).direct;
@@ -145,7 +145,7 @@ void touch_index::settle() {
 }
 
 block_touches touch_index::of(const block_record& block) const {
-  if (const auto told = told_.find(raw(block.id)); told != told_.end()) return told->second;
+  if (const auto known = known_.find(raw(block.id)); known != known_.end()) return known->second;
   return so_far(block).all();
 }
 

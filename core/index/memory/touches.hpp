@@ -76,7 +76,7 @@ class touch_index {
   void add(const trace::memset_event& row);
   void add(const trace::graph_launch_event& row);
   /// Sets all uses of a block, known from the file. Rows about the block then have no effect on `of`.
-  void set_known(trace::block_id block, const block_touches& uses) { told_[raw(block)] = uses; }
+  void set_known(trace::block_id block, const block_touches& uses) { known_[raw(block)] = uses; }
   /// Adds a use of a block by a graph's nodes; `copies`: a node of the graph copies. After `set_known(touches)`, touch
   /// rows of graph nodes are ignored, so all such uses must be added here.
   void set_known(trace::block_id block, const graph_use& use, bool copies);
@@ -92,7 +92,7 @@ class touch_index {
   /// Sets the number of touches in the whole recording, of which only a part is stored here.
   void set_known(std::uint64_t touches) {
     touches_ = touches;
-    whole_told_ = true;
+    whole_known_ = true;
   }
   /// Number of rows that name a kernel or copy and a block.
   [[nodiscard]] std::uint64_t touches() const { return touches_; }
@@ -134,11 +134,11 @@ class touch_index {
   id_lookup by_id_;
   std::vector<graph_use> graph_uses_;
   std::map<trace::graph_id, launches> launches_;
-  std::unordered_map<std::uint64_t, bool> moving_;         ///< By graph id: some node of the graph copies.
-  std::unordered_map<std::uint64_t, bool> copying_;        ///< By name id: the call copies or sets memory.
-  std::unordered_map<std::uint64_t, block_touches> told_;  ///< By block id, from `set_known`.
+  std::unordered_map<std::uint64_t, bool> moving_;          ///< By graph id: some node of the graph copies.
+  std::unordered_map<std::uint64_t, bool> copying_;         ///< By name id: the call copies or sets memory.
+  std::unordered_map<std::uint64_t, block_touches> known_;  ///< By block id, from `set_known`.
   std::uint64_t touches_ = 0;
-  bool whole_told_ = false;
+  bool whole_known_ = false;
   time_range run_{-latest_time, latest_time + 1};
 };
 

@@ -84,8 +84,8 @@ bool copy_contents::overtaken(const content_copy& copy) const {
   return false;
 }
 
-content_standing copy_contents::standing_of(const trace::transfer_event& row) const {
-  content_standing found;
+content_repeats copy_contents::repeats_of(const trace::transfer_event& row) const {
+  content_repeats found;
   const content_copy asked = copy_of(row);
   if (!asked.hashed() || row.direction != trace::direction::h2d || overtaken(asked)) return found;
   const auto begin = std::lower_bound(copies_.begin(), copies_.end(), asked,

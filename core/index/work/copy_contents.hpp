@@ -37,7 +37,7 @@ struct content_copy {
 };
 
 /// How often other copies moved the content of one given copy.
-struct content_standing {
+struct content_repeats {
   std::uint64_t before = 0;  ///< Copies of the same content requested earlier.
   std::uint64_t after = 0;   ///< Copies of the same content requested later.
   trace::event_id first{};   ///< The first copy counted in `before`.
@@ -64,7 +64,7 @@ class copy_contents {
   [[nodiscard]] bool overtaken(const content_copy& copy) const;
 
   /// Finds the other copies with the content of the copy `row`. O(log copies + copies of the same content).
-  [[nodiscard]] content_standing standing_of(const trace::transfer_event& row) const;
+  [[nodiscard]] content_repeats repeats_of(const trace::transfer_event& row) const;
 
  private:
   /// A copy into host memory.

@@ -122,7 +122,7 @@ timeline::slice_set& device_activity_index::set_known(const direction_key& direc
                                                       double highest_rate, time_ns from) {
   direction_work& work = directions_[direction];
   work.slices.set_known(lanes, from);
-  work.rate.tell_highest(highest_rate);
+  work.rate.set_highest(highest_rate);
   return work.slices;
 }
 

@@ -121,12 +121,12 @@ std::vector<graph_launch> step_marks::launches_of(trace::process_id process) con
   return all;
 }
 
-step_list step_marks::nested_away(std::vector<told> ranges, step_source source) {
-  std::sort(ranges.begin(), ranges.end(), [](const told& a, const told& b) {
+step_list step_marks::nested_away(std::vector<step_range> ranges, step_source source) {
+  std::sort(ranges.begin(), ranges.end(), [](const step_range& a, const step_range& b) {
     return std::tuple(a.span.begin, -a.span.end, a.event) < std::tuple(b.span.begin, -b.span.end, b.event);
   });
   step_list all{source, {}};
-  for (const told& range : ranges) {
+  for (const step_range& range : ranges) {
     if (range.span.length() <= 0 || (!all.steps.empty() && range.span.begin < all.steps.back().span.end)) continue;
     const auto counted = static_cast<std::int64_t>(all.steps.size());
     all.steps.push_back({range.span, range.number.value_or(counted), range.event});
@@ -139,8 +139,8 @@ step_list step_marks::of(trace::process_id process, time_ns end) const {
   if (found == by_process_.end()) return {};
   const process_marks& known = found->second;
   if (!known.marks.empty()) {
-    std::vector<told> marks = known.marks;
-    std::sort(marks.begin(), marks.end(), [](const told& a, const told& b) {
+    std::vector<step_range> marks = known.marks;
+    std::sort(marks.begin(), marks.end(), [](const step_range& a, const step_range& b) {
       return std::tuple(a.span.begin, a.event) < std::tuple(b.span.begin, b.event);
     });
     for (std::size_t i = 0; i < marks.size(); ++i)

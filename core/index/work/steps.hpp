@@ -85,22 +85,22 @@ class step_marks {
   [[nodiscard]] std::vector<graph_launch> launches_of(trace::process_id process) const;
 
  private:
-  struct told {
+  struct step_range {
     time_range span;
     std::optional<std::int64_t> number;
     trace::event_id event{};
   };
   struct process_marks {
-    std::vector<told> marks;
-    std::vector<told> profiler;
-    std::vector<told> named;
-    std::vector<told> on_device;  ///< Ranges that torch.profiler shows on the device's timeline.
+    std::vector<step_range> marks;
+    std::vector<step_range> profiler;
+    std::vector<step_range> named;
+    std::vector<step_range> on_device;  ///< Ranges that torch.profiler shows on the device's timeline.
   };
   struct meaning {
     step_source source = step_source::none;
     std::optional<std::int64_t> number;
   };
-  static step_list nested_away(std::vector<told> ranges, step_source source);
+  static step_list nested_away(std::vector<step_range> ranges, step_source source);
   static meaning meaning_of(std::string_view name);
 
   std::map<trace::process_id, process_marks> by_process_;
@@ -117,10 +117,10 @@ class step_marks {
   std::map<trace::string_id, bool> device_domains_;  ///< By NVTX domain: ranges are on the device's timeline.
 };
 
-/// Steps are inferred from the blocks of the first of these layers that has `least_telling_blocks` blocks.
-inline constexpr trace::layer telling_layers[] = {trace::layer::framework, trace::layer::pool, trace::layer::user,
+/// Steps are inferred from the blocks of the first of these layers that has `least_blocks_for_pattern` blocks.
+inline constexpr trace::layer pattern_layers[] = {trace::layer::framework, trace::layer::pool, trace::layer::user,
                                                   trace::layer::driver};
-inline constexpr std::size_t least_telling_blocks = 16;
+inline constexpr std::size_t least_pattern_blocks = 16;
 
 /// Infers steps from the pattern of allocations: a sequence of sizes and stacks that occurs at least three times, with
 /// nine in ten allocations equal. `blocks` are those of one process and layer, in order of birth. A step begins where

@@ -29,7 +29,7 @@ struct sources {
   const trace::snapshot& trace;
   const std::atomic<bool>& cancelled;  ///< Set when the answer is no longer wanted.
   symbols::frame_book& frames;
-  symbols::frame_book::patience patience = symbols::frame_book::patience::at_once;  ///< For native symbols.
+  symbols::frame_book::lookup lookup = symbols::frame_book::lookup::at_once;  ///< For native symbols.
   const stored_sources* stored = nullptr;  ///< The file's summaries, or null. If these answer, `index` may be empty.
   analysis::bin_detail* detail = nullptr;  ///< Raised if a drawing is coarser than requested.
   bool& provisional;  ///< Set to true if symbols of some frames in the answer are not resolved yet.

@@ -103,7 +103,7 @@ class table_of_blocks final : public section_answer<block_table> {
     return {};
   }
 
-  result<block_table> tell(const sources& from) override {
+  result<block_table> answer(const sources& from) override {
     std::sort(table_.rows.begin(), table_.rows.end(), row_order{question_, from.trace.tables()});
     return table_;
   }

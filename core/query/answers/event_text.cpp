@@ -100,7 +100,7 @@ class words {
     return put("How it is known", names[static_cast<std::size_t>(row.source) % names.size()]);
   }
   words& stack(trace::stack_id id) {
-    made_.stack = from_.frames.stack(id, tables_, from_.patience, &from_.provisional);
+    made_.stack = from_.frames.stack(id, tables_, from_.lookup, &from_.provisional);
     return *this;
   }
   words& on_track(const track& where) {
@@ -166,21 +166,21 @@ void put_content(const trace::transfer_event& row, const sources& from, words& i
   const std::string how =
       row.content == exact ? "all of it" : fmt::format("a sample of {}", format_bytes(row.content_bytes));
   into.put("Content", fmt::format("hash {:016x}, of {}", row.content_hash, how));
-  const analysis::content_standing standing = from.index.contents(from.trace).standing_of(row);
-  if (standing.before > 0) {
+  const analysis::content_repeats repeats = from.index.contents(from.trace).repeats_of(row);
+  if (repeats.before > 0) {
     into.put(
         "Same content before",
         fmt::format("{}{}, first in the copy at {}",
-                    standing.before == 1 ? "once" : fmt::format("{} times", format_count(standing.before)),
-                    standing.same_source ? ", unchanged at the same address" : "", format_moment(standing.first_time)),
-        standing.first);
+                    repeats.before == 1 ? "once" : fmt::format("{} times", format_count(repeats.before)),
+                    repeats.same_source ? ", unchanged at the same address" : "", format_moment(repeats.first_time)),
+        repeats.first);
   }
-  if (standing.after > 0) {
+  if (repeats.after > 0) {
     into.put("Same content again",
              fmt::format("{}, next in the copy at {}",
-                         standing.after == 1 ? "once" : fmt::format("{} times", format_count(standing.after)),
-                         format_moment(standing.next_time)),
-             standing.next);
+                         repeats.after == 1 ? "once" : fmt::format("{} times", format_count(repeats.after)),
+                         format_moment(repeats.next_time)),
+             repeats.next);
   }
 }
 

@@ -19,7 +19,7 @@ class statistics_of_parts final : public section_answer<analysis::range_statisti
     measured_.add(from.index, part);
     return {};
   }
-  result<analysis::range_statistics> tell(const sources& from) override {
+  result<analysis::range_statistics> answer(const sources& from) override {
     return measured_.figures(from.trace.tables());
   }
 
@@ -38,7 +38,7 @@ result<analysis::range_statistics> answer_to(const statistics_question& question
 }
 
 result<analysis::report> answer_to(const report_question&, const sources& from) {
-  return analysis::make_report(from.index, from.trace, std::nullopt, {from.frames, from.patience, &from.provisional});
+  return analysis::make_report(from.index, from.trace, std::nullopt, {from.frames, from.lookup, &from.provisional});
 }
 
 namespace {
@@ -93,7 +93,7 @@ std::optional<result<analysis::range_statistics>> answer_from_figures(const stat
 
 std::optional<result<analysis::report>> answer_from_figures(const report_question&, const sources& from) {
   return analysis::make_report(from.stored->figures->figures, from.trace,
-                               {from.frames, from.patience, &from.provisional});
+                               {from.frames, from.lookup, &from.provisional});
 }
 
 std::optional<result<std::vector<message>>> answer_from_figures(const messages_question&, const sources& from) {

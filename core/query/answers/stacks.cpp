@@ -25,15 +25,15 @@ std::string label_of(const memory_key& key, const trace::tables& tables) {
                                              : fmt::format("{}, {}", analysis::device_label(key.device, tables), what);
 }
 
-memory_choice choice_of(const analysis::memory_standing& standing, const trace::tables& tables) {
-  const memory_key& key = standing.of;
-  return {key.layer, key.device, key.kind, standing.peak, label_of(key, tables), standing.has_stacks};
+memory_choice choice_of(const analysis::listed_memory& listed, const trace::tables& tables) {
+  const memory_key& key = listed.of;
+  return {key.layer, key.device, key.kind, listed.peak, label_of(key, tables), listed.has_stacks};
 }
 
 std::vector<memory_choice> list_choices(const sources& from) {
   std::vector<memory_choice> all;
-  for (const auto& standing : analysis::list_memories(from.index.memory(), analysis::time_range_of(from.trace)))
-    all.push_back(choice_of(standing, from.trace.tables()));
+  for (const auto& listed : analysis::list_memories(from.index.memory(), analysis::time_range_of(from.trace)))
+    all.push_back(choice_of(listed, from.trace.tables()));
   return all;
 }
 
@@ -125,8 +125,8 @@ void put_lines(const sources& from, stack_view& view) {
 }
 
 /// Completes `view` with its choices and tree.
-result<stack_view> tell(const stacks_question& question, const analysis::stack_use& use, const sources& from,
-                        stack_view view) {
+result<stack_view> view_of(const stacks_question& question, const analysis::stack_use& use, const sources& from,
+                           stack_view view) {
   const trace::tables& tables = from.trace.tables();
   view.recorded = !tables.stacks.rows().empty();
   view.time = use.time;
@@ -137,7 +137,7 @@ result<stack_view> tell(const stacks_question& question, const analysis::stack_u
   lines.none = from.frames.remark(no_stack);
   lines.cut = from.frames.remark(symbols::cut_remark);
   lines.of = [&](trace::frame_id frame) {
-    auto found = from.frames.lines_of(frame, tables, from.patience);
+    auto found = from.frames.lines_of(frame, tables, from.lookup);
     view.symbols_pending |= found.provisional;
     return std::move(found.ids);
   };
@@ -158,8 +158,8 @@ class stacks_of_parts final : public section_answer<stack_view> {
     if (from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
     return {};
   }
-  result<stack_view> tell(const sources& from) override {
-    return query::tell(question_, range_.use(), from, range_.about());
+  result<stack_view> answer(const sources& from) override {
+    return query::view_of(question_, range_.use(), from, range_.about());
   }
 
  private:
@@ -172,11 +172,11 @@ result<stack_view> live_at(const stacks_question& question, const sources& from)
   stack_view view;
   view.choices = list_choices(from);
   view.choice = choose(view.choices, question);
-  if (!view.choice) return tell(question, {}, from, std::move(view));
+  if (!view.choice) return view_of(question, {}, from, std::move(view));
   const memory_choice& chosen = view.choices[*view.choice];
   const analysis::stack_use use = analysis::live_stacks(from.index.memory(), {chosen.layer, chosen.device, chosen.kind},
                                                         analysis::bounded(question.at), from.cancelled);
-  return tell(question, use, from, std::move(view));
+  return view_of(question, use, from, std::move(view));
 }
 
 }  // namespace
@@ -189,7 +189,7 @@ result<stack_view> answer_to(const stacks_question& question, const sources& fro
   if (question.measure == stack_measure::live) return live_at(question, from);
   stacks_of_parts all(question);
   if (const auto added = all.add(from, analysis::bounded(question.range)); !added) return tl::unexpected(added.error());
-  return all.tell(from);
+  return all.answer(from);
 }
 
 std::optional<result<stack_view>> answer_from_figures(const stacks_question& question, const sources& from) {
@@ -197,20 +197,20 @@ std::optional<result<stack_view>> answer_from_figures(const stacks_question& que
   if (question.measure == stack_measure::live || analysis::bounded(question.range) != stored_figures.span) return {};
   stack_view view;
   for (const analysis::memory_stacks& memory : stored_figures.memory)
-    view.choices.push_back(choice_of(memory.standing, from.trace.tables()));
+    view.choices.push_back(choice_of(memory.memory, from.trace.tables()));
   if (question.measure == stack_measure::transferred) {
     if (!question.device && !question.direction)
-      return tell(question, stored_figures.all_copies, from, std::move(view));
+      return view_of(question, stored_figures.all_copies, from, std::move(view));
     for (const analysis::copy_stacks& copies : stored_figures.copies)
       if (question.device == copies.device && question.direction == copies.direction)
-        return tell(question, copies.use, from, std::move(view));
+        return view_of(question, copies.use, from, std::move(view));
     return {};
   }
   view.choice = choose(view.choices, question);
-  if (!view.choice) return tell(question, {}, from, std::move(view));
+  if (!view.choice) return view_of(question, {}, from, std::move(view));
   const analysis::memory_stacks& chosen = stored_figures.memory[*view.choice];
   const bool peak = question.measure == stack_measure::peak;
-  return tell(question, peak ? chosen.at_peak : chosen.allocated, from, std::move(view));
+  return view_of(question, peak ? chosen.at_peak : chosen.allocated, from, std::move(view));
 }
 
 }  // namespace sluice::query

@@ -52,7 +52,7 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
   for (bool built = false; !built;) {
     now = state_->seen();
     const sources by{
-        state_->nothing,  *now.trace, never_cancelled, state_->frames, symbols::frame_book::patience::at_once,
+        state_->nothing,  *now.trace, never_cancelled, state_->frames, symbols::frame_book::lookup::at_once,
         now.stored.get(), nullptr,    provisional};
     if constexpr (draws<Question> && requires { question.range; })
       state_->read_ahead_of(question.range, question.width);
@@ -72,7 +72,7 @@ result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(co
   }
   const std::shared_lock lock(state_->index_mutex);
   return shared(answer_to(question, sources{*now.index, *now.trace, never_cancelled, state_->frames,
-                                            symbols::frame_book::patience::at_once, nullptr, nullptr, provisional}));
+                                            symbols::frame_book::lookup::at_once, nullptr, nullptr, provisional}));
 }
 
 /// What a slot and its task share. The task may outlive the slot.
@@ -87,7 +87,7 @@ struct slot<Question>::state {
     const std::uint64_t generation;
     bool fresh = false;  ///< Nothing is shown yet of what was asked: a part of the answer is better.
     std::unique_ptr<long_answer<value_type>> answer{};  ///< Refers to the others.
-    steady::time_point told{};
+    steady::time_point published{};
     bool never_provisional = false;
   };
   struct cell {
@@ -147,7 +147,7 @@ struct slot<Question>::state {
     if (!now.stored) return std::nullopt;
     bool provisional = false;
     auto drawn = find_answer(
-        question, sources{from.nothing, *now.trace, at->cancelled, from.frames, symbols::frame_book::patience::later,
+        question, sources{from.nothing, *now.trace, at->cancelled, from.frames, symbols::frame_book::lookup::later,
                           now.stored.get(), &detail, provisional, reads});
     if (detail != analysis::bin_detail::exact && drawn && !*drawn) drawn.reset();
     return drawn;
@@ -163,7 +163,7 @@ struct slot<Question>::state {
                          const Question& question) {
     auto begun = std::unique_ptr<work>(new work{question, now.trace, now.stored, now.generation});
     begun->answer = start_long_answer(
-        question, sources{from.nothing, *begun->trace, at->cancelled, from.frames, symbols::frame_book::patience::later,
+        question, sources{from.nothing, *begun->trace, at->cancelled, from.frames, symbols::frame_book::lookup::later,
                           begun->stored.get(), nullptr, begun->never_provisional});
     const std::scoped_lock lock(at->mutex);
     begun->fresh = !at->answered || !(*at->answered == question);
@@ -178,16 +178,16 @@ struct slot<Question>::state {
     const auto done = now.answer->work(steady::now() + long_slice, at->cancelled);
     if (at->cancelled) return;
     const bool ended = !done || *done;
-    const bool tells = ended || (now.fresh && steady::now() - now.told >= long_interval);
+    const bool publishes = ended || (now.fresh && steady::now() - now.published >= long_interval);
     bool provisional = false;
     result<value_type> known = !done ? tl::unexpected(done.error()) : fail(error_code::cancelled, "not asked for");
-    if (tells && done) known = now.answer->so_far(provisional);
-    if (tells) now.told = steady::now();
+    if (publishes && done) known = now.answer->so_far(provisional);
+    if (publishes) now.published = steady::now();
     {
       const std::scoped_lock lock(at->mutex);
       const bool still_wanted = at->wanted == now.question;
       at->progress = now.answer->progress();
-      if (still_wanted && tells) {
+      if (still_wanted && publishes) {
         at->failure = known ? std::nullopt : std::optional(known.error());
         if (known) at->value = std::make_shared<const value_type>(std::move(*known));
         at->answered = now.question;
@@ -204,7 +204,7 @@ struct slot<Question>::state {
       if (at->running) queue(from, at);
     }
     if (from.frames.wants_work()) from.pool.add([&from] { from.find_symbols(); });
-    if (tells) from.wake();
+    if (publishes) from.wake();
   }
 
   /// What is at hand of a zoom is better, until more is read, than what was asked before. `reading`: by the task that reads.
@@ -267,7 +267,7 @@ struct slot<Question>::state {
     if (!by_file && now.stored) {
       by_file =
           find_answer(question, sources{from.nothing, *now.trace, at->cancelled, from.frames,
-                                        symbols::frame_book::patience::later, now.stored.get(), nullptr, provisional});
+                                        symbols::frame_book::lookup::later, now.stored.get(), nullptr, provisional});
     }
     if (!by_file) {
       if constexpr (!draws<Question>) {
@@ -287,7 +287,7 @@ struct slot<Question>::state {
         generation = from.generation;
       }
       found = answer_to(question, sources{*now.index, *now.trace, at->cancelled, from.frames,
-                                          symbols::frame_book::patience::later, nullptr, nullptr, provisional});
+                                          symbols::frame_book::lookup::later, nullptr, nullptr, provisional});
     }
     if (at->cancelled) return;
     {

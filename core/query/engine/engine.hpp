@@ -10,6 +10,7 @@
 #include "core/figures/range_statistics.hpp"
 #include "core/figures/report.hpp"
 #include "core/query/answers/answer_types.hpp"
+#include "core/summary/memory_limit.hpp"
 #include "core/trace/file/reader.hpp"
 
 /// The questions of views, and their answers. Asking does not block (except `ask_now`): the answer is what is ready
@@ -121,7 +122,7 @@ struct engine_options {
   /// then it is summarized again and again, with pauses, and answers are about a somewhat older snapshot until the file
   /// ends. Not limited: an index of all events, which a few questions need, and a file without summaries that does not
   /// grow (`analysis::summed_up` makes some).
-  std::size_t memory_bytes = 400'000'000;
+  std::size_t memory_bytes = analysis::usual_memory_limit;
 };
 
 /// Answers questions about one open trace; each document has one engine. Holds the index of the snapshot that answers

@@ -97,7 +97,7 @@ std::function<bool()> until_cancelled(const sources& from) {
 
 /// Sources for `answer_to`, which then answers from the index of these sections.
 sources with_index(const sources& from, const analysis::index& part, bool& provisional) {
-  return {part, from.trace, from.cancelled, from.frames, from.patience, nullptr, nullptr, provisional};
+  return {part, from.trace, from.cancelled, from.frames, from.lookup, nullptr, nullptr, provisional};
 }
 
 /// Collects an answer from the indexes of a few sections at a time, so the memory it needs does not grow with the range. A step is one index.
@@ -129,7 +129,7 @@ class answer_by_sections final : public long_answer<typename Question::answer_ty
   }
 
   result<typename Question::answer_type> so_far(bool& provisional) override {
-    return answer_->tell(with_index(from_, from_.index, provisional));
+    return answer_->answer(with_index(from_, from_.index, provisional));
   }
 
  private:

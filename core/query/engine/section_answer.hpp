@@ -19,7 +19,7 @@ class section_answer {
   /// Adds what `from.index` knows about `part`. Parts follow one another; the first begins with the question's range.
   virtual result<void> add(const sources& from, time_range part) = 0;
   /// Returns the answer from the parts so far. May be called again after more parts.
-  virtual result<Answer> tell(const sources& from) = 0;
+  virtual result<Answer> answer(const sources& from) = 0;
 };
 
 template <class Question>

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "core/summary/memory_limit.hpp"
+
 namespace sluice::query {
 namespace {
 
-/// The memory that the program takes beside cached section indexes: itself, the window, caches of tiles and chunks, and the index of a few
-/// sections while a question about a long time reads them one after another. Bytes.
-constexpr std::size_t taken_otherwise = 260'000'000;
-/// About eight sections.
+/// Bytes of about eight sections.
 constexpr std::size_t least_for_sections = 40'000'000;
 
 }  // namespace
@@ -23,7 +22,7 @@ std::shared_ptr<stored_sources> open_stored_sources(const std::shared_ptr<const 
   auto facts = std::make_shared<analysis::tensor_facts>();
   facts->steps = analysis::steps_of(*made->figures, trace);
   if (auto reader = analysis::section_reader::open(trace, facts->steps)) {
-    const std::size_t left = memory_bytes > taken_otherwise ? memory_bytes - taken_otherwise : 0;
+    const std::size_t left = analysis::left_for_indexes(memory_bytes, analysis::taken_while_reading_sections);
     made->sections = std::make_shared<analysis::section_cache>(std::move(*reader), std::max(left, least_for_sections));
     made->ahead = std::make_shared<prefetcher>(made->tiles, made->sections);
     made->in_memory = [cache = made->sections](std::span<const std::size_t> sections) {

@@ -11,86 +11,13 @@
 #include "core/query/sql/columns_about.hpp"
 #include "core/query/sql/member_names.hpp"
 #include "core/timeline/time_range.hpp"
+#include "core/trace/model/words.hpp"
 
 namespace sluice::query {
 namespace {
 
 using namespace trace;
 using std::string_view;
-
-/// The words of each enum, indexed by value. People write them in queries, so they must not change.
-template <class Enum>
-constexpr std::array<string_view, 0> words_of{};
-template <>
-constexpr std::array words_of<provenance> = {string_view("exact"), string_view("sampled"), string_view("estimated"),
-                                             string_view("inferred")};
-template <>
-constexpr std::array words_of<layer> = {string_view("driver"), string_view("pool"), string_view("framework"),
-                                        string_view("user")};
-template <>
-constexpr std::array words_of<memory_kind> = {
-    string_view("unknown"),     string_view("device"),   string_view("pinned"),
-    string_view("managed"),     string_view("host"),     string_view("array"),
-    string_view("reservation"), string_view("physical"), string_view("mapping")};
-template <>
-constexpr std::array words_of<direction> = {string_view("unknown"), string_view("h2d"), string_view("d2h"),
-                                            string_view("d2d"),     string_view("p2p"), string_view("h2h")};
-template <>
-constexpr std::array words_of<pool_operation> = {string_view("sample"), string_view("grow"), string_view("shrink"),
-                                                 string_view("trim")};
-template <>
-constexpr std::array words_of<sync_kind> = {string_view("unknown"), string_view("event"), string_view("stream"),
-                                            string_view("context"), string_view("stream_wait")};
-template <>
-constexpr std::array words_of<file_operation> = {string_view("unknown"), string_view("open"),  string_view("read"),
-                                                 string_view("write"),   string_view("flush"), string_view("map")};
-template <>
-constexpr std::array words_of<migration_cause> = {string_view("unknown"), string_view("page_fault"),
-                                                  string_view("prefetch"), string_view("eviction"),
-                                                  string_view("access_counter")};
-template <>
-constexpr std::array words_of<severity> = {string_view("info"), string_view("warning"), string_view("error")};
-template <>
-constexpr std::array words_of<device_kind> = {string_view("unknown"), string_view("cuda"), string_view("simulated")};
-template <>
-constexpr std::array words_of<frame_kind> = {string_view("unknown"), string_view("native"), string_view("python"),
-                                             string_view("kernel")};
-template <>
-constexpr std::array words_of<counter_unit> = {string_view("none"), string_view("bytes"),
-                                               string_view("bytes_per_second"), string_view("nanoseconds"),
-                                               string_view("fraction")};
-template <>
-constexpr std::array words_of<link_kind> = {string_view("call_to_work"),    string_view("record_to_wait"),
-                                            string_view("block_to_touch"),  string_view("node_to_definition"),
-                                            string_view("import_to_owner"), string_view("flow")};
-template <>
-constexpr std::array words_of<recording_mode> = {string_view("unknown"), string_view("memory"), string_view("timeline"),
-                                                 string_view("all")};
-template <>
-constexpr std::array words_of<content_check> = {string_view("none"), string_view("exact"), string_view("sampled"),
-                                                string_view("over_budget"), string_view("unreadable")};
-
-template <class Id>
-constexpr id_kind kind_of_id = id_kind::none;
-#define SLUICE_ID(name) \
-  template <>           \
-  constexpr id_kind kind_of_id<name##_id> = id_kind::name;
-SLUICE_ID(event)
-SLUICE_ID(block)
-SLUICE_ID(host)
-SLUICE_ID(process)
-SLUICE_ID(thread)
-SLUICE_ID(device)
-SLUICE_ID(context)
-SLUICE_ID(stream)
-SLUICE_ID(pool)
-SLUICE_ID(counter)
-SLUICE_ID(stack)
-SLUICE_ID(frame)
-SLUICE_ID(module)
-SLUICE_ID(source)
-SLUICE_ID(graph)
-#undef SLUICE_ID
 
 /// Members whose names would need quotes in SQL.
 constexpr std::array<std::pair<string_view, string_view>, 3> renamed = {
@@ -142,9 +69,7 @@ cell read_cell(const void* from, const trace::tables& tables) {
   } else if constexpr (std::is_same_v<type, std::string>) {
     return text_cell(value);
   } else if constexpr (kind == column_type::word) {
-    static_assert(words_of<type>.size() == enum_values<type>);
-    const auto number = static_cast<std::size_t>(value);
-    return text_cell(words_of<type>[number < words_of<type>.size() ? number : 0]);
+    return text_cell(word_of(value));
   } else if constexpr (kind == column_type::real) {
     return {cell::kind::real, 0, value, {}};
   } else if constexpr (kind == column_type::id) {

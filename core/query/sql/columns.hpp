@@ -50,6 +50,29 @@ enum class id_kind : std::uint8_t {
   graph
 };
 
+/// What an id of this type refers to.
+template <class Id>
+inline constexpr id_kind kind_of_id = id_kind::none;
+#define SLUICE_ID(name) \
+  template <>           \
+  inline constexpr id_kind kind_of_id<trace::name##_id> = id_kind::name;
+SLUICE_ID(event)
+SLUICE_ID(block)
+SLUICE_ID(host)
+SLUICE_ID(process)
+SLUICE_ID(thread)
+SLUICE_ID(device)
+SLUICE_ID(context)
+SLUICE_ID(stream)
+SLUICE_ID(pool)
+SLUICE_ID(counter)
+SLUICE_ID(stack)
+SLUICE_ID(frame)
+SLUICE_ID(module)
+SLUICE_ID(source)
+SLUICE_ID(graph)
+#undef SLUICE_ID
+
 /// What a text may reveal; see core/export/recording/redact.hpp.
 enum class text_role : std::uint8_t {
   plain,      ///< The default. Redacted like a message, so that a new column cannot leak.

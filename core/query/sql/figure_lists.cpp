@@ -144,15 +144,15 @@ class stack_rows : public figure_rows {
 
   [[nodiscard]] cell at(std::size_t row, std::size_t column, std::string& scratch) const override {
     const trace::stack_id id = tables_.stacks.rows()[row].id;
-    constexpr auto patience = symbols::frame_book::patience::at_once;
+    constexpr auto how = symbols::frame_book::lookup::at_once;
     if (column == 0) return id_cell(raw(id));
     scratch.clear();
     if (column == 1) {
-      const symbols::line_id line = frames_.line_of(id, tables_, patience);
+      const symbols::line_id line = frames_.line_of(id, tables_, how);
       const auto about = frames_.describe(std::span(&line, 1), tables_);
       if (!about.empty()) scratch = symbols::text_of(about.front());
     } else {
-      for (const symbols::frame_line& line : frames_.stack(id, tables_, patience)) {
+      for (const symbols::frame_line& line : frames_.stack(id, tables_, how)) {
         if (!scratch.empty()) scratch += " < ";
         scratch += symbols::text_of(line);
       }

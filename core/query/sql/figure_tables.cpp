@@ -3,10 +3,10 @@
 #include <array>
 
 #include "core/base/format.hpp"
-#include "core/figures/range_statistics.hpp"
+#include "core/figures/members.hpp"
 #include "core/figures/report.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/trace/model/names.hpp"
+#include "core/trace/model/words.hpp"
 
 namespace sluice::query {
 namespace {
@@ -15,16 +15,8 @@ using type = column_type;
 using value = held_rows::value;
 
 value id_value(std::uint64_t id) { return id == 0 ? value{} : value{static_cast<std::int64_t>(id)}; }
-value count(std::uint64_t number) { return static_cast<std::int64_t>(number); }
 value words(std::string_view text) { return text.empty() ? value{} : value{std::string(text)}; }
-value rate(double per_second) { return per_second > 0 ? value{per_second} : value{}; }
 value time_value(time_ns time) { return time == trace::unknown_time ? value{} : value{time}; }
-
-std::string_view direction_word(trace::direction way) {
-  static constexpr std::array<std::string_view, trace::direction_count> all = {"unknown", "h2d", "d2h",
-                                                                               "d2d",     "p2p", "h2h"};
-  return all[static_cast<std::size_t>(way)];
-}
 
 /// The figures of a range, or of all, from the function that the report and the window use.
 template <class Add>
@@ -41,117 +33,70 @@ made_rows measured(sql_context& context, std::optional<analysis::time_range> ran
   return rows;
 }
 
-constexpr std::array memory_columns = {
-    figure_column{"device", "Null: host memory", type::id, id_kind::device},
-    figure_column{"layer", "driver, pool, framework or user. Layers hold one another: never add two", type::text},
-    figure_column{"kind", "The kind of memory", type::text},
-    figure_column{"at_begin", "Bytes in use just before the range begins: at_end + freed_bytes - allocated_bytes",
-                  type::size},
-    figure_column{"at_end", "Bytes in use just before its end", type::size},
-    figure_column{"minimum", "Bytes", type::size},
-    figure_column{"maximum", "The peak, in bytes", type::size},
-    figure_column{"maximum_time", "When it was first reached", type::time},
-    figure_column{"mean", "Bytes, over time", type::real},
-    figure_column{"allocations", "Blocks born in the range; those from before the recording do not count", type::size},
-    figure_column{"allocated_bytes", "Theirs", type::size},
-    figure_column{"frees", "Blocks that died in the range", type::size},
-    figure_column{"freed_bytes", "Theirs", type::size},
-};
+// --- tables of the members of figures, where their list describes a column (core/figures/members.hpp) ----------------
 
-made_rows make_memory_use(sql_context& context, std::optional<analysis::time_range> range) {
-  return measured(context, range, [](held_rows& to, const analysis::range_statistics& all) {
-    for (const auto& m : all.memory)
-      to.add({id_value(raw(m.device)), words(name_of(m.layer)), words(name_of(m.kind)), count(m.at_begin),
-              count(m.at_end), count(m.minimum), count(m.maximum), time_value(m.maximum_time), m.mean,
-              count(m.allocations), count(m.allocated_bytes), count(m.frees), count(m.freed_bytes)});
-  });
+template <class Value>
+constexpr column_type type_of(analysis::meaning is) {
+  if constexpr (std::is_enum_v<Value>) return kind_of_id<Value> == id_kind::none ? type::text : type::id;
+  if constexpr (std::is_same_v<Value, double>) return type::real;
+  if constexpr (std::is_same_v<Value, std::uint64_t>) return type::size;
+  return is == analysis::meaning::moment ? type::time : type::integer;
 }
 
-constexpr std::array transfer_columns = {
-    figure_column{"device", "The device", type::id, id_kind::device},
-    figure_column{"direction", "h2d, d2h, d2d, p2p or h2h", type::text},
-    figure_column{"count", "Copies and migrations", type::size},
-    figure_column{"migrations", "Of those", type::size},
-    figure_column{"bytes", "Those inside the range", type::real},
-    figure_column{"busy", "ns in which at least one ran", type::integer},
-    figure_column{"total", "Sum of their lengths, ns", type::integer},
-    figure_column{"mean_bandwidth", "bytes / busy, in bytes/s", type::real},
-    figure_column{"maximum_bandwidth", "Of the curve over time, in bytes/s: those that overlap add up", type::real},
-    figure_column{"fastest_bandwidth", "Of one transfer, in bytes/s", type::real},
-    figure_column{"fastest", "That transfer", type::id, id_kind::event},
-    figure_column{"link_peak", "Theoretical bytes/s; null: not known", type::real},
-    figure_column{"attainable", "Measured bytes/s; null: never measured", type::real},
-};
-
-made_rows make_transfer_use(sql_context& context, std::optional<analysis::time_range> range) {
-  return measured(context, range, [](held_rows& to, const analysis::range_statistics& all) {
-    for (const auto& t : all.transfers)
-      to.add({id_value(raw(t.device)), words(direction_word(t.direction)), count(t.count), count(t.migrations), t.bytes,
-              t.busy, t.total, rate(t.mean_bandwidth), rate(t.maximum_bandwidth), rate(t.fastest_bandwidth),
-              id_value(raw(t.fastest)), rate(t.link_peak), rate(t.attainable)});
-  });
+template <class Value>
+value cell_of(const Value& of, analysis::meaning is) {
+  if constexpr (std::is_enum_v<Value> && trace::enum_values < Value >> 0)
+    return words(trace::word_of(of));
+  else if constexpr (std::is_enum_v<Value>)
+    return id_value(raw(of));
+  else if constexpr (std::is_same_v<Value, double>)
+    return is == analysis::meaning::rate && !(of > 0) ? value{} : value{of};
+  else
+    return is == analysis::meaning::moment ? time_value(static_cast<time_ns>(of))
+                                           : value{static_cast<std::int64_t>(of)};
 }
 
-constexpr std::array device_columns = {
-    figure_column{"device", "The device", type::id, id_kind::device},
-    figure_column{"busy", "ns in which anything ran: kernel, copy, memset", type::integer},
-    figure_column{"kernels", "How many", type::size},
-    figure_column{"kernel_busy", "ns in which at least one ran", type::integer},
-    figure_column{"kernel_total", "Sum of their lengths, ns", type::integer},
-    figure_column{"copy_busy", "ns in which copies or migrations ran", type::integer},
-    figure_column{"copy_only", "ns in which a copy ran and no kernel: the device waited for data", type::integer},
-    figure_column{"overlap", "ns in which a copy and a kernel ran together", type::integer},
-    figure_column{"memsets", "How many", type::size},
-    figure_column{"memset_busy", "ns in which memsets ran", type::integer},
-    figure_column{"first", "Begin of the first work", type::time},
-    figure_column{"last", "End of the last", type::time},
-};
-
-made_rows make_device_use(sql_context& context, std::optional<analysis::time_range> range) {
-  return measured(context, range, [](held_rows& to, const analysis::range_statistics& all) {
-    for (const auto& d : all.devices)
-      to.add({id_value(raw(d.device)), d.busy, count(d.kernels), d.kernel_busy, d.kernel_total, d.copy_busy,
-              d.copy_only, d.overlap, count(d.memsets), d.memset_busy, time_value(d.first), time_value(d.last)});
-  });
+/// A list has no column.
+template <class Element>
+value cell_of(const std::vector<Element>& /*of*/, analysis::meaning /*is*/) {
+  return {};
 }
 
-constexpr std::array pool_columns = {
-    figure_column{"pool", "The pool", type::id, id_kind::pool},
-    figure_column{"states", "Its events in the range", type::size},
-    figure_column{"reserved_maximum", "Most bytes it held", type::size},
-    figure_column{"reserved_maximum_time", "When first", type::time},
-    figure_column{"reserved_at_end", "Bytes it held at the end", type::size},
-    figure_column{"used_maximum", "Most bytes it had given out", type::size},
-    figure_column{"used_maximum_time", "When first", type::time},
-    figure_column{"used_at_end", "Bytes it had given out at the end", type::size},
-    figure_column{"used_share", "Mean used over mean reserved, 0..1", type::real},
-};
-
-made_rows make_pool_use(sql_context& context, std::optional<analysis::time_range> range) {
-  return measured(context, range, [](held_rows& to, const analysis::range_statistics& all) {
-    for (const auto& p : all.pools)
-      to.add({id_value(raw(p.pool)), count(p.states), count(p.reserved_maximum), time_value(p.reserved_maximum_time),
-              count(p.reserved_at_end), count(p.used_maximum), time_value(p.used_maximum_time), count(p.used_at_end),
-              p.used_share});
-  });
+/// Calls `take` with each member that has a column.
+template <class Figures, class Take>
+constexpr void for_each_column(Take&& take) {
+  const auto one = [&](const auto& member) {
+    if (!member.about.empty()) take(member);
+  };
+  std::apply([&](const auto&... each) { (one(each), ...); }, analysis::members_of<Figures>());
 }
 
-constexpr std::array thread_columns = {
-    figure_column{"thread", "The thread", type::id, id_kind::thread},
-    figure_column{"process", "Its process", type::id, id_kind::process},
-    figure_column{"calls", "API calls", type::size},
-    figure_column{"call_busy", "ns inside one", type::integer},
-    figure_column{"wait_busy", "ns of waiting for a device", type::integer},
-    figure_column{"file_operations", "Those that moved bytes or took time", type::size},
-    figure_column{"file_bytes", "Theirs", type::real},
-    figure_column{"file_busy", "ns inside one", type::integer},
-};
+template <class Figures>
+constexpr auto columns_of = [] {
+  constexpr std::size_t count = [] {
+    std::size_t found = 0;
+    for_each_column<Figures>([&](const auto& /*member*/) { ++found; });
+    return found;
+  }();
+  std::array<figure_column, count> all{};
+  figure_column* next = all.data();
+  for_each_column<Figures>([&]<auto Member>(const analysis::member<Member>& each) {
+    using held = std::remove_cvref_t<decltype(std::declval<Figures>().*Member)>;
+    *next++ = {spelling::of_pointer<Member>(), each.about, type_of<held>(each.is), kind_of_id<held>};
+  });
+  return all;
+}();
 
-made_rows make_thread_use(sql_context& context, std::optional<analysis::time_range> range) {
+/// The rows are `List`, one of the vectors of range_statistics.
+template <auto List>
+made_rows make_use(sql_context& context, std::optional<analysis::time_range> range) {
   return measured(context, range, [](held_rows& to, const analysis::range_statistics& all) {
-    for (const auto& t : all.threads)
-      to.add({id_value(raw(t.thread)), id_value(raw(t.process)), count(t.calls), t.call_busy, t.wait_busy,
-              count(t.file_operations), t.file_bytes, t.file_busy});
+    for (const auto& each : all.*List) {
+      std::vector<value> row;
+      for_each_column<std::remove_cvref_t<decltype(each)>>(
+          [&](const auto& member) { row.push_back(cell_of(each.*(member.pointer), member.is)); });
+      to.add(std::move(row));
+    }
   });
 }
 
@@ -195,15 +140,13 @@ made_rows make_findings(sql_context& context, std::optional<analysis::time_range
   const analysis::stored_figures* whole = range ? nullptr : context.whole();
   const analysis::index* index = whole != nullptr ? nullptr : context.analysed();
   if (whole == nullptr && index == nullptr) return tl::unexpected(context.stop_reason());
-  static constexpr std::array<std::string_view, 3> severities = {"info", "warning", "error"};
   const analysis::naming names{*context.frames};
   const analysis::report all = whole != nullptr ? analysis::make_report(whole->figures, *context.trace, names)
                                                 : analysis::make_report(*index, *context.trace, range, names);
   const auto rows = std::make_shared<held_rows>();
   for (const analysis::finding& each : all.findings)
-    rows->add({words(severities[static_cast<std::size_t>(each.severity)]), words(each.text), words(each.advice),
-               time_value(each.range.begin), time_value(each.range.end), id_value(raw(each.event)),
-               id_value(raw(each.block))});
+    rows->add({words(trace::word_of(each.severity)), words(each.text), words(each.advice), time_value(each.range.begin),
+               time_value(each.range.end), id_value(raw(each.event)), id_value(raw(each.block))});
   return rows;
 }
 
@@ -230,14 +173,16 @@ std::span<const figure_table> figure_tables() {
       figure_table{"readable_name",
                    "Demangled names of kernels and functions, where they differ from the recorded ones",
                    readable_name_columns, false, make_readable_names},
-      figure_table{"memory_use", "Memory by device, layer and kind: peak, mean, allocations", memory_columns, true,
-                   make_memory_use},
-      figure_table{"transfer_use", "Copies and migrations by device and direction: bytes, bandwidth", transfer_columns,
-                   true, make_transfer_use},
-      figure_table{"device_use", "How busy each device was", device_columns, true, make_device_use},
-      figure_table{"pool_use", "Reserved and used bytes of each pool", pool_columns, true, make_pool_use},
-      figure_table{"thread_use", "What host threads spent in API calls and files, busiest first", thread_columns, true,
-                   make_thread_use},
+      figure_table{"memory_use", "Memory by device, layer and kind: peak, mean, allocations",
+                   columns_of<analysis::memory_statistics>, true, make_use<&analysis::range_statistics::memory>},
+      figure_table{"transfer_use", "Copies and migrations by device and direction: bytes, bandwidth",
+                   columns_of<analysis::transfer_statistics>, true, make_use<&analysis::range_statistics::transfers>},
+      figure_table{"device_use", "How busy each device was", columns_of<analysis::device_activity>, true,
+                   make_use<&analysis::range_statistics::devices>},
+      figure_table{"pool_use", "Reserved and used bytes of each pool", columns_of<analysis::pool_statistics>, true,
+                   make_use<&analysis::range_statistics::pools>},
+      figure_table{"thread_use", "What host threads spent in API calls and files, busiest first",
+                   columns_of<analysis::thread_statistics>, true, make_use<&analysis::range_statistics::threads>},
       figure_table{"step", "Training steps, as the program says or as inferred", step_columns, false, make_steps},
       figure_table{"finding", "Hints, as the report prints them, most important first", finding_columns, true,
                    make_findings},

@@ -78,7 +78,7 @@ void sql_task::work() {
     made_.columns.assign(rows->columns().begin(), rows->columns().end());
     publish(false);
     std::size_t bytes = 0;
-    auto told = steady::now();
+    auto reported = steady::now();
     for (;;) {
       const auto more = rows->step();
       if (!more) return tl::unexpected(more.error());
@@ -98,8 +98,8 @@ void sql_task::work() {
         made_.blocks.push_back(std::make_shared<const sql_block>(std::move(block_)));
         block_ = {};
       }
-      if (made_.rows % 64 == 0 && steady::now() - told > between_looks) {
-        told = steady::now();
+      if (made_.rows % 64 == 0 && steady::now() - reported > between_looks) {
+        reported = steady::now();
         made_.seconds = seconds();
         publish(false);
       }

@@ -15,13 +15,13 @@ constexpr std::uint64_t most_events_a_run = 200'000;
 
 }  // namespace
 
-result<stored_figures> build_stored_figures(const section_reader& from, const beside_parts& beside,
+result<stored_figures> build_stored_figures(const section_reader& from, const unsectioned_facts& unsectioned,
                                             std::size_t sections_a_run, const run_visitor& also,
                                             const std::function<bool()>& goes_on) {
   const std::size_t sections = from.sections().size();
   if (sections == 0 || sections_a_run == 0)
     return fail(error_code::invalid_argument, "there is nothing to gather", from.snapshot().path());
-  stored_figures_builder all(from.snapshot(), *from.whole()->steps, beside);
+  stored_figures_builder all(from.snapshot(), *from.whole()->steps, unsectioned);
   const auto last_of = [&](std::size_t first) {
     std::size_t last = first;
     std::uint64_t events = from.sections()[first].events;

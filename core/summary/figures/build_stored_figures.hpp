@@ -15,13 +15,14 @@ using run_visitor = std::function<bool(const index& from, std::size_t first, std
 
 /// Computes a recording's stored figures from indexes of at most `sections_a_run` sections (fewer large ones), then
 /// once more of the sections with a peak. A thread reads the next sections meanwhile: memory is two indexes, plus
-/// something per stack, segment, step, repeated copy and unfreed block. Equal to `make_stored_figures` but for the last
-/// digits of doubles (means, shares, bytes of transfers cut at a section or step boundary).
+/// something per stack, segment, step, repeated copy and unfreed block. Equal to the figures from an index of the whole
+/// recording but for the last digits of doubles (means, shares, bytes of transfers cut at a section or step boundary).
 ///
 /// `also` is called with each index, in order of time, for other work that needs all sections; each section is in one
 /// index. Steps come from `from.whole()`. Errors: those of `section_reader::index_of`; invalid_argument without
 /// sections; cancelled if `also` or `goes_on` returns false (`goes_on` is called after each chunk, from two threads).
-[[nodiscard]] result<stored_figures> build_stored_figures(const section_reader& from, const beside_parts& beside,
+[[nodiscard]] result<stored_figures> build_stored_figures(const section_reader& from,
+                                                          const unsectioned_facts& unsectioned,
                                                           std::size_t sections_a_run = 2, const run_visitor& also = {},
                                                           const std::function<bool()>& goes_on = {});
 

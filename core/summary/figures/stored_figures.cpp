@@ -116,7 +116,7 @@ std::optional<compared_figures> figures_to_compare(const stored_figures& of) {
   for (const memory_statistics& figures : of.figures.whole.memory) {
     const memory_key key{figures.device, figures.layer, figures.kind};
     const auto kept = std::find_if(of.memory.begin(), of.memory.end(),
-                                   [&](const memory_stacks& each) { return each.standing.of == key; });
+                                   [&](const memory_stacks& each) { return each.memory.of == key; });
     if (kept == of.memory.end() && figures.allocations > 0) return std::nullopt;
     made.memory.push_back({figures, {}, {}});
     if (kept == of.memory.end()) continue;

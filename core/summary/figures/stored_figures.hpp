@@ -26,7 +26,7 @@ class step_facts;
 
 /// Call stacks for one kind of memory.
 struct memory_stacks {
-  memory_standing standing;
+  listed_memory memory;
   stack_use at_peak;    ///< Blocks live when the total of this memory was highest.
   stack_use allocated;  ///< All blocks of this memory born in the recording.
 };
@@ -61,9 +61,6 @@ struct stored_figures {
 
   static constexpr std::size_t block_limit = 512;
 };
-
-/// Computes the figures from an index of all of `trace`. O((blocks + copies) log), plus the cost of `figures_of`.
-[[nodiscard]] stored_figures make_stored_figures(const index& from, const trace::snapshot& trace);
 
 /// Version of the stored bytes. Increase it when a stored member or the meaning of a figure changes. Readers ignore
 /// stored figures of unknown versions.

@@ -15,8 +15,8 @@ bool goes_before(const listed_block& a, const listed_block& b) {
 }  // namespace
 
 stored_figures_builder::stored_figures_builder(const trace::snapshot& of, const step_facts& steps,
-                                               const beside_parts& beside)
-    : of_(of), steps_(steps), figures_(of, steps, beside, time_range_of(of)) {
+                                               const unsectioned_facts& unsectioned)
+    : of_(of), steps_(steps), figures_(of, steps, unsectioned, time_range_of(of)) {
   made_.span = time_range_of(of);
 }
 
@@ -32,7 +32,7 @@ void stored_figures_builder::add(const index& from, time_range run) {
   any_ = true;
   const time_range part = common_of(made_.span, run);
   if (part.length() > 0) {
-    standings_.add(of, part);
+    memory_lister_.add(of, part);
     for (const auto& [key, tree] : of.use()) add_memory(of, key, part);
   }
   figures_.add(from, run);
@@ -72,7 +72,7 @@ void stored_figures_builder::cut() {
 
 std::vector<time_ns> stored_figures_builder::moments() {
   std::vector<time_ns> all = figures_.moments();
-  for (const memory_standing& standing : standings_.list()) all.push_back(memories_.at(standing.of).highest.time);
+  for (const listed_memory& listed : memory_lister_.list()) all.push_back(memories_.at(listed.of).highest.time);
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
@@ -86,9 +86,9 @@ void stored_figures_builder::look(const index& from, time_range run) {
 }
 
 stored_figures stored_figures_builder::take() {
-  for (const memory_standing& standing : standings_.list()) {
-    memory& of = memories_.at(standing.of);
-    made_.memory.push_back({standing, std::move(of.at_peak), std::move(of.allocated)});
+  for (const listed_memory& listed : memory_lister_.list()) {
+    memory& of = memories_.at(listed.of);
+    made_.memory.push_back({listed, std::move(of.at_peak), std::move(of.allocated)});
   }
   for (const auto& [way, use] : figures_.copied().ways()) made_.copies.push_back({way.first, way.second, use});
   made_.all_copies = figures_.copied().all();
@@ -97,15 +97,6 @@ stored_figures stored_figures_builder::take() {
   cut();
   std::sort(made_.largest.begin(), made_.largest.end(), goes_before);
   return std::move(made_);
-}
-
-stored_figures make_stored_figures(const index& from, const trace::snapshot& trace) {
-  const beside_parts beside = beside_of(from);
-  const auto facts = from.tensors(trace);
-  stored_figures_builder all(trace, *facts->steps, beside);
-  all.add(from, all_time);
-  all.look(from, all_time);
-  return all.take();
 }
 
 }  // namespace sluice::analysis

@@ -13,7 +13,7 @@ namespace sluice::analysis {
 class stored_figures_builder {
  public:
   /// For the recording `of`, whose steps are `steps`. All arguments must outlive this.
-  stored_figures_builder(const trace::snapshot& of, const step_facts& steps, const beside_parts& beside);
+  stored_figures_builder(const trace::snapshot& of, const step_facts& steps, const unsectioned_facts& unsectioned);
 
   /// Call `add` for every section in order of time, `look` for those with a time from `moments`, then `take` once.
   void add(const index& from, time_range run);
@@ -34,7 +34,7 @@ class stored_figures_builder {
     held_bytes highest;
     stack_use at_peak;
   };
-  memory_lister standings_;
+  memory_lister memory_lister_;
   std::map<memory_key, memory> memories_;
   bool any_ = false;  ///< True once a section was added.
   stored_figures made_;

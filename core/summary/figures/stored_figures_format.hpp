@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/figures/members.hpp"
 #include "core/summary/figures/serialize.hpp"
 #include "core/summary/figures/stored_figures.hpp"
 
@@ -27,36 +28,25 @@ using serialize::or_unknown;
   template <class Archive> \
   void fields(Archive& all, like<Archive, type> of)
 
-SLUICE_KEPT(time_range) { all(of, of.begin, of.end); }
-SLUICE_KEPT(memory_key) { all(of, of.device, of.layer, of.kind); }
+/// Structs that are stored in the order of their list of members. That of the excepted ones is for JSON and SQL only.
+template <class Figures>
+concept stored_as_listed = has_members<Figures> && !std::is_same_v<Figures, untracked_statistics> &&
+                           !std::is_same_v<Figures, device_activity> && !std::is_same_v<Figures, imported_memory>;
+
+template <class Archive, class Figures>
+requires stored_as_listed<std::remove_const_t<Figures>>
+void fields(Archive& all, Figures& of) {
+  std::apply([&](const auto&... each) { all(of, of.*(each.pointer)...); }, members_of<std::remove_const_t<Figures>>());
+}
 
 // --- figures of a range ---------------------------------------------------------------------------------------------
 
-SLUICE_KEPT(memory_statistics) {
-  all(of, of.device, of.layer, of.kind, of.at_begin, of.at_end, of.minimum, of.maximum, of.maximum_time, of.mean,
-      of.allocations, of.allocated_bytes, of.frees, of.freed_bytes);
-}
 SLUICE_KEPT(untracked_statistics) {
   all(of, of.device, of.samples, of.device_bytes, of.maximum, of.at_end, of.mean, of.recorder, of.used_maximum);
-}
-SLUICE_KEPT(pool_statistics) {
-  all(of, of.pool, of.states, of.reserved_maximum, of.reserved_maximum_time, of.reserved_at_end, of.used_maximum,
-      of.used_maximum_time, of.used_at_end, of.used_share);
-}
-SLUICE_KEPT(transfer_part) {
-  all(of, of.host_side, of.count, of.bytes, of.busy, of.mean_bandwidth, of.fastest_bandwidth);
-}
-SLUICE_KEPT(transfer_statistics) {
-  all(of, of.device, of.direction, of.count, of.migrations, of.bytes, of.busy, of.total, of.mean_bandwidth,
-      of.maximum_bandwidth, of.fastest_bandwidth, of.fastest, of.link_peak, of.attainable, of.parts);
 }
 SLUICE_KEPT(device_activity) {
   all(of, of.device, of.kernels, of.kernel_total, of.kernel_busy, of.copy_busy, of.copy_only, of.overlap, of.busy,
       of.first, of.last, of.memsets, of.memset_busy);
-}
-SLUICE_KEPT(named_time) { all(of, of.name, of.count, of.total, of.longest, of.longest_event); }
-SLUICE_KEPT(thread_statistics) {
-  all(of, of.thread, of.process, of.calls, of.call_busy, of.wait_busy, of.file_operations, of.file_bytes, of.file_busy);
 }
 /// `active` is stored behind everything else, since version 3.
 SLUICE_KEPT(range_statistics) {
@@ -69,40 +59,19 @@ SLUICE_KEPT(range_statistics) {
 SLUICE_KEPT(stack_figures) { all(of, of.bytes, of.count, of.busy, of.alone); }
 SLUICE_KEPT(stack_share) { all(of, of.stack, of.figures); }
 SLUICE_KEPT(stack_use) { all(of, of.shares, of.time, left_out{}, of.kernels_known); }
-SLUICE_KEPT(memory_standing) { all(of, of.of, of.peak, of.has_stacks); }
-SLUICE_KEPT(memory_stacks) { all(of, of.standing, of.at_peak, of.allocated); }
+SLUICE_KEPT(listed_memory) { all(of, of.of, of.peak, of.has_stacks); }
+SLUICE_KEPT(memory_stacks) { all(of, of.memory, of.at_peak, of.allocated); }
 SLUICE_KEPT(copy_stacks) { all(of, of.device, of.direction, of.use); }
 
 // --- the summary ----------------------------------------------------------------------------------------------------
 
 SLUICE_KEPT(process_watermark) { all(of, of.process, of.complete_until); }
-SLUICE_KEPT(holder) { all(of, of.name, of.pool, of.blocks, of.bytes, of.largest, of.largest_bytes); }
 SLUICE_KEPT(memory_peak) {
   all(of, of.device, of.layer, of.kind, of.bytes, of.time, of.blocks, of.holders, of.other_bytes, left_out{});
 }
-SLUICE_KEPT(unfreed_block) { all(of, of.block, of.alloc, of.name, of.device, of.address, of.bytes, of.born); }
-SLUICE_KEPT(unfreed_group) {
-  all(of, of.process, of.process_ended, of.keeps_growing, of.layer, of.kind, of.count, of.bytes, of.largest);
-}
 SLUICE_KEPT(imported_memory) { all(of, of.process, of.owner, of.layer, of.kind, of.blocks, of.bytes, of.inferred); }
-SLUICE_KEPT(failed_allocation) {
-  all(of, of.event, of.time, of.process, of.device, of.layer, of.kind, of.call, of.bytes, of.error);
-}
-SLUICE_KEPT(fault_launch) { all(of, of.time, of.kernel, of.stream); }
 SLUICE_KEPT(gpu_fault) {
   all(of, of.event, of.time, of.process, of.thread, of.error, of.call, of.stream, of.launches, of.calls_after);
-}
-SLUICE_KEPT(fragmentation_figure) {
-  all(of, of.device, of.layer, of.time, of.segments, of.segment_bytes, of.free_bytes, of.largest_free,
-      of.fragmentation);
-}
-SLUICE_KEPT(category_share) { all(of, of.what, of.bytes, of.blocks, of.exact_bytes); }
-SLUICE_KEPT(peak_composition) {
-  all(of, of.device, of.layer, of.kind, of.bytes, of.time, of.kept_gradient_bytes, of.shares);
-}
-SLUICE_KEPT(step_figures) {
-  all(of, of.number, of.span, of.event, of.peak, of.peak_time, of.at_begin, of.at_end, of.allocations,
-      of.allocated_bytes, of.h2d_bytes, of.d2h_bytes);
 }
 SLUICE_KEPT(step_summary) {
   all(of, of.process, of.source, of.device, of.layer, of.kind, of.count, of.steps, of.median_duration, of.highest,
@@ -116,17 +85,13 @@ SLUICE_KEPT(unused_memory) {
   all(of, of.device, of.layer, of.kind, of.peak_time, of.peak_bytes, left_out{}, left_out{}, of.groups, left_out{},
       of.never_touched, of.never_touched_bytes);
 }
-SLUICE_KEPT(copy_figures) { all(of, of.copies, of.bytes, of.busy); }
-SLUICE_KEPT(repeat_figures) { all(of, of.all, of.same_source, of.same_destination, of.exact); }
 SLUICE_KEPT(duplicate_copies) {
   all(of, of.exact, of.sampled, of.over_budget, of.unreadable, of.overtaken, of.graph_launches, of.repeated, left_out{},
       left_out{}, left_out{}, of.largest);
 }
 SLUICE_KEPT(repeating_stack) { all(of, of.stack, of.figures, of.largest, of.largest_bytes); }
 SLUICE_KEPT(duplicate_figures) { all(of, of.all, of.stacks); }
-SLUICE_KEPT(memory_at_mark) { all(of, of.of, of.bytes, of.blocks, of.segment_bytes); }
 SLUICE_KEPT(counter_at_mark) { all(of, of.counter, of.value); }
-SLUICE_KEPT(pool_at_mark) { all(of, of.pool, of.reserved, of.used); }
 SLUICE_KEPT(program_mark) {
   all(of, of.time, of.process, of.thread, of.name, of.step, of.memory, of.counters, of.pools);
 }

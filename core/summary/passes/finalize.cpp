@@ -21,9 +21,8 @@ namespace {
 
 /// Indexes of this many sections, about 10 MB each; two of these are in memory at once.
 constexpr std::size_t sections_a_run = 2;
-/// Measured: bytes per event in an index, and what the window and building the summary take in addition.
+/// Measured: bytes per event in an index.
 constexpr std::size_t bytes_an_event = 100;
-constexpr std::size_t taken_otherwise = 180'000'000;
 /// For reading summaries, because neighboring sections need the same chunks.
 constexpr std::size_t cache_bytes = std::size_t{16} << 20;
 /// A recording reads quickly as it is with up to `few_chunks` chunks, or `times_as_many` times as many as needed.
@@ -45,8 +44,8 @@ bool has_many_small_chunks(const trace::snapshot& trace, std::size_t rows_a_chun
   return trace.chunks().size() > std::max<std::uint64_t>(few_chunks, times_as_many * full);
 }
 
-beside_parts beside_of(const recording_scan& known, const section_pass_result& found) {
-  beside_parts made;
+unsectioned_facts unsectioned_facts_of(const recording_scan& known, const section_pass_result& found) {
+  unsectioned_facts made;
   made.events = known.events();
   made.warnings = known.unreadable();
   if (const std::uint64_t malformed = known.malformed() + found.malformed; malformed > 0)
@@ -75,7 +74,7 @@ class onlooker {
   /// Reports the `share` done of a stage that takes from `begin` to `end` of the total time, 0..1.
   bool look(double begin, double end, double share) {
     const double done = begin + (end - begin) * share;
-    if (progress_ && done - told_ >= 0.01) progress_(told_ = done);
+    if (progress_ && done - reported_ >= 0.01) progress_(reported_ = done);
     return wants_it();
   }
 
@@ -89,7 +88,7 @@ class onlooker {
  private:
   std::function<bool()> cancelled_;
   std::function<void(double)> progress_;
-  double told_ = 0;
+  double reported_ = 0;
 };
 
 /// Measured: the share of the total time that has passed when each stage ends.
@@ -115,7 +114,7 @@ result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace,
       run_section_pass(known, known.steps(), into, by.stage(surveyed, swept_through, sections.size()), goes_on);
   if (!by.wants_it()) return given_up(trace);
   if (!found.complete) return fail(error_code::corrupt, "a part of it cannot be read again", trace.path());
-  const beside_parts beside = beside_of(known, found);
+  const unsectioned_facts unsectioned = unsectioned_facts_of(known, found);
   const auto whole = std::make_shared<recording_facts>(std::move(found.whole));
 
   const auto swept_file = trace::file::open(file.path(), {.cache_bytes = cache_bytes, .unfinished_summaries = true});
@@ -123,7 +122,7 @@ result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace,
   const auto parts = section_reader::of(trace.with_summaries(*(*swept_file)->latest()), sections, whole);
   tile_maker tiles(file, sections, trace);
   const auto found_stored_figures = build_stored_figures(
-      *parts, beside, sections_a_run,
+      *parts, unsectioned, sections_a_run,
       [&](const index& from, std::size_t first, std::size_t last) {
         const bool added = tiles.add(from, first, last);
         const double share = static_cast<double>(last + 1) / static_cast<double>(sections.size());
@@ -194,8 +193,7 @@ result<void> finalize(trace::file_writer& file, const finalize_options& options)
 }
 
 bool is_beyond(const trace::snapshot& recording, std::size_t memory_bytes) {
-  const std::size_t left = memory_bytes > taken_otherwise ? memory_bytes - taken_otherwise : 0;
-  return events_in(recording) > left / bytes_an_event;
+  return events_in(recording) > left_for_indexes(memory_bytes, taken_while_summing_up) / bytes_an_event;
 }
 
 bool wants_summing_up(const trace::snapshot& recording, const unfinished_options& options) {

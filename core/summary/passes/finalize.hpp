@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/base/error.hpp"
+#include "core/summary/memory_limit.hpp"
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"
 
@@ -37,7 +38,7 @@ result<void> finalize(trace::file_writer& file, const finalize_options& options 
 
 struct unfinished_options {
   /// The caller's memory limit. No summary is built if an index of all events fits: the recording then opens faster.
-  std::size_t memory_bytes = 400'000'000;
+  std::size_t memory_bytes = usual_memory_limit;
   double section_events = finalize_options{}.section_events;
   /// Returns true to stop building the summary. Called between chunks and between sections. Empty: never.
   std::function<bool()> cancelled{};

@@ -78,7 +78,7 @@ void recording_scan::births::keep_latest(std::size_t most) {
 }
 
 void recording_scan::keep_births_within_bounds() {
-  while (births_kept_ > most_births / 2 && most_births_ > 2 * least_telling_blocks) {
+  while (births_kept_ > most_births / 2 && most_births_ > 2 * least_pattern_blocks) {
     most_births_ /= 2;
     births_kept_ = 0;
     for (auto& [of, births] : births_) {
@@ -107,22 +107,22 @@ void recording_scan::take(const trace::live_block_event& row) {
   only_in_checkpoints_.push_back(row);
 }
 
-std::vector<recording_scan::telling_checkpoint> recording_scan::telling_checkpoints() const {
-  std::vector<telling_checkpoint> all;
+std::vector<recording_scan::loss_checkpoint> recording_scan::loss_checkpoints() const {
+  std::vector<loss_checkpoint> all;
   for (const auto& [id, known] : checkpoints_)
-    if (known.seen && tells_of_deaths(known.of.about, known.blocks, losses_)) all.push_back(known.of);
-  std::sort(all.begin(), all.end(), [](const telling_checkpoint& a, const telling_checkpoint& b) {
+    if (known.seen && shows_lost_frees(known.of.about, known.blocks, losses_)) all.push_back(known.of);
+  std::sort(all.begin(), all.end(), [](const loss_checkpoint& a, const loss_checkpoint& b) {
     return std::tuple(a.about.time, a.about.id) < std::tuple(b.about.time, b.about.id);
   });
   return all;
 }
 
-std::optional<std::vector<complete_checkpoint>> recording_scan::listed_by(
-    std::span<const telling_checkpoint> checkpoints, const std::function<bool()>& wanted) const {
+std::optional<std::vector<complete_checkpoint>> recording_scan::listed_by(std::span<const loss_checkpoint> checkpoints,
+                                                                          const std::function<bool()>& wanted) const {
   std::vector<complete_checkpoint> all;
   std::unordered_map<std::uint64_t, std::size_t> places;
   std::size_t first = SIZE_MAX, last = 0;
-  for (const telling_checkpoint& each : checkpoints) {
+  for (const loss_checkpoint& each : checkpoints) {
     places.emplace(raw(each.about.id), all.size());
     all.push_back({each.about.process, bounded(each.about.time), {}});
     if (each.about.blocks == 0) continue;
@@ -277,24 +277,24 @@ std::shared_ptr<const step_facts> recording_scan::steps() const {
   deaths died;
   for (const trace::process_row& row : of_.tables().processes.rows()) {
     if (all.sources().contains(row.id)) continue;
-    const births* const telling = telling_births_of(row.id);
-    if (telling == nullptr) {
+    const births* const pattern_births = births_for_pattern(row.id);
+    if (pattern_births == nullptr) {
       take(row.id, steps_of(row.id, {}, {}, {}, end));
       continue;
     }
-    unmarked.emplace_back(row.id, telling);
-    for (const birth& each : telling->last) died.emplace(raw(each.block), trace::unknown_time);
+    unmarked.emplace_back(row.id, pattern_births);
+    for (const birth& each : pattern_births->last) died.emplace(raw(each.block), trace::unknown_time);
   }
   if (!died.empty()) find_deaths(died);
-  const std::vector<telling_checkpoint> checkpoints = telling_checkpoints();
-  for (const auto& [process, telling] : unmarked) take(process, steps_of(process, *telling, died, checkpoints, end));
+  const std::vector<loss_checkpoint> checkpoints = loss_checkpoints();
+  for (const auto& [process, pattern_births] : unmarked) take(process, steps_of(process, *pattern_births, died, checkpoints, end));
   return made;
 }
 
-const recording_scan::births* recording_scan::telling_births_of(trace::process_id process) const {
-  for (const trace::layer layer : telling_layers) {
+const recording_scan::births* recording_scan::births_for_pattern(trace::process_id process) const {
+  for (const trace::layer layer : pattern_layers) {
     const auto known = births_.find({process, layer});
-    if (known != births_.end() && known->second.count >= least_telling_blocks) return &known->second;
+    if (known != births_.end() && known->second.count >= least_pattern_blocks) return &known->second;
   }
   return nullptr;
 }
@@ -310,9 +310,9 @@ void recording_scan::find_deaths(deaths& of) const {
 }
 
 /// Like `memory_use::infer_deaths`.
-void recording_scan::infer_deaths(trace::process_id process, std::span<const telling_checkpoint> checkpoints,
+void recording_scan::infer_deaths(trace::process_id process, std::span<const loss_checkpoint> checkpoints,
                                   std::span<block_record> blocks) const {
-  for (const telling_checkpoint& each : checkpoints) {
+  for (const loss_checkpoint& each : checkpoints) {
     if (each.about.process != process) continue;
     const time_ns time = bounded(each.about.time);
     const auto is_later = [&](const block_record& block) { return !block.freed() && block.born < time; };
@@ -326,7 +326,7 @@ void recording_scan::infer_deaths(trace::process_id process, std::span<const tel
 }
 
 step_list recording_scan::steps_of(trace::process_id process, const births& of, const deaths& known,
-                                   std::span<const telling_checkpoint> checkpoints, time_ns end) const {
+                                   std::span<const loss_checkpoint> checkpoints, time_ns end) const {
   std::vector<birth> last = of.last;
   std::sort(last.begin(), last.end(),
             [](const birth& a, const birth& b) { return std::tuple(a.born, a.order) < std::tuple(b.born, b.order); });

@@ -58,17 +58,17 @@ class recording_scan {
   /// For each block without an allocation row: the first checkpoint row that lists it.
   [[nodiscard]] const std::vector<trace::live_block_event>& only_in_checkpoints() const { return only_in_checkpoints_; }
   /// A checkpoint (list of live blocks) after allocations or frees were lost. The list is in chunks [first, last].
-  struct telling_checkpoint {
+  struct loss_checkpoint {
     trace::checkpoint_event about;
     std::size_t first_chunk = 0;
     std::size_t last_chunk = 0;
   };
   /// The checkpoints that reveal frees whose rows were lost, in order of time.
-  [[nodiscard]] std::vector<telling_checkpoint> telling_checkpoints() const;
+  [[nodiscard]] std::vector<loss_checkpoint> loss_checkpoints() const;
   /// Returns the blocks listed by each of `checkpoints`. Reads their chunks again. Returns nothing if a chunk cannot be
   /// read, or once `wanted`, called before each chunk, returns false. O(rows in the chunks).
-  [[nodiscard]] std::optional<std::vector<complete_checkpoint>> listed_by(
-      std::span<const telling_checkpoint> checkpoints, const std::function<bool()>& wanted) const;
+  [[nodiscard]] std::optional<std::vector<complete_checkpoint>> listed_by(std::span<const loss_checkpoint> checkpoints,
+                                                                          const std::function<bool()>& wanted) const;
   /// The blocks with a free row; nothing if a chunk cannot be read or `wanted` returned false. Rereads frees: O(frees).
   [[nodiscard]] std::optional<id_set> freed(const std::function<bool()>& wanted) const;
   /// True if a row records the block's birth.
@@ -133,15 +133,15 @@ class recording_scan {
   void take_block(const trace::alloc_event& row, time_ns born);
   template <class Fill>
   void take_sample(trace::sampled_thing what, std::uint64_t id, const trace::event_base& event, Fill&& fill);
-  void infer_deaths(trace::process_id process, std::span<const telling_checkpoint> checkpoints,
+  void infer_deaths(trace::process_id process, std::span<const loss_checkpoint> checkpoints,
                     std::span<block_record> blocks) const;
   /// The readable chunks with rows of a type.
   [[nodiscard]] std::vector<std::size_t> chunks_of(trace::row_type type) const;
   void keep_births_within_bounds();
-  [[nodiscard]] const births* telling_births_of(trace::process_id process) const;
+  [[nodiscard]] const births* births_for_pattern(trace::process_id process) const;
   void find_deaths(deaths& of) const;
   [[nodiscard]] step_list steps_of(trace::process_id process, const births& of, const deaths& known,
-                                   std::span<const telling_checkpoint> checkpoints, time_ns end) const;
+                                   std::span<const loss_checkpoint> checkpoints, time_ns end) const;
 
   const trace::snapshot& of_;
   chunk_index chunks_;
@@ -161,7 +161,7 @@ class recording_scan {
   id_set in_checkpoints_;  ///< Blocks that a checkpoint lists before any allocation row.
   std::vector<trace::live_block_event> only_in_checkpoints_;
   struct listed_blocks {
-    telling_checkpoint of;
+    loss_checkpoint of;
     bool seen = false;
     std::size_t blocks = 0;
   };

@@ -67,7 +67,7 @@ class section_pass {
     whole_->steps = steps_;
     for (const trace::live_block_event& row : known.only_in_checkpoints())
       only_in_checkpoints_[section_of(begins_, bounded(row.born))].push_back(row);
-    for (const recording_scan::telling_checkpoint& each : known.telling_checkpoints())
+    for (const recording_scan::loss_checkpoint& each : known.loss_checkpoints())
       checkpoints_[section_of(begins_, bounded(each.about.time))].push_back(each);
     for (const trace::pool_id pool : known.pools_with_segments()) whole_->pools.push_back({pool, true, false, 0});
   }
@@ -118,8 +118,8 @@ class section_pass {
     made.chunks = *whole_->chunks->in(made.run, made.samples_known);
     if (const auto born = only_in_checkpoints_.find(section); born != only_in_checkpoints_.end())
       made.births = born->second;
-    if (const auto told = checkpoints_.find(section); told != checkpoints_.end()) {
-      auto listed = known_.listed_by(told->second, wanted_);
+    if (const auto listing = checkpoints_.find(section); listing != checkpoints_.end()) {
+      auto listed = known_.listed_by(listing->second, wanted_);
       if (!listed) return std::nullopt;
       made.checkpoints = std::move(*listed);
       made.freed = &freed_anywhere_;
@@ -372,7 +372,7 @@ class section_pass {
   const std::shared_ptr<recording_facts> whole_ = std::make_shared<recording_facts>();
 
   std::map<std::size_t, std::vector<trace::live_block_event>> only_in_checkpoints_;  ///< By section of birth.
-  std::map<std::size_t, std::vector<recording_scan::telling_checkpoint>>
+  std::map<std::size_t, std::vector<recording_scan::loss_checkpoint>>
       checkpoints_;        ///< By the section that contains them.
   id_set freed_anywhere_;  ///< Set if there are any `checkpoints_`.
   std::vector<carried_block> carried_;

@@ -21,15 +21,16 @@ struct section_pass_result {
 /// Indexes the sections in order of time, each from its own rows and from what the section before left: live blocks,
 /// running slices and current samples. The category of a block is known once the block is freed.
 ///
-/// Writes what `save_sections` writes from an index of all rows, except the facts about the whole recording, which are
-/// returned. In these, the highest bytes of each category are 0: the caller must fill them in and store the facts.
+/// Writes what `section_reader` needs: blocks that cross section boundaries, categories, running slices, samples. Returns
+/// the facts about the whole recording. In these, the highest bytes of each category are 0: the caller must fill them in
+/// and store the facts.
 /// Memory: the index of one section, the live blocks, and some 400 bytes per block that crosses a section boundary.
 /// O(rows * log): a chunk is read once for each section that it reaches into.
 ///
 /// Stops once `wanted`, called once per section, or `goes_on`, called after each chunk, returns false.
 ///
 /// Infers lost frees, as an index of all rows does, from the checkpoints that follow the loss
-/// (`recording_scan::telling_checkpoints`).
+/// (`recording_scan::loss_checkpoints`).
 [[nodiscard]] section_pass_result run_section_pass(
     const recording_scan& known, std::shared_ptr<const step_facts> steps, section_writer& into,
     const std::function<bool()>& wanted = [] { return true; }, const std::function<bool()>& goes_on = {});

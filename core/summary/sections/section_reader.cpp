@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <utility>
 
-#include "core/index/boundary_samples.hpp"
 #include "core/index/columns_needed.hpp"
 #include "core/index/tensor_facts.hpp"
 #include "core/summary/figures/recording_facts_format.hpp"
@@ -83,45 +81,7 @@ known_uses uses_of(const trace::block_uses_row& row) {
   return made;
 }
 
-void save_blocks(const index& from, const trace::snapshot& of, section_writer& into) {
-  const std::span<const block_record> blocks = from.memory().blocks();
-  const auto tensors = from.tensors(of);
-  const std::set<trace::block_id> disputed(from.memory().disputed().begin(), from.memory().disputed().end());
-  std::vector<std::vector<trace::block_category_row>> categories(into.begins().size());
-  std::vector<saved_block> kept;
-  for (std::size_t at = 0; at < blocks.size(); ++at) {
-    if (!blocks[at].allocated) continue;
-    saved_block each{blocks[at], at < tensors->categories.size() ? tensors->categories[at] : block_category{}, {}};
-    each.uses = from.touches().of(each.block);
-    each.disputed = disputed.contains(each.block.id);
-    const bool keep = is_kept(each, into.begins());
-    if (!each.crosses && !each.disputed && each.category.what != category::none)
-      categories[section_of(into.begins(), each.block.born)].push_back(category_row_of(each));
-    if (keep) kept.push_back(std::move(each));
-  }
-  into.add_blocks(kept);
-  for (std::size_t i = 0; i < categories.size(); ++i) into.add_categories(i, categories[i]);
-}
-
 }  // namespace
-
-void save_sections(const index& from, const trace::snapshot& of, std::span<const trace::section_row> sections,
-                   trace::file_writer& to) {
-  if (sections.empty()) return;
-  const auto whole = section_writer::saved(facts_of_recording(from, of));
-  if (!whole) return;
-  const std::vector<time_ns> begins = begins_of(sections);
-  section_writer into(to, begins);
-  save_blocks(from, of, into);
-  for (std::size_t i = 1; i < begins.size(); ++i) {
-    into.add_open_slices(i, open_slices_at(begins[i], from));
-    into.add_samples(i, samples_before(begins[i], from.memory(), from.counters()));
-  }
-  into.add_first_and_highest(first_and_highest_samples(from.memory(), from.counters()));
-  into.add_chunks(from.chunks());
-  into.add_steps(*from.tensors(of)->steps);
-  into.add_whole(*whole);
-}
 
 void section_reader::take(std::shared_ptr<const trace::snapshot> from) {
   from_ = std::move(from);

@@ -16,12 +16,6 @@
 /// Reads what a file stores about its sections, so that a query about a short time only reads a part of the file.
 namespace sluice::analysis {
 
-/// Adds to a file, before it is closed, what `section_reader` needs: blocks that cross section boundaries, categories,
-/// running slices, and facts about the whole recording. `from` must have read all of `of`, a snapshot with the events
-/// of the file. Writes nothing if the facts exceed what a chunk can hold. O(blocks * log blocks).
-void save_sections(const index& from, const trace::snapshot& of, std::span<const trace::section_row> sections,
-                   trace::file_writer& to);
-
 /// Builds indexes of sections from a file. Immutable; may be used by many threads at once.
 class section_reader {
  public:

@@ -74,10 +74,11 @@ double stored_mean(double mean) {
 bool is_integer(double value) { return std::abs(value) < 0x1p53 && std::trunc(value) == value; }
 
 bool is_of_integers(const curve_bins& curve) {
-  const auto is_told = [](const curve_bin& bin) {
+  const auto has_integers = [](const curve_bin& bin) {
     return is_integer(bin.minimum) && is_integer(bin.maximum) && is_integer(bin.last) && is_integer(bin.at_peak);
   };
-  return curve.bins.empty() ? is_integer(curve.constant) : std::all_of(curve.bins.begin(), curve.bins.end(), is_told);
+  return curve.bins.empty() ? is_integer(curve.constant)
+                            : std::all_of(curve.bins.begin(), curve.bins.end(), has_integers);
 }
 
 trace::integer_bin_row integer_row(time_ns time, std::uint32_t curve, const curve_bin& bin, double before, bool first) {
@@ -95,7 +96,7 @@ trace::integer_bin_row integer_row(time_ns time, std::uint32_t curve, const curv
 
 /// Calls `use(position, bin, value before, is first)` for the bins that differ from the value before them.
 template <class Use>
-void for_each_told(const curve_bins& curve, Use&& use) {
+void for_each_change(const curve_bins& curve, Use&& use) {
   double before = 0;
   bool first = true;
   const std::size_t count = curve.bins.empty() ? 1 : tile_bins;
@@ -256,11 +257,11 @@ void write_tile(trace::file_writer& to, const tile& where, const filled_tile& wh
   for (std::size_t c = 0; c < what.curves.size(); ++c) {
     const auto number = static_cast<std::uint32_t>(c);
     if (is_of_integers(what.curves[c])) {
-      for_each_told(what.curves[c], [&](std::size_t i, const curve_bin& bin, double before, bool first) {
+      for_each_change(what.curves[c], [&](std::size_t i, const curve_bin& bin, double before, bool first) {
         integer_rows.push_back(integer_row(time_of(i), number, bin, before, first));
       });
     } else {
-      for_each_told(what.curves[c], [&](std::size_t i, const curve_bin& bin, double /*before*/, bool /*first*/) {
+      for_each_change(what.curves[c], [&](std::size_t i, const curve_bin& bin, double /*before*/, bool /*first*/) {
         curve_rows.push_back(
             {time_of(i), number, bin.minimum, bin.maximum, stored_mean(bin.mean), bin.last, bin.maximum - bin.at_peak});
       });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 /// Meaning of the CUDA driver's result codes; the runtime uses the same ones. The code inside the recorded process uses
 /// this too, so it needs no C++ library.
@@ -34,76 +35,44 @@ namespace sluice::trace {
 
 /// The name of a result that is common in recordings; null for all others.
 [[nodiscard]] constexpr const char* name_of_result(std::int64_t result) {
-  switch (result) {
-    case 0:
-      return "CUDA_SUCCESS";
-    case 1:
-      return "CUDA_ERROR_INVALID_VALUE";
-    case 2:
-      return "CUDA_ERROR_OUT_OF_MEMORY";
-    case 3:
-      return "CUDA_ERROR_NOT_INITIALIZED";
-    case 4:
-      return "CUDA_ERROR_DEINITIALIZED";
-    case 201:
-      return "CUDA_ERROR_INVALID_CONTEXT";
-    case 214:
-      return "CUDA_ERROR_ECC_UNCORRECTABLE";
-    case 217:
-      return "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED";
-    case 220:
-      return "CUDA_ERROR_NVLINK_UNCORRECTABLE";
-    case 226:
-      return "CUDA_ERROR_CONTAINED";
-    case 400:
-      return "CUDA_ERROR_INVALID_HANDLE";
-    case 600:
-      return "CUDA_ERROR_NOT_READY";
-    case 700:
-      return "CUDA_ERROR_ILLEGAL_ADDRESS";
-    case 701:
-      return "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES";
-    case 702:
-      return "CUDA_ERROR_LAUNCH_TIMEOUT";
-    case 704:
-      return "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED";
-    case 705:
-      return "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED";
-    case 709:
-      return "CUDA_ERROR_CONTEXT_IS_DESTROYED";
-    case 710:
-      return "CUDA_ERROR_ASSERT";
-    case 712:
-      return "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED";
-    case 713:
-      return "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED";
-    case 714:
-      return "CUDA_ERROR_HARDWARE_STACK_ERROR";
-    case 715:
-      return "CUDA_ERROR_ILLEGAL_INSTRUCTION";
-    case 716:
-      return "CUDA_ERROR_MISALIGNED_ADDRESS";
-    case 717:
-      return "CUDA_ERROR_INVALID_ADDRESS_SPACE";
-    case 718:
-      return "CUDA_ERROR_INVALID_PC";
-    case 719:
-      return "CUDA_ERROR_LAUNCH_FAILED";
-    case 721:
-      return "CUDA_ERROR_TENSOR_MEMORY_LEAK";
-    case 800:
-      return "CUDA_ERROR_NOT_PERMITTED";
-    case 801:
-      return "CUDA_ERROR_NOT_SUPPORTED";
-    case 810:
-      return "CUDA_ERROR_MPS_CLIENT_TERMINATED";
-    case 911:
-      return "CUDA_ERROR_EXTERNAL_DEVICE";
-    case 999:
-      return "CUDA_ERROR_UNKNOWN";
-    default:
-      return nullptr;
-  }
+  constexpr std::pair<std::int64_t, const char*> names[] = {
+      {0, "CUDA_SUCCESS"},
+      {1, "CUDA_ERROR_INVALID_VALUE"},
+      {2, "CUDA_ERROR_OUT_OF_MEMORY"},
+      {3, "CUDA_ERROR_NOT_INITIALIZED"},
+      {4, "CUDA_ERROR_DEINITIALIZED"},
+      {201, "CUDA_ERROR_INVALID_CONTEXT"},
+      {214, "CUDA_ERROR_ECC_UNCORRECTABLE"},
+      {217, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"},
+      {220, "CUDA_ERROR_NVLINK_UNCORRECTABLE"},
+      {226, "CUDA_ERROR_CONTAINED"},
+      {400, "CUDA_ERROR_INVALID_HANDLE"},
+      {600, "CUDA_ERROR_NOT_READY"},
+      {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+      {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"},
+      {702, "CUDA_ERROR_LAUNCH_TIMEOUT"},
+      {704, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED"},
+      {705, "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED"},
+      {709, "CUDA_ERROR_CONTEXT_IS_DESTROYED"},
+      {710, "CUDA_ERROR_ASSERT"},
+      {712, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"},
+      {713, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED"},
+      {714, "CUDA_ERROR_HARDWARE_STACK_ERROR"},
+      {715, "CUDA_ERROR_ILLEGAL_INSTRUCTION"},
+      {716, "CUDA_ERROR_MISALIGNED_ADDRESS"},
+      {717, "CUDA_ERROR_INVALID_ADDRESS_SPACE"},
+      {718, "CUDA_ERROR_INVALID_PC"},
+      {719, "CUDA_ERROR_LAUNCH_FAILED"},
+      {721, "CUDA_ERROR_TENSOR_MEMORY_LEAK"},
+      {800, "CUDA_ERROR_NOT_PERMITTED"},
+      {801, "CUDA_ERROR_NOT_SUPPORTED"},
+      {810, "CUDA_ERROR_MPS_CLIENT_TERMINATED"},
+      {911, "CUDA_ERROR_EXTERNAL_DEVICE"},
+      {999, "CUDA_ERROR_UNKNOWN"},
+  };
+  for (const auto& [number, name] : names)
+    if (number == result) return name;
+  return nullptr;
 }
 
 }  // namespace sluice::trace

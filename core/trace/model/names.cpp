@@ -3,32 +3,13 @@
 #include <array>
 #include <cstddef>
 
+#include "core/trace/model/words.hpp"
+
 namespace sluice {
 
-std::string_view name_of(trace::recording_mode mode) {
-  switch (mode) {
-    case trace::recording_mode::memory:
-      return "memory";
-    case trace::recording_mode::timeline:
-      return "timeline";
-    case trace::recording_mode::all:
-      return "all";
-    case trace::recording_mode::unknown:
-      break;
-  }
-  return "unknown";
-}
-
-std::string_view name_of(trace::layer layer) {
-  static constexpr std::array<std::string_view, trace::layer_count> names = {"driver", "pool", "framework", "user"};
-  return names[static_cast<std::size_t>(layer) % names.size()];
-}
-
-std::string_view name_of(trace::memory_kind kind) {
-  static constexpr std::array<std::string_view, trace::memory_kind_count> names = {
-      "unknown", "device", "pinned", "managed", "host", "array", "reservation", "physical", "mapping"};
-  return names[static_cast<std::size_t>(kind) % names.size()];
-}
+std::string_view name_of(trace::layer layer) { return word_of(layer); }
+std::string_view name_of(trace::recording_mode mode) { return word_of(mode); }
+std::string_view name_of(trace::memory_kind kind) { return word_of(kind); }
 
 std::string_view name_of(trace::direction way) {
   static constexpr std::array<std::string_view, trace::direction_count> names = {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 
 #include "instrumentation/backend/simulated/device.hpp"
 
@@ -12,31 +13,11 @@ namespace sluice::backend {
 namespace {
 
 const char* name_of(graph_node_kind kind) {
-  switch (kind) {
-    case graph_node_kind::kernel:
-      return "kernel";
-    case graph_node_kind::copy:
-      return "copy";
-    case graph_node_kind::set:
-      return "set";
-    case graph_node_kind::host:
-      return "host function";
-    case graph_node_kind::child_graph:
-      return "child graph";
-    case graph_node_kind::empty:
-      return "empty";
-    case graph_node_kind::wait_event:
-      return "wait for event";
-    case graph_node_kind::record_event:
-      return "record event";
-    case graph_node_kind::allocation:
-      return "allocation";
-    case graph_node_kind::free:
-      return "free";
-    case graph_node_kind::other:
-      break;
-  }
-  return "node";
+  static constexpr const char* names[] = {"kernel", "copy",           "set",          "host function", "child graph",
+                                          "empty",  "wait for event", "record event", "allocation",    "free",
+                                          "node"};
+  static_assert(std::size(names) == static_cast<std::size_t>(graph_node_kind::other) + 1);
+  return names[static_cast<std::size_t>(kind)];
 }
 
 std::size_t count_nodes(const simulated::graph_body& body) {

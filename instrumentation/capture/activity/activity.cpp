@@ -204,8 +204,8 @@ void on_record(const layout::kernel_prefix& in) {
 
 void on_record(const layout::graph_trace_prefix& in) {
   if (!has_times(in)) return;
-  static std::atomic<bool> told{false};
-  if (!told.exchange(true)) {
+  static std::atomic<bool> reported{false};
+  if (!reported.exchange(true)) {
     collector::message(
         raw(severity::info),
         "graph launches are recorded as one interval each: the kernels and copies inside are not listed; "

@@ -65,7 +65,7 @@ SLUICE_THREAD_LOCAL thread_times mine{};
 
 /// Times an event in an empty stream: takes the middle of a few microseconds. Returns false if it takes too long.
 bool drop(clockwork& clock, anchor& at) {
-  constexpr std::uint64_t patience_ns = 2'000'000, good_ns = 10'000;
+  constexpr std::uint64_t timeout_ns = 2'000'000, good_ns = 10'000;
   constexpr int tries = 4;
   if (at.event == nullptr && driver.create_event(&at.event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) return false;
   for (int i = 0; i < tries; ++i) {
@@ -73,7 +73,7 @@ bool drop(clockwork& clock, anchor& at) {
     if (driver.record_event(at.event, clock.stream) != CUDA_SUCCESS) return false;
     std::uint64_t end = begin;
     CUresult result = CUDA_ERROR_NOT_READY;
-    while (result == CUDA_ERROR_NOT_READY && end - begin < patience_ns) {
+    while (result == CUDA_ERROR_NOT_READY && end - begin < timeout_ns) {
       result = driver.event_state(at.event);
       end = collector::monotonic_now();
     }

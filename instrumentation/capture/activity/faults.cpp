@@ -37,10 +37,10 @@ SLUICE_THREAD_LOCAL launch_trail* own_trail = nullptr;
 struct launch_seen {
   std::uint64_t time, name, stream;
 };
-constexpr std::size_t most_told = 16;
+constexpr std::size_t most_launches = 16;
 
 /// The last launches of `context`, newest first.
-std::size_t last_launches(std::uint32_t context, CUcontext handle, launch_seen (&seen)[most_told]) {
+std::size_t last_launches(std::uint32_t context, CUcontext handle, launch_seen (&seen)[most_launches]) {
   std::size_t count = 0;
   for (const launch_trail& trail : trails) {
     for (const launch_note& note : trail.launches) {
@@ -50,10 +50,10 @@ std::size_t last_launches(std::uint32_t context, CUcontext handle, launch_seen (
       std::atomic_thread_fence(std::memory_order_acquire);
       if (time == 0 || note.time.load(std::memory_order_relaxed) != time) continue;
       if (context != 0 && static_cast<std::uint32_t>(where) != context) continue;
-      if (count == most_told && one.time <= seen[most_told - 1].time) continue;
+      if (count == most_launches && one.time <= seen[most_launches - 1].time) continue;
       one.stream =
           stream_key_of(handle, context, reinterpret_cast<CUstream>(one.stream), (where & per_thread_bit) != 0);
-      std::size_t at = count < most_told ? count++ : most_told - 1;
+      std::size_t at = count < most_launches ? count++ : most_launches - 1;
       for (; at > 0 && seen[at - 1].time < one.time; --at) seen[at] = seen[at - 1];
       seen[at] = one;
     }
@@ -77,7 +77,7 @@ bool enter(std::uint32_t context) {
 }
 
 /// True if the failure of the call that this thread is leaving has been recorded.
-SLUICE_THREAD_LOCAL bool failure_told = false;
+SLUICE_THREAD_LOCAL bool failure_reported = false;
 
 struct sighting {
   std::uint64_t time, end, name, stream;
@@ -86,11 +86,11 @@ struct sighting {
   CUresult result;
 };
 
-void tell(const sighting& s) {
+void report(const sighting& s) {
   // A call may have no context, for example if its context was destroyed.
   if (!enter(s.context == 0 ? ~std::uint32_t{0} : s.context)) return;
   any_fault.store(true, std::memory_order_release);
-  launch_seen seen[most_told];
+  launch_seen seen[most_launches];
   const std::size_t count = last_launches(s.context, s.handle, seen);
   collector::fault_record out{};
   out.header.time = s.time;
@@ -125,9 +125,9 @@ SLUICE_HOT void note_launch(const call& c, std::uint64_t name, CUstream stream) 
 }
 
 void note_failure(const call& c, std::uint64_t stream) noexcept {
-  failure_told = true;
+  failure_reported = true;
   if (!trace::is_gpu_fault(c.result)) return;
-  tell({c.begin, c.now, c.name, stream, c.data->context, c.context(), c.correlation(), c.result});
+  report({c.begin, c.now, c.name, stream, c.data->context, c.context(), c.correlation(), c.result});
 }
 
 void call_failed(const call& c, std::uint64_t stream) {
@@ -144,15 +144,15 @@ void call_failed(const call& c, std::uint64_t stream) {
 }
 
 void leave_failed(const call& c, edge_function exit) {
-  failure_told = false;
+  failure_reported = false;
   if (exit != nullptr) exit(c);
-  if (!failure_told) call_failed(c, 0);
+  if (!failure_reported) call_failed(c, 0);
 }
 
 void note_answer(std::uint32_t context_id, CUcontext context, CUresult answer) noexcept {
   if (!trace::is_gpu_fault(answer)) return;
   const std::uint64_t now = collector::now();
-  tell({now, now, collector::intern("the recorder (cuMemGetInfo)"), 0, context, context_id, 0, answer});
+  report({now, now, collector::intern("the recorder (cuMemGetInfo)"), 0, context, context_id, 0, answer});
 }
 
 bool has_faulted() noexcept { return any_fault.load(std::memory_order_acquire); }

@@ -186,27 +186,27 @@ class rival_watch {
     const bool nothing_came = now.completed == completed_;
     looks_in_vain_ = nothing_came && owed.done >= few ? looks_in_vain_ + 1 : 0;
     completed_ = now.completed;
-    if (told_) return;
+    if (reported_) return;
     const std::uint64_t held = (now.requested - now.completed) * most_records;
     const bool too_many = looks_in_vain_ >= 2 && owed.done > held;
-    const bool too_long = looks_in_vain_ >= patience;
+    const bool too_long = looks_in_vain_ >= most_looks_in_vain;
     const bool none_at_the_end = last && nothing_came && owed.count >= few && !has_faulted();
     if (!too_many && !too_long && !none_at_the_end) return;
-    told_ = true;
+    reported_ = true;
     collector::message(warning,
                        "another profiler in this process has taken over CUPTI's activity records, or CUPTI has stopped "
                        "delivering them: "
                        "copies and kernels have no device times; allocations and calls are still recorded");
   }
-  [[nodiscard]] bool told() const { return told_; }
+  [[nodiscard]] bool reported() const { return reported_; }
 
  private:
   static constexpr std::uint64_t few = 16;
   static constexpr std::uint64_t most_records = 1024;  ///< In 64 KiB; the smallest record takes 56 bytes.
-  static constexpr int patience = 10'000 / period_ms;
+  static constexpr int most_looks_in_vain = 10'000 / period_ms;
   std::uint64_t completed_ = 0;
   int looks_in_vain_ = 0;
-  bool told_ = false;
+  bool reported_ = false;
 };
 rival_watch rival;
 std::uint64_t stated = 0;
@@ -272,7 +272,7 @@ void flush(bool last) {
   const pending_work::summary owed = pending.scan(begin);
   if (!entry_points::in_use()) rival.look(owed, last);
   // A forced flush delivers everything. What is still outstanding was never recorded, or not done because of a fault.
-  const std::uint64_t until = last && !rival.told() && !has_faulted() ? begin : owed.oldest;
+  const std::uint64_t until = last && !rival.reported() && !has_faulted() ? begin : owed.oldest;
   if (until <= stated) return;
   stated = until;
   collector::watermark_record out{};

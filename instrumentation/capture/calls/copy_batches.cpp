@@ -32,7 +32,7 @@ work part_of(const shaped_copy* copies, std::size_t i) {
 }
 
 template <class Copies>
-work tell(const call& c, const Copies& copies, std::size_t count, CUstream stream) {
+work record(const call& c, const Copies& copies, std::size_t count, CUstream stream) {
   if (count == 1) {
     work only = part_of(copies, 0);
     only.stream = stream;
@@ -47,9 +47,9 @@ work tell(const call& c, const Copies& copies, std::size_t count, CUstream strea
   if (!c.ok()) return whole;
   node_place node = captured_node(c, stream);
   std::uint64_t words[parts_each * words_each];
-  const std::size_t told = count < most_parts ? count : most_parts;
-  for (std::size_t first = 0; first < told; first += parts_each) {
-    const std::size_t here = told - first < parts_each ? told - first : parts_each;
+  const std::size_t listed = count < most_parts ? count : most_parts;
+  for (std::size_t first = 0; first < listed; first += parts_each) {
+    const std::size_t here = listed - first < parts_each ? listed - first : parts_each;
     for (std::size_t i = 0; i < here; ++i) {
       const work part = part_of(copies, first + i);
       words[i * words_each] = part.source;
@@ -74,15 +74,15 @@ work tell(const call& c, const Copies& copies, std::size_t count, CUstream strea
 
 }  // namespace
 
-work tell_batch(const call& c, const batch_params& p, CUstream stream) {
+work record_batch(const call& c, const batch_params& p, CUstream stream) {
   if (p.count == 0 || p.sizes == nullptr || p.sources == nullptr || p.destinations == nullptr)
     return {.stream = stream};
-  return tell(c, p, p.count, stream);
+  return record(c, p, p.count, stream);
 }
 
-work tell_batch(const call& c, const shaped_copy* copies, std::size_t count, CUstream stream) {
+work record_batch(const call& c, const shaped_copy* copies, std::size_t count, CUstream stream) {
   if (copies == nullptr || count == 0) return {.stream = stream};
-  return tell(c, copies, count, stream);
+  return record(c, copies, count, stream);
 }
 
 }  // namespace sluice::capture

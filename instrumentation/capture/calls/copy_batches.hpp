@@ -54,7 +54,7 @@ struct shaped_batch_params_v2 {
 
 /// At the exit of a batch call: records the addresses of its copies (at most 4096); returns the batch as one `work`.
 /// Under graph capture, records which blocks the new node uses. A batch of one copy: returns that copy only. O(copies).
-[[nodiscard]] work tell_batch(const call& c, const batch_params& p, CUstream stream);
-[[nodiscard]] work tell_batch(const call& c, const shaped_copy* copies, std::size_t count, CUstream stream);
+[[nodiscard]] work record_batch(const call& c, const batch_params& p, CUstream stream);
+[[nodiscard]] work record_batch(const call& c, const shaped_copy* copies, std::size_t count, CUstream stream);
 
 }  // namespace sluice::capture

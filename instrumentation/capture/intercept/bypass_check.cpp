@@ -159,20 +159,20 @@ constexpr char way_out[] =
 
 /// True once for each library.
 bool is_new(const char* name) {
-  constexpr unsigned most_told = 32;
-  static std::uint64_t told[most_told];
+  constexpr unsigned most_reported = 32;
+  static std::uint64_t reported[most_reported];
   static unsigned count = 0;
   std::uint64_t key = 1;
   for (const char* c = name; *c != '\0'; ++c) key = (key ^ static_cast<unsigned char>(*c)) * 0x100000001B3U;
   for (unsigned i = 0; i < count; ++i) {
-    if (told[i] == key) return false;
+    if (reported[i] == key) return false;
   }
-  if (count == most_told) return false;
-  told[count++] = key;
+  if (count == most_reported) return false;
+  reported[count++] = key;
   return true;
 }
 
-void tell_of(const library& of, const evidence& found) {
+void report(const library& of, const evidence& found) {
   if (!is_new(of.name)) return;
   const unsigned more = found.functions - 1;
   char others[64] = "";
@@ -196,7 +196,7 @@ void look_through_all() {
   const span driver = functions_of_driver();
   for (unsigned i = 0; i < library_count; ++i) {
     const evidence found = search(libraries[i], driver);
-    if (found.functions != 0) tell_of(libraries[i], found);
+    if (found.functions != 0) report(libraries[i], found);
   }
 }
 
@@ -227,9 +227,9 @@ void look(bool last) noexcept {
 }
 
 void unknown_free(std::uint64_t address) noexcept {
-  static std::atomic<bool> told{false};
+  static std::atomic<bool> reported{false};
   // If not all blocks could be tracked, an unknown block proves nothing.
-  if (live_blocks::untracked() != 0 || told.exchange(true)) return;
+  if (live_blocks::untracked() != 0 || reported.exchange(true)) return;
   char text[512];
   snprintf(text, sizeof text,
            "memory at 0x%llx was freed that no recorded call had allocated: something in this process calls the driver "

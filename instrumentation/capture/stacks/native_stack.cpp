@@ -241,7 +241,7 @@ class walker {
       const std::uint64_t known = rules_.find(at_.pc);
       const unwind_rule rule = known != 0 ? unpacked(known) : learned();
       if (rule.kind == unwind_rule::none) break;
-      tell(at_.pc);
+      push(at_.pc);
       // These two rules cover nearly all frames.
       if (rule.kind == unwind_rule::from_rsp) {
         if (!leave(at_.sp + bytes(rule.offset), rule.saved_rbp)) break;
@@ -262,7 +262,7 @@ class walker {
  private:
   static std::uint64_t bytes(std::int32_t words) { return static_cast<std::uint64_t>(std::int64_t{words} * 8); }
 
-  void tell(std::uint64_t pc) {
+  void push(std::uint64_t pc) {
     if (skip_ > 0) {
       --skip_;
     } else if (next_ < end_) {
@@ -275,9 +275,9 @@ class walker {
     const stack_trail& trail = *trail_;
     const std::size_t here = left - 1;
     const std::size_t reached = trail.follow(here);
-    for (std::size_t i = here; i > reached; --i) tell(trail[i].pc);
+    for (std::size_t i = here; i > reached; --i) push(trail[i].pc);
     if (reached == 0) {
-      tell(trail[0].pc);
+      push(trail[0].pc);
       keep_trail(left);
       return true;
     }

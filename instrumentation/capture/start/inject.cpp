@@ -158,8 +158,8 @@ bool begin(const char* cupti_paths, bool late) {
     collector::message(info, "recorded in memory mode: no kernel times; record with --mode timeline to have them");
   }
   say_what_of_contents();
-  const bool told = !late && begin_at_entry_points();
-  if (!told && !begin_with_cupti(cupti_paths, late)) return false;
+  const bool begun = !late && begin_at_entry_points();
+  if (!begun && !begin_with_cupti(cupti_paths, late)) return false;
   if (!start_flushing()) {
     collector::message(warning,
                        "no thread could be started to fetch device times: they come at the end, or not at all");

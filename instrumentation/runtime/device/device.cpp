@@ -78,7 +78,7 @@ void device_state::forget(device_observer* observer) noexcept {
 
 void device_state::retire(backend::stream_handle stream) noexcept {
   const std::lock_guard lock(mutex_);
-  tell_all([&](device_observer* observer) { observer->retire(stream); });
+  notify_all([&](device_observer* observer) { observer->retire(stream); });
 }
 
 bool device_state::list_live(std::vector<pool_live_set>& to, const look_limit& limit) {

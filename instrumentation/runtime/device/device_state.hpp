@@ -67,7 +67,7 @@ class device_state : public std::enable_shared_from_this<device_state> {
   void announce() {
     device_->announce();
     const std::lock_guard lock(mutex_);
-    tell_all([](device_observer* observer) { observer->announce(); });
+    notify_all([](device_observer* observer) { observer->announce(); });
   }
 
   /// Appends the allocated blocks of all pools to `to`. False: not all pools could answer before `limit`.
@@ -93,10 +93,10 @@ class device_state : public std::enable_shared_from_this<device_state> {
   }
 
   /// Call with the mutex held.
-  template <class Tell>
-  void tell_all(const Tell& tell) {
+  template <class Notify>
+  void notify_all(const Notify& notify) {
     for (device_observer* observer : observers_) {
-      tell(observer);
+      notify(observer);
     }
   }
 

@@ -44,19 +44,19 @@ chunk_pipeline::~chunk_pipeline() = default;
 chunk_pipeline::chunk_pipeline(chunk_pipeline&&) noexcept = default;
 chunk_pipeline& chunk_pipeline::operator=(chunk_pipeline&&) noexcept = default;
 
-chunk_report chunk_pipeline::run(const mapped_file& in, mapped_file* out, const compute& work, const progress& tell,
-                                 const std::stop_token& stop) const {
+chunk_report chunk_pipeline::run(const mapped_file& in, mapped_file* out, const compute& work,
+                                 const progress& on_progress, const std::stop_token& stop) const {
   if (out && out->size_bytes() < in.size_bytes()) {
     throw error({status::invalid_value, 0, "chunk_pipeline",
                  fmt::format("{}: {} bytes, the input has {}", out->path(), out->size_bytes(), in.size_bytes())});
   }
   if (out) (void)out->writable_bytes();  // throws now, not after the first piece, if it is read-only
-  if (!options_.overlap) return run_plain(in, out, work, tell, stop);
-  return chunk_run(options_, device_, slots_->all, in, out).run(work, tell, stop);
+  if (!options_.overlap) return run_plain(in, out, work, on_progress, stop);
+  return chunk_run(options_, device_, slots_->all, in, out).run(work, on_progress, stop);
 }
 
 chunk_report chunk_pipeline::run_plain(const mapped_file& in, mapped_file* out, const compute& work,
-                                       const progress& tell, const std::stop_token& stop) const {
+                                       const progress& on_progress, const std::stop_token& stop) const {
   const stream_ref stream(device_);
   const std::size_t size = in.size_bytes();
   const std::size_t room = std::min(options_.chunk_bytes, size);
@@ -87,7 +87,7 @@ chunk_report chunk_pipeline::run_plain(const mapped_file& in, mapped_file* out, 
     }
     report.bytes += bytes;
     ++report.chunks;
-    if (tell) tell(static_cast<double>(offset + bytes) / static_cast<double>(size));
+    if (on_progress) on_progress(static_cast<double>(offset + bytes) / static_cast<double>(size));
   }
   return report;
 }

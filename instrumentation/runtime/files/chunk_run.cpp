@@ -78,7 +78,7 @@ double chunk_source_choice::registered_rate() const { return median(registered_)
 
 void chunk_source_choice::cannot_register() noexcept { fixed_ = chunk_source::staged; }
 
-void chunk_source_choice::tell(chunk_report& report) const {
+void chunk_source_choice::add_to(chunk_report& report) const {
   if (fixed_ != chunk_source::automatic) {
     report.source = fixed_;
   } else if (decided()) {
@@ -162,14 +162,14 @@ std::byte* chunk_run::mapped(std::uint64_t i) const {
   return const_cast<std::byte*>(in_.bytes().data()) + offset_of(i);  // driver calls take no const pointers
 }
 
-chunk_report chunk_run::run(const chunk_pipeline::compute& work, const chunk_pipeline::progress& tell,
+chunk_report chunk_run::run(const chunk_pipeline::compute& work, const chunk_pipeline::progress& on_progress,
                             const std::stop_token& stop) {
   const std::int64_t start = time_.now();
   const unsigned count = reader_count();
   std::vector<std::thread> readers;
   try {
     for (unsigned r = 0; r < count; ++r) readers.emplace_back([this, r, count, start] { read(r, count, start); });
-    launch_all(work, tell, stop);
+    launch_all(work, on_progress, stop);
   } catch (...) {
     // A thread could not be started, or the progress callback threw: let running pieces finish first.
     fail_at(launched_count_, launched_count_, std::current_exception());
@@ -183,7 +183,7 @@ chunk_report chunk_run::run(const chunk_pipeline::compute& work, const chunk_pip
   }
   unregister_all();
   if (error_) rethrow();
-  choice_.tell(report_);
+  choice_.add_to(report_);
   return report_;
 }
 
@@ -200,7 +200,7 @@ void chunk_run::rethrow() const {
 
 // --- enqueuing ---------------------------------------------------------------------------------------------
 
-void chunk_run::launch_all(const chunk_pipeline::compute& work, const chunk_pipeline::progress& tell,
+void chunk_run::launch_all(const chunk_pipeline::compute& work, const chunk_pipeline::progress& on_progress,
                            const std::stop_token& stop) {
   for (std::uint64_t i = 0; i < count_; ++i) {
     if (!await_filled(i)) return;
@@ -219,7 +219,7 @@ void chunk_run::launch_all(const chunk_pipeline::compute& work, const chunk_pipe
       launched_count_ = i + 1;
     }
     launched_more_.notify_all();
-    if (tell) tell(static_cast<double>(i + 1) / static_cast<double>(count_));
+    if (on_progress) on_progress(static_cast<double>(i + 1) / static_cast<double>(count_));
   }
 }
 

@@ -71,7 +71,7 @@ class chunk_source_choice {
   /// The time at which the last piece of the trial was ready; threads that waited for the trial need it.
   [[nodiscard]] std::int64_t decided_at() const noexcept { return decided_at_; }
 
-  void tell(chunk_report& report) const;
+  void add_to(chunk_report& report) const;
 
  private:
   static constexpr std::uint64_t registered_trials = 2;  // pieces; few, because each holds the driver's lock
@@ -99,7 +99,7 @@ class chunk_run {
   chunk_run(const chunk_options& options, const device_ref& device,
             const std::vector<std::unique_ptr<chunk_slot>>& slots, const mapped_file& in, mapped_file* out);
 
-  chunk_report run(const chunk_pipeline::compute& work, const chunk_pipeline::progress& tell,
+  chunk_report run(const chunk_pipeline::compute& work, const chunk_pipeline::progress& on_progress,
                    const std::stop_token& stop);
 
  private:
@@ -119,7 +119,7 @@ class chunk_run {
   [[nodiscard]] chunk_slot& slot_of(std::uint64_t i) const { return *slots_[i % depth_]; }
   [[nodiscard]] std::byte* mapped(std::uint64_t i) const;
 
-  void launch_all(const chunk_pipeline::compute& work, const chunk_pipeline::progress& tell,
+  void launch_all(const chunk_pipeline::compute& work, const chunk_pipeline::progress& on_progress,
                   const std::stop_token& stop);
   void launch(std::uint64_t i, const chunk_pipeline::compute& work);
   void read(unsigned reader, unsigned readers, std::int64_t start) noexcept;

@@ -79,7 +79,7 @@ void logging_resource_adaptor::flush() {
   if (out_ != nullptr) out_->flush();
 }
 
-void logging_resource_adaptor::tell(logged_call call) noexcept {
+void logging_resource_adaptor::log(logged_call call) noexcept {
   call.thread = static_cast<std::uint64_t>(gettid());
   const std::lock_guard lock(mutex_);
   call.time_ns = monotonic_ns() - begin_ns_;  // Under the lock, so that lines are in order of time.
@@ -89,17 +89,17 @@ void logging_resource_adaptor::tell(logged_call call) noexcept {
 void* logging_resource_adaptor::do_allocate(const stream_ref& stream, std::size_t bytes) {
   try {
     void* address = upstream()->allocate(stream, bytes);
-    tell({logged_call::action::allocate, address, bytes, stream.get()});
+    log({logged_call::action::allocate, address, bytes, stream.get()});
     return address;
   } catch (...) {
-    tell({logged_call::action::allocate_failed, nullptr, bytes, stream.get()});
+    log({logged_call::action::allocate_failed, nullptr, bytes, stream.get()});
     throw;
   }
 }
 
 void logging_resource_adaptor::do_deallocate(const stream_ref& stream, void* address, std::size_t bytes) noexcept {
   // Log before freeing: another thread may get the address immediately and log that.
-  tell({logged_call::action::free, address, bytes, stream.get()});
+  log({logged_call::action::free, address, bytes, stream.get()});
   upstream()->deallocate(stream, address, bytes);
 }
 

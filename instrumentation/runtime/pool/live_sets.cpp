@@ -62,7 +62,7 @@ bool send(const pool_live_set& set, const look_limit& limit) {
 
 /// Reports that the sets of all pools, taken after `since`, have been sent.
 bool send_end(std::uint64_t since, const look_limit& limit) {
-  collector::pools_told_record r{};
+  collector::live_sets_complete_record r{};
   r.header.time = layer_log::latest();
   r.since = since;
   return wait_for_room(limit) && collector::emit(r);
@@ -83,7 +83,7 @@ std::unique_lock<std::mutex> look_limit::lock(std::mutex& mutex) const {
   return taken;
 }
 
-live_set_teller::live_set_teller() {
+live_set_sender::live_set_sender() {
   // With a simulated clock, threads have different times: only the end is one moment for all of them.
   if (layer_log::recording_clock.load(std::memory_order_acquire) != nullptr) return;
   // The new thread inherits the signal mask, so it never handles a signal.
@@ -95,7 +95,7 @@ live_set_teller::live_set_teller() {
   }
 }
 
-void live_set_teller::end(std::chrono::milliseconds longest) {
+void live_set_sender::end(std::chrono::milliseconds longest) {
   const look_limit limit(std::chrono::steady_clock::now() + longest);
   if (thread_.joinable()) {
     thread_.request_stop();  // A running check gives up.
@@ -107,19 +107,19 @@ void live_set_teller::end(std::chrono::milliseconds longest) {
 
 /// Blocks that changed just before a set (`live_set_motion_ns`) are left to their own records, which may be
 /// lost, too. So wait until losses stop, but not forever. With a simulated clock nothing changes any more.
-void live_set_teller::wait_until_settled() noexcept {
+void live_set_sender::wait_until_settled() noexcept {
   static_assert(period > std::chrono::nanoseconds(collector::live_set_motion_ns));
   constexpr int most_periods = 4;
   if (layer_log::recording_clock.load(std::memory_order_acquire) != nullptr) return;
   for (int i = 0; i < most_periods; ++i) {
     const std::uint64_t lost = collector::lost_memory_events();
-    if (lost == told_) return;
+    if (lost == covered_loss_) return;
     std::this_thread::sleep_for(period);
     if (lost == collector::lost_memory_events()) return;
   }
 }
 
-void live_set_teller::watch(const std::stop_token& stop) {
+void live_set_sender::watch(const std::stop_token& stop) {
   pthread_setname_np(pthread_self(), "sluice-live");
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
@@ -128,10 +128,10 @@ void live_set_teller::watch(const std::stop_token& stop) {
   }
 }
 
-void live_set_teller::look(bool last, const look_limit& limit) noexcept {
+void live_set_sender::look(bool last, const look_limit& limit) noexcept {
   const std::uint64_t lost = collector::lost_memory_events();
   const bool settled = lost == std::exchange(seen_, lost);
-  if (lost == told_ || !(settled || last)) return;
+  if (lost == covered_loss_ || !(settled || last)) return;
   try {
     const std::uint64_t since = layer_log::latest();
     std::vector<pool_live_set> sets;
@@ -139,9 +139,9 @@ void live_set_teller::look(bool last, const look_limit& limit) noexcept {
     // The program's threads wait while a device lists its blocks.
     const look_limit briefly = last ? limit : limit.within(period);
     const auto list = [&](const auto& device) { return device->list_live(sets, briefly); };
-    const auto tell = [&](const pool_live_set& set) { return send(set, limit); };
+    const auto sent = [&](const pool_live_set& set) { return send(set, limit); };
     const bool listed = std::all_of(devices.begin(), devices.end(), list);
-    if (listed && std::all_of(sets.begin(), sets.end(), tell) && send_end(since, limit)) told_ = lost;
+    if (listed && std::all_of(sets.begin(), sets.end(), sent) && send_end(since, limit)) covered_loss_ = lost;
   } catch (const std::bad_alloc&) {
     // The next period tries again.
   }

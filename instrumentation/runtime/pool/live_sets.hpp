@@ -43,12 +43,12 @@ class look_limit {
 /// sends all pools of all devices, because the writer treats unlisted pools as gone. It does this at most every 50 ms,
 /// like the capture library. Program threads wait for it only while a pool lists its blocks, or up to 50 ms if another
 /// thread delays that. Its thread blocks all signals. In a simulated recording it sends only once, at the end.
-class live_set_teller {
+class live_set_sender {
  public:
-  live_set_teller();
-  ~live_set_teller() { end(); }
-  live_set_teller(const live_set_teller&) = delete;
-  live_set_teller& operator=(const live_set_teller&) = delete;
+  live_set_sender();
+  ~live_set_sender() { end(); }
+  live_set_sender(const live_set_sender&) = delete;
+  live_set_sender& operator=(const live_set_sender&) = delete;
   /// Checks a last time for losses. If there are any, it waits 50 ms (200 ms if losses go on)
   /// and then until the writer has read the lists: at most 0.2 s longer if the writer reads
   /// nothing, and at most `longest` in total. Pools that are not sent by then stay inexact.
@@ -59,8 +59,8 @@ class live_set_teller {
   void wait_until_settled() noexcept;
   void look(bool last, const look_limit& limit) noexcept;
 
-  std::uint64_t told_ = 0;  ///< number of lost events that sent lists already cover
-  std::uint64_t seen_ = 0;  ///< number of lost events at the last check
+  std::uint64_t covered_loss_ = 0;  ///< number of lost events that sent lists already cover
+  std::uint64_t seen_ = 0;          ///< number of lost events at the last check
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::jthread thread_;

@@ -133,7 +133,7 @@ block* pool_core::allocate(const stream_ref& stream, std::uint64_t bytes) {
     // Without a pool_stream, the next allocation is only slower.
   }
   // The thread may have forgotten this pool_stream (it remembers only the latest), and a block may be in it.
-  if (block* b = hit(l, on, bytes)) return b;
+  if (block* b = take_from_front(l, on, bytes)) return b;
   block* b = find(stream, want);
   if (b == nullptr) return nullptr;
   try {

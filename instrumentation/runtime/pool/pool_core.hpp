@@ -56,7 +56,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   }
 
   /// Takes a block for `bytes` > 0 from `own`, the thread's pool_stream. Null: none fits, or `own` is not `stream`'s.
-  [[nodiscard]] SLUICE_INLINE block* hit(pool_stream* own, std::uint64_t stream, std::uint64_t bytes) noexcept {
+  [[nodiscard]] SLUICE_INLINE block* take_from_front(pool_stream* own, std::uint64_t stream,
+                                                     std::uint64_t bytes) noexcept {
     if (own == nullptr) [[unlikely]]
       return nullptr;
     pool_stream& l = *own;
@@ -116,7 +117,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   // --- the functions below take the mutex
 
-  /// Allocates `bytes` > 0 if `hit` found no block. Null: there is no memory. Throws error if the device fails.
+  /// Allocates `bytes` > 0 if `take_from_front` found no block. Null: there is no memory. Throws error if the device fails.
   [[nodiscard]] block* allocate(const stream_ref& stream, std::uint64_t bytes);
   /// Frees a used block on `stream` after `keep` has refused it.
   void give_back(std::uint64_t stream, block* b) noexcept;
@@ -150,7 +151,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   void note_allocated(const stream_ref& stream, block& b, std::uint64_t begin) noexcept;
   /// Records a hit in the pool_stream `own`. A hit is shorter than the clock can
   /// measure, so its start and end share one timestamp. Returns the block's address.
-  void* note_hit(const pool_stream& own, const stream_ref& stream, block& b) noexcept;
+  void* note_taken_from_front(const pool_stream& own, const stream_ref& stream, block& b) noexcept;
   /// Records a free of `b` at `now`, before the pool changes. `own`: the thread's pool_stream; `on`: its stream.
   void note_freed(const pool_stream& own, std::uint64_t on, const stream_ref& stream, const block& b,
                   std::uint64_t now) noexcept;
@@ -223,7 +224,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   /// Returns segments to upstream; releases the mutex meanwhile if that may call back into the pool.
   std::uint64_t release(std::uint64_t keep_bytes, trace::pool_operation operation) noexcept;
   void count(front* f, const block& b, std::int64_t sign) noexcept;
-  void note_hit_in_full(const pool_stream& own, const stream_ref& stream, block& b) noexcept;
+  void note_taken_in_full(const pool_stream& own, const stream_ref& stream, block& b) noexcept;
   [[nodiscard]] std::uint64_t used_about() const noexcept;
   [[nodiscard]] pool_stats stats_from(const front_counts& counts) const noexcept;
   void state(trace::pool_operation operation) const noexcept;
@@ -254,7 +255,7 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
   front_counts gone_;                                               // counts of threads that have ended
   std::map<std::uint64_t, std::unique_ptr<capture_arena>> arenas_;  // by capture id
   std::uint64_t peak_taken_ = 0, peak_reserved_ = 0;
-  mutable std::uint64_t told_used_ = 0;
+  mutable std::uint64_t recorded_used_ = 0;
   std::atomic<std::uint64_t> refused_frees_{0};
 };
 

@@ -87,10 +87,10 @@ SLUICE_HOT void* pool_memory_resource::do_allocate(const stream_ref& stream, std
   if (capturing() || on == 0) [[unlikely]]
     return allocate_with_a_look(stream, bytes);
   pooling::pool_stream* own = core_->pool_stream_by_hash(hash);
-  block* b = core_->hit(own, on, bytes);
+  block* b = core_->take_from_front(own, on, bytes);
   if (b == nullptr) [[unlikely]]
     return allocate_slowly(stream, bytes);
-  if (layer_log::on()) return core_->note_hit(*own, stream, *b);
+  if (layer_log::on()) return core_->note_taken_from_front(*own, stream, *b);
   return b->pointer();
 }
 
@@ -105,9 +105,9 @@ SLUICE_RARE void* pool_memory_resource::allocate_with_a_look(const stream_ref& s
   }
   const std::uint64_t on = stream.identity();
   pooling::pool_stream* own = core_->own_pool_stream(on);
-  block* b = core_->hit(own, on, bytes);
+  block* b = core_->take_from_front(own, on, bytes);
   if (b == nullptr) return allocate_slowly(stream, bytes);
-  return layer_log::on() ? core_->note_hit(*own, stream, *b) : b->pointer();
+  return layer_log::on() ? core_->note_taken_from_front(*own, stream, *b) : b->pointer();
 }
 
 void pool_memory_resource::require_own(const stream_ref& stream) const {
@@ -144,7 +144,7 @@ SLUICE_HOT void pool_memory_resource::do_deallocate(const stream_ref& stream, vo
   (void)try_deallocate(stream, address);
 }
 
-template <bool told>
+template <bool recorded>
 SLUICE_INLINE bool pool_memory_resource::deallocate_quickly(const stream_ref& stream, void* address,
                                                             std::uint64_t now) noexcept {
   pooling::pool_core& core = *core_;
@@ -156,7 +156,7 @@ SLUICE_INLINE bool pool_memory_resource::deallocate_quickly(const stream_ref& st
   pooling::pool_stream* own = core.pool_stream_by_hash(hash);
   if (own == nullptr) [[unlikely]]
     return deallocate_slowly(stream, address, now);
-  if constexpr (told) core.note_freed(*own, on, stream, *b, now);
+  if constexpr (recorded) core.note_freed(*own, on, stream, *b, now);
   if (!core.keep(own, on, b)) [[unlikely]]
     return give_back(own, stream, b);
   return true;
@@ -177,14 +177,14 @@ SLUICE_HOT bool pool_memory_resource::deallocate_recorded(const stream_ref& stre
 /// stream, or a simulated device or clock. `now`: the time if recording and known, else 0.
 [[gnu::noinline]] bool pool_memory_resource::deallocate_slowly(const stream_ref& stream, void* address,
                                                                std::uint64_t now) noexcept {
-  const bool told = layer_log::on();
-  if (told && now == 0) now = layer_log::now();
+  const bool recorded = layer_log::on();
+  if (recorded && now == 0) now = layer_log::now();
   block* b = core_->used_block(address);
   if (b == nullptr) return core_->refuse_free(address), false;
   const std::uint64_t on = stream.identity();
   pooling::pool_stream* own = core_->own_pool_stream(on);
-  if (told && own != nullptr) core_->note_freed(*own, on, stream, *b, now);
-  if (told && own == nullptr) core_->note_freed_in_full(stream, *b, now);
+  if (recorded && own != nullptr) core_->note_freed(*own, on, stream, *b, now);
+  if (recorded && own == nullptr) core_->note_freed_in_full(stream, *b, now);
   if (core_->clock() != nullptr) b->freed_at = core_->clock()->now();
   const bool held = b->arena.load(std::memory_order_acquire) != nullptr;
   return (!capturing() && !held && core_->keep(own, on, b)) || give_back(own, stream, b);

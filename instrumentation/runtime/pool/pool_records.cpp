@@ -19,7 +19,7 @@ void pool_core::define() noexcept { layer_log::define_pool(device_, trace_key_, 
 namespace {
 
 /// True if the pool_stream is of `stream` and the current recording knows it.
-SLUICE_INLINE bool is_told(const pool_stream& l, std::uint64_t stream) noexcept {
+SLUICE_INLINE bool is_announced(const pool_stream& l, std::uint64_t stream) noexcept {
   return l.names.generation == layer_log::generation() && l.is_of(stream);
 }
 
@@ -29,7 +29,7 @@ pool_stream_names pool_core::names(const stream_ref& stream) const noexcept {
   const std::uint64_t on = stream.identity();
   pool_stream* own = own_pool_stream(on);
   const bool remembered = own != nullptr && own->is_of(on);
-  if (remembered && is_told(*own, on)) return own->names;
+  if (remembered && is_announced(*own, on)) return own->names;
   pool_stream_names spare;
   pool_stream_names& found = remembered ? own->names : spare;
   find_names(stream, remembered, found);
@@ -59,7 +59,7 @@ SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce,
 }
 
 /// For a hit, whose pool_stream is of `stream`. Contains only the usual case, so it needs no saved registers.
-SLUICE_HOT void* pool_core::note_hit(const pool_stream& own, const stream_ref& stream, block& b) noexcept {
+SLUICE_HOT void* pool_core::note_taken_from_front(const pool_stream& own, const stream_ref& stream, block& b) noexcept {
   const bool usual =
       own.names.generation == layer_log::generation() && b.parent == 0 && !scoped_tag::any() && layer_log::by_counter();
   if (usual) [[likely]] {
@@ -67,13 +67,13 @@ SLUICE_HOT void* pool_core::note_hit(const pool_stream& own, const stream_ref& s
     collector::emit_pool_stream_alloc(collector::read_tsc(), own.names.pool_stream, b.trace_address, b.requested,
                                       b.bytes);
   } else {
-    note_hit_in_full(own, stream, b);
+    note_taken_in_full(own, stream, b);
   }
   return b.pointer();
 }
 
-[[gnu::noinline]] void pool_core::note_hit_in_full(const pool_stream& own, const stream_ref& stream,
-                                                   block& b) noexcept {
+[[gnu::noinline]] void pool_core::note_taken_in_full(const pool_stream& own, const stream_ref& stream,
+                                                     block& b) noexcept {
   if (own.names.generation != layer_log::generation()) return note_allocated(stream, b, 0);
   const std::uint64_t tag = scoped_tag::current_key();
   b.recorded = own.names.generation;
@@ -108,7 +108,7 @@ void pool_core::note_allocated(const stream_ref& stream, block& b, std::uint64_t
 
 SLUICE_HOT void pool_core::note_freed(const pool_stream& own, std::uint64_t on, const stream_ref& stream,
                                       const block& b, std::uint64_t now) noexcept {
-  if (!is_told(own, on)) [[unlikely]]
+  if (!is_announced(own, on)) [[unlikely]]
     return note_freed_in_full(stream, b, now);
   collector::emit_pool_stream_free(now, own.names.pool_stream, b.trace_address);
 }
@@ -133,15 +133,15 @@ void pool_core::note_failed(const stream_ref& stream, std::uint64_t bytes) noexc
 
 void pool_core::state(trace::pool_operation operation) const noexcept {
   if (!layer_log::on()) return;
-  told_used_ = used_about();
-  layer_log::pool_state(trace_key_, heap_.reserved(), told_used_, operation);
+  recorded_used_ = used_about();
+  layer_log::pool_state(trace_key_, heap_.reserved(), recorded_used_, operation);
 }
 
 /// After a miss: records the state if used bytes changed by 1/64 of the pool since the last time.
 void pool_core::sample() const noexcept {
   if (!layer_log::on()) return;
   const std::uint64_t used = used_about();
-  const std::uint64_t change = used > told_used_ ? used - told_used_ : told_used_ - used;
+  const std::uint64_t change = used > recorded_used_ ? used - recorded_used_ : recorded_used_ - used;
   if (change * 64 >= heap_.reserved()) state(trace::pool_operation::sample);
 }
 

@@ -19,11 +19,11 @@ bool join_recording(std::span<const device_ref> devices) {
   layer_log::recording_is_here();
   for (const device_ref& device : devices) device.state()->announce();
   // Never destroyed, like the devices, but it sends its last live sets at exit.
-  static auto* const teller = new live_set_teller;
+  static auto* const sender = new live_set_sender;
   static const pid_t here = getpid();
   (void)std::atexit([] {
     // A forked child has none of the parent's threads.
-    if (getpid() == here) teller->end();
+    if (getpid() == here) sender->end();
   });
   return true;
 }

@@ -32,7 +32,7 @@ struct recording::state {
 
   device_ref device;
   std::optional<collector::session> session;
-  std::optional<live_set_teller> teller;
+  std::optional<live_set_sender> sender;
 };
 
 recording::recording(const std::string& path, const device_ref& device) : state_(std::make_unique<state>(device)) {
@@ -59,7 +59,7 @@ recording::recording(const std::string& path, const device_ref& device) : state_
   for (const device_ref& d : all) d.backend().recording_begins(state_->session->socket_name());
   layer_log::recording_is_here();
   for (const device_ref& d : all) d.state()->announce();
-  state_->teller.emplace();
+  state_->sender.emplace();
 }
 
 recording::~recording() {
@@ -76,7 +76,7 @@ recording_summary recording::finish() {
   const auto all = state_->all();
   for (const device_ref& d : all) (void)d.backend().synchronize();
   for (const device_ref& d : all) d.backend().recording_ends();
-  state_->teller.reset();
+  state_->sender.reset();
   collector::stop();
   layer_log::use_clock(nullptr);
   auto done = state_->session->stop();

@@ -103,10 +103,10 @@ namespace {
 
 /// How a record is treated in the turn in which it is taken.
 enum class reception : std::uint8_t {
-  waits,        ///< A host event: waits until all earlier events have been taken.
-  from_device,  ///< Arrives arbitrarily late: processed in the next turn.
-  defines,      ///< A definition that others may already need: processed at once.
-  tells_loss,   ///< Waits, too.
+  waits,         ///< A host event: waits until all earlier events have been taken.
+  from_device,   ///< Arrives arbitrarily late: processed in the next turn.
+  defines,       ///< A definition that others may already need: processed at once.
+  reports_loss,  ///< Waits, too.
 };
 
 /// Indexed by record type. Types beyond the table, and unknown ones, wait.
@@ -121,7 +121,7 @@ constexpr receptions receptions_of_real = [] {
                                record_type::graph_launch, record_type::watermark});
   set(reception::defines, {record_type::string, record_type::thread, record_type::frame, record_type::module,
                            record_type::stack, record_type::pool_stream});
-  set(reception::tells_loss, {record_type::loss});
+  set(reception::reports_loss, {record_type::loss});
   return all;
 }();
 static_assert(receptions_of_real.back() == reception::waits);
@@ -183,7 +183,7 @@ bool assembler::sort_in(ring_source& ring, std::span<const std::byte> drained) {
       voice = voice_of(ring);
       continue;
     }
-    if (met == reception::tells_loss) count_reported_loss(ring, sound_record_at(record));
+    if (met == reception::reports_loss) count_reported_loss(ring, sound_record_at(record));
     if constexpr (!Simulated) time = std::min(time, present_);
     latest = std::max(latest, time);
     // Everything up to the latest time of the previous turn has been taken. In a simulated recording, the
@@ -317,7 +317,7 @@ void assembler::take_ringless_loss(ring_source& ring, const ring_reader::losses&
   add_loss(*ring.process, loss, ring.copy, all_layers);
 }
 
-void assembler::add_untold_loss(recorded_process& process, std::uint64_t events, std::uint64_t memory_events) {
+void assembler::add_unreported_loss(recorded_process& process, std::uint64_t events, std::uint64_t memory_events) {
   loss_event loss;
   loss.time = process.names.row.begin == unknown_time ? 0 : process.names.row.begin;
   loss.end = std::max(loss.time, now());

@@ -37,16 +37,16 @@ struct assembler_options {
 };
 
 /// How many blocks a process's unfinished live sets may have beyond its live blocks. Larger sets are dropped.
-inline constexpr std::size_t most_told_blocks = std::size_t{1} << 21;
+inline constexpr std::size_t most_received_blocks = std::size_t{1} << 21;
 
 /// A live set (a list of live blocks) that a process has begun to send.
-struct told_set {
+struct received_set {
   std::vector<block_ledger::known_block> blocks;
   trace::time_ns from = trace::unknown_time;
 };
 
 /// A memory pool of the program itself, whose owner sends its live set (a list of its live blocks).
-struct telling_pool {
+struct listed_pool {
   std::uint32_t copy = 0;   ///< Copy of the producer that owns it.
   trace::time_ns last = 0;  ///< Latest time at which it is known to exist.
 };
@@ -62,11 +62,11 @@ struct recorded_process {
   work_joiner work;
   graph_nodes graphs;
   open_ranges ranges;
-  inexact_spans doubts;                                           ///< Where the live set is uncertain after losses.
-  told_set live_set;                                              ///< Being received from the capture library.
-  std::unordered_map<std::uint64_t, told_set> pool_live_sets;     ///< Unfinished sets of pools, by pool key.
-  std::unordered_map<std::uint64_t, telling_pool> telling_pools;  ///< Pools that send live sets, by pool key.
-  std::size_t told_blocks = 0;                                    ///< Number of blocks in all unfinished sets.
+  inexact_spans doubts;                                            ///< Where the live set is uncertain after losses.
+  received_set live_set;                                           ///< Being received from the capture library.
+  std::unordered_map<std::uint64_t, received_set> pool_live_sets;  ///< Unfinished sets of pools, by pool key.
+  std::unordered_map<std::uint64_t, listed_pool> listed_pools;     ///< Pools that send live sets, by pool key.
+  std::size_t received_blocks = 0;                                 ///< Number of blocks in all unfinished sets.
   std::vector<std::uint32_t>
       dropped;  ///< Copies of the producer of which a pool's set was dropped, and that have not sent all pools since.
   std::map<std::uint32_t, trace::loss_event>
@@ -120,7 +120,7 @@ class assembler {
   void take_ringless_loss(ring_source& ring, const ring_reader::losses& lost);
 
   /// Adds losses that a process without a ring reported (see `loss_note`).
-  void add_untold_loss(recorded_process& process, std::uint64_t events, std::uint64_t memory_events);
+  void add_unreported_loss(recorded_process& process, std::uint64_t events, std::uint64_t memory_events);
 
   /// Call when a full disk has space again: adds the losses `lost` and writes a checkpoint of the live set.
   void resume(const trace::dropped_rows& lost);
@@ -300,12 +300,12 @@ class assembler {
   void on(const context& c, const share_record& r);
   enum class set_state : std::uint8_t { unknown, coming, ended, dropped };
   template <class Record>
-  set_state take_part(const context& c, const record_view& record, const Record& r, told_set& set);
+  set_state take_part(const context& c, const record_view& record, const Record& r, received_set& set);
   void on_live_set(const context& c, const record_view& record);
   void on_pool_live_set(const context& c, const record_view& record);
   void on_copy_parts(const context& c, const record_view& record);
   void on_fault(const context& c, const record_view& record);
-  void on(const context& c, const pools_told_record& r);
+  void on(const context& c, const live_sets_complete_record& r);
   /// Adds a loss of one producer copy. `layers`: the layers of lost memory events, one bit each; 0: unknown.
   void add_loss(recorded_process& process, trace::loss_event loss, std::uint32_t copy, layer_bits layers);
   void consider_checkpoint(trace::time_ns time);

@@ -13,15 +13,16 @@ using namespace trace;
 namespace {
 
 /// Returns the collected set and empties `set`.
-told_set take_out(recorded_process& process, told_set& set) {
-  process.told_blocks -= set.blocks.size();
+received_set take_out(recorded_process& process, received_set& set) {
+  process.received_blocks -= set.blocks.size();
   return std::exchange(set, {});
 }
 
 }  // namespace
 
 template <class Record>
-assembler::set_state assembler::take_part(const context& c, const record_view& record, const Record& r, told_set& set) {
+assembler::set_state assembler::take_part(const context& c, const record_view& record, const Record& r,
+                                          received_set& set) {
   if (r.last == live_set_begins) {
     (void)take_out(c.process, set);
     set.from = c.time;
@@ -29,11 +30,11 @@ assembler::set_state assembler::take_part(const context& c, const record_view& r
   if (set.from == unknown_time) return set_state::unknown;
   const std::span<const std::byte> words = record.bytes.subspan(std::min(record.bytes.size(), sizeof r));
   const std::size_t count = std::min<std::size_t>(r.count, words.size() / (3 * sizeof(std::uint64_t)));
-  if (c.process.told_blocks + count > c.process.blocks.live_blocks() + most_told_blocks) {
+  if (c.process.received_blocks + count > c.process.blocks.live_blocks() + most_received_blocks) {
     (void)take_out(c.process, set);
     return set_state::dropped;
   }
-  c.process.told_blocks += count;
+  c.process.received_blocks += count;
   for (std::size_t i = 0; i < count; ++i) {
     std::uint64_t word[3];
     std::memcpy(word, words.data() + i * sizeof word, sizeof word);
@@ -53,7 +54,7 @@ void assembler::on_live_set(const context& c, const record_view& record) {
   recorded_process& process = c.process;
   if (take_part(c, record, r, process.live_set) != set_state::ended) return;
   // The capture library sends this. It sees the driver's pools, but not blocks that the program's own pools carve out.
-  const told_set set = take_out(process, process.live_set);
+  const received_set set = take_out(process, process.live_set);
   const block_ledger::set_scope scope{.others = catalogue::pools_of_program(process.names)};
   layer_bits in_doubt = process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, now_);
   // A recorder without a copy number may also have lost events of these pools.
@@ -66,7 +67,7 @@ void assembler::on_live_set(const context& c, const record_view& record) {
 void assembler::on(const context& c, const pool_record& r) {
   names_.define(c.process.names, r);
   if (r.layer != static_cast<std::uint8_t>(layer::pool)) return;  // A driver pool.
-  telling_pool& pool = c.process.telling_pools[r.pool];
+  listed_pool& pool = c.process.listed_pools[r.pool];
   pool = {c.copy, std::max(pool.last, c.time)};
 }
 
@@ -77,26 +78,26 @@ void assembler::on_pool_live_set(const context& c, const record_view& record) {
   const auto place = process.pool_live_sets.try_emplace(r.pool).first;
   const set_state state = take_part(c, record, r, place->second);
   if (state == set_state::coming) return;
-  const told_set set = take_out(process, place->second);
+  const received_set set = take_out(process, place->second);
   process.pool_live_sets.erase(place);
   if (state == set_state::dropped && std::ranges::find(process.dropped, c.copy) == process.dropped.end())
     process.dropped.push_back(c.copy);
   if (state != set_state::ended) return;
   const block_ledger::set_scope scope{.pool = names_.pool(process.names, r.pool)};
   (void)process.blocks.reconcile(set.blocks, scope, process.names.id, set.from, now_);
-  process.telling_pools[r.pool] = {c.copy, set.from};
+  process.listed_pools[r.pool] = {c.copy, set.from};
   // One checkpoint covers all sets.
   loss_until_ = std::max(loss_until_, c.time);
 }
 
 /// A copy of the runtime has sent the sets of all its pools.
-void assembler::on(const context& c, const pools_told_record& r) {
+void assembler::on(const context& c, const live_sets_complete_record& r) {
   recorded_process& process = c.process;
   if (std::erase(process.dropped, c.copy) != 0) return;  // A set was dropped, so not all are known.
   const time_ns since = convert(c, r.since);
   std::unordered_set<pool_id> gone;
-  std::erase_if(process.telling_pools, [&](const auto& entry) {
-    const telling_pool& pool = entry.second;
+  std::erase_if(process.listed_pools, [&](const auto& entry) {
+    const listed_pool& pool = entry.second;
     if (pool.copy != c.copy || pool.last >= since) return false;
     gone.insert(names_.pool(process.names, entry.first));
     const auto coming = process.pool_live_sets.find(entry.first);

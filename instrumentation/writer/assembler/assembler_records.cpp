@@ -123,8 +123,8 @@ bool assembler::dispatch_memory(const context& c, const record_view& record) {
     case record_type::live_set:
       on_live_set(c, record);
       return true;
-    case record_type::pools_told:
-      on(c, decode<pools_told_record>(record));
+    case record_type::live_sets_complete:
+      on(c, decode<live_sets_complete_record>(record));
       return true;
     case record_type::pool_live_set:
       on_pool_live_set(c, record);

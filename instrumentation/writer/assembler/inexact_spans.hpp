@@ -20,7 +20,7 @@ class inexact_spans {
   bool add(std::uint32_t copy, layer_bits layers, trace::time_ns end) {
     bool doubted = false;
     for_each_of(copy, layers, [&](known& layer) {
-      if (end <= layer.told) return;
+      if (end <= layer.covered) return;
       layer.lost = std::max(layer.lost, end);
       doubted = true;
     });
@@ -30,7 +30,7 @@ class inexact_spans {
   /// A copy has sent live sets that repair all its losses in `layers` up to `when`.
   void settle(std::uint32_t copy, layer_bits layers, trace::time_ns when) {
     for_each_of(copy, layers, [&](known& layer) {
-      layer.told = std::max(layer.told, when);
+      layer.covered = std::max(layer.covered, when);
       if (layer.lost <= when) layer.lost = never;
     });
   }
@@ -46,7 +46,7 @@ class inexact_spans {
   static constexpr trace::time_ns never = INT64_MIN;
   struct known {
     trace::time_ns lost = never;  ///< Latest loss that is not repaired.
-    trace::time_ns told = never;
+    trace::time_ns covered = never;
   };
 
   template <class Work>

@@ -17,6 +17,7 @@
 #include "core/summary/figures/stored_figures.hpp"
 #include "core/trace/file/layout.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
 
 namespace sluice::cli {
 namespace {

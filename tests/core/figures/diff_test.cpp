@@ -10,6 +10,7 @@
 #include "core/index/growing_index.hpp"
 #include "core/summary/figures/stored_figures.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
 
 namespace sluice::analysis {
 namespace {

@@ -279,17 +279,17 @@ TEST(duplicates, of_a_copy_are_known_from_its_row) {
   }
   made.close();
   const testing::indexed from(made.open());
-  std::map<trace::event_id, content_standing> standing;
+  std::map<trace::event_id, content_repeats> repeats;
   ASSERT_TRUE(from.snapshot->for_each<trace::transfer_event>(
-      [&](const trace::transfer_event& row) { standing[row.id] = from.index.contents().standing_of(row); }));
-  const content_standing& middle = standing[ids[4]];  // Of the content of 1, 4 and 7.
+      [&](const trace::transfer_event& row) { repeats[row.id] = from.index.contents().repeats_of(row); }));
+  const content_repeats& middle = repeats[ids[4]];  // Of the content of 1, 4 and 7.
   EXPECT_EQ(middle.before, 1U);
   EXPECT_EQ(middle.after, 1U);
   EXPECT_EQ(middle.first, ids[1]);
   EXPECT_EQ(middle.next, ids[7]);
   EXPECT_FALSE(middle.same_source);
-  EXPECT_TRUE(standing[ids[7]].same_source) << "as 1, if not as 4";
-  EXPECT_EQ(standing[ids[0]].before, 0U);
+  EXPECT_TRUE(repeats[ids[7]].same_source) << "as 1, if not as 4";
+  EXPECT_EQ(repeats[ids[0]].before, 0U);
 }
 
 // Against the plainest count: for each copy, is there an earlier one that is the same?

@@ -90,10 +90,10 @@ TEST(steps, are_inferred_from_allocations_that_repeat) {
   for (std::size_t i = 0; i < 12; ++i) {
     const step& each = of.steps().steps[i];
     EXPECT_NEAR(static_cast<double>(each.span.begin), static_cast<double>(of.told.step_begins()[i]),
-                0.05 * static_cast<double>(length));
+                0.1 * static_cast<double>(length));
     if (i == 0) continue;
     EXPECT_NEAR(static_cast<double>(each.span.length()), static_cast<double>(length),
-                0.05 * static_cast<double>(length));
+                0.1 * static_cast<double>(length));
   }
 }
 

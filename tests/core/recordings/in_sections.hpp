@@ -6,6 +6,7 @@
 #include "core/index/tensor_facts.hpp"
 #include "core/summary/sections/section_reader.hpp"
 #include "tests/core/recordings/random_recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
 
 namespace sluice::testing {
 

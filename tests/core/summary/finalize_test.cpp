@@ -19,6 +19,7 @@
 #include "tests/core/recordings/eventful_recording.hpp"
 #include "tests/core/recordings/random_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
 #include "tests/core/summary/same_stored_figures.hpp"
 
 /// Opening an unfinished recording builds its summary.

@@ -10,6 +10,7 @@
 #include "core/summary/figures/stored_figures_format.hpp"
 #include "tests/core/recordings/eventful_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
 #include "tests/core/trace/random_rows.hpp"
 
 namespace sluice::analysis {
@@ -42,7 +43,7 @@ void expect_exact(const indexed& all) {
   EXPECT_EQ(read->span, whole);
   EXPECT_EQ(kept(read->figures.whole), kept(measure(all.index, all.snapshot->tables(), whole)));
   for (const memory_stacks& memory : read->memory) {
-    const block_filter filter = memory.standing.filter();
+    const block_filter filter = memory.memory.filter();
     const time_ns peak = peak_time(all.index.memory(), filter, whole, wanted);
     EXPECT_EQ(kept(memory.at_peak), kept(live_stacks(all.index.memory(), filter, peak, wanted)));
     EXPECT_EQ(kept(memory.allocated), kept(allocating_stacks(all.index.memory(), filter, whole, wanted)));

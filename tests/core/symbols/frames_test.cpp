@@ -61,7 +61,7 @@ TEST_F(book, tells_a_python_frame_with_its_file_and_line) {
   frame_book frames;
   const auto main = stack({}, python("<module>", "/home/me/train.py", 3));
   const auto forward = stack(main, python("Linear.forward", "/usr/lib/python3/dist-packages/torch/nn/linear.py", 114));
-  const auto lines = frames.stack(forward, tables_, frame_book::patience::at_once);
+  const auto lines = frames.stack(forward, tables_, frame_book::lookup::at_once);
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(text_of(lines[0]), "Linear.forward at /usr/lib/python3/dist-packages/torch/nn/linear.py:114");
   EXPECT_EQ(place_of(lines[0]), "nn/linear.py:114");
@@ -73,7 +73,7 @@ TEST_F(book, tells_a_python_frame_with_its_file_and_line) {
 TEST_F(book, says_why_a_native_frame_has_no_name) {
   frame_book frames(believing_book());
   const auto frame = native(text("/opt/app/libgone.so"), 0x12ac);
-  const auto lines = frames.stack(stack({}, frame), tables_, frame_book::patience::at_once);
+  const auto lines = frames.stack(stack({}, frame), tables_, frame_book::lookup::at_once);
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(name_of(lines[0]), "libgone.so+0x12ac");
   EXPECT_EQ(text_of(lines[0]), "libgone.so+0x12ac in /opt/app/libgone.so (libgone.so is not on this machine)");
@@ -84,18 +84,17 @@ TEST_F(book, leaves_out_the_way_from_a_call_to_its_recorder) {
   const auto program = stack({}, native(text("/home/me/solver"), 0x10));
   const auto driver = stack(program, native(text("/usr/lib/libcuda.so.1"), 0x20));
   const auto cupti = stack(driver, native(text("/usr/local/cuda/lib64/libcupti.so.13"), 0x30));
-  const auto lines = frames.stack(cupti, tables_, frame_book::patience::at_once);
+  const auto lines = frames.stack(cupti, tables_, frame_book::lookup::at_once);
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(name_of(lines[0]), "libcuda.so.1+0x20");
-  const auto named =
-      frames.describe(std::vector{frames.line_of(cupti, tables_, frame_book::patience::at_once)}, tables_);
+  const auto named = frames.describe(std::vector{frames.line_of(cupti, tables_, frame_book::lookup::at_once)}, tables_);
   EXPECT_EQ(name_of(named.at(0)), "solver+0x10") << "the program's own, even where its file is not here";
 }
 
 TEST_F(book, tells_of_native_frames_at_once_and_of_their_names_later) {
   frame_book frames(believing_book());
   const auto frame = native(text("/opt/app/libgone.so"), 0x12ac);
-  const auto before = frames.lines_of(frame, tables_, frame_book::patience::later);
+  const auto before = frames.lines_of(frame, tables_, frame_book::lookup::later);
   EXPECT_TRUE(before.provisional);
   EXPECT_TRUE(frames.describe(before.ids, tables_)[0].missing.empty()) << "nobody has looked yet";
   EXPECT_TRUE(frames.wants_work());
@@ -103,7 +102,7 @@ TEST_F(book, tells_of_native_frames_at_once_and_of_their_names_later) {
   const auto generation = frames.generation();
   EXPECT_FALSE(frames.work(std::chrono::steady_clock::now()));
   EXPECT_GT(frames.generation(), generation);
-  const auto after = frames.lines_of(frame, tables_, frame_book::patience::later);
+  const auto after = frames.lines_of(frame, tables_, frame_book::lookup::later);
   EXPECT_FALSE(after.provisional);
   EXPECT_THAT(frames.describe(after.ids, tables_)[0].missing, HasSubstr("not on this machine"));
   EXPECT_FALSE(frames.wants_work());
@@ -116,7 +115,7 @@ TEST_F(book, does_not_take_the_cuda_runtime_in_a_program_for_the_programs_own_co
     dladdr(function, &about);
     const auto offset = static_cast<std::uint64_t>(static_cast<char*>(function) - static_cast<char*>(about.dli_fbase));
     const auto frame = native(text(std::filesystem::canonical(about.dli_fname).string()), offset + 4);
-    return frames.describe(frames.lines_of(frame, tables_, frame_book::patience::at_once).ids, tables_).back();
+    return frames.describe(frames.lines_of(frame, tables_, frame_book::lookup::at_once).ids, tables_).back();
   };
   const frame_line runtime = line_at(reinterpret_cast<void*>(&libcudart_static_0123abcd));
   EXPECT_THAT(runtime.function, HasSubstr("libcudart_static"));
@@ -126,9 +125,9 @@ TEST_F(book, does_not_take_the_cuda_runtime_in_a_program_for_the_programs_own_co
 
 TEST_F(book, gives_the_same_line_to_frames_that_read_the_same) {
   frame_book frames;
-  const auto one = frames.lines_of(python("f", "/a.py", 1), tables_, frame_book::patience::at_once);
-  const auto same = frames.lines_of(python("f", "/a.py", 1), tables_, frame_book::patience::at_once);
-  const auto other = frames.lines_of(python("f", "/a.py", 2), tables_, frame_book::patience::at_once);
+  const auto one = frames.lines_of(python("f", "/a.py", 1), tables_, frame_book::lookup::at_once);
+  const auto same = frames.lines_of(python("f", "/a.py", 1), tables_, frame_book::lookup::at_once);
+  const auto other = frames.lines_of(python("f", "/a.py", 2), tables_, frame_book::lookup::at_once);
   EXPECT_EQ(one.ids, same.ids);
   EXPECT_NE(one.ids, other.ids);
 }
@@ -138,7 +137,7 @@ TEST_F(book, ends_a_ring_of_parents_with_a_remark) {
   tables_.stacks.put({trace::stack_id{1001}, trace::stack_id{1002}, frame});
   tables_.stacks.put({trace::stack_id{1002}, trace::stack_id{1001}, frame});
   frame_book frames;
-  const auto lines = frames.stack(trace::stack_id{1001}, tables_, frame_book::patience::at_once);
+  const auto lines = frames.stack(trace::stack_id{1001}, tables_, frame_book::lookup::at_once);
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(name_of(lines[2]), cut_remark);
 }
@@ -148,7 +147,7 @@ TEST_F(book, cuts_a_stack_that_is_deeper_than_any_recorder_walks) {
   trace::stack_id id{};
   for (int i = 0; i < 10'000; ++i) id = stack(id, frame);
   frame_book frames;
-  EXPECT_EQ(frames.stack(id, tables_, frame_book::patience::at_once).size(), frame_book::deepest + 1);
+  EXPECT_EQ(frames.stack(id, tables_, frame_book::lookup::at_once).size(), frame_book::deepest + 1);
 }
 
 TEST_F(book, reads_sources_from_the_recording_first) {
@@ -161,7 +160,7 @@ TEST_F(book, reads_sources_from_the_recording_first) {
   tables_.sources.put(row);
   frame_book frames;
   const auto of = [&](trace::frame_id id) {
-    return frames.describe(frames.lines_of(id, tables_, frame_book::patience::at_once).ids, tables_).at(0).source;
+    return frames.describe(frames.lines_of(id, tables_, frame_book::lookup::at_once).ids, tables_).at(0).source;
   };
   EXPECT_EQ(of(frame), "loss = model(x).sum()");
   EXPECT_EQ(of(python("step", "/nowhere/train.py", 9)), "");
@@ -174,7 +173,7 @@ TEST_F(book, reads_sources_of_this_machine_unless_they_changed_since) {
   const auto frame = python("<module>", path, 2);
   const auto source_with = [&](const frame_book_options& options) {
     frame_book frames(options);
-    return frames.describe(frames.lines_of(frame, tables_, frame_book::patience::at_once).ids, tables_).at(0).source;
+    return frames.describe(frames.lines_of(frame, tables_, frame_book::lookup::at_once).ids, tables_).at(0).source;
   };
   EXPECT_EQ(source_with(believing_book()), "x = torch.ones(3)");
   struct stat about {};

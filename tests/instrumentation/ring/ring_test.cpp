@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "instrumentation/writer/ring_reader.hpp"
+#include "tests/instrumentation/ring/each_record.hpp"
 #include "tests/instrumentation/ring/ring_pair.hpp"
 
 namespace sluice::collector {

@@ -160,7 +160,7 @@ class live_sets_of_copies : public live_sets {
   thread& library = add_thread(*process_, 3);
 
   void say_complete(thread& t, time_ns since, time_ns time) {
-    pools_told_record r{};
+    live_sets_complete_record r{};
     r.since = raw_time(since);
     put(t, time, r);
   }
@@ -323,7 +323,7 @@ TEST_F(live_sets_of_copies, that_never_end_are_dropped_and_leave_everything_in_d
   turns(2);
   const std::vector<std::uint64_t> some(most_in_live_set_part, 0x3000);
   constexpr int parts_each_turn = 50;
-  constexpr auto turns_to_most = 2 * most_told_blocks / (parts_each_turn * most_in_live_set_part);
+  constexpr auto turns_to_most = 2 * most_received_blocks / (parts_each_turn * most_in_live_set_part);
   present_ = 1'000'000'000;
   const time_ns looked_up = present_;
   say_of(program, 1, looked_up, live_set_begins);
@@ -336,7 +336,7 @@ TEST_F(live_sets_of_copies, that_never_end_are_dropped_and_leave_everything_in_d
     turn();
     std::size_t held = process_->live_set.blocks.capacity();
     for (const auto& [pool, set] : process_->pool_live_sets) held += set.blocks.capacity();
-    ASSERT_LE(held, 3 * most_told_blocks);
+    ASSERT_LE(held, 3 * most_received_blocks);
   }
   turns(2);
   say_of(program, 1, looked_up, live_set_ends);
@@ -344,7 +344,7 @@ TEST_F(live_sets_of_copies, that_never_end_are_dropped_and_leave_everything_in_d
   say_complete(program, looked_up);
   EXPECT_FALSE(exact());
   EXPECT_TRUE(process_->pool_live_sets.empty());
-  EXPECT_EQ(process_->told_blocks, 0u);
+  EXPECT_EQ(process_->received_blocks, 0u);
   // The next one counts.
   const time_ns again = looked_up + 5;
   say_all_of(program, 1, again, {0x1000});

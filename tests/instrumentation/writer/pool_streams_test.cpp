@@ -5,6 +5,7 @@
 
 #include "instrumentation/ring/producer_emit.hpp"
 #include "instrumentation/writer/listener.hpp"
+#include "tests/instrumentation/ring/each_record.hpp"
 #include "tests/instrumentation/writer/assembler_fixture.hpp"
 
 namespace sluice::collector {

@@ -25,7 +25,7 @@ constexpr std::array<order_choice, 3> orders = {
     {{map_order::address, "by address"}, {map_order::size, "by size"}, {map_order::free, "most free first"}}};
 
 /// The most informative layer of a device: the innermost with at least a quarter of the largest peak.
-const analysis::memory_peak* telling_peak(const analysis::report& of, trace::device_id device) {
+const analysis::memory_peak* peak_to_show(const analysis::report& of, trace::device_id device) {
   std::uint64_t most = 0;
   const auto counts = [&](const analysis::memory_peak& each) {
     return each.device == device && each.kind != trace::memory_kind::reservation;
@@ -154,7 +154,7 @@ void memory_map_view::learn_memories(const view_context& with) {
   std::set<trace::device_id> devices;
   for (const analysis::memory_peak& each : learned_->peaks) devices.insert(each.device);
   for (const trace::device_id device : devices) {
-    const analysis::memory_peak* peak = telling_peak(*learned_, device);
+    const analysis::memory_peak* peak = peak_to_show(*learned_, device);
     if (peak == nullptr) continue;
     const bool host = device == trace::device_id::none;
     memories_.push_back({device, peak->bytes, peak->time,

@@ -7,6 +7,7 @@
 
 #include "tests/core/figures/training_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
 
 /// Answers from stored figures equal those from the index.
 namespace sluice::query {
@@ -42,8 +43,7 @@ class both_ways {
 
  private:
   sources with(const analysis::index& index, const stored_sources* stored) {
-    return {index,  *all_.snapshot, never_,      book_, symbols::frame_book::patience::at_once,
-            stored, nullptr,        provisional_};
+    return {index, *all_.snapshot, never_, book_, symbols::frame_book::lookup::at_once, stored, nullptr, provisional_};
   }
 
   indexed all_;

@@ -9,6 +9,7 @@
 #include "core/summary/passes/finalize.hpp"
 #include "core/timeline/tile_grid.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
 #include "tests/core/trace/random_rows.hpp"
 
 /// Files that lie: any value in any member. Nothing may crash, hang or eat memory; the sanitizers watch the rest.

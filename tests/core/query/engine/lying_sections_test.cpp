@@ -9,6 +9,7 @@
 #include "core/trace/model/row_references.hpp"
 #include "tests/core/query/answers/answers_in_words.hpp"
 #include "tests/core/recordings/random_recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
 
 /// What a file says of its parts may be anything.
 namespace sluice::query {

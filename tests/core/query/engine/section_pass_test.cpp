@@ -20,6 +20,7 @@
 #include "tests/core/recordings/copied_rows.hpp"
 #include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/random_recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
 
 /// Going through a recording part after part finds what an index of all of it knows.
 namespace sluice::query {

@@ -15,6 +15,7 @@
 #include "tests/core/recordings/copied_rows.hpp"
 #include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/random_recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
 
 /// An index of a part answers every question about that part as the index of all of the recording does.
 namespace sluice::query {

@@ -39,7 +39,7 @@ class withdrawn_question : public ::testing::Test {
   /// Asks as a task of the engine does, when nobody wants the answer any more. What was built of indexes would be kept.
   template <class Question>
   void expect_nothing_is_built(const Question& question) {
-    const sources from{nothing_,      *trace_, withdrawn_,  frames_, symbols::frame_book::patience::later,
+    const sources from{nothing_,      *trace_, withdrawn_,  frames_, symbols::frame_book::lookup::later,
                        stored_.get(), nullptr, provisional_};
     if (const auto answer = start_long_answer(question, from)) {
       const auto done = answer->work(std::chrono::steady_clock::time_point::max(), withdrawn_);
@@ -109,7 +109,7 @@ TEST_F(withdrawn_question, about_an_event_or_a_block_builds_no_index) {
 
 // A zoom below the tiles, of every track: tiles answer instead.
 TEST_F(withdrawn_question, of_the_timeline_builds_no_index) {
-  const sources from{nothing_,      *trace_, withdrawn_,  frames_, symbols::frame_book::patience::later,
+  const sources from{nothing_,      *trace_, withdrawn_,  frames_, symbols::frame_book::lookup::later,
                      stored_.get(), nullptr, provisional_};
   const time_range near{middle(), middle() + 20'000};
   for_each_track(from, [&](track&& each) {

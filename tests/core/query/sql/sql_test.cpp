@@ -17,6 +17,7 @@
 #include "tests/core/figures/training_recording.hpp"
 #include "tests/core/query/sql/sql_fixture.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
 
 namespace sluice::query {
 namespace {

@@ -171,7 +171,7 @@ int beside_a_rival(const std::string& how, Play&& play) {
   find<void (*)(const char*)>(rival, "rival_stop")(how.c_str());
   std::printf("rival records: %llu\n",
               static_cast<unsigned long long>(find<std::uint64_t (*)()>(rival, "rival_records")()));
-  usleep(1'500'000);  // The recorder wants to be sure that it has stopped.
+  if (how != "subscribe") usleep(1'500'000);  // The recorder wants to be sure that it has stopped.
   play();
   return 0;
 }

@@ -48,7 +48,7 @@ class holding_device final : public backend::simulated_device {
   bool in_time = false;
 };
 
-class live_set_teller_end : public testing::Test {
+class live_set_sender_end : public testing::Test {
  protected:
   static constexpr std::size_t bytes = 2 * mib, small_bytes = 512;
 
@@ -86,18 +86,18 @@ class live_set_teller_end : public testing::Test {
   stream stream_;
 };
 
-TEST_F(live_set_teller_end, comes_where_the_writer_takes_nothing) {
+TEST_F(live_set_sender_end, comes_where_the_writer_takes_nothing) {
   void* const kept = p_->allocate(stream_, small_bytes);
   record_and_lose();
-  live_set_teller teller;
+  live_set_sender sender;
   const auto begin = std::chrono::steady_clock::now();
-  teller.end(most);
+  sender.end(most);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, longest);
   p_->deallocate(stream_, kept, small_bytes);
 }
 
 // It makes room again and again, each time before it counts as stuck.
-TEST_F(live_set_teller_end, comes_where_the_writer_is_slow) {
+TEST_F(live_set_sender_end, comes_where_the_writer_is_slow) {
   constexpr std::size_t blocks = 100'000;  // 400 parts of a set, of which a ring holds one or two.
   constexpr auto between = 150ms;
   std::vector<void*> kept(blocks);
@@ -106,14 +106,14 @@ TEST_F(live_set_teller_end, comes_where_the_writer_is_slow) {
   std::jthread writer([&](const std::stop_token& stop) {
     for (; !stop.stop_requested(); std::this_thread::sleep_for(between)) take();
   });
-  live_set_teller teller;
+  live_set_sender sender;
   const auto begin = std::chrono::steady_clock::now();
-  teller.end(most);
+  sender.end(most);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, longest);
   for (void* block : kept) p_->deallocate(stream_, block, small_bytes);
 }
 
-TEST_F(live_set_teller_end, comes_where_a_pool_is_held) {
+TEST_F(live_set_sender_end, comes_where_a_pool_is_held) {
   record_and_lose();
   device_->hold = true;
   std::thread owner([&] {
@@ -121,9 +121,9 @@ TEST_F(live_set_teller_end, comes_where_a_pool_is_held) {
     p_->deallocate(stream_, p_->allocate(stream_, bytes), bytes);
   });
   device_->holds.get_future().wait();
-  live_set_teller teller;
+  live_set_sender sender;
   const auto begin = std::chrono::steady_clock::now();
-  teller.end(most);
+  sender.end(most);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, longest);
   device_->let_go.set_value();
   owner.join();

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "core/index/boundary_samples.hpp"
+#include "core/index/index.hpp"
+#include "core/index/recording_facts.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/summary/figures/stored_figures_builder.hpp"
+#include "core/summary/sections/boundary_blocks.hpp"
+#include "core/summary/sections/section_writer.hpp"
+
+/// What a file stores about itself, made from an index of the whole recording: what the product makes section by
+/// section must be equal to it.
+namespace sluice::analysis {
+
+namespace whole_index {
+
+inline std::vector<recording_facts::memory> memories_of(const index& from, const tensor_facts& facts, time_range span) {
+  std::map<memory_key, bool> stacks;
+  for (const block_record& block : from.memory().blocks())
+    if (block.allocated && !block.imported())
+      stacks[{block.device, block.layer, block.kind}] |= block.stack != trace::stack_id::none;
+  std::vector<recording_facts::memory> all;
+  for (const auto& [key, tree] : from.memory().use()) {
+    recording_facts::memory& made = all.emplace_back();
+    made.key = key;
+    made.highest = tree.highest(span.begin, span.end);
+    made.stacks = stacks[key];
+    const auto use = facts.use.find(key);
+    if (use == facts.use.end()) continue;
+    for (std::size_t i = 0; i < category_count; ++i)
+      if (!use->second[i].empty())
+        made.by_category.push_back({static_cast<category>(i), use->second[i].highest(span.begin, span.end)});
+  }
+  return all;
+}
+
+inline std::vector<recording_facts::pool> pools_of(const index& from, time_range span) {
+  std::vector<recording_facts::pool> all;
+  for (const auto& [id, pool] : from.memory().pools()) {
+    const bool has_blocks = !pool.blocks.empty();
+    all.push_back({id, pool.has_segments, has_blocks, has_blocks ? pool.blocks.highest(span.begin, span.end) : 0});
+  }
+  return all;
+}
+
+inline std::vector<recording_facts::untracked> untracked_of(const index& from) {
+  std::vector<recording_facts::untracked> all;
+  for (const auto& [device, samples] : from.memory().devices())
+    for (const device_samples::sample& each : samples.samples)
+      all.push_back({device, each.time, samples.untracked.at(each.time), each.order});
+  return all;
+}
+
+inline std::vector<recording_facts::graph> graphs_of(const index& from) {
+  std::vector<recording_facts::graph> all;
+  if (from.touches().empty()) return all;
+  for (const block_record& block : from.memory().blocks())
+    for (const graph_use& use : from.touches().graphs_of(block.id))
+      all.push_back({block.id, use, from.touches().graph_copies(use.graph)});
+  return all;
+}
+
+inline void save_blocks(const index& from, const trace::snapshot& of, section_writer& into) {
+  const std::span<const block_record> blocks = from.memory().blocks();
+  const auto tensors = from.tensors(of);
+  const std::set<trace::block_id> disputed(from.memory().disputed().begin(), from.memory().disputed().end());
+  std::vector<std::vector<trace::block_category_row>> categories(into.begins().size());
+  std::vector<saved_block> kept;
+  for (std::size_t at = 0; at < blocks.size(); ++at) {
+    if (!blocks[at].allocated) continue;
+    saved_block each{blocks[at], at < tensors->categories.size() ? tensors->categories[at] : block_category{}, {}};
+    each.uses = from.touches().of(each.block);
+    each.disputed = disputed.contains(each.block.id);
+    const bool keep = is_kept(each, into.begins());
+    if (!each.crosses && !each.disputed && each.category.what != category::none)
+      categories[section_of(into.begins(), each.block.born)].push_back(category_row_of(each));
+    if (keep) kept.push_back(std::move(each));
+  }
+  into.add_blocks(kept);
+  for (std::size_t i = 0; i < categories.size(); ++i) into.add_categories(i, categories[i]);
+}
+
+}  // namespace whole_index
+
+/// Collects the facts about the recording `of` from `from`, an index of all of it.
+inline recording_facts facts_of_recording(const index& from, const trace::snapshot& of) {
+  const time_range span = time_range_of(of);
+  const auto tensors = from.tensors(of);
+  recording_facts all;
+  all.chunks = std::make_shared<const chunk_index>(from.chunks());
+  all.memories = whole_index::memories_of(from, *tensors, span);
+  all.pools = whole_index::pools_of(from, span);
+  all.not_tracked = whole_index::untracked_of(from);
+  for (const auto& [key, slices] : from.devices().streams()) all.streams.push_back({key, slices.lanes()});
+  for (const auto& [key, work] : from.devices().directions())
+    all.directions.push_back({key, work.slices.lanes(), work.rate.highest(span.begin, span.end)});
+  for (const auto& [key, work] : from.host().threads())
+    all.threads.push_back({key, work.ranges.lanes(), work.calls.lanes()});
+  for (const auto& [device, work] : from.devices().devices())
+    if (!work.kernels.empty()) all.with_kernels.push_back(device);
+  all.graphs = whole_index::graphs_of(from);
+  for (const block_record& block : from.memory().blocks())
+    if (block.allocated && block.parent != trace::block_id::none &&
+        (all.segments.empty() || all.segments.back() != block.parent))
+      all.segments.push_back(block.parent);
+  std::sort(all.segments.begin(), all.segments.end());
+  all.segments.erase(std::unique(all.segments.begin(), all.segments.end()), all.segments.end());
+  all.touches = from.touches().touches();
+  all.tagged = tensors->tagged;
+  all.steps = tensors->steps;
+  return all;
+}
+
+/// Writes what `sections` must be told, from an index of the whole recording.
+inline void save_sections(const index& from, const trace::snapshot& of, std::span<const trace::section_row> sections,
+                          trace::file_writer& to) {
+  if (sections.empty()) return;
+  const auto whole = section_writer::saved(facts_of_recording(from, of));
+  if (!whole) return;
+  const std::vector<time_ns> begins = begins_of(sections);
+  section_writer into(to, begins);
+  whole_index::save_blocks(from, of, into);
+  for (std::size_t i = 1; i < begins.size(); ++i) {
+    into.add_open_slices(i, open_slices_at(begins[i], from));
+    into.add_samples(i, samples_before(begins[i], from.memory(), from.counters()));
+  }
+  into.add_first_and_highest(first_and_highest_samples(from.memory(), from.counters()));
+  into.add_chunks(from.chunks());
+  into.add_steps(*from.tensors(of)->steps);
+  into.add_whole(*whole);
+}
+
+/// The figures that a file stores, from an index of the whole recording.
+inline stored_figures make_stored_figures(const index& from, const trace::snapshot& trace) {
+  const unsectioned_facts unsectioned = unsectioned_facts_of(from);
+  const auto facts = from.tensors(trace);
+  stored_figures_builder all(trace, *facts->steps, unsectioned);
+  all.add(from, all_time);
+  all.look(from, all_time);
+  return all.take();
+}
+
+}  // namespace sluice::analysis
