@@ -78,6 +78,15 @@ class json_writer {
     return json_of(of, tables_);
   }
 
+  static json saving(const analysis::saving& of) {
+    constexpr auto words = std::to_array<std::string_view>({"none", "measured", "modelled"});
+    return {{"basis", words[static_cast<std::size_t>(of.basis)]},
+            {"peak_bytes", of.peak_bytes},
+            {"reserved_bytes", of.reserved_bytes},
+            {"time_ns", of.time},
+            {"share", of.share}};
+  }
+
   json findings() const {
     json all = json::array();
     for (const analysis::finding& f : of_.findings) {
@@ -87,7 +96,8 @@ class json_writer {
                      {"advice", f.advice},
                      {"range", figures(f.range)},
                      {"event", id_or_null(f.event)},
-                     {"block", id_or_null(f.block)}});
+                     {"block", id_or_null(f.block)},
+                     {"saving", saving(f.saves)}});
     }
     return all;
   }

@@ -114,12 +114,17 @@ class text_writer {
     for (const std::string& warning : of_.warnings) line("warning: {}", warning);
   }
 
+  /// Warnings and errors first; what saves too little for a warning comes under a heading of its own.
   void findings() {
-    if (of_.findings.empty()) return;
-    section("What stands out");
+    const char* heading = nullptr;
     for (const analysis::finding& finding : of_.findings) {
-      line("  {} {}", finding.severity == trace::severity::info ? "-" : "!", finding.text);
-      line("    {}", finding.advice);
+      const bool note = finding.severity == trace::severity::info;
+      const char* const wanted = note ? "Also noticed" : "What to change";
+      if (heading != wanted) section(wanted);
+      heading = wanted;
+      line("  {} {}", note ? "-" : "!", finding.text);
+      const std::string saves = analysis::saving_in_words(finding.saves);
+      line("    {}{}{}", finding.advice, saves.empty() ? "" : " ", saves);
     }
   }
 
@@ -144,7 +149,7 @@ class text_writer {
                  format_count(of->allocations), format_count(of->frees)});
     }
     for (const analysis::untracked_statistics& of : of_.whole.untracked) {
-      table.row({place(of.device), "not tracked (1)", format_bytes(of.maximum), "", format_bytes(of.mean),
+      table.row({place(of.device), "untracked (1)", format_bytes(of.maximum), "", format_bytes(of.mean),
                  format_bytes(of.at_end), "", ""});
     }
     text_ += table.text(2);

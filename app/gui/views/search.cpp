@@ -96,7 +96,7 @@ void search_view::draw(view_context& with) {
   if (!found_->names.empty()) return draw_table(with, *found_);
   if (searching_) return empty_state(with, icon::search, "Searching", "Nothing so far.");
   empty_state(with, icon::search, stopped_ ? "Nothing was found" : "No such name",
-              stopped_ ? "The search was stopped before its end." : "Nothing in this recording is called that.");
+              stopped_ ? "The search was stopped before its end." : "No matching names.");
 }
 
 void search_view::ask(const view_context& with) {

@@ -116,7 +116,7 @@ class statistics_view final : public view {
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       swatch(with, with.colours.untracked, true);
-      first_cell("not tracked");
+      first_cell("untracked");
       next(format_bytes(each.maximum));
       next(format_bytes(each.mean));
       next(format_bytes(each.at_end));

@@ -65,9 +65,11 @@ class summary_view final : public view {
       ImGui::BeginGroup();
       ImGui::PushTextWrapPos(0);
       ImGui::TextUnformatted(each.text.c_str());
-      if (!each.advice.empty()) {
+      const std::string saves = analysis::saving_in_words(each.saves);
+      for (const std::string* said : {&each.advice, &saves}) {
+        if (said->empty()) continue;
         ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-        ImGui::TextUnformatted(each.advice.c_str());
+        ImGui::TextUnformatted(said->c_str());
         ImGui::PopStyleColor();
       }
       ImGui::PopTextWrapPos();

@@ -138,16 +138,17 @@ void replace_names(std::string& in, const std::unordered_map<std::string, std::s
 /// Where the path inside a public Python package begins; npos if the file is in none of these. It tells nothing of the
 /// machine, and without it nobody could tell an optimizer's memory from a module's.
 std::size_t begin_of_public_package(std::string_view path) {
-  constexpr std::string_view packages[] = {"torch",       "torchvision", "transformers", "accelerate", "lightning",
-                                           "timm",        "peft",        "bitsandbytes", "deepspeed",  "apex",
-                                           "pytorch_lightning", "cupy",  "cupyx",        "jax",        "jaxlib",
-                                           "flax",        "optax",       "numba"};
+  constexpr std::string_view packages[] = {
+      "torch",     "torchvision", "transformers",      "accelerate", "lightning", "timm", "peft",   "bitsandbytes",
+      "deepspeed", "apex",        "pytorch_lightning", "cupy",       "cupyx",     "jax",  "jaxlib", "flax",
+      "optax",     "numba"};
   for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
     const std::size_t found = path.rfind(folder);
     if (found == std::string_view::npos) continue;
     const std::string_view inside = path.substr(found + folder.size());
     const std::string_view package = inside.substr(0, inside.find('/'));
-    if (inside.size() > package.size() && std::find(std::begin(packages), std::end(packages), package) != std::end(packages))
+    if (inside.size() > package.size() &&
+        std::find(std::begin(packages), std::end(packages), package) != std::end(packages))
       return found + 1;
   }
   return std::string_view::npos;

@@ -13,7 +13,7 @@
 #include "core/trace/model/names.hpp"
 
 /// Rules of thumb applied to a report. A threshold only decides what is worth reporting: anything below it is too small
-/// to matter or too common to be interesting.
+/// to matter or too common to be interesting. What a finding saves decides whether it is a warning (thresholds.hpp).
 namespace sluice::analysis {
 namespace {
 
@@ -39,8 +39,7 @@ class finder {
     host_waits();
     repeated_copies();
     add_training_findings(of_, tables_, found_);
-    std::stable_sort(found_.begin(), found_.end(),
-                     [](const finding& a, const finding& b) { return a.severity > b.severity; });
+    rank(found_);
     return std::move(found_);
   }
 
@@ -94,25 +93,31 @@ class finder {
     });
   }
 
+  /// True if a framework or a pool manages the process's device memory: its segments stay until the end, by design.
+  [[nodiscard]] bool are_segments(const unfreed_group& group) const {
+    return group.layer == trace::layer::driver &&
+           std::any_of(of_.whole.memory.begin(), of_.whole.memory.end(), [&](const memory_statistics& each) {
+             return (each.layer == trace::layer::framework || each.layer == trace::layer::pool) &&
+                    each.kind == group.kind;
+           });
+  }
+
   void unfreed() {
     for (const unfreed_group& group : of_.unfreed) {
       if (group.layer != trace::layer::driver && group.layer != trace::layer::user) continue;
-      if (group.layer == trace::layer::driver && is_listed_for_user_layer(group)) continue;
+      if (are_segments(group) || (group.layer == trace::layer::driver && is_listed_for_user_layer(group))) continue;
       const unfreed_block& largest = group.largest.front();
       const std::string_view name = tables_.text(largest.name);
-      const std::string origin = fmt::format(
-          "{} at {}.", name.empty() ? std::string("born") : fmt::format("from {}", name), format_moment(largest.born));
-      std::string what = fmt::format("{}, {}, of {} memory ({} layer) ", format_some(group.count, "block"),
-                                     format_bytes(group.bytes), name_of(group.kind), name_of(group.layer));
-      what += group.count == 1
-                  ? fmt::format("was never freed: {}", origin)
-                  : fmt::format("were never freed; the largest, {}, {}", format_bytes(largest.bytes), origin);
-      if (group.keeps_growing) what += " They kept coming until the end, as a leak does.";
-      if (!group.process_ended) what += " The process still ran when the recording ended.";
-      finding& f =
-          add(finding_kind::unfreed_blocks, group.keeps_growing ? severity::warning : severity::info, std::move(what),
-              group.keeps_growing ? "Look at those born last in the table of blocks: who makes them should free them."
-                                  : "Held until the end, which is fine for what a program sets up once.");
+      std::string text = fmt::format(
+          "{} ({}) of {} memory {} never freed{}. The largest, {}, is from {}{}.", format_some(group.count, "block"),
+          format_bytes(group.bytes), name_of(group.kind), group.count == 1 ? "was" : "were",
+          group.keeps_growing ? ", and more came until the end: likely a leak" : "", format_bytes(largest.bytes),
+          format_moment(largest.born), name.empty() ? std::string() : fmt::format(" ({})", name));
+      if (!group.process_ended) text += " The process still ran when the recording ended.";
+      finding& f = add(
+          finding_kind::unfreed_blocks, group.keeps_growing ? severity::warning : severity::info, std::move(text),
+          group.keeps_growing ? "Sort the table of blocks by birth: what was allocated last shows who should free it."
+                              : "Fine for memory that a program sets up once.");
       f.block = largest.block;
       f.event = largest.alloc;
     }
@@ -128,7 +133,18 @@ class finder {
   static double best_possible(const transfer_statistics& way) {
     return way.attainable > 0 ? way.attainable : way.link_peak;
   }
+  static std::string_view towards(const transfer_statistics& way) {
+    return way.direction == direction::h2d ? "to the GPU" : "from the GPU";
+  }
 
+  /// Faster or fewer copies save no more than the time for which the device waited for copies.
+  [[nodiscard]] saving time_saved(trace::device_id device, double ns, saving_basis basis) const {
+    for (const device_activity& each : of_.whole.devices)
+      if ((each.device == device || device == trace::device_id::none) && each.kernels > 0)
+        ns = std::min(ns, static_cast<double>(each.copy_only));
+    ns = std::max(ns, 0.0);
+    return {.time = static_cast<time_ns>(ns), .basis = basis, .share = ns / active_};
+  }
   void transfers(const transfer_statistics& way) {
     if (way.direction != direction::h2d && way.direction != direction::d2h) return;
     const transfer_part* pageable = part_of(way, memory_kind::host);
@@ -151,33 +167,38 @@ class finder {
     const double best = best_possible(way);
     if (best > 0 && pageable.mean_bandwidth > 0.75 * best) return;
     std::string text =
-        fmt::format("{} of {} bytes ({}) {} pageable memory at {}", format_share(pageable.bytes / way.bytes),
-                    name_of(way.direction), format_bytes(pageable.bytes),
-                    way.direction == direction::h2d ? "come from" : "go to", format_rate(pageable.mean_bandwidth));
+        fmt::format("{} of the bytes copied {} ({}) {} pageable memory, at {}",
+                    format_share(pageable.bytes / way.bytes), towards(way), format_bytes(pageable.bytes),
+                    way.direction == direction::h2d ? "came from" : "went to", format_rate(pageable.mean_bandwidth));
     // Small pinned copies may be slower than pageable ones: they do not show what pinning would gain.
     if (pinned != nullptr && pinned->fastest_bandwidth > pageable.mean_bandwidth) {
-      text += fmt::format("; pinned reached {}{}.", format_rate(pinned->fastest_bandwidth), limit_of(way));
+      text += fmt::format("; pinned memory reached {}{}.", format_rate(pinned->fastest_bandwidth), limit_of(way));
     } else {
       text += way.link_peak > 0 ? fmt::format("; the link's peak is {}.", format_rate(way.link_peak)) : ".";
     }
-    const bool costly = static_cast<double>(pageable.busy) > 0.01 * active_;
-    add(finding_kind::pageable_copies, costly ? severity::warning : severity::info, std::move(text),
+    finding& f = add(
+        finding_kind::pageable_copies, severity::info, std::move(text),
         of_.compositions.empty()
             ? "Allocate the host side page-locked (cudaMallocHost), register it (cudaHostRegister), or copy through "
               "pinned slots."
             : "Pin the host side: DataLoader(pin_memory=True), and copy with non_blocking=True, or use "
               "cudaHostRegister.");
+    if (best <= 0) return;
+    constexpr double reached = 0.85;  // Of a link's theoretical peak, by large copies from pinned memory.
+    const double rate = way.attainable > 0 ? way.attainable : reached * way.link_peak;
+    f.saves = time_saved(way.device, static_cast<double>(pageable.busy) - pageable.bytes / rate * 1e9,
+                         saving_basis::modelled);
   }
 
   void slow_copies(const transfer_statistics& way, const transfer_part& pinned) {
     const double best = best_possible(way);
     const bool large = pinned.bytes / static_cast<double>(pinned.count) >= mebi;
     if (!large || pinned.bytes < 64 * mebi || best <= 0 || pinned.mean_bandwidth > 0.6 * best) return;
-    finding& f =
-        add(finding_kind::slow_copies, severity::info,
-            fmt::format("Pinned {} copies average {}{}; the fastest reached {}.", name_of(way.direction),
-                        format_rate(pinned.mean_bandwidth), limit_of(way), format_rate(pinned.fastest_bandwidth)),
-            "Check the link's width, which processor the memory is near, and what else uses the link.");
+    finding& f = add(finding_kind::slow_copies, severity::info,
+                     fmt::format("Copies {} {} pinned memory average {}{}; the fastest reached {}.", towards(way),
+                                 way.direction == direction::h2d ? "from" : "to", format_rate(pinned.mean_bandwidth),
+                                 limit_of(way), format_rate(pinned.fastest_bandwidth)),
+                     "Check the link's width, which CPU socket the memory is near, and what else uses the link.");
     f.event = way.fastest;
   }
 
@@ -186,16 +207,15 @@ class finder {
     const double best = best_possible(way);
     if (way.count < 256 || mean > 64 * 1024 || (best > 0 && way.mean_bandwidth > 0.5 * best)) return;
     add(finding_kind::small_copies, severity::info,
-        fmt::format("{} {} average {} and reach {}: starting each costs more than moving it.", format_count(way.count),
-                    fmt::format("{} copies", name_of(way.direction)), format_bytes(mean),
-                    format_rate(way.mean_bandwidth)),
-        "Gather them into fewer, larger copies.");
+        fmt::format("{} copies {} average {} and reach {}: starting each costs more than moving it.",
+                    format_count(way.count), towards(way), format_bytes(mean), format_rate(way.mean_bandwidth)),
+        "Combine them into fewer, larger copies.");
   }
 
   void migrations(const transfer_statistics& way, const transfer_part& managed) {
     if (managed.bytes < 16 * mebi) return;
     add(finding_kind::migrations, severity::info,
-        fmt::format("Managed memory moved {} {} in {} at {}.", format_bytes(managed.bytes), name_of(way.direction),
+        fmt::format("Managed memory moved {} {} in {} at {}.", format_bytes(managed.bytes), towards(way),
                     format_some(way.migrations, "migration"), format_rate(managed.mean_bandwidth)),
         "Prefetch it (cudaMemPrefetchAsync) before it is needed, or copy it explicitly.");
   }
@@ -212,30 +232,34 @@ class finder {
     }
     if (longest == nullptr || longest->figures.alone == 0) return {};
     const std::string place = symbols::place_of(longest->line);
-    return fmt::format(" Longest for the copies of {}{}: {}.", symbols::name_of(longest->line),
+    return fmt::format(" It waited longest for the copies of {}{}: {}.", symbols::name_of(longest->line),
                        place.empty() ? "" : fmt::format(" ({})", place), format_time(longest->figures.alone));
   }
 
   void activity(const device_activity& device) {
     const double copies = static_cast<double>(device.copy_busy);
-    if (device.kernels > 0 && copies > 0.05 * active_ && static_cast<double>(device.overlap) < 0.25 * copies) {
-      add(finding_kind::copies_not_overlapped, severity::warning,
-          fmt::format(
-              "Copies ran for {} and {} of that beside kernels: the GPU waited {} for data, {} of the active time.",
-              format_time(device.copy_busy), format_share(static_cast<double>(device.overlap) / copies),
-              format_time(device.copy_only), format_share(static_cast<double>(device.copy_only) / active_)) +
-              longest_waited_for(device.device),
-          "Copy the next piece on a stream of its own while a kernel works on this one.");
+    const double waited = static_cast<double>(device.copy_only);
+    if (device.kernels > 0 && waited > 0.01 * active_ && static_cast<double>(device.overlap) < 0.25 * copies) {
+      const double share = static_cast<double>(device.overlap) / copies;
+      finding& f = add(finding_kind::copies_not_overlapped, severity::info,
+                       fmt::format("The GPU sat idle for {} ({} of the active time) waiting for copies: {}.",
+                                   format_time(device.copy_only), format_share(waited / active_),
+                                   device.overlap == 0
+                                       ? std::string("none overlapped with a kernel")
+                                       : fmt::format("{} of their time overlapped with kernels", format_share(share))) +
+                           longest_waited_for(device.device),
+                       "Copy the next batch on a stream of its own while a kernel works on this one.");
+      f.saves = time_saved(device.device, waited, saving_basis::measured);
     }
     // Before the GPU's first work and after its last it is not waiting: the program imports or saves.
     const double working = static_cast<double>(device.last - device.first);
     if (device.kernels > 0 && working > 0 && static_cast<double>(device.busy) < 0.5 * working) {
       finding& f = add(
           finding_kind::device_idle, severity::info,
-          fmt::format("The GPU was idle for {} of the time from its first to its last work ({} of {}).",
+          fmt::format("The GPU was idle for {} of the time between its first and its last work ({} of {}).",
                       format_share(1 - static_cast<double>(device.busy) / working),
                       format_time(device.last - device.first - device.busy), format_time(device.last - device.first)),
-          "Look at what the host threads do in the gaps.");
+          "See in the timeline what the host threads do in the gaps.");
       f.range = {device.first, device.last};
     }
   }
@@ -245,17 +269,22 @@ class finder {
   std::string pool_name(trace::pool_id id) const {
     const trace::pool_row* row = tables_.pools.find(id);
     const std::string_view name = row == nullptr ? std::string_view{} : tables_.text(row->name);
-    return name.empty() ? fmt::format("Pool {}", raw(id)) : fmt::format("Pool {}", name);
+    if (name.empty()) return fmt::format("Pool {}", raw(id));
+    return fmt::format("{} {}", name.ends_with("pool") ? "The" : "Pool", name);
   }
 
   void pools() {
     for (const pool_statistics& pool : of_.whole.pools) {
       if (static_cast<double>(pool.reserved_maximum) < 64 * mebi || pool.used_share >= 0.5) continue;
       finding& f = add(finding_kind::pool_slack, severity::info,
-                       fmt::format("{} reserved up to {} and used {} of what it held on average (at most {}).",
+                       fmt::format("{} held up to {}, and used {} of what it held on average (at most {}).",
                                    pool_name(pool.pool), format_bytes(pool.reserved_maximum),
                                    format_share(pool.used_share), format_bytes(pool.used_maximum)),
                        "Trim it, or lower its release threshold, if others need the memory.");
+      const std::uint64_t unused = pool.reserved_maximum - std::min(pool.reserved_maximum, pool.used_maximum);
+      f.saves = {.reserved_bytes = unused,
+                 .basis = saving_basis::measured,
+                 .share = static_cast<double>(unused) / static_cast<double>(pool.reserved_maximum)};
       f.range = {pool.reserved_maximum_time, pool.reserved_maximum_time + 1};
     }
   }
@@ -269,14 +298,20 @@ class finder {
   void fragmentation() {
     for (const fragmentation_figure& figure : of_.fragmentation) {
       if (figure.fragmentation < 0.3 || static_cast<double>(figure.free_bytes) < 64 * mebi) continue;
-      finding& f = add(
-          finding_kind::fragmentation, severity::warning,
-          fmt::format("At its peak the {} layer had {} free in {}, the largest hole {}: fragmentation {}.",
-                      name_of(figure.layer), format_bytes(figure.free_bytes), format_some(figure.segments, "segment"),
-                      format_bytes(figure.largest_free), format_share(figure.fragmentation)),
-          maps_segments() ? "Allocate long-lived blocks first."
-                          : "Allocate long-lived blocks first, or use expandable segments.");
+      finding& f =
+          add(finding_kind::fragmentation, severity::info,
+              fmt::format(
+                  "At the peak the {} layer had {} reserved but unused in {}, in pieces of at most {} (fragmentation "
+                  "{}).",
+                  name_of(figure.layer), format_bytes(figure.free_bytes), format_some(figure.segments, "segment"),
+                  format_bytes(figure.largest_free), format_share(figure.fragmentation)),
+              maps_segments() ? "Allocate long-lived blocks first."
+                              : "Allocate long-lived blocks first, or use expandable segments.");
       f.range = {figure.time, figure.time + 1};
+      f.saves = {.reserved_bytes = figure.free_bytes,
+                 .basis = saving_basis::measured,
+                 .share = static_cast<double>(figure.free_bytes) /
+                          static_cast<double>(std::max<std::uint64_t>(figure.segment_bytes, 1))};
     }
   }
 
@@ -285,12 +320,11 @@ class finder {
       if (static_cast<double>(device.maximum) < 1024 * mebi) continue;
       add(finding_kind::untracked_memory, severity::info,
           fmt::format(
-              "Up to {} of device memory ({} of the device) is not tracked: contexts, modules, libraries, other "
-              "processes.",
+              "Up to {} of device memory ({} of the device) is untracked: CUDA contexts, libraries, other processes.",
               format_bytes(device.maximum),
               format_share(static_cast<double>(device.maximum) /
                            static_cast<double>(std::max<std::uint64_t>(device.device_bytes, 1)))),
-          "See whether another process uses the device.");
+          "Check with nvidia-smi whether another process uses the GPU.");
     }
   }
 
@@ -300,11 +334,11 @@ class finder {
       const trace::thread_row* row = tables_.threads.find(thread.thread);
       const std::string_view name = row == nullptr ? std::string_view{} : tables_.text(row->name);
       add(finding_kind::waiting_host, severity::info,
-          fmt::format("Thread {} waited for the device for {}, {} of the active time.",
+          fmt::format("Thread {} waited for the GPU for {}, {} of the active time.",
                       name.empty() ? std::to_string(row == nullptr ? raw(thread.thread) : row->tid) : std::string(name),
                       format_time(thread.wait_busy),
                       format_share(std::min(1.0, static_cast<double>(thread.wait_busy) / active_))),
-          "Give it other work, or let the device's work depend on events instead.");
+          "Avoid blocking: wait on CUDA events instead of synchronizing.");
     }
   }
 
@@ -323,10 +357,9 @@ class finder {
     // Less is worth neither the memory to keep it on the GPU nor a finding.
     if (static_cast<double>(again.bytes) < mebi && again.copies < 256) return;
     const double share = static_cast<double>(again.busy) / active_;
-    std::string text =
-        fmt::format("{} moved {} to the GPU that had been moved there before, in {} ({} of the active time){}.",
-                    format_some(again.copies, "copy"), format_bytes(again.bytes), format_time(again.busy),
-                    format_share(share), whence(found.repeated));
+    std::string text = fmt::format("The same data was copied to the GPU again {} ({}, {}, {} of the active time){}.",
+                                   format_some(again.copies, "time"), format_bytes(again.bytes),
+                                   format_time(again.busy), format_share(share), whence(found.repeated));
     if (!found.lines.empty()) {
       const repeating_line& most = found.lines.front();
       const std::string place = symbols::place_of(most.line);
@@ -348,8 +381,9 @@ class finder {
       text +=
           fmt::format(" Copies in graphs, launched {}, were not compared.", format_some(found.graph_launches, "time"));
     }
-    finding& f = add(finding_kind::repeated_copies, share > 0.01 ? severity::warning : severity::info, std::move(text),
-                     "Copy it once and keep it on the GPU; where it changes in parts, copy those.");
+    finding& f = add(finding_kind::repeated_copies, severity::info, std::move(text),
+                     "Copy it once and keep it on the GPU. Where only parts change, copy those.");
+    f.saves = time_saved({}, static_cast<double>(again.busy), saving_basis::measured);
     f.event = found.largest;
   }
 

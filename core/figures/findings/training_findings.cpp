@@ -70,53 +70,52 @@ class training_finder {
       const double share = share_of(bytes, peak.bytes);
       if (share < least || static_cast<double>(bytes) < worth_saving) return;
       add(kind, severity::info,
-          fmt::format("At the peak of {}{} {} hold {}, {} of it{}.", format_bytes(peak.bytes), on(peak.device), plural,
-                      format_bytes(bytes), format_share(share), inferred(peak)),
+          fmt::format("{} of {} at the peak{} ({}) hold {}{}.", format_bytes(bytes), format_bytes(peak.bytes),
+                      on(peak.device), format_share(share), plural, inferred(peak)),
           std::move(advice), peak.time);
     };
     report(category::activation, 0.5, finding_kind::activations_dominate, "activations",
-         trains() ? "Compute some of them again in the backward pass (torch.utils.checkpoint), use a smaller batch, or a "
-                    "narrower type (torch.autocast)."
-                  : "Use a smaller batch, or a narrower type (torch.autocast).");
+           trains()
+               ? "Compute some of them again in the backward pass (torch.utils.checkpoint), use a smaller batch, or a "
+                 "narrower type (torch.autocast)."
+               : "Use a smaller batch, or a narrower type (torch.autocast).");
     report(category::optimizer_state, 0.4, finding_kind::optimizer_state_dominates, "the optimizer's state",
-         "Shard it (ZeRO, FSDP), keep it in 8 bits, or take an optimizer with less state.");
+           "Shard it (ZeRO, FSDP), keep it in 8 bits, or take an optimizer with less state.");
     if (share_of(peak.kept_gradient_bytes, peak.bytes) < 0.05 ||
         static_cast<double>(peak.kept_gradient_bytes) < worth_saving) {
       return;
     }
     add(finding_kind::gradients_kept, severity::info,
-        fmt::format("Gradients of {} live through the steps, {} of the peak{}{}.",
+        fmt::format("{} of gradients stay from step to step, {} of the peak{}{}.",
                     format_bytes(peak.kept_gradient_bytes),
                     format_share(share_of(peak.kept_gradient_bytes, peak.bytes)), on(peak.device), inferred(peak)),
-        "Unless they are gathered over several steps, free them before the forward pass: zero_grad(set_to_none=True).",
+        "Free them before the forward pass with zero_grad(set_to_none=True), unless they are summed up over steps.",
         peak.time);
   }
 
   void after_last_use(const unused_memory& unused) {
     const double share = share_of(unused.bytes_at_peak, unused.peak_bytes);
-    if (share < 0.03 || static_cast<double>(unused.bytes_at_peak) < worth_saving / 4) return;
+    if (share < warned_memory_share || static_cast<double>(unused.bytes_at_peak) < mebi) return;
     const unused_group& most = unused.groups.front();
-    finding& f =
-        add(finding_kind::unused_memory, severity::warning,
-            fmt::format(
-                "At the peak of {}{}, {} ({}) had been used for the last time and were still held; {} of that by {}.",
-                format_bytes(unused.peak_bytes), on(unused.device), format_bytes(unused.bytes_at_peak),
-                format_share(share), format_bytes(most.bytes_at_peak), who(most)),
-            "Let go of results before the next ones are made: del what a step no longer needs, or let its scope end.",
-            unused.peak_time);
+    finding& f = add(finding_kind::unused_memory, severity::info,
+                     fmt::format("{} of {} at the peak{} ({}) is never used again. {} of it: {}.",
+                                 format_bytes(unused.bytes_at_peak), format_bytes(unused.peak_bytes), on(unused.device),
+                                 format_share(share), format_bytes(most.bytes_at_peak), who(most)),
+                     "Free results earlier: `del` them, or let them go out of scope, before the next allocation.",
+                     unused.peak_time);
     f.block = most.longest_block;
+    f.saves = {.peak_bytes = unused.bytes_at_peak, .basis = saving_basis::measured, .share = share};
   }
 
   void growth(const step_summary& steps) {
     if (!steps.keeps_growing || steps.growth * static_cast<double>(steps.count) < mebi) return;
-    finding& f = add(
-        finding_kind::memory_grows, severity::warning,
-        fmt::format("What is in use when a step begins grows by {} from step to step, over {}{}.",
-                    format_bytes(steps.growth), format_some(steps.count, "step"),
-                    steps.source == step_source::pattern ? " (steps inferred)" : ""),
-        "Look for what each step adds and nobody frees: losses kept with their graph (keep loss.item()), outputs in a "
-        "list, caches without a limit.",
-        steps.steps.back().span.begin);
+    finding& f =
+        add(finding_kind::memory_grows, severity::warning,
+            fmt::format("Memory grows {} every step ({}{}): likely a leak.", format_bytes(steps.growth),
+                        format_some(steps.count, "step"), steps.source == step_source::pattern ? ", inferred" : ""),
+            "Look for what each step keeps: losses kept with their graph (keep loss.item()), outputs in a list, caches "
+            "without a limit.",
+            steps.steps.back().span.begin);
     f.range = {steps.steps.front().span.begin, steps.steps.back().span.end};
     f.event = steps.steps.back().event;
   }

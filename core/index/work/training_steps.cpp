@@ -348,12 +348,12 @@ bool hold_the_work(const step_list& steps, std::span<const kernel_start> kernels
   if (kernels.empty()) return true;
   const time_ns begin = steps.steps.front().span.begin;
   const step& last = steps.steps.back();
-  const time_ns usual = steps.steps.size() < 2 ? last.span.length()
-                                               : (last.span.begin - begin) / static_cast<time_ns>(steps.steps.size() - 1);
+  const time_ns usual = steps.steps.size() < 2
+                            ? last.span.length()
+                            : (last.span.begin - begin) / static_cast<time_ns>(steps.steps.size() - 1);
   const time_ns end = std::min(last.span.end, last.span.begin + 2 * usual);
-  const auto inside = std::count_if(kernels.begin(), kernels.end(), [&](const kernel_start& each) {
-    return each.time >= begin && each.time < end;
-  });
+  const auto inside = std::count_if(kernels.begin(), kernels.end(),
+                                    [&](const kernel_start& each) { return each.time >= begin && each.time < end; });
   return 2 * static_cast<std::size_t>(inside) >= kernels.size();
 }
 

@@ -184,13 +184,13 @@ void put_samples(composer& all, const track& row) {
   const bool managed = all.find(trace::curve_kind::memory, [&](const curve_row& curve) {
     return of_device(curve) && curve.layer == layer::driver && curve.kind == memory_kind::managed;
   }) != nullptr;
-  all.stack(managed ? "Not tracked: context, modules, libraries, managed pages here, other processes"
-                    : "Not tracked: context, modules, libraries, other processes",
+  all.stack(managed ? "Untracked: CUDA context, libraries, managed pages here, other processes"
+                    : "Untracked: CUDA context, libraries, other processes",
             band_role::untracked, *untracked);
   const curve_row* own = all.find(trace::curve_kind::device_recorder, of_device);
-  if (own != nullptr && own->maximum > 0) all.stack("The recorder's own (estimated)", band_role::recorder, *own);
+  if (own != nullptr && own->maximum > 0) all.stack("Profiler overhead (estimated)", band_role::recorder, *own);
   if (const curve_row* used = all.find(trace::curve_kind::device_used, of_device))
-    all.line("All in use on the device (sampled)", band_role::total, *used);
+    all.line("Whole GPU in use (sampled)", band_role::total, *used);
 }
 
 result<series> memory_series(const series_question& question, const track& row, const sources& from) {

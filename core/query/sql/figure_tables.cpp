@@ -134,6 +134,8 @@ constexpr std::array finding_columns = {
     figure_column{"end", "Where to look", type::time},
     figure_column{"event", "What to look at", type::id, id_kind::event},
     figure_column{"block", "What to look at", type::id, id_kind::block},
+    figure_column{"saved_bytes", "Most bytes that the advice saves, of the peak or of reserved memory", type::size},
+    figure_column{"saved_time", "Most time that it saves, ns", type::size},
 };
 
 made_rows make_findings(sql_context& context, std::optional<analysis::time_range> range) {
@@ -146,7 +148,9 @@ made_rows make_findings(sql_context& context, std::optional<analysis::time_range
   const auto rows = std::make_shared<held_rows>();
   for (const analysis::finding& each : all.findings)
     rows->add({words(trace::word_of(each.severity)), words(each.text), words(each.advice), time_value(each.range.begin),
-               time_value(each.range.end), id_value(raw(each.event)), id_value(raw(each.block))});
+               time_value(each.range.end), id_value(raw(each.event)), id_value(raw(each.block)),
+               value{static_cast<std::int64_t>(each.saves.peak_bytes + each.saves.reserved_bytes)},
+               value{each.saves.time}});
   return rows;
 }
 

@@ -287,7 +287,8 @@ std::shared_ptr<const step_facts> recording_scan::steps() const {
   }
   if (!died.empty()) find_deaths(died);
   const std::vector<loss_checkpoint> checkpoints = loss_checkpoints();
-  for (const auto& [process, pattern_births] : unmarked) take(process, steps_of(process, *pattern_births, died, checkpoints, end));
+  for (const auto& [process, pattern_births] : unmarked)
+    take(process, steps_of(process, *pattern_births, died, checkpoints, end));
   return made;
 }
 

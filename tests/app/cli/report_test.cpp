@@ -278,7 +278,7 @@ TEST_F(report_of_stacks, holds_whole_stacks_in_json) {
 TEST_F(report_of_stacks, says_first_for_which_line_the_device_waited) {
   const analysis::report all = summary(analysis::time_range{0, 48 * ms});
   EXPECT_THAT(report_text({all, all_->snapshot->tables(), "train.sluice"}),
-              HasSubstr("Longest for the copies of step (me/train.py:39): 30.0 ms."));
+              HasSubstr("It waited longest for the copies of step (me/train.py:39): 30.0 ms."));
 }
 
 TEST_F(report, says_whose_memory_was_imported) {

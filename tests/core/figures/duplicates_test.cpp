@@ -236,7 +236,7 @@ TEST(duplicates, are_named_by_the_lines_that_asked_for_them) {
   EXPECT_EQ(found.without_stack.all.copies, 1U);
   const finding* hint = hint_of(all);
   ASSERT_NE(hint, nullptr);
-  EXPECT_NE(hint->text.find("6 copies moved 13.0 MiB"), std::string::npos) << hint->text;
+  EXPECT_NE(hint->text.find("copied to the GPU again 6 times (13.0 MiB, "), std::string::npos) << hint->text;
   EXPECT_NE(hint->text.find("train.py:57"), std::string::npos) << hint->text;
   EXPECT_NE(hint->text.find("Of 1 a sample"), std::string::npos) << hint->text;
   EXPECT_NE(hint->event, trace::event_id::none);

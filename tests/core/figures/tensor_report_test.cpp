@@ -260,11 +260,14 @@ TEST(composition, says_of_which_device_it_is_where_there_are_several) {
   device.id = trace::device_id{2};
   device.ordinal = 1;
   tables.devices.put(device);
-  EXPECT_TRUE(findings_of(of, tables).at(0).text.starts_with("At the peak of 256 MiB activations hold"));
+  EXPECT_TRUE(
+      findings_of(of, tables).at(0).text.starts_with("256 MiB of 256 MiB at the peak (100 %) hold activations"));
   device.id = trace::device_id{1};
   device.ordinal = 0;
   tables.devices.put(device);
-  EXPECT_TRUE(findings_of(of, tables).at(0).text.starts_with("At the peak of 256 MiB on GPU 1 activations hold"));
+  EXPECT_TRUE(findings_of(of, tables)
+                  .at(0)
+                  .text.starts_with("256 MiB of 256 MiB at the peak on GPU 1 (100 %) hold activations"));
 }
 
 TEST(composition, tells_gradients_that_are_kept) {

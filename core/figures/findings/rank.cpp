@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "core/base/format.hpp"
+#include "core/figures/findings/thresholds.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using trace::severity;
+
+bool is_worth_a_warning(const finding& of) {
+  if (of.saves.basis == saving_basis::none) return false;
+  return of.saves.share >= (of.saves.time > 0 ? warned_time_share : warned_memory_share);
+}
+
+}  // namespace
+
+std::string saving_in_words(const saving& of) {
+  if (of.basis == saving_basis::none || of.share <= 0) return {};
+  const std::string share = format_share(of.share);
+  const std::string_view how = of.basis == saving_basis::modelled ? ", estimated" : "";
+  if (of.time > 0) return fmt::format("Saves up to {} ({} of the active time{}).", format_time(of.time), share, how);
+  if (of.peak_bytes > 0)
+    return fmt::format("Saves up to {} of the peak ({}{}).", format_bytes(of.peak_bytes), share, how);
+  if (of.reserved_bytes > 0)
+    return fmt::format("Saves up to {} of reserved memory ({}{}).", format_bytes(of.reserved_bytes), share, how);
+  return {};
+}
+
+void rank(std::vector<finding>& findings) {
+  for (finding& each : findings) {
+    // A finding may already be a warning: a leak, whose cost is not bounded.
+    if (each.severity == severity::error || warns_always(each.kind)) continue;
+    if (is_worth_a_warning(each)) each.severity = severity::warning;
+  }
+  const auto always = [](const finding& each) {
+    return each.severity != severity::info && each.saves.basis == saving_basis::none;
+  };
+  std::stable_sort(findings.begin(), findings.end(), [&](const finding& a, const finding& b) {
+    return std::tuple(a.severity, always(a), a.saves.share) > std::tuple(b.severity, always(b), b.saves.share);
+  });
+  std::size_t warnings = 0;
+  for (finding& each : findings)
+    if (each.severity == severity::warning && !always(each) && ++warnings > most_warnings)
+      each.severity = severity::info;
+}
+
+}  // namespace sluice::analysis
