@@ -35,6 +35,8 @@ std::string_view word(analysis::finding_kind kind) {
       return "unfreed_blocks";
     case failed_allocations:
       return "failed_allocations";
+    case allocation_retries:
+      return "allocation_retries";
     case pool_slack:
       return "pool_slack";
     case fragmentation:
@@ -131,6 +133,7 @@ class json_writer {
     made["marks"] = marks();
     made["gpu_faults"] = faults();
     made["failed_allocations"] = {{"count", of_.whole.failed_allocations}, {"first", failures()}};
+    made["allocation_retries"] = retries();
     return made;
   }
 
@@ -541,6 +544,26 @@ class json_writer {
                      {"time_ns", f.time},
                      {"process", id_or_null(f.process)},
                      {"thread", id_or_null(f.thread)},
+  json retries() const {
+    json first = json::array();
+    for (const analysis::allocation_retry& r : of_.retries.first) {
+      first.push_back({{"event", raw(r.event)},
+                       {"block", id_or_null(r.block)},
+                       {"time_ns", r.time},
+                       {"until_ns", r.until},
+                       {"process", id_or_null(r.process)},
+                       {"device", id_or_null(r.device)},
+                       {"layer", name_of(r.layer)},
+                       {"kind", name_of(r.kind)},
+                       {"call", text(r.call)},
+                       {"bytes", r.bytes}});
+    }
+    return {{"count", of_.retries.count},
+            {"total_ns", of_.retries.total},
+            {"reported_again", of_.retries.reported_again},
+            {"first", std::move(first)}};
+  }
+
                      {"error", f.error},
                      {"name", name == nullptr ? json(nullptr) : json(name)},
                      {"call", text(f.call)},

@@ -57,6 +57,7 @@ class text_writer {
     unfreed();
     failures();
     if (text_.size() == only_head) line("\nNo allocation, copy, kernel or call was recorded.");
+    retries();
     return std::move(text_);
   }
 
@@ -518,3 +519,18 @@ class text_writer {
 std::string report_text(const report_subject& subject) { return text_writer(subject).all(); }
 
 }  // namespace sluice::cli
+  void retries() {
+    const analysis::allocation_retries& all = of_.retries;
+    if (all.count == 0) return;
+    section("Retried allocations (failed, and succeeded when repeated)");
+    text_table table("rlll");
+    for (std::size_t i = 0; i < std::min(all.first.size(), names_shown); ++i) {
+      const analysis::allocation_retry& r = all.first[i];
+      table.row({format_bytes(r.bytes), format_moment(r.time), name_or(r.call, "(unknown call)"),
+                 format_time(r.until - r.time) + " until it succeeded"});
+    }
+    text_ += table.text(2);
+    if (all.count > names_shown) line("  and {} more", all.count - names_shown);
+    line("  {} in all", format_time(all.total));
+  }
+

@@ -88,6 +88,8 @@ class figures_builder {
   duplicate_gatherer duplicates_;
   mark_gatherer marks_;
   copied_gatherer copied_;
+  retry_gatherer retries_;
+  std::vector<trace::alloc_failed_event> failed_;  ///< All failures of the recording.
   std::map<trace::process_id, time_ns> watermarks_;
   std::uint64_t blocks_ = 0;
   bool any_ = false;  ///< `add` has been called.

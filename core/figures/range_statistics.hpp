@@ -138,9 +138,9 @@ struct range_statistics {
   std::vector<named_time> ranges;              ///< By range name: longest total first, at most `named_limit`.
   std::vector<thread_statistics> threads;      ///< Busiest first.
   std::uint64_t kernel_names = 0;              ///< Number of kernel names, also those beyond the limit.
-  std::uint64_t failed_allocations = 0;
-  std::uint64_t lost_events = 0;         ///< Events dropped by the recorder.
-  std::uint64_t lost_memory_events = 0;  ///< Of those, allocations and frees: memory figures are inexact.
+  std::uint64_t failed_allocations = 0;        ///< Failed calls; in a report without those that were retried.
+  std::uint64_t lost_events = 0;               ///< Events dropped by the recorder.
+  std::uint64_t lost_memory_events = 0;        ///< Of those, allocations and frees: memory figures are inexact.
 
   static constexpr std::size_t named_limit = 20;
 };

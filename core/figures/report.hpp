@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/figures/allocation_retries.hpp"
 #include "core/figures/duplicates.hpp"
 #include "core/figures/memory_at_marks.hpp"
 #include "core/figures/range_statistics.hpp"
@@ -95,6 +96,7 @@ struct unfreed_group {
   std::vector<unfreed_block> largest;  ///< Biggest first, at most `report::unfreed_limit`.
 };
 
+/// A failed allocation that reached the program. Those that were retried are in `allocation_retries`.
 struct failed_allocation {
   trace::event_id event{};
   time_ns time = 0;
@@ -127,6 +129,7 @@ enum class finding_kind : std::uint8_t {
   device_idle,
   unfreed_blocks,
   failed_allocations,
+  allocation_retries,
   pool_slack,
   fragmentation,
   migrations,
@@ -180,6 +183,7 @@ struct report {
   std::vector<imported_memory> imports;             ///< Most bytes first.
   std::vector<copying_lines> copying;               ///< Only if API calls have stacks.
   std::vector<failed_allocation> failures;          ///< In order of time, at most `failure_limit`.
+  allocation_retries retries;                       ///< Failed allocations that succeeded when asked for again.
   std::vector<gpu_fault> faults;                    ///< In order of time.
   std::vector<fragmentation_figure> fragmentation;  ///< Only if segments and their blocks are known.
   std::vector<peak_composition> compositions;       ///< What the peaks of layers with tensors consist of.
@@ -225,6 +229,7 @@ struct report_figures {
   std::vector<program_mark> marks;
   std::vector<std::string> warnings;       ///< Problems with the contents of events.
   std::vector<recorded_message> messages;  ///< In file order.
+  allocation_retries retries;
 };
 
 /// How stacks are resolved to lines: with `book`, which resolves native functions at once or later.

@@ -181,6 +181,41 @@ made_rows make_steps(sql_context& context, std::optional<analysis::time_range> /
   return rows;
 }
 
+constexpr std::array retry_columns = {
+    figure_column{"event", "The call that failed", type::id, id_kind::event},
+    figure_column{"block", "What the later call got", type::id, id_kind::block},
+    figure_column{"time", "When the failed call returned", type::time},
+    figure_column{"until", "When the successful one returned", type::time},
+    figure_column{"process", "The process", type::id, id_kind::process},
+    figure_column{"device", "The device; null: host memory", type::id, id_kind::device},
+    figure_column{"layer", "driver or pool", type::text},
+    figure_column{"kind", "The kind of memory", type::text},
+    figure_column{"call", "The API function", type::text},
+    figure_column{"bytes", "What was asked for", type::size},
+};
+
+/// At most `allocation_retries::limit` rows.
+made_rows make_retries(sql_context& context, std::optional<analysis::time_range> range) {
+  const auto rows = std::make_shared<held_rows>();
+  const trace::tables& tables = context.trace->tables();
+  const auto add = [&](const analysis::allocation_retries& all) {
+    for (const analysis::allocation_retry& r : all.first)
+      rows->add({id_value(raw(r.event)), id_value(raw(r.block)), r.time, r.until, id_value(raw(r.process)),
+                 id_value(raw(r.device)), words(name_of(r.layer)), words(name_of(r.kind)), words(tables.text(r.call)),
+                 count(r.bytes)});
+  };
+  if (const analysis::stored_figures* whole = range ? nullptr : context.whole()) {
+    add(whole->figures.retries);
+    return rows;
+  }
+  const analysis::index* index = context.analysed();
+  if (index == nullptr) return tl::unexpected(context.stop_reason());
+  analysis::retry_gatherer all(tables, analysis::bounded(range.value_or(analysis::time_range_of(*context.trace))));
+  all.add(index->memory());
+  add(all.retries());
+  return rows;
+}
+
 constexpr std::array finding_columns = {
     figure_column{"severity", "info, warning or error", type::text},
     figure_column{"text", "What was found", type::text, id_kind::none, text_role::message},
@@ -246,3 +281,6 @@ std::span<const figure_table> figure_tables() {
 }
 
 }  // namespace sluice::query
+      figure_table{"allocation_retry",
+                   "Failed allocations that succeeded when repeated, after memory was freed; the first 64",
+                   retry_columns, true, make_retries},

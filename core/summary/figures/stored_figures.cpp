@@ -25,6 +25,7 @@ bool makes_sense(const stored_figures& of) {
   sense = sense && as_many(figures.held.size(), figures.peaks.size());
   sense = sense && as_many(figures.copied.size(), figures.whole.transfers.size());
   sense = sense && (figures.whole.failed_allocations == 0 || !figures.failures.empty());
+  sense = sense && (figures.retries.count == 0 || !figures.retries.first.empty());
   std::set<memory_key> measured;
   for (const memory_statistics& m : figures.whole.memory) measured.insert({m.device, m.layer, m.kind});
   for (const memory_peak& peak : figures.peaks)
@@ -37,9 +38,9 @@ bool makes_sense(const stored_figures& of) {
 
 }  // namespace
 
-result<std::string> encode_stored_figures(const stored_figures& of) {
+result<std::string> encode_stored_figures(const stored_figures& of, std::uint32_t version) {
   std::string bytes;
-  serialize::writer all(bytes);
+  serialize::writer all(bytes, version);
   all.put(of);
   if (all.failed())
     return fail(error_code::invalid_argument, "the recording has figures beyond all bounds: they cannot be kept");
@@ -48,9 +49,9 @@ result<std::string> encode_stored_figures(const stored_figures& of) {
   return bytes;
 }
 
-result<stored_figures> decode_stored_figures(std::string_view bytes) {
+result<stored_figures> decode_stored_figures(std::string_view bytes, std::uint32_t version) {
   stored_figures made;
-  serialize::reader all(bytes, most_memory);
+  serialize::reader all(bytes, most_memory, version);
   all.get(made);
   if (!all.failed() && all.at_end() && makes_sense(made)) return made;
   return fail(error_code::corrupt, "the stored summary is corrupt", {}, {}, all.at());
@@ -85,8 +86,9 @@ std::shared_ptr<const stored_figures> find_stored_figures(const trace::snapshot&
   for (const trace::chunk_info& chunk : trace.summaries()) {
     if (chunk.type != trace::row_type::saved || !trace.read_summary(chunk, rows)) continue;
     for (const trace::saved_row& row : rows) {
-      if (row.name != stored_figures_name || row.version != stored_figures_version) continue;
-      auto found = decode_stored_figures(row.bytes);
+      const bool readable = row.version >= oldest_stored_figures && row.version <= stored_figures_version;
+      if (row.name != stored_figures_name || !readable) continue;
+      auto found = decode_stored_figures(row.bytes, row.version);
       if (!found || found->span != time_range_of(trace)) continue;
       correct_begins(*found);
       return std::make_shared<const stored_figures>(std::move(*found));
