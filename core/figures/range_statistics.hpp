@@ -35,8 +35,8 @@ struct memory_statistics {
 };
 
 /// Device memory that no event accounts for: contexts, modules, libraries, other processes. Defined as sampled (total -
-/// free), minus the driver layer's tracked device memory at that time, minus the recorder's own share, and at least 0.
-/// Each sample holds until the next.
+/// free), minus the driver layer's tracked device memory at that time (all that its pools have reserved, used or not),
+/// minus the recorder's own share, and at least 0. Each sample holds until the next.
 struct untracked_statistics {
   trace::device_id device{};
   std::uint64_t samples = 0;       ///< Number of samples in the range.
