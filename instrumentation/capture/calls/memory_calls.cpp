@@ -57,7 +57,7 @@ SLUICE_HOT void allocated(const call& c, const allocation& a) {
     out.pool = a.pool;
     out.stream = a.stream;
     out.name = c.name;
-    out.stack = current_stack();
+    out.stack = allocation_stack();
     out.status = c.result;
     out.device = c.device();
     out.layer = raw(a.layer);
@@ -80,7 +80,7 @@ SLUICE_HOT void allocated(const call& c, const allocation& a) {
   out.pool = a.pool;
   out.stream = a.stream;
   out.name = c.name;
-  out.stack = current_stack();
+  out.stack = allocation_stack();
   out.owner = a.owner;
   out.device = c.device();
   out.context = c.context();

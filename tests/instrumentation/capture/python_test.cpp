@@ -314,6 +314,37 @@ TEST_P(known_python, without_stacks_there_are_none) {
 
 /// Each frame: of the program's own Python the function, of other Python "python", of C the file's name without its version.
 std::vector<std::string> who(const recording& run, stack_id id) {
+/// The file names of native frames, without versions, innermost first.
+std::vector<std::string> native_files(const recording& run, stack_id id) {
+  std::vector<std::string> found;
+  for (const stack_row* row = run.tables().stacks.find(id); row != nullptr;
+       row = run.tables().stacks.find(row->parent)) {
+    const frame_row* frame = run.tables().frames.find(row->frame);
+    if (frame == nullptr || frame->kind != frame_kind::native) continue;
+    const std::string module = fs::path(run.tables().text(frame->module)).filename().string();
+    found.push_back(module.substr(0, module.find('.')));
+  }
+  return found;
+}
+
+// The program calls the driver by ctypes; its stand-in for PyTorch's allocator is a library of its own.
+TEST_P(known_python, an_allocation_of_the_driver_says_which_library_asked_for_it) {
+  const recording run = record_program(python_, {"tensors"}, {}, true);
+  ASSERT_EQ(run.status, 0);
+  std::size_t of_driver = 0;
+  for (const alloc_event& a : run.allocs) {
+    const std::vector<std::string> files = native_files(run, a.stack);
+    if (a.layer == layer::framework) {
+      EXPECT_THAT(files, testing::IsEmpty()) << "costs its blocks nothing";
+    } else {
+      EXPECT_THAT(files, testing::ElementsAre("libc10_cuda"));
+      EXPECT_THAT(lines(run, a.stack), Not(testing::IsEmpty()));
+      ++of_driver;
+    }
+  }
+  EXPECT_GT(of_driver, 0U);
+}
+
   std::vector<std::string> found;
   for (const stack_row* row = run.tables().stacks.find(id); row != nullptr;
        row = run.tables().stacks.find(row->parent)) {
