@@ -248,6 +248,17 @@ class json_writer {
             {"without_stack", line_figures(uses.without, what)}};
   }
 
+  static json asked_by(const analysis::attributed_use& asked) {
+    json largest;
+    for (std::size_t i = 0; i < analysis::attributions_compared.size(); ++i)
+      largest[std::string(name_of(analysis::attributions_compared[i]))] = asked.choice.largest[i];
+    json made = lines(asked.groups, figures_of::memory);
+    made["by"] = name_of(asked.by);
+    made["chosen"] = asked.chosen_by_reader ? "by the reader" : "most even";
+    made["largest_group_bytes"] = std::move(largest);
+    return made;
+  }
+
   json holders(const analysis::memory_statistics& of, json& into) const {
     json all = json::array();
     for (const analysis::memory_peak& peak : of_.peaks) {
@@ -255,6 +266,7 @@ class json_writer {
       into["blocks_at_maximum"] = peak.blocks;
       into["other_holders_bytes"] = peak.other_bytes;
       into["by_line_at_maximum"] = peak.lines.empty() ? json(nullptr) : lines(peak.lines, figures_of::memory);
+      into["asked_by_at_maximum"] = peak.lines.empty() ? json(nullptr) : asked_by(peak.asked_by);
       for (const analysis::holder& h : peak.holders) {
         all.push_back({{"name", text(h.name)},
                        {"pool", id_or_null(h.pool)},
@@ -532,18 +544,6 @@ class json_writer {
     return all;
   }
 
-  json faults() const {
-    json all = json::array();
-    for (const analysis::gpu_fault& f : of_.faults) {
-      json launches = json::array();
-      for (const analysis::fault_launch& l : f.launches) {
-        launches.push_back({{"time_ns", l.time}, {"kernel", text(l.kernel)}, {"stream", id_or_null(l.stream)}});
-      }
-      const char* name = trace::name_of_result(f.error);
-      all.push_back({{"event", raw(f.event)},
-                     {"time_ns", f.time},
-                     {"process", id_or_null(f.process)},
-                     {"thread", id_or_null(f.thread)},
   json retries() const {
     json first = json::array();
     for (const analysis::allocation_retry& r : of_.retries.first) {
@@ -564,6 +564,18 @@ class json_writer {
             {"first", std::move(first)}};
   }
 
+  json faults() const {
+    json all = json::array();
+    for (const analysis::gpu_fault& f : of_.faults) {
+      json launches = json::array();
+      for (const analysis::fault_launch& l : f.launches) {
+        launches.push_back({{"time_ns", l.time}, {"kernel", text(l.kernel)}, {"stream", id_or_null(l.stream)}});
+      }
+      const char* name = trace::name_of_result(f.error);
+      all.push_back({{"event", raw(f.event)},
+                     {"time_ns", f.time},
+                     {"process", id_or_null(f.process)},
+                     {"thread", id_or_null(f.thread)},
                      {"error", f.error},
                      {"name", name == nullptr ? json(nullptr) : json(name)},
                      {"call", text(f.call)},

@@ -145,7 +145,7 @@ void figures_builder::find_peaks() {
   made_.whole = measured_.figures(of_.tables());
   for (const memory_statistics& of : made_.whole.memory)
     if (of.maximum > 0)
-      made_.peaks.push_back({of.device, of.layer, of.kind, of.maximum, of.maximum_time, 0, {}, 0, {}});
+      made_.peaks.push_back({of.device, of.layer, of.kind, of.maximum, of.maximum_time, 0, {}, 0, {}, {}});
   fragmentation_.resize(made_.peaks.size());
   compositions_.resize(made_.peaks.size());
   if (!of_.tables().stacks.rows().empty()) made_.held.resize(made_.peaks.size());

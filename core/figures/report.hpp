@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/figures/allocation_retries.hpp"
+#include "core/figures/attribution_choice.hpp"
 #include "core/figures/duplicates.hpp"
 #include "core/figures/memory_at_marks.hpp"
 #include "core/figures/range_statistics.hpp"
@@ -50,6 +51,14 @@ struct line_uses {
   [[nodiscard]] bool empty() const { return lines.empty(); }
 };
 
+/// Who asked for the memory of a peak.
+struct attributed_use {
+  symbols::attribution by = symbols::attribution::line;
+  bool chosen_by_reader = false;  ///< False: `most_even` chose `by`.
+  attribution_choice choice;      ///< What `most_even` says.
+  line_uses groups;               ///< By the lines of `symbols::attributor`. Empty if no stacks were recorded.
+};
+
 /// Copies of one direction on one device, by program line: longest wait of the device first, then longest duration.
 struct copying_lines {
   trace::device_id device{};
@@ -69,6 +78,7 @@ struct memory_peak {
   std::vector<holder> holders;    ///< Biggest first, at most `report::holder_limit`.
   std::uint64_t other_bytes = 0;  ///< Bytes of holders beyond the limit.
   line_uses lines{};              ///< Empty if no stacks were recorded.
+  attributed_use asked_by{};      ///< The same bytes by whatever splits them most evenly.
 };
 
 /// A block allocated in the recording and still live at its end.
@@ -236,7 +246,8 @@ struct report_figures {
 struct naming {
   symbols::frame_book& book;
   symbols::frame_book::patience patience = symbols::frame_book::patience::at_once;
-  bool* provisional = nullptr;  ///< Set to true if some names are not yet known.
+  bool* provisional = nullptr;               ///< Set to true if some names are not yet known.
+  std::optional<symbols::attribution> by{};  ///< For `memory_peak::asked_by`; none: `most_even` chooses.
 };
 
 /// Makes the report on the whole recording, or on `range`: peaks, failures and findings of the range, and unfreed

@@ -226,16 +226,51 @@ constexpr std::array finding_columns = {
     figure_column{"block", "What to look at", type::id, id_kind::block},
 };
 
-made_rows make_findings(sql_context& context, std::optional<analysis::time_range> range) {
-  const analysis::stored_figures* whole = range ? nullptr : context.whole();
-  const analysis::index* index = whole != nullptr ? nullptr : context.analysed();
-  if (whole == nullptr && index == nullptr) return tl::unexpected(context.stop_reason());
-  static constexpr std::array<std::string_view, 3> severities = {"info", "warning", "error"};
-  const analysis::naming names{*context.frames};
-  const analysis::report all = whole != nullptr ? analysis::make_report(whole->figures, *context.trace, names)
-                                                : analysis::make_report(*index, *context.trace, range, names);
+/// The report as the report command makes it.
+std::optional<analysis::report> report_of(sql_context& context, std::optional<analysis::time_range> range) {
+  const analysis::naming names{.book = *context.frames};
+  if (const analysis::stored_figures* whole = range ? nullptr : context.whole())
+    return analysis::make_report(whole->figures, *context.trace, names);
+  const analysis::index* index = context.analysed();
+  if (index == nullptr) return std::nullopt;
+  return analysis::make_report(*index, *context.trace, range, names);
+}
+
+constexpr std::array asked_columns = {
+    figure_column{"device", "Null: host memory", type::id, id_kind::device},
+    figure_column{"layer", "driver, pool, framework or user. Layers hold one another: never add two", type::text},
+    figure_column{"kind", "The kind of memory", type::text},
+    figure_column{"grouped_by", "line, caller, module or package: what splits the peak most evenly", type::text},
+    figure_column{"name", "Who asked; null: all others, or no stack was recorded", type::text, id_kind::none,
+                  text_role::message},
+    figure_column{"bytes", "Held at the peak", type::size},
+    figure_column{"blocks", "How many", type::size},
+};
+
+made_rows make_asked_by(sql_context& context, std::optional<analysis::time_range> range) {
+  const std::optional<analysis::report> all = report_of(context, range);
+  if (!all) return tl::unexpected(context.stop_reason());
   const auto rows = std::make_shared<held_rows>();
-  for (const analysis::finding& each : all.findings)
+  for (const analysis::memory_peak& peak : all->peaks) {
+    const auto add = [&](std::string_view name, const analysis::stack_figures& of) {
+      if (of.count > 0)
+        rows->add({id_value(raw(peak.device)), words(name_of(peak.layer)), words(name_of(peak.kind)),
+                   words(name_of(peak.asked_by.by)), words(name), count(of.bytes), count(of.count)});
+    };
+    for (const analysis::line_use& use : peak.asked_by.groups.lines) add(symbols::text_of(use.line), use.figures);
+    analysis::stack_figures rest = peak.asked_by.groups.other;
+    rest.add(peak.asked_by.groups.without);
+    add("", rest);
+  }
+  return rows;
+}
+
+made_rows make_findings(sql_context& context, std::optional<analysis::time_range> range) {
+  const std::optional<analysis::report> all = report_of(context, range);
+  if (!all) return tl::unexpected(context.stop_reason());
+  static constexpr std::array<std::string_view, 3> severities = {"info", "warning", "error"};
+  const auto rows = std::make_shared<held_rows>();
+  for (const analysis::finding& each : all->findings)
     rows->add({words(severities[static_cast<std::size_t>(each.severity)]), words(each.text), words(each.advice),
                time_value(each.range.begin), time_value(each.range.end), id_value(raw(each.event)),
                id_value(raw(each.block))});
@@ -273,7 +308,15 @@ std::span<const figure_table> figure_tables() {
       figure_table{"pool_use", "Reserved and used bytes of each pool", pool_columns, true, make_pool_use},
       figure_table{"thread_use", "What host threads spent in API calls and files, busiest first", thread_columns, true,
                    make_thread_use},
+      figure_table{"allocation_retry",
+                   "Failed allocations that succeeded when repeated, after memory was freed; the first 64",
+                   retry_columns, true, make_retries},
       figure_table{"step", "Training steps, as the program says or as inferred", step_columns, false, make_steps},
+      figure_table{
+          "asked_by",
+          "Who asked for the memory held at each peak, grouped by what splits it most evenly; other ways: join "
+          "block with call_stack",
+          asked_columns, true, make_asked_by},
       figure_table{"finding", "Hints, as the report prints them, most important first", finding_columns, true,
                    make_findings},
   };
@@ -281,6 +324,3 @@ std::span<const figure_table> figure_tables() {
 }
 
 }  // namespace sluice::query
-      figure_table{"allocation_retry",
-                   "Failed allocations that succeeded when repeated, after memory was freed; the first 64",
-                   retry_columns, true, make_retries},

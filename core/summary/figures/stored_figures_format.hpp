@@ -78,7 +78,8 @@ SLUICE_KEPT(copy_stacks) { all(of, of.device, of.direction, of.use); }
 SLUICE_KEPT(process_watermark) { all(of, of.process, of.complete_until); }
 SLUICE_KEPT(holder) { all(of, of.name, of.pool, of.blocks, of.bytes, of.largest, of.largest_bytes); }
 SLUICE_KEPT(memory_peak) {
-  all(of, of.device, of.layer, of.kind, of.bytes, of.time, of.blocks, of.holders, of.other_bytes, left_out{});
+  all(of, of.device, of.layer, of.kind, of.bytes, of.time, of.blocks, of.holders, of.other_bytes, left_out{},
+      left_out{});
 }
 SLUICE_KEPT(unfreed_block) { all(of, of.block, of.alloc, of.name, of.device, of.address, of.bytes, of.born); }
 SLUICE_KEPT(unfreed_group) {
