@@ -249,13 +249,11 @@ class json_writer {
   }
 
   static json asked_by(const analysis::attributed_use& asked) {
-    json largest;
-    for (std::size_t i = 0; i < analysis::attributions_compared.size(); ++i)
-      largest[std::string(name_of(analysis::attributions_compared[i]))] = asked.choice.largest[i];
     json made = lines(asked.groups, figures_of::memory);
     made["by"] = name_of(asked.by);
     made["chosen"] = asked.chosen_by_reader ? "by the reader" : "most even";
-    made["largest_group_bytes"] = std::move(largest);
+    for (std::size_t i = 0; i < analysis::attributions_compared.size(); ++i)
+      made["largest_group_bytes"][std::string(name_of(analysis::attributions_compared[i]))] = asked.choice.largest[i];
     return made;
   }
 
