@@ -317,7 +317,8 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       ->capture_default_str();
   command
       .add_option("--stacks", options->stacks,
-                  "Which call stacks to record for allocations and copies: none, python, native or all")
+                  "Which call stacks to record for allocations and copies: none, python (native where a thread without "
+                  "Python allocates from the driver), native or all")
       ->check(CLI::IsMember({"none", "python", "native", "all"}).description(""))
       ->type_name("KIND")
       ->capture_default_str();

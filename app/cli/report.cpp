@@ -20,19 +20,21 @@ struct report_options {
   std::string file;
   std::string format = "text";
   std::string range;
+  std::string by;
   std::vector<std::string> sources_from;
 };
 
 /// Figures of the whole recording are stored unless it is small; those of a range need its events.
-analysis::report make_report(const trace::snapshot& of, std::optional<analysis::time_range> range) {
-  if (const auto stored_figures = range ? nullptr : analysis::find_stored_figures(of)) {
-    symbols::frame_book book(symbols::options_for(of));
-    return analysis::make_report(stored_figures->figures, of, {book});
-  }
+analysis::report make_report(const trace::snapshot& of, std::optional<analysis::time_range> range,
+                             std::optional<symbols::attribution> by) {
+  symbols::frame_book book(symbols::options_for(of));
+  const analysis::naming names{.book = book, .by = by};
+  if (const auto stored_figures = range ? nullptr : analysis::find_stored_figures(of))
+    return analysis::make_report(stored_figures->figures, of, names);
   analysis::growing_index index;
   while (!index.absorb(of, of.chunks().size() + 1)) {
   }
-  return analysis::make_report(index, of, range);
+  return analysis::make_report(index, of, range, names);
 }
 
 int print(const report_options& options) {
@@ -53,7 +55,7 @@ int print(const report_options& options) {
     }
     range = *parsed;
   }
-  const analysis::report all = make_report(*now, range);
+  const analysis::report all = make_report(*now, range, symbols::attribution_named(options.by));
   const report_subject subject{all, now->tables(), options.file};
   const std::string text = options.format == "json" ? report_json(subject) : report_text(subject);
   const bool printed = options.format == "json" ? print_document(text) : cli::print(text);
@@ -73,6 +75,14 @@ action declare_report(CLI::App& command) {
       ->check(CLI::IsMember({"text", "json"}).description(""))
       ->type_name("text|json")
       ->capture_default_str();
+  command
+      .add_option(
+          "--by", options->by,
+          "What to group the memory at the peak by: the program's own line, the caller of that line's function, "
+          "the module (Class.forward), the package, or the library that called the driver; default: whatever "
+          "splits it most evenly")
+      ->check(CLI::IsMember({"line", "caller", "module", "package", "owner"}).description(""))
+      ->type_name("line|caller|module|package|owner");
   command.add_option("--range", options->range, range_help)->type_name("FROM:TO");
   add_sources_option(command, options->sources_from);
   return [options] { return print(*options); };

@@ -19,14 +19,13 @@ using json = nlohmann::ordered_json;
 constexpr int schema_version = 1;
 
 /// The kinds of findings, in the order of `finding_kind`.
-constexpr auto finding_words =
-    std::to_array<std::string_view>({"pageable_copies", "slow_copies",          "copies_not_overlapped",
-                                     "device_idle",     "unfreed_blocks",       "failed_allocations",
-                                     "pool_slack",      "fragmentation",        "migrations",
-                                     "small_copies",    "untracked_memory",     "lost_events",
-                                     "waiting_host",    "activations_dominate", "optimizer_state_dominates",
-                                     "gradients_kept",  "unused_memory",        "memory_grows",
-                                     "gpu_fault",       "repeated_copies"});
+constexpr auto finding_words = std::to_array<std::string_view>(
+    {"pageable_copies", "slow_copies",        "copies_not_overlapped", "device_idle",
+     "unfreed_blocks",  "failed_allocations", "allocation_retries",    "pool_slack",
+     "fragmentation",   "migrations",         "small_copies",          "untracked_memory",
+     "lost_events",     "waiting_host",       "activations_dominate",  "optimizer_state_dominates",
+     "gradients_kept",  "unused_memory",      "memory_grows",          "gpu_fault",
+     "repeated_copies"});
 static_assert(finding_words.size() == static_cast<std::size_t>(analysis::finding_kind::repeated_copies) + 1);
 
 class json_writer {
@@ -67,6 +66,7 @@ class json_writer {
     made["marks"] = marks();
     made["gpu_faults"] = faults();
     made["failed_allocations"] = {{"count", of_.whole.failed_allocations}, {"first", figures(of_.failures)}};
+    made["allocation_retries"] = retries();
     return made;
   }
 
@@ -187,6 +187,15 @@ class json_writer {
             {"without_stack", line_figures(uses.without, what)}};
   }
 
+  static json asked_by(const analysis::attributed_use& asked) {
+    json made = lines(asked.groups, figures_of::memory);
+    made["by"] = name_of(asked.by);
+    made["chosen"] = asked.chosen_by_reader ? "by the reader" : "most even";
+    for (std::size_t i = 0; i < analysis::attributions_compared.size(); ++i)
+      made["largest_group_bytes"][std::string(name_of(analysis::attributions_compared[i]))] = asked.choice.largest[i];
+    return made;
+  }
+
   json memory() const {
     json all = json::array();
     for (const analysis::memory_statistics& m : of_.whole.memory) {
@@ -293,6 +302,26 @@ class json_writer {
                      {"pools", figures(m.pools)}});
     }
     return all;
+  }
+
+  json retries() const {
+    json first = json::array();
+    for (const analysis::allocation_retry& r : of_.retries.first) {
+      first.push_back({{"event", raw(r.event)},
+                       {"block", id_or_null(r.block)},
+                       {"time_ns", r.time},
+                       {"until_ns", r.until},
+                       {"process", id_or_null(r.process)},
+                       {"device", id_or_null(r.device)},
+                       {"layer", name_of(r.layer)},
+                       {"kind", name_of(r.kind)},
+                       {"call", text(r.call)},
+                       {"bytes", r.bytes}});
+    }
+    return {{"count", of_.retries.count},
+            {"total_ns", of_.retries.total},
+            {"reported_again", of_.retries.reported_again},
+            {"first", std::move(first)}};
   }
 
   json faults() const {

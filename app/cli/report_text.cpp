@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "app/cli/report_output.hpp"
 #include "app/cli/report_training.hpp"
@@ -56,6 +57,7 @@ class text_writer {
     threads();
     unfreed();
     failures();
+    retries();
     if (text_.size() == only_head) line("\nNo allocation, copy, kernel or call was recorded.");
     return std::move(text_);
   }
@@ -200,18 +202,32 @@ class text_writer {
     table.row(std::move(figures));
   }
 
+  /// By what memory is grouped, and why.
+  static std::string grouping(const analysis::attributed_use& asked, std::uint64_t bytes) {
+    static constexpr std::array<std::string_view, symbols::attribution_count> words = {
+        "by line (the innermost of the program's own; Python first)", "by caller of that line's function",
+        "by module (the innermost forward)", "by package", "by the library that called the driver"};
+    std::string text(words[static_cast<std::size_t>(asked.by)]);
+    if (asked.chosen_by_reader || asked.by == symbols::attribution::line) return text;
+    return text + fmt::format(": the most even; by line, one has {}",
+                              format_share(static_cast<double>(asked.choice.largest.front()) /
+                                           static_cast<double>(std::max<std::uint64_t>(bytes, 1))));
+  }
+
   void lines_at_peak() {
     bool titled = false;
     for (const analysis::memory_peak& peak : of_.peaks) {
       if (peak.lines.empty()) continue;
-      if (!titled) section("Which lines held it at the peak (the innermost of the program's own; Python first)");
+      const analysis::attributed_use& asked = peak.asked_by;
+      if (!titled) section("Who asked for it (--by line, caller, module, package or owner says by what)");
       titled = true;
-      line("  {}, {}: {}", place(peak.device), name_of(peak.layer), name_of(peak.kind));
+      line("  {}, {}: {}, {}", place(peak.device), name_of(peak.layer), name_of(peak.kind),
+           grouping(asked, peak.bytes));
       const auto share = [&](const analysis::stack_figures& part) {
         return format_share(static_cast<double>(part.bytes) / static_cast<double>(peak.bytes));
       };
       text_table table("rrrll");
-      for (const analysis::line_use& use : peak.lines.lines)
+      for (const analysis::line_use& use : asked.groups.lines)
         add_line(table, {format_bytes(use.figures.bytes), share(use.figures), format_some(use.figures.count, "block")},
                  use.line,
                  use.inferred.bytes == 0
@@ -221,8 +237,8 @@ class text_writer {
         if (figures.count > 0)
           table.row({format_bytes(figures.bytes), share(figures), format_some(figures.count, "block"), what, ""});
       };
-      rest(peak.lines.other, "other lines");
-      rest(peak.lines.without, "no stack was recorded for these");
+      rest(asked.groups.other, "others");
+      rest(asked.groups.without, "no stack was recorded for these");
       text_ += table.text(4);
     }
   }
@@ -514,6 +530,21 @@ class text_writer {
     }
     text_ += table.text(2);
     if (of_.whole.failed_allocations > names_shown) line("  and {} more", of_.whole.failed_allocations - names_shown);
+  }
+
+  void retries() {
+    const analysis::allocation_retries& all = of_.retries;
+    if (all.count == 0) return;
+    section("Retried allocations (failed, and succeeded when repeated)");
+    text_table table("rlll");
+    for (std::size_t i = 0; i < std::min(all.first.size(), names_shown); ++i) {
+      const analysis::allocation_retry& r = all.first[i];
+      table.row({format_bytes(r.bytes), format_moment(r.time), name_or(r.call, "(unknown call)"),
+                 format_time(r.until - r.time) + " until it succeeded"});
+    }
+    text_ += table.text(2);
+    if (all.count > names_shown) line("  and {} more", all.count - names_shown);
+    line("  {} in all", format_time(all.total));
   }
 
   const report_subject& subject_;

@@ -8,6 +8,7 @@
 
 #include "core/base/cancel.hpp"
 #include "core/index/index.hpp"
+#include "core/symbols/attribution.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -21,10 +22,14 @@ std::string_view file_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-/// Appends the text of a line, without its position in the file.
+/// Appends the text of a line, without its position in the file, and without the class of a Python function: older
+/// recordings do not have it.
 void append(std::string& key, const frame_line& line) {
   if (!line.function.empty()) {
-    key.append(line.function).append("@").append(file_name(line.file.empty() ? line.module : line.file));
+    const bool python = line.kind == trace::frame_kind::python;
+    key.append(python ? symbols::simple_name(line.function) : line.function)
+        .append("@")
+        .append(file_name(line.file.empty() ? line.module : line.file));
   } else {
     key.append(file_name(line.module.empty() ? line.file : line.module))
         .append("+")

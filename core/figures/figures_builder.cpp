@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include "core/base/cancel.hpp"
@@ -39,10 +40,13 @@ void find_holders(const memory_use& memory, memory_peak& peak) {
   if (peak.holders.size() > report::holder_limit) peak.holders.resize(report::holder_limit);
 }
 
-std::vector<failed_allocation> find_failures(const memory_use& memory, time_range range) {
+/// The failures in the range, without those in `survived` (sorted).
+std::vector<failed_allocation> find_failures(std::span<const trace::alloc_failed_event> failed, time_range range,
+                                             const std::vector<trace::event_id>& survived) {
   std::vector<failed_allocation> all;
-  for (const trace::alloc_failed_event& row : memory.failed()) {
+  for (const trace::alloc_failed_event& row : failed) {
     if (row.time < range.begin || row.time >= range.end) continue;
+    if (std::binary_search(survived.begin(), survived.end(), row.id)) continue;
     all.push_back(
         {row.id, bounded(row.time), row.process, row.device, row.layer, row.kind, row.name, row.bytes, row.error});
   }
@@ -109,11 +113,12 @@ figures_builder::figures_builder(const trace::snapshot& of, const step_facts& st
       unused_(of, range_),
       duplicates_(*unsectioned.contents, range_),
       marks_(of, range_),
-      copied_(range_) {}
+      copied_(range_),
+      retries_(of.tables(), range_) {}
 
 void figures_builder::add(const index& from, time_range run) {
   // Failures are few, so every section index contains all of them.
-  if (!any_) made_.failures = find_failures(from.memory(), range_);
+  if (!any_) failed_.assign(from.memory().failed().begin(), from.memory().failed().end());
   any_ = true;
   blocks_ += static_cast<std::uint64_t>(
       std::count_if(from.memory().blocks().begin(), from.memory().blocks().end(),
@@ -131,6 +136,7 @@ void figures_builder::add(const index& from, time_range run) {
   duplicates_.add(from, run);
   marks_.add(from, run);
   copied_.add(from, run);
+  retries_.add(from.memory());
 }
 
 void figures_builder::find_peaks() {
@@ -139,7 +145,7 @@ void figures_builder::find_peaks() {
   made_.whole = measured_.figures(of_.tables());
   for (const memory_statistics& of : made_.whole.memory)
     if (of.maximum > 0)
-      made_.peaks.push_back({of.device, of.layer, of.kind, of.maximum, of.maximum_time, 0, {}, 0, {}});
+      made_.peaks.push_back({of.device, of.layer, of.kind, of.maximum, of.maximum_time, 0, {}, 0, {}, {}});
   fragmentation_.resize(made_.peaks.size());
   compositions_.resize(made_.peaks.size());
   if (!of_.tables().stacks.rows().empty()) made_.held.resize(made_.peaks.size());
@@ -174,6 +180,9 @@ report_figures figures_builder::take() {
   made_.blocks = blocks_;
   for (const auto& [process, complete_until] : watermarks_) made_.watermarks.push_back({process, complete_until});
   made_.unfreed = unfreed_.take(of_.tables());
+  made_.retries = retries_.retries();
+  made_.failures = find_failures(failed_, range_, retries_.survived());
+  made_.whole.failed_allocations -= made_.retries.count + made_.retries.reported_again;
   made_.imports = imports_.figures();
   if (!of_.tables().stacks.rows().empty())
     for (const transfer_statistics& of : made_.whole.transfers)

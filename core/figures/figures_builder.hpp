@@ -89,6 +89,8 @@ class figures_builder {
   duplicates_builder duplicates_;
   marks_builder marks_;
   copied_stacks_builder copied_;
+  retries_builder retries_;
+  std::vector<trace::alloc_failed_event> failed_;  ///< All failures of the recording.
   std::map<trace::process_id, time_ns> watermarks_;
   std::uint64_t blocks_ = 0;
   bool any_ = false;  ///< `add` has been called.

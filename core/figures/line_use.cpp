@@ -13,10 +13,16 @@ namespace {
 /// Groups stacks by the line that stands for them.
 class line_uses_builder {
  public:
-  line_uses_builder(const trace::tables& tables, const naming& names) : tables_(tables), names_(tables, names) {}
+  line_uses_builder(const trace::tables& tables, const naming& names)
+      : tables_(tables),
+        names_(tables, names),
+        by_(names.by),
+        who_(names.book, tables, names.lookup, names.provisional) {}
+
+  attributed_use attribute(const stack_use& use, const memory_peak& peak);
 
   template <class Heavier>
-  line_uses gather(const stack_use& use, Heavier&& heavier) {
+  line_uses gather(const stack_use& use, Heavier&& heavier, symbols::attribution by = symbols::attribution::line) {
     line_uses made;
     std::map<symbols::line_id, group> groups;
     for (const stack_share& share : use.shares) {
@@ -25,7 +31,7 @@ class line_uses_builder {
         made.without.add(share.figures);
         continue;
       }
-      group& of = groups[names_.line_of(share.stack)];
+      group& of = groups[who_.of(share.stack, by)];
       of.figures.add(share.figures);
       if (is_inferred(share.stack)) of.inferred.add(share.figures);
       if (of.stack == trace::stack_id::none || heavier(share.figures, of.heaviest)) {
@@ -68,11 +74,31 @@ class line_uses_builder {
 
   const trace::tables& tables_;
   line_namer names_;
+  const std::optional<symbols::attribution> by_;
+  symbols::attributor who_;
 };
 
 bool more_bytes(const stack_figures& a, const stack_figures& b) {
   return std::pair(a.bytes, a.count) > std::pair(b.bytes, b.count);
 }
+
+attributed_use line_uses_builder::attribute(const stack_use& use, const memory_peak& peak) {
+  attributed_use made;
+  made.choice = most_even(use, who_);
+  made.chosen_by_reader = by_.has_value();
+  made.by = by_.value_or(made.choice.by);
+  made.groups = made.by == symbols::attribution::line ? peak.lines : gather(use, more_bytes, made.by);
+  // A framework owns what it hands out. Its blocks have its name, and no native frames.
+  const bool framework = peak.layer == trace::layer::framework && peak.holders.size() == 1;
+  const std::string_view name = framework ? tables_.text(peak.holders.front().name) : std::string_view{};
+  if (made.by == symbols::attribution::owner && !name.empty()) {
+    const symbols::frame_line unknown = names_.describe(who_.unknown(made.by));
+    for (line_use& use_of : made.groups.lines)
+      if (use_of.line == unknown) use_of.line.function = name;
+  }
+  return made;
+}
+
 bool more_waiting(const stack_figures& a, const stack_figures& b) {
   return std::tuple(a.alone, a.busy, a.bytes) > std::tuple(b.alone, b.busy, b.bytes);
 }
@@ -81,7 +107,11 @@ bool more_waiting(const stack_figures& a, const stack_figures& b) {
 
 void put_lines(const report_figures& figures, const trace::tables& tables, const naming& names, report& into) {
   line_uses_builder lines(tables, names);
-  for (std::size_t i = 0; i < figures.held.size(); ++i) into.peaks[i].lines = lines.gather(figures.held[i], more_bytes);
+  for (std::size_t i = 0; i < figures.held.size(); ++i) {
+    memory_peak& peak = into.peaks[i];
+    peak.lines = lines.gather(figures.held[i], more_bytes);
+    peak.asked_by = lines.attribute(figures.held[i], peak);
+  }
   for (std::size_t i = 0; i < figures.copied.size(); ++i) {
     const transfer_statistics& of = figures.whole.transfers[i];
     const stack_use& use = figures.copied[i];

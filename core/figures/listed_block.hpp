@@ -20,11 +20,12 @@ struct listed_block {
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   block_category category;
+  trace::stack_id stack{};
 };
 
 [[nodiscard]] inline listed_block listed(const block_record& block, const block_category& category) {
   return {block.id,   block.alloc,   block.device, block.stream, block.pool, block.name, block.born,
-          block.died, block.address, block.bytes,  block.layer,  block.kind, category};
+          block.died, block.address, block.bytes,  block.layer,  block.kind, category,   block.stack};
 }
 
 }  // namespace sluice::analysis

@@ -35,8 +35,8 @@ struct memory_statistics {
 };
 
 /// Device memory that no event accounts for: contexts, modules, libraries, other processes. Defined as sampled (total -
-/// free), minus the driver layer's tracked device memory at that time, minus the recorder's own share, and at least 0.
-/// Each sample holds until the next.
+/// free), minus the driver layer's tracked device memory at that time (all that its pools have reserved, used or not),
+/// minus the recorder's own share, and at least 0. Each sample holds until the next.
 struct untracked_statistics {
   trace::device_id device{};
   std::uint64_t samples = 0;       ///< Number of samples in the range.
@@ -141,9 +141,9 @@ struct range_statistics {
   std::vector<named_time> ranges;              ///< By range name: longest total first, at most `named_limit`.
   std::vector<thread_statistics> threads;      ///< Busiest first.
   std::uint64_t kernel_names = 0;              ///< Number of kernel names, also those beyond the limit.
-  std::uint64_t failed_allocations = 0;
-  std::uint64_t lost_events = 0;         ///< Events dropped by the recorder.
-  std::uint64_t lost_memory_events = 0;  ///< Of those, allocations and frees: memory figures are inexact.
+  std::uint64_t failed_allocations = 0;        ///< Failed calls; in a report without those that were retried.
+  std::uint64_t lost_events = 0;               ///< Events dropped by the recorder.
+  std::uint64_t lost_memory_events = 0;        ///< Of those, allocations and frees: memory figures are inexact.
 
   static constexpr std::size_t named_limit = 20;
 };

@@ -83,6 +83,7 @@ report make_report(report_figures figures, const trace::snapshot& trace, const n
   all.unfreed = std::move(figures.unfreed);
   all.imports = std::move(figures.imports);
   all.failures = std::move(figures.failures);
+  all.retries = std::move(figures.retries);
   all.faults = std::move(figures.faults);
   all.fragmentation = std::move(figures.fragmentation);
   all.compositions = std::move(figures.compositions);

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/figures/allocation_retries.hpp"
+#include "core/figures/attribution_choice.hpp"
 #include "core/figures/duplicates.hpp"
 #include "core/figures/memory_at_marks.hpp"
 #include "core/figures/range_statistics.hpp"
@@ -49,6 +51,14 @@ struct line_uses {
   [[nodiscard]] bool empty() const { return lines.empty(); }
 };
 
+/// Who asked for the memory of a peak.
+struct attributed_use {
+  symbols::attribution by = symbols::attribution::line;
+  bool chosen_by_reader = false;  ///< False: `most_even` chose `by`.
+  attribution_choice choice;      ///< What `most_even` says.
+  line_uses groups;               ///< By the lines of `symbols::attributor`. Empty if no stacks were recorded.
+};
+
 /// Copies of one direction on one device, by program line: longest wait of the device first, then longest duration.
 struct copying_lines {
   trace::device_id device{};
@@ -68,6 +78,7 @@ struct memory_peak {
   std::vector<holder> holders;    ///< Biggest first, at most `report::holder_limit`.
   std::uint64_t other_bytes = 0;  ///< Bytes of holders beyond the limit.
   line_uses lines{};              ///< Empty if no stacks were recorded.
+  attributed_use asked_by{};      ///< The same bytes by whatever splits them most evenly.
 };
 
 /// A block allocated in the recording and still live at its end.
@@ -95,6 +106,7 @@ struct unfreed_group {
   std::vector<unfreed_block> largest;  ///< Biggest first, at most `report::unfreed_limit`.
 };
 
+/// A failed allocation that reached the program. Those that were retried are in `allocation_retries`.
 struct failed_allocation {
   trace::event_id event{};
   time_ns time = 0;
@@ -127,6 +139,7 @@ enum class finding_kind : std::uint8_t {
   device_idle,
   unfreed_blocks,
   failed_allocations,
+  allocation_retries,
   pool_slack,
   fragmentation,
   migrations,
@@ -198,6 +211,7 @@ struct report {
   std::vector<imported_memory> imports;             ///< Most bytes first.
   std::vector<copying_lines> copying;               ///< Only if API calls have stacks.
   std::vector<failed_allocation> failures;          ///< In order of time, at most `failure_limit`.
+  allocation_retries retries;                       ///< Failed allocations that succeeded when asked for again.
   std::vector<gpu_fault> faults;                    ///< In order of time.
   std::vector<fragmentation_figure> fragmentation;  ///< Only if segments and their blocks are known.
   std::vector<peak_composition> compositions;       ///< What the peaks of layers with tensors consist of.
@@ -243,13 +257,15 @@ struct report_figures {
   std::vector<program_mark> marks;
   std::vector<std::string> warnings;       ///< Problems with the contents of events.
   std::vector<recorded_message> messages;  ///< In file order.
+  allocation_retries retries;
 };
 
 /// How stacks are resolved to lines: with `book`, which resolves native functions at once or later.
 struct naming {
   symbols::frame_book& book;
   symbols::frame_book::lookup lookup = symbols::frame_book::lookup::at_once;
-  bool* provisional = nullptr;  ///< Set to true if some names are not yet known.
+  bool* provisional = nullptr;               ///< Set to true if some names are not yet known.
+  std::optional<symbols::attribution> by{};  ///< For `memory_peak::asked_by`; none: `most_even` chooses.
 };
 
 /// Makes the report on the whole recording, or on `range`: peaks, failures and findings of the range, and unfreed

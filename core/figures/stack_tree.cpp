@@ -29,6 +29,7 @@ class merger {
       at = child(0, lines_.none);
     } else {
       list_lines(share.stack);
+      if (lines_.group) at = child(0, lines_.group(share.stack));
       if (order_ == stack_order::from_caller) std::reverse(path_.begin(), path_.end());
       for (const std::uint32_t line : path_) {
         const std::uint32_t next = child(at, line);

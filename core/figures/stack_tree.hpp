@@ -39,6 +39,8 @@ struct stack_lines {
   std::function<bool(std::uint32_t)> folded;
   std::uint32_t none = 0;  ///< The line for events without a stack.
   std::uint32_t cut = 0;   ///< The line for callers that were cut off.
+  /// The line of a stack's group, the first level of the tree. Null: the tree begins with the stacks' own lines.
+  std::function<std::uint32_t(trace::stack_id)> group{};
 };
 
 enum class stack_order : std::uint8_t {

@@ -155,6 +155,16 @@ line_id frame_book::remark(std::string_view words) {
   return put(std::move(line));
 }
 
+line_id frame_book::add(frame_line line) {
+  const std::scoped_lock lock(mutex_);
+  return put(std::move(line));
+}
+
+frame_line frame_book::line(line_id id) {
+  const std::scoped_lock lock(mutex_);
+  return id < lines_.size() ? lines_[id] : frame_line{};
+}
+
 void frame_book::learn_modules(const trace::tables& tables) {
   const auto& rows = tables.modules.rows();
   for (; modules_seen_ < rows.size(); ++modules_seen_) {

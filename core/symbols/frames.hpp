@@ -87,6 +87,11 @@ class frame_book {
   /// Returns the id of a line without a frame, with a text such as "no stack recorded".
   [[nodiscard]] line_id remark(std::string_view words);
 
+  /// Returns the id of a line; equal lines have equal ids.
+  [[nodiscard]] line_id add(frame_line line);
+  /// Returns a line without its source text; an empty one for an unknown id.
+  [[nodiscard]] frame_line line(line_id id);
+
   /// True if the line is the recorded program's own code, or a remark.
   [[nodiscard]] bool is_own(line_id id);
 
@@ -99,6 +104,9 @@ class frame_book {
   /// Python line of the program's own.
   [[nodiscard]] line_id line_of(trace::stack_id id, const trace::tables& tables, lookup how,
                                 bool* provisional = nullptr);
+  /// Returns the ids of all lines of a stack, as `stack` has them.
+  [[nodiscard]] std::vector<line_id> lines_of_stack(trace::stack_id id, const trace::tables& tables, lookup how,
+                                                    bool* provisional);
   /// The depth limit of all recorders. Bounds the cost of a damaged file whose stacks form a cycle.
   static constexpr std::size_t deepest = 2048;
 
@@ -121,8 +129,6 @@ class frame_book {
   line_id put(frame_line&& line);
   void learn_modules(const trace::tables& tables);
   const frame_lines& put_native(const wish& about, const resolution* found);
-  [[nodiscard]] std::vector<line_id> lines_of_stack(trace::stack_id id, const trace::tables& tables, lookup how,
-                                                    bool* provisional);
   const std::string& local_file(const std::string& path);
   void put_sources(std::vector<frame_line>& into, const trace::tables& tables);
 

@@ -255,6 +255,7 @@ void forget_stream(std::uint32_t context_id, CUstream stream) noexcept {
 namespace {
 std::atomic<std::uint64_t> current_pools[max_devices];
 std::atomic<bool> graph_pools[max_devices];
+SLUICE_HOT_DATA constinit std::atomic<std::uint64_t> last_known_pool{0};
 
 void announce_pool(std::uint64_t handle, std::uint32_t device, const char* name) {
   collector::pool_record record{};
@@ -293,7 +294,14 @@ void add_pool(std::uint64_t handle, std::uint32_t device, const char* name) noex
   }
 }
 
+SLUICE_HOT void know_pool(std::uint64_t handle, std::uint32_t device) noexcept {
+  if (handle == last_known_pool.load(std::memory_order_relaxed)) return;
+  add_pool(handle, device, "memory pool");
+  last_known_pool.store(handle, std::memory_order_relaxed);
+}
+
 void remove_pool(std::uint64_t handle) noexcept {
+  last_known_pool.store(0, std::memory_order_relaxed);
   const bool locked = sampler_gate.lock();
   for (pool_entry& entry : pools) {
     if (entry.handle.load() != handle) continue;
@@ -369,6 +377,7 @@ void forget_everything() noexcept {
     pool.handle.store(0);
   }
   for (auto& pool : current_pools) pool.store(0);
+  last_known_pool.store(0);
   for (auto& pool : graph_pools) pool.store(false);
   captures.store(0);
   for (graph_launch_slot& slot : graph_launches) slot.call.store(0);

@@ -110,6 +110,8 @@ extern pool_entry pools[max_pools];
 
 /// Announces a pool, once. `name` is for display.
 void add_pool(std::uint64_t handle, std::uint32_t device, const char* name) noexcept;
+/// Announces a pool from which the program allocates, unless it is known. One load for the pool of the last call.
+void know_pool(std::uint64_t handle, std::uint32_t device) noexcept;
 void remove_pool(std::uint64_t handle) noexcept;
 /// The pool that cuMemAllocAsync uses on `device`; 0 if unknown.
 [[nodiscard]] std::uint64_t current_pool(std::uint32_t device) noexcept;

@@ -88,6 +88,36 @@ TEST_F(stacks_panel, shows_the_stack_of_a_selected_block_in_its_details) {
   });
 }
 
+TEST_F(stacks_panel, groups_the_stacks_by_who_asked) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    user.ItemClick("//Stacks/grouped");
+    user.Yield(3);
+    settle(user);
+    EXPECT_NE(read(user).find("(most even)"), std::string::npos);
+    user.ComboClick("//Stacks/##by/by package");
+    user.Yield(3);
+    settle(user);
+    const std::string words = read(user);
+    EXPECT_NE(words.find("by package"), std::string::npos) << words;
+    EXPECT_NE(words.find("the program"), std::string::npos) << words;
+  });
+}
+
+TEST_F(stacks_panel, the_table_of_blocks_says_who_asked_too) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("panel.focus.Blocks");
+    user.Yield(4);
+    settle(user);
+    EXPECT_NE(read(user).find("Asked for by"), std::string::npos);
+    user.ComboClick("//Blocks/##by/by own line");
+    user.Yield(3);
+    settle(user);
+    EXPECT_NE(read(user).find("pipeline.py:41, process"), std::string::npos) << read(user);
+  });
+}
+
 TEST_F(stacks_panel, says_how_to_record_stacks_where_there_are_none) {
   use([&](ImGuiTestContext& user) {
     write_sample(path, false);

@@ -44,11 +44,12 @@ class blocks_view final : public view {
     const document& shown = *with.state.active();
     draw_filters(with);
     query::blocks_question wanted{
-        with.state.range().value_or(shown.span), level_, only_unfreed_, sort_, descending_, filter_, wanted_rows_};
+        with.state.range().value_or(shown.span), level_, only_unfreed_, sort_, descending_, filter_, wanted_rows_, by_};
     const auto answer = question_.ask(*shown.engine, wanted);
     progress_line(with, answer.complete, answer.progress);
     if (!answer) return;
     const query::block_table& table = *answer.value;
+    shown_by_ = table.by;
     draw_count(with, table);
     if (table.rows.empty() && answer.complete)
       return empty_state(with, icon::search, "No blocks match",
@@ -74,6 +75,9 @@ class blocks_view final : public view {
     }
     ImGui::SameLine();
     ImGui::Checkbox("never freed", &only_unfreed_);
+    ImGui::SameLine();
+    ImGui::SetNextItemWidth(with.px(170));
+    attribution_combo("##by", by_, shown_by_);
   }
 
   static void draw_count(const view_context& with, const query::block_table& table) {
@@ -108,7 +112,7 @@ class blocks_view final : public view {
     const ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable |
                                   ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_ScrollX |
                                   ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoBordersInBody;
-    if (!ImGui::BeginTable("blocks", static_cast<int>(columns.size()), flags, {room.x - bar - with.px(2), room.y}))
+    if (!ImGui::BeginTable("blocks", static_cast<int>(columns.size()) + 1, flags, {room.x - bar - with.px(2), room.y}))
       return;
     for (const column& each : columns) {
       ImGuiTableColumnFlags own = ImGuiTableColumnFlags_WidthStretch;
@@ -117,6 +121,7 @@ class blocks_view final : public view {
       if (each.sort == query::block_column::bytes) own |= ImGuiTableColumnFlags_DefaultSort;
       ImGui::TableSetupColumn(each.title, own, each.width, static_cast<ImGuiID>(each.sort));
     }
+    ImGui::TableSetupColumn("Asked for by", ImGuiTableColumnFlags_WidthStretch | ImGuiTableColumnFlags_NoSort, 202);
     draw_headings();
     if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs != nullptr && specs->SpecsDirty) {
       if (specs->SpecsCount > 0) {
@@ -126,8 +131,12 @@ class blocks_view final : public view {
       specs->SpecsDirty = false;
     }
     if (known < std::min(rows, first_ + fits)) wanted_rows_ = query::block_table::row_limit;
-    for (std::int64_t i = first_; i < std::min(known, first_ + fits); ++i)
-      draw_row(with, table.rows[static_cast<std::size_t>(i)]);
+    for (std::int64_t i = first_; i < std::min(known, first_ + fits); ++i) {
+      const auto place = static_cast<std::size_t>(i);
+      draw_row(with, table.rows[place]);
+      ImGui::TableNextColumn();
+      if (place < table.asked_by.size()) ImGui::TextUnformatted(table.names[table.asked_by[place]].c_str());
+    }
     ImGui::EndTable();
   }
 
@@ -147,6 +156,7 @@ class blocks_view final : public view {
       ImGui::TableHeader(each.title);
       ImGui::PopID();
     }
+    if (ImGui::TableSetColumnIndex(static_cast<int>(columns.size()))) ImGui::TableHeader("Asked for by");
   }
 
   static void draw_row(const view_context& with, const query::block_row& row) {
@@ -197,6 +207,8 @@ class blocks_view final : public view {
   std::string filter_;
   std::optional<trace::layer> level_;
   bool only_unfreed_ = false;
+  std::optional<symbols::attribution> by_;  ///< None: what splits the rows most evenly.
+  symbols::attribution shown_by_ = symbols::attribution::line;
   query::block_column sort_ = query::block_column::bytes;
   bool descending_ = true;
   std::int64_t first_ = 0;

@@ -1,6 +1,7 @@
 #include "app/gui/views/widgets.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <string>
 #include <unordered_map>
@@ -235,6 +236,28 @@ const char* slice_kind_name(query::slice_kind kind) {
   static_assert(std::size(names) == static_cast<std::size_t>(query::slice_kind::step) + 1);
   const auto number = static_cast<std::size_t>(kind);
   return number < std::size(names) ? names[number] : "Event";
+}
+
+const char* title_of(symbols::attribution by) {
+  static constexpr std::array<const char*, symbols::attribution_count> titles = {
+      "by own line", "by caller", "by module", "by package", "by owner library"};
+  return titles[static_cast<std::size_t>(by)];
+}
+
+void attribution_combo(const char* id, std::optional<symbols::attribution>& chosen, symbols::attribution shown) {
+  const std::string automatic = std::string(title_of(shown)) + " (most even)";
+  if (ImGui::BeginCombo(id, chosen ? title_of(*chosen) : automatic.c_str())) {
+    if (ImGui::Selectable("most even", !chosen)) chosen.reset();
+    for (std::size_t i = 0; i < symbols::attribution_count; ++i) {
+      const auto by = static_cast<symbols::attribution>(i);
+      if (ImGui::Selectable(title_of(by), chosen == by)) chosen = by;
+    }
+    ImGui::EndCombo();
+  }
+  if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
+    ImGui::SetTooltip(
+        "Who asked for the memory: the program's own line, the caller of that line's function, the module "
+        "(Class.forward), the package, or the library that called the driver.");
 }
 
 }  // namespace sluice::gui

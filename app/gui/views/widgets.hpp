@@ -1,10 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "app/gui/views/view.hpp"
+#include "core/symbols/attribution.hpp"
 
 /// Small widgets shared by several views.
 namespace sluice::gui {
@@ -54,5 +56,10 @@ void row_scroll_bar(const view_context& with, ImVec2 at, ImVec2 size, std::int64
                     std::int64_t& first);
 
 [[nodiscard]] const char* slice_kind_name(query::slice_kind kind);
+
+/// A choice of who is said to have asked for memory. `chosen` none: whatever splits it most evenly, which is `shown`.
+void attribution_combo(const char* id, std::optional<symbols::attribution>& chosen, symbols::attribution shown);
+/// "by own line", "by module", ...
+[[nodiscard]] const char* title_of(symbols::attribution by);
 
 }  // namespace sluice::gui

@@ -28,6 +28,8 @@ void texts_of(Answer& answer, Visit&& visit) {
     visit(answer.title);
     for (auto& each : answer.details) visit(each.label), visit(each.value);
     for (auto& each : answer.stack) texts_of_line(each, visit);
+  } else if constexpr (requires { answer.asked_by; }) {
+    for (auto& each : answer.names) visit(each);
   } else if constexpr (requires { answer.choices; }) {
     for (auto& each : answer.lines) texts_of_line(each, visit);
     for (auto& each : answer.choices) visit(each.label);

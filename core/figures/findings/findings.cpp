@@ -28,6 +28,7 @@ class finder {
   std::vector<finding> all() {
     add_fault_findings(of_, tables_, found_);
     failures();
+    retries();
     losses();
     overflows();
     unfreed();
@@ -62,6 +63,23 @@ class finder {
                      "Look at what held the memory at that moment.");
     f.event = first.event;
     f.range = {saturating_difference(first.time, time_ns{1}), saturating_sum(first.time, time_ns{1})};
+  }
+
+  void retries() {
+    const allocation_retries& all = of_.retries;
+    if (all.count == 0) return;
+    const allocation_retry& first = all.first.front();
+    const std::string_view call = tables_.text(first.call);
+    finding& f = add(
+        finding_kind::allocation_retries, severity::warning,
+        fmt::format("{} failed and succeeded when repeated, after memory was freed: {} lost. The first asked for {} "
+                    "at {}{}{}.",
+                    format_some(all.count, "allocation"), format_time(all.total), format_bytes(first.bytes),
+                    format_moment(first.time), call.empty() ? "" : " with ", call),
+        "The GPU was full for a moment. Use less memory at the peak, or let the allocator fragment less (PyTorch: "
+        "expandable_segments:True).");
+    f.event = first.event;
+    f.range = {first.time, saturating_sum(first.until, time_ns{1})};
   }
 
   /// What importers say of it in a message.

@@ -42,9 +42,12 @@ std::string_view words_of(category_reason why) {
 
 // --- stacks ---------------------------------------------------------------------------------------------------------
 
-clue stack_clues::of_frame(std::string_view file, std::string_view function) {
+clue stack_clues::of_frame(std::string_view file, std::string_view qualified) {
+  // From Python 3.11 on names are qualified: "Linear.forward".
+  const std::size_t dot = qualified.rfind('.');
+  const std::string_view function = dot == std::string_view::npos ? qualified : qualified.substr(dot + 1);
   const auto in_file = [&](std::string_view part) { return file.find(part) != std::string_view::npos; };
-  const auto in_function = [&](std::string_view part) { return function.find(part) != std::string_view::npos; };
+  const auto in_function = [&](std::string_view part) { return qualified.find(part) != std::string_view::npos; };
   if (in_file("torch/optim/") || in_file("/optimizers/") || in_file("bitsandbytes/optim") ||
       in_function("torch::optim::") || in_file("torch/nn/utils/clip_grad.py") || in_file("torch/amp/grad_scaler.py"))
     return clue::optimizer;

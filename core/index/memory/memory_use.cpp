@@ -11,6 +11,12 @@ constexpr std::uint64_t most_bytes = std::uint64_t{1} << 52;
 
 double real_of(std::uint64_t bytes) { return static_cast<double>(std::min(bytes, most_bytes)); }
 
+/// Bytes of the device that a driver's pool holds, used or not: what was sampled last, and at least what its blocks use.
+double held_by(const pool_use& pool, time_ns time) {
+  const double used = pool.blocks.at(time);
+  return pool.reserved.empty() ? used : std::max(used, pool.reserved.at(time));
+}
+
 }  // namespace
 
 bool is_driver_pool(const trace::pool_row& row, bool has_segments) {
@@ -260,7 +266,7 @@ std::map<trace::device_id, memory_use::tracked> memory_use::tracked_by_device(co
 double memory_use::tracked::at(time_ns time) const {
   double sum = 0;
   for (const auto* tree : blocks) sum += tree->at(time);
-  for (const pool_use* pool : pools) sum += pool->reserved.empty() ? pool->blocks.at(time) : pool->reserved.at(time);
+  for (const pool_use* pool : pools) sum += held_by(*pool, time);
   return sum;
 }
 

@@ -93,7 +93,7 @@ struct device_samples {
   }
   timeline::sample_tree used;  ///< total - free.
   timeline::sample_tree recorder;
-  timeline::sample_tree untracked;  ///< `used` - `recorder` - bytes of driver-layer blocks and driver pools; >= 0.
+  timeline::sample_tree untracked;  ///< `used` - `recorder` - driver-layer blocks - what driver pools reserve; >= 0.
 };
 
 /// A checkpoint that lists all live blocks of a process at one time.

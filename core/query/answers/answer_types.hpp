@@ -8,6 +8,7 @@
 #include "core/figures/listed_block.hpp"
 #include "core/figures/stack_tree.hpp"
 #include "core/index/memory/categories.hpp"
+#include "core/symbols/attribution.hpp"
 #include "core/symbols/frames.hpp"
 #include "core/timeline/sampled_bin.hpp"
 #include "core/timeline/slice_kind.hpp"
@@ -157,6 +158,9 @@ struct block_table {
   std::vector<block_row> rows;    ///< The first in the requested order, at most as requested and `row_limit`.
   std::uint64_t count = 0;        ///< Number of all matching blocks.
   std::uint64_t total_bytes = 0;  ///< Sum over all matching blocks; may add up several layers.
+  symbols::attribution by = symbols::attribution::line;  ///< What `asked_by` says: as asked for, or the most even.
+  std::vector<std::string> names;                        ///< Who asked for blocks.
+  std::vector<std::uint32_t> asked_by;                   ///< For each row an index in `names`.
 
   static constexpr std::size_t row_limit = 200'000;
   /// This many of the largest blocks of a recording are stored in its file and returned at once.
@@ -212,6 +216,7 @@ struct stack_view {
   bool recorded = false;               ///< The recording has stacks.
   bool kernels_known = false;          ///< For copies: false means `alone` is meaningless.
   bool symbols_pending = false;        ///< Some native functions are not named yet.
+  std::optional<symbols::attribution> grouped_by{};  ///< What the first level of the tree is; none: not grouped.
 };
 
 // --- messages -------------------------------------------------------------------------------------------------------

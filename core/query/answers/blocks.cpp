@@ -1,9 +1,12 @@
+#include "core/query/answers/blocks.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
 
 #include "core/base/format.hpp"
 #include "core/base/lower_case.hpp"
+#include "core/figures/attribution_choice.hpp"
 #include "core/figures/unfreed.hpp"
 #include "core/index/tensor_facts.hpp"
 #include "core/query/engine/section_answer.hpp"
@@ -105,12 +108,15 @@ class table_of_blocks final : public section_answer<block_table> {
 
   result<block_table> answer(const sources& from) override {
     std::sort(table_.rows.begin(), table_.rows.end(), row_order{question_, from.trace.tables()});
-    return table_;
+    block_table made = table_;
+    put_asked_by(question_, from, made);
+    return made;
   }
 
   /// The final answer. Call after the last `add`.
   block_table take(const sources& from) {
     std::sort(table_.rows.begin(), table_.rows.end(), row_order{question_, from.trace.tables()});
+    put_asked_by(question_, from, table_);
     return std::move(table_);
   }
 
@@ -131,7 +137,43 @@ class table_of_blocks final : public section_answer<block_table> {
   block_table table_;
 };
 
+std::string words_for(const symbols::frame_line& line) {
+  const std::string name = symbols::name_of(line);
+  const std::string place = symbols::place_of(line);
+  return place.empty() || place == name ? name : place + ", " + name;
+}
+
 }  // namespace
+
+void put_asked_by(const blocks_question& question, const sources& from, block_table& table) {
+  analysis::stack_use use;
+  for (const block_row& row : table.rows) use.shares.push_back({row.stack, {row.bytes, 1, 0, 0}});
+  symbols::attributor who(from.frames, from.trace.tables(), from.lookup, &from.provisional);
+  table.by = question.by.value_or(analysis::most_even(use, who).by);
+  std::unordered_map<symbols::line_id, std::uint32_t> places;
+  std::unordered_map<std::uint64_t, std::uint32_t> frameworks;
+  const auto put = [&](std::string name) {
+    table.names.push_back(std::move(name));
+    return static_cast<std::uint32_t>(table.names.size() - 1);
+  };
+  const std::uint32_t nobody = put("");
+  for (const block_row& row : table.rows) {
+    std::uint32_t place = nobody;
+    const bool owned = table.by == symbols::attribution::owner && row.layer > trace::layer::pool;
+    if (owned) {
+      // A framework owns what it hands out.
+      const auto [at, fresh] = frameworks.try_emplace(raw(row.name), nobody);
+      if (fresh) at->second = put(std::string(from.trace.tables().text(row.name)));
+      place = at->second;
+    } else if (row.stack != trace::stack_id::none) {
+      const symbols::line_id line = who.of(row.stack, table.by);
+      const auto [at, fresh] = places.try_emplace(line, nobody);
+      if (fresh && line != who.unknown(table.by)) at->second = put(words_for(from.frames.line(line)));
+      place = at->second;
+    }
+    table.asked_by.push_back(place);
+  }
+}
 
 section_answer_for<blocks_question> gather(const blocks_question& question) {
   return std::make_unique<table_of_blocks>(question);

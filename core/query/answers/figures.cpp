@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/base/format.hpp"
+#include "core/query/answers/blocks.hpp"
 #include "core/query/engine/figure_source.hpp"
 #include "core/query/engine/section_answer.hpp"
 
@@ -118,6 +119,7 @@ std::optional<result<block_table>> answer_from_figures(const blocks_question& qu
   table.total_bytes = stored_figures.block_bytes;
   const std::span<const block_row> largest = stored_figures.largest;
   table.rows.assign(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(std::min(known, question.rows)));
+  put_asked_by(question, from, table);
   return table;
 }
 

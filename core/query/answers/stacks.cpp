@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "core/base/format.hpp"
+#include "core/figures/attribution_choice.hpp"
 #include "core/index/labels.hpp"
 #include "core/query/engine/figure_source.hpp"
 #include "core/query/engine/section_answer.hpp"
@@ -142,6 +143,13 @@ result<stack_view> view_of(const stacks_question& question, const analysis::stac
     return std::move(found.ids);
   };
   if (question.fold) lines.folded = [&](symbols::line_id line) { return !from.frames.is_own(line); };
+  symbols::attributor who(from.frames, tables, from.lookup, &view.symbols_pending);
+  if (question.grouping.grouped) {
+    view.grouped_by = question.grouping.by.value_or(analysis::most_even(use, who).by);
+    lines.group = [&](trace::stack_id stack) {
+      return stack == trace::stack_id::none ? lines.none : who.of(stack, *view.grouped_by);
+    };
+  }
   view.tree = analysis::merge_stacks(use, tables, lines, question.order, question.weight, from.cancelled);
   if (from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
   from.provisional |= view.symbols_pending;

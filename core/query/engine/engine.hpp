@@ -61,6 +61,7 @@ struct blocks_question {
   bool descending = true;
   std::string filter;                         ///< Part of the name or of the address in hex.
   std::size_t rows = block_table::row_limit;  ///< Return at most this many rows, the first; counts and sums are of all.
+  std::optional<symbols::attribution> by{};   ///< For `block_table::asked_by`; none: the most even, of these rows.
   friend bool operator==(const blocks_question&, const blocks_question&) = default;
   using answer_type = block_table;
 };
@@ -85,6 +86,13 @@ struct details_question {
   using answer_type = event_details;
 };
 
+/// What the first level of a tree of stacks is: the callers, or a group of stacks that are attributed to the same.
+struct stack_grouping {
+  bool grouped = false;
+  std::optional<symbols::attribution> by{};  ///< None: what splits the bytes most evenly (`analysis::most_even`).
+  friend bool operator==(const stack_grouping&, const stack_grouping&) = default;
+};
+
 /// Asks which call stacks hold memory, allocate it or copy it.
 struct stacks_question {
   time_range range;
@@ -97,6 +105,7 @@ struct stacks_question {
   analysis::stack_weight weight = analysis::stack_weight::bytes;
   analysis::stack_order order = analysis::stack_order::from_caller;
   bool fold = false;  ///< Hide lines of libraries, except the innermost line of each stack.
+  stack_grouping grouping{};
   friend bool operator==(const stacks_question&, const stacks_question&) = default;
   using answer_type = stack_view;
 };

@@ -5,6 +5,7 @@
 #include "core/figures/unfreed.hpp"
 #include "core/index/tensor_facts.hpp"
 #include "core/query/sql/figure_tables.hpp"
+#include "core/symbols/attribution.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::query {
@@ -51,6 +52,13 @@ constexpr std::array stack_parts = {
     figure_column{"id", "The stack", type::id, id_kind::stack},
     figure_column{"line", "The line to name it by: the innermost of the program's own code", type::text, id_kind::none,
                   text_role::message},
+    figure_column{"caller", "The line of the program's own code that called the function of that line", type::text,
+                  id_kind::none, text_role::message},
+    figure_column{"module", "The innermost Class.forward, or Class.__call__; of native code the class or namespace",
+                  type::text, id_kind::none, text_role::message},
+    figure_column{"package", "The Python package that asked; without Python the shared library", type::text},
+    figure_column{"owner", "The library that called the driver: PyTorch, NCCL, cuBLAS, ...; null: not recorded",
+                  type::text},
     figure_column{"text", "All its lines, innermost first, with \" < \" between", type::text, id_kind::none,
                   text_role::message},
 };
@@ -138,7 +146,10 @@ class block_rows : public figure_rows {
 
 class stack_rows : public figure_rows {
  public:
-  explicit stack_rows(const sql_context& context) : frames_(*context.frames), tables_(context.trace->tables()) {}
+  explicit stack_rows(const sql_context& context)
+      : frames_(*context.frames),
+        tables_(context.trace->tables()),
+        who_(frames_, tables_, symbols::frame_book::lookup::at_once) {}
 
   [[nodiscard]] std::size_t size() const override { return tables_.stacks.rows().size(); }
 
@@ -147,10 +158,10 @@ class stack_rows : public figure_rows {
     constexpr auto how = symbols::frame_book::lookup::at_once;
     if (column == 0) return id_cell(raw(id));
     scratch.clear();
-    if (column == 1) {
-      const symbols::line_id line = frames_.line_of(id, tables_, how);
-      const auto about = frames_.describe(std::span(&line, 1), tables_);
-      if (!about.empty()) scratch = symbols::text_of(about.front());
+    if (column <= symbols::attribution_count) {
+      const auto by = static_cast<symbols::attribution>(column - 1);
+      const symbols::line_id line = who_.of(id, by);
+      if (line != who_.unknown(by)) scratch = symbols::text_of(frames_.line(line));
     } else {
       for (const symbols::frame_line& line : frames_.stack(id, tables_, how)) {
         if (!scratch.empty()) scratch += " < ";
@@ -172,6 +183,7 @@ class stack_rows : public figure_rows {
  private:
   symbols::frame_book& frames_;
   const trace::tables& tables_;
+  mutable symbols::attributor who_;  ///< Looks each stack up once.
 };
 
 /// Names whose readable form differs from the recorded one.

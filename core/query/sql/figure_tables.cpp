@@ -1,4 +1,5 @@
 #include "core/query/sql/figure_tables.hpp"
+#include "core/trace/model/names.hpp"
 
 #include <array>
 
@@ -16,6 +17,7 @@ using value = held_rows::value;
 
 value id_value(std::uint64_t id) { return id == 0 ? value{} : value{static_cast<std::int64_t>(id)}; }
 value words(std::string_view text) { return text.empty() ? value{} : value{std::string(text)}; }
+value count(std::uint64_t number) { return static_cast<std::int64_t>(number); }
 value time_value(time_ns time) { return time == trace::unknown_time ? value{} : value{time}; }
 
 /// The figures of a range, or of all, from the function that the report and the window use.
@@ -126,6 +128,41 @@ made_rows make_steps(sql_context& context, std::optional<analysis::time_range> /
   return rows;
 }
 
+constexpr std::array retry_columns = {
+    figure_column{"event", "The call that failed", type::id, id_kind::event},
+    figure_column{"block", "What the later call got", type::id, id_kind::block},
+    figure_column{"time", "When the failed call returned", type::time},
+    figure_column{"until", "When the successful one returned", type::time},
+    figure_column{"process", "The process", type::id, id_kind::process},
+    figure_column{"device", "The device; null: host memory", type::id, id_kind::device},
+    figure_column{"layer", "driver or pool", type::text},
+    figure_column{"kind", "The kind of memory", type::text},
+    figure_column{"call", "The API function", type::text},
+    figure_column{"bytes", "What was asked for", type::size},
+};
+
+/// At most `allocation_retries::limit` rows.
+made_rows make_retries(sql_context& context, std::optional<analysis::time_range> range) {
+  const auto rows = std::make_shared<held_rows>();
+  const trace::tables& tables = context.trace->tables();
+  const auto add = [&](const analysis::allocation_retries& all) {
+    for (const analysis::allocation_retry& r : all.first)
+      rows->add({id_value(raw(r.event)), id_value(raw(r.block)), r.time, r.until, id_value(raw(r.process)),
+                 id_value(raw(r.device)), words(trace::name_of(r.layer)), words(trace::name_of(r.kind)),
+                 words(tables.text(r.call)), count(r.bytes)});
+  };
+  if (const analysis::stored_figures* whole = range ? nullptr : context.whole()) {
+    add(whole->figures.retries);
+    return rows;
+  }
+  const analysis::index* index = context.analysed();
+  if (index == nullptr) return tl::unexpected(context.stop_reason());
+  analysis::retries_builder all(tables, analysis::bounded(range.value_or(analysis::time_range_of(*context.trace))));
+  all.add(index->memory());
+  add(all.retries());
+  return rows;
+}
+
 constexpr std::array finding_columns = {
     figure_column{"severity", "info, warning or error", type::text},
     figure_column{"text", "What was found", type::text, id_kind::none, text_role::message},
@@ -138,19 +175,53 @@ constexpr std::array finding_columns = {
     figure_column{"saved_time", "Most time that it saves, ns", type::size},
 };
 
-made_rows make_findings(sql_context& context, std::optional<analysis::time_range> range) {
-  const analysis::stored_figures* whole = range ? nullptr : context.whole();
-  const analysis::index* index = whole != nullptr ? nullptr : context.analysed();
-  if (whole == nullptr && index == nullptr) return tl::unexpected(context.stop_reason());
-  const analysis::naming names{*context.frames};
-  const analysis::report all = whole != nullptr ? analysis::make_report(whole->figures, *context.trace, names)
-                                                : analysis::make_report(*index, *context.trace, range, names);
+/// The report as the report command makes it.
+std::optional<analysis::report> report_of(sql_context& context, std::optional<analysis::time_range> range) {
+  const analysis::naming names{.book = *context.frames};
+  if (const analysis::stored_figures* whole = range ? nullptr : context.whole())
+    return analysis::make_report(whole->figures, *context.trace, names);
+  const analysis::index* index = context.analysed();
+  if (index == nullptr) return std::nullopt;
+  return analysis::make_report(*index, *context.trace, range, names);
+}
+
+constexpr std::array asked_columns = {
+    figure_column{"device", "Null: host memory", type::id, id_kind::device},
+    figure_column{"layer", "driver, pool, framework or user. Layers hold one another: never add two", type::text},
+    figure_column{"kind", "The kind of memory", type::text},
+    figure_column{"grouped_by", "line, caller, module or package: what splits the peak most evenly", type::text},
+    figure_column{"name", "Who asked; null: all others, or no stack was recorded", type::text, id_kind::none,
+                  text_role::message},
+    figure_column{"bytes", "Held at the peak", type::size},
+    figure_column{"blocks", "How many", type::size},
+};
+
+made_rows make_asked_by(sql_context& context, std::optional<analysis::time_range> range) {
+  const std::optional<analysis::report> all = report_of(context, range);
+  if (!all) return tl::unexpected(context.stop_reason());
   const auto rows = std::make_shared<held_rows>();
-  for (const analysis::finding& each : all.findings)
+  for (const analysis::memory_peak& peak : all->peaks) {
+    const auto add = [&](std::string_view name, const analysis::stack_figures& of) {
+      if (of.count > 0)
+        rows->add({id_value(raw(peak.device)), words(trace::name_of(peak.layer)), words(trace::name_of(peak.kind)),
+                   words(symbols::name_of(peak.asked_by.by)), words(name), count(of.bytes), count(of.count)});
+    };
+    for (const analysis::line_use& use : peak.asked_by.groups.lines) add(symbols::text_of(use.line), use.figures);
+    analysis::stack_figures rest = peak.asked_by.groups.other;
+    rest.add(peak.asked_by.groups.without);
+    add("", rest);
+  }
+  return rows;
+}
+
+made_rows make_findings(sql_context& context, std::optional<analysis::time_range> range) {
+  const std::optional<analysis::report> all = report_of(context, range);
+  if (!all) return tl::unexpected(context.stop_reason());
+  const auto rows = std::make_shared<held_rows>();
+  for (const analysis::finding& each : all->findings)
     rows->add({words(trace::word_of(each.severity)), words(each.text), words(each.advice), time_value(each.range.begin),
                time_value(each.range.end), id_value(raw(each.event)), id_value(raw(each.block)),
-               value{static_cast<std::int64_t>(each.saves.peak_bytes + each.saves.reserved_bytes)},
-               value{each.saves.time}});
+               count(each.saves.peak_bytes + each.saves.reserved_bytes), value{each.saves.time}});
   return rows;
 }
 
@@ -187,7 +258,15 @@ std::span<const figure_table> figure_tables() {
                    make_use<&analysis::range_statistics::pools>},
       figure_table{"thread_use", "What host threads spent in API calls and files, busiest first",
                    columns_of<analysis::thread_statistics>, true, make_use<&analysis::range_statistics::threads>},
+      figure_table{"allocation_retry",
+                   "Failed allocations that succeeded when repeated, after memory was freed; the first 64",
+                   retry_columns, true, make_retries},
       figure_table{"step", "Training steps, as the program says or as inferred", step_columns, false, make_steps},
+      figure_table{
+          "asked_by",
+          "Who asked for the memory held at each peak, grouped by what splits it most evenly; other ways: join "
+          "block with call_stack",
+          asked_columns, true, make_asked_by},
       figure_table{"finding", "Hints, as the report prints them, most important first", finding_columns, true,
                    make_findings},
   };

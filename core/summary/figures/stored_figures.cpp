@@ -17,8 +17,6 @@ constexpr std::size_t most_bytes = std::size_t{48} << 20;
 /// More than any recording needs. Bounds the cost of hostile bytes.
 constexpr std::size_t most_memory = std::size_t{256} << 20;
 
-/// Figures of version 2 are read, too.
-constexpr std::uint32_t oldest_version = 2;
 constexpr std::uint32_t with_active_span = 3;
 
 /// Version 2 says in `at_begin` what was in use after the first moment, and not before it. It has no active span.
@@ -47,6 +45,7 @@ bool makes_sense(const stored_figures& of) {
   sense = sense && as_many(figures.held.size(), figures.peaks.size());
   sense = sense && as_many(figures.copied.size(), figures.whole.transfers.size());
   sense = sense && (figures.whole.failed_allocations == 0 || !figures.failures.empty());
+  sense = sense && (figures.retries.count == 0 || !figures.retries.first.empty());
   std::set<memory_key> measured;
   for (const memory_statistics& m : figures.whole.memory) measured.insert({m.device, m.layer, m.kind});
   for (const memory_peak& peak : figures.peaks)
@@ -59,11 +58,11 @@ bool makes_sense(const stored_figures& of) {
 
 }  // namespace
 
-result<std::string> encode_stored_figures(const stored_figures& of) {
+result<std::string> encode_stored_figures(const stored_figures& of, std::uint32_t version) {
   std::string bytes;
-  serialize::writer all(bytes);
+  serialize::writer all(bytes, version);
   all.put(of);
-  all.put(of.figures.whole.active);
+  if (version >= with_active_span) all.put(of.figures.whole.active);
   if (all.failed())
     return fail(error_code::invalid_argument, "the recording has figures beyond all bounds: they cannot be kept");
   if (bytes.size() > most_bytes)
@@ -73,7 +72,7 @@ result<std::string> encode_stored_figures(const stored_figures& of) {
 
 result<stored_figures> decode_stored_figures(std::string_view bytes, std::uint32_t version) {
   stored_figures made;
-  serialize::reader all(bytes, most_memory);
+  serialize::reader all(bytes, most_memory, version);
   all.get(made);
   range_statistics& whole = made.figures.whole;
   if (version >= with_active_span)
@@ -101,8 +100,8 @@ std::shared_ptr<const stored_figures> find_stored_figures(const trace::snapshot&
   for (const trace::chunk_info& chunk : trace.summaries()) {
     if (chunk.type != trace::row_type::saved || !trace.read_summary(chunk, rows)) continue;
     for (const trace::saved_row& row : rows) {
-      if (row.name != stored_figures_name || row.version < oldest_version || row.version > stored_figures_version)
-        continue;
+      const bool readable = row.version >= oldest_stored_figures && row.version <= stored_figures_version;
+      if (row.name != stored_figures_name || !readable) continue;
       auto found = decode_stored_figures(row.bytes, row.version);
       if (!found || found->span != time_range_of(trace)) continue;
       return std::make_shared<const stored_figures>(std::move(*found));

@@ -23,6 +23,7 @@ namespace sluice::analysis {
 using serialize::left_out;
 using serialize::like;
 using serialize::or_unknown;
+using serialize::since;
 
 #define SLUICE_KEPT(type)  \
   template <class Archive> \
@@ -67,9 +68,14 @@ SLUICE_KEPT(copy_stacks) { all(of, of.device, of.direction, of.use); }
 
 SLUICE_KEPT(process_watermark) { all(of, of.process, of.complete_until); }
 SLUICE_KEPT(memory_peak) {
-  all(of, of.device, of.layer, of.kind, of.bytes, of.time, of.blocks, of.holders, of.other_bytes, left_out{});
+  all(of, of.device, of.layer, of.kind, of.bytes, of.time, of.blocks, of.holders, of.other_bytes, left_out{},
+      left_out{});
 }
 SLUICE_KEPT(imported_memory) { all(of, of.process, of.owner, of.layer, of.kind, of.blocks, of.bytes, of.inferred); }
+SLUICE_KEPT(allocation_retry) {
+  all(of, of.event, of.block, of.time, of.until, of.process, of.device, of.layer, of.kind, of.call, of.bytes);
+}
+SLUICE_KEPT(allocation_retries) { all(of, of.count, of.total, of.reported_again, of.first); }
 SLUICE_KEPT(gpu_fault) {
   all(of, of.event, of.time, of.process, of.thread, of.error, of.call, of.stream, of.launches, of.calls_after);
 }
@@ -99,7 +105,7 @@ SLUICE_KEPT(recorded_message) { all(of, of.severity, of.time, of.text, of.event)
 SLUICE_KEPT(report_figures) {
   all(of, of.events, of.blocks, of.watermarks, of.whole, of.peaks, of.held, of.unfreed, of.imports, of.copied,
       of.failures, of.faults, of.fragmentation, of.compositions, of.steps, of.unused, of.duplicates, of.marks,
-      of.warnings, of.messages);
+      of.warnings, of.messages, since{of.retries, 3});
 }
 
 // --- the rest of stored figures ----------------------------------------------------------------------------------
@@ -111,7 +117,7 @@ SLUICE_KEPT(loss_span) { all(of, of.begin, or_unknown{of.end}, of.events, of.mem
 SLUICE_KEPT(block_category) { all(of, of.what, of.why); }
 SLUICE_KEPT(listed_block) {
   all(of, of.block, of.alloc, of.device, of.stream, of.pool, of.name, of.born, or_unknown{of.died}, of.address,
-      of.bytes, of.layer, of.kind, of.category);
+      of.bytes, of.layer, of.kind, of.category, since{of.stack, 3});
 }
 SLUICE_KEPT(stored_figures) {
   all(of, of.span, of.figures, of.memory, of.copies, of.all_copies, of.steps, of.losses, of.largest, of.block_count,

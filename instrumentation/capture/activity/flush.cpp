@@ -75,7 +75,7 @@ std::uint64_t recorder_bytes() {
   return bytes;
 }
 
-void sample_device(const context_entry& context) {
+void sample_device(const context_entry& context, std::uint64_t time) {
   const std::uint32_t device = context.device.load();
   if (device >= max_devices || driver.memory_info == nullptr || driver.push_context == nullptr) return;
   if (driver.push_context(context.handle.load()) != CUDA_SUCCESS) return;
@@ -89,7 +89,7 @@ void sample_device(const context_entry& context) {
   if (result != CUDA_SUCCESS || (free == last.free && total == last.total)) return;
   last = {free, total};
   collector::device_memory_record out{};
-  out.header.time = collector::now();
+  out.header.time = time;
   out.header.flags = collector::flag_sampled;
   out.free_bytes = free;
   out.total_bytes = total;
@@ -98,8 +98,8 @@ void sample_device(const context_entry& context) {
   collector::emit(out);
 }
 
-/// Call with the gate held.
-void sample_pool_entry(pool_entry& pool, trace::pool_operation operation) {
+/// Call with the gate held. `time`: that of the record; 0: now.
+void sample_pool_entry(pool_entry& pool, trace::pool_operation operation, std::uint64_t time = 0) {
   const std::uint64_t handle = pool.handle.load(std::memory_order_acquire);
   if (handle == 0 || driver.pool_attribute == nullptr) return;
   auto* const driver_handle = reinterpret_cast<CUmemoryPool>(handle);
@@ -115,7 +115,7 @@ void sample_pool_entry(pool_entry& pool, trace::pool_operation operation) {
   pool.reserved = reserved;
   pool.used = used;
   collector::pool_state_record out{};
-  out.header.time = collector::now();
+  out.header.time = time != 0 ? time : collector::now();
   out.header.flags = collector::flag_sampled;
   out.pool = handle;
   out.reserved_bytes = reserved;
@@ -126,7 +126,7 @@ void sample_pool_entry(pool_entry& pool, trace::pool_operation operation) {
 }
 
 /// Samples the memory held by a device's graphs.
-void sample_graph_memory(std::uint32_t device) {
+void sample_graph_memory(std::uint32_t device, std::uint64_t time) {
   static device_sample last[max_devices];  // Reserved and used.
   CUdevice handle = 0;
   if (!has_graph_pool(device) || driver.graph_memory == nullptr || driver.device_get == nullptr ||
@@ -142,7 +142,7 @@ void sample_graph_memory(std::uint32_t device) {
   }
   last[device] = {used, reserved};
   collector::pool_state_record out{};
-  out.header.time = collector::now();
+  out.header.time = time;
   out.header.flags = collector::flag_sampled;
   out.pool = graph_pool(device);
   out.reserved_bytes = reserved;
@@ -151,23 +151,26 @@ void sample_graph_memory(std::uint32_t device) {
   collector::emit(out);
 }
 
-/// Samples at once after an allocation or free; otherwise once a second, for the effect of other processes.
+/// Samples at once after an allocation or free; otherwise once a second, for the effect of other processes. All samples
+/// of a turn have the same time: what a pool has reserved is part of what the device has in use, not of what is
+/// untracked. A pool that grows meanwhile counts as grown, because pools are asked last.
 void sample(bool last) {
   constexpr int quiet_periods = 1000 / period_ms;
   static int periods = quiet_periods;
   if (!memory_changed.exchange(false) && !last && ++periods < quiet_periods) return;
   periods = 0;
   if (!sampler_gate.lock()) return;
+  const std::uint64_t time = collector::now();
   bool seen[max_devices] = {};
   for (const context_entry& context : contexts) {
     if (context.state.load(std::memory_order_acquire) != context_entry::alive) continue;
     const std::uint32_t device = context.device.load();
     if (device >= max_devices || seen[device]) continue;
     seen[device] = true;
-    sample_device(context);
-    sample_graph_memory(device);
+    sample_device(context, time);
+    sample_graph_memory(device, time);
   }
-  for (pool_entry& pool : pools) sample_pool_entry(pool, trace::pool_operation::sample);
+  for (pool_entry& pool : pools) sample_pool_entry(pool, trace::pool_operation::sample, time);
   sampler_gate.unlock();
 }
 

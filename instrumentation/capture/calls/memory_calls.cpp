@@ -57,7 +57,7 @@ SLUICE_HOT void allocated(const call& c, const allocation& a) {
     out.pool = a.pool;
     out.stream = a.stream;
     out.name = c.name;
-    out.stack = current_stack();
+    out.stack = allocation_stack();
     out.status = c.result;
     out.device = c.device();
     out.layer = raw(a.layer);
@@ -80,7 +80,7 @@ SLUICE_HOT void allocated(const call& c, const allocation& a) {
   out.pool = a.pool;
   out.stream = a.stream;
   out.name = c.name;
-  out.stack = current_stack();
+  out.stack = allocation_stack();
   out.owner = a.owner;
   out.device = c.device();
   out.context = c.context();
@@ -227,6 +227,12 @@ void async_allocated(const call& c, const CUdeviceptr* address, std::size_t byte
                 .flags = collector::flag_asynchronous});
 }
 
+/// The pool may be one that the program did not create: the device's default pool.
+void allocated_from_pool(const call& c, const cuMemAllocFromPoolAsync_params& p) {
+  if (c.ok()) know_pool(number(p.pool), c.device());
+  async_allocated(c, p.dptr, p.bytesize, p.hStream, number(p.pool));
+}
+
 /// Under capture this adds a node; the graph keeps the address.
 void async_freed(const call& c, CUdeviceptr address, CUstream stream) {
   if (captured_graph(c, stream) != 0) return;
@@ -329,9 +335,9 @@ constexpr call_entry table[] = {
     {ID(cuMemAllocAsync_ptsz), "cuMemAllocAsync", nullptr,
      EDGE(P(cuMemAllocAsync); async_allocated(c, p.dptr, p.bytesize, p.hStream, current_pool(c.device()))), true},
     {ID(cuMemAllocFromPoolAsync), "cuMemAllocFromPoolAsync", nullptr,
-     EDGE(P(cuMemAllocFromPoolAsync); async_allocated(c, p.dptr, p.bytesize, p.hStream, number(p.pool)))},
+     EDGE(P(cuMemAllocFromPoolAsync); allocated_from_pool(c, p))},
     {ID(cuMemAllocFromPoolAsync_ptsz), "cuMemAllocFromPoolAsync", nullptr,
-     EDGE(P(cuMemAllocFromPoolAsync); async_allocated(c, p.dptr, p.bytesize, p.hStream, number(p.pool))), true},
+     EDGE(P(cuMemAllocFromPoolAsync); allocated_from_pool(c, p)), true},
     {ID(cuMemFreeAsync), "cuMemFreeAsync", EDGE(P(cuMemFreeAsync); async_freed(c, p.dptr, p.hStream)), nullptr},
     {ID(cuMemFreeAsync_ptsz), "cuMemFreeAsync", EDGE(P(cuMemFreeAsync); async_freed(c, p.dptr, p.hStream)), nullptr,
      true},

@@ -254,6 +254,8 @@ SLUICE_HOT void note_stack(std::uint64_t key) noexcept {
   t.made_count = 0;
 }
 
+bool runs_here() noexcept { return this_thread.kind != 0 && options.autograd; }
+
 std::uint64_t stack_of_this_thread(const std::uint64_t* native, std::size_t count) noexcept {
   const thread_state& t = this_thread;
   if (t.kind == 0 || !options.autograd) return collector::intern_stack(native, count);

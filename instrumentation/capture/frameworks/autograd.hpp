@@ -21,6 +21,9 @@ void find_real_functions() noexcept;
 /// Call when this thread has taken a stack with Python frames; `key`: that stack's key. No lock, no allocation; O(1).
 void note_stack(std::uint64_t key) noexcept;
 
+/// True if the calling thread evaluates a node of a backward pass.
+[[nodiscard]] bool runs_here() noexcept;
+
 /// The stack key for a thread of PyTorch's backward pass: `native` frames (may be none), the autograd node that it
 /// evaluates, and the stack that created the node in the forward pass (if unknown, that of the call of backward()).
 /// Without a node only the `native` frames; 0 for an empty stack. No lock, no allocation; O(count).

@@ -8,6 +8,7 @@
 
 #include <atomic>
 
+#include "instrumentation/capture/stacks/driver_caller.hpp"
 #include "instrumentation/capture/stacks/eh_frame.hpp"
 #include "instrumentation/capture/stacks/modules.hpp"
 #include "instrumentation/capture/stacks/stack_trail.hpp"
@@ -101,6 +102,7 @@ std::atomic<rule_cache*> cache{nullptr};
 
 void forget_rules() {
   if (rule_cache* rules = cache.load()) rules->clear();
+  forget_driver_callers();
 }
 
 // --- readable memory -------------------------------------------------------------------------------------------------

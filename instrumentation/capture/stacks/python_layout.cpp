@@ -19,8 +19,8 @@ struct debug_words {
   std::size_t bytes_length, bytes_data, unicode_state, unicode_length, ascii_data;
   std::size_t copies;  ///< 0: not published.
 };
-constexpr debug_words words_of_3_13{23, 24, 29, 30, 31, 33, 35, 36, 38, 39, 43, 65, 66, 68, 69, 70, 0};
-constexpr debug_words words_of_3_14{26, 27, 32, 33, 34, 36, 40, 41, 43, 44, 48, 75, 76, 78, 79, 80, 49};
+constexpr debug_words words_of_3_13{23, 24, 29, 30, 31, 33, 35, 37, 38, 39, 43, 65, 66, 68, 69, 70, 0};
+constexpr debug_words words_of_3_14{26, 27, 32, 33, 34, 36, 40, 42, 43, 44, 48, 75, 76, 78, 79, 80, 49};
 
 }  // namespace
 

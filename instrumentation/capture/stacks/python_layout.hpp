@@ -36,7 +36,9 @@ struct python_layout {
     std::uint16_t owner, is_entry;
   } frame;
   struct {
-    std::uint16_t first_line, file, name, line_table;
+    std::uint16_t first_line, file;
+    std::uint16_t name;  ///< From 3.11 on the qualified name, such as "Linear.forward"; before, the function's own.
+    std::uint16_t line_table;
     std::uint16_t instructions, first_traceable;
     std::uint16_t version;  ///< A number unique to each code object; 0: this version has none.
   } code;
@@ -104,7 +106,7 @@ inline constexpr python_layout python_layouts[] = {
      .frame = {.previous = 48, .code = 32, .instruction = 56, .owner = 69, .is_entry = 68},
      .code = {.first_line = 72,
               .file = 112,
-              .name = 120,
+              .name = 128,
               .line_table = 136,
               .instructions = 184,
               .first_traceable = 168,
@@ -118,7 +120,7 @@ inline constexpr python_layout python_layouts[] = {
      .frame = {.previous = 8, .code = 0, .instruction = 56, .owner = 70, .is_entry = 0},
      .code = {.first_line = 68,
               .file = 112,
-              .name = 120,
+              .name = 128,
               .line_table = 136,
               .instructions = 192,
               .first_traceable = 176,
@@ -132,7 +134,7 @@ inline constexpr python_layout python_layouts[] = {
      .frame = {.previous = 8, .code = 0, .instruction = 56, .owner = 70, .is_entry = 0},
      .code = {.first_line = 68,
               .file = 112,
-              .name = 120,
+              .name = 128,
               .line_table = 136,
               .instructions = 200,
               .first_traceable = 184,
@@ -146,7 +148,7 @@ inline constexpr python_layout python_layouts[] = {
      .frame = {.previous = 8, .code = 0, .instruction = 56, .owner = 74, .is_entry = 0},
      .code = {.first_line = 68,
               .file = 112,
-              .name = 120,
+              .name = 128,
               .line_table = 136,
               .instructions = 208,
               .first_traceable = 192,
@@ -160,7 +162,7 @@ inline constexpr python_layout python_layouts[] = {
      .frame = {.previous = 8, .code = 0, .instruction = 56, .owner = 70, .is_entry = 0},
      .code = {.first_line = 84,
               .file = 128,
-              .name = 136,
+              .name = 144,
               .line_table = 152,
               .instructions = 216,
               .first_traceable = 200,
@@ -176,7 +178,7 @@ inline constexpr python_layout python_layouts[] = {
      .frame = {.previous = 8, .code = 0, .instruction = 56, .owner = 78, .is_entry = 0},
      .code = {.first_line = 84,
               .file = 128,
-              .name = 136,
+              .name = 144,
               .line_table = 152,
               .instructions = 232,
               .first_traceable = 208,

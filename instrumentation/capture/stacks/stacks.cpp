@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "instrumentation/capture/frameworks/autograd.hpp"
+#include "instrumentation/capture/stacks/driver_caller.hpp"
 #include "instrumentation/capture/stacks/merge_frames.hpp"
 #include "instrumentation/capture/stacks/modules.hpp"
 #include "instrumentation/capture/stacks/native_stack.hpp"
@@ -32,8 +33,8 @@ bool is_ours(std::uint64_t pc) {
 
 /// The native frames without the innermost ones, which belong to this library and CUPTI.
 struct native_stack {
-  native_stack() noexcept {
-    const std::size_t found = native_frames(words, most, 0);
+  explicit native_stack(std::size_t limit = most) noexcept {
+    const std::size_t found = native_frames(words, limit, 0);
     while (first < found && is_ours(words[first])) ++first;
     count = found - first;
   }
@@ -70,10 +71,48 @@ SLUICE_INLINE std::uint64_t python_stack_or_whose() noexcept {
   return key;
 }
 
+/// The frame that called the driver, as the only one; none if the walk found none.
+struct caller_frame {
+  /// Between it and us lie our own frames and those of CUDA: nearly always a few.
+  caller_frame() noexcept {
+    for (const std::size_t limit : {std::size_t{12}, std::size_t{64}}) {
+      const native_stack native(limit);
+      const std::size_t at = driver_caller(native.frames(), native.count);
+      if (at == native.count) continue;
+      word = native.frames()[at];
+      count = 1;
+      return;
+    }
+  }
+  std::uint64_t word = 0;
+  std::size_t count = 0;
+};
+
+/// All native frames from the driver's caller on.
+[[gnu::noinline]] std::uint64_t native_stack_of_caller() noexcept {
+  const native_stack native;
+  const std::size_t first = driver_caller(native.frames(), native.count);
+  return collector::intern_stack(native.frames() + first, native.count - first);
+}
+
+[[gnu::noinline]] std::uint64_t python_stack_and_caller() noexcept {
+  const std::uint64_t key = python_stack_key();
+  if (key == 0 && !autograd::runs_here()) return native_stack_of_caller();
+  const caller_frame caller;
+  if (key == 0) return autograd::stack_of_this_thread(&caller.word, caller.count);
+  autograd::note_stack(key);
+  return caller.count == 0 ? key : collector::intern_stack_on(&caller.word, caller.count, key);
+}
+
 }  // namespace
 
 void prepare_stacks() noexcept {
   if (options.stacks == stack_mode::python || options.stacks == stack_mode::all) find_python();
+}
+
+std::uint64_t allocation_stack() noexcept {
+  if (options.stacks != stack_mode::python) return current_stack();
+  return collector::active() ? python_stack_and_caller() : 0;
 }
 
 void leave_out_code_at(const void* address) noexcept {

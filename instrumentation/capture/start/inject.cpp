@@ -149,7 +149,7 @@ bool begin_with_cupti(const char* cupti_paths, bool late) {
 bool begin(const char* cupti_paths, bool late) {
   torch::find_real_functions();
   prepare_stacks();
-  if (options.stacks == stack_mode::native || options.stacks == stack_mode::all) start_native_stacks();
+  if (options.stacks != stack_mode::none) start_native_stacks();
   collector::mode_record mode{};
   mode.header.time = collector::now();
   mode.mode = raw(options.mode);

@@ -17,6 +17,7 @@
 #include "core/summary/figures/stored_figures.hpp"
 #include "core/trace/file/layout.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/stacks.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
 
 namespace sluice::cli {
@@ -275,6 +276,31 @@ TEST_F(report_of_stacks, holds_whole_stacks_in_json) {
   EXPECT_EQ(copies["without_stack"]["count"], 1);
 }
 
+TEST_F(report_of_stacks, says_by_what_it_groups_the_memory) {
+  const analysis::report all = summary();
+  expect_described(all);
+  const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
+  const auto& asked = json["memory"].at(0)["asked_by_at_maximum"];
+  EXPECT_EQ(asked["by"], "module");
+  EXPECT_EQ(asked["chosen"], "most even");
+  EXPECT_EQ(asked["largest_group_bytes"]["line"], 4 * gib + 512 * mib);
+  EXPECT_EQ(asked["largest_group_bytes"]["module"], 3 * gib + 512 * mib);
+  EXPECT_EQ(asked["lines"].at(0)["frame"]["function"], "Linear.forward");
+}
+
+TEST_F(report_of_stacks, groups_by_what_the_reader_chose) {
+  const auto text_by = [&](symbols::attribution by) {
+    symbols::frame_book book;
+    const analysis::report all =
+        analysis::make_report(all_->index, *all_->snapshot, std::nullopt, analysis::naming{.book = book, .by = by});
+    return report_text({all, all_->snapshot->tables(), "train.sluice"});
+  };
+  EXPECT_THAT(text_by(symbols::attribution::line), HasSubstr("4.50 GiB  69 %  3 blocks  me/train.py:40, step"));
+  EXPECT_THAT(text_by(symbols::attribution::caller), HasSubstr("6.50 GiB  99 %  4 blocks  me/train.py:90, <module>"));
+  EXPECT_THAT(text_by(symbols::attribution::package), HasSubstr("6.50 GiB  99 %  4 blocks  the program"));
+  EXPECT_THAT(text_by(symbols::attribution::owner), HasSubstr("(library not recorded)"));
+}
+
 TEST_F(report_of_stacks, says_first_for_which_line_the_device_waited) {
   const analysis::report all = summary(analysis::time_range{0, 48 * ms});
   EXPECT_THAT(report_text({all, all_->snapshot->tables(), "train.sluice"}),
@@ -456,6 +482,27 @@ TEST_F(report_program, prints_what_it_is_asked_for) {
   const outcome json = run("--format json --range 0:100ms " + made_.path());
   EXPECT_EQ(json.status, 0);
   EXPECT_EQ(nlohmann::json::parse(json.output)["range"]["end_ns"], 100'000'000);
+}
+
+TEST_F(report_program, groups_memory_by_what_the_reader_chooses) {
+  recording told;
+  told.standard_tables();
+  testing::stack_maker stack(told);
+  auto row = told.event<trace::alloc_event>(1 * ms);
+  row.block = trace::block_id{1};
+  row.bytes = 1 * gib;
+  row.kind = memory_kind::device;
+  row.device = trace::device_id{1};
+  row.stack = stack({testing::native("malloc", "/x/site-packages/nvidia/nccl/lib/libnccl.so.2"),
+                     testing::python("MLP.forward", "/x/site-packages/transformers/gpt2.py", 5),
+                     testing::python("<module>", "/home/me/train.py", 9)});
+  told.writer().add(row);
+  told.close();
+  EXPECT_THAT(run("--by line " + told.path()).output, HasSubstr("me/train.py:9, <module>"));
+  EXPECT_THAT(run("--by module " + told.path()).output, HasSubstr("MLP.forward"));
+  EXPECT_THAT(run("--by package " + told.path()).output, HasSubstr("transformers"));
+  EXPECT_THAT(run("--by owner " + told.path()).output, HasSubstr("NCCL"));
+  EXPECT_NE(run("--by nobody " + told.path()).status, 0);
 }
 
 TEST_F(report_program, takes_the_figures_that_the_file_has_of_the_whole) {

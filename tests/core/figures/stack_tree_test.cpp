@@ -286,6 +286,20 @@ TEST(stack_trees, leave_out_what_is_folded_but_for_the_innermost_line) {
   EXPECT_EQ(path_to(tree, static_cast<std::uint32_t>(tree.nodes.size() - 1)), (path{2, 4, 6, 0, 1}));
 }
 
+TEST(stack_trees, begin_with_the_group_of_a_stack) {
+  stack_lines grouped = lines;
+  grouped.group = [](trace::stack_id stack) { return static_cast<std::uint32_t>(50 + raw(stack)); };
+  for (const stack_order order : {stack_order::from_caller, stack_order::from_callee}) {
+    stack_use use = one_stack(2);
+    use.shares.push_back({trace::stack_id{3}, {900, 1, 0, 0}});
+    const stack_tree tree = merge_stacks(use, chain_of(3), grouped, order, {}, wanted);
+    ASSERT_EQ(tree.nodes.size(), 8U) << "two groups, with two and three lines";
+    EXPECT_EQ(tree.nodes[1].line, 53U);
+    EXPECT_EQ(tree.nodes[1].all.bytes, 900U);
+    EXPECT_EQ(tree.nodes[tree.nodes[1].end].line, 52U);
+  }
+}
+
 TEST(stack_trees, keep_every_level_of_a_recursion) {
   const stack_tree tree = merge_stacks(one_stack(500), chain_of(500), lines, {}, {}, wanted);
   EXPECT_EQ(tree.nodes.size(), 501U);

@@ -195,6 +195,32 @@ TEST_F(pools, of_the_driver_are_tracked_memory) {
   EXPECT_EQ(measure(all.index, all.snapshot->tables(), {0, 30}).untracked[0].maximum, 1 * gib);
 }
 
+// A recorder samples a device and its pools at one time, the device first.
+TEST_F(pools, that_grow_at_once_are_not_untracked) {
+  made_.standard_tables();
+  define(layer::driver);
+  made_.add_device_memory(10, 139 * gib, 140 * gib);
+  made_.add_device_memory(20, 34 * gib, 140 * gib);
+  state(20, 105 * gib, 0);
+  made_.close();
+  const indexed all(made_.open());
+  const auto figures = measure(all.index, all.snapshot->tables(), {0, 30});
+  EXPECT_EQ(figures.untracked[0].maximum, 1 * gib);
+  EXPECT_EQ(figures.pools[0].reserved_maximum, 105 * gib);
+  EXPECT_EQ(figures.pools[0].used_maximum, 0U);
+}
+
+TEST_F(pools, hold_at_least_what_their_blocks_use) {
+  made_.standard_tables();
+  define(layer::driver);
+  state(5, 1 * gib, 0);
+  block(10, 1, 8 * gib);
+  made_.add_device_memory(12, 131 * gib, 140 * gib);  // The pool is sampled later.
+  made_.close();
+  const indexed all(made_.open());
+  EXPECT_EQ(measure(all.index, all.snapshot->tables(), {0, 30}).untracked[0].maximum, 1 * gib);
+}
+
 TEST_F(pools, of_others_lie_in_blocks_of_the_driver_that_count_already) {
   made_.standard_tables();
   define(layer::pool);

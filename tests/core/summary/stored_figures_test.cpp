@@ -241,6 +241,26 @@ TEST(stored_figures, is_found_in_the_file_that_has_one) {
   EXPECT_EQ(bytes_of(*found), bytes_of(of));
 }
 
+/// Version 2 had no retries, and did not say which stack asked for a block.
+TEST(stored_figures, of_version_2_are_read) {
+  recording made;
+  testing::tell_a_lot(made);
+  made.flush();
+  const indexed growing(made.open());
+  stored_figures of = make_stored_figures(growing.index, *growing.snapshot);
+  const std::string old = encode_stored_figures(of, 2).value();
+  EXPECT_LT(old.size(), bytes_of(of).size());
+  const trace::saved_row row{std::string(stored_figures_name), 2, old};
+  made.writer().add_summary(std::span<const trace::saved_row>(&row, 1));
+  made.close();
+  const auto found = find_stored_figures(*made.open()->latest());
+  ASSERT_NE(found, nullptr);
+  of.figures.retries = {};
+  for (listed_block& block : of.largest) block.stack = {};
+  EXPECT_EQ(bytes_of(*found), bytes_of(of));
+  EXPECT_FALSE(decode_stored_figures(bytes_of(of), 2)) << "bytes of version 3";
+}
+
 TEST(stored_figures, of_another_version_is_left_alone) {
   recording made;
   made.standard_tables();
@@ -283,9 +303,10 @@ TEST(stored_figures, keeps_in_version_3_what_it_kept_when_that_was_settled) {
             "[{eee4e9u8u8u1}][{[{e{u8u8i8i8}}]i8u1}][{ei8eee4e9eu8i8}][{ei8eei8ee[{i8ee}]u8}][{ee4i8u8u8u8u8d}][{"
             "ee4e9u8i8u8[{e7u8u8u8}]}][{ee5ee4e9u8[{i8{i8i8}eu8i8u8u8u8u8dd}]i8u8du1}][{ee4e9i8u8[{eee7u1u8u8u8di"
             "8e}]u8u8}]{{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}u8{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}e}[{e{{u8u8i"
-            "8}{u8u8i8}{u8u8i8}{u8u8i8}}eu8}]}[{i8eeei8[{{ee4e9}u8u8u8}][{ed}][{eu8u8}]}][s][{e3i8ee}]}[{{{ee4e9}"
+            "8}{u8u8i8}{u8u8i8}{u8u8i8}}eu8}]}[{i8eeei8[{{ee4e9}u8u8u8}][{ed}][{eu8u8}]}][s][{e3i8ee}]+3{u8i8u8[{"
+            "eei8i8eee4e9eu8}]}}[{{{ee4e9}"
             "u8u1}{[{e{u8u8i8i8}}]i8u1}{[{e{u8u8i8i8}}]i8u1}}][{ee6{[{e{u8u8i8i8}}]i8u1}}]{[{e{u8u8i8i8}}]i8u1}[{"
-            "e{e5[{{i8i8}i8e}]}}][{i8tu8u8}][{eeeeeei8tu8u8e4e9{e7e13}}]u8u8}");
+            "e{e5[{{i8i8}i8e}]}}][{i8tu8u8}][{eeeeeei8tu8u8e4e9{e7e13}+3e}]u8u8}");
 }
 
 }  // namespace

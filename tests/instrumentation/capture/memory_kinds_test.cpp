@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "core/figures/range_statistics.hpp"
+#include "core/index/growing_index.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
@@ -85,6 +87,21 @@ TEST_P(memory_kinds, a_graphs_memory_is_its_own_until_the_last_graph_that_holds_
   EXPECT_TRUE(std::any_of(run.pools.begin(), run.pools.end(), [&](const pool_event& p) {
     return p.pool == nodes[0].pool && p.reserved == 4 * mib && p.used == 3 * mib;
   })) << "what graphs hold is sampled";
+}
+
+TEST_P(memory_kinds, what_the_default_pool_has_reserved_is_not_untracked) {
+  const recording run = record_memory("reserve");
+  const auto reserved = std::max_element(run.pools.begin(), run.pools.end(),
+                                         [](const auto& a, const auto& b) { return a.reserved < b.reserved; });
+  ASSERT_NE(reserved, run.pools.end());
+  EXPECT_EQ(reserved->reserved, 64 * mib);
+  analysis::growing_index all;
+  while (!all.absorb(*run.snapshot, 1)) {
+  }
+  const auto figures = analysis::measure(all, run.tables(), analysis::time_range_of(*run.snapshot));
+  ASSERT_EQ(figures.untracked.size(), 1U);
+  EXPECT_GE(figures.untracked[0].used_maximum, 64 * mib) << "the device has it in use";
+  EXPECT_LT(figures.untracked[0].maximum, 1 * mib);
 }
 
 TEST_P(memory_kinds, physical_memory_lives_as_long_as_it_is_mapped) {

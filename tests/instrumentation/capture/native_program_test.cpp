@@ -42,6 +42,10 @@ std::map<std::uint64_t, std::vector<std::string>> functions_at(const std::string
   return found;
 }
 
+std::string native_program_library(int number) {
+  return SLUICE_SHAPES_DIR "/libsluice_shapes_library_" + std::to_string(number) + ".so";
+}
+
 class native_program : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -56,9 +60,7 @@ class native_program : public testing::Test {
   }
   static void TearDownTestSuite() { delete run_; }
 
-  static std::string library(int number) {
-    return SLUICE_SHAPES_DIR "/libsluice_shapes_library_" + std::to_string(number) + ".so";
-  }
+  static std::string library(int number) { return native_program_library(number); }
   static std::string text(string_id id) { return std::string(run_->tables().text(id)); }
   static std::string file_name(const frame_row& frame) {
     return std::filesystem::path(text(frame.module)).filename().string();
@@ -152,6 +154,28 @@ TEST_F(native_program, modules_are_told_of_with_path_and_place) {
   EXPECT_EQ(rows["libsluice_shapes_library_2.so"], 1);
   EXPECT_EQ(rows["fake_native_program"], 2) << "of the program and of its child";
   EXPECT_EQ(rows["libsluice_capture.so"], 0) << "no frame of ours is in a stack";
+}
+
+// Where Python has no frame, and with --stacks=python, which is the default.
+TEST(native_program_by_default, has_native_stacks_of_its_allocations_from_the_drivers_caller_on) {
+  for (const route way : {route::callbacks, route::entry_points}) {
+    const recording run = record_by(
+        way, {.arguments = {native_program_library(1), native_program_library(2)}, .program = "fake_native_program"});
+    EXPECT_EQ(run.status, 0);
+    std::size_t looked_at = 0;
+    for (const alloc_event& a : run.allocs) {
+      const stack_row* row = run.tables().stacks.find(a.stack);
+      ASSERT_NE(row, nullptr) << way;
+      const frame_row* first = run.tables().frames.find(row->frame);
+      ASSERT_NE(first, nullptr);
+      const auto file = std::filesystem::path(run.tables().text(first->module)).filename().string();
+      EXPECT_THAT(file, testing::Not(testing::StartsWith("libcuda"))) << way;
+      EXPECT_THAT(file, testing::Not(testing::StartsWith("libcupti"))) << way;
+      EXPECT_THAT(file, testing::Not(HasSubstr("sluice_capture"))) << way;
+      ++looked_at;
+    }
+    EXPECT_GT(looked_at, 0U);
+  }
 }
 
 }  // namespace

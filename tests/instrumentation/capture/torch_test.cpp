@@ -10,6 +10,8 @@
 #include <map>
 #include <set>
 
+#include "core/figures/report.hpp"
+#include "core/index/growing_index.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 
 namespace sluice::test {
@@ -217,6 +219,34 @@ TEST(torch_out_of_memory, is_a_failed_allocation_of_the_framework) {
   });
   EXPECT_EQ(failed, 1);
   EXPECT_EQ(said.told_failures, 1);
+}
+
+/// What a report says of failed allocations.
+analysis::report report_of(const recording& run) {
+  analysis::growing_index all;
+  while (!all.absorb(*run.snapshot, 1)) {
+  }
+  return analysis::make_report(all, *run.snapshot);
+}
+
+TEST(torch_out_of_memory, counts_once_and_is_no_retry) {
+  const auto [run, said] = record_torch("out-of-memory");
+  ASSERT_EQ(run.failed.size(), 3U) << "two of the driver, one of PyTorch";
+  const analysis::report all = report_of(run);
+  EXPECT_EQ(all.whole.failed_allocations, 1U);
+  EXPECT_EQ(all.retries.count, 0U);
+  EXPECT_EQ(all.retries.reported_again, 2U);
+}
+
+TEST(torch_retry, is_no_failed_allocation) {
+  const auto [run, said] = record_torch("retry");
+  ASSERT_EQ(run.failed.size(), 1U);
+  const analysis::report all = report_of(run);
+  EXPECT_EQ(all.whole.failed_allocations, 0U);
+  EXPECT_EQ(all.retries.count, 1U);
+  EXPECT_GT(all.retries.total, 0);
+  ASSERT_EQ(all.retries.first.size(), 1U);
+  EXPECT_EQ(all.retries.first[0].bytes, std::uint64_t{6} << 30);
 }
 
 TEST(torch_without_preload, records_what_the_driver_sees) {

@@ -88,6 +88,7 @@ class stacks_view final : public view {
     wanted.weight = weight();
     wanted.order = inverted_ ? analysis::stack_order::from_callee : analysis::stack_order::from_caller;
     wanted.fold = !libraries_;
+    wanted.grouping = {grouped_, by_};
     if (measure_ == stack_measure::transferred) wanted.layer.reset(), wanted.device.reset(), wanted.kind.reset();
     return wanted;
   }
@@ -139,6 +140,16 @@ class stacks_view final : public view {
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
       ImGui::SetTooltip(
           "Show the frames of libraries too. Without them, only the innermost frame of a stack may be one.");
+    place_control(with.px(84));
+    ImGui::Checkbox("grouped", &grouped_);
+    if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
+      ImGui::SetTooltip("Begin with who asked for the memory; the stacks follow below.");
+    if (grouped_) {
+      place_control(with.px(170));
+      ImGui::SetNextItemWidth(with.px(170));
+      if (shown_ != nullptr && shown_->grouped_by) grouped_by_ = *shown_->grouped_by;
+      attribution_combo("##by", by_, grouped_by_);
+    }
     place_control(with.px(84));
     ImGui::Checkbox("inverted", &inverted_);
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
@@ -457,6 +468,9 @@ class stacks_view final : public view {
   std::optional<query::memory_choice> choice_;
   bool libraries_ = false;
   bool inverted_ = false;
+  bool grouped_ = false;
+  std::optional<symbols::attribution> by_;  ///< For groups; none: what splits the bytes most evenly.
+  symbols::attribution grouped_by_ = symbols::attribution::line;
   std::string search_;
   std::optional<query::time_ns> cursor_;
   std::uint64_t zoom_ = 0;    ///< The id of the zoomed frame; 0: the whole tree.

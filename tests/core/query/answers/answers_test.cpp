@@ -5,6 +5,7 @@
 
 #include "core/query/engine/engine.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/stacks.hpp"
 
 namespace sluice::query {
 namespace {
@@ -374,6 +375,63 @@ TEST_F(answers, survive_stacks_that_form_a_ring) {
   EXPECT_EQ(symbols::text_of(found->stack[0]), "f1");
   EXPECT_EQ(symbols::text_of(found->stack[1]), "f2");
   EXPECT_EQ(symbols::text_of(found->stack[2]), symbols::cut_remark);
+}
+
+// --- who asked for memory -------------------------------------------------------------------------------------------
+
+class who_asked : public answers {
+ protected:
+  who_asked() {
+    made_.standard_tables();
+    testing::stack_maker stack(made_);
+    const auto train = testing::python("<module>", "/home/me/train.py", 9);
+    const auto hold = [&](std::uint64_t block, std::uint64_t bytes, std::string_view module) {
+      auto row = made_.event<trace::alloc_event>(static_cast<time_ns>(block));
+      row.block = trace::block_id{block};
+      row.bytes = bytes;
+      row.layer = trace::layer::framework;
+      row.kind = trace::memory_kind::device;
+      row.device = trace::device_id{1};
+      row.name = made_.text("PyTorch");
+      row.stack = stack({testing::python(module, "/x/site-packages/transformers/gpt2.py", 5), train});
+      made_.writer().add(row);
+    };
+    hold(1, 60, "GPT2MLP.forward");
+    hold(2, 40, "GPT2Attention.forward");
+  }
+};
+
+TEST_F(who_asked, begins_the_tree_of_stacks_where_that_is_wanted) {
+  stacks_question question{.range = {0, 100}};
+  auto found = ask(question);
+  EXPECT_FALSE(found->grouped_by);
+  EXPECT_EQ(symbols::name_of(found->lines[found->tree.nodes[1].line]), "<module>");
+  question.grouping.grouped = true;
+  found = ask(question);
+  EXPECT_EQ(found->grouped_by, symbols::attribution::module) << "one line holds all";
+  EXPECT_EQ(symbols::name_of(found->lines[found->tree.nodes[1].line]), "GPT2MLP.forward");
+  EXPECT_EQ(found->tree.nodes[1].all.bytes, 60U);
+  question.grouping.by = symbols::attribution::package;
+  found = ask(question);
+  EXPECT_EQ(symbols::name_of(found->lines[found->tree.nodes[1].line]), "transformers");
+  EXPECT_EQ(found->tree.nodes[1].all.bytes, 100U);
+}
+
+TEST_F(who_asked, is_said_of_each_block) {
+  blocks_question question;
+  question.range = {0, 100};
+  const auto asked_by = [&] {
+    const auto found = ask(question);
+    std::vector<std::string> all{std::string(name_of(found->by))};
+    for (const std::uint32_t place : found->asked_by) all.push_back(found->names[place]);
+    return all;
+  };
+  EXPECT_THAT(asked_by(), ::testing::ElementsAre("module", "transformers/gpt2.py, GPT2MLP.forward",
+                                                 "transformers/gpt2.py, GPT2Attention.forward"));
+  question.by = symbols::attribution::line;
+  EXPECT_THAT(asked_by(), ::testing::ElementsAre("line", "me/train.py:9, <module>", "me/train.py:9, <module>"));
+  question.by = symbols::attribution::owner;
+  EXPECT_THAT(asked_by(), ::testing::ElementsAre("owner", "PyTorch", "PyTorch"));
 }
 
 // --- messages -------------------------------------------------------------------------------------------------------

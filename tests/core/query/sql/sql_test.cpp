@@ -17,6 +17,7 @@
 #include "tests/core/figures/training_recording.hpp"
 #include "tests/core/query/sql/sql_fixture.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/stacks.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
 
 namespace sluice::query {
@@ -91,6 +92,56 @@ TEST_F(sql, views_join_names_and_stacks) {
   EXPECT_THAT(ask("SELECT name, blocks, threads, duration FROM kernels"), ElementsAre("foo::bar()|8|256|100"));
   EXPECT_THAT(ask("SELECT id, born, died, lifetime, bytes FROM blocks ORDER BY id"),
               ElementsAre("1|10|60|50|4096", "2|20|||8192"));
+}
+
+/// Blocks of one line and two modules; an allocation that was retried.
+class sql_who_asked : public sql_test {
+ protected:
+  void SetUp() override {
+    made_.standard_tables();
+    testing::stack_maker stack(made_);
+    const auto hold = [&](std::uint64_t block, std::uint64_t bytes, std::vector<testing::made_frame> frames) {
+      auto row = made_.event<trace::alloc_event>(static_cast<time_ns>(100 * block));
+      row.block = trace::block_id{block};
+      row.bytes = bytes;
+      row.kind = trace::memory_kind::device;
+      row.device = trace::device_id{1};
+      frames.push_back(testing::python("<module>", "/home/me/train.py", 9));
+      frames.insert(frames.begin(), testing::native("malloc", "/x/site-packages/torch/lib/libc10_cuda.so"));
+      row.stack = stack(frames);
+      made_.writer().add(row);
+    };
+    hold(1, 60, {testing::python("Linear.forward", "/x/site-packages/torch/nn/modules/linear.py", 5)});
+    hold(2, 40, {testing::python("GPT2MLP.forward", "/x/site-packages/transformers/gpt2.py", 5)});
+    auto failed = made_.event<trace::alloc_failed_event>(150);
+    failed.bytes = 40;
+    failed.kind = trace::memory_kind::device;
+    failed.device = trace::device_id{1};
+    failed.name = made_.text("cuMemAlloc");
+    made_.writer().add(failed);
+    open();
+  }
+};
+
+TEST_F(sql_who_asked, stacks_have_a_column_for_each_way_to_say_it) {
+  EXPECT_THAT(
+      ask("SELECT s.line, s.caller, s.module, s.package, s.owner FROM block b JOIN call_stack s ON s.id = b.stack "
+          "ORDER BY b.id"),
+      ElementsAre("<module> at /home/me/train.py:9|<module> at /home/me/train.py:9|"
+                  "Linear.forward at /x/site-packages/torch/nn/modules/linear.py|the program|PyTorch",
+                  "<module> at /home/me/train.py:9|<module> at /home/me/train.py:9|"
+                  "GPT2MLP.forward at /x/site-packages/transformers/gpt2.py|transformers|PyTorch"));
+}
+
+TEST_F(sql_who_asked, the_peak_is_grouped_by_what_splits_it_most_evenly) {
+  EXPECT_THAT(ask("SELECT layer, grouped_by, name, bytes, blocks FROM asked_by"),
+              ElementsAre("driver|module|Linear.forward at /x/site-packages/torch/nn/modules/linear.py|60|1",
+                          "driver|module|GPT2MLP.forward at /x/site-packages/transformers/gpt2.py|40|1"));
+}
+
+TEST_F(sql_who_asked, retries_are_a_table) {
+  EXPECT_THAT(ask("SELECT time, until, block, layer, call, bytes FROM allocation_retry"),
+              ElementsAre("150|200|2|driver|cuMemAlloc|40"));
 }
 
 TEST_F(sql, figures_are_those_of_the_report) {

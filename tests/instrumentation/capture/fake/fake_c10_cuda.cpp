@@ -88,13 +88,30 @@ class native : public allocator {
   bool grow(std::size_t bytes) override {
     CUdeviceptr segment = 0;
     const std::size_t size = std::max(bytes, chunk);
-    if (cuMemAlloc(&segment, size) != CUDA_SUCCESS) return false;
+    if (cuMemAlloc(&segment, size) != CUDA_SUCCESS) {
+      release_cached_segments();
+      if (cuMemAlloc(&segment, size) != CUDA_SUCCESS) return false;
+    }
     holes_[segment] = size;
     segments_[segment] = size;
     reserved_ += size;
     return true;
   }
   bool starts_segment(CUdeviceptr address) override { return segments_.contains(address); }
+  /// Those of which nothing is in use.
+  void release_cached_segments() {
+    for (auto each = segments_.begin(); each != segments_.end();) {
+      const auto hole = holes_.find(each->first);
+      if (hole == holes_.end() || hole->second != each->second) {
+        ++each;
+        continue;
+      }
+      cuMemFree(each->first);
+      reserved_ -= each->second;
+      holes_.erase(hole);
+      each = segments_.erase(each);
+    }
+  }
   std::map<CUdeviceptr, std::size_t> segments_;
 };
 

@@ -188,7 +188,12 @@ CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   if (state().fault != CUDA_SUCCESS) return state().fault;
   std::lock_guard lock(state().mutex);
   *total = state().total;
-  *free = state().total - state().used;
+  std::uint64_t kept = 0;  // By pools, without being in use.
+  for (const auto& [pool, used] : state().pools) {
+    const std::uint64_t reserved = state().pool_reserved[pool];
+    kept += reserved - std::min(reserved, used);
+  }
+  *free = state().total - std::min(state().total, state().used + kept);
   return CUDA_SUCCESS;
 }
 CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr address) {

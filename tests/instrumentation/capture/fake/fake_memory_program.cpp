@@ -103,6 +103,20 @@ void physical() {
   CHECK(cuMemAddressFree(address, 4 * mib));
 }
 
+/// The device's default pool keeps 64 MiB of which nothing is in use, as JAX makes it do.
+void reserve() {
+  CUmemoryPool pool = nullptr;
+  CHECK(cuDeviceGetDefaultMemPool(&pool, 0));
+  cuuint64_t all = ~cuuint64_t{0};
+  CHECK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
+  usleep(120'000);  // The device is sampled without it.
+  CUdeviceptr address = 0;
+  CHECK(cuMemAllocFromPoolAsync(&address, 64 * mib, pool, nullptr));
+  CHECK(cuMemFreeAsync(address, nullptr));
+  CHECK(cuStreamSynchronize(nullptr));
+  usleep(200'000);
+}
+
 /// Each by the other's call.
 void crossed() {
   CUdeviceptr pooled = 0;
@@ -253,6 +267,7 @@ int main(int argc, char** argv) {
   const std::map<std::string, void (*)()> ways{{"reset", reset},
                                                {"graph", graph},
                                                {"physical", physical},
+                                               {"reserve", reserve},
                                                {"crossed", crossed},
                                                {"ipc", ipc},
                                                {"failing", failing},

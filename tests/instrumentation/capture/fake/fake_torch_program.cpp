@@ -1,6 +1,7 @@
 // fake_torch_program: a "PyTorch program" for machines without either. As Python does, it loads its libraries for itself alone.
 //
 //   fake_torch_program native|expandable|threads|fork|out-of-memory LEDGER    allocates by the fake caching allocator
+//   fake_torch_program retry LEDGER       the same, and a block for which the cache must be emptied
 //   fake_torch_program late|killed LEDGER the same, and frees a block in a destructor of a static object; ends by SIGKILL
 //   fake_torch_program async LEDGER       by cuMemAllocAsync, as PyTorch with backend:cudaMallocAsync: reports nothing
 //   fake_torch_program host LEDGER        host tensors only; never touches CUDA
@@ -144,6 +145,12 @@ int main(int argc, char** argv) {
       at_the_very_end.block = allocate(allocator, 512);
     }
     if (mode == "fork") status = worker(allocator);
+    if (mode == "retry") {
+      // Of 8 GiB.
+      constexpr std::size_t gib = std::size_t{1} << 30;
+      release(allocator, allocate(allocator, 5 * gib));
+      if (allocate(allocator, 6 * gib) == nullptr) status = 3;
+    }
     if (mode == "out-of-memory" && allocator.allocate(std::size_t{1} << 50) != nullptr) status = 3;
   }
   const fake_c10_calls told =

@@ -5,6 +5,7 @@ import atexit
 import concurrent.futures
 import ctypes
 import functools
+import itertools
 import os
 import sys
 import threading
@@ -45,6 +46,12 @@ def without_surrogates(text):
     return "".join("\ufffd" if 0xD800 <= ord(c) < 0xE000 else c for c in text)
 
 
+def names_of_stack():
+    """Qualified names of the caller's frames where this version has them, innermost first."""
+    frames = itertools.islice(traceback.walk_stack(sys._getframe(1)), MOST)
+    return [getattr(frame.f_code, "co_qualname", frame.f_code.co_name) for frame, line in frames]
+
+
 def both(what="", library=releasing):
     """The walk and the traceback of the same line of this function."""
     global compared
@@ -53,7 +60,9 @@ def both(what="", library=releasing):
     buffer = ctypes.create_string_buffer(1 << 17)
     count, said = library.walk(buffer, 1 << 17), traceback.extract_stack(limit=MOST)
     found = walked(buffer)
-    expected = [(without_surrogates(f.name), without_surrogates(f.filename), f.lineno or 0) for f in reversed(said)]
+    names = names_of_stack()
+    expected = [(without_surrogates(name), without_surrogates(f.filename), f.lineno or 0)
+                for name, f in zip(names, reversed(said))]
     with count_lock:
         compared += 1
     if found != expected or count != len(expected):

@@ -1,0 +1,139 @@
+#include "core/figures/allocation_retries.hpp"
+
+#include <algorithm>
+
+#include "core/base/saturating.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+bool is_of_driver(trace::layer layer) { return layer == trace::layer::driver || layer == trace::layer::pool; }
+
+bool in_order(const trace::alloc_failed_event& a, const trace::alloc_failed_event& b) {
+  return std::tuple(a.time, a.id) < std::tuple(b.time, b.id);
+}
+
+/// Bounds the walk of a damaged file's stack, whose parents may form a cycle.
+constexpr int most_frames = 4096;
+
+}  // namespace
+
+/// The stack from its innermost Python frame on: an allocator's own frames differ from attempt to attempt.
+trace::stack_id retries_builder::python_part(trace::stack_id stack) const {
+  for (int left = most_frames; stack != trace::stack_id::none && left > 0; --left) {
+    const trace::stack_row* row = tables_.stacks.find(stack);
+    if (row == nullptr) break;
+    const trace::frame_row* frame = tables_.frames.find(row->frame);
+    if (frame != nullptr && frame->kind == trace::frame_kind::python) return stack;
+    stack = row->parent;
+  }
+  return trace::stack_id::none;
+}
+
+bool retries_builder::same_caller(trace::stack_id a, trace::stack_id b) const {
+  const trace::stack_id one = python_part(a);
+  const trace::stack_id other = python_part(b);
+  return one == other || one == trace::stack_id::none || other == trace::stack_id::none;
+}
+
+bool retries_builder::serves(const block_record& block, const trace::alloc_failed_event& failed) const {
+  if (!block.allocated || block.born_before() || block.imported() || block.born < bounded(failed.time)) return false;
+  return is_of_driver(block.layer) ? block.layer == failed.layer && block.kind == failed.kind
+                                   : is_device_resident(failed.kind);
+}
+
+void retries_builder::add(const memory_use& memory) {
+  if (!any_) {
+    any_ = true;
+    for (const trace::alloc_failed_event& row : memory.failed()) {
+      if (row.thread == trace::thread_id::none) continue;
+      const trace::device_id device = is_host_resident(row.kind) ? trace::device_id::none : row.device;
+      threads_[{row.process, row.thread, device}].push_back({row, {}});
+      wanted_ = wanted_ || is_of_driver(row.layer);
+    }
+    for (auto& [thread, attempts] : threads_)
+      std::sort(attempts.begin(), attempts.end(),
+                [](const attempt& a, const attempt& b) { return in_order(a.row, b.row); });
+  }
+  if (!wanted_) return;
+  for (const block_record& block : memory.blocks()) {
+    if (!block.allocated || block.thread == trace::thread_id::none) continue;
+    const auto known = threads_.find({block.process, block.thread, block.device});
+    if (known == threads_.end()) continue;
+    std::vector<attempt>& attempts = known->second;
+    auto at = std::upper_bound(attempts.begin(), attempts.end(), block.born,
+                               [](time_ns born, const attempt& each) { return born < bounded(each.row.time); });
+    // The last attempt before the block that it could serve; earlier ones are judged by that one.
+    while (at != attempts.begin()) {
+      --at;
+      if (!is_of_driver(at->row.layer)) break;
+      if (!serves(block, at->row)) continue;
+      const bool earlier =
+          !at->next.allocated || std::tuple(block.born, block.id) < std::tuple(at->next.born, at->next.id);
+      if (earlier) at->next = block;
+      break;
+    }
+  }
+}
+
+std::vector<retries_builder::verdict> retries_builder::judge(const std::vector<attempt>& attempts) const {
+  std::vector<verdict> all(attempts.size());
+  const block_record* next = nullptr;                // The next block after the attempts seen so far.
+  const trace::alloc_failed_event* above = nullptr;  // The next failure that a framework reported, before that block.
+  for (std::size_t i = attempts.size(); i-- > 0;) {
+    const attempt& of = attempts[i];
+    if (!is_of_driver(of.row.layer)) {
+      above = &of.row;
+      next = nullptr;
+      continue;
+    }
+    if (of.next.allocated) {
+      next = &of.next;
+      above = nullptr;
+    }
+    if (above != nullptr) {
+      all[i].what = outcome::reported_again;
+    } else if (next != nullptr && serves(*next, of.row) && same_caller(next->stack, of.row.stack) &&
+               (!is_of_driver(next->layer) || next->bytes >= of.row.bytes)) {
+      all[i] = {outcome::retried, next};
+    }
+  }
+  return all;
+}
+
+allocation_retries retries_builder::retries() const {
+  allocation_retries made;
+  for (const auto& [thread, attempts] : threads_) {
+    const std::vector<verdict> verdicts = judge(attempts);
+    const block_record* last = nullptr;
+    for (std::size_t i = 0; i < attempts.size(); ++i) {
+      const trace::alloc_failed_event& row = attempts[i].row;
+      if (row.time < range_.begin || row.time >= range_.end) continue;
+      if (verdicts[i].what == outcome::reported_again) ++made.reported_again;
+      if (verdicts[i].what != outcome::retried) continue;
+      const block_record& by = *verdicts[i].by;
+      ++made.count;
+      if (&by != last) made.total = saturating_sum(made.total, by.born - bounded(row.time));
+      last = &by;
+      made.first.push_back({row.id, by.id, bounded(row.time), by.born, row.process, row.device, row.layer, row.kind,
+                            row.name, row.bytes});
+    }
+  }
+  std::sort(made.first.begin(), made.first.end(),
+            [](const auto& a, const auto& b) { return std::tuple(a.time, a.event) < std::tuple(b.time, b.event); });
+  if (made.first.size() > allocation_retries::limit) made.first.resize(allocation_retries::limit);
+  return made;
+}
+
+std::vector<trace::event_id> retries_builder::survived() const {
+  std::vector<trace::event_id> all;
+  for (const auto& [thread, attempts] : threads_) {
+    const std::vector<verdict> verdicts = judge(attempts);
+    for (std::size_t i = 0; i < attempts.size(); ++i)
+      if (verdicts[i].what != outcome::error) all.push_back(attempts[i].row.id);
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+}  // namespace sluice::analysis

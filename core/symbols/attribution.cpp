@@ -1,0 +1,338 @@
+#include "core/symbols/attribution.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "core/base/lower_case.hpp"
+
+namespace sluice::symbols {
+namespace {
+
+using trace::frame_kind;
+
+constexpr std::array<std::string_view, attribution_count> names = {"line", "caller", "module", "package", "owner"};
+constexpr std::array<std::string_view, attribution_count> unknowns = {
+    "(no stack known)", "(no stack known)", "(in no module)", "(in no package)", "(library not recorded)"};
+constexpr std::string_view the_program = "the program";
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+template <std::size_t N>
+bool is_among(std::string_view word, const std::array<std::string_view, N>& all) {
+  return std::find(all.begin(), all.end(), word) != all.end();
+}
+
+/// Python packages that allocate arrays for their callers.
+constexpr std::array<std::string_view, 12> array_libraries = {
+    "torch", "jax", "jaxlib", "numpy", "cupy", "cupyx", "numba", "numba_cuda", "rmm", "cuda", "triton", "tensorflow"};
+
+/// Wrappers that call a module's code: it comes further inside.
+bool only_calls_on(std::string_view file) {
+  return has(file, "torch/nn/modules/module.py") || has(file, "flax/linen/module.py") || has(file, "flax/core/") ||
+         has(file, "jax/_src/") || has(file, "functools.py") || has(file, "contextlib.py");
+}
+
+std::string_view file_name(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+/// "libfoo.so.2" is "libfoo", "_ext.cpython-312-x86_64-linux-gnu.so" is "_ext", a program's name stays.
+std::string_view stem(std::string_view file) {
+  const std::size_t library = file.find(".so");
+  if (library == std::string_view::npos) return file;
+  file = file.substr(0, library);
+  return file.substr(0, file.find(".cpython-"));
+}
+
+struct owner_word {
+  std::string_view beginning;  ///< Of the file's name, in lower case.
+  std::string_view word;
+};
+constexpr std::array owners_by_name = {owner_word{"libtorch", "PyTorch"},
+                                       owner_word{"libc10", "PyTorch"},
+                                       owner_word{"libnccl", "NCCL"},
+                                       owner_word{"libnvshmem", "NVSHMEM"},
+                                       owner_word{"libcublas", "cuBLAS"},
+                                       owner_word{"libcudnn", "cuDNN"},
+                                       owner_word{"libcusparse", "cuSPARSE"},
+                                       owner_word{"libcufft", "cuFFT"},
+                                       owner_word{"libcurand", "cuRAND"},
+                                       owner_word{"libcusolver", "cuSOLVER"},
+                                       owner_word{"libcutensor", "cuTENSOR"},
+                                       owner_word{"libcufile", "cuFile"},
+                                       owner_word{"libnvinfer", "TensorRT"},
+                                       owner_word{"libnvjpeg", "nvJPEG"},
+                                       owner_word{"librmm", "RMM"},
+                                       owner_word{"libcudf", "cuDF"},
+                                       owner_word{"libtensorflow", "TensorFlow"},
+                                       owner_word{"libonnxruntime", "ONNX Runtime"},
+                                       owner_word{"libucp", "UCX"},
+                                       owner_word{"libuct", "UCX"},
+                                       owner_word{"libucs", "UCX"},
+                                       owner_word{"libucm", "UCX"},
+                                       owner_word{"libmpi", "MPI"},
+                                       owner_word{"xla_", "JAX/XLA"},
+                                       owner_word{"libxla", "JAX/XLA"},
+                                       owner_word{"pjrt", "JAX/XLA"}};
+constexpr std::array owners_by_package = {
+    owner_word{"torch", "PyTorch"},      owner_word{"cupy", "CuPy"},      owner_word{"cupyx", "CuPy"},
+    owner_word{"cupy_backends", "CuPy"}, owner_word{"jaxlib", "JAX/XLA"}, owner_word{"jax_plugins", "JAX/XLA"},
+    owner_word{"jax", "JAX/XLA"},        owner_word{"numba", "Numba"},    owner_word{"numba_cuda", "Numba"},
+    owner_word{"triton", "Triton"},      owner_word{"rmm", "RMM"},        owner_word{"tensorflow", "TensorFlow"}};
+
+std::string owner_of_package(std::string_view package) {
+  for (const owner_word& each : owners_by_package)
+    if (package == each.beginning) return std::string(each.word);
+  return std::string(package);
+}
+
+/// CUDA's driver and runtime, CUPTI, and the recorder.
+bool passes_on(std::string_view file) {
+  for (const std::string_view each : {"libcuda.so", "libcudart", "libcupti", "libsluice_capture"})
+    if (file.starts_with(each)) return true;
+  return false;
+}
+
+/// Python's way to call C: who called is a Python frame. Bindings to the driver count too.
+bool is_foreign_call(std::string_view path) {
+  const std::string_view file = file_name(path);
+  return file.starts_with("libffi") || file.starts_with("_ctypes") || file.starts_with("python") ||
+         file.starts_with("libpython") || file.starts_with("_cffi") || has(path, "/cuda/bindings/") ||
+         has(path, "/cuda/core/");
+}
+
+/// The C and C++ libraries and the loader.
+bool is_of_system(std::string_view file) {
+  for (const std::string_view each : {"libc.so", "libc-", "libstdc++", "libm.so", "libpthread", "ld-linux", "libgcc_s"})
+    if (file.starts_with(each)) return true;
+  return false;
+}
+
+/// What the C library runs before main.
+bool is_start(std::string_view function) {
+  return function == "_start" || function.starts_with("__libc_start") || function == "clone" ||
+         function == "start_thread";
+}
+
+bool ends_with_forward(std::string_view function) {
+  return has(function, "::forward(") || function.ends_with("::forward") || has(function, "::forward<");
+}
+
+}  // namespace
+
+std::string_view name_of(attribution by) { return names[static_cast<std::size_t>(by)]; }
+
+std::optional<attribution> attribution_named(std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<attribution>(found - names.begin());
+}
+
+std::string_view simple_name(std::string_view qualified) {
+  const std::size_t dot = qualified.rfind('.');
+  return dot == std::string_view::npos ? qualified : qualified.substr(dot + 1);
+}
+
+std::string_view scope_of(std::string_view function) {
+  // Up to the parameters: the first "(" outside of <...>, which does not begin "(anonymous namespace)".
+  int depth = 0;
+  std::size_t scope_end = std::string_view::npos;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < function.size(); ++i) {
+    const char c = function[i];
+    if (has(function.substr(i, 8), "operator") && depth == 0) break;  // Its name may hold any of these characters.
+    if (c == '<') ++depth;
+    if (c == '>') --depth;
+    if (depth != 0) continue;
+    if (c == '(') {
+      constexpr std::string_view anonymous = "(anonymous namespace)";
+      if (function.substr(i, anonymous.size()) != anonymous) break;
+      i += anonymous.size() - 1;
+    } else if (c == ' ') {
+      begin = i + 1;  // A template's return type comes first.
+      scope_end = std::string_view::npos;
+    } else if (c == ':' && function.substr(i, 2) == "::") {
+      scope_end = i++;
+    }
+  }
+  return scope_end == std::string_view::npos ? std::string_view{} : function.substr(begin, scope_end - begin);
+}
+
+std::string_view package_of(std::string_view file) {
+  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
+    const std::size_t at = file.rfind(folder);
+    if (at == std::string_view::npos) continue;
+    const std::string_view below = file.substr(at + folder.size());
+    const std::size_t slash = below.find('/');
+    // A module of one file, or a package.
+    return slash != std::string_view::npos ? below.substr(0, slash) : below.substr(0, below.find('.'));
+  }
+  return {};
+}
+
+std::string owner_of_module(std::string_view path) {
+  const std::string file = lower_case(std::string(file_name(path)));
+  if (file.empty() || passes_on(file)) return {};
+  for (const owner_word& each : owners_by_name)
+    if (file.starts_with(each.beginning)) return std::string(each.word);
+  if (const std::string_view package = package_of(path); !package.empty()) return owner_of_package(package);
+  if (is_own_file(frame_kind::native, path)) return std::string(the_program);
+  const std::string_view name = stem(file_name(path));
+  return std::string(name.starts_with("lib") && name.size() > 3 ? name.substr(3) : name);
+}
+
+// --- stacks ---------------------------------------------------------------------------------------------------------
+
+line_id attributor::of(trace::stack_id stack, attribution by) {
+  const auto [place, fresh] = known_[static_cast<std::size_t>(by)].try_emplace(raw(stack));
+  if (fresh) place->second = find(stack, by);
+  return place->second;
+}
+
+line_id attributor::unknown(attribution by) { return named(unknowns[static_cast<std::size_t>(by)]); }
+
+line_id attributor::find(trace::stack_id stack, attribution by) {
+  if (tables_.stacks.find(stack) == nullptr) return unknown(by);
+  switch (by) {
+    case attribution::line:
+      return book_.line_of(stack, tables_, lookup_, provisional_);
+    case attribution::caller:
+      return caller_of(stack);
+    case attribution::module:
+      return module_of(stack);
+    case attribution::package:
+      return package_of_stack(stack);
+    case attribution::owner:
+      return owner_of(stack);
+  }
+  return unknown(by);
+}
+
+std::vector<const trace::frame_row*> attributor::frames_of(trace::stack_id stack) const {
+  std::vector<const trace::frame_row*> all;
+  std::unordered_set<std::uint64_t> seen;
+  while (stack != trace::stack_id::none && all.size() < frame_book::deepest && seen.insert(raw(stack)).second) {
+    const trace::stack_row* row = tables_.stacks.find(stack);
+    const trace::frame_row* frame = row == nullptr ? nullptr : tables_.frames.find(row->frame);
+    if (frame == nullptr) break;
+    all.push_back(frame);
+    stack = row->parent;
+  }
+  return all;
+}
+
+line_id attributor::caller_of(trace::stack_id stack) {
+  const trace::frame_row* own = nullptr;
+  for (const trace::frame_row* frame : frames_of(stack)) {
+    if (frame->kind != frame_kind::python || !is_own_file(frame->kind, tables_.text(frame->file))) continue;
+    if (own == nullptr) {
+      own = frame;
+    } else if (own->function != frame->function || own->file != frame->file) {
+      return book_.lines_of(frame->id, tables_, lookup_).ids.front();
+    }
+  }
+  const line_id line = of(stack, attribution::line);
+  if (own != nullptr) return line;
+  const std::vector<line_id> ids = book_.lines_of_stack(stack, tables_, lookup_, provisional_);
+  const std::string function = book_.line(line).function;
+  for (auto at = std::find(ids.begin(), ids.end(), line); at != ids.end(); ++at) {
+    const frame_line next = book_.line(*at);
+    if (next.own && !next.function.empty() && next.function != function && !is_start(next.function)) return *at;
+  }
+  return line;
+}
+
+line_id attributor::module_of(trace::stack_id stack) {
+  const trace::frame_row* called = nullptr;
+  bool python = false;
+  const auto made = [&](const trace::frame_row& frame) {
+    frame_line line;
+    line.kind = frame_kind::python;
+    line.function = tables_.text(frame.function);
+    line.file = tables_.text(frame.file);
+    line.own = is_own_file(line.kind, line.file);
+    return book_.add(std::move(line));
+  };
+  for (const trace::frame_row* frame : frames_of(stack)) {
+    if (frame->kind != frame_kind::python) continue;
+    python = true;
+    const std::string_view function = tables_.text(frame->function);
+    const std::string_view name = simple_name(function);
+    const std::string_view file = tables_.text(frame->file);
+    if (only_calls_on(file)) continue;
+    if (name == "forward") return made(*frame);
+    const bool of_class = name.size() < function.size();
+    const bool calls = name == "__call__" || (name == "call" && has(file, "/keras/"));
+    if (called == nullptr && of_class && calls) called = frame;
+  }
+  if (called != nullptr) return made(*called);
+  if (python) return unknown(attribution::module);
+  // Native code: its symbols are looked up.
+  for (const line_id id : book_.lines_of_stack(stack, tables_, lookup_, provisional_)) {
+    const frame_line line = book_.line(id);
+    if (!ends_with_forward(line.function)) continue;
+    frame_line of_class;
+    of_class.kind = frame_kind::native;
+    of_class.function = std::string(scope_of(line.function)) + "::forward";
+    of_class.module = line.module;
+    of_class.own = line.own;
+    return book_.add(std::move(of_class));
+  }
+  const frame_line own = book_.line(of(stack, attribution::line));
+  const std::string_view scope = own.kind == frame_kind::native ? scope_of(own.function) : std::string_view{};
+  if (scope.empty()) return unknown(attribution::module);
+  frame_line of_scope;
+  of_scope.kind = frame_kind::native;
+  of_scope.function = scope;
+  of_scope.module = own.module;
+  of_scope.own = own.own;
+  return book_.add(std::move(of_scope));
+}
+
+/// Empty for Python's own library.
+std::string attributor::python_package(const trace::frame_row& frame) const {
+  const std::string_view file = tables_.text(frame.file);
+  if (const std::string_view package = package_of(file); !package.empty()) return std::string(package);
+  return is_own_file(frame_kind::python, file) ? std::string(the_program) : std::string();
+}
+
+line_id attributor::package_of_stack(trace::stack_id stack) {
+  std::string fallback;
+  std::string_view native;
+  for (const trace::frame_row* frame : frames_of(stack)) {
+    if (frame->kind == frame_kind::python) {
+      const std::string package = python_package(*frame);
+      if (!package.empty() && !is_among(package, array_libraries)) return named(package);
+      if (fallback.empty()) fallback = package;
+    } else if (frame->kind == frame_kind::native && native.empty()) {
+      const std::string_view path = tables_.text(frame->module);
+      const std::string_view file = file_name(path);
+      if (!file.empty() && !passes_on(file) && !is_of_system(file)) native = stem(file);
+    }
+  }
+  if (!fallback.empty()) return named(fallback);
+  return native.empty() ? unknown(attribution::package) : named(native);
+}
+
+line_id attributor::owner_of(trace::stack_id stack) {
+  bool through_python = false;
+  for (const trace::frame_row* frame : frames_of(stack)) {
+    if (frame->kind == frame_kind::python) {
+      if (!through_python) break;
+      const std::string package = python_package(*frame);
+      if (!package.empty()) return named(package == the_program ? package : owner_of_package(package));
+    } else if (frame->kind == frame_kind::native) {
+      const std::string_view path = tables_.text(frame->module);
+      if (path.empty()) continue;
+      if (is_foreign_call(path)) {
+        through_python = true;
+      } else if (const std::string owner = owner_of_module(path);
+                 !owner.empty() && !(through_python && is_of_system(file_name(path)))) {
+        return named(owner);
+      }
+    }
+  }
+  return unknown(attribution::owner);
+}
+
+}  // namespace sluice::symbols

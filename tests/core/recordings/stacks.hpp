@@ -1,0 +1,74 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/core/recordings/recording.hpp"
+
+/// Call stacks in recordings made by hand.
+namespace sluice::testing {
+
+/// A frame; `file` is that of the source of Python, and the module of native code.
+struct made_frame {
+  trace::frame_kind kind = trace::frame_kind::python;
+  std::string function;
+  std::string file;
+  std::uint64_t line = 0;
+};
+inline made_frame python(std::string_view function, std::string_view file, std::uint64_t line = 1) {
+  return {trace::frame_kind::python, std::string(function), std::string(file), line};
+}
+inline made_frame native(std::string_view function, std::string_view module) {
+  return {trace::frame_kind::native, std::string(function), std::string(module), 0};
+}
+
+/// Adds stacks to a recording. Equal frames and equal callers get equal ids, as a recorder's do.
+class stack_maker {
+ public:
+  explicit stack_maker(recording& into) : into_(into) {}
+
+  /// `frames`: innermost first.
+  trace::stack_id operator()(const std::vector<made_frame>& frames) {
+    trace::stack_id parent{};
+    for (auto at = frames.rbegin(); at != frames.rend(); ++at) parent = stack_of(frame_of(*at), parent);
+    return parent;
+  }
+
+ private:
+  trace::frame_id frame_of(const made_frame& of) {
+    trace::frame_row row;
+    row.kind = of.kind;
+    row.function = into_.text(of.function);
+    (of.kind == trace::frame_kind::native ? row.module : row.file) = into_.text(of.file);
+    row.line = of.line;
+    for (const trace::frame_row& known : frames_) {
+      row.id = known.id;
+      if (known.kind == row.kind && known.function == row.function && known.file == row.file &&
+          known.module == row.module && known.line == row.line) {
+        return known.id;
+      }
+    }
+    row.id = trace::frame_id{frames_.size() + 1};
+    frames_.push_back(row);
+    into_.writer().add(row);
+    return row.id;
+  }
+  trace::stack_id stack_of(trace::frame_id frame, trace::stack_id parent) {
+    for (const trace::stack_row& known : stacks_)
+      if (known.frame == frame && known.parent == parent) return known.id;
+    trace::stack_row row;
+    row.id = trace::stack_id{stacks_.size() + 1};
+    row.parent = parent;
+    row.frame = frame;
+    stacks_.push_back(row);
+    into_.writer().add(row);
+    return row.id;
+  }
+
+  recording& into_;
+  std::vector<trace::frame_row> frames_;
+  std::vector<trace::stack_row> stacks_;
+};
+
+}  // namespace sluice::testing
