@@ -101,7 +101,7 @@ class sql_who_asked : public sql_test {
     made_.standard_tables();
     testing::stack_maker stack(made_);
     const auto hold = [&](std::uint64_t block, std::uint64_t bytes, std::vector<testing::made_frame> frames) {
-      auto row = made_.event<trace::alloc_event>(static_cast<time_ns>(100 * block));
+      auto row = made_.event<trace::alloc_event>(static_cast<trace::time_ns>(100 * block));
       row.block = trace::block_id{block};
       row.bytes = bytes;
       row.kind = trace::memory_kind::device;
