@@ -17,6 +17,12 @@ class stacks_panel : public window_test {
     user.Yield(4);
     settle(user);
   }
+  /// Chooses from a combo of a panel: `path` is "combo/item".
+  static void choose(ImGuiTestContext& user, const char* panel, const char* path) {
+    user.SetRef(panel);
+    user.ComboClick(path);
+    user.SetRef("");
+  }
   /// The middle of row `row` of the chart, at a share of its width.
   static ImVec2 place_in(ImGuiTestContext& user, float share, int row) {
     const ImGuiTestItemInfo chart = user.ItemInfo("//Stacks/**/flames");
@@ -95,7 +101,7 @@ TEST_F(stacks_panel, groups_the_stacks_by_who_asked) {
     user.Yield(3);
     settle(user);
     EXPECT_NE(read(user).find("(most even)"), std::string::npos);
-    user.ComboClick("//Stacks/##by/by package");
+    choose(user, "//Stacks", "##by/by package");
     user.Yield(3);
     settle(user);
     const std::string words = read(user);
@@ -111,7 +117,7 @@ TEST_F(stacks_panel, the_table_of_blocks_says_who_asked_too) {
     user.Yield(4);
     settle(user);
     EXPECT_NE(read(user).find("Asked for by"), std::string::npos);
-    user.ComboClick("//Blocks/##by/by own line");
+    choose(user, "//Blocks", "##by/by own line");
     user.Yield(3);
     settle(user);
     EXPECT_NE(read(user).find("pipeline.py:41, process"), std::string::npos) << read(user);
