@@ -71,13 +71,16 @@ class finder {
     const allocation_retry& first = all.first.front();
     const std::string_view call = tables_.text(first.call);
     finding& f = add(
-        finding_kind::allocation_retries, severity::warning,
+        finding_kind::allocation_retries, severity::info,
         fmt::format("{} failed and succeeded when repeated, after memory was freed: {} lost. The first asked for {} "
                     "at {}{}{}.",
                     format_some(all.count, "allocation"), format_time(all.total), format_bytes(first.bytes),
                     format_moment(first.time), call.empty() ? "" : " with ", call),
         "The GPU was full for a moment. Use less memory at the peak, or let the allocator fragment less (PyTorch: "
         "expandable_segments:True).");
+    f.saves = {.time = all.total,
+               .basis = saving_basis::measured,
+               .share = static_cast<double>(all.total) / active_};
     f.event = first.event;
     f.range = {first.time, saturating_sum(first.until, time_ns{1})};
   }

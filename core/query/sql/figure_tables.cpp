@@ -148,7 +148,7 @@ made_rows make_retries(sql_context& context, std::optional<analysis::time_range>
   const auto add = [&](const analysis::allocation_retries& all) {
     for (const analysis::allocation_retry& r : all.first)
       rows->add({id_value(raw(r.event)), id_value(raw(r.block)), r.time, r.until, id_value(raw(r.process)),
-                 id_value(raw(r.device)), words(trace::name_of(r.layer)), words(trace::name_of(r.kind)),
+                 id_value(raw(r.device)), words(sluice::name_of(r.layer)), words(sluice::name_of(r.kind)),
                  words(tables.text(r.call)), count(r.bytes)});
   };
   if (const analysis::stored_figures* whole = range ? nullptr : context.whole()) {
@@ -203,7 +203,7 @@ made_rows make_asked_by(sql_context& context, std::optional<analysis::time_range
   for (const analysis::memory_peak& peak : all->peaks) {
     const auto add = [&](std::string_view name, const analysis::stack_figures& of) {
       if (of.count > 0)
-        rows->add({id_value(raw(peak.device)), words(trace::name_of(peak.layer)), words(trace::name_of(peak.kind)),
+        rows->add({id_value(raw(peak.device)), words(sluice::name_of(peak.layer)), words(sluice::name_of(peak.kind)),
                    words(symbols::name_of(peak.asked_by.by)), words(name), count(of.bytes), count(of.count)});
     };
     for (const analysis::line_use& use : peak.asked_by.groups.lines) add(symbols::text_of(use.line), use.figures);
