@@ -206,6 +206,7 @@ class json_writer {
         one["blocks_at_maximum"] = peak.blocks;
         one["other_holders_bytes"] = peak.other_bytes;
         one["by_line_at_maximum"] = peak.lines.empty() ? json(nullptr) : lines(peak.lines, figures_of::memory);
+        one["asked_by_at_maximum"] = peak.lines.empty() ? json(nullptr) : asked_by(peak.asked_by);
         holders = figures(peak.holders);
       }
       one["holders_at_maximum"] = std::move(holders);

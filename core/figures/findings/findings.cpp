@@ -78,9 +78,7 @@ class finder {
                     format_moment(first.time), call.empty() ? "" : " with ", call),
         "The GPU was full for a moment. Use less memory at the peak, or let the allocator fragment less (PyTorch: "
         "expandable_segments:True).");
-    f.saves = {.time = all.total,
-               .basis = saving_basis::measured,
-               .share = static_cast<double>(all.total) / active_};
+    f.saves = {.time = all.total, .basis = saving_basis::measured, .share = static_cast<double>(all.total) / active_};
     f.event = first.event;
     f.range = {first.time, saturating_sum(first.until, time_ns{1})};
   }

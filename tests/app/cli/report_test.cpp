@@ -478,7 +478,7 @@ class report_program : public ::testing::Test {
 TEST_F(report_program, prints_what_it_is_asked_for) {
   const outcome text = run(made_.path());
   EXPECT_EQ(text.status, 0) << text.output;
-  EXPECT_THAT(text.output, HasSubstr("What stands out"));
+  EXPECT_THAT(text.output, HasSubstr("Also noticed"));
   const outcome json = run("--format json --range 0:100ms " + made_.path());
   EXPECT_EQ(json.status, 0);
   EXPECT_EQ(nlohmann::json::parse(json.output)["range"]["end_ns"], 100'000'000);
