@@ -110,8 +110,8 @@ class text_writer {
     }
     const analysis::time_range active = of_.whole.active;
     if (active != of_.whole.range) {
-      line("  active time: {} to {} ({}), from the first to the last device work or allocation",
-           format_moment(active.begin), format_moment(active.end), format_time(active.length()));
+      line("  active time: {}, from the first device work or allocation ({}) to the last ({})",
+           format_time(active.length()), format_moment(active.begin), format_moment(active.end));
     }
     for (const std::string& warning : of_.warnings) line("warning: {}", warning);
   }
@@ -141,7 +141,7 @@ class text_writer {
 
   void memory() {
     if (of_.peaks.empty() && of_.whole.untracked.empty()) return;
-    section("Memory (layers hold one another: do not add them)");
+    section("Memory (a layer's memory lies inside that of the layer below: do not add them)");
     text_table table("llrlrrrr");
     table.row({"", "", "peak", "at", "mean", "at the end", "allocations", "frees"});
     for (const analysis::memory_peak& peak : of_.peaks) {
@@ -159,7 +159,7 @@ class text_writer {
                                      [](const auto& m) { return m.kind == trace::memory_kind::managed; });
     for (const analysis::untracked_statistics& of : of_.whole.untracked) {
       line(
-          "  (1) context, modules, libraries, {}other processes; sampled {} on {}. The recorder's own, about {}, "
+          "  (1) CUDA context, libraries, {}other processes; sampled {} on {}. The profiler's own, about {}, "
           "is not in it.",
           managed ? "managed pages here, " : "", format_some(of.samples, "time"), device_label(of.device, tables_),
           format_bytes(of.recorder));
@@ -209,7 +209,7 @@ class text_writer {
         "by module (the innermost forward)", "by package", "by the library that called the driver"};
     std::string text(words[static_cast<std::size_t>(asked.by)]);
     if (asked.chosen_by_reader || asked.by == symbols::attribution::line) return text;
-    return text + fmt::format(": the most even; by line, one has {}",
+    return text + fmt::format(", because one line alone has {}",
                               format_share(static_cast<double>(asked.choice.largest.front()) /
                                            static_cast<double>(std::max<std::uint64_t>(bytes, 1))));
   }
@@ -219,7 +219,7 @@ class text_writer {
     for (const analysis::memory_peak& peak : of_.peaks) {
       if (peak.lines.empty()) continue;
       const analysis::attributed_use& asked = peak.asked_by;
-      if (!titled) section("Who asked for it (--by line, caller, module, package or owner says by what)");
+      if (!titled) section("Who asked for it (choose the grouping with --by line, caller, module, package or owner)");
       titled = true;
       line("  {}, {}: {}, {}", place(peak.device), name_of(peak.layer), name_of(peak.kind),
            grouping(asked, peak.bytes));
@@ -232,7 +232,7 @@ class text_writer {
                  use.line,
                  use.inferred.bytes == 0
                      ? ""
-                     : fmt::format("({} of it by a backward pass, inferred)", format_bytes(use.inferred.bytes)));
+                     : fmt::format("({} of it probably in the backward pass)", format_bytes(use.inferred.bytes)));
       const auto rest = [&](const analysis::stack_figures& figures, const char* what) {
         if (figures.count > 0)
           table.row({format_bytes(figures.bytes), share(figures), format_some(figures.count, "block"), what, ""});
@@ -319,7 +319,7 @@ class text_writer {
   }
 
   std::string holder_name(const analysis::holder& h) const {
-    std::string name = shortened(name_or(h.name, "no name"), name_columns);
+    std::string name = shortened(name_or(h.name, "(unnamed)"), name_columns);
     if (h.pool != trace::pool_id::none) name += fmt::format(" in {}", analysis::pool_label(h.pool, tables_));
     return name;
   }
@@ -367,7 +367,7 @@ class text_writer {
     if (of_.whole.pools.empty()) return;
     section("Pools");
     text_table table("lrrrr");
-    table.row({"", "reserved at most", "used at most", "used of reserved", "reserved at the end"});
+    table.row({"", "reserved at most", "used at most", "mean use", "reserved at the end"});
     for (const analysis::pool_statistics& pool : of_.whole.pools) {
       table.row({analysis::pool_label(pool.pool, tables_), format_bytes(pool.reserved_maximum),
                  format_bytes(pool.used_maximum), pool.used_share > 0 ? format_share(pool.used_share) : "-",
@@ -382,7 +382,7 @@ class text_writer {
     if (of_.whole.transfers.empty()) return;
     section("Transfers");
     text_table table("lrrrrrr");
-    table.row({"", "count", "bytes", "busy", "mean", "fastest", "of peak"});
+    table.row({"", "count", "bytes", "busy", "mean", "fastest", "of link"});
     for (const analysis::transfer_statistics& way : of_.whole.transfers) {
       std::string label = capital(name_of(way.direction));
       if (tables_.devices.rows().size() > 1) label += fmt::format(", {}", place(way.device));
@@ -453,9 +453,10 @@ class text_writer {
         table.row({"copies", "", format_time(device.copy_busy), share_of(device.copy_busy, span)});
       }
       if (device.copy_busy > 0 && !no_kernels) {
-        table.row({"  beside kernels", "", format_time(device.overlap),
+        table.row({"  during kernels", "", format_time(device.overlap),
                    fmt::format("{} of the copies' time", share_of(device.overlap, device.copy_busy))});
-        table.row({"  alone: waiting for data", "", format_time(device.copy_only), share_of(device.copy_only, span)});
+        table.row({"  without a kernel: the GPU waited", "", format_time(device.copy_only),
+                   share_of(device.copy_only, span)});
       }
       if (device.memsets > 0) {
         table.row({"memsets", format_count(device.memsets), format_time(device.memset_busy),

@@ -35,7 +35,7 @@ const source_words& words_of(analysis::step_source source) {
       {"none", ""},
       {"marks", "as the program marks them"},
       {"profiler_ranges", "torch.profiler's"},
-      {"named_ranges", "from ranges called so"},
+      {"named_ranges", "from the program's ranges"},
       {"pattern", "inferred from the pattern of allocations"},
   };
   static_assert(std::size(all) == static_cast<std::size_t>(analysis::step_source::pattern) + 1);

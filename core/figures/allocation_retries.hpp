@@ -38,10 +38,10 @@ struct allocation_retries {
 
 /// Tells retries from out-of-memory errors. A failed allocation of the driver or of a driver's pool is judged by what
 /// comes next on its thread and device:
-///  - a failure that the framework reports: it is the same failure, and the framework's is the error;
+///  - a failure that the framework reports: both are the same failure; only the framework's is counted, as an error;
 ///  - an allocation of the same kind and layer and of at least as many bytes, or a block of the framework: a retry, if
 ///    both have the same Python stack (or one of them has none);
-///  - another failure of the driver: what becomes of that one;
+///  - another failure of the driver: it counts as that one does;
 ///  - a smaller allocation, or nothing: an error, which reached the program.
 /// A failure of a framework or of the user's layer is always an error.
 class retries_builder {

@@ -6,7 +6,8 @@
 #include "core/figures/stack_use.hpp"
 #include "core/symbols/attribution.hpp"
 
-/// By what to group the stacks that hold memory, where nobody chose. The report, the window and SQL use this function.
+/// The default grouping of the stacks that hold memory: by line, caller, module or package. The report, the window and
+/// SQL use this function if the user does not choose.
 namespace sluice::analysis {
 
 /// What is compared, in this order. `owner` must be asked for: it is about driver calls.
@@ -19,10 +20,10 @@ struct attribution_choice {
   std::array<std::uint64_t, attributions_compared.size()> largest{};
 };
 
-/// Chooses what splits the bytes most evenly: that whose largest group is smallest. Bytes without a stack, and those of
-/// stacks that say nothing about it, are one group. One line of a program often holds all memory (`trainer.train()`),
-/// and then says nothing. A later one of `attributions_compared` is taken only if its largest group is smaller by more
-/// than a twentieth of all bytes, so that a tie leaves the line. O(stacks).
+/// Chooses the grouping whose largest group is the smallest. Bytes whose stack is missing or has no such name are one
+/// group. One line of a program often holds all memory (`trainer.train()`), and then says nothing. The groupings are
+/// tried in the order of `attributions_compared`; the next one replaces the best so far only if its largest group is
+/// smaller by more than a twentieth of all bytes. So the line is kept if all are about equal. O(stacks).
 [[nodiscard]] attribution_choice most_even(const stack_use& use, symbols::attributor& who);
 
 }  // namespace sluice::analysis

@@ -26,9 +26,9 @@ enum class meaning : std::uint8_t {
 template <auto Member>
 struct member {
   static constexpr auto pointer = Member;
-  std::string_view name =
-      spelling::of_pointer<Member>();  ///< In JSON; empty: JSON has it elsewhere. SQL: the member's.
-  std::string_view about{};            ///< Describes SQL's column, in one line; empty: no column.
+  /// The name in JSON; empty if JSON has the value elsewhere. SQL uses the name of the C++ member.
+  std::string_view name = spelling::of_pointer<Member>();
+  std::string_view about{};  ///< Describes SQL's column, in one line; empty: no column.
   meaning is = meaning::plain;
 };
 

@@ -169,7 +169,7 @@ struct saving {
   std::uint64_t reserved_bytes = 0;  ///< Off what a pool or framework holds without using it.
   time_ns time = 0;                  ///< Off the active time, in ns.
   saving_basis basis = saving_basis::none;
-  /// The largest share of what it is taken off: of the peak, of the reserved bytes, of the active time. 0..1.
+  /// The saving divided by the peak, by the reserved bytes, or by the active time: 0..1.
   double share = 0;
 };
 

@@ -16,8 +16,8 @@
 /// moment, that at which their sum is highest.
 namespace sluice::analysis {
 
-/// The stacks among a list of curves. Stacks: what is in device memory in the driver's layer, with untracked memory, per
-/// device; and each layer above it per device. Curves by category follow the layer that they are parts of.
+/// The stacks among a list of curves. Each device has one stack for the driver's layer, with untracked memory on top, and
+/// one for each layer above the driver's. Curves by category belong to the stack of their layer.
 class curve_stacks {
  public:
   static constexpr std::uint32_t none = 0xffffffffU;
@@ -43,7 +43,8 @@ class curve_stacks {
 class stack_peaks {
  public:
   /// For `width` equal bins over `over`. `wanted`: the numbers of the curves whose stacks are needed. The moment is
-  /// exact if one curve counts; of several, it is the best of the moments at which one of them is highest.
+  /// exact if at most one counted curve varies in the bin; of several, it is the best of the moments at which one of them is
+  /// highest.
   /// O(counted curves * width * log steps).
   stack_peaks(const curve_stacks& stacks, std::span<const index_curve> curves, std::span<const std::uint32_t> wanted,
               time_range over, std::uint32_t width);

@@ -11,8 +11,9 @@ namespace {
 using trace::frame_kind;
 
 constexpr std::array<std::string_view, attribution_count> names = {"line", "caller", "module", "package", "owner"};
-constexpr std::array<std::string_view, attribution_count> unknowns = {
-    "(no stack known)", "(no stack known)", "(in no module)", "(in no package)", "(library not recorded)"};
+constexpr std::array<std::string_view, attribution_count> unknowns = {"(no stack known)", "(no stack known)",
+                                                                      "(outside any module's forward)",
+                                                                      "(in no package)", "(library not recorded)"};
 constexpr std::string_view the_program = "the program";
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }

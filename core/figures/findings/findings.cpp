@@ -50,6 +50,13 @@ class finder {
     return found_.back();
   }
 
+  std::string failure_advice(const failed_allocation& of) const {
+    const trace::device_row* const device = tables_.devices.find(of.device);
+    if (device != nullptr && device->memory_bytes > 0 && of.bytes > device->memory_bytes)
+      return fmt::format("That is more than the GPU has ({}): check the size.", format_bytes(device->memory_bytes));
+    return "Look at what held the memory at that moment.";
+  }
+
   void failures() {
     if (of_.whole.failed_allocations == 0) return;
     const failed_allocation& first = of_.failures.front();
@@ -60,7 +67,7 @@ class finder {
                      fmt::format("{} failed; the first asked for {} at {}{}{}.",
                                  format_some(of_.whole.failed_allocations, "allocation"), format_bytes(first.bytes),
                                  format_moment(first.time), call.empty() ? "" : " with ", call),
-                     "Look at what held the memory at that moment.");
+                     failure_advice(first));
     f.event = first.event;
     f.range = {saturating_difference(first.time, time_ns{1}), saturating_sum(first.time, time_ns{1})};
   }
@@ -186,20 +193,20 @@ class finder {
     const double best = best_possible(way);
     if (best > 0 && pageable.mean_bandwidth > 0.75 * best) return;
     std::string text =
-        fmt::format("{} of the bytes copied {} ({}) {} pageable memory, at {}",
-                    format_share(pageable.bytes / way.bytes), towards(way), format_bytes(pageable.bytes),
+        fmt::format("{} ({}) of the bytes copied {} {} pageable memory, at {}.", format_bytes(pageable.bytes),
+                    format_share(pageable.bytes / way.bytes), towards(way),
                     way.direction == direction::h2d ? "came from" : "went to", format_rate(pageable.mean_bandwidth));
     // Small pinned copies may be slower than pageable ones: they do not show what pinning would gain.
     if (pinned != nullptr && pinned->fastest_bandwidth > pageable.mean_bandwidth) {
-      text += fmt::format("; pinned memory reached {}{}.", format_rate(pinned->fastest_bandwidth), limit_of(way));
+      text += fmt::format(" Pinned memory reached {}{}.", format_rate(pinned->fastest_bandwidth), limit_of(way));
     } else {
-      text += way.link_peak > 0 ? fmt::format("; the link's peak is {}.", format_rate(way.link_peak)) : ".";
+      if (way.link_peak > 0) text += fmt::format(" The link's peak is {}.", format_rate(way.link_peak));
     }
     finding& f = add(
         finding_kind::pageable_copies, severity::info, std::move(text),
         of_.compositions.empty()
             ? "Allocate the host side page-locked (cudaMallocHost), register it (cudaHostRegister), or copy through "
-              "pinned slots."
+              "a pinned staging buffer."
             : "Pin the host side: DataLoader(pin_memory=True), and copy with non_blocking=True, or use "
               "cudaHostRegister.");
     if (best <= 0) return;
@@ -265,7 +272,7 @@ class finder {
                                    format_time(device.copy_only), format_share(waited / active_),
                                    device.overlap == 0
                                        ? std::string("none overlapped with a kernel")
-                                       : fmt::format("{} of their time overlapped with kernels", format_share(share))) +
+                                       : fmt::format("kernels ran during only {} of their time", format_share(share))) +
                            longest_waited_for(device.device),
                        "Copy the next batch on a stream of its own while a kernel works on this one.");
       f.saves = time_saved(device.device, waited, saving_basis::measured);
@@ -296,10 +303,10 @@ class finder {
     for (const pool_statistics& pool : of_.whole.pools) {
       if (static_cast<double>(pool.reserved_maximum) < 64 * mebi || pool.used_share >= 0.5) continue;
       finding& f = add(finding_kind::pool_slack, severity::info,
-                       fmt::format("{} held up to {}, and used {} of what it held on average (at most {}).",
+                       fmt::format("{} reserved up to {}, and used {} of it on average, never more than {}.",
                                    pool_name(pool.pool), format_bytes(pool.reserved_maximum),
                                    format_share(pool.used_share), format_bytes(pool.used_maximum)),
-                       "Trim it, or lower its release threshold, if others need the memory.");
+                       "If others need the memory, trim it (cudaMemPoolTrimTo) or lower its release threshold.");
       const std::uint64_t unused = pool.reserved_maximum - std::min(pool.reserved_maximum, pool.used_maximum);
       f.saves = {.reserved_bytes = unused,
                  .basis = saving_basis::measured,

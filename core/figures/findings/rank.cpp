@@ -33,8 +33,7 @@ std::string saving_in_words(const saving& of) {
 void rank(std::vector<finding>& findings) {
   for (finding& each : findings) {
     // A finding may already be a warning: a leak, whose cost is not bounded.
-    if (each.severity == severity::error || warns_always(each.kind)) continue;
-    if (is_worth_a_warning(each)) each.severity = severity::warning;
+    if (each.severity != severity::error && is_worth_a_warning(each)) each.severity = severity::warning;
   }
   const auto always = [](const finding& each) {
     return each.severity != severity::info && each.saves.basis == saving_basis::none;

@@ -9,20 +9,16 @@ namespace sluice::analysis {
 
 inline constexpr double mebi = 1024.0 * 1024.0;  ///< One MiB in bytes: the unit of the thresholds.
 
-/// A finding is a warning if its saving is at least this share, ...
-inline constexpr double warned_memory_share = 0.03;  ///< ... of the peak or of the reserved bytes, or
-inline constexpr double warned_time_share = 0.02;    ///< ... of the active time.
-/// Of more warnings, those that save least become notes. Errors and leaks do not count.
+/// A finding that saves at least this share of the peak or of the reserved bytes is a warning.
+inline constexpr double warned_memory_share = 0.03;
+/// A finding that saves at least this share of the active time is a warning.
+inline constexpr double warned_time_share = 0.02;
+/// If more findings than these save enough for a warning, the others become notes: those that save least. Findings whose
+/// saving is not known, such as leaks and lost events, keep the severity with which they were added.
 inline constexpr std::size_t most_warnings = 5;
 
-/// True for findings that are warnings whatever they save: memory that grows until none is left, and recordings that are
-/// not complete.
-[[nodiscard]] constexpr bool warns_always(finding_kind kind) {
-  return kind == finding_kind::memory_grows || kind == finding_kind::lost_events;
-}
-
-/// Sets the severity of findings that are no errors by what they save, and sorts: errors, warnings, notes, each by what
-/// they save. O(findings * log findings).
+/// Makes findings warnings or notes by what they save, and sorts: errors, warnings, notes; in each, those whose saving is
+/// not known first, then those that save most. O(findings * log findings).
 void rank(std::vector<finding>& findings);
 
 }  // namespace sluice::analysis

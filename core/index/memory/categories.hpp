@@ -23,7 +23,8 @@
 /// process has a backward thread, or some stack with a clue.
 ///
 ///   1 the stack makes or moves a model            stays, or is never freed: weight; else workspace
-///   2 a copy from the host is its first use       stays, early, last copy in the first step: weight; else input
+///   2 a copy from the host is its first use       weight if it stays, is early, and the last copy is in the first
+///                                                 step; else input
 ///   3 the stack loads data                        input
 ///   4 the stack is an optimizer's                 stays, or is never freed: optimizer state; else workspace
 ///   5 the stack, or else the thread, is backward  stays: gradient; used only once: workspace; else gradient

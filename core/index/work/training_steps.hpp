@@ -7,7 +7,7 @@
 #include "core/index/memory/memory_use.hpp"
 #include "core/index/work/steps.hpp"
 
-/// Finds the steps of a program that gives none itself, by what its allocations are for.
+/// Finds the steps of a program that gives none itself: from its allocations, Python stacks, graph launches and kernels.
 namespace sluice::analysis {
 
 /// What a block's allocation says about the program's progress.
@@ -28,7 +28,8 @@ struct phased_block {
 /// `blocks` are a process's blocks of one layer in order of birth.
 ///
 /// A step ends between two backward passes if in between an optimizer allocates, or the gradients of the first pass are
-/// freed; without either, gradients are summed up over several passes. If neither is ever seen, each pass is a step.
+/// freed; without either, gradients are summed up over several passes. If neither is seen three times, or neither goes on
+/// until the last passes, each pass is a step.
 /// Returns nothing for fewer than three steps. Known error: passes are counted as steps if a program sums up gradients,
 /// zeroes them in place and has an optimizer that allocates nothing. O(blocks * log blocks).
 [[nodiscard]] step_list find_training_steps(std::span<const phased_block> blocks, time_ns end);
@@ -41,8 +42,8 @@ struct code_line {
 };
 using lines_of_block = std::function<std::span<const code_line>(const block_record&)>;
 
-/// Finds the iterations of the outermost loop in the program's Python code: in the outermost function to whose earlier
-/// lines execution returns three times or more, a step begins where it returns. `lines_of(block)`: the block's stack,
+/// Finds the iterations of the outermost loop in the program's Python code. A loop shows when execution returns to an
+/// earlier line of a function, three times or more; a step begins at each return. The outermost such function counts. `lines_of(block)`: the block's stack,
 /// outermost frame first, up to the first frame of a module's forward pass, which loops over layers. Works where sizes
 /// vary, as in servers. O(blocks * depth).
 [[nodiscard]] step_list find_loop(std::span<const block_record* const> blocks, const lines_of_block& lines_of,
@@ -67,7 +68,8 @@ struct step_evidence {
 };
 
 /// Infers the steps: of a training loop; else by the outermost loop of the Python code; else by the pattern of
-/// allocations; else by graph launches; else by the pattern of kernels. If a program trains to warm up and then launches graphs, by these.
+/// allocations; else by graph launches; else by the pattern of kernels. Except for a training, the steps must hold half
+/// of the program's kernels. If a program trains to warm up and then launches graphs, by these.
 [[nodiscard]] step_list infer_steps(const step_evidence& by);
 
 }  // namespace sluice::analysis

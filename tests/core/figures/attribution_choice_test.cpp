@@ -61,7 +61,8 @@ TEST_F(attribution_choice_test, modules_say_more_than_the_one_line_of_a_trainer)
   EXPECT_EQ(of.asked_by.by, attribution::module);
   EXPECT_FALSE(of.asked_by.chosen_by_reader);
   EXPECT_EQ(of.asked_by.choice.largest, (std::array<std::uint64_t, 4>{100 * mib, 100 * mib, 40 * mib, 100 * mib}));
-  EXPECT_EQ(names(of), (std::vector<std::string>{"GPT2MLP.forward", "GPT2Attention.forward", "(in no module)"}));
+  EXPECT_EQ(names(of),
+            (std::vector<std::string>{"GPT2MLP.forward", "GPT2Attention.forward", "(outside any module's forward)"}));
   ASSERT_EQ(of.lines.lines.size(), 1U) << "by line, as before";
   EXPECT_EQ(of.lines.lines[0].figures.bytes, 100 * mib);
 }

@@ -141,7 +141,7 @@ TEST(report, warns_of_pageable_copies_with_what_pinned_ones_reach) {
   const finding* hint = find(all, finding_kind::pageable_copies);
   ASSERT_NE(hint, nullptr);
   EXPECT_EQ(hint->text,
-            "75 % of the bytes copied to the GPU (887 MiB) came from pageable memory, at 9.30 GB/s; pinned memory "
+            "887 MiB (75 %) of the bytes copied to the GPU came from pageable memory, at 9.30 GB/s. Pinned memory "
             "reached 52.0 "
             "GB/s of the link's 64.0 GB/s.");
 }
@@ -154,7 +154,7 @@ TEST(report, does_not_hold_slower_pinned_copies_against_pageable_ones) {
   const report all = report_of(made);
   const finding* hint = find(all, finding_kind::pageable_copies);
   ASSERT_NE(hint, nullptr);
-  EXPECT_THAT(hint->text, HasSubstr("at 9.30 GB/s; the link's peak is 64.0 GB/s."));
+  EXPECT_THAT(hint->text, HasSubstr("at 9.30 GB/s. The link's peak is 64.0 GB/s."));
 }
 
 TEST(report, leaves_pageable_copies_alone_that_reach_the_link) {
