@@ -32,12 +32,13 @@ std::optional<trace::device_id> device_of_pool(const curve_row& curve, const tra
 
 }  // namespace
 
-curve_stacks::curve_stacks(std::span<const curve_row> curves, const trace::tables& tables) : places_(curves.size()) {
+curve_stacks::curve_stacks(std::span<const curve_row> curves, const trace::tables& tables)
+    : stacks_(curves.size(), none) {
   std::map<std::pair<trace::device_id, layer>, std::uint32_t> numbers;
   const auto put = [&](std::size_t curve, trace::device_id device, layer of, bool counts) {
     const auto [found, fresh] = numbers.try_emplace({device, of}, static_cast<std::uint32_t>(counted_.size()));
     if (fresh) counted_.emplace_back();
-    places_[curve] = {found->second, counts};
+    stacks_[curve] = found->second;
     if (counts) counted_[found->second].push_back(static_cast<std::uint32_t>(curve));
   };
   const auto reserved = pools_with_reserved(curves);

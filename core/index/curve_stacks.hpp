@@ -21,21 +21,17 @@ namespace sluice::analysis {
 class curve_stacks {
  public:
   static constexpr std::uint32_t none = 0xffffffffU;
-  struct place {
-    std::uint32_t stack = none;
-    bool counts = false;  ///< Its value is part of the stack's sum. Curves by category are parts of curves that count.
-  };
 
   /// O(curves * log curves).
   curve_stacks(std::span<const trace::curve_row> curves, const trace::tables& tables);
 
-  [[nodiscard]] std::uint32_t stack_of(std::size_t curve) const { return places_[curve].stack; }
-  /// The numbers of the curves that count in each stack.
+  [[nodiscard]] std::uint32_t stack_of(std::size_t curve) const { return stacks_[curve]; }
+  /// The numbers of the curves whose values add up to each stack. Curves by category are parts of these.
   [[nodiscard]] std::span<const std::vector<std::uint32_t>> counted() const { return counted_; }
   [[nodiscard]] std::size_t size() const { return counted_.size(); }
 
  private:
-  std::vector<place> places_;
+  std::vector<std::uint32_t> stacks_;  ///< By curve.
   std::vector<std::vector<std::uint32_t>> counted_;
 };
 

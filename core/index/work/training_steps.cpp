@@ -194,7 +194,6 @@ class loop_lines {
  public:
   void add(std::int64_t line, time_ns time) {
     if (line < last_) jumps_.push_back({last_, line, time});
-    if (first_time_ == trace::unknown_time) first_time_ = time;
     last_ = line;
     lines_.emplace_back(line, time);
   }
@@ -231,7 +230,6 @@ class loop_lines {
     time_ns time = 0;
   };
   std::int64_t last_ = std::numeric_limits<std::int64_t>::min();
-  time_ns first_time_ = trace::unknown_time;
   std::vector<jump> jumps_;
   std::vector<std::pair<std::int64_t, time_ns>> lines_;
 };

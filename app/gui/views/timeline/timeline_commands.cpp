@@ -1,6 +1,7 @@
 // Commands of the timeline, for keys, menus and buttons.
 #include <algorithm>
 
+#include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
 #include "core/base/saturating.hpp"
 
@@ -73,8 +74,7 @@ void timeline_view::add_commands(const command_home& home) {
                      .run =
                          [&state](const argument&) {
                            const query::time_range active = state.active()->active;
-                           const query::time_ns air = active.length() / 20 + 1;
-                           state.go_to({active.begin - air, active.end + air}, true);
+                           state.go_to(shown_range(active, active, {}), true);
                          },
                      .enabled = ready});
   home.commands.add({.id = "timeline.by_category",
