@@ -8,6 +8,8 @@ using namespace measure;
 
 namespace {
 
+constexpr cudaMemcpyKind upward = cudaMemcpyHostToDevice;
+
 // CUDA C++ Best Practices Guide, "Pinned Memory"
 PROGRAM(cuda_pageable_frames) {
   const std::size_t bytes = 64 * mib;
@@ -29,7 +31,7 @@ PROGRAM(cuda_pageable_frames) {
   }
 }
 
-/// Uploads frames from three pinned buffers and computes on them, in the given streams; with `wait`, the host waits after each upload.
+/// Uploads frames from three pinned buffers and computes on them, in the given streams.
 void uploads(measure::timer& timer, const std::array<cudaStream_t, 3>& streams) {
   const std::size_t bytes = 48 * mib;
   float *host[3], *frame[3];
@@ -40,8 +42,9 @@ void uploads(measure::timer& timer, const std::array<cudaStream_t, 3>& streams) 
   timer.start();
   for (int step = 0; step < 30; ++step) {
     const int i = step % 3;
-    CHECK(cudaMemcpyAsync(frame[i], host[i], bytes, cudaMemcpyHostToDevice, streams[i]));  // fault cuda_one_stream cuda_default_stream
-    launch_work(frame[i], frame[i], bytes, 2500, streams[i]);
+    const cudaStream_t stream = streams[i];
+    CHECK(cudaMemcpyAsync(frame[i], host[i], bytes, upward, stream));  // fault cuda_one_stream cuda_default_stream
+    launch_work(frame[i], frame[i], bytes, 2500, stream);
   }
   timer.stop();
   for (int i = 0; i < 3; ++i) {
@@ -84,7 +87,7 @@ PROGRAM(cuda_pageable_async) {
   timer.start();
   for (int step = 0; step < 20; ++step) {
     const int i = step % 2;
-    CHECK(cudaMemcpyAsync(frame[i], host[i], bytes, cudaMemcpyHostToDevice, streams[i]));  // fault cuda_pageable_async
+    CHECK(cudaMemcpyAsync(frame[i], host[i], bytes, upward, streams[i]));  // fault cuda_pageable_async
     launch_work(frame[i], frame[i], bytes, 2500, streams[i]);
   }
   timer.stop();
@@ -112,7 +115,7 @@ PROGRAM(cuda_wait_after_upload) {
   timer.start();
   for (int step = 0; step < 30; ++step) {
     const int i = step % 2;
-    CHECK(cudaMemcpyAsync(frame[i], host[i], bytes, cudaMemcpyHostToDevice, streams[i]));  // fault cuda_wait_after_upload
+    CHECK(cudaMemcpyAsync(frame[i], host[i], bytes, upward, streams[i]));  // fault cuda_wait_after_upload
     launch_work(frame[i], frame[i], bytes, 2500, streams[i]);
     if (faulty) CHECK(cudaStreamSynchronize(streams[i]));  // fault cuda_wait_after_upload
   }
@@ -252,7 +255,7 @@ PROGRAM(cuda_row_by_row) {
   if (faulty) {
     for (std::size_t row = 0; row < rows; ++row) {
       const std::size_t offset = row * row_bytes / sizeof(float);
-      CHECK(cudaMemcpyAsync(matrix + offset, host + offset, row_bytes, cudaMemcpyHostToDevice));  // fault cuda_row_by_row
+      CHECK(cudaMemcpyAsync(matrix + offset, host + offset, row_bytes, upward));  // fault cuda_row_by_row
     }
   } else {
     CHECK(cudaMemcpyAsync(matrix, host, rows * row_bytes, cudaMemcpyHostToDevice));
@@ -311,7 +314,7 @@ CLEAN_PROGRAM(cuda_clean_double_buffer) {
   timer.start();
   for (int step = 0; step < 40; ++step) {
     const int i = step % 2;
-    CHECK(cudaStreamSynchronize(streams[i]));  // The result of two steps before is complete; its buffers are free again.
+    CHECK(cudaStreamSynchronize(streams[i]));  // The buffers of two steps before are free again.
     in[i][0] = static_cast<float>(step);
     CHECK(cudaMemcpyAsync(frame[i], in[i], bytes, cudaMemcpyHostToDevice, streams[i]));
     launch_work(frame[i], frame[i], bytes, 4000, streams[i]);

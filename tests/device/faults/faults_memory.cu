@@ -138,10 +138,10 @@ PROGRAM(cuda_three_products) {
   const dim3 block(16, 16), grid(n / 16, n / 16);
   float *a = nullptr, *b = nullptr, *c = nullptr, *d = nullptr, *e = nullptr, *f = nullptr, *g = nullptr;
   for (float** matrix : {&a, &b, &c, &d}) {
-    DEVICE_ALLOC(*matrix, bytes);
+    DEVICE_ALLOC(*matrix, bytes);  // fault cuda_three_products
     launch_work(*matrix, *matrix, bytes, 50);
   }
-  DEVICE_ALLOC(e, bytes);  // fault cuda_three_products
+  DEVICE_ALLOC(e, bytes);
   if (faulty) {
     DEVICE_ALLOC(f, bytes);  // fault cuda_three_products
     DEVICE_ALLOC(g, bytes);  // fault cuda_three_products
@@ -198,7 +198,7 @@ PROGRAM(cuda_leak_per_frame) {
     }
   }
   timer.stop();
-  for (float* scratch : forgotten) DEVICE_FREE(scratch);  // Only after what is measured: the next pass needs the memory.
+  for (float* scratch : forgotten) DEVICE_FREE(scratch);  // The next pass needs the memory.
   DEVICE_FREE(frame);
 }
 
@@ -307,7 +307,8 @@ CLEAN_PROGRAM(cuda_clean_async_pool) {
 int main(int count, char** words) {
   const std::string name = count > 1 ? words[1] : "";
   if (name == "list") {
-    for (const auto& [each, program] : programs()) std::printf("%s%s fixed\n", each.c_str(), program.clean ? "" : " faulty");
+    for (const auto& [each, program] : programs())
+      std::printf("%s%s fixed\n", each.c_str(), program.clean ? "" : " faulty");
     return 0;
   }
   const std::string variant = count > 2 ? words[2] : "fixed";
@@ -317,13 +318,16 @@ int main(int count, char** words) {
   }
   const auto found = programs().find(name);
   if (found == programs().end() || (variant != "fixed" && (variant != "faulty" || found->second.clean))) {
-    std::fprintf(stderr, "faults: no program '%s %s'; expected: faults NAME faulty|fixed [--passes N]; `faults list` shows the names\n",
-                 name.c_str(), variant.c_str());
+    std::fprintf(
+        stderr,
+        "faults: no program '%s %s'; expected: faults NAME faulty|fixed [--passes N]; `faults list` shows the names\n",
+        name.c_str(), variant.c_str());
     return 2;
   }
   timer clock;
   for (int pass = 0; pass < passes + (passes > 1 ? 1 : 0); ++pass) found->second.run(variant == "faulty", clock);
-  std::printf("{\"program\": \"%s\", \"variant\": \"%s\", \"peak_bytes\": %zu, \"reserved_bytes\": %zu, \"ms\": %.3f}\n", name.c_str(),
-              variant.c_str(), memory.peak, clock.reserved(), clock.median());
+  std::printf(
+      "{\"program\": \"%s\", \"variant\": \"%s\", \"peak_bytes\": %zu, \"reserved_bytes\": %zu, \"ms\": %.3f}\n",
+      name.c_str(), variant.c_str(), memory.peak, clock.reserved(), clock.median());
   return 0;
 }

@@ -43,6 +43,7 @@ def jax_state_not_donated(timer, faulty):
 
     step = jax.jit(advance) if faulty else jax.jit(advance, donate_argnums=0)
     state = jnp.ones(floats(256)), jnp.zeros(floats(256))  # fault jax_state_not_donated
+    state = jax.block_until_ready(step(state))
     with timer:
         for _ in range(40):
             state = step(state)  # fault jax_state_not_donated
@@ -104,6 +105,7 @@ def jax_numpy_table_each_step(timer, faulty):
     x = jnp.ones(floats(48))
     if not faulty:
         table = jax.device_put(table)
+    x = apply(x, table).block_until_ready()
     with timer:
         for _ in range(16):
             x = apply(x, table)  # fault jax_numpy_table_each_step
@@ -118,7 +120,7 @@ def jax_history_on_device(timer, faulty):
     def advance(state):
         return jnp.sin(state) * 1.01
 
-    state = jnp.ones(floats(40))
+    state = advance(jnp.ones(floats(40))).block_until_ready()
     history = []
     with timer:
         for _ in range(24):
@@ -139,7 +141,7 @@ def jax_through_numpy(timer, faulty):
     def second(x):
         return x * 0.5
 
-    x = jnp.ones(floats(64))
+    x = second(first(jnp.ones(floats(64)))).block_until_ready()
     with timer:
         for _ in range(10):
             x = first(x)

@@ -13,35 +13,35 @@
 #include <unordered_map>
 #include <vector>
 
-#define CHECK(call)                                                                                      \
-  do {                                                                                                   \
-    const cudaError_t error_ = (call);                                                                   \
-    if (error_ != cudaSuccess) {                                                                         \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error_));    \
-      std::exit(1);                                                                                      \
-    }                                                                                                    \
+#define CHECK(call)                                                                                   \
+  do {                                                                                                \
+    const cudaError_t error_ = (call);                                                                \
+    if (error_ != cudaSuccess) {                                                                      \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error_)); \
+      std::exit(1);                                                                                   \
+    }                                                                                                 \
   } while (0)
 
 // Macros, so that the line of the call is the program's own.
-#define DEVICE_ALLOC(pointer, bytes)                                             \
-  do {                                                                           \
-    CHECK(cudaMalloc(reinterpret_cast<void**>(&(pointer)), (bytes)));            \
-    measure::allocated(pointer, bytes);                                          \
+#define DEVICE_ALLOC(pointer, bytes)                                  \
+  do {                                                                \
+    CHECK(cudaMalloc(reinterpret_cast<void**>(&(pointer)), (bytes))); \
+    measure::allocated(pointer, bytes);                               \
   } while (0)
-#define DEVICE_FREE(pointer)        \
-  do {                              \
-    measure::freed(pointer);        \
-    CHECK(cudaFree(pointer));       \
+#define DEVICE_FREE(pointer)  \
+  do {                        \
+    measure::freed(pointer);  \
+    CHECK(cudaFree(pointer)); \
   } while (0)
-#define DEVICE_ALLOC_ASYNC(pointer, bytes, stream)                                     \
-  do {                                                                                 \
-    CHECK(cudaMallocAsync(reinterpret_cast<void**>(&(pointer)), (bytes), (stream)));   \
-    measure::allocated(pointer, bytes);                                                \
+#define DEVICE_ALLOC_ASYNC(pointer, bytes, stream)                                   \
+  do {                                                                               \
+    CHECK(cudaMallocAsync(reinterpret_cast<void**>(&(pointer)), (bytes), (stream))); \
+    measure::allocated(pointer, bytes);                                              \
   } while (0)
-#define DEVICE_FREE_ASYNC(pointer, stream)         \
-  do {                                             \
-    measure::freed(pointer);                       \
-    CHECK(cudaFreeAsync((pointer), (stream)));     \
+#define DEVICE_FREE_ASYNC(pointer, stream)     \
+  do {                                         \
+    measure::freed(pointer);                   \
+    CHECK(cudaFreeAsync((pointer), (stream))); \
   } while (0)
 
 namespace measure {
@@ -110,25 +110,27 @@ struct registration {
   registration(const char* name, listed_program program) { programs()[name] = program; }
 };
 
-#define PROGRAM(name)                                                          \
-  static void name(bool faulty, measure::timer& timer);                        \
-  static const measure::registration name##_listed{#name, {&name, false}};     \
+#define PROGRAM(name)                                                      \
+  static void name(bool faulty, measure::timer& timer);                    \
+  static const measure::registration name##_listed{#name, {&name, false}}; \
   static void name(bool faulty, measure::timer& timer)
-#define CLEAN_PROGRAM(name)                                                    \
-  static void name(bool, measure::timer& timer);                               \
-  static const measure::registration name##_listed{#name, {&name, true}};      \
+#define CLEAN_PROGRAM(name)                                               \
+  static void name(bool, measure::timer& timer);                          \
+  static const measure::registration name##_listed{#name, {&name, true}}; \
   static void name(bool, measure::timer& timer)
 
 /// Computes for a while: `rounds` dependent multiply-adds for each of n floats. `out` may be `in`.
 static __global__ void work(float* out, const float* in, std::size_t n, int rounds) {
-  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < n; i += std::size_t{gridDim.x} * blockDim.x) {
+  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < n;
+       i += std::size_t{gridDim.x} * blockDim.x) {
     float value = in[i];
     for (int round = 0; round < rounds; ++round) value = value * 0.999F + 0.001F;
     out[i] = value;
   }
 }
 
-static inline void launch_work(float* out, const float* in, std::size_t bytes, int rounds, cudaStream_t stream = nullptr) {
+static inline void launch_work(float* out, const float* in, std::size_t bytes, int rounds,
+                               cudaStream_t stream = nullptr) {
   work<<<2048, 256, 0, stream>>>(out, in, bytes / sizeof(float), rounds);
   CHECK(cudaGetLastError());
 }

@@ -60,16 +60,19 @@ class CupyMeter:
         self.counter = Counter()
         self.counter.__enter__()
         self.at_start = cupy.cuda.runtime.memGetInfo()[0]
+        self.most = 0  # Without a pool: the most that was taken from the GPU at the end of a timed part.
 
     def wait(self):
         self.cupy.cuda.Device().synchronize()
 
     def reserved(self):
         pooled = self.cupy.get_default_memory_pool().total_bytes()
-        return pooled or max(0, self.at_start - self.cupy.cuda.runtime.memGetInfo()[0])
+        taken = max(0, self.at_start - self.cupy.cuda.runtime.memGetInfo()[0])
+        self.most = max(self.most, taken)
+        return pooled or taken
 
     def peak(self):
-        return self.counter.highest or self.reserved()
+        return self.counter.highest or self.most
 
 
 class JaxMeter:

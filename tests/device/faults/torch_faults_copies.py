@@ -39,48 +39,40 @@ def torch_pageable_batches(timer, faulty):
     print("mean", float(y.mean()))
 
 
-# PyTorch tutorial, "A guide on good usage of non_blocking and pin_memory()"
-@program
-def torch_one_stream_uploads(timer, faulty):
+def stream_through(timer, upload, wait):
+    """Uploads batches into two buffers in turn and computes on them; with `wait`, the host waits for each upload."""
     batches = host_batches(4, 16384, 2048, pinned=True)
+    buffers = [torch.empty(16384, 2048, device=device) for _ in range(2)]
+    filled = [torch.cuda.Event() for _ in buffers]
+    used = [torch.cuda.Event() for _ in buffers]
     model = perceptron(2, 2048)
     results = torch.zeros((), device=device)
     compute = torch.cuda.current_stream()
-    upload = compute if faulty else torch.cuda.Stream()
     with timer, torch.no_grad():
-        with torch.cuda.stream(upload):
-            coming = batches[0].to(device, non_blocking=True)  # fault torch_one_stream_uploads
         for step in range(20):
-            compute.wait_stream(upload)
-            x = coming
-            x.record_stream(compute)
+            i = step % 2
             with torch.cuda.stream(upload):
-                coming = batches[(step + 1) % 4].to(device, non_blocking=True)  # fault torch_one_stream_uploads
-            results += model(x).mean()
+                upload.wait_event(used[i])
+                buffers[i].copy_(batches[step % 4], non_blocking=True)  # fault torch_one_stream_uploads torch_wait_for_upload
+                filled[i].record(upload)
+            if wait:
+                torch.cuda.synchronize()  # fault torch_wait_for_upload
+            compute.wait_event(filled[i])
+            results += model(buffers[i]).mean()
+            used[i].record(compute)
     print("mean", float(results))
+
+
+# PyTorch tutorial, "A guide on good usage of non_blocking and pin_memory()"
+@program
+def torch_one_stream_uploads(timer, faulty):
+    stream_through(timer, torch.cuda.current_stream() if faulty else torch.cuda.Stream(), wait=False)
 
 
 # discuss.pytorch.org thread 157251, "Performance optimization re: CPU-GPU synchronization"
 @program
 def torch_wait_for_upload(timer, faulty):
-    batches = host_batches(4, 16384, 2048, pinned=True)
-    model = perceptron(2, 2048)
-    results = torch.zeros((), device=device)
-    compute = torch.cuda.current_stream()
-    upload = torch.cuda.Stream()
-    with timer, torch.no_grad():
-        for step in range(20):
-            with torch.cuda.stream(upload):
-                x = batches[step % 4].to(device, non_blocking=True)  # fault torch_wait_for_upload
-            if faulty:
-                torch.cuda.synchronize()  # fault torch_wait_for_upload
-            else:
-                compute.wait_stream(upload)
-            x.record_stream(compute)
-            results += model(x).mean()
-            if faulty:
-                torch.cuda.synchronize()  # fault torch_wait_for_upload
-    print("mean", float(results))
+    stream_through(timer, torch.cuda.Stream(), wait=faulty)
 
 
 # fatchord/WaveRNN issue 142, "Good practice on allocating large tensor on GPU"; torchsynth issue 76
@@ -102,6 +94,7 @@ def torch_zeros_to_device(timer, faulty):
 @program
 def torch_grid_each_step(timer, faulty):
     rows, columns = torch.meshgrid(torch.arange(0.0, 4096), torch.arange(0.0, 2048), indexing="ij")
+    rows, columns = rows.contiguous(), columns.contiguous()
     flow = torch.rand(2, 4096, 2048, device=device)
     if not faulty:
         rows, columns = rows.to(device), columns.to(device)

@@ -118,14 +118,15 @@ def torch_export_buffer(timer, faulty):
             optimizer.zero_grad()
     if not faulty:
         table = torch.empty(floats(384), device=device)
-    table.copy_(model[0].weight.detach().flatten().repeat(6))
+    for part in table.chunk(6):
+        part.copy_(model[0].weight.detach().flatten())
     print("table", float(table[-1]))
 
 
 # PyTorch Performance Tuning Guide, "Preallocate memory in case of variable input length"; sgl-project/SpecForge pull request 739
 @program
 def torch_growing_lengths(timer, faulty):
-    longest = 96
+    longest = 110
     model = perceptron(2, 1024)
     with timer, torch.no_grad():
         if not faulty:
@@ -133,7 +134,7 @@ def torch_growing_lengths(timer, faulty):
             model(x)
             del x
         for step in range(24):
-            length = 48 + 2 * step
+            length = 40 + 3 * step
             x = torch.ones(length * 80, 1024, device=device)  # fault torch_growing_lengths
             y = model(x)  # fault torch_growing_lengths
             total = y.sum()
@@ -150,7 +151,7 @@ def torch_burst(timer, faulty):
         pieces = 1 if faulty else 16
         moments = []
         for rows in table.chunk(pieces):
-            distances = (rows[:, None, :64] - table[None, :, :64]).abs()  # fault torch_burst
+            distances = (rows[:, None, :24] - table[None, :, :24]).abs()  # fault torch_burst
             moments.append(distances.sum(-1).mean())
         del distances
     scale = torch.stack(moments).mean()
@@ -173,6 +174,7 @@ def torch_two_stream_caches(timer, faulty):
     with timer, torch.no_grad():
         for _ in range(12):
             for stream in (first, second):
+                stream.wait_stream(torch.cuda.current_stream())
                 with torch.cuda.stream(stream):
                     field = torch.full((floats(560),), 0.5, device=device)  # fault torch_two_stream_caches
                     total += field.square_().sum()

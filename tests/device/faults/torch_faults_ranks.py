@@ -17,7 +17,7 @@ from torch import nn
 
 # pytorch/pytorch issue 47433, "unbalanced gpu memory when using DistributedDataParallel"
 def torch_sorted_shards(rank, ranks, faulty):
-    """Returns the milliseconds that this rank took for its share of sequences, which are sorted by length."""
+    """Returns how many milliseconds this rank took for its share of the sequences, which are sorted by length."""
     device = torch.device("cuda", rank % torch.cuda.device_count())
     torch.cuda.set_device(device)
     lengths = sorted(256 * (1 + i % 24) for i in range(48))
@@ -26,16 +26,16 @@ def torch_sorted_shards(rank, ranks, faulty):
         mine = lengths[rank * share : (rank + 1) * share]  # fault torch_sorted_shards
     else:
         mine = lengths[rank::ranks]
+    sequences = [torch.ones(length, 1024, device=device) for length in mine]  # fault torch_sorted_shards
     model = nn.Sequential(nn.Linear(1024, 4096), nn.GELU(), nn.Linear(4096, 1024)).to(device)
     total = torch.zeros((), device=device)
     torch.cuda.synchronize()
     dist.barrier()
     start = time.perf_counter()
     with torch.no_grad():
-        for length in mine:
-            x = torch.ones(4, length, 1024, device=device)
-            total += model(x).mean()  # fault torch_sorted_shards
-            del x
+        for _ in range(4):
+            for x in sequences:
+                total += model(x).mean()
     torch.cuda.synchronize()
     dist.all_reduce(total.cpu())
     return (time.perf_counter() - start) * 1e3
