@@ -6,7 +6,6 @@ Both processes may use the same GPU. Rank 0 prints the highest peak of the two.
 
 import argparse
 import json
-import os
 import statistics
 import time
 
