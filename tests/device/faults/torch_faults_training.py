@@ -293,11 +293,11 @@ class Scans(torch.utils.data.Dataset):
     """Samples that take the processor some milliseconds each."""
 
     def __len__(self):
-        return 20 * 8
+        return 30 * 8
 
     def __getitem__(self, i):
         noise = torch.Generator().manual_seed(i)
-        scan = torch.rand(64, 1024, generator=noise)
+        scan = torch.rand(128, 1024, generator=noise)
         ranks = scan.flatten().sort().values  # fault torch_slow_loader
         return (scan - ranks[len(ranks) // 2]) / ranks[-1]
 
@@ -308,10 +308,11 @@ def torch_slow_loader(timer, faulty):
     model = perceptron(4, 1024)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
     torch.set_num_threads(1)
-    workers = {"num_workers": 0} if faulty else {"num_workers": 8, "prefetch_factor": 3}
+    workers = {"num_workers": 0} if faulty else {"num_workers": 6, "prefetch_factor": 1}
     loader = torch.utils.data.DataLoader(Scans(), batch_size=8, pin_memory=True, **workers)
+    batches = iter(loader)
     with timer:
-        for batch in loader:  # fault torch_slow_loader
+        for batch in batches:  # fault torch_slow_loader
             x = batch.to(device, non_blocking=True)
             for _ in range(2):
                 model(x).square().mean().backward()
