@@ -1,0 +1,133 @@
+#include "core/replay/requests.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/replay/arenas.hpp"
+#include "core/replay/policy.hpp"
+#include "core/replay/recorded_events.hpp"
+
+namespace sluice::replay {
+namespace {
+
+/// Emptyings that the allocator did itself, because it had reached a limit, and that limit.
+struct retries {
+  std::vector<bool> own;    ///< For each emptying.
+  std::uint64_t limit = 0;  ///< Bytes; 0: none.
+};
+
+/// Each retry is followed by a new segment, which would have gone beyond the limit, and nothing else went beyond it. One
+/// such emptying alone is more likely the program's.
+retries find_retries(const inferred_arenas& arenas) {
+  retries found;
+  std::uint64_t beyond = std::numeric_limits<std::uint64_t>::max();
+  std::size_t likely = 0;
+  std::size_t followed = 0;
+  bool certain = false;
+  for (const emptying& each : arenas.emptyings) {
+    const std::uint64_t wanted = each.reserved_before + each.taken_next;
+    const bool is_likely = each.taken_next > 0 && (wanted > arenas.peak_reserved || each.refused);
+    found.own.push_back(is_likely);
+    if (each.taken_next > 0) ++followed;
+    if (!is_likely) continue;
+    ++likely;
+    certain = certain || each.refused;
+    beyond = std::min(beyond, wanted);
+  }
+  if (!certain && (likely < 2 || likely < followed)) {
+    found.own.assign(found.own.size(), false);
+    return found;
+  }
+  if (beyond > arenas.peak_reserved) found.limit = arenas.peak_reserved + (beyond - arenas.peak_reserved) / 2;
+  return found;
+}
+
+class request_maker {
+ public:
+  request_maker(const recorded_events& of, const trace::tables& tables) : of_(of), arenas_(infer_arenas(of)) {
+    made_.process = of.process;
+    made_.device = of.device;
+    made_.blocks = static_cast<std::uint32_t>(of.blocks.size());
+    made_.arenas = arenas_.count;
+    const trace::device_row* device = tables.devices.find(of.device);
+    made_.device_bytes = device != nullptr ? device->memory_bytes : 0;
+  }
+
+  allocator_requests make() {
+    find_arenas_to_keep();
+    const retries own = find_retries(arenas_);
+    made_.limit_inferred = own.limit != 0;
+    made_.limit = made_.limit_inferred ? own.limit : made_.device_bytes;
+    std::size_t emptied = 0;
+    std::uint64_t segment = 0;
+    made_.requests.reserve(of_.events.size());
+    for (std::size_t i = 0; i < of_.events.size(); ++i) {
+      const recorded_event& event = of_.events[i];
+      if (event.what == recorded_kind::segment_taken) segment = of_.segments[event.at].address;
+      if (event.what == recorded_kind::allocated || event.what == recorded_kind::freed) add(event, segment);
+      if (emptied < arenas_.emptyings.size() && arenas_.emptyings[emptied].event == i) {
+        if (!own.own[emptied]) add(arenas_.emptyings[emptied]);
+        ++emptied;
+      }
+    }
+    put_recorded();
+    return std::move(made_);
+  }
+
+ private:
+  std::uint16_t arena_of(const recorded_block& block) const {
+    return block.segment == no_segment ? std::uint16_t{0} : arenas_.of_segment[block.segment];
+  }
+
+  void add(const recorded_event& event, std::uint64_t& segment) {
+    const recorded_block& block = of_.blocks[event.at];
+    const bool allocates = event.what == recorded_kind::allocated;
+    made_.requests.push_back(
+        {block.bytes, event.at, arena_of(block), allocates ? request_kind::allocate : request_kind::free});
+    if (!allocates) return;
+    if (segment != 0 && segment == block.address) made_.segment_addresses.emplace_back(event.at, segment);
+    segment = 0;
+  }
+
+  std::vector<std::uint16_t> arenas_kept(const emptying& by) const {
+    std::vector<std::uint16_t> all;
+    for (const std::uint32_t kept : by.kept) all.push_back(arenas_.of_segment[kept]);
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  }
+
+  void add(const emptying& by) {
+    made_.requests.push_back({0, static_cast<std::uint32_t>(made_.kept_arenas.size()), 0, request_kind::empty_cache});
+    made_.kept_arenas.push_back(arenas_kept(by));
+  }
+
+  void find_arenas_to_keep() {
+    made_.private_arenas.assign(arenas_.count, false);
+    for (const emptying& each : arenas_.emptyings)
+      for (const std::uint16_t arena : arenas_kept(each)) made_.private_arenas[arena] = true;
+  }
+
+  void put_recorded() {
+    made_.recorded.segments_known = !of_.segments.empty();
+    made_.recorded.mapped =
+        std::any_of(of_.segments.begin(), of_.segments.end(), [](const recorded_segment& each) { return each.mapped; });
+    made_.recorded.peak_reserved = arenas_.peak_reserved;
+    made_.recorded.peak_segments = arenas_.peak_segments;
+    made_.recorded.driver_calls = arenas_.driver_calls;
+  }
+
+  const recorded_events& of_;
+  inferred_arenas arenas_;
+  allocator_requests made_;
+};
+
+}  // namespace
+
+std::vector<allocator_requests> requests_of(const analysis::memory_use& memory, const trace::tables& tables) {
+  std::vector<allocator_requests> all;
+  for (const recorded_events& each : recorded_allocators(memory)) all.push_back(request_maker(each, tables).make());
+  return all;
+}
+
+}  // namespace sluice::replay
