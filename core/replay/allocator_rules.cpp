@@ -7,8 +7,8 @@
 namespace sluice::replay {
 namespace {
 
-/// Sizes above this are not rounded: they fit no memory anyway.
-constexpr std::uint64_t largest_rounded = std::uint64_t{1} << 62;
+/// Larger requests count as this: no memory holds them anyway, and an address space of a model does.
+constexpr std::uint64_t largest_rounded = std::uint64_t{1} << 46;
 
 /// What the driver's pool takes at a time, in bytes: measured on an H200 (a peak of 814 MiB reserved 832 MiB).
 constexpr std::uint64_t driver_pool_step = 32 * mib;

@@ -14,11 +14,20 @@ namespace {
 constexpr std::size_t most_looked_at = 256;  ///< Free blocks of other arenas, for one request.
 constexpr std::uint64_t most_arenas = std::numeric_limits<std::uint16_t>::max();
 
+std::uint64_t rounded(std::uint64_t bytes) {
+  return (std::max<std::uint64_t>(bytes, 1) + smallest_block - 1) / smallest_block * smallest_block;
+}
+
 /// Follows the recorded blocks from place to place, and notes which segments cannot be of one arena.
 class placement {
  public:
-  explicit placement(const recorded_events& of)
-      : of_(of), segments_(of.segments.size()), extents_(of.blocks.size()), apart_(of.segments.size()) {
+  placement(const recorded_events& of, explanation by)
+      : of_(of),
+        delays_(by == explanation::delays),
+        segments_(of.segments.size()),
+        extents_(of.blocks.size()),
+        apart_(of.segments.size()) {
+    found_.free_at.assign(of.blocks.size(), no_delay);
     std::map<std::pair<bool, std::uint64_t>, std::uint32_t> groups;
     for (std::size_t i = 0; i < of.segments.size(); ++i) {
       const recorded_segment& each = of.segments[i];
@@ -32,6 +41,8 @@ class placement {
   inferred_arenas infer() {
     for (std::size_t i = 0; i < of_.events.size(); ++i) step(i);
     close_emptying();
+    for (const auto& [address, held] : held_)
+      found_.free_at[held.block] = static_cast<std::uint32_t>(of_.events.size());
     colour();
     return std::move(found_);
   }
@@ -48,10 +59,16 @@ class placement {
     std::uint64_t bytes = 0;
     std::uint32_t segment = 0;
   };
+  /// A block that was freed, and the event.
+  struct freed_block {
+    std::uint32_t block = 0;
+    std::uint32_t event = 0;
+  };
   using by_size = std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>;  ///< Bytes, address, segment.
 
   void step(std::size_t i) {
     const recorded_event& event = of_.events[i];
+    now_ = static_cast<std::uint32_t>(i);
     if (event.what != recorded_kind::segment_given_back && event.what != recorded_kind::refused) {
       if (emptying_open_ && event.what == recorded_kind::segment_taken)
         found_.emptyings.back().taken_next = of_.segments[event.at].bytes;
@@ -88,6 +105,8 @@ class placement {
   void give_back(std::uint32_t at, std::size_t event) {
     segment& in = segments_[at];
     if (!in.taken) return;
+    // The allocator waits for all streams first.
+    while (!held_.empty()) release();
     if (!emptying_open_) {
       found_.emptyings.push_back({event, {}, {}, reserved_, 0, refused_});
       emptying_open_ = true;
@@ -119,16 +138,16 @@ class placement {
     segment& in = segments_[block.segment];
     ++in.live;
     idle_.erase(block.segment);
+    const std::uint64_t size = rounded(block.bytes);
+    release_held(block.address, size);
     auto hole = by_address_.upper_bound(block.address);
     if (hole == by_address_.begin()) return;
     --hole;
     const std::uint64_t begin = hole->first;
     const range was = hole->second;
     if (was.segment != block.segment || block.address - begin >= was.bytes) return;
-    const std::uint64_t size =
-        (std::max<std::uint64_t>(block.bytes, 1) + smallest_block - 1) / smallest_block * smallest_block;
-    if (begin == block.address)
-      compare(size, in.fresh ? by_size{no_limit, 0, 0} : by_size{was.bytes, begin, 0}, block.segment);
+    const by_size chosen = in.fresh ? by_size{no_limit, 0, 0} : by_size{was.bytes, begin, 0};
+    if (begin == block.address) compare(size, chosen, block.segment);
     in.fresh = false;
     erase(hole);
     const std::uint64_t room = was.bytes - (block.address - begin);
@@ -139,19 +158,85 @@ class placement {
     if (split) put(block.address + size, {rest, was.segment});
   }
 
-  /// Whatever would have been taken before `chosen` is of another arena.
+  /// Whatever would have been taken before `chosen` is of another arena, or was not free yet.
   void compare(std::uint64_t size, const by_size& chosen, std::uint32_t segment) {
     const auto& free = free_[segments_[segment].group];
     std::size_t looked_at = 0;
-    for (auto each = free.lower_bound({size, 0, 0}); each != free.end() && *each < chosen; ++each) {
+    for (auto each = free.lower_bound({size, 0, 0}); each != free.end() && *each < chosen;) {
       if (++looked_at > most_looked_at) return;
-      keep_apart(std::get<2>(*each), segment);
+      const std::uint32_t other = std::get<2>(*each);
+      if (delays_ && hold_latest(std::get<1>(*each), std::get<0>(*each))) {
+        each = free.lower_bound({size, 0, 0});  // The hole is smaller now.
+        continue;
+      }
+      if (delays_ || other == segment) ++found_.unexplained;
+      keep_apart(other, segment);
+      ++each;
     }
+  }
+
+  /// Takes the block that was freed last out of the hole, until it is used again. False: no block was freed there.
+  bool hold_latest(std::uint64_t address, std::uint64_t bytes) {
+    auto latest = freed_.end();
+    for (auto each = freed_.lower_bound(address); each != freed_.end() && each->first < address + bytes; ++each)
+      if (latest == freed_.end() || each->second.event > latest->second.event) latest = each;
+    if (latest == freed_.end()) return false;
+    const std::uint64_t begin = latest->first;
+    const freed_block was = latest->second;
+    const std::uint32_t block = was.block;
+    const std::uint64_t extent = extents_[block];
+    const std::uint32_t in = of_.blocks[block].segment;
+    freed_.erase(latest);
+    const auto hole = by_address_.find(address);
+    if (begin + extent > address + bytes || hole == by_address_.end() || hole->second.bytes != bytes) return false;
+    erase(hole);
+    if (begin > address) put(address, {begin - address, in});
+    if (begin + extent < address + bytes) put(begin + extent, {address + bytes - begin - extent, in});
+    held_[begin] = was;
+    held_order_.emplace(was.event, begin);
+    ++segments_[in].live;
+    idle_.erase(in);
+    return true;
+  }
+
+  /// What is used again was free, and so was what was freed before it: streams work in order.
+  void release_held(std::uint64_t address, std::uint64_t bytes) {
+    std::uint32_t until = 0;
+    for (auto each = first_over(held_, address); each != held_.end() && each->first < address + bytes; ++each)
+      until = std::max(until, each->second.event + 1);
+    while (!held_order_.empty() && held_order_.begin()->first < until) release();
+    for (auto each = first_over(freed_, address); each != freed_.end() && each->first < address + bytes;)
+      each = freed_.erase(each);
+  }
+
+  /// The first of the blocks that ends behind `address`.
+  std::map<std::uint64_t, freed_block>::iterator first_over(std::map<std::uint64_t, freed_block>& in,
+                                                            std::uint64_t address) const {
+    auto each = in.lower_bound(address);
+    if (each == in.begin()) return each;
+    const auto before = std::prev(each);
+    return before->first + extents_[before->second.block] > address ? before : each;
+  }
+
+  /// Frees the held block that was freed first.
+  void release() {
+    const auto held = held_.find(held_order_.begin()->second);
+    const std::uint32_t block = held->second.block;
+    held_.erase(held);
+    held_order_.erase(held_order_.begin());
+    found_.free_at[block] = now_;
+    make_free(block);
   }
 
   void free(std::uint32_t at) {
     const recorded_block& block = of_.blocks[at];
     if (block.segment == no_segment || of_.segments[block.segment].mapped) return;
+    if (delays_ && extents_[at] != 0) freed_[block.address] = {at, now_};
+    make_free(at);
+  }
+
+  void make_free(std::uint32_t at) {
+    const recorded_block& block = of_.blocks[at];
     segment& in = segments_[block.segment];
     if (in.live > 0 && --in.live == 0 && in.taken) idle_.insert(block.segment);
     if (extents_[at] == 0 || !in.taken) return;
@@ -174,6 +259,8 @@ class placement {
   }
 
   void put(std::uint64_t address, const range& hole) {
+    const auto old = by_address_.find(address);  // Only in a file that contradicts itself.
+    if (old != by_address_.end()) erase(old);
     by_address_[address] = hole;
     free_[segments_[hole.segment].group].insert({hole.bytes, address, hole.segment});
   }
@@ -184,7 +271,7 @@ class placement {
   }
 
   void keep_apart(std::uint32_t a, std::uint32_t b) {
-    if (a == b || segments_[a].group != segments_[b].group) return;
+    if (delays_ || a == b || segments_[a].group != segments_[b].group) return;
     apart_[a].insert(b);
     apart_[b].insert(a);
   }
@@ -209,6 +296,12 @@ class placement {
   }
 
   const recorded_events& of_;
+  bool delays_;
+  std::uint32_t now_ = 0;  ///< The position of the event.
+  // For `delays` only, by address:
+  std::map<std::uint64_t, freed_block> freed_;                    ///< Until their addresses are used again.
+  std::set<std::pair<std::uint32_t, std::uint64_t>> held_order_;  ///< Events and addresses of `held_`.
+  std::map<std::uint64_t, freed_block> held_;  ///< Blocks that are not free yet although they were freed, by address.
   std::vector<segment> segments_;
   std::vector<std::uint64_t> extents_;          ///< Bytes that each live block takes; 0: not known.
   std::vector<std::set<std::uint32_t>> apart_;  ///< For each segment, those of other arenas.
@@ -224,6 +317,6 @@ class placement {
 
 }  // namespace
 
-inferred_arenas infer_arenas(const recorded_events& of) { return placement(of).infer(); }
+inferred_arenas infer_arenas(const recorded_events& of, explanation by) { return placement(of, by).infer(); }
 
 }  // namespace sluice::replay

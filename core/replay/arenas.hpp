@@ -17,8 +17,19 @@ struct emptying {
   bool refused = false;               ///< The driver had refused memory just before.
 };
 
+/// What explains that a free block was not taken.
+enum class explanation : std::uint8_t {
+  arenas,  ///< It belongs to another stream or pool.
+  delays,  ///< Another stream still used it: it was free later than the program freed it.
+};
+
+inline constexpr std::uint32_t no_delay = ~std::uint32_t{0};
+
 /// What follows from the places of recorded blocks.
 struct inferred_arenas {
+  /// For each block, the position of the event at which it really became free; `no_delay`: when it was freed, or never.
+  std::vector<std::uint32_t> free_at;
+  std::uint64_t unexplained = 0;          ///< Requests that took another block than the native allocator would.
   std::vector<std::uint16_t> of_segment;  ///< The arena of each segment.
   std::uint32_t count = 1;
   std::vector<emptying> emptyings;
@@ -31,7 +42,8 @@ struct inferred_arenas {
 /// begin in one arena. Where the native allocator would have taken another free block than it did, or needed no new
 /// segment, the two segments are of different arenas, and so are free segments of which one was given back and the
 /// other was not. Arenas are then coloured greedily, in the order of the segments. O(events * log blocks), and up to
-/// 256 steps more for each request that other arenas could have served. Internal to core/replay.
-[[nodiscard]] inferred_arenas infer_arenas(const recorded_events& of);
+/// 256 steps more for each request that other arenas could have served. With `explanation::delays` there is one arena
+/// for each size class, and blocks that were passed over become free when they are used again. Internal to core/replay.
+[[nodiscard]] inferred_arenas infer_arenas(const recorded_events& of, explanation by);
 
 }  // namespace sluice::replay

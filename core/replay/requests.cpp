@@ -1,11 +1,13 @@
 #include "core/replay/requests.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 #include "core/replay/arenas.hpp"
 #include "core/replay/policy.hpp"
 #include "core/replay/recorded_events.hpp"
+#include "core/replay/replay.hpp"
 
 namespace sluice::replay {
 namespace {
@@ -44,7 +46,8 @@ retries find_retries(const inferred_arenas& arenas) {
 
 class request_maker {
  public:
-  request_maker(const recorded_events& of, const trace::tables& tables) : of_(of), arenas_(infer_arenas(of)) {
+  request_maker(const recorded_events& of, const trace::tables& tables, explanation by)
+      : of_(of), arenas_(infer_arenas(of, by)) {
     made_.process = of.process;
     made_.device = of.device;
     made_.blocks = static_cast<std::uint32_t>(of.blocks.size());
@@ -58,13 +61,19 @@ class request_maker {
     const retries own = find_retries(arenas_);
     made_.limit_inferred = own.limit != 0;
     made_.limit = made_.limit_inferred ? own.limit : made_.device_bytes;
+    for (std::uint32_t block = 0; block < made_.blocks; ++block)
+      if (arenas_.free_at[block] != no_delay) delayed_.emplace_back(arenas_.free_at[block], block);
+    std::sort(delayed_.begin(), delayed_.end());
     std::size_t emptied = 0;
+    std::size_t freed = 0;
     std::uint64_t segment = 0;
     made_.requests.reserve(of_.events.size());
     for (std::size_t i = 0; i < of_.events.size(); ++i) {
       const recorded_event& event = of_.events[i];
+      for (; freed < delayed_.size() && delayed_[freed].first == i; ++freed) free(delayed_[freed].second);
       if (event.what == recorded_kind::segment_taken) segment = of_.segments[event.at].address;
-      if (event.what == recorded_kind::allocated || event.what == recorded_kind::freed) add(event, segment);
+      if (event.what == recorded_kind::allocated) allocate(event.at, segment);
+      if (event.what == recorded_kind::freed && arenas_.free_at[event.at] == no_delay) free(event.at);
       if (emptied < arenas_.emptyings.size() && arenas_.emptyings[emptied].event == i) {
         if (!own.own[emptied]) add(arenas_.emptyings[emptied]);
         ++emptied;
@@ -79,15 +88,14 @@ class request_maker {
     return block.segment == no_segment ? std::uint16_t{0} : arenas_.of_segment[block.segment];
   }
 
-  void add(const recorded_event& event, std::uint64_t& segment) {
-    const recorded_block& block = of_.blocks[event.at];
-    const bool allocates = event.what == recorded_kind::allocated;
-    made_.requests.push_back(
-        {block.bytes, event.at, arena_of(block), allocates ? request_kind::allocate : request_kind::free});
-    if (!allocates) return;
-    if (segment != 0 && segment == block.address) made_.segment_addresses.emplace_back(event.at, segment);
+  void allocate(std::uint32_t at, std::uint64_t& segment) {
+    const recorded_block& block = of_.blocks[at];
+    made_.requests.push_back({block.bytes, at, arena_of(block), request_kind::allocate});
+    if (segment != 0 && segment == block.address) made_.segment_addresses.emplace_back(at, segment);
     segment = 0;
   }
+
+  void free(std::uint32_t at) { made_.requests.push_back({0, at, arena_of(of_.blocks[at]), request_kind::free}); }
 
   std::vector<std::uint16_t> arenas_kept(const emptying& by) const {
     std::vector<std::uint16_t> all;
@@ -119,14 +127,33 @@ class request_maker {
 
   const recorded_events& of_;
   inferred_arenas arenas_;
+  std::vector<std::pair<std::size_t, std::uint32_t>> delayed_;  ///< Event and block.
   allocator_requests made_;
 };
+
+/// More streams and pools than this, in one allocator, are less likely than blocks that other streams used. Late frees
+/// are known only roughly, so they may then miss the recorded peak by a twentieth.
+constexpr std::uint32_t most_likely_arenas = 12;
+
+allocator_requests explained(const recorded_events& of, const trace::tables& tables) {
+  const policy native = *parse_policy("native");
+  allocator_requests by_arenas = request_maker(of, tables, explanation::arenas).make();
+  const auto error = error_of(by_arenas, replay_policy(by_arenas, native));
+  if (!error || (error->exact() && by_arenas.arenas <= most_likely_arenas)) return by_arenas;
+  allocator_requests by_delays = request_maker(of, tables, explanation::delays).make();
+  const auto other = error_of(by_delays, replay_policy(by_delays, native));
+  if (!other) return by_arenas;
+  const auto off = [](const native_error& by) { return static_cast<std::uint64_t>(std::abs(by.peak_reserved)); };
+  const bool many = by_arenas.arenas > most_likely_arenas;
+  const bool better = off(*other) <= off(*error) || (many && off(*other) <= by_delays.recorded.peak_reserved / 20);
+  return better ? by_delays : by_arenas;
+}
 
 }  // namespace
 
 std::vector<allocator_requests> requests_of(const analysis::memory_use& memory, const trace::tables& tables) {
   std::vector<allocator_requests> all;
-  for (const recorded_events& each : recorded_allocators(memory)) all.push_back(request_maker(each, tables).make());
+  for (const recorded_events& each : recorded_allocators(memory)) all.push_back(explained(each, tables));
   return all;
 }
 

@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/core/replay/slow_allocator.hpp"
+
 namespace sluice::replay {
 namespace {
 
@@ -43,85 +45,6 @@ allocator_requests requests_for(const std::vector<std::uint64_t>& sizes) {
   return made;
 }
 
-/// PyTorch's native rules again, as slow and plain as possible: lists of ranges that are searched from end to end.
-class slow_allocator {
- public:
-  void allocate(std::uint32_t block, std::uint64_t bytes, std::uint16_t arena) {
-    const std::uint64_t size = (std::max<std::uint64_t>(bytes, 1) + 511) / 512 * 512;
-    const bool small = size <= mib;
-    range* best = nullptr;
-    for (segment& each : segments_) {
-      if (each.arena != arena || each.small != small) continue;
-      for (range& r : each.ranges)
-        if (r.owner == free_range && r.bytes >= size &&
-            (best == nullptr || std::pair(r.bytes, r.address) < std::pair(best->bytes, best->address)))
-          best = &r;
-    }
-    if (best == nullptr) {
-      const std::uint64_t whole = small             ? 2 * mib
-                                  : size < 10 * mib ? 20 * mib
-                                                    : (size + 2 * mib - 1) / (2 * mib) * (2 * mib);
-      segments_.push_back({arena, small, {{next_, whole, free_range}}});
-      next_ += whole;
-      reserved += whole;
-      peak = std::max(peak, reserved);
-      best = &segments_.back().ranges.front();
-    }
-    for (segment& each : segments_) {
-      for (std::size_t i = 0; i < each.ranges.size(); ++i) {
-        if (&each.ranges[i] != best) continue;
-        const std::uint64_t rest = best->bytes - size;
-        const bool split = small ? rest >= 512 : rest > mib;
-        if (split)
-          each.ranges.insert(each.ranges.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                             {best->address + size, rest, free_range});
-        if (split) each.ranges[i].bytes = size;
-        each.ranges[i].owner = block;
-        place[block] = each.ranges[i].address;
-        return;
-      }
-    }
-  }
-  void free(std::uint32_t block) {
-    for (segment& each : segments_) {
-      auto& all = each.ranges;
-      for (range& r : all)
-        if (r.owner == block) r.owner = free_range;
-      for (std::size_t i = 1; i < all.size();) {
-        if (all[i - 1].owner != free_range || all[i].owner != free_range) {
-          ++i;
-          continue;
-        }
-        all[i - 1].bytes += all[i].bytes;
-        all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
-      }
-    }
-  }
-  void empty_cache() {
-    std::erase_if(segments_, [&](const segment& each) {
-      const bool goes = each.ranges.size() == 1 && each.ranges.front().owner == free_range;
-      if (goes) reserved -= each.ranges.front().bytes;
-      return goes;
-    });
-  }
-  std::uint64_t reserved = 0, peak = 0;
-  std::map<std::uint32_t, std::uint64_t> place;
-
- private:
-  static constexpr std::int64_t free_range = -1;
-  struct range {
-    std::uint64_t address, bytes;
-    std::int64_t owner;
-  };
-  struct segment {
-    std::uint16_t arena;
-    bool small;
-    std::vector<range> ranges;
-  };
-  std::vector<segment> segments_;
-  std::uint64_t next_ = std::uint64_t{1} << 60;
-};
-
 TEST(allocator_model, places_each_block_where_a_slow_reference_does) {
   for (unsigned seed = 0; seed < 6; ++seed) {
     const allocator_requests of = random_requests(seed, 3000, seed % 2 == 0 ? 1 : 3);
@@ -130,8 +53,8 @@ TEST(allocator_model, places_each_block_where_a_slow_reference_does) {
     for (const request& each : of.requests) {
       if (each.what == request_kind::allocate) {
         ASSERT_TRUE(model.allocate(each.block, each.bytes, each.arena, 0));
-        slow.allocate(each.block, each.bytes, each.arena);
-        ASSERT_EQ(model.place_of(each.block).address, slow.place[each.block]) << "block " << each.block;
+        ASSERT_TRUE(slow.allocate(each.block, each.bytes, each.arena));
+        ASSERT_EQ(model.place_of(each.block).address, slow.place[each.block].first) << "block " << each.block;
       } else if (each.what == request_kind::free) {
         model.free(each.block);
         slow.free(each.block);
