@@ -10,7 +10,8 @@ namespace {
 /// Larger requests count as this: no memory holds them anyway, and an address space of a model does.
 constexpr std::uint64_t largest_rounded = std::uint64_t{1} << 46;
 
-/// What the driver's pool takes at a time, in bytes: measured on an H200 (a peak of 814 MiB reserved 832 MiB).
+/// What the driver's pool is taken to map at a time, in bytes. NVIDIA does not say; it fits one reading on an H200, where a
+/// peak of 814 MiB reserved 832 MiB.
 constexpr std::uint64_t driver_pool_step = 32 * mib;
 /// What Sluice's pool maps at least (`pool_options::growth_bytes`), and its page: instrumentation/runtime.
 constexpr std::uint64_t sluice_growth = 32 * mib;

@@ -28,6 +28,7 @@ class placement {
         extents_(of.blocks.size()),
         apart_(of.segments.size()) {
     found_.free_at.assign(of.blocks.size(), no_delay);
+    for (const recorded_block& block : of.blocks) found_.least_asked.push_back(block.bytes);
     std::map<std::pair<bool, std::uint64_t>, std::uint32_t> groups;
     for (std::size_t i = 0; i < of.segments.size(); ++i) {
       const recorded_segment& each = of.segments[i];
@@ -148,6 +149,7 @@ class placement {
     if (was.segment != block.segment || block.address - begin >= was.bytes) return;
     const by_size chosen = in.fresh ? by_size{no_limit, 0, 0} : by_size{was.bytes, begin, 0};
     if (begin == block.address) compare(size, chosen, block.segment);
+    if (begin == block.address && was.bytes == block.bytes && !in.small) note_whole(at, was.bytes, in);
     in.fresh = false;
     erase(hole);
     const std::uint64_t room = was.bytes - (block.address - begin);
@@ -156,6 +158,15 @@ class placement {
     extents_[at] = split ? size : room;
     if (block.address > begin) put(begin, {block.address - begin, was.segment});
     if (split) put(block.address + size, {rest, was.segment});
+  }
+
+  /// The large pool leaves up to 1 MiB with a block. The request did not fit the next smaller hole, or it had gone there.
+  void note_whole(std::uint32_t at, std::uint64_t bytes, const segment& in) {
+    const auto& free = free_[in.group];
+    std::uint64_t least = std::max(bytes - largest_small, in.fresh ? own_segment_from : largest_small + smallest_block);
+    const auto smaller = free.lower_bound({bytes, 0, 0});
+    if (smaller != free.begin()) least = std::max(least, std::get<0>(*std::prev(smaller)) + smallest_block);
+    found_.least_asked[at] = std::min(least, bytes);
   }
 
   /// Whatever would have been taken before `chosen` is of another arena, or was not free yet.

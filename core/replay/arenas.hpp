@@ -29,6 +29,8 @@ inline constexpr std::uint32_t no_delay = ~std::uint32_t{0};
 struct inferred_arenas {
   /// For each block, the position of the event at which it really became free; `no_delay`: when it was freed, or never.
   std::vector<std::uint32_t> free_at;
+  /// For each block, the least that may have been asked for, in bytes: less than its size if it took a free block whole.
+  std::vector<std::uint64_t> least_asked;
   std::uint64_t unexplained = 0;          ///< Requests that took another block than the native allocator would.
   std::vector<std::uint16_t> of_segment;  ///< The arena of each segment.
   std::uint32_t count = 1;

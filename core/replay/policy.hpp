@@ -11,7 +11,7 @@
 /// What an allocator of device memory would have reserved for recorded requests under another policy.
 namespace sluice::replay {
 
-/// Sizes of PyTorch's caching allocator, in bytes (c10/cuda/CUDACachingAllocator.cpp, PyTorch 2.11).
+/// Sizes of PyTorch's caching allocator, in bytes (c10/cuda/CUDACachingAllocator.cpp at commit 001074d2).
 inline constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t smallest_block = 512;
 inline constexpr std::uint64_t largest_small = mib;          ///< Larger requests come from the large pool.

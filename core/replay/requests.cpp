@@ -44,10 +44,41 @@ retries find_retries(const inferred_arenas& arenas) {
   return found;
 }
 
+/// Sizes that the program asked for. Blocks that took a free block whole can be larger than the request by up to 1 MiB.
+class asked_sizes {
+ public:
+  asked_sizes(const recorded_events& of, const inferred_arenas& by) : of_(of), by_(by) {
+    std::size_t round = 0;
+    for (std::size_t i = 0; i < of.blocks.size(); ++i) {
+      known_ = known_ || of.blocks[i].bytes % smallest_block != 0;  // Imported: nothing is rounded.
+      if (of.blocks[i].bytes > largest_small && by.least_asked[i] == of.blocks[i].bytes)
+        exact_.push_back(of.blocks[i].bytes);
+    }
+    std::sort(exact_.begin(), exact_.end());
+    exact_.erase(std::unique(exact_.begin(), exact_.end()), exact_.end());
+    for (const std::uint64_t size : exact_) round += size % large_rounding == 0 ? 1 : 0;
+    known_ = known_ || round * 5 > exact_.size();
+  }
+
+  /// The size that is exact for another block; else the middle of what is possible, unless round sizes are common.
+  [[nodiscard]] std::uint64_t size_of(std::uint32_t block) const {
+    const std::uint64_t size = of_.blocks[block].bytes;
+    const std::uint64_t least = by_.least_asked[block];
+    if (least == size || known_ || std::binary_search(exact_.begin(), exact_.end(), size)) return size;
+    return least + (size - least) / 2;
+  }
+
+ private:
+  const recorded_events& of_;
+  const inferred_arenas& by_;
+  std::vector<std::uint64_t> exact_;
+  bool known_ = false;  ///< Sizes of blocks are sizes asked for, or the best guess of them.
+};
+
 class request_maker {
  public:
   request_maker(const recorded_events& of, const trace::tables& tables, explanation by)
-      : of_(of), arenas_(infer_arenas(of, by)) {
+      : of_(of), arenas_(infer_arenas(of, by)), asked_(of, arenas_) {
     made_.process = of.process;
     made_.device = of.device;
     made_.blocks = static_cast<std::uint32_t>(of.blocks.size());
@@ -90,7 +121,7 @@ class request_maker {
 
   void allocate(std::uint32_t at, std::uint64_t& segment) {
     const recorded_block& block = of_.blocks[at];
-    made_.requests.push_back({block.bytes, at, arena_of(block), request_kind::allocate});
+    made_.requests.push_back({asked_.size_of(at), at, arena_of(block), request_kind::allocate});
     if (segment != 0 && segment == block.address) made_.segment_addresses.emplace_back(at, segment);
     segment = 0;
   }
@@ -127,6 +158,7 @@ class request_maker {
 
   const recorded_events& of_;
   inferred_arenas arenas_;
+  asked_sizes asked_;
   std::vector<std::pair<std::size_t, std::uint32_t>> delayed_;  ///< Event and block.
   allocator_requests made_;
 };

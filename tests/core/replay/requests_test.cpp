@@ -197,6 +197,24 @@ TEST(requests, free_late_what_another_stream_still_used) {
   EXPECT_LE(std::abs(static_cast<double>(error->peak_reserved)), 0.05 * static_cast<double>(made.allocator().peak));
 }
 
+std::vector<std::uint64_t> asked(const allocator_requests& of) {
+  std::vector<std::uint64_t> sizes;
+  for (const request& each : of.requests)
+    if (each.what == request_kind::allocate) sizes.push_back(each.bytes);
+  return sizes;
+}
+
+TEST(requests, guess_the_size_asked_for_of_blocks_that_could_not_be_split) {
+  program odd;
+  ASSERT_TRUE(odd.allocate(29 * mib + 512 * 1024 + 512, 0));  // A segment of 30 MiB, and nothing is split off.
+  ASSERT_TRUE(odd.allocate(3 * mib + 512, 0));                // Split off 20 MiB: exact.
+  EXPECT_EQ(asked(odd.requests()), (std::vector<std::uint64_t>{29 * mib + mib / 2, 3 * mib + 512}));
+  program round;
+  ASSERT_TRUE(round.allocate(30 * mib, 0));
+  ASSERT_TRUE(round.allocate(4 * mib, 0));
+  EXPECT_EQ(asked(round.requests()), (std::vector<std::uint64_t>{30 * mib, 4 * mib})) << "sizes are round here";
+}
+
 TEST(requests, are_none_without_a_framework) {
   trace::tables tables;
   analysis::memory_use memory;
