@@ -96,6 +96,7 @@ int run(int argc, char** argv) {
       {"trim", "Cut a part of a recording out, as a recording of its own", declare_trim},
       {"merge", "Put recordings of several processes or machines together, on one clock", declare_merge},
       {"diff", "Say what two recordings, or two ranges of one, differ in", declare_diff},
+      {"whatif", "Say what PyTorch would have reserved under other allocator settings", declare_whatif},
       {"demo", "Run a small program that has something to show, and record it", declare_demo},
       {"generate", "Write a trace of any size, for tests and measurements", declare_generate},
 #ifdef SLUICE_HAVE_GUI

@@ -52,6 +52,7 @@ void note_cancelling_signal(int number);
 [[nodiscard]] action declare_trim(CLI::App& command);
 [[nodiscard]] action declare_merge(CLI::App& command);
 [[nodiscard]] action declare_diff(CLI::App& command);
+[[nodiscard]] action declare_whatif(CLI::App& command);
 
 [[nodiscard]] action declare_query(CLI::App& command);
 

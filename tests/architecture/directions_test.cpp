@@ -83,6 +83,7 @@ const std::vector<room>& rooms() {
       {"core/timeline/", {"core/base/", "core/trace/"}},
       {"core/symbols/", {"core/base/", "core/trace/"}},
       {"core/index/", {"core/base/", "core/trace/", "core/timeline/"}},
+      {"core/replay/", {"core/base/", "core/trace/", "core/timeline/", "core/index/"}},
       {"core/figures/", {"core/base/", "core/trace/", "core/timeline/", "core/symbols/", "core/index/"}},
       {"core/summary/", {"core/base/", "core/trace/", "core/timeline/", "core/index/", "core/figures/"}},
       {"core/query/sql/",

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "core/replay/allocator_rules.hpp"
+#include "core/replay/replay.hpp"
+
+namespace sluice::replay {
+
+/// An allocator of device memory, without the memory. It works as PyTorch's (c10/cuda/CUDACachingAllocator.cpp):
+/// - A pool of free blocks for each arena and class of size; a request takes the smallest block that fits, the lowest
+///   address among equals, and splits it if the rest is worth keeping. A freed block joins its free neighbours.
+/// - If none fits, it takes a segment, or (`mapped`) maps pages at the end of the pool's address space. At the limit it
+///   gives back free segments and tries once more.
+/// The other models are its mapped form with pages of another size and one pool for all. Internal to core/replay.
+class allocator_model {
+ public:
+  explicit allocator_model(const allocator_requests& of, const allocator_rules& rules);
+
+  /// Allocates a block; `address`: of the segment that was recorded for it, or 0. False: out of memory. O(log blocks).
+  bool allocate(std::uint32_t block, std::uint64_t bytes, std::uint16_t arena, std::uint64_t address);
+  /// Frees a block; nothing happens if it is not live. O(log blocks).
+  void free(std::uint32_t block);
+  /// Gives back all free segments or pages, but for arenas in `kept`. O(free blocks).
+  void empty_cache(std::span<const std::uint16_t> kept);
+
+  [[nodiscard]] const replay_figures& figures() const { return figures_; }
+  [[nodiscard]] std::uint64_t reserved() const { return reserved_; }
+  [[nodiscard]] std::uint64_t allocated() const { return allocated_; }
+
+  /// Where a live block is: its pool, address and size. For tests.
+  struct place {
+    std::uint32_t pool;
+    std::uint64_t address;
+    std::uint64_t bytes;
+  };
+  [[nodiscard]] place place_of(std::uint32_t block) const;
+
+ private:
+  using index = std::uint32_t;
+  static constexpr index none = ~index{0};
+
+  /// A range of a segment or of an address space.
+  struct node {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    index before = none;  ///< Neighbours by address in the same segment.
+    index after = none;
+    std::uint32_t pool = 0;
+    bool used = false;
+    bool mapped = true;
+    std::uint64_t freed_at = 0;  ///< Searches of the large pools before it became free, for garbage collection.
+
+    [[nodiscard]] bool is_split() const { return before != none || after != none; }
+  };
+  struct by_size {
+    std::uint64_t bytes;
+    std::uint64_t address;
+    index at;
+    friend auto operator<=>(const by_size&, const by_size&) = default;
+  };
+  struct by_address {
+    std::uint64_t address;
+    index at;
+    friend auto operator<=>(const by_address&, const by_address&) = default;
+  };
+  struct pool {
+    std::set<by_size> free;
+    std::set<by_address> unmapped;
+    std::uint64_t mapped_bytes = 0;
+    bool is_small = false;
+    bool is_private = false;
+  };
+
+  [[nodiscard]] std::uint32_t pool_for(std::uint64_t bytes, std::uint16_t arena) const;
+  [[nodiscard]] index find_free(std::uint32_t pool, std::uint64_t bytes);
+  [[nodiscard]] index find_expandable(const struct pool& in, std::set<by_size>::iterator from) const;
+  [[nodiscard]] bool fits_split_limit(std::uint64_t bytes, std::uint64_t block) const;
+  [[nodiscard]] index take_new(std::uint32_t pool, std::uint64_t bytes, std::uint64_t address);
+  [[nodiscard]] index after_retries(std::uint32_t pool, std::uint64_t bytes, std::uint64_t address);
+  [[nodiscard]] bool should_split(const node& block, std::uint64_t bytes) const;
+  void split(index at, std::uint64_t bytes);
+  void collect_garbage();
+  [[nodiscard]] bool release_oversize(std::uint32_t pool, std::uint64_t bytes);
+  void release_segment(index at);
+  void release_pool(std::uint32_t pool);
+  void note_peak();
+  [[nodiscard]] std::uint64_t hole() const;
+
+  // Nodes.
+  [[nodiscard]] index make(const node& made);
+  void drop(index at);
+  void put_free(index at);
+  void take_free(index at) { pools_[nodes_[at].pool].free.erase({nodes_[at].bytes, nodes_[at].address, at}); }
+  void join(index into, index neighbour);
+
+  // Address spaces that grow by mapping (allocator_model_mapped.cpp).
+  [[nodiscard]] index take_mapped(std::uint32_t pool, std::uint64_t bytes);
+  [[nodiscard]] index find_space(std::uint32_t pool, std::uint64_t bytes);
+  [[nodiscard]] bool map(index at, std::uint64_t bytes);
+  void unmap(index at);
+  [[nodiscard]] std::uint64_t page_of(const struct pool& in) const {
+    return in.is_small ? rules_.small_page : rules_.large_page;
+  }
+  void change_mapped(struct pool& in, std::uint64_t bytes, bool more);
+
+  allocator_rules rules_;
+  std::vector<pool> pools_;
+  std::vector<node> nodes_;
+  std::vector<index> spare_;
+  std::vector<index> node_of_;  ///< By block.
+  std::uint64_t next_address_;
+  std::uint64_t searches_ = 0;  ///< Of the common large pools.
+  std::uint64_t reserved_ = 0;
+  std::uint64_t allocated_ = 0;
+  std::uint64_t segments_ = 0;
+  replay_figures figures_;
+};
+
+}  // namespace sluice::replay

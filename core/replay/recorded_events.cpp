@@ -1,0 +1,133 @@
+#include "core/replay/recorded_events.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "core/index/memory/mapped_runs.hpp"
+
+namespace sluice::replay {
+namespace {
+
+using analysis::block_record;
+using owner = std::pair<trace::process_id, trace::device_id>;
+
+bool is_of_framework(const block_record& block) {
+  return block.allocated && block.layer == trace::layer::framework && block.kind == trace::memory_kind::device;
+}
+
+/// Address spaces that a program reserved, to tell its expandable segments apart.
+class address_spaces {
+ public:
+  explicit address_spaces(const analysis::memory_use& memory) {
+    for (const block_record& block : memory.blocks())
+      if (block.allocated && block.kind == trace::memory_kind::reservation)
+        ends_[{block.process, block.address}] = block.address + block.bytes;
+  }
+  /// The begin of the space that holds `address`; 0: none does.
+  [[nodiscard]] std::uint64_t begin_of(trace::process_id process, std::uint64_t address) const {
+    auto after = ends_.upper_bound({process, address});
+    if (after == ends_.begin()) return 0;
+    --after;
+    return after->first.first == process && address < after->second ? after->first.second : 0;
+  }
+
+ private:
+  std::map<std::pair<trace::process_id, std::uint64_t>, std::uint64_t> ends_;
+};
+
+class gatherer {
+ public:
+  explicit gatherer(const analysis::memory_use& memory) : memory_(memory), spaces_(memory) {}
+
+  std::vector<recorded_events> gather() {
+    for (const block_record& block : memory_.blocks())
+      if (is_of_framework(block)) add(block);
+    add_pieces();
+    add_refusals();
+    std::vector<recorded_events> all;
+    for (auto& [of, events] : found_) {
+      std::sort(events.events.begin(), events.events.end(), [](const recorded_event& a, const recorded_event& b) {
+        return std::tie(a.time, a.order, a.what) < std::tie(b.time, b.order, b.what);
+      });
+      all.push_back(std::move(events));
+    }
+    return all;
+  }
+
+ private:
+  void add(const block_record& block) {
+    recorded_events& into = found_[{block.process, block.device}];
+    into.process = block.process;
+    into.device = block.device;
+    recorded_block made{block.address, block.bytes, no_segment};
+    const block_record* parent = memory_.find(block.parent);
+    if (parent != nullptr && parent->allocated && parent->layer == trace::layer::driver)
+      made.segment = segment_of(*parent, into);
+    const auto at = static_cast<std::uint32_t>(into.blocks.size());
+    into.blocks.push_back(made);
+    put(block, recorded_kind::allocated, recorded_kind::freed, at, into);
+  }
+
+  static void put(const block_record& of, recorded_kind born, recorded_kind died, std::uint32_t at,
+                  recorded_events& into) {
+    into.events.push_back({of.born, raw(of.alloc), born, at});
+    if (of.freed()) into.events.push_back({of.died, raw(of.free), died, at});
+  }
+
+  std::uint32_t segment_of(const block_record& parent, recorded_events& into) {
+    const auto [known, fresh] = segments_.try_emplace(parent.id, static_cast<std::uint32_t>(into.segments.size()));
+    if (!fresh) return known->second;
+    const bool mapped = analysis::is_mapped_piece(parent);
+    // A stream says more than a space; both are unknown in most recordings.
+    std::uint64_t key = raw(parent.stream) << 32 ^ raw(parent.pool);
+    if (mapped) {
+      const std::uint64_t space = spaces_.begin_of(parent.process, parent.address);
+      if (space != 0) key = space;
+      mapped_keys_[{parent.process, parent.device}].push_back(key);
+    }
+    into.segments.push_back({parent.address, parent.bytes, mapped, key});
+    put(parent, recorded_kind::segment_taken, recorded_kind::segment_given_back, known->second, into);
+    return known->second;
+  }
+
+  /// Pieces of expandable segments in which no block begins.
+  void add_pieces() {
+    for (auto& [of, keys] : mapped_keys_) std::sort(keys.begin(), keys.end());
+    if (mapped_keys_.empty()) return;
+    for (const block_record& block : memory_.blocks()) {
+      if (!block.allocated || !analysis::is_mapped_piece(block)) continue;
+      const auto keys = mapped_keys_.find({block.process, block.device});
+      if (keys == mapped_keys_.end()) continue;
+      const std::uint64_t space = spaces_.begin_of(block.process, block.address);
+      const std::uint64_t key = space != 0 ? space : raw(block.stream) << 32 ^ raw(block.pool);
+      if (std::binary_search(keys->second.begin(), keys->second.end(), key))
+        (void)segment_of(block, found_[{block.process, block.device}]);
+    }
+  }
+
+  /// Calls of the driver that found no memory: what follows is a retry.
+  void add_refusals() {
+    for (const trace::alloc_failed_event& row : memory_.failed()) {
+      if (row.layer != trace::layer::driver) continue;
+      const auto into = found_.find({row.process, row.device});
+      if (into != found_.end()) into->second.events.push_back({row.time, raw(row.id), recorded_kind::refused, 0});
+    }
+  }
+
+  const analysis::memory_use& memory_;
+  address_spaces spaces_;
+  std::map<owner, recorded_events> found_;
+  std::unordered_map<trace::block_id, std::uint32_t> segments_;
+  std::map<owner, std::vector<std::uint64_t>> mapped_keys_;
+};
+
+}  // namespace
+
+std::vector<recorded_events> recorded_allocators(const analysis::memory_use& memory) {
+  return gatherer(memory).gather();
+}
+
+}  // namespace sluice::replay

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/index/memory/memory_use.hpp"
+#include "core/trace/model/tables.hpp"
+
+namespace sluice::replay {
+
+/// A block of the framework as it was recorded.
+struct recorded_block {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t segment = 0;  ///< A position in `recorded_events::segments`; `no_segment` if none is known.
+};
+inline constexpr std::uint32_t no_segment = ~std::uint32_t{0};
+
+/// Memory that the framework's allocator took from the driver.
+struct recorded_segment {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  bool mapped = false;    ///< A piece of an address space, mapped by the program.
+  std::uint64_t key = 0;  ///< Segments with different keys never share requests: stream, pool, or address space.
+};
+
+enum class recorded_kind : std::uint8_t { segment_taken, allocated, freed, segment_given_back, refused };
+
+struct recorded_event {
+  trace::time_ns time = 0;
+  std::uint64_t order = 0;  ///< The event's id: order among events of one time.
+  recorded_kind what{};
+  std::uint32_t at = 0;  ///< A position in `blocks` or `segments`.
+};
+
+/// What the recording says of one allocator: a device in a process.
+struct recorded_events {
+  trace::process_id process{};
+  trace::device_id device{};
+  std::vector<recorded_block> blocks;
+  std::vector<recorded_segment> segments;
+  std::vector<recorded_event> events;  ///< Sorted.
+};
+
+/// The allocators of frameworks in the recording, by process and device. O(blocks * log blocks). Internal to core/replay.
+[[nodiscard]] std::vector<recorded_events> recorded_allocators(const analysis::memory_use& memory);
+
+}  // namespace sluice::replay

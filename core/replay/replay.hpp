@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/replay/policy.hpp"
+#include "core/replay/requests.hpp"
+
+/// Replays requests through models of allocators.
+namespace sluice::replay {
+
+/// What an allocator did for the requests. Sizes in bytes.
+struct replay_figures {
+  std::uint64_t peak_reserved = 0;
+  std::uint64_t peak_allocated = 0;  ///< In blocks as the allocator rounds them.
+  std::uint64_t segments = 0;        ///< The most at a time.
+  std::uint64_t driver_calls = 0;    ///< Segments taken and given back, or ranges mapped and unmapped.
+  std::uint64_t largest_hole = 0;    ///< The largest free block when `peak_reserved` was first reached.
+  std::uint64_t retries = 0;         ///< Times that the cache was emptied because the limit was reached.
+  std::uint64_t failures = 0;        ///< Allocations that would have failed: out of memory.
+
+  friend bool operator==(const replay_figures&, const replay_figures&) = default;
+};
+
+/// The figures under one policy.
+struct policy_result {
+  policy by;
+  replay_figures sum;                   ///< Over all allocators; of `largest_hole` the largest.
+  std::vector<replay_figures> figures;  ///< For each allocator, in the order of the requests.
+};
+
+/// How far the native model is from what was recorded under the native allocator.
+struct native_error {
+  std::int64_t peak_reserved = 0;  ///< Model less recording, in bytes.
+  std::int64_t segments = 0;
+  std::int64_t driver_calls = 0;
+  [[nodiscard]] bool exact() const { return peak_reserved == 0 && segments == 0 && driver_calls == 0; }
+};
+
+/// Replays the requests of one allocator. Deterministic. O(requests * log live blocks), plus a node for each live block.
+[[nodiscard]] replay_figures replay_policy(const allocator_requests& of, const policy& by);
+
+/// Replays the requests of all allocators under each policy.
+[[nodiscard]] std::vector<policy_result> replay_policies(std::span<const allocator_requests> of,
+                                                         std::span<const policy> policies);
+
+/// Compares figures of the native model with the recording; none if it has no segments, or was made with mapped ones.
+[[nodiscard]] std::optional<native_error> error_of(const allocator_requests& of, const replay_figures& native);
+
+}  // namespace sluice::replay

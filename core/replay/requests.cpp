@@ -1,0 +1,192 @@
+#include "core/replay/requests.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "core/replay/arenas.hpp"
+#include "core/replay/policy.hpp"
+#include "core/replay/recorded_events.hpp"
+#include "core/replay/replay.hpp"
+
+namespace sluice::replay {
+namespace {
+
+/// Emptyings that the allocator did itself, because it had reached a limit, and that limit.
+struct retries {
+  std::vector<bool> own;    ///< For each emptying.
+  std::uint64_t limit = 0;  ///< Bytes; 0: none.
+};
+
+/// Each retry is followed by a new segment, which would have gone beyond the limit, and nothing else went beyond it. One
+/// such emptying alone is more likely the program's.
+retries find_retries(const inferred_arenas& arenas) {
+  retries found;
+  std::uint64_t beyond = std::numeric_limits<std::uint64_t>::max();
+  std::size_t likely = 0;
+  std::size_t followed = 0;
+  bool certain = false;
+  for (const emptying& each : arenas.emptyings) {
+    const std::uint64_t wanted = each.reserved_before + each.taken_next;
+    const bool is_likely = each.taken_next > 0 && (wanted > arenas.peak_reserved || each.refused);
+    found.own.push_back(is_likely);
+    if (each.taken_next > 0) ++followed;
+    if (!is_likely) continue;
+    ++likely;
+    certain = certain || each.refused;
+    beyond = std::min(beyond, wanted);
+  }
+  if (!certain && (likely < 2 || likely < followed)) {
+    found.own.assign(found.own.size(), false);
+    return found;
+  }
+  if (beyond > arenas.peak_reserved) found.limit = arenas.peak_reserved + (beyond - arenas.peak_reserved) / 2;
+  return found;
+}
+
+/// Sizes that the program asked for. Blocks that took a free block whole can be larger than the request by up to 1 MiB.
+class asked_sizes {
+ public:
+  asked_sizes(const recorded_events& of, const inferred_arenas& by) : of_(of), by_(by) {
+    std::size_t round = 0;
+    for (std::size_t i = 0; i < of.blocks.size(); ++i) {
+      known_ = known_ || of.blocks[i].bytes % smallest_block != 0;  // Imported: nothing is rounded.
+      if (of.blocks[i].bytes > largest_small && by.least_asked[i] == of.blocks[i].bytes)
+        exact_.push_back(of.blocks[i].bytes);
+    }
+    std::sort(exact_.begin(), exact_.end());
+    exact_.erase(std::unique(exact_.begin(), exact_.end()), exact_.end());
+    for (const std::uint64_t size : exact_) round += size % large_rounding == 0 ? 1 : 0;
+    known_ = known_ || round * 5 > exact_.size();
+  }
+
+  /// The size that is exact for another block; else the middle of what is possible, unless round sizes are common.
+  [[nodiscard]] std::uint64_t size_of(std::uint32_t block) const {
+    const std::uint64_t size = of_.blocks[block].bytes;
+    const std::uint64_t least = by_.least_asked[block];
+    if (least == size || known_ || std::binary_search(exact_.begin(), exact_.end(), size)) return size;
+    return least + (size - least) / 2;
+  }
+
+ private:
+  const recorded_events& of_;
+  const inferred_arenas& by_;
+  std::vector<std::uint64_t> exact_;
+  bool known_ = false;  ///< Sizes of blocks are sizes asked for, or the best guess of them.
+};
+
+class request_maker {
+ public:
+  request_maker(const recorded_events& of, const trace::tables& tables, explanation by)
+      : of_(of), arenas_(infer_arenas(of, by)), asked_(of, arenas_) {
+    made_.process = of.process;
+    made_.device = of.device;
+    made_.blocks = static_cast<std::uint32_t>(of.blocks.size());
+    made_.arenas = arenas_.count;
+    const trace::device_row* device = tables.devices.find(of.device);
+    made_.device_bytes = device != nullptr ? device->memory_bytes : 0;
+  }
+
+  allocator_requests make() {
+    find_arenas_to_keep();
+    const retries own = find_retries(arenas_);
+    made_.limit_inferred = own.limit != 0;
+    made_.limit = made_.limit_inferred ? own.limit : made_.device_bytes;
+    for (std::uint32_t block = 0; block < made_.blocks; ++block)
+      if (arenas_.free_at[block] != no_delay) delayed_.emplace_back(arenas_.free_at[block], block);
+    std::sort(delayed_.begin(), delayed_.end());
+    std::size_t emptied = 0;
+    std::size_t freed = 0;
+    std::uint64_t segment = 0;
+    made_.requests.reserve(of_.events.size());
+    for (std::size_t i = 0; i < of_.events.size(); ++i) {
+      const recorded_event& event = of_.events[i];
+      for (; freed < delayed_.size() && delayed_[freed].first == i; ++freed) free(delayed_[freed].second);
+      if (event.what == recorded_kind::segment_taken) segment = of_.segments[event.at].address;
+      if (event.what == recorded_kind::allocated) allocate(event.at, segment);
+      if (event.what == recorded_kind::freed && arenas_.free_at[event.at] == no_delay) free(event.at);
+      if (emptied < arenas_.emptyings.size() && arenas_.emptyings[emptied].event == i) {
+        if (!own.own[emptied]) add(arenas_.emptyings[emptied]);
+        ++emptied;
+      }
+    }
+    put_recorded();
+    return std::move(made_);
+  }
+
+ private:
+  std::uint16_t arena_of(const recorded_block& block) const {
+    return block.segment == no_segment ? std::uint16_t{0} : arenas_.of_segment[block.segment];
+  }
+
+  void allocate(std::uint32_t at, std::uint64_t& segment) {
+    const recorded_block& block = of_.blocks[at];
+    made_.requests.push_back({asked_.size_of(at), at, arena_of(block), request_kind::allocate});
+    if (segment != 0 && segment == block.address) made_.segment_addresses.emplace_back(at, segment);
+    segment = 0;
+  }
+
+  void free(std::uint32_t at) { made_.requests.push_back({0, at, arena_of(of_.blocks[at]), request_kind::free}); }
+
+  std::vector<std::uint16_t> arenas_kept(const emptying& by) const {
+    std::vector<std::uint16_t> all;
+    for (const std::uint32_t kept : by.kept) all.push_back(arenas_.of_segment[kept]);
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  }
+
+  void add(const emptying& by) {
+    made_.requests.push_back({0, static_cast<std::uint32_t>(made_.kept_arenas.size()), 0, request_kind::empty_cache});
+    made_.kept_arenas.push_back(arenas_kept(by));
+  }
+
+  void find_arenas_to_keep() {
+    made_.private_arenas.assign(arenas_.count, false);
+    for (const emptying& each : arenas_.emptyings)
+      for (const std::uint16_t arena : arenas_kept(each)) made_.private_arenas[arena] = true;
+  }
+
+  void put_recorded() {
+    made_.recorded.segments_known = !of_.segments.empty();
+    made_.recorded.mapped =
+        std::any_of(of_.segments.begin(), of_.segments.end(), [](const recorded_segment& each) { return each.mapped; });
+    made_.recorded.peak_reserved = arenas_.peak_reserved;
+    made_.recorded.peak_segments = arenas_.peak_segments;
+    made_.recorded.driver_calls = arenas_.driver_calls;
+  }
+
+  const recorded_events& of_;
+  inferred_arenas arenas_;
+  asked_sizes asked_;
+  std::vector<std::pair<std::size_t, std::uint32_t>> delayed_;  ///< Event and block.
+  allocator_requests made_;
+};
+
+/// More streams and pools than this, in one allocator, are less likely than blocks that other streams used. Late frees
+/// are known only roughly, so they may then miss the recorded peak by a twentieth.
+constexpr std::uint32_t most_likely_arenas = 12;
+
+allocator_requests explained(const recorded_events& of, const trace::tables& tables) {
+  const policy native = *parse_policy("native");
+  allocator_requests by_arenas = request_maker(of, tables, explanation::arenas).make();
+  const auto error = error_of(by_arenas, replay_policy(by_arenas, native));
+  if (!error || (error->exact() && by_arenas.arenas <= most_likely_arenas)) return by_arenas;
+  allocator_requests by_delays = request_maker(of, tables, explanation::delays).make();
+  const auto other = error_of(by_delays, replay_policy(by_delays, native));
+  if (!other) return by_arenas;
+  const auto off = [](const native_error& by) { return static_cast<std::uint64_t>(std::abs(by.peak_reserved)); };
+  const bool many = by_arenas.arenas > most_likely_arenas;
+  const bool better = off(*other) <= off(*error) || (many && off(*other) <= by_delays.recorded.peak_reserved / 20);
+  return better ? by_delays : by_arenas;
+}
+
+}  // namespace
+
+std::vector<allocator_requests> requests_of(const analysis::memory_use& memory, const trace::tables& tables) {
+  std::vector<allocator_requests> all;
+  for (const recorded_events& each : recorded_allocators(memory)) all.push_back(explained(each, tables));
+  return all;
+}
+
+}  // namespace sluice::replay

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/index/memory/memory_use.hpp"
+#include "core/trace/model/tables.hpp"
+
+/// What a program asked PyTorch's allocator for, in order.
+namespace sluice::replay {
+
+enum class request_kind : std::uint8_t {
+  allocate,
+  free,
+  empty_cache,  ///< torch.cuda.empty_cache: give back all segments that are free.
+};
+
+struct request {
+  std::uint64_t bytes = 0;  ///< To allocate. Allocators round it up.
+  /// The number of the block, from 0 on; for `empty_cache` a position in `allocator_requests::kept_arenas`.
+  std::uint32_t block = 0;
+  std::uint16_t arena =
+      0;  ///< Blocks of one arena can reuse each other's memory: a stream of the GPU, or a graph's pool.
+  request_kind what = request_kind::allocate;
+};
+
+/// What the recording says that the program's own allocator did.
+struct recorded_allocator {
+  bool segments_known = false;      ///< False: the recording has no segments, and nothing can be compared.
+  bool mapped = false;              ///< Segments were mapped piece by piece: expandable_segments:True.
+  std::uint64_t peak_reserved = 0;  ///< Bytes.
+  std::uint64_t peak_segments = 0;
+  std::uint64_t driver_calls = 0;  ///< Segments taken and given back.
+};
+
+/// The requests to the allocator of one device in one process.
+struct allocator_requests {
+  trace::process_id process{};
+  trace::device_id device{};
+  std::vector<request> requests;
+  std::uint32_t blocks = 0;  ///< Block numbers are below this.
+  std::uint32_t arenas = 1;  ///< Arena numbers are below this.
+  /// For `empty_cache`: the arenas that keep their memory, because a CUDA graph may still use it.
+  std::vector<std::vector<std::uint16_t>> kept_arenas;
+  /// Arenas that keep their memory even if the device is full.
+  std::vector<bool> private_arenas;
+  /// Addresses of recorded segments, each with the block that it was taken for, in order. Ties are broken by address.
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> segment_addresses;
+  std::uint64_t limit = 0;         ///< Bytes that may be reserved; 0: not known.
+  bool limit_inferred = false;     ///< The limit is not the device's memory: retries in the recording show it.
+  std::uint64_t device_bytes = 0;  ///< The device's memory; 0: not known.
+  recorded_allocator recorded;
+};
+
+/// The requests to each allocator in the recording, ordered by process and device: framework blocks in device memory.
+/// Call after `settle`. O(blocks * log blocks), more if many streams of the GPU allocate in turn.
+[[nodiscard]] std::vector<allocator_requests> requests_of(const analysis::memory_use& memory,
+                                                          const trace::tables& tables);
+
+}  // namespace sluice::replay

@@ -1,0 +1,194 @@
+#include "core/replay/allocator_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "tests/core/replay/slow_allocator.hpp"
+
+namespace sluice::replay {
+namespace {
+
+/// Blocks of random sizes from one or more arenas, freed at random; sometimes the cache is emptied.
+allocator_requests random_requests(unsigned seed, std::size_t count, std::uint16_t arenas, double empties = 0.002) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> power(8, 26);
+  allocator_requests made;
+  made.arenas = arenas;
+  made.private_arenas.assign(arenas, false);
+  std::vector<std::pair<std::uint32_t, std::uint16_t>> live;
+  while (made.requests.size() < count) {
+    if (std::uniform_real_distribution<double>(0, 1)(random) < empties) {
+      made.requests.push_back({0, static_cast<std::uint32_t>(made.kept_arenas.size()), 0, request_kind::empty_cache});
+      made.kept_arenas.emplace_back();
+    }
+    if (live.size() < 8 || (live.size() < 60 && random() % 2 == 0)) {
+      const auto arena = static_cast<std::uint16_t>(random() % arenas);
+      made.requests.push_back(
+          {static_cast<std::uint64_t>(std::exp2(power(random))), made.blocks, arena, request_kind::allocate});
+      live.emplace_back(made.blocks++, arena);
+    } else {
+      const std::size_t at = random() % live.size();
+      made.requests.push_back({0, live[at].first, live[at].second, request_kind::free});
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+  }
+  return made;
+}
+
+allocator_requests requests_for(const std::vector<std::uint64_t>& sizes) {
+  allocator_requests made;
+  for (const std::uint64_t size : sizes) made.requests.push_back({size, made.blocks++, 0, request_kind::allocate});
+  return made;
+}
+
+TEST(allocator_model, places_each_block_where_a_slow_reference_does) {
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    const allocator_requests of = random_requests(seed, 3000, seed % 2 == 0 ? 1 : 3);
+    allocator_model model(of, rules_for(*parse_policy("native"), of));
+    slow_allocator slow;
+    for (const request& each : of.requests) {
+      if (each.what == request_kind::allocate) {
+        ASSERT_TRUE(model.allocate(each.block, each.bytes, each.arena, 0));
+        ASSERT_TRUE(slow.allocate(each.block, each.bytes, each.arena));
+        ASSERT_EQ(model.place_of(each.block).address, slow.place[each.block].first) << "block " << each.block;
+      } else if (each.what == request_kind::free) {
+        model.free(each.block);
+        slow.free(each.block);
+      } else {
+        model.empty_cache({});
+        slow.empty_cache();
+      }
+      ASSERT_EQ(model.reserved(), slow.reserved);
+    }
+    EXPECT_EQ(model.figures().peak_reserved, slow.peak);
+  }
+}
+
+TEST(allocator_model, keeps_live_blocks_apart_under_each_policy) {
+  auto policies = default_policies();
+  policies.push_back(*parse_policy("expandable_segments:True,roundup_power2_divisions:4,max_split_size_mb:32"));
+  for (const policy& by : policies) {
+    for (unsigned seed = 20; seed < 23; ++seed) {
+      allocator_requests of = random_requests(seed, 4000, 2);
+      if (seed == 22) {
+        of.limit = 700 * mib;
+        of.limit_inferred = true;
+      }
+      allocator_model model(of, rules_for(by, of));
+      std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> live;  // Ends, by pool and address.
+      std::map<std::uint32_t, std::pair<std::uint32_t, std::uint64_t>> begins;
+      std::uint64_t sum = 0;
+      for (const request& each : of.requests) {
+        if (each.what == request_kind::empty_cache) {
+          model.empty_cache({});
+        } else if (each.what == request_kind::free) {
+          const auto begin = begins.find(each.block);
+          if (begin != begins.end()) {
+            sum -= live.at(begin->second) - begin->second.second;
+            live.erase(begin->second);
+          }
+          model.free(each.block);
+        } else if (model.allocate(each.block, each.bytes, each.arena, 0)) {
+          const auto at = model.place_of(each.block);
+          ASSERT_GE(at.bytes, each.bytes);
+          begins[each.block] = {at.pool, at.address};
+          const auto [placed, fresh] = live.emplace(std::pair(at.pool, at.address), at.address + at.bytes);
+          ASSERT_TRUE(fresh) << by.text;
+          const auto after = std::next(placed);
+          if (after != live.end() && after->first.first == at.pool) {
+            ASSERT_LE(placed->second, after->first.second) << by.text;
+          }
+          if (placed != live.begin() && std::prev(placed)->first.first == at.pool) {
+            ASSERT_LE(std::prev(placed)->second, at.address) << by.text;
+          }
+          sum += at.bytes;
+        } else {
+          ASSERT_NE(of.limit, 0U) << by.text << ": only a limit makes an allocation fail";
+        }
+        ASSERT_EQ(model.allocated(), sum) << by.text;
+        ASSERT_GE(model.reserved(), model.allocated()) << by.text;
+        if (of.limit != 0 && by.by != policy::model::best_fit) {
+          ASSERT_LE(model.reserved(), of.limit) << by.text;
+        }
+      }
+      EXPECT_EQ(replay_policy(of, by), replay_policy(of, by)) << by.text << ": the same requests, the same figures";
+    }
+  }
+}
+
+TEST(allocator_model, maps_pages_of_expandable_segments) {
+  const policy by = *parse_policy("expandable_segments:True");
+  const allocator_requests of = requests_for({15 * mib, 15 * mib, 100, 50 * mib});
+  const auto figures = replay_policy(of, by);
+  EXPECT_EQ(figures.peak_reserved, (80 + 2) * mib) << "20 MiB pages for 80 MiB, and 2 MiB for the small one";
+  EXPECT_EQ(figures.segments, 2U);
+  EXPECT_EQ(figures.largest_hole, 2 * mib - 512);
+  const auto native = replay_policy(of, *parse_policy("native"));
+  EXPECT_EQ(native.peak_reserved, (16 + 16 + 2 + 50) * mib);
+  EXPECT_EQ(native.segments, 4U);
+  EXPECT_EQ(native.driver_calls, 4U);
+}
+
+TEST(allocator_model, gives_back_the_pages_of_an_expandable_segment_and_maps_them_again) {
+  allocator_requests of = requests_for({40 * mib, 40 * mib, 40 * mib});
+  allocator_model model(of, rules_for(*parse_policy("expandable_segments:True"), of));
+  for (std::uint32_t i = 0; i < 3; ++i) ASSERT_TRUE(model.allocate(i, 40 * mib, 0, 0));
+  model.free(1);
+  model.empty_cache({});
+  EXPECT_EQ(model.reserved(), 80 * mib);
+  ASSERT_TRUE(model.allocate(1, 30 * mib, 0, 0));
+  EXPECT_EQ(model.place_of(1).address, 40 * mib) << "the lowest addresses first";
+  EXPECT_EQ(model.reserved(), 120 * mib);
+}
+
+TEST(allocator_model, does_not_split_oversize_blocks) {
+  allocator_requests of = requests_for({200 * mib, 100 * mib, 100 * mib});
+  of.requests.insert(of.requests.begin() + 1, {0, 0, 0, request_kind::free});
+  EXPECT_EQ(replay_policy(of, *parse_policy("native")).peak_reserved, 200 * mib);
+  EXPECT_EQ(replay_policy(of, *parse_policy("max_split_size_mb:128")).peak_reserved, 400 * mib);
+  of.limit = 300 * mib;
+  const auto limited = replay_policy(of, *parse_policy("max_split_size_mb:128"));
+  EXPECT_EQ(limited.peak_reserved, 300 * mib);
+  EXPECT_EQ(limited.failures, 0U) << "the oversize block is given back first";
+  EXPECT_EQ(limited.retries, 0U);
+}
+
+TEST(allocator_model, empties_its_cache_at_the_limit_and_then_fails) {
+  allocator_requests of = requests_for({100 * mib, 150 * mib, 150 * mib});
+  of.requests.insert(of.requests.begin() + 1, {0, 0, 0, request_kind::free});
+  of.limit = 200 * mib;
+  const auto figures = replay_policy(of, *parse_policy("native"));
+  EXPECT_EQ(figures.retries, 2U);
+  EXPECT_EQ(figures.failures, 1U);
+  EXPECT_EQ(figures.peak_reserved, 150 * mib);
+}
+
+TEST(allocator_model, collects_old_blocks_above_the_threshold_of_a_limit_that_was_set) {
+  allocator_requests of = requests_for({60 * mib, 62 * mib, 64 * mib});
+  of.requests.insert(of.requests.begin() + 2, {0, 1, 0, request_kind::free});
+  of.requests.insert(of.requests.begin() + 1, {0, 0, 0, request_kind::free});
+  of.limit = 200 * mib;
+  const policy by = *parse_policy("garbage_collection_threshold:0.1");
+  EXPECT_EQ(replay_policy(of, by).peak_reserved, 186 * mib) << "the device's memory is no limit that was set";
+  of.limit_inferred = true;
+  EXPECT_LT(replay_policy(of, by).peak_reserved, 186 * mib);
+}
+
+TEST(allocator_model, keeps_the_memory_of_graphs) {
+  allocator_requests of = requests_for({30 * mib, 40 * mib, 30 * mib});
+  of.arenas = 2;
+  of.private_arenas = {false, true};
+  of.requests[0].arena = 1;
+  of.requests.insert(of.requests.begin() + 1, {0, 0, 1, request_kind::free});
+  of.requests.insert(of.requests.begin() + 2, {0, 0, 0, request_kind::empty_cache});
+  of.kept_arenas = {{1}};
+  EXPECT_EQ(replay_policy(of, *parse_policy("native")).peak_reserved, 100 * mib);
+  EXPECT_EQ(replay_policy(of, *parse_policy("best fit")).peak_reserved, 70 * mib);
+}
+
+}  // namespace
+}  // namespace sluice::replay

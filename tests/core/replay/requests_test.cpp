@@ -1,0 +1,243 @@
+#include "core/replay/requests.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/replay/replay.hpp"
+#include "core/trace/file/reader.hpp"
+#include "tests/core/recordings/recording.hpp"
+#include "tests/core/replay/slow_allocator.hpp"
+
+namespace sluice::replay {
+namespace {
+
+using testing::indexed;
+
+/// What a capture would record of a program with a native allocator.
+class program {
+ public:
+  program() {
+    allocator_.on_segment = [this](bool taken, std::uint64_t address, std::uint64_t bytes) {
+      if (taken) segments_[address] = {bytes, add(trace::layer::driver, address, bytes, 0)};
+      if (!taken) {
+        add_free(trace::layer::driver, segments_.at(address).second);
+        segments_.erase(address);
+        ++given_back_;
+      }
+    };
+  }
+
+  /// False: out of memory.
+  bool allocate(std::uint64_t bytes, std::uint16_t arena) {
+    const auto block = static_cast<std::uint32_t>(ids_.size());
+    const bool fits = allocator_.allocate(block, bytes, arena);
+    ids_.push_back(0);
+    if (!fits) return false;
+    const auto [address, size] = allocator_.place[block];
+    ids_.back() = add(trace::layer::framework, address, size, std::prev(segments_.upper_bound(address))->second.second);
+    return true;
+  }
+  void free(std::uint32_t block) {
+    request_free(block);
+    allocator_.free(block);
+  }
+  /// As a free of a block that another stream still uses: the allocator waits with `complete_free`.
+  void request_free(std::uint32_t block) {
+    if (ids_[block] != 0) add_free(trace::layer::framework, ids_[block]);
+  }
+  void complete_free(std::uint32_t block) { allocator_.free(block); }
+  slow_allocator& allocator() { return allocator_; }
+  [[nodiscard]] std::uint32_t blocks() const { return static_cast<std::uint32_t>(ids_.size()); }
+  [[nodiscard]] std::uint64_t given_back() const { return given_back_; }
+
+  allocator_requests requests() {
+    memory_.settle(tables_);
+    auto all = requests_of(memory_, tables_);
+    return all.empty() ? allocator_requests{} : std::move(all.front());
+  }
+
+ private:
+  std::uint64_t add(trace::layer layer, std::uint64_t address, std::uint64_t bytes, std::uint64_t parent) {
+    trace::alloc_event row;
+    row.id = trace::event_id{++event_};
+    row.time = time_ += 10;
+    row.process = trace::process_id{1};
+    row.device = trace::device_id{1};
+    row.block = trace::block_id{++last_};
+    row.parent = trace::block_id{parent};
+    row.layer = layer;
+    row.kind = trace::memory_kind::device;
+    row.address = address;
+    row.bytes = bytes;
+    memory_.add(row);
+    return last_;
+  }
+  void add_free(trace::layer layer, std::uint64_t block) {
+    trace::free_event row;
+    row.id = trace::event_id{++event_};
+    row.time = time_ += 10;
+    row.process = trace::process_id{1};
+    row.block = trace::block_id{block};
+    row.layer = layer;
+    memory_.add(row);
+  }
+  slow_allocator allocator_;
+  analysis::memory_use memory_;
+  trace::tables tables_;
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> segments_;  ///< Bytes and id, by address.
+  std::vector<std::uint64_t> ids_;                                             ///< Of each block; 0: it has none.
+  std::uint64_t given_back_ = 0;
+  std::uint64_t last_ = 0;
+  std::uint64_t event_ = 0;
+  trace::time_ns time_ = 0;
+};
+
+/// Random blocks from streams in turn; `between` is called now and then.
+void run_randomly(program& made, unsigned seed, std::uint16_t arenas, const std::function<void(int)>& between) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> power(9, 26);
+  std::vector<std::uint32_t> live;
+  for (int i = 0; i < 2500; ++i) {
+    between(i);
+    if (live.size() < 10 || (live.size() < 50 && random() % 2 == 0)) {
+      live.push_back(made.blocks());
+      (void)made.allocate(static_cast<std::uint64_t>(std::exp2(power(random))),
+                          static_cast<std::uint16_t>(random() % arenas));
+    } else {
+      const std::size_t at = random() % live.size();
+      made.free(live[at]);
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+  }
+}
+
+void expect_replays_exactly(program& made, const allocator_requests& of, const std::string& what) {
+  const replay_figures native = replay_policy(of, *parse_policy("native"));
+  const auto error = error_of(of, native);
+  ASSERT_TRUE(error.has_value()) << what;
+  EXPECT_TRUE(error->exact()) << what << ": " << error->peak_reserved << " bytes, " << error->segments << " segments, "
+                              << error->driver_calls << " calls";
+  EXPECT_EQ(native.peak_reserved, made.allocator().peak) << what;
+}
+
+TEST(requests, replay_as_recorded_although_streams_are_not) {
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    const auto arenas = static_cast<std::uint16_t>(1 + seed % 4);
+    program made;
+    run_randomly(made, seed, arenas, [](int) {});
+    const allocator_requests of = made.requests();
+    expect_replays_exactly(made, of, "seed " + std::to_string(seed));
+    if (arenas == 1) {
+      EXPECT_EQ(of.arenas, 2U) << "one for each class of size";
+    } else {
+      EXPECT_GT(of.arenas, 2U);
+    }
+  }
+}
+
+TEST(requests, hold_the_emptyings_that_the_program_asked_for) {
+  for (unsigned seed = 30; seed < 34; ++seed) {
+    program made;
+    run_randomly(made, seed, 1, [&](int i) {
+      if (i % 400 == 399) made.allocator().empty_cache();
+    });
+    ASSERT_GT(made.given_back(), 0U);
+    const allocator_requests of = made.requests();
+    EXPECT_FALSE(of.kept_arenas.empty());
+    EXPECT_FALSE(of.limit_inferred);
+    expect_replays_exactly(made, of, "seed " + std::to_string(seed));
+  }
+}
+
+TEST(requests, show_the_limit_that_retries_came_from) {
+  for (unsigned seed = 40; seed < 44; ++seed) {
+    program unlimited;
+    run_randomly(unlimited, seed, 1, [](int) {});
+    const std::uint64_t limit = unlimited.allocator().peak * 4 / 5;
+    program made;
+    made.allocator().limit = limit;
+    run_randomly(made, seed, 1, [](int) {});
+    ASSERT_GT(made.allocator().retries, 2U);
+    const allocator_requests of = made.requests();
+    EXPECT_TRUE(of.limit_inferred);
+    EXPECT_LE(made.allocator().peak, of.limit);
+    EXPECT_NEAR(static_cast<double>(of.limit), static_cast<double>(limit), 32.0 * mib);
+    expect_replays_exactly(made, of, "seed " + std::to_string(seed));
+  }
+}
+
+TEST(requests, free_late_what_another_stream_still_used) {
+  std::mt19937_64 random(50);
+  program made;
+  std::vector<std::vector<std::uint32_t>> waiting;
+  for (int step = 0; step < 80; ++step) {
+    std::vector<std::uint32_t> blocks;
+    for (int i = 0; i < 6; ++i) {
+      blocks.push_back(made.blocks());
+      ASSERT_TRUE(made.allocate(mib + random() % (29 * mib), 0));
+    }
+    for (const std::uint32_t block : blocks) made.request_free(block);
+    waiting.push_back(std::move(blocks));
+    while (waiting.size() > 3) {
+      for (const std::uint32_t block : waiting.front()) made.complete_free(block);
+      waiting.erase(waiting.begin());
+    }
+  }
+  const allocator_requests of = made.requests();
+  EXPECT_LE(of.arenas, 2U) << "late frees, not many streams";
+  const auto error = error_of(of, replay_policy(of, *parse_policy("native")));
+  ASSERT_TRUE(error.has_value());
+  EXPECT_LE(std::abs(static_cast<double>(error->peak_reserved)), 0.05 * static_cast<double>(made.allocator().peak));
+}
+
+std::vector<std::uint64_t> asked(const allocator_requests& of) {
+  std::vector<std::uint64_t> sizes;
+  for (const request& each : of.requests)
+    if (each.what == request_kind::allocate) sizes.push_back(each.bytes);
+  return sizes;
+}
+
+TEST(requests, guess_the_size_asked_for_of_blocks_that_could_not_be_split) {
+  program odd;
+  ASSERT_TRUE(odd.allocate(29 * mib + 512 * 1024 + 512, 0));  // A segment of 30 MiB, and nothing is split off.
+  ASSERT_TRUE(odd.allocate(3 * mib + 512, 0));                // Split off 20 MiB: exact.
+  EXPECT_EQ(asked(odd.requests()), (std::vector<std::uint64_t>{29 * mib + mib / 2, 3 * mib + 512}));
+  program round;
+  ASSERT_TRUE(round.allocate(30 * mib, 0));
+  ASSERT_TRUE(round.allocate(4 * mib, 0));
+  EXPECT_EQ(asked(round.requests()), (std::vector<std::uint64_t>{30 * mib, 4 * mib})) << "sizes are round here";
+}
+
+TEST(requests, are_none_without_a_framework) {
+  trace::tables tables;
+  analysis::memory_use memory;
+  memory.settle(tables);
+  EXPECT_TRUE(requests_of(memory, tables).empty());
+}
+
+TEST(requests, of_recorded_trainings_replay_as_recorded) {
+  std::size_t compared = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/tests/data/trainings")) {
+    if (entry.path().extension() != ".sluice") continue;
+    const indexed all(trace::file::open(entry.path().string()).value());
+    for (const allocator_requests& each : requests_of(all.index.memory(), all.snapshot->tables())) {
+      const replay_figures native = replay_policy(each, *parse_policy("native"));
+      const auto error = error_of(each, native);
+      ASSERT_TRUE(error.has_value()) << entry.path();
+      EXPECT_TRUE(error->exact()) << entry.path() << ": " << error->peak_reserved << " bytes, " << error->segments
+                                  << " segments, " << error->driver_calls << " calls";
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 15U);
+}
+
+}  // namespace
+}  // namespace sluice::replay
