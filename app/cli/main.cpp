@@ -97,6 +97,7 @@ int run(int argc, char** argv) {
       {"merge", "Put recordings of several processes or machines together, on one clock", declare_merge},
       {"check", "Judge a recording by limits, for tests and continuous integration", declare_check},
       {"diff", "Say what two recordings, or two ranges of one, differ in", declare_diff},
+      {"mcp", "Answer an assistant's questions about recordings (Model Context Protocol)", declare_mcp},
       {"demo", "Run a small program that has something to show, and record it", declare_demo},
       {"generate", "Write a trace of any size, for tests and measurements", declare_generate},
 #ifdef SLUICE_HAVE_GUI

@@ -59,4 +59,7 @@ void note_cancelling_signal(int number);
 
 [[nodiscard]] action declare_check(CLI::App& command);
 
+/// Answers questions about recordings on standard input and output until the input ends.
+[[nodiscard]] action declare_mcp(CLI::App& command);
+
 }  // namespace sluice::cli
