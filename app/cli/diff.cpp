@@ -8,17 +8,17 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "app/cli/diff.hpp"
+#include "app/cli/figures/figures_of_recording.hpp"
 #include "app/cli/range_option.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/text_table.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/base/format.hpp"
-#include "core/index/growing_index.hpp"
-#include "core/index/labels.hpp"
-#include "core/summary/figures/stored_figures.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::cli {
@@ -28,43 +28,6 @@ using analysis::stack_change;
 using json = nlohmann::ordered_json;
 
 constexpr std::size_t most_lines = 12;  ///< Per list in the text output; JSON has everything.
-
-struct diff_verb {
-  std::vector<std::string> files;
-  std::string range;
-  std::string against;
-  std::string format = "text";
-  std::vector<std::string> sources_from;
-};
-
-struct opened {
-  std::string path;
-  std::shared_ptr<trace::file> file;
-  std::shared_ptr<const trace::snapshot> snapshot;
-  std::unique_ptr<analysis::growing_index> index;  ///< Of all events; null until needed.
-};
-
-/// `whole`: figures of the whole recording are needed, not of a range.
-result<opened> open(const std::string& path, bool whole, const std::vector<std::string>& sources_from) {
-  auto file = open_recording(path, whole ? wanted_of_recording::figures : wanted_of_recording::rows, &sources_from);
-  if (!file) return tl::unexpected(file.error());
-  return opened{path, *file, (*file)->latest(), nullptr};
-}
-
-/// Figures of a whole recording are stored in the file if it is closed and not small; those of a range need its events.
-analysis::compared_figures figures_of(opened& of, analysis::time_range range, bool whole) {
-  if (whole) {
-    const auto stored_figures = analysis::find_stored_figures(*of.snapshot);
-    if (auto kept = stored_figures ? analysis::figures_to_compare(*stored_figures) : std::nullopt)
-      return std::move(*kept);
-  }
-  if (of.index == nullptr) {
-    of.index = std::make_unique<analysis::growing_index>();
-    while (!of.index->absorb(*of.snapshot, of.snapshot->chunks().size() + 1)) {
-    }
-  }
-  return analysis::figures_to_compare(*of.index, of.snapshot->tables(), range);
-}
 
 std::string device_name(std::int64_t ordinal) { return ordinal < 0 ? "host" : "GPU " + std::to_string(ordinal); }
 
@@ -193,12 +156,16 @@ std::string json_of(const analysis::difference& found, const std::string& before
   return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-result<analysis::time_range> range_of(const std::string& text, const opened& of) {
-  if (text.empty()) return analysis::time_range_of(*of.snapshot);
-  return parse_range(text, analysis::time_range_of(*of.snapshot));
+result<std::optional<analysis::time_range>> range_of(const std::string& text, const figures_of_recording& of) {
+  if (text.empty()) return std::optional<analysis::time_range>();
+  const auto parsed = parse_range(text, analysis::time_range_of(of.snapshot()));
+  if (!parsed) return tl::unexpected(parsed.error());
+  return std::optional(*parsed);
 }
 
-result<std::string> run(const diff_verb& wanted) {
+}  // namespace
+
+result<std::string> difference_text(const diff_wanted& wanted) {
   if (wanted.files.size() > 2)
     return fail(error_code::invalid_argument, "two recordings can be compared, not more", wanted.files[2]);
   if (wanted.files.size() == 1 && wanted.against.empty()) {
@@ -206,37 +173,42 @@ result<std::string> run(const diff_verb& wanted) {
                 "name another, or two ranges of it with --range and --against");
   }
   const std::string& text_after = wanted.against.empty() ? wanted.range : wanted.against;
-  auto first = open(wanted.files[0], wanted.range.empty(), wanted.sources_from);
+  auto first = figures_of_recording::open(wanted.files[0], wanted.range.empty(), &wanted.sources_from);
   if (!first) return tl::unexpected(first.error());
-  auto second = wanted.files.size() == 2 ? open(wanted.files[1], text_after.empty(), wanted.sources_from)
-                                         : result<opened>(opened{});
-  if (!second) return tl::unexpected(second.error());
-  opened& other = wanted.files.size() == 2 ? *second : *first;
+  std::optional<figures_of_recording> second;
+  if (wanted.files.size() == 2) {
+    auto opened = figures_of_recording::open(wanted.files[1], text_after.empty(), &wanted.sources_from);
+    if (!opened) return tl::unexpected(opened.error());
+    second.emplace(*std::move(opened));
+  }
+  figures_of_recording& other = second ? *second : *first;
   const auto before = range_of(wanted.range, *first);
   if (!before) return tl::unexpected(before.error());
   const auto after = range_of(text_after, other);
   if (!after) return tl::unexpected(after.error());
-  symbols::frame_book names_before(symbols::options_for(*first->snapshot));
-  symbols::frame_book names_after(symbols::options_for(*other.snapshot));
-  const auto figures_before = figures_of(*first, *before, wanted.range.empty());
-  const auto figures_after = figures_of(other, *after, text_after.empty());
-  const auto found = analysis::compare({figures_before, first->snapshot->tables()}, names_before,
-                                       {figures_after, other.snapshot->tables()}, names_after);
-  const auto title = [](const opened& of, analysis::time_range range, bool whole) {
-    return whole ? of.path : fmt::format("{}, {} to {}", of.path, format_moment(range.begin), format_moment(range.end));
+  symbols::frame_book names_after(symbols::options_for(other.snapshot()));
+  const auto figures_before = first->compared(*before);
+  const auto figures_after = other.compared(*after);
+  const auto found = analysis::compare({figures_before, first->tables()}, first->names(),
+                                       {figures_after, other.tables()}, names_after);
+  const auto title = [](const figures_of_recording& of, const std::optional<analysis::time_range>& range) {
+    if (!range) return of.path();
+    return fmt::format("{}, {} to {}", of.path(), format_moment(range->begin), format_moment(range->end));
   };
-  const std::string name_before = title(*first, *before, wanted.range.empty());
-  const std::string name_after = title(other, *after, text_after.empty());
-  return wanted.format == "json" ? json_of(found, name_before, name_after) : text_of(found, name_before, name_after);
+  const std::string name_before = title(*first, *before);
+  const std::string name_after = title(other, *after);
+  return wanted.json ? json_of(found, name_before, name_after) : text_of(found, name_before, name_after);
 }
 
-int print(const diff_verb& wanted) {
-  const auto text = run(wanted);
+namespace {
+
+int print(const diff_wanted& wanted) {
+  const auto text = difference_text(wanted);
   if (!text) {
     complain(text.error().to_string());
     return status_of(text.error());
   }
-  const bool printed = wanted.format == "json" ? print_document(*text) : cli::print(*text);
+  const bool printed = wanted.json ? print_document(*text) : cli::print(*text);
   if (!printed || std::fflush(stdout) != 0) {
     complain("cannot write the differences: the output was closed or is full");
     return status_failed;
@@ -247,7 +219,10 @@ int print(const diff_verb& wanted) {
 }  // namespace
 
 action declare_diff(CLI::App& command) {
-  auto wanted = std::make_shared<diff_verb>();
+  struct options : diff_wanted {
+    std::string format = "text";
+  };
+  auto wanted = std::make_shared<options>();
   command.add_option("FILE", wanted->files, "The recordings before and after, or one recording with two ranges")
       ->required()
       ->type_name("...");
@@ -258,7 +233,10 @@ action declare_diff(CLI::App& command) {
       ->check(CLI::IsMember({"text", "json"}).description(""))
       ->type_name("text|json")
       ->capture_default_str();
-  return [wanted] { return print(*wanted); };
+  return [wanted] {
+    wanted->json = wanted->format == "json";
+    return print(*wanted);
+  };
 }
 
 }  // namespace sluice::cli

@@ -95,7 +95,9 @@ int run(int argc, char** argv) {
       {"export", "Write a recording, or a part of it, for other programs", declare_export},
       {"trim", "Cut a part of a recording out, as a recording of its own", declare_trim},
       {"merge", "Put recordings of several processes or machines together, on one clock", declare_merge},
+      {"check", "Judge a recording by limits, for tests and continuous integration", declare_check},
       {"diff", "Say what two recordings, or two ranges of one, differ in", declare_diff},
+      {"mcp", "Answer an assistant's questions about recordings (Model Context Protocol)", declare_mcp},
       {"whatif", "Say what PyTorch would have reserved under other allocator settings", declare_whatif},
       {"demo", "Run a small program that has something to show, and record it", declare_demo},
       {"generate", "Write a trace of any size, for tests and measurements", declare_generate},
@@ -162,7 +164,9 @@ int main(int argc, char** argv) {
     return status;
   } catch (const std::exception& surprise) {
     sluice::cli::complain(surprise.what());
-    const bool recording = argc > 1 && std::string_view(argv[1]) == "record";
-    return recording ? sluice::cli::status_not_recorded : sluice::cli::status_failed;
+    const std::string_view verb = argc > 1 ? argv[1] : "";
+    return verb == "record"  ? sluice::cli::status_not_recorded
+           : verb == "check" ? sluice::cli::status_not_judged
+                             : sluice::cli::status_failed;
   }
 }

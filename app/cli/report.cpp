@@ -6,12 +6,11 @@
 #include <optional>
 #include <string>
 
+#include "app/cli/figures/figures_of_recording.hpp"
 #include "app/cli/range_option.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/verbs.hpp"
-#include "core/index/growing_index.hpp"
-#include "core/summary/figures/stored_figures.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -24,39 +23,24 @@ struct report_options {
   std::vector<std::string> sources_from;
 };
 
-/// Figures of the whole recording are stored unless it is small; those of a range need its events.
-analysis::report make_report(const trace::snapshot& of, std::optional<analysis::time_range> range,
-                             std::optional<symbols::attribution> by) {
-  symbols::frame_book book(symbols::options_for(of));
-  const analysis::naming names{.book = book, .by = by};
-  if (const auto stored_figures = range ? nullptr : analysis::find_stored_figures(of))
-    return analysis::make_report(stored_figures->figures, of, names);
-  analysis::growing_index index;
-  while (!index.absorb(of, of.chunks().size() + 1)) {
-  }
-  return analysis::make_report(index, of, range, names);
-}
-
 int print(const report_options& options) {
   const bool of_all = options.range.empty();
-  const auto opened = open_recording(options.file, of_all ? wanted_of_recording::figures : wanted_of_recording::rows,
-                                     &options.sources_from);
+  auto opened = figures_of_recording::open(options.file, of_all, &options.sources_from);
   if (!opened) {
     complain(opened.error().to_string());
     return status_of(opened.error());
   }
-  const auto now = (*opened)->latest();
   std::optional<analysis::time_range> range;
   if (!of_all) {
-    const auto parsed = parse_range(options.range, analysis::time_range_of(*now));
+    const auto parsed = parse_range(options.range, analysis::time_range_of(opened->snapshot()));
     if (!parsed) {
       complain(parsed.error().to_string());
       return status_of(parsed.error());
     }
     range = *parsed;
   }
-  const analysis::report all = make_report(*now, range, symbols::attribution_named(options.by));
-  const report_subject subject{all, now->tables(), options.file};
+  const analysis::report all = opened->report(range, symbols::attribution_named(options.by));
+  const report_subject subject{all, opened->tables(), options.file};
   const std::string text = options.format == "json" ? report_json(subject) : report_text(subject);
   const bool printed = options.format == "json" ? print_document(text) : cli::print(text);
   if (!printed || std::fflush(stdout) != 0) {

@@ -3,9 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +22,7 @@
 #include "app/cli/output_file.hpp"
 #include "app/cli/range_option.hpp"
 #include "app/cli/recording_file.hpp"
+#include "app/cli/screenshot.hpp"
 #include "app/cli/verbs.hpp"
 #include "app/gui/gl/png.hpp"
 #include "app/gui/window/picture.hpp"
@@ -161,6 +167,29 @@ result<void> draw(const screenshot_options& wanted) {
 }
 
 }  // namespace
+
+result<std::string> picture_as_png(const picture_wanted& wanted) {
+  std::error_code problem;
+  std::string folder = (std::filesystem::temp_directory_path(problem) / "sluice-picture-XXXXXX").string();
+  if (problem || mkdtemp(folder.data()) == nullptr)
+    return fail(error_code::io, "no temporary folder can be made: " + describe_errno(errno), folder);
+  screenshot_options options;
+  options.file = wanted.file;
+  options.size = wanted.size;
+  options.range = wanted.range;
+  options.view = wanted.view;
+  options.out = folder + "/picture.png";
+  const auto drawn = draw(options);
+  std::string bytes;
+  if (drawn) {
+    std::ifstream in(options.out, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  std::filesystem::remove_all(folder, problem);
+  if (!drawn) return tl::unexpected(drawn.error());
+  if (bytes.empty()) return fail(error_code::io, "the picture could not be read back", options.out);
+  return bytes;
+}
 
 action declare_screenshot(CLI::App& command) {
   auto wanted = std::make_shared<screenshot_options>();

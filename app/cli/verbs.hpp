@@ -19,8 +19,10 @@ namespace sluice::cli {
 using action = std::function<int()>;
 
 /// Exit statuses, for all verbs: 0 for success, the ones below, and 128 + n if signal n ended the verb.
-inline constexpr int status_failed = 1;  ///< The verb could not do its work.
-inline constexpr int status_usage = 2;   ///< The command line, or something it names, is invalid.
+inline constexpr int status_failed = 1;      ///< The verb could not do its work.
+inline constexpr int status_usage = 2;       ///< The command line, or something it names, is invalid.
+inline constexpr int status_not_met = 1;     ///< `check` only: a condition is not met.
+inline constexpr int status_not_judged = 2;  ///< `check` only: a condition, or the recording, could not be judged.
 inline constexpr int status_not_recorded =
     125;  ///< `record` only: CMD succeeded or never ran, but nothing was recorded.
 inline constexpr int status_not_executable = 126;  ///< `record` only: CMD exists but cannot run.
@@ -55,5 +57,10 @@ void note_cancelling_signal(int number);
 [[nodiscard]] action declare_whatif(CLI::App& command);
 
 [[nodiscard]] action declare_query(CLI::App& command);
+
+[[nodiscard]] action declare_check(CLI::App& command);
+
+/// Answers questions about recordings on standard input and output until the input ends.
+[[nodiscard]] action declare_mcp(CLI::App& command);
 
 }  // namespace sluice::cli

@@ -1,0 +1,121 @@
+// sluice check: judges a recording by limits, for tests and continuous integration.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli/check/check_of_recording.hpp"
+#include "app/cli/check/check_output.hpp"
+#include "app/cli/recording_file.hpp"
+#include "app/cli/verbs.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct check_options {
+  check_wanted wanted;
+  std::string format = "text";
+};
+
+/// The folders that hold the program's sources, as GitHub names them and as they are here.
+std::vector<std::string> source_roots() {
+  std::vector<std::string> roots;
+  if (const char* workspace = std::getenv("GITHUB_WORKSPACE"); workspace != nullptr && *workspace != '\0')
+    roots.emplace_back(workspace);
+  std::error_code none;
+  roots.push_back(std::filesystem::current_path(none).string());
+  return roots;
+}
+
+int judge_recording(const check_options& options) {
+  auto checked = check_recording(options.wanted);
+  if (!checked) {
+    complain(checked.error().to_string());
+    // 1 would say that a condition is not met.
+    return checked.error().code == error_code::cancelled ? status_of(checked.error()) : status_not_judged;
+  }
+  checked->roots = source_roots();
+  const check_format as = check_format_named(options.format).value_or(check_format::text);
+  const std::string text = check_text(*checked, as);
+  const bool printed = as == check_format::text ? cli::print(text) : print_document(text);
+  if (!printed || std::fflush(stdout) != 0) {
+    complain("cannot write the verdicts: the output was closed or is full");
+    return status_not_judged;
+  }
+  switch (analysis::verdict_of(checked->conditions)) {
+    case analysis::verdict::met:
+      return 0;
+    case analysis::verdict::not_met:
+      return status_not_met;
+    case analysis::verdict::unknown:
+      break;
+  }
+  return status_not_judged;
+}
+
+CLI::Validator readable(bool (*accepts)(const std::string&), const char* expected) {
+  return CLI::Validator(
+      [accepts, expected](std::string& word) {
+        return accepts(word) ? std::string() : fmt::format("'{}' will not do; expected {}", word, expected);
+      },
+      "");
+}
+
+}  // namespace
+
+action declare_check(CLI::App& command) {
+  auto options = std::make_shared<check_options>();
+  check_wanted& wanted = options->wanted;
+  const auto size = readable([](const std::string& word) { return size_named(word).has_value(); },
+                             "a size such as 20GiB, 1.5GB or 4096");
+  const auto share = readable([](const std::string& word) { return share_named(word).has_value(); },
+                              "a share such as 5% or 0.05, up to 100%");
+  command.add_option("FILE", wanted.file, "Recording to judge")->required()->type_name("");
+  command.add_option("--max-peak", wanted.max_peak, "The highest use of device memory, on any device")
+      ->check(size)
+      ->type_name("SIZE");
+  command.add_option("--max-reserved", wanted.max_reserved, "The most memory reserved from the driver, on any device")
+      ->check(size)
+      ->type_name("SIZE");
+  command.add_option("--max-growth", wanted.max_growth, "The growth of memory from step to step")
+      ->check(size)
+      ->type_name("SIZE");
+  command.add_flag("--no-leaks", wanted.no_leaks, "No likely leak is found");
+  command.add_option("--max-pageable", wanted.max_pageable, "Share of copied bytes from or to pageable host memory")
+      ->check(share)
+      ->type_name("SHARE");
+  command
+      .add_option("--max-idle", wanted.max_idle,
+                  "Share of the active time in which a device does no work (needs record --mode timeline)")
+      ->check(share)
+      ->type_name("SHARE");
+  CLI::Option* const baseline = command.add_option("--baseline", wanted.baseline,
+                                                   "Older recording: peak, reserved and copied bytes and the time of a "
+                                                   "step must not be higher than there");
+  baseline->type_name("OLD");
+  command.add_option("--tolerance", wanted.tolerance, "How much higher than the baseline is allowed (default: 3%)")
+      ->check(share)
+      ->needs(baseline)
+      ->type_name("SHARE");
+  command
+      .add_option("--fail-on", wanted.fail_on,
+                  "No finding of this severity or above (default, if nothing else is asked: warning)")
+      ->check(CLI::IsMember({"warning", "error", "note"}).description(""))
+      ->type_name("warning|error|note");
+  command.add_option("--format", options->format, "Output format")
+      ->check(CLI::IsMember({"text", "json", "junit", "markdown", "github"}).description(""))
+      ->type_name("text|json|junit|markdown|github")
+      ->capture_default_str();
+  add_sources_option(command, wanted.sources_from);
+  command.footer("Exit status: 0 all conditions are met, 1 one is not met, 2 one could not be judged.");
+  return [options] { return judge_recording(*options); };
+}
+
+}  // namespace sluice::cli

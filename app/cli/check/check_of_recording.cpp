@@ -1,0 +1,93 @@
+#include "app/cli/check/check_of_recording.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "app/cli/figures/figures_of_recording.hpp"
+#include "core/figures/check/baseline.hpp"
+#include "core/query/engine/engine.hpp"
+
+namespace sluice::cli {
+namespace {
+
+constexpr double usual_tolerance = 0.03;
+
+/// Sets `into` to what `read` makes of `text`, unless that is empty.
+template <class Value, class Read>
+result<void> put_limit(std::optional<Value>& into, const std::string& text, Read read, const char* option,
+                       const char* expected) {
+  if (text.empty()) return {};
+  into = read(text);
+  if (into) return {};
+  return fail(error_code::invalid_argument, "'" + text + "' will not do; expected " + expected, option);
+}
+
+result<analysis::check_limits> limits_of(const check_wanted& wanted) {
+  analysis::check_limits limits;
+  constexpr auto size = "a size such as 20GiB";
+  constexpr auto share = "a share such as 5% or 0.05";
+  for (const auto& put : {put_limit(limits.peak, wanted.max_peak, size_named, "max-peak", size),
+                          put_limit(limits.reserved, wanted.max_reserved, size_named, "max-reserved", size),
+                          put_limit(limits.growth, wanted.max_growth, size_named, "max-growth", size),
+                          put_limit(limits.pageable, wanted.max_pageable, share_named, "max-pageable", share),
+                          put_limit(limits.idle, wanted.max_idle, share_named, "max-idle", share)})
+    if (!put) return tl::unexpected(put.error());
+  limits.no_leaks = wanted.no_leaks;
+  std::string fail_on = wanted.fail_on;
+  if (fail_on.empty() && !limits.any() && wanted.baseline.empty()) fail_on = "warning";
+  if (fail_on == "note") limits.findings = trace::severity::info;
+  if (fail_on == "warning") limits.findings = trace::severity::warning;
+  if (fail_on == "error") limits.findings = trace::severity::error;
+  if (!fail_on.empty() && !limits.findings)
+    return fail(error_code::invalid_argument, "'" + fail_on + "' will not do; expected warning, error or note",
+                "fail-on");
+  return limits;
+}
+
+/// The line that stands for the stack of an event.
+std::optional<symbols::frame_line> line_of_event(query::engine& engine, trace::event_id event) {
+  const auto details = engine.ask_now(query::details_question{event, {}});
+  if (!details || (*details)->stack.empty()) return std::nullopt;
+  std::vector<const symbols::frame_line*> lines;
+  for (const symbols::frame_line& line : (*details)->stack) lines.push_back(&line);
+  return (*details)->stack[symbols::line_to_name(lines)];
+}
+
+}  // namespace
+
+result<checked_recording> check_recording(const check_wanted& wanted) {
+  const auto limits = limits_of(wanted);
+  if (!limits) return tl::unexpected(limits.error());
+  std::optional<double> tolerance = usual_tolerance;
+  if (auto put = put_limit(tolerance, wanted.tolerance, share_named, "tolerance", "a share such as 3%"); !put)
+    return tl::unexpected(put.error());
+  auto now = figures_of_recording::open(wanted.file, true, &wanted.sources_from);
+  if (!now) return tl::unexpected(now.error());
+  const analysis::report report = now->report();
+
+  checked_recording made;
+  made.path = wanted.file;
+  made.baseline = wanted.baseline;
+  made.warnings = report.warnings;
+  std::optional<query::engine> engine;  // Only if a finding names an event.
+  const auto line_of = [&](trace::event_id event) {
+    if (!engine) engine.emplace(now->file());
+    return line_of_event(*engine, event);
+  };
+  made.conditions = analysis::check({report, now->tables(), line_of}, *limits);
+  if (wanted.baseline.empty()) return made;
+
+  auto old = figures_of_recording::open(wanted.baseline, true, &wanted.sources_from);
+  if (!old) return tl::unexpected(old.error());
+  const analysis::report old_report = old->report();
+  const analysis::compared_figures old_figures = old->compared();
+  const analysis::compared_figures figures = now->compared();
+  auto compared = analysis::check_baseline({old_report, old_figures, old->tables(), old->names()},
+                                           {report, figures, now->tables(), now->names()}, *tolerance);
+  made.conditions.insert(made.conditions.end(), std::make_move_iterator(compared.begin()),
+                         std::make_move_iterator(compared.end()));
+  return made;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,65 @@
+#include "app/cli/mcp/picture_tool.hpp"
+
+#ifdef SLUICE_HAVE_GUI
+#include "app/cli/screenshot.hpp"
+#endif
+
+namespace sluice::cli::mcp {
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const auto byte = [&](std::size_t at) -> unsigned {
+      return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0U;
+    };
+    const unsigned group = byte(i) << 16U | byte(i + 1) << 8U | byte(i + 2);
+    text += letters[group >> 18U & 63U];
+    text += letters[group >> 12U & 63U];
+    text += i + 1 < bytes.size() ? letters[group >> 6U & 63U] : '=';
+    text += i + 2 < bytes.size() ? letters[group & 63U] : '=';
+  }
+  return text;
+}
+
+#ifdef SLUICE_HAVE_GUI
+
+namespace {
+
+result<json> draw_picture(const json& arguments) {
+  picture_wanted wanted;
+  wanted.file = arguments.at("file").get<std::string>();
+  wanted.size = arguments.value("size", wanted.size);
+  wanted.range = arguments.value("range", std::string());
+  wanted.view = arguments.value("view", std::string());
+  const auto png = picture_as_png(wanted);
+  if (!png) return tl::unexpected(png.error());
+  return json::array({{{"type", "image"}, {"data", base64(*png)}, {"mimeType", "image/png"}}});
+}
+
+}  // namespace
+
+std::optional<tool> picture_tool() {
+  json properties = {
+      {"file", {{"type", "string"}, {"description", "Path of the recording"}}},
+      {"view",
+       {{"type", "string"},
+        {"description", "Only this panel: timeline, summary, statistics, blocks, memory-map, stacks, messages"}}},
+      {"range", {{"type", "string"}, {"description", "Only this part of the recording, as 1.5s:2s"}}},
+      {"size", {{"type", "string"}, {"description", "Size in pixels, as 1600x900"}}}};
+  return tool{"screenshot", "The window with a recording, as a picture.",
+              json{{"type", "object"},
+                   {"properties", std::move(properties)},
+                   {"required", json::array({"file"})},
+                   {"additionalProperties", false}},
+              draw_picture};
+}
+
+#else
+
+std::optional<tool> picture_tool() { return std::nullopt; }
+
+#endif
+
+}  // namespace sluice::cli::mcp

@@ -1,0 +1,166 @@
+#include "app/cli/mcp/server.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <utility>
+
+#include "core/base/version.hpp"
+
+namespace sluice::cli::mcp {
+namespace {
+
+/// Oldest first. A client that asks for another is offered the last.
+constexpr auto known_versions = std::to_array<std::string_view>({"2024-11-05", "2025-03-26", "2025-06-18"});
+
+/// JSON-RPC 2.0.
+enum rpc_error : int {
+  parse_error = -32700,
+  invalid_request = -32600,
+  method_not_found = -32601,
+  invalid_params = -32602,
+  internal_error = -32603
+};
+
+constexpr std::size_t most_in_batch = 100;
+
+constexpr auto how_to_use =
+    "Sluice reads recordings of GPU memory and transfers (.sluice; also PyTorch memory snapshots, torch.profiler "
+    "traces "
+    "and Nsight Systems exports). Begin with findings or report, then ask about the ids, lines and times in them. "
+    "Times "
+    "are nanoseconds from the start of the recording, sizes are bytes. Answers are cut to 200 rows and 20 KB, and say "
+    "so.";
+
+json result_of(const json& id, json value) { return {{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(value)}}; }
+
+json error_of(const json& id, rpc_error code, std::string message) {
+  return {
+      {"jsonrpc", "2.0"}, {"id", id}, {"error", {{"code", static_cast<int>(code)}, {"message", std::move(message)}}}};
+}
+
+bool is_id(const json& id) { return id.is_string() || id.is_number() || id.is_null(); }
+
+bool is_of_type(const json& value, const std::string& type) {
+  if (type == "string") return value.is_string();
+  if (type == "boolean") return value.is_boolean();
+  if (type == "integer") return value.is_number_integer();
+  if (type == "number") return value.is_number();
+  if (type == "array")
+    return value.is_array() &&
+           std::all_of(value.begin(), value.end(), [](const json& each) { return each.is_string(); });
+  return false;
+}
+
+/// What is wrong with the arguments; empty: nothing.
+std::string problem_with(const json& arguments, const json& schema) {
+  const json& properties = schema.at("properties");
+  for (const auto& [name, value] : arguments.items()) {
+    const auto property = properties.find(name);
+    if (property == properties.end()) return "there is no argument '" + name + "'";
+    const std::string type = property->at("type").get<std::string>();
+    if (!is_of_type(value, type)) return "argument '" + name + "': expected " + type;
+    const auto words = property->find("enum");
+    if (words != property->end() && std::find(words->begin(), words->end(), value) == words->end())
+      return "argument '" + name + "': expected one of " + words->dump();
+  }
+  const auto required = schema.find("required");
+  if (required == schema.end()) return {};
+  for (const json& name : *required)
+    if (!arguments.contains(name.get<std::string>())) return "argument '" + name.get<std::string>() + "' is missing";
+  return {};
+}
+
+std::string line_of(const json& answer) { return answer.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+}  // namespace
+
+json text_block(std::string text) { return {{"type", "text"}, {"text", std::move(text)}}; }
+
+std::optional<std::string> server::answer(std::string_view line) {
+  if (line.find_first_not_of(" \t\r\n") == std::string_view::npos) return std::nullopt;
+  const json message = json::parse(line, nullptr, false);
+  if (message.is_discarded())
+    return line_of(error_of(nullptr, parse_error, "this line is not JSON; expected one JSON-RPC 2.0 message a line"));
+  if (!message.is_array()) {
+    const auto one = answer_message(message);
+    return one ? std::optional(line_of(*one)) : std::nullopt;
+  }
+  if (message.empty() || message.size() > most_in_batch)
+    return line_of(error_of(nullptr, invalid_request, "a batch has 1 to 100 messages"));
+  json all = json::array();
+  for (const json& each : message)
+    if (auto one = answer_message(each)) all.push_back(std::move(*one));
+  return all.empty() ? std::nullopt : std::optional(line_of(all));
+}
+
+std::optional<json> server::answer_message(const json& message) {
+  if (!message.is_object()) return error_of(nullptr, invalid_request, "a message is a JSON object");
+  const auto id_at = message.find("id");
+  const bool has_id = id_at != message.end();
+  const json id = has_id && is_id(*id_at) ? *id_at : json(nullptr);
+  const auto method = message.find("method");
+  // An answer to a request that this server never makes.
+  if (method == message.end() && (message.contains("result") || message.contains("error"))) return std::nullopt;
+  const auto version = message.find("jsonrpc");
+  if (version == message.end() || *version != "2.0" || method == message.end() || !method->is_string() ||
+      (has_id && !is_id(*id_at)))
+    return error_of(id, invalid_request, "this is not a request of JSON-RPC 2.0");
+  if (!has_id) return std::nullopt;  // A notification.
+  const auto parameters = message.find("params");
+  const json given = parameters == message.end() ? json::object() : *parameters;
+  if (!given.is_object()) return error_of(id, invalid_params, "params: expected an object");
+  try {
+    return answer_request(id, method->get<std::string>(), given);
+  } catch (const std::exception& surprise) {
+    return error_of(id, internal_error, surprise.what());
+  }
+}
+
+json server::answer_request(const json& id, const std::string& method, const json& parameters) {
+  if (method == "ping") return result_of(id, json::object());
+  if (method == "initialize") {
+    const auto wanted = parameters.find("protocolVersion");
+    if (wanted == parameters.end() || !wanted->is_string())
+      return error_of(id, invalid_params,
+                      "protocolVersion: expected a text such as " + std::string(known_versions.back()));
+    const auto known = std::find(known_versions.begin(), known_versions.end(), wanted->get<std::string>());
+    return result_of(id, {{"protocolVersion", known == known_versions.end() ? known_versions.back() : *known},
+                          {"capabilities", {{"tools", json::object()}}},
+                          {"serverInfo", {{"name", "sluice"}, {"version", std::string(version())}}},
+                          {"instructions", how_to_use}});
+  }
+  if (method == "tools/list") {
+    if (parameters.contains("cursor")) return error_of(id, invalid_params, "cursor: the list has one page only");
+    json all = json::array();
+    for (const tool& each : tools_) {
+      all.push_back({{"name", each.name},
+                     {"description", each.about},
+                     {"inputSchema", each.input},
+                     {"annotations", {{"readOnlyHint", true}}}});
+    }
+    return result_of(id, {{"tools", std::move(all)}});
+  }
+  if (method == "tools/call") return call_tool(id, parameters);
+  return error_of(id, method_not_found, "there is no method '" + method + "'");
+}
+
+json server::call_tool(const json& id, const json& parameters) {
+  const auto name = parameters.find("name");
+  if (name == parameters.end() || !name->is_string())
+    return error_of(id, invalid_params, "name: expected the name of a tool");
+  const auto chosen = std::find_if(tools_.begin(), tools_.end(), [&](const tool& each) { return *name == each.name; });
+  if (chosen == tools_.end())
+    return error_of(id, invalid_params, "there is no tool '" + name->get<std::string>() + "'; see tools/list");
+  const auto given = parameters.find("arguments");
+  const json arguments = given == parameters.end() || given->is_null() ? json::object() : *given;
+  if (!arguments.is_object()) return error_of(id, invalid_params, "arguments: expected an object");
+  if (const std::string problem = problem_with(arguments, chosen->input); !problem.empty())
+    return error_of(id, invalid_params, chosen->name + ": " + problem);
+  auto content = chosen->call(arguments);
+  if (!content)
+    return result_of(id, {{"content", json::array({text_block(content.error().to_string())})}, {"isError", true}});
+  return result_of(id, {{"content", std::move(*content)}, {"isError", false}});
+}
+
+}  // namespace sluice::cli::mcp

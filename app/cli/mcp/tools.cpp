@@ -1,0 +1,376 @@
+#include "app/cli/mcp/tools.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "app/cli/check/check_of_recording.hpp"
+#include "app/cli/diff.hpp"
+#include "app/cli/figures/figures_of_recording.hpp"
+#include "app/cli/mcp/picture_tool.hpp"
+#include "app/cli/range_option.hpp"
+#include "app/cli/report_output.hpp"
+#include "core/base/format.hpp"
+#include "core/figures/check/check.hpp"
+#include "core/index/labels.hpp"
+#include "core/query/engine/engine.hpp"
+#include "core/query/sql/sql.hpp"
+#include "core/query/sql/sql_text.hpp"
+#include "core/trace/model/names.hpp"
+
+namespace sluice::cli::mcp {
+namespace {
+
+/// A copy of `value` whose lists have at most `limit` entries. Adds what is left out to `left_out`.
+json shortened_lists(const json& value, std::size_t limit, std::size_t& left_out) {
+  if (value.is_object()) {
+    json made = json::object();
+    for (const auto& [name, each] : value.items()) made[name] = shortened_lists(each, limit, left_out);
+    return made;
+  }
+  if (!value.is_array()) return value;
+  json made = json::array();
+  for (const json& each : value) {
+    if (made.size() == limit) break;
+    made.push_back(shortened_lists(each, limit, left_out));
+  }
+  left_out += value.size() - made.size();
+  return made;
+}
+
+std::string dumped(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+json string_property(const char* about) { return {{"type", "string"}, {"description", about}}; }
+json integer_property(const char* about) { return {{"type", "integer"}, {"description", about}}; }
+json word_property(const char* about, std::vector<std::string> words) {
+  return {{"type", "string"}, {"description", about}, {"enum", std::move(words)}};
+}
+
+json schema_of(json properties, std::vector<std::string> required) {
+  return {{"type", "object"},
+          {"properties", std::move(properties)},
+          {"required", std::move(required)},
+          {"additionalProperties", false}};
+}
+
+constexpr auto file_about = "Path of the recording";
+constexpr auto range_about = "Only this part of the recording, as 1.5s:2s, or 200ms: for the rest of it";
+
+std::string text_of_argument(const json& arguments, const char* name) {
+  const auto found = arguments.find(name);
+  return found == arguments.end() ? std::string() : found->get<std::string>();
+}
+
+/// A JSON value as the content of an answer.
+json content_of(const json& value) {
+  std::string cut;
+  json content = json::array({text_block(small_text(value, cut))});
+  if (!cut.empty()) content.push_back(text_block(cut));
+  return content;
+}
+
+// --- report, findings -----------------------------------------------------------------------------------------------
+
+struct opened_report {
+  figures_of_recording figures;
+  analysis::report report;
+};
+
+result<opened_report> report_asked_for(const json& arguments) {
+  const std::string text = text_of_argument(arguments, "range");
+  auto figures = figures_of_recording::open(text_of_argument(arguments, "file"), text.empty());
+  if (!figures) return tl::unexpected(figures.error());
+  std::optional<analysis::time_range> range;
+  if (!text.empty()) {
+    const auto parsed = parse_range(text, analysis::time_range_of(figures->snapshot()));
+    if (!parsed) return tl::unexpected(parsed.error());
+    range = *parsed;
+  }
+  analysis::report report = figures->report(range);
+  return opened_report{*std::move(figures), std::move(report)};
+}
+
+result<json> report_as_json(const json& arguments) {
+  const auto opened = report_asked_for(arguments);
+  if (!opened) return tl::unexpected(opened.error());
+  return json::parse(report_json({opened->report, opened->figures.tables(), opened->figures.path()}));
+}
+
+result<json> report_tool(const json& arguments) {
+  const std::string section = text_of_argument(arguments, "section");
+  if (section.empty()) {
+    const auto opened = report_asked_for(arguments);
+    if (!opened) return tl::unexpected(opened.error());
+    std::string text = report_text({opened->report, opened->figures.tables(), opened->figures.path()});
+    if (text.size() <= most_bytes) return json::array({text_block(std::move(text))});
+    text.resize(text.rfind('\n', most_bytes) + 1);
+    return json::array({text_block(std::move(text)), text_block("Cut after 20 KB; ask for a section.")});
+  }
+  const auto all = report_as_json(arguments);
+  if (!all) return tl::unexpected(all.error());
+  const auto found = all->find(section);
+  if (found == all->end()) {
+    std::string names;
+    for (const auto& [name, value] : all->items()) names += (names.empty() ? "" : ", ") + name;
+    return fail(error_code::not_found, "there is no section '" + section + "'", "section", "choose one of " + names);
+  }
+  return content_of(*found);
+}
+
+result<json> findings_tool(const json& arguments) {
+  const auto all = report_as_json(arguments);
+  if (!all) return tl::unexpected(all.error());
+  const std::string least = text_of_argument(arguments, "severity");
+  const auto weight = [](const std::string& of) { return of == "error" ? 2 : of == "warning" ? 1 : 0; };
+  json chosen = json::array();
+  for (const json& each : all->at("findings"))
+    if (weight(each.at("severity").get<std::string>()) >= weight(least)) chosen.push_back(each);
+  return content_of({{"findings", std::move(chosen)}, {"warnings", all->at("warnings")}});
+}
+
+// --- query ----------------------------------------------------------------------------------------------------------
+
+std::size_t rows_asked_for(const json& arguments) {
+  const auto found = arguments.find("limit");
+  if (found == arguments.end()) return most_rows;
+  const json& value = *found;
+  if (value.is_number_unsigned()) return std::clamp<std::size_t>(value.get<std::size_t>(), 1, most_rows);
+  return std::clamp<std::int64_t>(value.get<std::int64_t>(), 1, most_rows);
+}
+
+result<json> query_tool(const json& arguments) {
+  constexpr auto longest = std::chrono::seconds(60);
+  const auto file = open_recording(text_of_argument(arguments, "file"));
+  if (!file) return tl::unexpected(file.error());
+  query::sql_options options;
+  options.deadline = std::chrono::steady_clock::now() + longest;
+  auto database = query::sql_database::open((*file)->latest(), options);
+  if (!database) return tl::unexpected(database.error());
+  auto rows = (*database)->prepare(text_of_argument(arguments, "sql"));
+  if (!rows) return tl::unexpected(rows.error());
+  query::sql_writer writer(query::sql_format::json, rows->columns());
+  std::string text;
+  bool more = false;
+  const std::size_t limit = rows_asked_for(arguments);
+  for (;;) {
+    const auto step = rows->step();
+    if (!step) return tl::unexpected(step.error());
+    if (!*step) break;
+    if (writer.rows() == limit || text.size() >= most_bytes) {
+      more = true;
+      break;
+    }
+    writer.row(*rows, text);
+  }
+  const std::uint64_t count = writer.rows();
+  writer.end(text);
+  // One long row can exceed the limit alone.
+  if (text.size() > most_bytes) {
+    std::size_t end = most_bytes;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
+    text.resize(end);
+    more = true;
+  }
+  json content = json::array({text_block(std::move(text))});
+  if (more)
+    content.push_back(text_block(
+        fmt::format("Cut after {}; there are more. Select less, or use LIMIT and OFFSET.", format_some(count, "row"))));
+  return content;
+}
+
+result<json> tables_tool(const json& arguments) {
+  const std::string wanted = text_of_argument(arguments, "table");
+  json all = json::array();
+  for (const query::sql_table_about& table : query::sql_schema()) {
+    if (wanted.empty()) {
+      all.push_back({{"table", table.name}, {"about", table.about}});
+      continue;
+    }
+    if (table.name != wanted) continue;
+    for (const query::sql_column_about& column : table.columns)
+      all.push_back({{"column", column.name}, {"type", column.type}, {"about", column.about}});
+  }
+  if (all.empty()) return fail(error_code::not_found, "there is no table '" + wanted + "'", "table");
+  return content_of(all);
+}
+
+// --- diff, check ----------------------------------------------------------------------------------------------------
+
+result<json> diff_tool(const json& arguments) {
+  const auto text =
+      difference_text({.files = {text_of_argument(arguments, "before"), text_of_argument(arguments, "after")},
+                       .range = {},
+                       .against = {},
+                       .sources_from = {},
+                       .json = true});
+  if (!text) return tl::unexpected(text.error());
+  return content_of(json::parse(*text));
+}
+
+result<json> check_tool(const json& arguments) {
+  check_wanted wanted;
+  wanted.file = text_of_argument(arguments, "file");
+  wanted.max_peak = text_of_argument(arguments, "max_peak");
+  wanted.max_reserved = text_of_argument(arguments, "max_reserved");
+  wanted.max_growth = text_of_argument(arguments, "max_growth");
+  wanted.no_leaks = arguments.value("no_leaks", false);
+  wanted.max_pageable = text_of_argument(arguments, "max_pageable");
+  wanted.max_idle = text_of_argument(arguments, "max_idle");
+  wanted.baseline = text_of_argument(arguments, "baseline");
+  wanted.tolerance = text_of_argument(arguments, "tolerance");
+  wanted.fail_on = text_of_argument(arguments, "fail_on");
+  const auto checked = check_recording(wanted);
+  if (!checked) return tl::unexpected(checked.error());
+  return content_of(json::parse(check_text(*checked, check_format::json)));
+}
+
+// --- blocks_at ------------------------------------------------------------------------------------------------------
+
+std::optional<trace::layer> layer_named(const std::string& name) {
+  for (const trace::layer each :
+       {trace::layer::driver, trace::layer::pool, trace::layer::framework, trace::layer::user})
+    if (name == sluice::name_of(each)) return each;
+  return std::nullopt;
+}
+
+result<json> blocks_at_tool(const json& arguments) {
+  auto figures = figures_of_recording::open(text_of_argument(arguments, "file"), true);
+  if (!figures) return tl::unexpected(figures.error());
+  std::optional<trace::layer> layer = layer_named(text_of_argument(arguments, "layer"));
+  std::optional<trace::time_ns> time;
+  if (const auto given = arguments.find("time_ns"); given != arguments.end()) time = given->get<trace::time_ns>();
+  if (!layer || !time) {
+    const analysis::report report = figures->report();
+    const auto judged = analysis::most_telling_memory(report);
+    if (!layer && judged) layer = judged->layer;
+    std::uint64_t highest = 0;
+    for (const analysis::memory_peak& peak : report.peaks) {
+      if (time && arguments.contains("time_ns")) break;
+      if ((layer && peak.layer != *layer) || (judged && peak.kind != judged->kind) || peak.bytes <= highest) continue;
+      highest = peak.bytes;
+      time = peak.time;
+    }
+  }
+  if (!time) return fail(error_code::not_found, "no memory of this layer was used", figures->path());
+  const trace::time_ns behind = *time < INT64_MAX ? *time + 1 : *time;
+  query::engine engine(figures->file());
+  query::blocks_question question;
+  question.range = {*time, behind};
+  question.layer = layer;
+  question.rows = rows_asked_for(arguments);
+  question.by = symbols::attribution::line;
+  const auto answer = engine.ask_now(question);
+  if (!answer) return tl::unexpected(answer.error());
+  const query::block_table& table = **answer;
+  const trace::tables& tables = figures->tables();
+  json blocks = json::array();
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const query::block_row& row = table.rows[i];
+    const bool freed = row.died != trace::unknown_time;
+    const bool tagged = row.category.what != analysis::category::none;
+    blocks.push_back({{"block", raw(row.block)},
+                      {"event", raw(row.alloc)},
+                      {"bytes", row.bytes},
+                      {"device", analysis::short_label(row.device, tables)},
+                      {"kind", sluice::name_of(row.kind)},
+                      {"born_ns", row.born},
+                      {"freed_ns", freed ? json(row.died) : json(nullptr)},
+                      {"name", tables.text(row.name)},
+                      {"category", tagged ? json(analysis::category_name(row.category.what)) : json(nullptr)},
+                      {"line", table.names[table.asked_by[i]]}});
+  }
+  return content_of({{"time_ns", *time},
+                     {"layer", layer ? json(sluice::name_of(*layer)) : json(nullptr)},
+                     {"live_blocks", table.count},
+                     {"live_bytes", table.total_bytes},
+                     {"listed", table.rows.size()},
+                     {"largest", std::move(blocks)}});
+}
+
+}  // namespace
+
+std::string small_text(const json& value, std::string& cut) {
+  std::string text = dumped(value);
+  std::size_t left_out = 0;
+  std::size_t limit = most_rows;
+  for (;;) {
+    left_out = 0;
+    text = dumped(shortened_lists(value, limit, left_out));
+    if (text.size() <= most_bytes || limit == 0) break;
+    limit /= 2;
+  }
+  cut.clear();
+  if (left_out > 0)
+    cut = fmt::format("Cut: no list has more than {} here, {} left out. Ask for less at once.", limit,
+                      left_out == 1 ? "1 entry is" : fmt::format("{} entries are", format_count(left_out)));
+  if (text.size() <= most_bytes) return text;
+  cut = "Cut after 20 KB. Ask for less at once.";
+  std::size_t end = most_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
+  text.resize(end);
+  return text;
+}
+
+std::vector<tool> all_tools() {
+  std::vector<tool> all;
+  all.push_back({"findings", "What is wrong in a recording, most important first, with advice and what it saves.",
+                 schema_of({{"file", string_property(file_about)},
+                            {"severity", word_property("Leave out findings below this", {"info", "warning", "error"})},
+                            {"range", string_property(range_about)}},
+                           {"file"}),
+                 findings_tool});
+  all.push_back(
+      {"report",
+       "The figures of a recording as text; with a section, that member of the JSON report (memory, transfers, "
+       "steps, kernels, pools, unfreed, devices, processes, marks, ...).",
+       schema_of({{"file", string_property(file_about)},
+                  {"section", string_property("Name of a member of the JSON report")},
+                  {"range", string_property(range_about)}},
+                 {"file"}),
+       report_tool});
+  all.push_back({"query", "Asks a recording in SQL (SQLite, one SELECT). The tool tables lists tables and columns.",
+                 schema_of({{"file", string_property(file_about)},
+                            {"sql", string_property("One SELECT statement")},
+                            {"limit", integer_property("Rows at most; 200 is the most")}},
+                           {"file", "sql"}),
+                 query_tool});
+  all.push_back({"tables", "Lists the tables for query, or the columns of one.",
+                 schema_of({{"table", string_property("Name of a table")}}, {}), tables_tool});
+  all.push_back({"blocks_at",
+                 "The blocks of memory that are live at a time, largest first, with ids and the lines that allocated "
+                 "them. Default: at the peak, of the layer that says most.",
+                 schema_of({{"file", string_property(file_about)},
+                            {"time_ns", integer_property("Time in ns from the start of the recording")},
+                            {"layer", word_property("Which blocks: layers contain one another",
+                                                    {"driver", "pool", "framework", "user"})},
+                            {"limit", integer_property("Blocks at most; 200 is the most")}},
+                           {"file"}),
+                 blocks_at_tool});
+  all.push_back({"diff", "What changed in memory and copies between two recordings, by line.",
+                 schema_of({{"before", string_property("Path of the older recording")},
+                            {"after", string_property("Path of the newer recording")}},
+                           {"before", "after"}),
+                 diff_tool});
+  all.push_back(
+      {"check", "Judges a recording by limits, or by an older recording.",
+       schema_of({{"file", string_property(file_about)},
+                  {"max_peak", string_property("Size such as 20GiB: highest use of device memory")},
+                  {"max_reserved", string_property("Size: most memory got from the driver")},
+                  {"max_growth", string_property("Size: growth from step to step")},
+                  {"no_leaks", {{"type", "boolean"}, {"description", "No likely leak is found"}}},
+                  {"max_pageable", string_property("Share such as 5%: pageable part of copied bytes")},
+                  {"max_idle", string_property("Share: part of the active time without device work")},
+                  {"baseline", string_property("Path of an older recording")},
+                  {"tolerance", string_property("Share: how much higher than the baseline is allowed")},
+                  {"fail_on", word_property("No finding of this severity or above", {"note", "warning", "error"})}},
+                 {"file"}),
+       check_tool});
+  if (auto picture = picture_tool()) all.push_back(std::move(*picture));
+  return all;
+}
+
+}  // namespace sluice::cli::mcp

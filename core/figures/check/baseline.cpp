@@ -1,0 +1,258 @@
+#include "core/figures/check/baseline.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/format.hpp"
+#include "core/index/labels.hpp"
+#include "core/index/memory/memory_use.hpp"
+#include "core/trace/model/names.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using symbols::attribution;
+using trace::direction;
+
+std::string_view name_of_file(std::string_view path) {
+  const auto slash = path.find_last_of("/\\");
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+/// Names the groups of one side.
+class group_namer {
+ public:
+  group_namer(const baseline_side& of, attribution by)
+      : of_(of), by_(by), who_(of.names, of.tables, symbols::frame_book::lookup::at_once) {}
+
+  struct group {
+    std::string key;    ///< Equal in both recordings.
+    std::string words;  ///< For people.
+    std::optional<symbols::frame_line> line;
+  };
+
+  group of(trace::stack_id stack) {
+    if (stack == trace::stack_id::none || of_.tables.stacks.find(stack) == nullptr)
+      return {"", "without a stack", std::nullopt};
+    const symbols::frame_line line = of_.names.line(who_.of(stack, by_));
+    const std::string name = symbols::name_of(line);
+    const std::string_view file = name_of_file(line.file.empty() ? line.module : line.file);
+    if (by_ != attribution::line) return {name, name, std::nullopt};
+    const std::string place = symbols::place_of(line);
+    // Older recordings have functions of Python without their class.
+    return {std::string(symbols::simple_name(name)) + "@" + std::string(file),
+            place.empty() ? name : place + ", " + name, line};
+  }
+
+ private:
+  const baseline_side& of_;
+  const attribution by_;
+  symbols::attributor who_;
+};
+
+struct grown_group {
+  changed_part part;
+  std::optional<symbols::frame_line> line;
+};
+
+std::vector<grown_group> grown(const stack_use& before, const baseline_side& of_before, const stack_use& after,
+                               const baseline_side& of_after, attribution by) {
+  std::map<std::string, grown_group> groups;
+  const auto add = [&](const stack_use& use, const baseline_side& side, bool is_after) {
+    group_namer names(side, by);
+    for (const stack_share& share : use.shares) {
+      auto [key, words, line] = names.of(share.stack);
+      grown_group& into = groups[key];
+      into.part.of = std::move(words);
+      into.line = std::move(line);
+      (is_after ? into.part.after : into.part.before) += static_cast<double>(share.figures.bytes);
+    }
+  };
+  add(before, of_before, false);
+  add(after, of_after, true);
+  std::vector<grown_group> all;
+  for (auto& [key, each] : groups)
+    if (each.part.after > each.part.before) all.push_back(std::move(each));
+  std::stable_sort(all.begin(), all.end(), [](const grown_group& a, const grown_group& b) {
+    return a.part.after - a.part.before > b.part.after - b.part.before;
+  });
+  return all;
+}
+
+std::int64_t device_ordinal(trace::device_id device, const trace::tables& tables) {
+  const trace::device_row* row = tables.devices.find(device);
+  return row == nullptr ? -1 : row->ordinal;
+}
+
+/// The figures of the memory that is judged, on the device that used most of it.
+const compared_memory* highest_judged(const compared_figures& of, const judged_memory& judged) {
+  const compared_memory* most = nullptr;
+  for (const compared_memory& each : of.memory) {
+    if (each.figures.layer != judged.layer || each.figures.kind != judged.kind) continue;
+    if (most == nullptr || each.figures.maximum > most->figures.maximum) most = &each;
+  }
+  return most;
+}
+
+/// The stacks of all copies between host and devices.
+stack_use host_copies(const compared_figures& of) {
+  stack_use all;
+  for (const compared_transfers& each : of.transfers)
+    if (each.figures.direction == direction::h2d || each.figures.direction == direction::d2h) all.join(each.sites);
+  return all;
+}
+
+/// The stacks of the driver layer's memory on a device, at its peak.
+stack_use reserved_stacks(const compared_figures& of, std::int64_t ordinal, const trace::tables& tables) {
+  stack_use all;
+  for (const compared_memory& each : of.memory)
+    if (each.figures.layer == trace::layer::driver && is_device_resident(each.figures.kind) &&
+        device_ordinal(each.figures.device, tables) == ordinal)
+      all.join(each.at_peak);
+  return all;
+}
+
+std::optional<time_ns> step_time(const report& of) {
+  std::optional<time_ns> longest;
+  for (const step_summary& each : of.steps)
+    if (each.count > 0) longest = std::max(longest.value_or(0), each.median_duration);
+  return longest;
+}
+
+class baseline_judge {
+ public:
+  baseline_judge(const baseline_side& before, const baseline_side& now, double tolerance)
+      : before_(before), now_(now), tolerance_(tolerance) {}
+
+  std::vector<condition> all() const {
+    std::vector<condition> made{peak()};
+    if (auto bytes = reserved()) made.push_back(std::move(*bytes));
+    made.push_back(copied());
+    if (auto steps = step_times()) made.push_back(std::move(*steps));
+    return made;
+  }
+
+ private:
+  /// A condition that is judged at once, if both values are known.
+  [[nodiscard]] condition compared(const char* name, quantity what, std::optional<double> before,
+                                   std::optional<double> now, const std::string& doubt) const {
+    condition made;
+    made.name = name;
+    made.what = what;
+    made.baseline = before;
+    made.measured = now;
+    if (before) made.limit = *before * (1 + tolerance_);
+    if (before && now) {
+      judge(made, doubt);
+    } else {
+      made.reason = !before ? "the baseline does not hold this figure" : "the recording does not hold this figure";
+    }
+    return made;
+  }
+
+  [[nodiscard]] std::string doubt() const {
+    const std::string of_old = memory_doubt(before_.of);
+    return of_old.empty() ? memory_doubt(now_.of) : "baseline: " + of_old;
+  }
+
+  void put_growth(condition& into, const stack_use& before, const stack_use& now) const {
+    const auto lines = grown(before, before_, now, now_, attribution::line);
+    for (std::size_t i = 0; i < std::min(lines.size(), grown_limit); ++i) into.lines.push_back(lines[i].part);
+    into.modules = grown_parts(before, before_, now, now_, attribution::module, grown_limit);
+    if (lines.empty()) return;
+    into.line = lines.front().line;
+    into.where = lines.front().part.of + ": +" + format_bytes(lines.front().part.after - lines.front().part.before);
+  }
+
+  [[nodiscard]] condition peak() const {
+    const auto judged_before = most_telling_memory(before_.of);
+    const auto judged_now = most_telling_memory(now_.of);
+    if (judged_before && judged_now &&
+        (judged_before->layer != judged_now->layer || judged_before->kind != judged_now->kind)) {
+      condition made = compared("baseline-peak", quantity::bytes, {}, {}, {});
+      made.reason = "the baseline holds memory of another layer: record both in the same way";
+      return made;
+    }
+    const compared_memory* before = judged_before ? highest_judged(before_.compared, *judged_before) : nullptr;
+    const compared_memory* now = judged_now ? highest_judged(now_.compared, *judged_now) : nullptr;
+    const auto bytes = [](const compared_memory* of) {
+      return of == nullptr ? std::nullopt : std::optional(static_cast<double>(of->figures.maximum));
+    };
+    condition made = compared("baseline-peak", quantity::bytes, bytes(before), bytes(now), doubt());
+    if (now != nullptr)
+      made.about = std::string(sluice::name_of(now->figures.layer)) + " layer, " +
+                   std::string(sluice::name_of(now->figures.kind)) + " memory of " +
+                   short_label(now->figures.device, now_.tables);
+    if (before != nullptr && now != nullptr) put_growth(made, before->at_peak, now->at_peak);
+    return made;
+  }
+
+  struct reserved_figure {
+    double bytes = 0;
+    trace::device_id device{};
+  };
+  static std::optional<reserved_figure> most_reserved(const baseline_side& side) {
+    std::optional<reserved_figure> most;
+    for (const trace::device_row& device : side.tables.devices.rows()) {
+      const auto bytes = static_cast<double>(reserved_bytes(side.of, device.id, side.tables));
+      if (bytes > 0 && (!most || bytes > most->bytes)) most = {bytes, device.id};
+    }
+    return most;
+  }
+
+  [[nodiscard]] std::optional<condition> reserved() const {
+    const auto before = most_reserved(before_);
+    const auto now = most_reserved(now_);
+    if (!before && !now) return std::nullopt;
+    const auto bytes = [](const auto& of) { return of ? std::optional(of->bytes) : std::nullopt; };
+    condition made = compared("baseline-reserved", quantity::bytes, bytes(before), bytes(now), doubt());
+    if (now) made.about = "memory got from the driver on " + short_label(now->device, now_.tables);
+    if (before && now)
+      put_growth(made,
+                 reserved_stacks(before_.compared, device_ordinal(before->device, before_.tables), before_.tables),
+                 reserved_stacks(now_.compared, device_ordinal(now->device, now_.tables), now_.tables));
+    return made;
+  }
+
+  [[nodiscard]] condition copied() const {
+    condition made = compared("baseline-copied", quantity::bytes, copied_bytes(before_.of), copied_bytes(now_.of),
+                              before_.of.complete && now_.of.complete ? std::string() : doubt());
+    made.about = "bytes copied between host and devices";
+    put_growth(made, host_copies(before_.compared), host_copies(now_.compared));
+    return made;
+  }
+
+  [[nodiscard]] std::optional<condition> step_times() const {
+    const auto before = step_time(before_.of);
+    const auto now = step_time(now_.of);
+    if (!before && !now) return std::nullopt;
+    const auto number = [](std::optional<time_ns> of) {
+      return of ? std::optional(static_cast<double>(*of)) : std::nullopt;
+    };
+    condition made = compared("baseline-step-time", quantity::time, number(before), number(now), {});
+    made.about = "median time of a step";
+    return made;
+  }
+
+  const baseline_side& before_;
+  const baseline_side& now_;
+  const double tolerance_;
+};
+
+}  // namespace
+
+std::vector<changed_part> grown_parts(const stack_use& before, const baseline_side& of_before, const stack_use& after,
+                                      const baseline_side& of_after, attribution by, std::size_t limit) {
+  std::vector<changed_part> made;
+  for (grown_group& each : grown(before, of_before, after, of_after, by)) {
+    if (made.size() == limit) break;
+    made.push_back(std::move(each.part));
+  }
+  return made;
+}
+
+std::vector<condition> check_baseline(const baseline_side& before, const baseline_side& now, double tolerance) {
+  return baseline_judge(before, now, tolerance).all();
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,384 @@
+"""A pytest plug-in: fails a test by its GPU memory.
+
+    pytest -p sluice_pytest                       # with this folder in PYTHONPATH
+    sluice record -o run.sluice -- pytest -p sluice_pytest
+
+    @pytest.mark.sluice(max_peak="2GiB", max_growth="1MiB", no_leaks=True)
+    def test_training_step(): ...
+
+    def test_epoch(sluice):
+        for batch in data:
+            sluice.step()
+            ...
+        assert sluice.peak() < 2 << 30
+
+Figures come from the statistics of PyTorch, CuPy and JAX, whichever the test has imported. They are those of the test
+alone: what was in use when it began is subtracted. Before each reading the devices are synchronized and garbage is
+collected, so that frees in flight have happened. A test that uses none of the three is not judged, and the summary says
+so. Under `sluice record` each test is a range of the recording, whether it is marked or not.
+
+Needs pytest 7.4 or later (pluggy 1.2).
+"""
+import contextlib
+import gc
+import math
+import re
+import sys
+
+import pytest
+
+try:
+    import sluice as recorder
+except ImportError:
+    recorder = None
+if not hasattr(recorder, "push"):  # Another package of that name is installed.
+    recorder = None
+
+_UNITS = {"": 1, "B": 1}
+for _power, _letter in enumerate("KMGTP", start=1):
+    _UNITS[_letter] = _UNITS[_letter + "I"] = _UNITS[_letter + "IB"] = 1024**_power
+    _UNITS[_letter + "B"] = 1000**_power
+
+
+def size(value):
+    """The bytes in 4096, "2GiB" or "1.5 GB"; KB is 1000 bytes, KiB 1024. Raises ValueError."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if value < 0 or not math.isfinite(value):
+            raise ValueError(f"{value!r} is no size; expected bytes, or a text such as '2GiB'")
+        return int(value)
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value) if isinstance(value, str) else None
+    if found is None or found[2].upper() not in _UNITS:
+        raise ValueError(f"{value!r} is no size; expected bytes, or a text such as '2GiB'")
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+def _words(count):
+    """A size as the report writes it: "1.50 GiB"."""
+    if count < 0:
+        return "-" + _words(-count)
+    power = 0
+    while count >= 1024 and power < 5:
+        count /= 1024
+        power += 1
+    digits = 0 if power == 0 or count >= 100 else 1 if count >= 10 else 2
+    return f"{count:.{digits}f} {('B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB')[power]}"
+
+
+class _Torch:
+    """PyTorch's caching allocator. Its peak is exact: it can be reset."""
+
+    def __init__(self, torch):
+        self._cuda = torch.cuda
+
+    def settle(self):
+        for device in range(self._cuda.device_count()):
+            self._cuda.synchronize(device)
+
+    def begin(self):
+        for device in range(self._cuda.device_count()):
+            self._cuda.reset_peak_memory_stats(device)
+
+    def read(self):
+        return {f"PyTorch, GPU {device}": (self._cuda.memory_allocated(device), self._cuda.max_memory_allocated(device), True)
+                for device in range(self._cuda.device_count())}
+
+    @staticmethod
+    def find(torch):
+        cuda = getattr(torch, "cuda", None)
+        # A process that has not used CUDA yet must not begin to because of this.
+        return _Torch(torch) if cuda is not None and cuda.is_available() and cuda.is_initialized() else None
+
+
+class _CuPy:
+    """CuPy's default memory pool. It keeps no peak, so its hook is used, which sees this thread only."""
+
+    def __init__(self, cupy):
+        self._cupy = cupy
+        self._pool = cupy.get_default_memory_pool()
+        self._peak = None  # Not known before `begin`.
+        self._device = cupy.cuda.Device().id
+        watch = self
+
+        class Hook(cupy.cuda.MemoryHook):
+            name = "sluice_pytest"
+
+            def malloc_postprocess(self, **call):
+                watch._peak = max(watch._peak, watch._pool.used_bytes())
+
+        self._hook = Hook()
+
+    def settle(self):
+        self._cupy.cuda.Device().synchronize()
+
+    def begin(self):
+        self._peak = self._pool.used_bytes()
+        self._hook.__enter__()
+
+    def end(self):
+        if self._peak is not None:
+            self._hook.__exit__(None, None, None)
+
+    def read(self):
+        used = self._pool.used_bytes()
+        return {f"CuPy, GPU {self._device}": (used, None if self._peak is None else max(self._peak, used), True)}
+
+    @staticmethod
+    def find(cupy):
+        return _CuPy(cupy) if cupy.cuda.runtime.getDeviceCount() > 0 else None
+
+
+class _Jax:
+    """JAX's allocator. Its peak cannot be reset: while a test stays below an earlier one, that is only a bound."""
+
+    def __init__(self, jax):
+        self._jax = jax
+        self._before = {}
+
+    def _each(self):
+        for device in self._jax.local_devices():
+            statistics = device.memory_stats() if device.platform != "cpu" else None
+            if statistics and "bytes_in_use" in statistics:
+                yield f"JAX, GPU {device.id}", statistics
+
+    def settle(self):
+        self._jax.effects_barrier()
+
+    def begin(self):
+        self._before = {name: each.get("peak_bytes_in_use", 0) for name, each in self._each()}
+
+    def read(self):
+        figures = {}
+        for name, each in self._each():
+            used = each["bytes_in_use"]
+            peak = each.get("peak_bytes_in_use")
+            figures[name] = (used, peak, peak is not None and peak > self._before.get(name, 0))
+        return figures
+
+    @staticmethod
+    def find(jax):
+        # Asking for devices would start JAX, which then takes most of the GPU's memory.
+        if not getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
+            return None
+        found = _Jax(jax)
+        return found if any(True for _ in found._each()) else None
+
+
+_KNOWN = (("torch", _Torch), ("cupy", _CuPy), ("jax", _Jax))
+
+
+def _settle(sources):
+    """Lets what is in flight finish, and frees what nothing refers to any more."""
+    gc.collect()  # First: a tensor in a cycle is freed now, and the device may still have to reach that.
+    for source in sources:
+        source.settle()
+
+
+class Watch:
+    """The `sluice` fixture: the GPU memory of one test, since it began. Sizes are in bytes."""
+
+    def __init__(self, name):
+        self.name = name
+        self.reason = ""  #: Why nothing is known; empty: figures are known.
+        self._sources = {}
+        self._begin = {}
+        self._limits = {}
+        self._begun = False
+        self._final = None
+
+    # What the recorder is told; without a recorder these do nothing.
+    recording = property(lambda self: recorder is not None and recorder.recording())
+
+    def step(self, number=None):
+        """Begins a step: see `sluice.step`."""
+        if recorder is not None:
+            recorder.step(number)
+
+    def scope(self, name):
+        """A named range as a context manager: see `sluice.scope`."""
+        return recorder.scope(name) if recorder is not None else contextlib.nullcontext()
+
+    def settle(self):
+        """Synchronizes the devices and collects garbage, so that `held` counts no memory whose free is in flight."""
+        self._find()
+        _settle(self._sources.values())
+
+    def limit(self, max_peak=None, max_growth=None, no_leaks=None):
+        """Sets limits from within the test, as the marker does."""
+        for key, value in (("max_peak", max_peak), ("max_growth", max_growth)):
+            if value is not None:
+                self._limits[key] = size(value)
+        if no_leaks is not None:
+            self._limits["no_leaks"] = bool(no_leaks)
+
+    def peak(self):
+        """The most that the test has used at one time, of the device where that was most; None: not known."""
+        return max((each[1] for each in self._figures().values() if each[1] is not None), default=None)
+
+    def held(self):
+        """What the test uses now and did not when it began, settled; None: not known."""
+        self.settle()
+        return max((each[0] for each in self._figures().values()), default=None)
+
+    # --- for the plug-in
+
+    def _find(self):
+        """Finds the libraries that have begun to use a GPU since."""
+        problems = []
+        for name, kind in _KNOWN:
+            module = sys.modules.get(name)
+            if module is None or name in self._sources:
+                continue
+            try:
+                source = kind.find(module)
+                if source is None:
+                    problems.append(f"{name} has used no GPU")
+                    continue
+                self._sources[name] = source
+                if self._begun:  # It has come up within the test, so nothing was in use before.
+                    self._begin.update({key: 0 for key in source.read()})
+            except Exception as problem:  # A library of another version, or half of one: not known, not an error.
+                self._sources.pop(name, None)
+                problems.append(f"{name}: {type(problem).__name__}: {problem}")
+        if self._sources:
+            self.reason = ""
+        elif problems:
+            self.reason = "; ".join(problems)
+        else:
+            self.reason = "the test has imported none of torch, cupy, jax"
+
+    def _start(self):
+        self._find()
+        _settle(self._sources.values())
+        for source in self._sources.values():
+            source.begin()
+            self._begin.update({key: each[0] for key, each in source.read().items()})
+        self._begun = True
+
+    def _finish(self):
+        self.settle()
+        self._final = self._figures()
+
+    def _end(self):
+        for source in self._sources.values():
+            if hasattr(source, "end"):
+                source.end()
+
+    def _figures(self):
+        """By device: bytes held now, highest bytes, whether the highest is exact; all above the test's begin."""
+        if self._final is not None:
+            return self._final
+        self._find()
+        made = {}
+        for source in self._sources.values():
+            for key, (used, peak, exact) in source.read().items():
+                begin = self._begin.get(key, 0)
+                made[key] = (used - begin, None if peak is None else max(peak - begin, used - begin), exact)
+        return made
+
+    def _judge(self):
+        """Returns (problems, doubts): why the test fails, and what could not be judged."""
+        problems, doubts = [], []
+        if not self._final:
+            return [], [self.reason or "no figures"]
+        for key, (held, peak, exact) in self._final.items():
+            limit = self._limits.get("max_peak")
+            if limit is not None and peak is None:
+                doubts.append(f"max_peak: {key} has no peak, since the test itself imported it")
+            elif limit is not None and peak > limit:
+                if exact:
+                    problems.append(f"max_peak: {key} used up to {_words(peak)}, limit {_words(limit)}")
+                else:
+                    doubts.append(f"max_peak: {key} had a higher peak before this test; run it first or alone")
+            limit = self._limits.get("max_growth")
+            if limit is not None and held > limit:
+                problems.append(f"max_growth: {key} holds {_words(held)} more after the test, limit {_words(limit)}")
+            if self._limits.get("no_leaks") and held > 0:
+                problems.append(f"no_leaks: {key} holds {_words(held)} more after the test than before it")
+        return problems, doubts
+
+
+def _limits_of(item):
+    """The limits in the markers of a test; the nearest marker decides. Raises pytest.UsageError."""
+    limits = {}
+    known = ("max_peak", "max_growth", "no_leaks")
+    for marker in reversed(list(item.iter_markers("sluice"))):
+        wrong = sorted(set(marker.kwargs) - set(known))
+        if marker.args or wrong:
+            what = f"no argument {wrong[0]!r}" if wrong else "no arguments without a name"
+            raise pytest.UsageError(f"{item.nodeid}: the marker sluice takes {what}; expected {', '.join(known)}")
+        for key, value in marker.kwargs.items():
+            try:
+                limits[key] = bool(value) if key == "no_leaks" else size(value)
+            except ValueError as problem:
+                raise pytest.UsageError(f"{item.nodeid}: {key}: {problem}") from None
+    return limits
+
+
+_watches = pytest.StashKey()
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers",
+        "sluice(max_peak=SIZE, max_growth=SIZE, no_leaks=True): fail the test if it uses more GPU memory at one time, "
+        "holds more after it than before it, or holds any more")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:  # A mistake in a marker is said before anything runs.
+        _limits_of(item)
+
+
+@pytest.fixture(name="sluice")
+def _sluice_fixture(request):
+    """GPU memory of this test; `step`, `scope`, `limit`, `peak`, `held`, `settle`."""
+    return _watch_of(request.node)
+
+
+def _watch_of(item):
+    watch = item.stash.get(_watches, None)
+    if watch is None:
+        watch = Watch(item.nodeid)
+        watch._limits.update(_limits_of(item))
+        item.stash[_watches] = watch
+    return watch
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    watch = item.stash.get(_watches, None)
+    if watch is None and item.get_closest_marker("sluice") is not None:
+        watch = _watch_of(item)
+    if watch is not None:
+        watch._start()
+    if recorder is not None:
+        recorder.push("test " + item.nodeid)
+    try:
+        made = yield
+        if watch is not None:
+            watch._finish()  # Not after a failure: its traceback still holds memory.
+    finally:
+        if watch is not None:
+            watch._end()
+        if recorder is not None:
+            recorder.pop()
+    if watch is None or not watch._limits:
+        return made
+    problems, doubts = watch._judge()
+    if doubts and not problems:
+        item.user_properties.append(("sluice_not_judged", "; ".join(doubts)))
+    if problems:
+        pytest.fail("GPU memory: " + "\n".join(problems), pytrace=False)
+    return made
+
+
+def pytest_terminal_summary(terminalreporter):
+    # From the reports, which also come from the workers of pytest-xdist.
+    left = [(report.nodeid, value) for reports in terminalreporter.stats.values() for report in reports
+            if getattr(report, "when", None) == "call" for key, value in report.user_properties
+            if key == "sluice_not_judged"]
+    if not left:
+        return
+    terminalreporter.section("sluice: GPU memory not judged")
+    for name, reason in left:
+        terminalreporter.line(f"{name}: {reason}")

@@ -1,0 +1,192 @@
+// sluice mcp: a conversation with the program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+
+#include "tests/app/cli/sluice_program.hpp"
+
+namespace sluice {
+namespace {
+
+using json = nlohmann::ordered_json;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const std::string training = SLUICE_SOURCE_DIR "/assets/recordings/pytorch-training.sluice";
+const std::string leak = SLUICE_SOURCE_DIR "/assets/recordings/leak.sluice";
+
+class mcp_verb : public sluice_program {
+ protected:
+  /// The lines that `sluice mcp` answers to the lines of `input`.
+  std::vector<json> conversation(const std::string& input) {
+    write("input", input);
+    const int status = std::system(("'" SLUICE_BINARY_DIR "/sluice' mcp <'" + file("input") + "' >'" + file("answers") +
+                                    "' 2>'" + file("said") + "'")
+                                       .c_str());
+    EXPECT_EQ(status, 0) << content_of(file("said"));
+    std::vector<json> all;
+    std::istringstream in(content_of(file("answers")));
+    for (std::string line; std::getline(in, line);) {
+      all.push_back(json::parse(line, nullptr, false));
+      EXPECT_FALSE(all.back().is_discarded()) << line.substr(0, 200);
+    }
+    return all;
+  }
+
+  /// The content of the answer to one call of a tool.
+  json call(const std::string& tool, const json& arguments, bool expect_error = false) {
+    const json request = {{"jsonrpc", "2.0"},
+                          {"id", 1},
+                          {"method", "tools/call"},
+                          {"params", {{"name", tool}, {"arguments", arguments}}}};
+    const auto answers = conversation(request.dump() + "\n");
+    if (answers.size() != 1 || !answers[0].contains("result")) {
+      ADD_FAILURE() << "no result of " << tool;
+      return json::array({{{"text", "{}"}}});
+    }
+    EXPECT_EQ(answers[0]["result"]["isError"], expect_error) << answers[0].dump().substr(0, 500);
+    std::size_t bytes = 0;
+    for (const json& block : answers[0]["result"]["content"])
+      if (block["type"] == "text") bytes += block["text"].get<std::string>().size();
+    EXPECT_LE(bytes, 21U << 10) << tool;
+    return answers[0]["result"]["content"];
+  }
+  json read(const std::string& tool, const json& arguments) {
+    return json::parse(call(tool, arguments)[0]["text"].get<std::string>());
+  }
+};
+
+TEST_F(mcp_verb, begins_and_lists_its_tools) {
+  const auto answers = conversation(
+      R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{}}})"
+      "\n"
+      R"({"jsonrpc":"2.0","method":"notifications/initialized"})"
+      "\n"
+      R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"
+      "\n");
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers[0]["result"]["protocolVersion"], "2025-06-18");
+  std::vector<std::string> names;
+  for (const json& tool : answers[1]["result"]["tools"]) names.push_back(tool["name"]);
+  EXPECT_THAT(names, ::testing::IsSupersetOf({"findings", "report", "query", "tables", "blocks_at", "diff", "check"}));
+  EXPECT_EQ(content_of(file("said")), "") << "only what goes wrong is logged";
+}
+
+TEST_F(mcp_verb, findings_are_those_of_the_report) {
+  const auto report = json::parse(run_sluice({"report", leak, "--format", "json"}).out);
+  EXPECT_EQ(read("findings", {{"file", leak}})["findings"], report["findings"]);
+  const json warnings = read("findings", {{"file", leak}, {"severity", "warning"}})["findings"];
+  ASSERT_GT(warnings.size(), 0U);
+  for (const json& each : warnings) EXPECT_NE(each["severity"], "info");
+}
+
+TEST_F(mcp_verb, report_is_short_and_its_sections_are_those_of_the_json) {
+  EXPECT_THAT(call("report", {{"file", training}})[0]["text"].get<std::string>(), HasSubstr("Memory"));
+  const auto report = json::parse(run_sluice({"report", training, "--format", "json"}).out);
+  EXPECT_EQ(read("report", {{"file", training}, {"section", "active"}}), report["active"]);
+  const json content = call("report", {{"file", training}, {"section", "memory"}});
+  ASSERT_EQ(content.size(), 2U) << "this section is longer than 20 KB";
+  EXPECT_THAT(content[1]["text"].get<std::string>(), StartsWith("Cut: "));
+  EXPECT_TRUE(json::parse(content[0]["text"].get<std::string>()).is_array());
+  EXPECT_THAT(call("report", {{"file", training}, {"section", "cows"}}, true)[0]["text"].get<std::string>(),
+              HasSubstr("choose one of"));
+}
+
+TEST_F(mcp_verb, query_answers_at_most_200_rows) {
+  const json content = call("query", {{"file", training}, {"sql", "SELECT id FROM alloc"}});
+  ASSERT_EQ(content.size(), 2U);
+  EXPECT_EQ(json::parse(content[0]["text"].get<std::string>()).size(), 200U);
+  EXPECT_THAT(content[1]["text"].get<std::string>(), StartsWith("Cut after 200 rows"));
+  EXPECT_EQ(call("query", {{"file", training}, {"sql", "SELECT 1 AS a"}})[0]["text"], "[\n{\"a\": 1}\n]\n");
+  EXPECT_EQ(call("query", {{"file", training}, {"sql", "SELECT id FROM alloc"}, {"limit", 3}})[1]["text"],
+            "Cut after 3 rows; there are more. Select less, or use LIMIT and OFFSET.");
+  call("query", {{"file", training}, {"sql", "SELECT printf('%.*c', 100000, 'x')"}});
+  call("query", {{"file", training}, {"sql", "DROP TABLE alloc"}}, true);
+}
+
+TEST_F(mcp_verb, tables_can_be_found) {
+  bool found = false;
+  for (const json& each : read("tables", json::object())) found = found || each["table"] == "alloc";
+  EXPECT_TRUE(found);
+  EXPECT_EQ(read("tables", {{"table", "alloc"}})[0]["column"], "id");
+  call("tables", {{"table", "cow"}}, true);
+}
+
+TEST_F(mcp_verb, blocks_at_the_peak_add_up_to_it) {
+  const json at_peak = read("blocks_at", {{"file", training}});
+  const json judged = read("check", {{"file", training}, {"max_peak", "100GiB"}});
+  EXPECT_EQ(at_peak["live_bytes"], judged["conditions"][0]["measured"]);
+  EXPECT_EQ(at_peak["layer"], "framework");
+  ASSERT_GT(at_peak["largest"].size(), 1U);
+  EXPECT_GE(at_peak["largest"][0]["bytes"], at_peak["largest"][1]["bytes"]);
+  const json& block = at_peak["largest"][0];
+  const json row = read(
+      "query", {{"file", training}, {"sql", "SELECT bytes, id FROM alloc WHERE block = " + block["block"].dump()}})[0];
+  EXPECT_EQ(row["bytes"], block["bytes"]);
+  EXPECT_EQ(row["id"], block["event"]);
+  EXPECT_EQ(read("blocks_at", {{"file", training}, {"time_ns", -1'000'000'000'000}})["live_blocks"], 0);
+}
+
+TEST_F(mcp_verb, check_and_diff_say_what_the_verbs_say) {
+  const json judged = read("check", {{"file", leak}, {"no_leaks", true}});
+  EXPECT_EQ(judged, json::parse(run_sluice({"check", leak, "--no-leaks", "--format", "json"}).out));
+  const json same = read("diff", {{"before", leak}, {"after", leak}});
+  EXPECT_EQ(same["before"], leak);
+  EXPECT_TRUE(same["memory"].is_array());
+  call("check", {{"file", leak}, {"max_peak", "many"}}, true);
+}
+
+TEST_F(mcp_verb, files_that_cannot_be_opened_are_errors_of_the_tool) {
+  write("text.sluice", "no recording");
+  for (const std::string& name : {std::string("/nowhere.sluice"), file("text.sluice"), std::string("/"), std::string()})
+    EXPECT_NE(call("report", {{"file", name}}, true)[0]["text"], "") << name;
+}
+
+TEST_F(mcp_verb, a_picture_is_a_png_where_there_is_a_window) {
+  const auto answers = conversation(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"
+                                    "\n");
+  ASSERT_EQ(answers.size(), 1U);
+  if (answers[0].dump().find("\"screenshot\"") == std::string::npos) GTEST_SKIP() << "a build without the window";
+  if (run_sluice({"screenshot", leak, "-o", "picture.png", "--size", "320x200"}).status != 0)
+    GTEST_SKIP() << "no picture can be drawn here: " << content_of(file("err"));
+  const json content = call("screenshot", {{"file", leak}, {"size", "320x200"}});
+  EXPECT_EQ(content[0]["type"], "image");
+  EXPECT_EQ(content[0]["mimeType"], "image/png");
+  EXPECT_THAT(content[0]["data"].get<std::string>(), StartsWith("iVBORw0KGgo"));
+  call("screenshot", {{"file", leak}, {"size", "0x0"}}, true);
+}
+
+TEST_F(mcp_verb, damaged_lines_leave_it_running) {
+  const std::string whole = json{{"jsonrpc", "2.0"},
+                                 {"id", 1},
+                                 {"method", "tools/call"},
+                                 {"params", {{"name", "query"}, {"arguments", {{"file", leak}, {"sql", "SELECT 1"}}}}}}
+                                .dump();
+  std::mt19937 random(2);  // NOLINT: the same damage in each run.
+  std::string input;
+  for (int i = 0; i < 300; ++i) {
+    std::string line = whole;
+    for (std::size_t times = random() % 3 + 1; times > 0 && !line.empty(); --times) {
+      const std::size_t at = random() % line.size();
+      if (random() % 2 == 0) {
+        line[at] = static_cast<char>(random());
+      } else {
+        line.erase(at, random() % 20 + 1);
+      }
+    }
+    input += line + "\n";
+  }
+  input += std::string(5U << 20, 'x') + "\n";                   // Longer than any line that is read.
+  input += R"({"jsonrpc":"2.0","id":"last","method":"ping"})";  // Without an end of line, too.
+  const auto answers = conversation(input);
+  ASSERT_FALSE(answers.empty());
+  EXPECT_EQ(answers.back()["id"], "last");
+  EXPECT_GT(answers.size(), 250U);
+}
+
+}  // namespace
+}  // namespace sluice

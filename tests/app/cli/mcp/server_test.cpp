@@ -1,0 +1,176 @@
+#include "app/cli/mcp/server.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <stdexcept>
+
+namespace sluice::cli::mcp {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A server with tools that answer, fail and throw.
+server made_server() {
+  const json schema = {{"type", "object"},
+                       {"properties",
+                        {{"text", {{"type", "string"}}},
+                         {"count", {{"type", "integer"}}},
+                         {"kind", {{"type", "string"}, {"enum", {"a", "b"}}}}}},
+                       {"required", {"text"}}};
+  return server(
+      {{"echo", "Says it again.", schema,
+        [](const json& given) -> result<json> {
+          return json::array({text_block(given.at("text").get<std::string>())});
+        }},
+       {"fail",
+        "Fails.",
+        {{"type", "object"}, {"properties", json::object()}},
+        [](const json&) -> result<json> { return sluice::fail(error_code::not_found, "no such file", "x.sluice"); }},
+       {"throw", "Throws.", {{"type", "object"}, {"properties", json::object()}}, [](const json&) -> result<json> {
+          throw std::runtime_error("surprise");
+        }}});
+}
+
+json asked(const std::string& line) {
+  const auto answer = made_server().answer(line);
+  return answer ? json::parse(*answer) : json("nothing");
+}
+
+json called(const std::string& parameters) {
+  return asked(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":)" + parameters + "}");
+}
+
+TEST(mcp_server, agrees_on_a_version) {
+  for (const auto& [wanted, agreed] : {std::pair{"2024-11-05", "2024-11-05"},
+                                       {"2025-03-26", "2025-03-26"},
+                                       {"2025-06-18", "2025-06-18"},
+                                       {"2030-01-01", "2025-06-18"},
+                                       {"", "2025-06-18"}}) {
+    const json said = asked(R"({"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":")" +
+                            std::string(wanted) + R"(","capabilities":{},"clientInfo":{"name":"t","version":"1"}}})");
+    EXPECT_EQ(said["id"], "a");
+    EXPECT_EQ(said["result"]["protocolVersion"], agreed);
+    EXPECT_EQ(said["result"]["serverInfo"]["name"], "sluice");
+    EXPECT_TRUE(said["result"]["capabilities"].contains("tools"));
+  }
+  EXPECT_EQ(asked(R"({"jsonrpc":"2.0","id":1,"method":"initialize"})")["error"]["code"], -32602);
+}
+
+TEST(mcp_server, answers_requests_and_nothing_else) {
+  EXPECT_EQ(asked(R"({"jsonrpc":"2.0","id":7,"method":"ping"})").dump(), R"({"jsonrpc":"2.0","id":7,"result":{}})");
+  EXPECT_EQ(asked(R"({"jsonrpc":"2.0","method":"notifications/initialized"})"), "nothing");
+  EXPECT_EQ(asked(R"({"jsonrpc":"2.0","method":"no/such/notification"})"), "nothing");
+  EXPECT_EQ(asked(R"({"jsonrpc":"2.0","id":7,"result":{}})"), "nothing");
+  EXPECT_EQ(asked(""), "nothing");
+  EXPECT_EQ(asked("  \r"), "nothing");
+}
+
+TEST(mcp_server, errors_have_the_codes_of_json_rpc) {
+  EXPECT_EQ(asked("{")["error"]["code"], -32700);
+  EXPECT_TRUE(asked("{")["id"].is_null());
+  for (const char* wrong :
+       {"1", "null", R"("text")", "{}", R"({"id":1,"method":"ping"})", R"({"jsonrpc":"1.0","id":1,"method":"ping"})",
+        R"({"jsonrpc":"2.0","id":1,"method":2})", R"({"jsonrpc":"2.0","id":{},"method":"ping"})", "[]"})
+    EXPECT_EQ(asked(wrong)["error"]["code"], -32600) << wrong;
+  EXPECT_EQ(asked(R"({"jsonrpc":"2.0","id":1,"method":"resources/list"})")["error"]["code"], -32601);
+  EXPECT_EQ(asked(R"({"jsonrpc":"2.0","id":1,"method":"ping","params":[1]})")["error"]["code"], -32602);
+  EXPECT_EQ(asked(R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}})")["error"]["code"],
+            -32602);
+}
+
+TEST(mcp_server, a_batch_has_an_answer_for_each_request) {
+  const json said = asked(R"([{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"x"},3])");
+  ASSERT_EQ(said.size(), 2U);
+  EXPECT_EQ(said[0]["id"], 1);
+  EXPECT_EQ(said[1]["error"]["code"], -32600);
+  EXPECT_EQ(asked(R"([{"jsonrpc":"2.0","method":"x"}])"), "nothing");
+}
+
+TEST(mcp_server, lists_its_tools) {
+  const json said = asked(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})");
+  ASSERT_EQ(said["result"]["tools"].size(), 3U);
+  EXPECT_EQ(said["result"]["tools"][0]["name"], "echo");
+  EXPECT_EQ(said["result"]["tools"][0]["inputSchema"]["required"][0], "text");
+}
+
+TEST(mcp_server, calls_a_tool) {
+  const json said = called(R"({"name":"echo","arguments":{"text":"hello","count":2,"kind":"b"}})");
+  EXPECT_EQ(said["result"]["content"][0]["text"], "hello");
+  EXPECT_EQ(said["result"]["isError"], false);
+}
+
+TEST(mcp_server, what_a_tool_cannot_do_is_for_the_model_to_read) {
+  const json said = called(R"({"name":"fail"})");
+  EXPECT_EQ(said["result"]["isError"], true);
+  EXPECT_EQ(said["result"]["content"][0]["text"], "x.sluice: no such file");
+  EXPECT_EQ(called(R"({"name":"throw"})")["error"]["code"], -32603);
+}
+
+TEST(mcp_server, arguments_fit_the_schema_before_a_tool_sees_them) {
+  for (const auto& [wrong, message] :
+       {std::pair{R"({"name":"cow"})", "no tool 'cow'"},
+        {R"({})", "name of a tool"},
+        {R"({"name":"echo"})", "'text' is missing"},
+        {R"({"name":"echo","arguments":[]})", "expected an object"},
+        {R"({"name":"echo","arguments":{"text":1}})", "expected string"},
+        {R"({"name":"echo","arguments":{"text":"a","count":1.5}})", "expected integer"},
+        {R"({"name":"echo","arguments":{"text":"a","kind":"c"}})", "expected one of"},
+        {R"({"name":"echo","arguments":{"text":"a","more":1}})", "no argument 'more'"}}) {
+    const json said = called(wrong);
+    EXPECT_EQ(said["error"]["code"], -32602) << wrong;
+    EXPECT_THAT(said["error"]["message"].get<std::string>(), HasSubstr(message)) << wrong;
+  }
+}
+
+TEST(mcp_server, damaged_lines_get_one_line_or_none) {
+  const std::string whole =
+      R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"a\u00e4","count":3}}})";
+  std::mt19937 random(1);  // NOLINT: the same damage in each run.
+  server subject = made_server();
+  std::size_t errors = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string line = whole;
+    for (std::size_t times = random() % 4 + 1; times > 0; --times) {
+      const std::size_t at = random() % line.size();
+      switch (random() % 4) {
+        case 0:
+          line[at] = static_cast<char>(random());
+          break;
+        case 1:
+          line.erase(at, random() % 8 + 1);
+          break;
+        case 2:
+          line.insert(at, 1, "{}[]\",:0\\"[random() % 9]);
+          break;
+        default:
+          line.resize(at + 1);
+      }
+      if (line.empty()) line = " ";
+    }
+    const auto answer = subject.answer(line);
+    if (!answer) continue;
+    EXPECT_EQ(answer->find('\n'), std::string::npos);
+    const json read = json::parse(*answer, nullptr, false);
+    ASSERT_FALSE(read.is_discarded()) << *answer;
+    errors += read.is_object() && read.contains("error");
+  }
+  EXPECT_GT(errors, 1000U);
+}
+
+TEST(mcp_server, bears_deep_and_long_lines) {
+  EXPECT_EQ(asked(std::string(1'000'000, '['))["error"]["code"], -32700);
+  EXPECT_EQ(asked(std::string(100'000, '[') + std::string(100'000, ']'))[0]["error"]["code"], -32600);
+  const json said = called(R"({"name":"echo","arguments":{"text":")" + std::string(1'000'000, 'x') + R"("}})");
+  EXPECT_EQ(said["result"]["content"][0]["text"].get<std::string>().size(), 1'000'000U);
+}
+
+TEST(mcp_server, names_that_are_no_utf8_are_answered_in_utf8) {
+  const auto answer = made_server().answer("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}");
+  ASSERT_TRUE(answer);
+  EXPECT_FALSE(json::parse(*answer, nullptr, false).is_discarded());
+}
+
+}  // namespace
+}  // namespace sluice::cli::mcp
