@@ -106,6 +106,7 @@ struct sync_record {
   std::uint64_t end;
   std::uint64_t stream;
   std::uint64_t kind;  ///< trace::sync_kind
+  std::uint64_t stack;
 };
 
 /// All device times of this process up to `header.time` have been written.

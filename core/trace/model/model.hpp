@@ -223,6 +223,7 @@ struct sync_event : event_base {
   time_ns end = unknown_time;
   sync_kind kind = sync_kind::unknown;
   stream_id stream{};
+  stack_id stack{};
 };
 
 /// A named scope of the program, from NVTX or the runtime.

@@ -65,6 +65,7 @@ void waited(const call& c, trace::sync_kind kind, std::uint64_t stream) {
   out.end = c.now;
   out.stream = stream;
   out.kind = raw(kind);
+  out.stack = current_stack();
   collector::emit(out);
 }
 

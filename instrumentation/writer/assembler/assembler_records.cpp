@@ -467,6 +467,7 @@ void assembler::on(const context& c, const sync_record& r) {
   auto row = begin<sync_event>(c);
   row.end = end_time(c, r.end);
   row.kind = checked<sync_kind>(r.kind);
+  row.stack = stacks_.stack(c.process.stacks, r.stack);
   row.stream = names_.stream(c.process.names, r.stream);
   file_.add(row);
 }
