@@ -11,6 +11,7 @@
 #include "app/cli/recording_file.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/verbs.hpp"
+#include "core/figures/finding_rules.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -20,10 +21,26 @@ struct report_options {
   std::string format = "text";
   std::string range;
   std::string by;
+  std::string explain;
   std::vector<std::string> sources_from;
 };
 
+int print_rules(const std::string& kind) {
+  if (kind.empty()) {
+    for (const analysis::finding_rule& each : analysis::finding_rules()) cli::print(analysis::text_of(each) + "\n\n");
+    return 0;
+  }
+  const analysis::finding_rule* rule = analysis::rule_named(kind);
+  if (rule != nullptr) return cli::print(analysis::text_of(*rule) + "\n") ? 0 : status_failed;
+  complain("--explain: no kind of finding is called '" + kind + "'; `sluice report --explain` lists all");
+  return status_usage;
+}
+
 int print(const report_options& options) {
+  if (options.file.empty()) {
+    complain("FILE is missing: the recording to report on");
+    return status_usage;
+  }
   const bool of_all = options.range.empty();
   auto opened = figures_of_recording::open(options.file, of_all, &options.sources_from);
   if (!opened) {
@@ -54,7 +71,15 @@ int print(const report_options& options) {
 
 action declare_report(CLI::App& command) {
   auto options = std::make_shared<report_options>();
-  command.add_option("FILE", options->file, "Recording to report on")->required()->type_name("");
+  CLI::Option* const file = command.add_option("FILE", options->file, "Recording to report on")->type_name("");
+  CLI::Option* const explain =
+      command
+          .add_option(
+              "--explain", options->explain,
+              "Print what a kind of finding means, how it is found, and what it cannot see; without KIND, of all")
+          ->type_name("KIND")
+          ->expected(0, 1)
+          ->excludes(file);
   command.add_option("--format", options->format, "Output format")
       ->check(CLI::IsMember({"text", "json"}).description(""))
       ->type_name("text|json")
@@ -69,7 +94,7 @@ action declare_report(CLI::App& command) {
       ->type_name("line|caller|module|package|owner");
   command.add_option("--range", options->range, range_help)->type_name("FROM:TO");
   add_sources_option(command, options->sources_from);
-  return [options] { return print(*options); };
+  return [options, explain] { return explain->count() > 0 ? print_rules(options->explain) : print(*options); };
 }
 
 }  // namespace sluice::cli

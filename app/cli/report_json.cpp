@@ -6,6 +6,7 @@
 #include "app/cli/report_output.hpp"
 #include "app/cli/report_training.hpp"
 #include "core/base/format.hpp"
+#include "core/figures/finding_rules.hpp"
 #include "core/index/labels.hpp"
 #include "core/trace/model/driver_results.hpp"
 #include "core/trace/model/names.hpp"
@@ -17,16 +18,6 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr int schema_version = 1;
-
-/// The kinds of findings, in the order of `finding_kind`.
-constexpr auto finding_words = std::to_array<std::string_view>(
-    {"pageable_copies", "slow_copies",        "copies_not_overlapped", "device_idle",
-     "unfreed_blocks",  "failed_allocations", "allocation_retries",    "pool_slack",
-     "fragmentation",   "migrations",         "small_copies",          "untracked_memory",
-     "lost_events",     "waiting_host",       "activations_dominate",  "optimizer_state_dominates",
-     "gradients_kept",  "unused_memory",      "memory_grows",          "gpu_fault",
-     "repeated_copies"});
-static_assert(finding_words.size() == static_cast<std::size_t>(analysis::finding_kind::repeated_copies) + 1);
 
 class json_writer {
  public:
@@ -79,7 +70,7 @@ class json_writer {
   }
 
   static json saving(const analysis::saving& of) {
-    constexpr auto words = std::to_array<std::string_view>({"none", "measured", "modelled"});
+    constexpr auto words = std::to_array<std::string_view>({"none", "measured", "swept", "modelled"});
     return {{"basis", words[static_cast<std::size_t>(of.basis)]},
             {"peak_bytes", of.peak_bytes},
             {"reserved_bytes", of.reserved_bytes},
@@ -87,17 +78,29 @@ class json_writer {
             {"share", of.share}};
   }
 
+  static json where(const analysis::code_place& of) {
+    if (!of.known) return nullptr;
+    const auto text = [](const std::string& words) { return words.empty() ? json(nullptr) : json(words); };
+    const bool called = of.caller != of.line;
+    return {{"function", text(symbols::name_of(of.line))},
+            {"file", text(of.line.file)},
+            {"line", of.line.line == 0 ? json(nullptr) : json(of.line.line)},
+            {"caller", called ? text(symbols::place_of(of.caller)) : json(nullptr)},
+            {"module", text(of.module)}};
+  }
+
   json findings() const {
     json all = json::array();
     for (const analysis::finding& f : of_.findings) {
-      all.push_back({{"kind", finding_words[static_cast<std::size_t>(f.kind)]},
+      all.push_back({{"kind", analysis::word_of(f.kind)},
                      {"severity", trace::word_of(f.severity)},
                      {"text", f.text},
                      {"advice", f.advice},
                      {"range", figures(f.range)},
                      {"event", id_or_null(f.event)},
                      {"block", id_or_null(f.block)},
-                     {"saving", saving(f.saves)}});
+                     {"saving", saving(f.saves)},
+                     {"where", where(f.where)}});
     }
     return all;
   }

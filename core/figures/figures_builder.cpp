@@ -114,7 +114,14 @@ figures_builder::figures_builder(const trace::snapshot& of, const step_facts& st
       duplicates_(*unsectioned.contents, range_),
       marks_(of, range_),
       copied_(range_),
-      retries_(of.tables(), range_) {}
+      retries_(of.tables(), range_),
+      idle_(of, range_),
+      growth_(range_),
+      dead_writes_(range_),
+      gaps_(of.tables(), range_),
+      copy_waste_(range_),
+      caches_(range_),
+      ranks_(of.tables(), range_) {}
 
 void figures_builder::add(const index& from, time_range run) {
   // Failures are few, so every section index contains all of them.
@@ -137,6 +144,13 @@ void figures_builder::add(const index& from, time_range run) {
   marks_.add(from, run);
   copied_.add(from, run);
   retries_.add(from.memory());
+  idle_.add(from, run);
+  growth_.add(from.memory(), run);
+  dead_writes_.add(from, run);
+  gaps_.add(from, run);
+  copy_waste_.add(from, run);
+  caches_.add(from, run);
+  ranks_.add(from.memory(), run);
 }
 
 void figures_builder::find_peaks() {
@@ -153,7 +167,7 @@ void figures_builder::find_peaks() {
 
 std::vector<time_ns> figures_builder::moments() {
   find_peaks();
-  std::vector<time_ns> all;
+  std::vector<time_ns> all = ranks_.moments();
   for (const memory_peak& peak : made_.peaks) all.push_back(peak.time);
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -162,6 +176,7 @@ std::vector<time_ns> figures_builder::moments() {
 
 void figures_builder::look(const index& from, time_range run) {
   find_peaks();
+  ranks_.look(from.memory(), run);
   for (std::size_t i = 0; i < made_.peaks.size(); ++i) {
     memory_peak& peak = made_.peaks[i];
     if (!run.holds(peak.time)) continue;
@@ -171,6 +186,7 @@ void figures_builder::look(const index& from, time_range run) {
     fragmentation_[i] = segments_.at(peak, from.memory());
     compositions_[i] = composition_at(peak, from, of_);
     unused_.look(peak, from);
+    idle_.look(peak, from);
   }
 }
 
@@ -197,6 +213,10 @@ report_figures figures_builder::take() {
   made_.unused = unused_.figures(made_.peaks);
   made_.duplicates = duplicates_.figures();
   made_.marks = marks_.take();
+  made_.waste = {idle_.figures(made_.peaks), growth_.figures(made_.whole.active),
+                 dead_writes_.groups(),      gaps_.gaps(),
+                 gaps_.driver_calls(),       copy_waste_.groups(),
+                 caches_.figures(),          ranks_.figures()};
   made_.warnings = unsectioned_.warnings;
   made_.messages = unsectioned_.messages;
   return std::move(made_);
@@ -207,6 +227,7 @@ report_figures figures_of(const index& from, const trace::snapshot& trace, std::
   const auto facts = from.tensors(trace);
   figures_builder all(trace, *facts->steps, unsectioned, range.value_or(time_range_of(trace)));
   all.add(from, all_time);
+  (void)all.moments();
   all.look(from, all_time);
   return all.take();
 }

@@ -90,6 +90,13 @@ class figures_builder {
   marks_builder marks_;
   copied_stacks_builder copied_;
   retries_builder retries_;
+  idle_memory_builder idle_;
+  growth_builder growth_;
+  dead_writes_builder dead_writes_;
+  idle_gaps_builder gaps_;
+  copy_waste_builder copy_waste_;
+  cache_use_builder caches_;
+  rank_peaks_builder ranks_;
   std::vector<trace::alloc_failed_event> failed_;  ///< All failures of the recording.
   std::map<trace::process_id, time_ns> watermarks_;
   std::uint64_t blocks_ = 0;

@@ -89,8 +89,9 @@ report make_report(report_figures figures, const trace::snapshot& trace, const n
   all.compositions = std::move(figures.compositions);
   all.steps = std::move(figures.steps);
   all.marks = std::move(figures.marks);
+  all.waste = std::move(figures.waste);
   put_warnings(figures, trace, all);
-  all.findings = findings_of(all, tables);
+  all.findings = findings_of(all, tables, &names);
   return all;
 }
 

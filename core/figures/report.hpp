@@ -12,6 +12,13 @@
 #include "core/figures/range_statistics.hpp"
 #include "core/figures/stack_use.hpp"
 #include "core/figures/tensor_report.hpp"
+#include "core/figures/waste/cache_use.hpp"
+#include "core/figures/waste/copy_waste.hpp"
+#include "core/figures/waste/dead_writes.hpp"
+#include "core/figures/waste/growth.hpp"
+#include "core/figures/waste/idle_gaps.hpp"
+#include "core/figures/waste/idle_memory.hpp"
+#include "core/figures/waste/rank_peaks.hpp"
 #include "core/index/memory/faults.hpp"
 #include "core/index/memory/shared_memory.hpp"
 #include "core/index/recorded_message.hpp"
@@ -132,38 +139,55 @@ struct fragmentation_figure {
   double fragmentation = 0;
 };
 
+/// `core/figures/findings/rules.cpp` says what each kind means, how it is found, and what it cannot see.
 enum class finding_kind : std::uint8_t {
-  pageable_copies,
-  slow_copies,
-  copies_not_overlapped,
-  device_idle,
-  unfreed_blocks,
+  // Errors, and what limits all figures.
+  gpu_fault,
   failed_allocations,
-  allocation_retries,
-  pool_slack,
-  fragmentation,
-  migrations,
-  small_copies,
-  untracked_memory,
+  retried_allocations,
   lost_events,
-  waiting_host,
+  // Memory.
+  memory_grows,
+  unfreed_blocks,
+  never_used,
+  allocated_early,
+  held_late,
+  idle_block,
+  reusable_block,
+  dead_write,
+  gradients_kept,
+  cached_unused,
+  fragmentation,
+  driver_allocations,
   activations_dominate,
   optimizer_state_dominates,
-  gradients_kept,
-  unused_memory,
-  memory_grows,
-  gpu_fault,
-  repeated_copies
+  untracked_memory,
+  rank_imbalance,
+  // Transfers.
+  pageable_copies,
+  slow_copies,
+  small_copies,
+  repeated_copies,
+  round_trips,
+  zero_uploads,
+  migrations,
+  copies_not_overlapped,
+  // Waiting.
+  frequent_waits,
+  hidden_waits,
+  idle_gaps
 };
+inline constexpr std::size_t finding_kind_count = 31;
 
 /// How a saving is known.
 enum class saving_basis : std::uint8_t {
   none,      ///< Nothing is known of what the advice would save.
   measured,  ///< Taken from the recording: time that the device waited, bytes that nothing used.
+  swept,     ///< The curve of the live bytes was added up again without the finding's blocks.
   modelled   ///< From the recording and what the link can carry.
 };
 
-/// The most that following a finding's advice saves. Savings of two findings can be of the same bytes or the same time.
+/// What following a finding's advice saves, at most. Savings of two findings can be of the same time.
 struct saving {
   std::uint64_t peak_bytes = 0;      ///< Off the highest use of a layer's memory.
   std::uint64_t reserved_bytes = 0;  ///< Off what a pool or framework holds without using it.
@@ -171,6 +195,16 @@ struct saving {
   saving_basis basis = saving_basis::none;
   /// The saving divided by the peak, by the reserved bytes, or by the active time: 0..1.
   double share = 0;
+};
+
+/// Where in the program something was asked for.
+struct code_place {
+  bool known = false;          ///< False: no stack was recorded.
+  symbols::frame_line line;    ///< The program's own line: `symbols::attribution::line`.
+  symbols::frame_line caller;  ///< Who called it; equal to `line` if nothing of the program did.
+  std::string module;          ///< "GPT2MLP.forward"; empty if unknown.
+  bool owned = true;           ///< False: a library such as cuBLAS or NCCL asked, for itself.
+  std::string maker;           ///< "PyTorch", "CuPy", "JAX" or "Numba" if the stack has a frame of it; else empty.
 };
 
 /// A hint in plain words with its numbers and with advice.
@@ -183,6 +217,8 @@ struct finding {
   trace::event_id event{};
   trace::block_id block{};
   saving saves{};
+  code_place where{};
+  bool only_note = false;  ///< Never a warning, whatever it saves: the advice has a price.
 };
 
 struct process_figure {
@@ -195,6 +231,18 @@ struct process_figure {
   time_ns begin = trace::unknown_time;
   time_ns end = trace::unknown_time;
   time_ns complete_until = trace::unknown_time;  ///< Device times are complete until then; unknown_time: all are.
+};
+
+/// What findings need to know about waste: by call stack, before stacks are resolved to lines.
+struct waste_figures {
+  std::vector<idle_memory> idle;                ///< By device, layer, kind; only if touches were recorded.
+  std::vector<growing_group> growing;           ///< Most bytes first.
+  std::vector<dead_write_group> dead_writes;    ///< Most bytes first.
+  std::vector<gap_group> gaps;                  ///< Longest total first.
+  std::vector<driver_call_group> driver_calls;  ///< Longest total first.
+  std::vector<copy_group> copies;               ///< Longest time alone first.
+  std::vector<cache_use> caches;                ///< By pool, device.
+  std::vector<rank_peak> ranks;                 ///< By rank; only if several processes have one.
 };
 
 struct report {
@@ -219,8 +267,9 @@ struct report {
   std::vector<unused_memory> unused;                ///< Only if touches were recorded.
   duplicate_copies duplicates;                      ///< Only if contents were checked.
   std::vector<program_mark> marks;                  ///< In order of time, at most `mark_limit`.
-  std::vector<finding> findings;                    ///< Most important first.
-  std::vector<std::string> warnings;                ///< Problems with the file or its contents.
+  waste_figures waste;
+  std::vector<finding> findings;      ///< Most important first.
+  std::vector<std::string> warnings;  ///< Problems with the file or its contents.
 
   static constexpr std::size_t holder_limit = 8;
   static constexpr std::size_t unfreed_limit = 16;
@@ -258,6 +307,7 @@ struct report_figures {
   std::vector<std::string> warnings;       ///< Problems with the contents of events.
   std::vector<recorded_message> messages;  ///< In file order.
   allocation_retries retries;
+  waste_figures waste;
 };
 
 /// How stacks are resolved to lines: with `book`, which resolves native functions at once or later.
@@ -285,7 +335,9 @@ struct naming {
 /// What a saving is, as a sentence: "Saves up to 114 MiB of reserved memory (12 %)." Empty if nothing is known.
 [[nodiscard]] std::string saving_in_words(const saving& of);
 
-/// Returns the findings for a report, most important first. `make_report` calls it.
-[[nodiscard]] std::vector<finding> findings_of(const report& of, const trace::tables& tables);
+/// Returns the findings for a report, most important first. `make_report` calls it, with `names`; without them stacks
+/// are not named.
+[[nodiscard]] std::vector<finding> findings_of(const report& of, const trace::tables& tables,
+                                               const naming* names = nullptr);
 
 }  // namespace sluice::analysis

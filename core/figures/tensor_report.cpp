@@ -16,8 +16,6 @@
 namespace sluice::analysis {
 namespace {
 
-memory_key key_of(const block_record& block) { return {block.device, block.layer, block.kind}; }
-
 /// Calls `visit` for the blocks that count in totals, with their categories.
 template <class Visit>
 void for_each_block(const index& from, const tensor_facts& facts, Visit&& visit) {

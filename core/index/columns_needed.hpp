@@ -27,13 +27,16 @@ template <>
                                                    &row::device, &row::pool, &row::bytes, &row::flags);
   if (scope == section_scope::timeline) return added_up;
   return added_up | trace::column_set<row>::of(&row::process, &row::thread, &row::parent, &row::stream, &row::address,
-                                               &row::reserved_bytes, &row::stack, &row::name);
+                                               &row::reserved_bytes, &row::stack, &row::name, &row::call_begin,
+                                               &row::device_time);
 }
 
 template <>
-[[nodiscard]] constexpr trace::column_set<trace::free_event> columns_needed(section_scope /*scope*/) {
-  return trace::column_set<trace::free_event>::of(&trace::free_event::id, &trace::free_event::time,
-                                                  &trace::free_event::block);
+[[nodiscard]] constexpr trace::column_set<trace::free_event> columns_needed(section_scope scope) {
+  using row = trace::free_event;
+  const auto death = trace::column_set<row>::of(&row::id, &row::time, &row::block);
+  if (scope < section_scope::everything) return death;
+  return death | trace::column_set<row>::of(&row::process, &row::thread, &row::layer, &row::stream, &row::completed);
 }
 
 template <>

@@ -55,6 +55,10 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
     if (!everything) return;
     for (const auto& row : rows) touches_.add(row);
   };
+  const auto to_memory_and_calls = [&](const auto& row) {
+    memory_.add(row);
+    if (everything) driver_calls_.add(row);
+  };
   const auto to_host = [&](const auto& rows) { host_.add(rows); };
   const auto to_nothing = [](const auto&) {};
   const trace::row_type type = from.chunks()[chunk].type;
@@ -62,9 +66,9 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
   if (known_ && elsewhere) return;
   switch (type) {
     case row_type::alloc:
-      return with_each<alloc_event>(from, chunk, to_memory);
+      return with_each<alloc_event>(from, chunk, to_memory_and_calls);
     case row_type::free:
-      return with_each<free_event>(from, chunk, to_memory);
+      return with_each<free_event>(from, chunk, to_memory_and_calls);
     case row_type::alloc_failed:
       return with_each<alloc_failed_event>(from, chunk, [&](const alloc_failed_event& row) {
         memory_.add(row);
@@ -112,7 +116,11 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
         for (const api_call_event& row : rows) faults_.add(row);
       });
     case row_type::sync:
-      return with_rows<sync_event>(from, chunk, to_host);
+      return with_rows<sync_event>(from, chunk, [&](const auto& rows) {
+        host_.add(rows);
+        if (!everything) return;
+        for (const sync_event& row : rows) wait_stacks_.add(row);
+      });
     case row_type::host_range:
       return with_rows<host_range_event>(from, chunk, [&](const auto& rows) {
         host_.add(rows);
@@ -191,6 +199,7 @@ void index::settle(const trace::snapshot& from) {
   touches_.settle();
   tensors_fresh_ = false;
   copies_.settle();
+  wait_stacks_.settle();
   contents_.settle();
   for (auto& [id, counter] : counters_) counter.settle();
 }

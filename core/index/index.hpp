@@ -20,6 +20,7 @@
 #include "core/index/work/copy_calls.hpp"
 #include "core/index/work/copy_contents.hpp"
 #include "core/index/work/device_work.hpp"
+#include "core/index/work/driver_calls.hpp"
 #include "core/index/work/host_activity.hpp"
 #include "core/index/work/steps.hpp"
 #include "core/timeline/time_tree.hpp"
@@ -63,6 +64,8 @@ class index {
   /// most a twentieth of the time, so the result may be a little old. Thread-safe while nothing is absorbed.
   [[nodiscard]] std::shared_ptr<const tensor_facts> tensors(const trace::snapshot& from) const;
   [[nodiscard]] const copy_calls& copies() const { return copies_; }
+  [[nodiscard]] const analysis::driver_calls& driver_calls() const { return driver_calls_; }
+  [[nodiscard]] const analysis::wait_stacks& wait_stacks() const { return wait_stacks_; }
   [[nodiscard]] const copy_contents& contents() const { return contents_; }
   /// The contents of all copies in the recording; in a section, the first caller reads them from `from`. Thread-safe.
   [[nodiscard]] const copy_contents& contents(const trace::snapshot& from) const;
@@ -101,6 +104,8 @@ class index {
   mutable std::chrono::steady_clock::time_point tensors_found_;
   mutable std::chrono::steady_clock::duration tensors_cost_{};
   copy_calls copies_;
+  analysis::driver_calls driver_calls_;
+  analysis::wait_stacks wait_stacks_;
   mutable copy_contents contents_;
   mutable std::once_flag contents_read_;
   std::map<trace::counter_id, timeline::sample_tree> counters_;

@@ -74,6 +74,7 @@ section_index::section_index(section_facts about) { known_ = std::make_unique<co
 
 bool section_index::absorb(const trace::snapshot& from, const std::function<bool()>& goes_on) {
   if (known_->scope < section_scope::figures || known_->unfolding) {
+    touches_.leave_out_accesses();
     devices_.leave_out_busy();
     host_.leave_out_busy();
   }

@@ -45,8 +45,6 @@ std::shared_ptr<const step_facts> find_steps(const index& from, const trace::sna
   return made;
 }
 
-memory_key key_of(const block_record& block) { return {block.device, block.layer, block.kind}; }
-
 /// `into` already has the wanted keys.
 void add_up(const memory_use& memory, const std::vector<block_category>& categories,
             std::map<memory_key, category_use>& into) {

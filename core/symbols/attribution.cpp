@@ -182,6 +182,14 @@ std::string owner_of_module(std::string_view path) {
   return std::string(name.starts_with("lib") && name.size() > 3 ? name.substr(3) : name);
 }
 
+bool allocates_for_itself(std::string_view owner) {
+  static constexpr std::array for_others{"PyTorch", "RMM", "cuDF", "TensorFlow", "ONNX Runtime"};
+  const auto is = [&](std::string_view word) { return word == owner; };
+  return std::any_of(owners_by_name.begin(), owners_by_name.end(),
+                     [&](const owner_word& each) { return is(each.word); }) &&
+         std::none_of(for_others.begin(), for_others.end(), is);
+}
+
 // --- stacks ---------------------------------------------------------------------------------------------------------
 
 line_id attributor::of(trace::stack_id stack, attribution by) {

@@ -47,6 +47,10 @@ inline constexpr std::size_t attribution_count = 5;
 /// Empty for CUDA's driver and runtime and for the recorder, which only pass a call on.
 [[nodiscard]] std::string owner_of_module(std::string_view path);
 
+/// True if an owner is a library that allocates for its own work: cuBLAS, cuDNN, NCCL, ... False for frameworks and
+/// allocators, which allocate for the program.
+[[nodiscard]] bool allocates_for_itself(std::string_view owner);
+
 /// Attributes the stacks of a recording. Each stack is looked up once. Not thread-safe; `book` and `tables` must outlive
 /// it.
 class attributor {

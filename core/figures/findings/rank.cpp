@@ -12,7 +12,7 @@ namespace {
 using trace::severity;
 
 bool is_worth_a_warning(const finding& of) {
-  if (of.saves.basis == saving_basis::none) return false;
+  if (of.saves.basis == saving_basis::none || of.only_note) return false;
   return of.saves.share >= (of.saves.time > 0 ? warned_time_share : warned_memory_share);
 }
 
@@ -22,7 +22,7 @@ std::string saving_in_words(const saving& of) {
   if (of.basis == saving_basis::none || of.share <= 0) return {};
   const std::string share = format_share(of.share);
   const std::string_view how = of.basis == saving_basis::modelled ? ", estimated" : "";
-  if (of.time > 0) return fmt::format("Saves up to {} ({} of the active time{}).", format_time(of.time), share, how);
+  if (of.time > 0) return fmt::format("Saves up to {} ({} of the working time{}).", format_time(of.time), share, how);
   if (of.peak_bytes > 0)
     return fmt::format("Saves up to {} of the peak ({}{}).", format_bytes(of.peak_bytes), share, how);
   if (of.reserved_bytes > 0)
@@ -35,8 +35,10 @@ void rank(std::vector<finding>& findings) {
     // A finding may already be a warning: a leak, whose cost is not bounded.
     if (each.severity != severity::error && is_worth_a_warning(each)) each.severity = severity::warning;
   }
+  // What only grows costs more than it has cost so far.
   const auto always = [](const finding& each) {
-    return each.severity != severity::info && each.saves.basis == saving_basis::none;
+    return each.severity != severity::info &&
+           (each.saves.basis == saving_basis::none || each.kind == finding_kind::memory_grows);
   };
   std::stable_sort(findings.begin(), findings.end(), [&](const finding& a, const finding& b) {
     return std::tuple(a.severity, always(a), a.saves.share) > std::tuple(b.severity, always(b), b.saves.share);

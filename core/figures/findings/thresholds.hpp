@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "core/figures/report.hpp"
 
 /// What is worth reporting, and what is worth a warning. Private to core/figures.
 namespace sluice::analysis {
-
-inline constexpr double mebi = 1024.0 * 1024.0;  ///< One MiB in bytes: the unit of the thresholds.
 
 /// A finding that saves at least this share of the peak or of the reserved bytes is a warning.
 inline constexpr double warned_memory_share = 0.03;
@@ -16,6 +16,38 @@ inline constexpr double warned_time_share = 0.02;
 /// If more findings than these save enough for a warning, the others become notes: those that save least. Findings whose
 /// saving is not known, such as leaks and lost events, keep the severity with which they were added.
 inline constexpr std::size_t most_warnings = 5;
+
+/// Idle time below this share of the active time is not told at all.
+inline constexpr double told_idle_share = 0.005;
+/// What happens fewer times is part of starting, ending or changing over: a note.
+inline constexpr std::uint64_t least_recurring = 4;
+/// What happens in fewer eighths of a device's work is part of these, too.
+inline constexpr std::uint64_t least_spread = 4;
+/// Fewer small copies (below `copy_group::small_copy`) from one line are not told.
+inline constexpr std::uint64_t least_small_copies = 256;
+/// Fewer allocations, or frees, of the driver from one line are not told.
+inline constexpr std::uint64_t least_driver_calls = 8;
+/// Pools and caches that hold less are not judged, in bytes.
+inline constexpr double least_reserved = 64.0 * 1024 * 1024;
+/// A pool or cache holds too much if in this last share of its allocations and frees at most half of what it holds is needed.
+inline constexpr double unused_at_last = 0.4;
+/// Segments of a pool whose blocks are not recorded are told if this share of them is never used again.
+inline constexpr double much_cached = 0.25;
+/// Free memory is fragmented from this fragmentation on (1 - largest hole / all holes).
+inline constexpr double fragmented = 0.5;
+/// And if this share of the allocator's segments is free at the peak; it is a warning from the second share on.
+inline constexpr double much_free = 0.2;
+inline constexpr double mostly_free = 0.5;
+/// A rank that needs this share of its peak more than the median of the others is an outlier.
+inline constexpr double imbalanced = 0.1;
+/// What large copies from pinned memory reach of a link's theoretical peak.
+inline constexpr double reached_of_link_peak = 0.85;
+
+/// Weights, gradients, activations and optimizer state that lie idle between two uses for this share of the working time
+/// are worth a warning; for less, that is how a training works.
+inline constexpr double idle_for_long = 0.5;
+/// Blocks that are added one after another are growth if that goes on for this share of the working time.
+inline constexpr double grows_for = 0.4;
 
 /// Makes findings warnings or notes by what they save, and sorts: errors, warnings, notes; in each, those whose saving is
 /// not known first, then those that save most. O(findings * log findings).

@@ -170,7 +170,19 @@ bool early(time_ns time, const step_list* steps) {
   return steps == nullptr || steps->steps.size() < 2 || time < steps->steps[1].span.begin;
 }
 
+bool names_operators_of_networks(const trace::tables& tables) {
+  constexpr std::array prefixes{"aten::linear", "aten::conv", "autograd::engine:", "nn.Module:", "Optimizer.step#"};
+  const auto rows = tables.strings.rows();
+  return std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
+    return std::any_of(prefixes.begin(), prefixes.end(),
+                       [&](const char* prefix) { return std::string_view(row.text).starts_with(prefix); });
+  });
+}
+
 }  // namespace
+
+category_judge::category_judge(const category_evidence& by)
+    : by_(by), clues_(by.tables), names_operators_(names_operators_of_networks(by.tables)) {}
 
 block_category category_judge::of(const block_record& block, const block_touches& uses) {
   if (const auto tag = by_.tags.find(raw(block.alloc)); tag != by_.tags.end()) {
@@ -242,7 +254,7 @@ block_category category_judge::infer(const block_record& block, const block_touc
     if (!kept && once) return {category::workspace, category_reason::one_launch};
     return {category::gradient, backward_thread ? category_reason::backward_thread : category_reason::backward_stack};
   }
-  if (!of.network()) return {};
+  if (!is_network(of)) return {};
   if (kept && says == clue::forward) return {category::workspace, category_reason::stays_from_first_step};
   if (kept && early(block.born, of.steps)) {
     if (of.steps == nullptr || block.born < of.steps->steps.front().span.begin)

@@ -20,7 +20,8 @@
 /// over the beginning of two steps or more (without known steps: over half of the time from the process's first block
 /// on). "Early": born before the second step (without known steps: always). "Backward thread": named pt_autograd_* by
 /// PyTorch, or a thread that allocates but never runs Python, in a process whose other threads do. "A network": the
-/// process has a backward thread, or some stack with a clue.
+/// process has a backward thread, or some stack with a clue, or the recording names operators of networks
+/// ("aten::linear"), as torch.profiler's traces do.
 ///
 ///   1 the stack makes or moves a model            stays, or is never freed: weight; else workspace
 ///   2 a copy from the host is its first use       weight if it stays, is early, and the last copy is in the first
@@ -142,7 +143,7 @@ struct category_evidence {
 /// Determines a block's category from its whole life and all of its uses. O(log steps) per block. Not thread-safe.
 class category_judge {
  public:
-  explicit category_judge(const category_evidence& by) : by_(by), clues_(by.tables) {}
+  explicit category_judge(const category_evidence& by);
   [[nodiscard]] block_category of(const block_record& block, const block_touches& uses);
 
  private:
@@ -152,8 +153,10 @@ class category_judge {
     bool stacks = false;
     time_ns backward_began = trace::unknown_time;
     time_ns began = 0;  ///< Birth of the first block.
-    [[nodiscard]] bool network() const { return stacks || backward_began != trace::unknown_time; }
   };
+  [[nodiscard]] bool is_network(const process_facts& of) const {
+    return of.stacks || of.backward_began != trace::unknown_time || names_operators_;
+  }
   const process_facts& facts_of(trace::process_id process);
   bool on_backward_thread(const block_record& block);
   bool of_other_framework(const block_record& block);
@@ -162,6 +165,7 @@ class category_judge {
 
   const category_evidence by_;
   stack_clues clues_;
+  const bool names_operators_;  ///< Some text of the recording is the name of a network's operator.
   std::map<trace::process_id, process_facts> processes_;
   std::map<std::pair<trace::process_id, trace::thread_id>, bool> backward_;
   std::unordered_map<std::uint64_t, bool> foreign_;  ///< By the id of a block's name: it is of another framework.

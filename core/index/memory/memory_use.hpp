@@ -66,6 +66,9 @@ struct memory_key {
   }
 };
 
+/// The total that the block counts in.
+[[nodiscard]] inline memory_key key_of(const block_record& block) { return {block.device, block.layer, block.kind}; }
+
 /// A pool's reserved and used bytes. `used` is what pool events report; `blocks` is the sum of the recorded blocks.
 struct pool_use {
   timeline::sample_tree reserved;
@@ -243,6 +246,11 @@ class memory_use {
 /// True if bytes of this kind are in host memory, whatever device the call was for.
 [[nodiscard]] constexpr bool is_host_resident(trace::memory_kind kind) {
   return kind == trace::memory_kind::pinned || kind == trace::memory_kind::host;
+}
+
+/// True if the block takes memory of a device that it does not share with a block of another process.
+[[nodiscard]] inline bool takes_device_memory(const block_record& block) {
+  return block.allocated && !block.imported() && is_device_resident(block.kind) && block.bytes > 0;
 }
 
 /// True if the driver manages the pool and its device memory is not already counted in driver-layer blocks.

@@ -1,7 +1,11 @@
 #include "core/index/memory/touches.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <tuple>
+
+#include "core/base/sort_runs.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -26,6 +30,12 @@ time_ns enqueued_or(time_ns enqueued, time_ns begin) {
 bool is_copying_call(std::string_view name) {
   return name.starts_with("cuMemcpy") || name.starts_with("cuMemset") || name.starts_with("cudaMemcpy") ||
          name.starts_with("cudaMemset");
+}
+
+bool is_filling_kernel(std::string_view name) {
+  for (const std::string_view part : {"FillFunctor", "ZeroFunctor", "cupy_fill", "cupy_copy__scalar"})
+    if (name.find(part) != std::string_view::npos) return true;
+  return false;
 }
 
 void uses_so_far::add(const uses_so_far& others) {
@@ -61,16 +71,27 @@ bool touch_index::copies(trace::string_id name, const trace::tables& tables) {
   return place->second;
 }
 
+bool touch_index::only_fills(trace::string_id kernel, const trace::tables& tables) {
+  const auto [place, fresh] = filling_.try_emplace(raw(kernel), false);
+  if (fresh) place->second = is_filling_kernel(tables.text(kernel));
+  return place->second;
+}
+
 void touch_index::add(const trace::touch_event& row, const trace::tables& tables) {
   if (row.block == trace::block_id::none) return;
   if (whole_known_ && row.graph != trace::graph_id::none) return;
   if (!whole_known_) ++touches_;
   if (row.graph == trace::graph_id::none) {
     if (leaves_out(bounded(row.time))) return;
-    uses_so_far& of = at(row.block).direct;
+    uses_of_block& block = at(row.block);
+    uses_so_far& of = block.direct;
     const bool copy = copies(row.name, tables);
     ++(copy ? of.copy_calls : of.kernels);
-    if (!copy) keep_earlier(of.first_kernel, bounded(row.time));
+    if (!copy) {
+      keep_earlier(of.first_kernel, bounded(row.time));
+      const bool fills = only_fills(row.name, tables);
+      add_access(block, bounded(row.time), 0, fills ? access_kind::clear : access_kind::kernel);
+    }
     return join(of.first, of.last, {bounded(row.time), row.id});
   }
   uses_of_block& of = at(row.block);
@@ -88,14 +109,28 @@ void touch_index::add(const trace::touch_event& row, const trace::tables& tables
   graph_uses_.push_back({row.graph, 1, row.id, row.id});
 }
 
+void touch_index::add_access(const uses_of_block& of, time_ns time, std::uint64_t bytes, access_kind kind) {
+  if (!collects_accesses_) return;
+  accesses_.push_back({of.block, time, bytes, kind, static_cast<std::uint32_t>(&of - blocks_.data())});
+  // The touches of one launch share its time, and follow one another.
+  if (works_.empty() || works_.back() != time) works_.push_back(time);
+}
+
 template <class Copy>
 void touch_index::add_copy(const Copy& row, time_ns time) {
   if (leaves_out(time)) return;
   for (const trace::block_id id : {row.source_block, row.destination_block}) {
     if (id == trace::block_id::none) continue;
-    uses_so_far& of = at(id).direct;
+    uses_of_block& block = at(id);
+    uses_so_far& of = block.direct;
     ++of.copies;
     join(of.first, of.last, {time, row.id});
+    const bool written = id == row.destination_block;
+    const bool uploaded = written && row.direction == trace::direction::h2d;
+    add_access(block, time, row.bytes,
+               uploaded  ? access_kind::upload
+               : written ? access_kind::write
+                         : access_kind::read);
     if (id != row.destination_block || row.direction != trace::direction::h2d) continue;
     arrivals& in = of.from_host;
     in.first = in.count == 0 ? time : std::min(in.first, time);
@@ -111,9 +146,10 @@ void touch_index::add(const trace::transfer_part_event& row) { add_copy(row, bou
 
 void touch_index::add(const trace::memset_event& row) {
   if (row.block == trace::block_id::none || leaves_out(bounded(row.time))) return;
-  uses_so_far& of = at(row.block).direct;
-  ++of.copies;
-  join(of.first, of.last, {bounded(row.time), row.id});
+  uses_of_block& block = at(row.block);
+  ++block.direct.copies;
+  join(block.direct.first, block.direct.last, {bounded(row.time), row.id});
+  add_access(block, bounded(row.time), row.bytes, access_kind::clear);
 }
 
 void touch_index::add(const trace::graph_launch_event& row) {
@@ -142,6 +178,37 @@ void touch_index::settle() {
     std::sort(of.all.begin(), of.all.end(), earlier);
     of.sorted = true;
   }
+  if (accesses_.size() == settled_accesses_) return;
+  timeline::sort_runs(works_, std::less<>());
+  works_.erase(std::unique(works_.begin(), works_.end()), works_.end());
+  // Counting sort by block: rows come in order of time, mostly.
+  first_access_.assign(blocks_.size() + 1, 0);
+  for (const access& each : accesses_) ++first_access_[each.place + 1];
+  std::partial_sum(first_access_.begin(), first_access_.end(), first_access_.begin());
+  std::vector<access> grouped(accesses_.size());
+  std::vector<std::size_t> next(first_access_.begin(), first_access_.end() - 1);
+  for (const access& each : accesses_) grouped[next[each.place]++] = each;
+  accesses_ = std::move(grouped);
+  const auto before = [](const access& a, const access& b) {
+    return std::tuple(a.time, a.kind) < std::tuple(b.time, b.kind);
+  };
+  for (std::size_t place = 0; place < blocks_.size(); ++place) {
+    const auto first = accesses_.begin() + static_cast<std::ptrdiff_t>(first_access_[place]);
+    const auto last = accesses_.begin() + static_cast<std::ptrdiff_t>(first_access_[place + 1]);
+    if (!std::is_sorted(first, last, before)) std::sort(first, last, before);
+  }
+  settled_accesses_ = accesses_.size();
+}
+
+std::span<const access> touch_index::accesses_to(trace::block_id block) const {
+  const std::size_t place = by_id_.find(raw(block));
+  if (place == id_lookup::none || place + 1 >= first_access_.size()) return {};
+  return std::span(accesses_).subspan(first_access_[place], first_access_[place + 1] - first_access_[place]);
+}
+
+std::uint64_t touch_index::works_in(time_range range) const {
+  const auto first = std::lower_bound(works_.begin(), works_.end(), range.begin);
+  return static_cast<std::uint64_t>(std::lower_bound(first, works_.end(), range.end) - first);
 }
 
 block_touches touch_index::of(const block_record& block) const {

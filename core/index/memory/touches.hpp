@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -66,8 +68,25 @@ struct graph_use {
   trace::event_id last{};
 };
 
-/// Collects touches, copies and graph launches, in any order. Memory per block does not depend on its number of uses:
-/// only the first and the last are kept. Not thread-safe.
+/// What one kernel launch, copy or memset does to a block.
+enum class access_kind : std::uint8_t {
+  kernel,  ///< Reads or writes, which is not recorded.
+  clear,   ///< A memset, or a kernel that only fills: writes `access::bytes`, or all that the kernel was given.
+  upload,  ///< A copy from the host writes.
+  write,   ///< Another copy writes.
+  read     ///< A copy reads.
+};
+
+struct access {
+  trace::block_id block{};
+  time_ns time = 0;         ///< When the work was enqueued.
+  std::uint64_t bytes = 0;  ///< Of a copy or memset; 0 for a kernel.
+  access_kind kind = access_kind::kernel;
+  std::uint32_t place = 0;  ///< Position of the block among those of the `touch_index`.
+};
+
+/// Collects touches, copies and graph launches, in any order. What is known of a block does not depend on its number of
+/// uses: only the first and the last are kept. `accesses` has the others too. Not thread-safe.
 class touch_index {
  public:
   void add(const trace::touch_event& row, const trace::tables& tables);
@@ -84,8 +103,18 @@ class touch_index {
   void only_within(time_range run) { run_ = run; }
   /// Adds uses of a block in rows that are not added here, such as rows of earlier sections.
   void add(trace::block_id block, const uses_so_far& uses) { at(block).direct.add(uses); }
+  /// Collects no accesses, which will not be queried. Call before adding rows.
+  void leave_out_accesses() { collects_accesses_ = false; }
   /// Call before any query.
   void settle();
+
+  /// The accesses to blocks in rows added here, grouped by block, each group in order of time; without those of graph
+  /// launches. After `settle`.
+  [[nodiscard]] std::span<const access> accesses() const { return accesses_; }
+  /// Returns the accesses to one block, in order of time. O(1).
+  [[nodiscard]] std::span<const access> accesses_to(trace::block_id block) const;
+  /// The number of launches and copies in `range` that access any block, in rows added here. O(log launches).
+  [[nodiscard]] std::uint64_t works_in(time_range range) const;
 
   /// True if the recording has no touches. Then no block can be called unused.
   [[nodiscard]] bool empty() const { return touches_ == 0; }
@@ -125,10 +154,12 @@ class touch_index {
   };
 
   uses_of_block& at(trace::block_id id);
+  void add_access(const uses_of_block& of, time_ns time, std::uint64_t bytes, access_kind kind);
   [[nodiscard]] bool leaves_out(time_ns time) const { return time < run_.begin || time >= run_.end; }
   template <class Copy>
   void add_copy(const Copy& row, time_ns time);
   bool copies(trace::string_id name, const trace::tables& tables);
+  bool only_fills(trace::string_id kernel, const trace::tables& tables);
 
   std::vector<uses_of_block> blocks_;
   id_lookup by_id_;
@@ -136,7 +167,13 @@ class touch_index {
   std::map<trace::graph_id, launches> launches_;
   std::unordered_map<std::uint64_t, bool> moving_;          ///< By graph id: some node of the graph copies.
   std::unordered_map<std::uint64_t, bool> copying_;         ///< By name id: the call copies or sets memory.
+  std::unordered_map<std::uint64_t, bool> filling_;         ///< By name id: the kernel only fills.
   std::unordered_map<std::uint64_t, block_touches> known_;  ///< By block id, from `set_known`.
+  std::vector<access> accesses_;
+  std::vector<std::size_t> first_access_;  ///< By place of the block, and one more: where its accesses begin.
+  std::vector<time_ns> works_;             ///< Times of launches and copies, sorted, each once.
+  std::size_t settled_accesses_ = 0;
+  bool collects_accesses_ = true;
   std::uint64_t touches_ = 0;
   bool whole_known_ = false;
   time_range run_{-latest_time, latest_time + 1};
@@ -144,5 +181,8 @@ class touch_index {
 
 /// True if a call of this name copies or sets memory ("cuMemcpyAsync"). False for kernel names.
 [[nodiscard]] bool is_copying_call(std::string_view name);
+/// True if a kernel of this name sets all elements of its output to one value, as PyTorch's `zero_` and `fill_` and
+/// CuPy's `fill` do. Judges by the names that these frameworks give their kernels.
+[[nodiscard]] bool is_filling_kernel(std::string_view name);
 
 }  // namespace sluice::analysis

@@ -2,13 +2,19 @@
 
 #include <algorithm>
 
+#include "core/index/work/device_work.hpp"
+
 namespace sluice::analysis {
 
 void copy_calls::add(const std::vector<trace::transfer_event>& rows) {
   for (const trace::transfer_event& row : rows) {
     const time_ns begin = bounded(row.time);
     const time_ns end = row.end == trace::unknown_time ? latest_time : std::max(begin, bounded(row.end));
-    copies_.push_back({row.id, row.call, row.device, row.direction, begin, end, row.bytes});
+    const bool down = row.direction == trace::direction::d2h;
+    copies_.push_back({row.id, row.call, row.device, row.direction, begin, end, row.bytes,
+                       row.enqueued == trace::unknown_time ? begin : bounded(row.enqueued), row.stream, row.process,
+                       host_side_of(row), down ? row.destination_address : row.source_address, row.copies,
+                       row.asynchronous});
   }
 }
 

@@ -18,6 +18,13 @@ struct copy_record {
   time_ns begin = 0;
   time_ns end = 0;  ///< `latest_time` if the copy never ended.
   std::uint64_t bytes = 0;
+  time_ns enqueued = 0;  ///< Entry of the call; `begin` if unknown.
+  trace::stream_id stream{};
+  trace::process_id process{};
+  trace::memory_kind host_side = trace::memory_kind::unknown;  ///< See `host_side_of`.
+  std::uint64_t host_address = 0;
+  std::uint64_t copies = 1;  ///< Copies that share this record.
+  bool asynchronous = false;
 };
 
 /// Collects copies, and the stacks of API calls, in any order. Not thread-safe.

@@ -378,6 +378,7 @@ event_details describe(const trace::sync_event& row, const sources& from) {
                                        "A stream waits for an event"};
   words w(from, row.id);
   w.title(names[static_cast<std::size_t>(row.kind) % names.size()]).interval(row.time, row.end).stream(row.stream);
+  w.stack(row.stack);
   return w.common(row).on_thread(row).done();
 }
 

@@ -4,6 +4,8 @@
 #include <array>
 
 #include "core/base/format.hpp"
+#include "core/figures/code_place.hpp"
+#include "core/figures/finding_rules.hpp"
 #include "core/figures/members.hpp"
 #include "core/figures/report.hpp"
 #include "core/index/tensor_facts.hpp"
@@ -165,6 +167,7 @@ made_rows make_retries(sql_context& context, std::optional<analysis::time_range>
 
 constexpr std::array finding_columns = {
     figure_column{"severity", "info, warning or error", type::text},
+    figure_column{"kind", "A word for what was found; `sluice report --explain KIND` says more", type::text},
     figure_column{"text", "What was found", type::text, id_kind::none, text_role::message},
     figure_column{"advice", "What to do about it", type::text, id_kind::none, text_role::message},
     figure_column{"begin", "Where to look", type::time},
@@ -173,6 +176,7 @@ constexpr std::array finding_columns = {
     figure_column{"block", "What to look at", type::id, id_kind::block},
     figure_column{"saved_bytes", "Most bytes that the advice saves, of the peak or of reserved memory", type::size},
     figure_column{"saved_time", "Most time that it saves, ns", type::size},
+    figure_column{"place", "The line of the program, if stacks were recorded", type::text},
 };
 
 /// The report as the report command makes it.
@@ -219,9 +223,10 @@ made_rows make_findings(sql_context& context, std::optional<analysis::time_range
   if (!all) return tl::unexpected(context.stop_reason());
   const auto rows = std::make_shared<held_rows>();
   for (const analysis::finding& each : all->findings)
-    rows->add({words(trace::word_of(each.severity)), words(each.text), words(each.advice), time_value(each.range.begin),
-               time_value(each.range.end), id_value(raw(each.event)), id_value(raw(each.block)),
-               count(each.saves.peak_bytes + each.saves.reserved_bytes), value{each.saves.time}});
+    rows->add({words(trace::word_of(each.severity)), words(analysis::word_of(each.kind)), words(each.text),
+               words(each.advice), time_value(each.range.begin), time_value(each.range.end), id_value(raw(each.event)),
+               id_value(raw(each.block)), count(each.saves.peak_bytes + each.saves.reserved_bytes),
+               value{each.saves.time}, words(analysis::text_of(each.where))});
   return rows;
 }
 

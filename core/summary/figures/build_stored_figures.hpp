@@ -16,7 +16,9 @@ using run_visitor = std::function<bool(const index& from, std::size_t first, std
 /// Computes a recording's stored figures from indexes of at most `sections_a_run` sections (fewer large ones), then
 /// once more of the sections with a peak. A thread reads the next sections meanwhile: memory is two indexes, plus
 /// something per stack, segment, step, repeated copy and unfreed block. Equal to the figures from an index of the whole
-/// recording but for the last digits of doubles (means, shares, bytes of transfers cut at a section or step boundary).
+/// recording but for the last digits of doubles (means, shares, bytes of transfers cut at a section or step boundary), and
+/// for `report_figures::waste`, which is found within each index: what lies between two uses in different sections is not
+/// seen, and launches are counted up to its end.
 ///
 /// `also` is called with each index, in order of time, for other work that needs all sections; each section is in one
 /// index. Steps come from `from.whole()`. Errors: those of `section_reader::index_of`; invalid_argument without

@@ -41,15 +41,6 @@ struct or_unknown {
 template <class Time>
 or_unknown(Time&) -> or_unknown<Time>;
 
-/// Wraps a member that older versions of the stored bytes lack: it is read from `version` on.
-template <class T>
-struct since {
-  T& value;
-  std::uint32_t version;
-};
-template <class T>
-since(T&, std::uint32_t) -> since<T>;
-
 /// One past the highest stored value of an enum; 0: any value, such as ids. Specialize it for enums outside the model.
 template <class Enum>
 inline constexpr std::uint64_t enum_end = trace::enum_values<Enum>;
@@ -89,11 +80,6 @@ template <class T>
 inline constexpr bool is_or_unknown<or_unknown<T>> = true;
 
 template <class T>
-inline constexpr bool is_since = false;
-template <class T>
-inline constexpr bool is_since<since<T>> = true;
-
-template <class T>
 inline constexpr bool is_enum_kept = enum_end<T> > 0 || sizeof(T) == sizeof(std::uint64_t);
 
 }  // namespace detail
@@ -105,9 +91,7 @@ inline constexpr std::size_t member_count = detail::count_members<Struct>();
 class writer {
  public:
   static constexpr bool reading = false;
-  /// `version`: without the members that are there since a later one.
-  explicit writer(std::string& out, std::uint32_t version = std::numeric_limits<std::uint32_t>::max())
-      : out_(out), version_(version) {}
+  explicit writer(std::string& out) : out_(out) {}
 
   template <class Struct, class... Members>
   void operator()(const Struct& /*of*/, const Members&... members) {
@@ -139,8 +123,6 @@ class writer {
     } else if constexpr (detail::is_or_unknown<T>) {
       failed_ = failed_ || !(value.time == trace::unknown_time || can_keep(value.time));
       varint(trace::zigzag(static_cast<std::uint64_t>(value.time)));
-    } else if constexpr (detail::is_since<T>) {
-      if (version_ >= value.version) put(value.value);
     } else {
       fields(*this, value);
     }
@@ -156,7 +138,6 @@ class writer {
   }
 
   std::string& out_;
-  std::uint32_t version_;
   bool failed_ = false;
 };
 
@@ -164,10 +145,8 @@ class writer {
 class reader {
  public:
   static constexpr bool reading = true;
-  /// Uses at most about `most_bytes` of memory, whatever sizes the bytes claim. `version`: that of the bytes.
-  reader(std::string_view bytes, std::size_t most_bytes,
-         std::uint32_t version = std::numeric_limits<std::uint32_t>::max())
-      : bytes_(bytes), room_(most_bytes), version_(version) {}
+  /// Uses at most about `most_bytes` of memory, whatever sizes the bytes claim.
+  reader(std::string_view bytes, std::size_t most_bytes) : bytes_(bytes), room_(most_bytes) {}
 
   template <class Struct, class... Members>
   void operator()(Struct& /*of*/, Members&&... members) {
@@ -209,8 +188,6 @@ class reader {
       const std::int64_t number = static_cast<std::int64_t>(trace::unzigzag(varint()));
       if (number != trace::unknown_time && !can_keep(number)) return fail();
       value.time = number;
-    } else if constexpr (detail::is_since<T>) {
-      if (version_ >= value.version) get(value.value);
     } else {
       fields(*this, value);
     }
@@ -262,7 +239,6 @@ class reader {
   std::string_view bytes_;
   std::size_t at_ = 0;
   std::size_t room_;
-  std::uint32_t version_;
   bool failed_ = false;
 };
 
@@ -295,9 +271,6 @@ class describer {
       text_ += (std::is_signed_v<T> ? 'i' : 'u') + std::to_string(sizeof(T));
     } else if constexpr (detail::is_or_unknown<T>) {
       text_ += 't';
-    } else if constexpr (detail::is_since<T>) {
-      text_ += '+' + std::to_string(value.version);
-      put(value.value);
     } else {
       fields(*this, value);
     }

@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 
-#include "core/base/saturating.hpp"
 #include "core/index/index.hpp"
 #include "core/index/tensor_facts.hpp"
 #include "core/summary/figures/stored_figures_format.hpp"
@@ -16,24 +15,6 @@ namespace {
 constexpr std::size_t most_bytes = std::size_t{48} << 20;
 /// More than any recording needs. Bounds the cost of hostile bytes.
 constexpr std::size_t most_memory = std::size_t{256} << 20;
-
-constexpr std::uint32_t with_active_span = 3;
-
-/// Version 2 says in `at_begin` what was in use after the first moment, and not before it. It has no active span.
-void correct_older(range_statistics& of) {
-  for (memory_statistics& memory : of.memory) {
-    const std::uint64_t gone = saturating_sum(memory.at_end, memory.freed_bytes);
-    memory.at_begin = gone - std::min(gone, memory.allocated_bytes);
-  }
-  of.active = of.range;
-  if (of.devices.empty()) return;
-  of.active = {of.range.end, of.range.begin};
-  for (const device_activity& device : of.devices) {
-    of.active.begin = std::clamp(device.first, of.range.begin, of.active.begin);
-    of.active.end = std::clamp(device.last, of.active.end, of.range.end);
-  }
-  if (of.active.begin >= of.active.end) of.active = of.range;
-}
 
 /// Checks what other code relies on: the bytes could be decoded, but anyone may have written them.
 bool makes_sense(const stored_figures& of) {
@@ -58,11 +39,10 @@ bool makes_sense(const stored_figures& of) {
 
 }  // namespace
 
-result<std::string> encode_stored_figures(const stored_figures& of, std::uint32_t version) {
+result<std::string> encode_stored_figures(const stored_figures& of) {
   std::string bytes;
-  serialize::writer all(bytes, version);
+  serialize::writer all(bytes);
   all.put(of);
-  if (version >= with_active_span) all.put(of.figures.whole.active);
   if (all.failed())
     return fail(error_code::invalid_argument, "the recording has figures beyond all bounds: they cannot be kept");
   if (bytes.size() > most_bytes)
@@ -70,15 +50,10 @@ result<std::string> encode_stored_figures(const stored_figures& of, std::uint32_
   return bytes;
 }
 
-result<stored_figures> decode_stored_figures(std::string_view bytes, std::uint32_t version) {
+result<stored_figures> decode_stored_figures(std::string_view bytes) {
   stored_figures made;
-  serialize::reader all(bytes, most_memory, version);
+  serialize::reader all(bytes, most_memory);
   all.get(made);
-  range_statistics& whole = made.figures.whole;
-  if (version >= with_active_span)
-    all.get(whole.active);
-  else
-    correct_older(whole);
   if (!all.failed() && all.at_end() && makes_sense(made)) return made;
   return fail(error_code::corrupt, "the stored summary is corrupt", {}, {}, all.at());
 }
@@ -102,7 +77,7 @@ std::shared_ptr<const stored_figures> find_stored_figures(const trace::snapshot&
     for (const trace::saved_row& row : rows) {
       const bool readable = row.version >= oldest_stored_figures && row.version <= stored_figures_version;
       if (row.name != stored_figures_name || !readable) continue;
-      auto found = decode_stored_figures(row.bytes, row.version);
+      auto found = decode_stored_figures(row.bytes);
       if (!found || found->span != time_range_of(trace)) continue;
       return std::make_shared<const stored_figures>(std::move(*found));
     }

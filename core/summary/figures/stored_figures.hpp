@@ -62,21 +62,21 @@ struct stored_figures {
   static constexpr std::size_t block_limit = 512;
 };
 
-/// Version of the stored bytes. Increase it when a stored member or the meaning of a figure changes. Readers ignore
-/// stored figures of unknown versions. Version 3 added the retries of allocations and the active time; version 2 is still read.
-inline constexpr std::uint32_t stored_figures_version = 3;
-inline constexpr std::uint32_t oldest_stored_figures = 2;
+/// Version of the stored bytes. Increase it when a stored member or the meaning of a figure changes.
+inline constexpr std::uint32_t stored_figures_version = 4;
+/// Readers ignore stored figures of other versions than from this one to `stored_figures_version`. A recording that has
+/// only such figures stays readable: its figures are computed from its events again. Version 4 added what findings need
+/// to know about waste.
+inline constexpr std::uint32_t oldest_stored_figures = 4;
 /// The name under which the file stores these figures.
 inline constexpr std::string_view stored_figures_name = "digest";
 
-/// Encodes the figures, as a writer of `version` did. Errors: invalid_argument if a value is too large (numbers of 2^61 or more, or 48 MiB in all).
-[[nodiscard]] result<std::string> encode_stored_figures(const stored_figures& of,
-                                                        std::uint32_t version = stored_figures_version);
+/// Encodes the figures. Errors: invalid_argument if a value is too large (numbers of 2^61 or more, or 48 MiB in all).
+[[nodiscard]] result<std::string> encode_stored_figures(const stored_figures& of);
 
-/// Decodes the figures as stored by `version`, 2 or later. The bytes may be hostile: the result is safe to show, and uses at most about 256 MiB. Errors:
+/// Decodes the figures. The bytes may be hostile: the result is safe to show, and uses at most about 256 MiB. Errors:
 /// corrupt, with the offset in the bytes. Linear in the bytes.
-[[nodiscard]] result<stored_figures> decode_stored_figures(std::string_view bytes,
-                                                           std::uint32_t version = stored_figures_version);
+[[nodiscard]] result<stored_figures> decode_stored_figures(std::string_view bytes);
 
 /// The figures as a row for `file_writer::add_summary`. Errors: as for `encode_stored_figures`.
 [[nodiscard]] result<trace::saved_row> saved_stored_figures(const stored_figures& of);

@@ -15,6 +15,13 @@ inline constexpr std::uint64_t enum_end<analysis::category_reason> =
 template <>
 inline constexpr std::uint64_t enum_end<analysis::step_source> =
     static_cast<std::uint64_t>(analysis::step_source::pattern) + 1;
+template <>
+inline constexpr std::uint64_t enum_end<analysis::idle_reason> = analysis::idle_reason_count;
+template <>
+inline constexpr std::uint64_t enum_end<analysis::gap_cause> = analysis::gap_cause_count;
+template <>
+inline constexpr std::uint64_t enum_end<analysis::access_kind> =
+    static_cast<std::uint64_t>(analysis::access_kind::read) + 1;
 
 }  // namespace sluice::serialize
 
@@ -23,7 +30,6 @@ namespace sluice::analysis {
 using serialize::left_out;
 using serialize::like;
 using serialize::or_unknown;
-using serialize::since;
 
 #define SLUICE_KEPT(type)  \
   template <class Archive> \
@@ -49,9 +55,8 @@ SLUICE_KEPT(device_activity) {
   all(of, of.device, of.kernels, of.kernel_total, of.kernel_busy, of.copy_busy, of.copy_only, of.overlap, of.busy,
       of.first, of.last, of.memsets, of.memset_busy);
 }
-/// `active` is stored behind everything else, since version 3.
 SLUICE_KEPT(range_statistics) {
-  all(of, of.range, left_out{}, of.memory, of.untracked, of.pools, of.transfers, of.devices, of.kernels, of.calls,
+  all(of, of.range, of.active, of.memory, of.untracked, of.pools, of.transfers, of.devices, of.kernels, of.calls,
       of.ranges, of.threads, of.kernel_names, of.failed_allocations, of.lost_events, of.lost_memory_events);
 }
 
@@ -102,10 +107,43 @@ SLUICE_KEPT(program_mark) {
   all(of, of.time, of.process, of.thread, of.name, of.step, of.memory, of.counters, of.pools);
 }
 SLUICE_KEPT(recorded_message) { all(of, of.severity, of.time, of.text, of.event); }
+SLUICE_KEPT(idle_group) {
+  all(of, of.reason, of.device, of.layer, of.kind, of.stack, of.name, of.what, of.blocks_at_peak, of.bytes_at_peak,
+      of.saved, of.largest, of.largest_bytes, of.idle, of.works, of.first_birth, of.last_birth, of.spread, of.born,
+      of.reassigned, of.replaced);
+}
+SLUICE_KEPT(idle_memory) { all(of, of.device, of.layer, of.kind, of.peak_time, of.peak_bytes, of.groups); }
+SLUICE_KEPT(growing_group) {
+  all(of, of.device, of.layer, of.kind, of.process, of.stack, of.name, of.blocks, of.bytes, of.first, of.last,
+      of.newest);
+}
+SLUICE_KEPT(dead_write_group) {
+  all(of, of.device, of.layer, of.stack, of.first, of.count, of.bytes, of.longest, of.largest, of.largest_bytes);
+}
+SLUICE_KEPT(gap_group) {
+  all(of, of.device, of.cause, of.call, of.stack, of.stack_is_next, of.count, of.total, of.longest, of.longest_gap,
+      of.recurring, of.spread);
+}
+SLUICE_KEPT(driver_call_group) {
+  all(of, of.call, of.stack, of.kind, of.frees, of.process, of.count, of.total, of.first, of.last);
+}
+SLUICE_KEPT(copy_group) {
+  all(of, of.device, of.direction, of.host_side, of.stack, of.count, of.bytes, of.busy, of.alone, of.queued, of.small,
+      of.small_bytes, of.small_spread, of.on_kernels_stream, of.first, of.last, of.largest, of.largest_bytes);
+}
+SLUICE_KEPT(cache_use) {
+  all(of, of.pool, of.device, of.reserved_maximum, of.reserved_time, of.parts, of.low_parts, of.usual_maximum,
+      of.usual_reserved);
+}
+SLUICE_KEPT(held_by_stack) { all(of, of.stack, of.bytes); }
+SLUICE_KEPT(rank_peak) { all(of, of.process, of.rank, of.device, of.layer, of.kind, of.bytes, of.time, of.held); }
+SLUICE_KEPT(waste_figures) {
+  all(of, of.idle, of.growing, of.dead_writes, of.gaps, of.driver_calls, of.copies, of.caches, of.ranks);
+}
 SLUICE_KEPT(report_figures) {
   all(of, of.events, of.blocks, of.watermarks, of.whole, of.peaks, of.held, of.unfreed, of.imports, of.copied,
       of.failures, of.faults, of.fragmentation, of.compositions, of.steps, of.unused, of.duplicates, of.marks,
-      of.warnings, of.messages, since{of.retries, 3});
+      of.warnings, of.messages, of.retries, of.waste);
 }
 
 // --- the rest of stored figures ----------------------------------------------------------------------------------
@@ -117,7 +155,7 @@ SLUICE_KEPT(loss_span) { all(of, of.begin, or_unknown{of.end}, of.events, of.mem
 SLUICE_KEPT(block_category) { all(of, of.what, of.why); }
 SLUICE_KEPT(listed_block) {
   all(of, of.block, of.alloc, of.device, of.stream, of.pool, of.name, of.born, or_unknown{of.died}, of.address,
-      of.bytes, of.layer, of.kind, of.category, since{of.stack, 3});
+      of.bytes, of.layer, of.kind, of.category, of.stack);
 }
 SLUICE_KEPT(stored_figures) {
   all(of, of.span, of.figures, of.memory, of.copies, of.all_copies, of.steps, of.losses, of.largest, of.block_count,

@@ -14,6 +14,7 @@
 #include "app/cli/range_option.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/text_table.hpp"
+#include "core/figures/finding_rules.hpp"
 #include "core/summary/figures/stored_figures.hpp"
 #include "core/trace/file/layout.hpp"
 #include "tests/core/recordings/recording.hpp"
@@ -304,7 +305,7 @@ TEST_F(report_of_stacks, groups_by_what_the_reader_chose) {
 TEST_F(report_of_stacks, says_first_for_which_line_the_device_waited) {
   const analysis::report all = summary(analysis::time_range{0, 48 * ms});
   EXPECT_THAT(report_text({all, all_->snapshot->tables(), "train.sluice"}),
-              HasSubstr("It waited longest for the copies of step (me/train.py:39): 30.0 ms."));
+              HasSubstr("It waited longest for the copies of me/train.py:39 (step): 30.0 ms."));
 }
 
 TEST_F(report, says_whose_memory_was_imported) {
@@ -540,7 +541,22 @@ TEST_F(report_program, reports_what_a_cut_file_still_holds_and_warns) {
   EXPECT_THAT(cut.output, HasSubstr("warning: "));
 }
 
+TEST_F(report_program, explains_kinds_of_findings) {
+  const outcome one = run("--explain held_late");
+  EXPECT_EQ(one.status, 0);
+  EXPECT_EQ(one.output, analysis::text_of(*analysis::rule_named("held_late")) + "\n");
+  const outcome all = run("--explain");
+  EXPECT_EQ(all.status, 0);
+  for (const analysis::finding_rule& each : analysis::finding_rules())
+    EXPECT_THAT(all.output, HasSubstr(analysis::text_of(each)));
+}
+
 TEST_F(report_program, refuses_what_makes_no_sense) {
+  const outcome unknown = run("--explain waiting_host");
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.output, HasSubstr("no kind of finding is called 'waiting_host'"));
+  EXPECT_EQ(std::count(unknown.output.begin(), unknown.output.end(), '\n'), 1) << unknown.output;
+  EXPECT_EQ(run("--explain held_late " + made_.path() + " extra").status, 2);
   EXPECT_EQ(run("--range 2s:1s " + made_.path()).status, 2);
   EXPECT_EQ(run("--format xml " + made_.path()).status, 2);
   EXPECT_EQ(run("").status, 2);

@@ -68,7 +68,7 @@ TEST_F(allocation_retries_test, what_succeeds_when_asked_for_again_is_no_failure
   EXPECT_EQ(all.whole.failed_allocations, 0U);
   EXPECT_TRUE(all.failures.empty());
   EXPECT_EQ(find(all, finding_kind::failed_allocations), nullptr);
-  const finding* found = find(all, finding_kind::allocation_retries);
+  const finding* found = find(all, finding_kind::retried_allocations);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(
       found->text,

@@ -40,7 +40,7 @@ TEST(findings, warn_from_three_percent_of_the_memory_and_two_of_the_time_on) {
 }
 
 TEST(findings, without_a_known_saving_are_notes) {
-  EXPECT_EQ(severities({found(finding_kind::device_idle, {})}).front(), severity::info);
+  EXPECT_EQ(severities({found(finding_kind::idle_gaps, {})}).front(), severity::info);
 }
 
 TEST(findings, that_save_most_come_first_after_errors_and_leaks) {
@@ -72,7 +72,7 @@ TEST(findings, say_what_they_save) {
   EXPECT_EQ(saving_in_words({.reserved_bytes = 114U << 20, .basis = saving_basis::measured, .share = 0.12}),
             "Saves up to 114 MiB of reserved memory (12 %).");
   EXPECT_EQ(saving_in_words({.time = 842'000'000, .basis = saving_basis::modelled, .share = 0.58}),
-            "Saves up to 842 ms (58 % of the active time, estimated).");
+            "Saves up to 842 ms (58 % of the working time, estimated).");
 }
 
 }  // namespace

@@ -100,14 +100,35 @@ TEST(report, calls_nothing_a_leak_that_was_born_in_the_last_half_second_of_a_rec
   EXPECT_EQ(unfreed(trace::unknown_time, -1, mode::unknown), 2U) << "an import tells no ends";
 }
 
-TEST(report, calls_blocks_that_keep_coming_and_never_go_a_leak) {
-  recording made;
+/// So many blocks, one each ms. Every second is freed at once, the others never.
+void leak(recording& made, std::uint64_t blocks) {
   made.standard_tables();
-  for (std::uint64_t i = 1; i <= 20; ++i) {
+  for (std::uint64_t i = 1; i <= blocks; ++i) {
     made.add_alloc(static_cast<time_ns>(i) * ms, i, mib);
     if (i % 2 == 0) made.add_free(static_cast<time_ns>(i) * ms + 1000, i);
   }
+}
+
+TEST(report, warns_of_memory_that_grows_until_the_end) {
+  recording made;
+  leak(made, 20);
   const report all = report_of(made);
+  const finding* hint = find(all, finding_kind::memory_grows);
+  ASSERT_NE(hint, nullptr);
+  EXPECT_EQ(hint->severity, trace::severity::warning);
+  EXPECT_EQ(hint->saves.peak_bytes, 10 * mib);
+  EXPECT_THAT(hint->text, HasSubstr("Memory keeps growing: 10.0 MiB of device memory in 10 blocks were never freed "
+                                    "while the program worked, and more came until the end."));
+  const finding* unfreed = find(all, finding_kind::unfreed_blocks);
+  ASSERT_NE(unfreed, nullptr);
+  EXPECT_EQ(unfreed->severity, trace::severity::info) << "the other finding is the warning";
+}
+
+TEST(report, calls_a_few_blocks_that_keep_coming_and_never_go_a_leak) {
+  recording made;
+  leak(made, 12);
+  const report all = report_of(made);
+  EXPECT_EQ(find(all, finding_kind::memory_grows), nullptr) << "6 blocks are too few";
   ASSERT_EQ(all.unfreed.size(), 1U);
   EXPECT_TRUE(all.unfreed[0].keeps_growing);
   const finding* hint = find(all, finding_kind::unfreed_blocks);
@@ -125,11 +146,25 @@ TEST(report, counts_a_device_as_idle_only_between_its_first_and_its_last_work) {
   made.add_kernel(1090 * ms, 1100 * ms);
   made.add_free(3000 * ms, 1);
   const report all = report_of(made);
-  const finding* hint = find(all, finding_kind::device_idle);
+  const finding* hint = find(all, finding_kind::idle_gaps);
   ASSERT_NE(hint, nullptr);
   EXPECT_EQ(hint->text,
-            "The GPU was idle for 70 % of the time between its first and its last work (70.0 ms of 100 ms).");
-  EXPECT_EQ(hint->range, (time_range{1000 * ms, 1100 * ms}));
+            "The GPU was idle for 70.0 ms (6 % of the active time) in 2 gaps: the program's own code. The longest "
+            "took 50.0 ms.");
+  EXPECT_EQ(hint->range, (time_range{1040 * ms, 1090 * ms}));
+  EXPECT_EQ(hint->severity, trace::severity::info) << "two gaps may be a start and an end";
+}
+
+TEST(report, says_how_much_of_the_time_a_device_was_idle_if_no_gap_is_long) {
+  recording made;
+  made.standard_tables();
+  for (int i = 0; i < 100; ++i) made.add_kernel(i * 12'000, i * 12'000 + 4'000);
+  const report all = report_of(made);
+  const finding* hint = find(all, finding_kind::idle_gaps);
+  ASSERT_NE(hint, nullptr);
+  EXPECT_EQ(hint->text,
+            "The GPU was idle for 66 % of the time between its first and its last work (792 µs of 1.19 ms).");
+  EXPECT_EQ(hint->range, (time_range{0, 99 * 12'000 + 4'000}));
 }
 
 TEST(report, warns_of_pageable_copies_with_what_pinned_ones_reach) {
@@ -182,9 +217,10 @@ TEST(report, warns_when_the_device_waits_for_copies) {
   const report all = report_of(made);
   const finding* hint = find(all, finding_kind::copies_not_overlapped);
   ASSERT_NE(hint, nullptr);
-  EXPECT_EQ(
-      hint->text,
-      "The GPU sat idle for 50.0 ms (50 % of the active time) waiting for copies: none overlapped with a kernel.");
+  EXPECT_EQ(hint->text,
+            "The GPU sat idle for 50.0 ms (50 % of the active time) waiting for copies: none overlapped with a kernel. "
+            "They are "
+            "on the stream of the kernels, so each waits for the other.");
 }
 
 TEST(report, judges_a_program_by_the_time_in_which_it_works) {

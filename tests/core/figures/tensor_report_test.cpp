@@ -207,6 +207,22 @@ TEST(categories, are_not_given_to_blocks_of_other_frameworks) {
   EXPECT_TRUE(all.index.tensors(*all.snapshot)->use.empty());
 }
 
+TEST(categories, need_a_network) {
+  for (const bool names_an_operator : {true, false}) {
+    recording made;
+    made.standard_tables();
+    made.add_range(0, 100, names_an_operator ? "aten::linear" : "aten::sort");
+    for (std::uint64_t i = 1; i < 40; ++i) {
+      const auto time = static_cast<time_ns>(i) * 10;
+      made.add_alloc(time, i, mib, trace::memory_kind::device, trace::layer::framework, "");
+      made.add_free(time + 5, i, trace::layer::framework);
+    }
+    made.close();
+    const indexed all(made.open());
+    EXPECT_EQ(all.index.tensors(*all.snapshot)->use.empty(), !names_an_operator);
+  }
+}
+
 TEST(categories, have_words_that_read_back) {
   for (std::size_t i = 1; i < category_count; ++i)
     EXPECT_EQ(category_of(category_name(static_cast<category>(i))), static_cast<category>(i));
@@ -329,9 +345,9 @@ TEST(unused_memory, is_what_was_held_after_its_last_use) {
   EXPECT_GE(all.unused[0].bytes_at_peak, 48 * mib) << "the output of the step before";
   EXPECT_EQ(all.unused[0].groups.front().what, category::activation);
   EXPECT_EQ(symbols::place_of(all.unused[0].groups.front().line), "me/model.py:33");
-  ASSERT_NE(find(all, finding_kind::unused_memory), nullptr);
-  EXPECT_NE(find(all, finding_kind::unused_memory)->block, trace::block_id::none);
-  EXPECT_EQ(find(read_training({}).summed(), finding_kind::unused_memory), nullptr);
+  ASSERT_NE(find(all, finding_kind::held_late), nullptr);
+  EXPECT_NE(find(all, finding_kind::held_late)->block, trace::block_id::none);
+  EXPECT_EQ(find(read_training({}).summed(), finding_kind::held_late), nullptr);
 }
 
 TEST(unused_memory, is_not_claimed_without_touches) {

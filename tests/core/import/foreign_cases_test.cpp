@@ -119,7 +119,7 @@ TEST(foreign_times, a_kernel_that_was_never_finished_has_no_time) {
   BRING("w08-kineto-zero-ts.json", file);
   EXPECT_EQ(file.report().span.length(), 100 * us + 1);
   EXPECT_EQ(file.kernels(), 1U);
-  EXPECT_FALSE(file.finds(finding_kind::device_idle));
+  EXPECT_FALSE(file.finds(finding_kind::idle_gaps));
   EXPECT_THAT(file.messages(), HasSubstr("2 events with an impossible time"));
 }
 

@@ -52,8 +52,6 @@ class stored_figures_flattener {
       values.push_back({where_, std::uint64_t{of}});
     } else if constexpr (serialize::detail::is_or_unknown<T>) {
       values.push_back({where_, std::int64_t{of.time}});
-    } else if constexpr (serialize::detail::is_since<T>) {
-      put(of.value);
     } else {
       fields(*this, of);
     }
@@ -85,8 +83,11 @@ inline std::string in_words(const digest_value& of) {
   return of.where + " is " + std::visit([](const auto& is) { return fmt::format("{}", is); }, of.is);
 }
 
-inline void expect_same_stored_figures(const stored_figures& found, const stored_figures& expected) {
+/// Waste is not compared: it is found within sections (see build_stored_figures.hpp).
+inline void expect_same_stored_figures(stored_figures found, stored_figures expected) {
   EXPECT_EQ(found.figures.whole.active, expected.figures.whole.active);
+  found.figures.waste = {};
+  expected.figures.waste = {};
   stored_figures_flattener a, b;
   a.put(found);
   b.put(expected);

@@ -241,70 +241,39 @@ TEST(stored_figures, is_found_in_the_file_that_has_one) {
   EXPECT_EQ(bytes_of(*found), bytes_of(of));
 }
 
-/// Version 2 had no retries, and did not say which stack asked for a block.
-TEST(stored_figures, of_version_2_are_read) {
-  recording made;
-  testing::tell_a_lot(made);
-  made.flush();
-  const indexed growing(made.open());
-  stored_figures of = make_stored_figures(growing.index, *growing.snapshot);
-  const std::string old = encode_stored_figures(of, 2).value();
-  EXPECT_LT(old.size(), bytes_of(of).size());
-  const trace::saved_row row{std::string(stored_figures_name), 2, old};
-  made.writer().add_summary(std::span<const trace::saved_row>(&row, 1));
-  made.close();
-  const auto found = find_stored_figures(*made.open()->latest());
-  ASSERT_NE(found, nullptr);
-  of.figures.retries = {};
-  of.figures.whole.active = found->figures.whole.active;  // Version 2 tells it by devices.
-  for (listed_block& block : of.largest) block.stack = {};
-  EXPECT_EQ(bytes_of(*found), bytes_of(of));
-  EXPECT_FALSE(decode_stored_figures(bytes_of(of), 2)) << "bytes of version 3";
-}
-
 TEST(stored_figures, of_another_version_is_left_alone) {
   recording made;
   made.standard_tables();
   made.add_alloc(1, 1, 100);
   made.flush();
   const indexed growing(made.open());
-  auto row = saved_stored_figures(make_stored_figures(growing.index, *growing.snapshot)).value();
-  ++row.version;
-  made.writer().add_summary(std::span<const trace::saved_row>(&row, 1));
+  const auto row = saved_stored_figures(make_stored_figures(growing.index, *growing.snapshot)).value();
+  std::vector<trace::saved_row> rows{row, row};
+  rows[0].version = stored_figures_version + 1;
+  rows[1].version = oldest_stored_figures - 1;
+  made.writer().add_summary(std::span<const trace::saved_row>(rows));
   made.close();
   EXPECT_EQ(find_stored_figures(*made.open()->latest()), nullptr);
 }
 
-TEST(stored_figures, of_version_2_tell_the_active_time_by_what_devices_did) {
-  recording made;
-  made.standard_tables();
-  made.add_kernel(400, 500);
-  made.add_copy(600, 650, 100);
-  made.add_range(0, 1000);
-  made.flush();
-  const indexed growing(made.open());
-  const stored_figures of = make_stored_figures(growing.index, *growing.snapshot);
-  EXPECT_EQ(of.figures.whole.active, (time_range{400, 650}));
-  const std::string older = encode_stored_figures(of, 2).value();
-  EXPECT_EQ(decode_stored_figures(older, 2).value().figures.whole.active, (time_range{400, 650}));
-}
-
 /// Whoever changes what is kept has to change the version too: files of the one before are out there.
-TEST(stored_figures, keeps_in_version_3_what_it_kept_when_that_was_settled) {
+TEST(stored_figures, keeps_in_version_4_what_it_kept_when_that_was_settled) {
   serialize::describer of;
   of.put(stored_figures{});
-  EXPECT_EQ(stored_figures_version, 3U);
+  EXPECT_EQ(stored_figures_version, 4U);
   EXPECT_EQ(of.text(),
-            "{{i8i8}{u8u8[{ei8}]{{i8i8}[{ee4e9u8u8u8u8i8du8u8u8u8}][{eu8u8u8u8du8u8}][{eu8u8i8u8u8i8u8d}][{ee6u8u"
-            "8di8i8dddedd[{e9u8di8dd}]}][{eu8i8i8i8i8i8i8i8i8u8i8}][{eu8i8i8e}][{eu8i8i8e}][{eu8i8i8e}][{eeu8i8i8"
-            "u8di8}]u8u8u8u8}[{ee4e9u8i8u8[{eeu8u8eu8}]u8}][{[{e{u8u8i8i8}}]i8u1}][{eu1u1e4e9u8u8[{eeeeu8u8i8}]}]"
-            "[{eee4e9u8u8u1}][{[{e{u8u8i8i8}}]i8u1}][{ei8eee4e9eu8i8}][{ei8eei8ee[{i8ee}]u8}][{ee4i8u8u8u8u8d}][{"
-            "ee4e9u8i8u8[{e7u8u8u8}]}][{ee5ee4e9u8[{i8{i8i8}eu8i8u8u8u8u8dd}]i8u8du1}][{ee4e9i8u8[{eee7u1u8u8u8di"
-            "8e}]u8u8}]{{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}u8{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}e}[{e{{u8u8i"
-            "8}{u8u8i8}{u8u8i8}{u8u8i8}}eu8}]}[{i8eeei8[{{ee4e9}u8u8u8}][{ed}][{eu8u8}]}][s][{e3i8ee}]+3{u8i8u8[{"
-            "eei8i8eee4e9eu8}]}}[{{{ee4e9}"
-            "u8u1}{[{e{u8u8i8i8}}]i8u1}{[{e{u8u8i8i8}}]i8u1}}][{ee6{[{e{u8u8i8i8}}]i8u1}}]{[{e{u8u8i8i8}}]i8u1}[{"
-            "e{e5[{{i8i8}i8e}]}}][{i8tu8u8}][{eeeeeei8tu8u8e4e9{e7e13}+3e}]u8u8}");
+            "{{i8i8}{u8u8[{ei8}]{{i8i8}{i8i8}[{ee4e9u8u8u8u8i8du8u8u8u8}][{eu8u8u8u8du8u8}][{eu8u8i8u8u8i8u8d}][{"
+            "ee6u8u8di8i8dddedd[{e9u8di8dd}]}][{eu8i8i8i8i8i8i8i8i8u8i8}][{eu8i8i8e}][{eu8i8i8e}][{eu8i8i8e}][{ee"
+            "u8i8i8u8di8}]u8u8u8u8}[{ee4e9u8i8u8[{eeu8u8eu8}]u8}][{[{e{u8u8i8i8}}]i8u1}][{eu1u1e4e9u8u8[{eeeeu8u8"
+            "i8}]}][{eee4e9u8u8u1}][{[{e{u8u8i8i8}}]i8u1}][{ei8eee4e9eu8i8}][{ei8eei8ee[{i8ee}]u8}][{ee4i8u8u8u8u"
+            "8d}][{ee4e9u8i8u8[{e7u8u8u8}]}][{ee5ee4e9u8[{i8{i8i8}eu8i8u8u8u8u8dd}]i8u8du1}][{ee4e9i8u8[{eee7u1u8"
+            "u8u8di8e}]u8u8}]{{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}u8{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}e}[{e{"
+            "{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}eu8}]}[{i8eeei8[{{ee4e9}u8u8u8}][{ed}][{eu8u8}]}][s][{e3i8ee}]{u8i8"
+            "u8[{eei8i8eee4e9eu8}]}{[{ee4e9i8u8[{e7ee4e9eee7u8u8u8eu8{i8i8}u8i8i8u8u8u8}]}][{ee4e9eeeu8u8i8i8e}]["
+            "{ee4ee5u8u8{i8i8}eu8}][{ee7eeu1u8i8i8{i8i8}i8u8}][{eee9u1eu8i8i8i8}][{ee6e9eu8u8i8i8i8u8u8i8u8i8i8eu"
+            "8}][{eeu8i8u8u8u8u8e}][{ei8ee4e9u8i8[{eu8}]}]}}[{{{ee4e9}u8u1}{[{e{u8u8i8i8}}]i8u1}{[{e{u8u8i8i8}}]i"
+            "8u1}}][{ee6{[{e{u8u8i8i8}}]i8u1}}]{[{e{u8u8i8i8}}]i8u1}[{e{e5[{{i8i8}i8e}]}}][{i8tu8u8}][{eeeeeei8tu"
+            "8u8e4e9{e7e13}e}]u8u8}");
 }
 
 }  // namespace

@@ -1,0 +1,44 @@
+#include <fmt/format.h>
+
+#include "core/base/format.hpp"
+#include "core/figures/findings/finder.hpp"
+#include "core/figures/findings/thresholds.hpp"
+
+namespace sluice::analysis {
+
+void find_dead_writes(finder& in) {
+  std::vector<const dead_write_group*> groups;
+  for (const dead_write_group& each : in.of.waste.dead_writes) groups.push_back(&each);
+  const auto lines = by_line(groups, in.places, [](const dead_write_group& each) { return each.bytes; });
+  constexpr std::size_t most_lines = 2;
+  for (std::size_t line = 0; line < lines.size() && line < most_lines; ++line) {
+    const auto& [place, of_line] = lines[line];
+    std::uint64_t count = 0, cleared = 0, uploaded = 0;
+    for (const dead_write_group* each : of_line) {
+      count += each->count;
+      (each->first == access_kind::upload ? uploaded : cleared) += each->bytes;
+    }
+    if (static_cast<double>(cleared + uploaded) < 16 * mebi) return;
+    const dead_write_group& most = *of_line.front();
+    // A clear runs at the speed of the device's memory, an upload at that of the link.
+    constexpr double memory_rate = 1.5e12;
+    double link_rate = 25e9;
+    for (const transfer_statistics& way : in.of.whole.transfers)
+      if (way.device == most.device && way.direction == trace::direction::h2d && way.mean_bandwidth > 0)
+        link_rate = way.mean_bandwidth;
+    finding& f = in.add(
+        finding_kind::dead_write,
+        fmt::format("{} {} written and then written again before anything read {}: {} of {}{}.",
+                    format_some(count, "block"), count == 1 ? "was" : "were", count == 1 ? "it" : "them",
+                    uploaded > cleared ? "uploads" : "clearing", format_bytes(cleared + uploaded), from_place(place)),
+        uploaded > cleared ? "Leave the first copy out."
+                           : "Allocate without clearing (torch.empty, cupy.empty, no cudaMemset).");
+    f.saves = in.time((static_cast<double>(cleared) / memory_rate + static_cast<double>(uploaded) / link_rate) * 1e9,
+                      saving_basis::modelled);
+    f.range = most.longest;
+    f.block = most.largest;
+    f.where = place;
+  }
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/format.hpp"
+#include "core/figures/findings/finder.hpp"
+#include "core/figures/findings/thresholds.hpp"
+#include "core/trace/model/names.hpp"
+
+/// Memory that grows until the end, and blocks that are never freed.
+namespace sluice::analysis {
+namespace {
+
+using trace::severity;
+
+/// Bytes at the peak of the memory that the group belongs to; 0 if it has none.
+std::uint64_t peak_of(const growing_group& group, const report& of) {
+  for (const memory_statistics& each : of.whole.memory)
+    if (each.device == group.device && each.layer == group.layer && each.kind == group.kind) return each.maximum;
+  return 0;
+}
+
+std::uint64_t bytes_of(const std::vector<const growing_group*>& groups) {
+  return std::accumulate(groups.begin(), groups.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const growing_group* each) { return sum + each->bytes; });
+}
+
+/// The layer whose blocks say most about a device: what lies below only has the segments that these are in.
+bool says_most(const growing_group& group, const finder& in) {
+  if (group.layer == trace::layer::driver || group.layer == trace::layer::pool)
+    return std::none_of(in.of.whole.memory.begin(), in.of.whole.memory.end(), [&](const memory_statistics& each) {
+      return each.device == group.device && each.kind == group.kind && each.layer > group.layer;
+    });
+  return true;
+}
+
+double highest_of(const step_summary& steps) {
+  return steps.highest < steps.steps.size() ? static_cast<double>(steps.steps[steps.highest].peak) : 0;
+}
+
+const step_summary* growing_steps(const report& of) {
+  for (const step_summary& steps : of.steps)
+    if (steps.keeps_growing && steps.growth * static_cast<double>(steps.count) >= mebi &&
+        steps.growth * static_cast<double>(steps.count) >= warned_memory_share * highest_of(steps))
+      return &steps;
+  return nullptr;
+}
+
+}  // namespace
+
+void find_growth(finder& in) {
+  std::vector<const growing_group*> groups;
+  for (const growing_group& each : in.of.waste.growing)
+    if (says_most(each, in)) groups.push_back(&each);
+  const step_summary* steps = growing_steps(in.of);
+  const std::string by_step =
+      steps == nullptr
+          ? std::string()
+          : fmt::format(" Memory grows {} every step ({}{}).", format_bytes(steps->growth),
+                        format_some(steps->count, "step"), steps->source == step_source::pattern ? ", inferred" : "");
+  const auto told_before = [&](const code_place& place) {
+    return std::any_of(in.found.begin(), in.found.end(), [&](const finding& f) {
+      return f.kind == finding_kind::memory_grows && place.known && text_of(f.where) == text_of(place);
+    });
+  };
+  const auto lines = by_line(groups, in.places, [](const growing_group& each) { return each.bytes; });
+  std::size_t told = 0;
+  constexpr std::size_t most_told = 2;
+  for (const auto& [place, of_line] : lines) {
+    const growing_group& most = *of_line.front();
+    const std::uint64_t bytes = bytes_of(of_line);
+    const std::uint64_t peak = peak_of(most, in.of);
+    const double share = peak == 0 ? 0 : std::min(1.0, static_cast<double>(bytes) / static_cast<double>(peak));
+    if (static_cast<double>(bytes) < mebi || share < warned_memory_share || told == most_told) break;
+    if (told_before(place)) continue;
+    std::uint64_t blocks = 0;
+    for (const growing_group* each : of_line) blocks += each->blocks;
+    finding& f = in.add(finding_kind::memory_grows,
+                        fmt::format("Memory keeps growing: {} of {} memory in {}{} {} never freed while the program "
+                                    "worked, and more came until the end.{}",
+                                    format_bytes(bytes), name_of(most.kind), format_some(blocks, "block"),
+                                    from_place(place), blocks == 1 ? "was" : "were", told == 0 ? by_step : ""),
+                        std::string(stop_growth(in.maker(place, most.layer))));
+    f.severity = severity::warning;
+    f.saves = {.peak_bytes = bytes, .basis = saving_basis::measured, .share = share};
+    f.range = {most.first, most.last + 1};
+    f.block = most.newest;
+    f.where = place;
+    ++told;
+  }
+  const bool any = std::any_of(in.found.begin(), in.found.end(),
+                               [](const finding& f) { return f.kind == finding_kind::memory_grows; });
+  // Where uses are known, what is held late says more.
+  if (any || steps == nullptr || !in.of.waste.idle.empty()) return;
+  finding& f =
+      in.add(finding_kind::memory_grows,
+             fmt::format("Memory grows {} every step ({}{}): likely a leak.", format_bytes(steps->growth),
+                         format_some(steps->count, "step"), steps->source == step_source::pattern ? ", inferred" : ""),
+             std::string(stop_growth("PyTorch")));
+  f.severity = severity::warning;
+  f.range = {steps->steps.front().span.begin, steps->steps.back().span.end};
+  f.event = steps->steps.back().event;
+}
+
+void find_unfreed(finder& in) {
+  const std::vector<unfreed_group>& all = in.of.unfreed;
+  // The user layer has better names for the same bytes than the driver layer.
+  const auto is_listed_for_user = [&](const unfreed_group& driver) {
+    return std::any_of(all.begin(), all.end(), [&](const unfreed_group& group) {
+      return group.layer == trace::layer::user && group.process == driver.process && group.kind == driver.kind &&
+             group.bytes == driver.bytes;
+    });
+  };
+  const bool growth_told = std::any_of(in.found.begin(), in.found.end(),
+                                       [](const finding& f) { return f.kind == finding_kind::memory_grows; });
+  for (const unfreed_group& group : all) {
+    if (group.layer != trace::layer::driver && group.layer != trace::layer::user) continue;
+    const bool segments = group.layer == trace::layer::driver && in.has_allocator(group.kind);
+    if (segments || (group.layer == trace::layer::driver && is_listed_for_user(group))) continue;
+    const bool grows = group.keeps_growing && !growth_told;
+    if (!grows && static_cast<double>(group.bytes) < mebi) continue;
+    const unfreed_block& largest = group.largest.front();
+    const std::string_view name = in.tables.text(largest.name);
+    std::string text = fmt::format(
+        "{} ({}) of {} memory {} never freed{}. The largest, {}, is from {}{}.", format_some(group.count, "block"),
+        format_bytes(group.bytes), name_of(group.kind), group.count == 1 ? "was" : "were",
+        grows ? ", and more came until the end: likely a leak" : "", format_bytes(largest.bytes),
+        format_moment(largest.born), name.empty() ? std::string() : fmt::format(" ({})", name));
+    if (!group.process_ended) text += " The process still ran when the recording ended.";
+    finding& f = in.add(finding_kind::unfreed_blocks, std::move(text),
+                        grows ? "Sort the table of blocks by birth: what was allocated last shows who should free it."
+                              : "Fine for memory that a program sets up once.");
+    if (grows) f.severity = severity::warning;
+    f.block = largest.block;
+    f.event = largest.alloc;
+  }
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/format.hpp"
+#include "core/figures/findings/finder.hpp"
+#include "core/figures/findings/thresholds.hpp"
+#include "core/index/memory/memory_use.hpp"
+#include "core/trace/model/names.hpp"
+
+/// Memory that pools and allocators hold and do not hand out, and device memory of others.
+namespace sluice::analysis {
+namespace {
+
+std::string pool_name(trace::pool_id id, const trace::tables& tables) {
+  const trace::pool_row* row = tables.pools.find(id);
+  const std::string_view name = row == nullptr ? std::string_view{} : tables.text(row->name);
+  if (name.empty()) return fmt::format("Pool {}", raw(id));
+  return fmt::format("{} {}", name.ends_with("pool") ? "The" : "Pool", name);
+}
+
+/// The program grows its segments by mapping more behind them, as PyTorch's expandable segments do.
+bool maps_segments(const trace::tables& tables) {
+  const auto names = tables.strings.rows();
+  return std::any_of(names.begin(), names.end(), [](const auto& row) { return row.text == "cuMemMap"; });
+}
+
+/// The line that holds most at the peak of a memory.
+code_place top_of_peak(const finder& in, trace::device_id device, trace::layer layer) {
+  code_place place;
+  for (const memory_peak& peak : in.of.peaks) {
+    if (peak.device != device || peak.layer != layer || !is_device_resident(peak.kind) || peak.lines.empty()) continue;
+    place.known = true;
+    place.line = place.caller = peak.lines.lines.front().line;
+    break;
+  }
+  return place;
+}
+
+}  // namespace
+
+void find_cached_unused(finder& in) {
+  for (const cache_use& each : in.of.waste.caches) {
+    if (static_cast<double>(each.reserved_maximum) < least_reserved || each.parts == 0) continue;
+    const double low = static_cast<double>(each.low_parts) / static_cast<double>(each.parts);
+    if (low < unused_at_last || each.usual_maximum == 0) continue;
+    const std::uint64_t unused = each.usual_reserved - std::min(each.usual_reserved, each.usual_maximum);
+    const bool pool = each.pool != trace::pool_id::none;
+    finding& f =
+        in.add(finding_kind::cached_unused,
+               fmt::format("{} held up to {}{}, but needed at most {} in the last {} of the allocations and frees.",
+                           pool ? pool_name(each.pool, in.tables) : std::string("The allocator"),
+                           format_bytes(each.reserved_maximum), pool ? std::string() : in.on(each.device),
+                           format_bytes(each.usual_maximum), format_share(low)),
+               pool ? "If others need the memory, trim the pool after the peak (cudaMemPoolTrimTo) or lower its "
+                      "release threshold."
+                    : "Lower the peak that made it grow, or give the rest back when the peak is over (PyTorch: "
+                      "torch.cuda.empty_cache(); CuPy: free_all_blocks()).");
+    f.saves = {.reserved_bytes = unused,
+               .basis = saving_basis::measured,
+               .share = static_cast<double>(unused) / static_cast<double>(each.reserved_maximum)};
+    f.range = {each.reserved_time, each.reserved_time + 1};
+    if (!pool) f.where = top_of_peak(in, each.device, trace::layer::framework);
+  }
+}
+
+void find_fragmentation(finder& in) {
+  for (const fragmentation_figure& figure : in.of.fragmentation) {
+    const double free = static_cast<double>(figure.free_bytes);
+    if (figure.fragmentation < fragmented || free < least_reserved) continue;
+    if (free < much_free * static_cast<double>(figure.segment_bytes)) continue;
+    finding& f = in.add(
+        finding_kind::fragmentation,
+        fmt::format("At the peak the {} layer had {} reserved but unused in {}, in pieces of at most {} (fragmentation "
+                    "{}).",
+                    name_of(figure.layer), format_bytes(figure.free_bytes), format_some(figure.segments, "segment"),
+                    format_bytes(figure.largest_free), format_share(figure.fragmentation)),
+        maps_segments(in.tables) ? "Allocate long-lived blocks first."
+                                 : "Allocate long-lived blocks first, or use expandable segments.");
+    f.range = {figure.time, figure.time + 1};
+    f.where = top_of_peak(in, figure.device, figure.layer);
+    f.only_note = free < mostly_free * static_cast<double>(figure.segment_bytes);
+    f.saves = {.reserved_bytes = figure.free_bytes,
+               .basis = saving_basis::measured,
+               .share = static_cast<double>(figure.free_bytes) /
+                        static_cast<double>(std::max<std::uint64_t>(figure.segment_bytes, 1))};
+  }
+}
+
+void find_untracked(finder& in) {
+  for (const untracked_statistics& device : in.of.whole.untracked) {
+    if (static_cast<double>(device.maximum) < 1024 * mebi) continue;
+    in.add(finding_kind::untracked_memory,
+           fmt::format("Up to {} of device memory ({} of the device) is untracked: CUDA contexts, libraries, other "
+                       "processes.",
+                       format_bytes(device.maximum),
+                       format_share(static_cast<double>(device.maximum) /
+                                    static_cast<double>(std::max<std::uint64_t>(device.device_bytes, 1)))),
+           "Check with nvidia-smi whether another process uses the GPU.");
+  }
+}
+
+void find_driver_allocations(finder& in) {
+  struct calls {
+    std::uint64_t allocations = 0, frees = 0;
+    time_ns in_calls = 0;
+    time_range allocating{std::numeric_limits<time_ns>::max(), 0}, freeing{std::numeric_limits<time_ns>::max(), 0};
+    time_ns idle = 0;
+    const driver_call_group* some = nullptr;
+  };
+  std::vector<const driver_call_group*> groups;
+  for (const driver_call_group& each : in.of.waste.driver_calls) groups.push_back(&each);
+  for (const auto& [place, of_line] :
+       by_line(groups, in.places, [](const driver_call_group& each) { return each.total; })) {
+    calls all;
+    for (const driver_call_group* each : of_line) {
+      (each->frees ? all.frees : all.allocations) += each->count;
+      all.in_calls += each->total;
+      time_range& when = each->frees ? all.freeing : all.allocating;
+      when = {std::min(when.begin, each->first), std::max(when.end, each->last)};
+      if (all.some == nullptr || !each->frees) all.some = each;
+    }
+    // Programs allocate when they start, and free when they end; caching allocators allocate until they have enough.
+    if (all.allocations < least_driver_calls || all.frees < least_driver_calls ||
+        static_cast<double>(common_of(all.allocating, all.freeing).length()) < in.active / 4)
+      continue;
+    for (const gap_group& gap : in.of.waste.gaps)
+      if ((gap.cause == gap_cause::allocation || gap.cause == gap_cause::release) &&
+          text_of(in.places.of(gap.stack)) == text_of(place))
+        all.idle += gap.total;
+    const std::string_view call = in.tables.text(all.some->call);
+    const std::string maker = in.maker(place, trace::layer::driver);
+    finding& f = in.add(
+        finding_kind::driver_allocations,
+        fmt::format("The driver allocated{} {} and freed {}{}: {} in the calls{}.",
+                    call.empty() ? std::string() : fmt::format(" ({})", call), format_some(all.allocations, "time"),
+                    format_some(all.frees, "time"), from_place(place), format_time(all.in_calls),
+                    all.idle > 0 ? fmt::format(", and the GPU was idle for {} because of them", format_time(all.idle))
+                                 : std::string()),
+        maker == "PyTorch" ? "Let the caching allocator keep its memory: no torch.cuda.empty_cache() in the loop."
+        : maker == "CuPy"  ? "Let the memory pool keep its memory: no free_all_blocks() in the loop, and no allocator "
+                             "without a pool."
+                           : "Allocate once before the loop, or take memory from a pool (cudaMallocAsync).");
+    // While the host is in these calls it gives the GPU no work; what the GPU still had is not lost.
+    f.saves = in.time(static_cast<double>(all.idle > 0 ? all.idle : all.in_calls), saving_basis::measured);
+    f.range = {all.allocating.begin, all.freeing.end + 1};
+    f.only_note = is_of_others(place);
+    f.where = place;
+  }
+}
+
+}  // namespace sluice::analysis

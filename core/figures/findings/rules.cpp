@@ -1,0 +1,178 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/figures/finding_rules.hpp"
+#include "core/figures/findings/thresholds.hpp"
+#include "core/figures/waste/idle_gaps.hpp"
+#include "core/figures/waste/idle_memory.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using enum finding_kind;
+
+// The thresholds that the texts name. If one changes, so must the texts.
+static_assert(warned_memory_share == 0.03 && warned_time_share == 0.02 && most_warnings == 5);
+static_assert(told_idle_share == 0.005 && least_recurring == 4 && least_small_copies == 256 &&
+              least_driver_calls == 8 && least_spread == 4);
+static_assert(least_reserved == 64.0 * 1024 * 1024 && unused_at_last == 0.4 && fragmented == 0.5 && much_free == 0.2);
+static_assert(imbalanced == 0.1 && reached_of_link_peak == 0.85 && growth_builder::least_blocks == 8);
+static_assert(idle_memory_builder::idle_works == 8 && idle_memory_builder::worth_moving == 4);
+static_assert(idle_gaps_builder::shortest_gap == 10'000 && idle_gaps_builder::shortest_host_gap == 1'000'000 &&
+              idle_gaps_builder::longest_restart == 1'000'000);
+
+constexpr std::string_view uses_seen =
+    "A kernel uses a block if the block's address is among its arguments: an address that a kernel loads from memory "
+    "is "
+    "not seen. Blocks of CuPy's own pool are not recorded, only what the pool gets from the driver.";
+constexpr std::string_view gaps_seen =
+    "Needs kernel times (record --mode timeline). The line is that of the call; for the program's own code it is the "
+    "next "
+    "line that allocates or copies.";
+
+constexpr auto rules = std::to_array<finding_rule>({
+    {gpu_fault, "gpu_fault", "The GPU met an error that ends all work of the process: an illegal address, for example.",
+     "A call returned such an error. The kernels that were enqueued before it and not known to be done are named.",
+     "Which of these kernels it was. compute-sanitizer names the access."},
+    {failed_allocations, "failed_allocations", "The program asked for memory and got none.",
+     "An allocation failed, and the same request did not succeed right after it.",
+     "Allocations of libraries that are not recorded."},
+    {retried_allocations, "retried_allocations",
+     "The GPU was full for a moment. The allocator freed its cache, which waits for the GPU, and asked again.",
+     "A failed allocation of the driver that succeeded when repeated. The time from the failure to the success is "
+     "lost.",
+     "What the cache flush costs later, when the blocks are allocated anew."},
+    {lost_events, "lost_events", "The recording is not complete, so figures can be wrong.",
+     "The recorder or the tool that made the file says so.", "What was lost."},
+    {memory_grows, "memory_grows", "Something keeps what each step makes: a leak, or a list or cache without a limit.",
+     "At least 8 blocks from one line are live when the work ends, 1 MiB and 3 % of the peak or more; some of them "
+     "were born "
+     "in each eighth of the time since the first, which is at least half of the working time. Or the bytes in use at "
+     "the "
+     "begin of the steps rise in 80 % of at least 6 steps.",
+     "Growth in memory that the recorder does not see, and whether the program wants to keep it."},
+    {unfreed_blocks, "unfreed_blocks", "Memory of the driver was never freed.",
+     "Blocks that are live when the recording ends, without those of an allocator that keeps them by design.",
+     "Whether the process frees them later, if it still runs."},
+    {never_used, "never_used", "Memory was allocated and nothing ever used it.",
+     "No kernel and no copy touches the block in its life, in which at least 8 others ran, and without it the peak is "
+     "3 % lower.",
+     uses_seen},
+    {allocated_early, "allocated_early",
+     "Memory is allocated long before its first use, and raises the peak in between.",
+     "At least 8 launches or copies of others ran between the allocation and the first use, and the peak is 3 % lower "
+     "if "
+     "the block is born at its first use.",
+     uses_seen},
+    {held_late, "held_late", "Memory is kept after its last use, and raises the peak in between.",
+     "At least 8 launches or copies of others ran after the last use, and the peak is 3 % lower if the block is freed "
+     "right after its last use. A note if the block is freed as soon as its successor is made: a variable in a loop.",
+     uses_seen},
+    {idle_block, "idle_block", "Memory at the peak is used before and after, but not for a long time between.",
+     "The time between two uses is at least 4 times what moving the block to the host and back takes, and the peak is "
+     "3 % "
+     "lower without it. A note for weights, gradients, activations and optimizer state.",
+     "Idle times that span a section of a large recording, and uses by CUDA graphs."},
+    {reusable_block, "reusable_block", "Two blocks of the same size are live together and never used at the same time.",
+     "The last use of one is before the first use of the other, both have 1 MiB or more, and the peak is 3 % lower if "
+     "the "
+     "second lies where the first is; more than what freeing or allocating at the right time saves.",
+     uses_seen},
+    {dead_write, "dead_write", "Memory is cleared or uploaded, and then written as a whole before anything reads it.",
+     "A memset, a fill kernel or a copy of the whole block, then a copy or memset of the whole block, nothing between; "
+     "16 MiB "
+     "in all or more.",
+     "Kernels that overwrite a block: whether they read it first is not recorded."},
+    {gradients_kept, "gradients_kept", "Gradients stay allocated through the forward pass, where the peak is.",
+     "Gradients that are cleared in place and then wait for the backward pass, at the peak. Without that: gradients "
+     "that live "
+     "over two steps and are 5 % of the peak (a note).",
+     "Whether gradients are summed up over several steps on purpose."},
+    {cached_unused, "cached_unused",
+     "A pool or caching allocator holds far more than the program uses most of the time.",
+     "It holds 64 MiB or more, and in the last 40 % of its allocations and frees at most half of that is in use.",
+     "Whether others need the memory."},
+    {fragmentation, "fragmentation", "Free memory of an allocator is in pieces that are too small.",
+     "At the peak, 64 MiB or more and 20 % of what the allocator holds are free, and the largest hole is less than "
+     "half of that.",
+     "Fragmentation at other moments."},
+    {driver_allocations, "driver_allocations",
+     "The program allocates and frees memory of the driver again and again: each call is slow, and frees wait for the "
+     "GPU.",
+     "At least 8 allocations and 8 frees of blocks from one line, spread over a quarter of the working time.",
+     "Calls inside libraries are attributed to the line that called them."},
+    {activations_dominate, "activations_dominate", "Activations are half of the peak or more.",
+     "Categories at the peak; 64 MiB or more.", "Categories are inferred, unless the program names them."},
+    {optimizer_state_dominates, "optimizer_state_dominates", "The optimizer's state is 40 % of the peak or more.",
+     "Categories at the peak; 64 MiB or more.", "Categories are inferred, unless the program names them."},
+    {untracked_memory, "untracked_memory", "Much memory of the GPU belongs to nothing that was recorded.",
+     "1 GiB or more of what the driver says is in use.", "Whose it is."},
+    {rank_imbalance, "rank_imbalance", "One rank of a job needs more memory than the others.",
+     "Its peak is 10 % higher than the median of the others.", "Ranks on machines that were not recorded."},
+    {pageable_copies, "pageable_copies", "Copies from or to pageable memory are staged by the driver, and slow.",
+     "16 MiB or more and 10 % of the bytes of a direction, slower than 75 % of the link. What pinning saves is the "
+     "time beyond "
+     "85 % of the link's peak. A note if the copies do not recur over a quarter of the working time.",
+     "What pinning costs."},
+    {slow_copies, "slow_copies", "Large copies from pinned memory stay far below the link's peak.",
+     "64 MiB or more in copies of 1 MiB on average, below 60 % of the link.", "What else uses the link."},
+    {small_copies, "small_copies", "Many small copies: starting each costs more than moving it.",
+     "256 or more copies below 64 KiB from one line. What is saved: their time, less that of one copy of all bytes.",
+     "Whether the data can be gathered."},
+    {repeated_copies, "repeated_copies", "The same bytes are copied to the GPU again.",
+     "Copies with the same contents (record --find-duplicates).",
+     "Without --find-duplicates, contents are not compared."},
+    {round_trips, "round_trips", "Data is copied to the host and back to the GPU unchanged.",
+     "A copy to the GPU with the contents of an earlier copy from it (record --find-duplicates).",
+     "Without --find-duplicates, contents are not compared."},
+    {zero_uploads, "zero_uploads", "Zeros are copied to the GPU, where a memset would do.",
+     "Copies whose contents are all zero (record --find-duplicates).",
+     "Without --find-duplicates, contents are not compared."},
+    {migrations, "migrations", "Managed memory moves between host and GPU page by page.",
+     "16 MiB or more in migrations.", "Which line touched the pages."},
+    {copies_not_overlapped, "copies_not_overlapped", "The GPU waits for copies, while no kernel runs beside them.",
+     "Copies without a kernel take 1 % of the working time, and kernels run beside less than a quarter of the copies' "
+     "time. A "
+     "note if the copies do not recur over a quarter of the working time.",
+     "Whether the next kernel needs the data that is being copied."},
+    {frequent_waits, "frequent_waits", "The host waits for the GPU, and the GPU is idle until it has new work.",
+     "Idle gaps of 10 us or more that begin while the host waits in a call such as cuStreamSynchronize, and end within "
+     "1 ms "
+     "after it; 4 or more.",
+     gaps_seen},
+    {hidden_waits, "hidden_waits",
+     "A call that does not look like a wait waits for the GPU, which is idle until it has new work.",
+     "As frequent_waits, in a blocking copy, cuMemFree or cuMemAlloc.", gaps_seen},
+    {idle_gaps, "idle_gaps", "The GPU has nothing to do while the host does something else.",
+     "Idle gaps of 1 ms or more in which the host is in no call, or loads code, or reads files; 4 or more, 0.5 % of "
+     "the "
+     "working time.",
+     gaps_seen},
+});
+static_assert(rules.size() == finding_kind_count);
+static_assert([] {
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    if (static_cast<std::size_t>(rules[i].kind) != i) return false;
+  return true;
+}());
+
+}  // namespace
+
+std::span<const finding_rule> finding_rules() { return rules; }
+
+std::string_view word_of(finding_kind kind) { return rules[static_cast<std::size_t>(kind)].word; }
+
+const finding_rule* rule_named(std::string_view word) {
+  const auto found =
+      std::find_if(rules.begin(), rules.end(), [&](const finding_rule& each) { return each.word == word; });
+  return found == rules.end() ? nullptr : &*found;
+}
+
+std::string text_of(const finding_rule& rule) {
+  return fmt::format("{}\n\n  What it means: {}\n  How it is found: {}\n  What it cannot see: {}", rule.word,
+                     rule.means, rule.found_by, rule.cannot_see);
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/format.hpp"
+#include "core/figures/findings/finder.hpp"
+#include "core/figures/findings/thresholds.hpp"
+
+/// Times in which a device had nothing to do, and what the host did then.
+namespace sluice::analysis {
+namespace {
+
+struct gaps {
+  std::uint64_t count = 0;
+  time_ns total = 0;
+  time_ns recurring = 0;
+  std::uint64_t spread = 0;
+  const gap_group* longest = nullptr;
+
+  explicit gaps(const std::vector<const gap_group*>& groups) {
+    for (const gap_group* each : groups) {
+      count += each->count;
+      total += each->total;
+      recurring += each->recurring;
+      spread = std::max(spread, each->spread);
+      if (longest == nullptr || each->longest > longest->longest) longest = each;
+    }
+  }
+};
+
+std::string_view name_of(gap_cause cause) {
+  switch (cause) {
+    case gap_cause::wait:
+      return "a wait for the GPU";
+    case gap_cause::blocking_copy:
+      return "a copy that blocks";
+    case gap_cause::allocation:
+      return "an allocation by the driver";
+    case gap_cause::release:
+      return "a free by the driver";
+    case gap_cause::loading:
+      return "loading or compiling code";
+    case gap_cause::file:
+      return "reading or writing a file";
+    case gap_cause::host:
+      break;
+  }
+  return "the program's own code";
+}
+
+std::string_view advice_for(gap_cause cause, const std::string& maker) {
+  switch (cause) {
+    case gap_cause::wait:
+    case gap_cause::blocking_copy:
+      if (maker == "PyTorch")
+        return "Read results less often: keep losses on the GPU (loss.detach()) and call .item() every N steps; avoid "
+               "torch.cuda.synchronize(), .cpu() and Python conditions on GPU values in the loop.";
+      if (maker == "CuPy") return "Read results less often: no float(), .get() or synchronize() in the loop.";
+      if (maker == "JAX")
+        return "Read results less often: no float(), np.asarray() or block_until_ready() in the loop.";
+      return "Wait less often, or on CUDA events, so that the host can give the GPU work ahead.";
+    case gap_cause::allocation:
+    case gap_cause::release:
+      return "Allocate before the loop, or from a pool (cudaMallocAsync), and free after the loop.";
+    case gap_cause::loading:
+      return "Compile, load or capture before the loop: a warm-up pass, fixed shapes, a cache of compiled code.";
+    case gap_cause::file:
+      return "Read ahead on another thread, and write while the GPU works.";
+    case gap_cause::host:
+      break;
+  }
+  return "See in the timeline what the host threads do in the gaps. Prepare data on other threads or processes "
+         "(PyTorch: "
+         "DataLoader(num_workers=...)), and keep the host ahead of the GPU.";
+}
+
+finding_kind kind_of(gap_cause cause) {
+  if (cause == gap_cause::wait) return finding_kind::frequent_waits;
+  if (cause == gap_cause::blocking_copy || cause == gap_cause::release || cause == gap_cause::allocation)
+    return finding_kind::hidden_waits;
+  return finding_kind::idle_gaps;
+}
+
+void tell(finder& in, gap_cause cause, trace::device_id device, const code_place& place, const gaps& of) {
+  const double active = static_cast<double>(std::max<time_ns>(in.of.whole.active.length(), 1));
+  const double share = static_cast<double>(of.total) / active;
+  if (static_cast<double>(of.total) < told_idle_share * in.active) return;
+  const std::string_view call = in.tables.text(of.longest->call);
+  const std::string where = text_of(place);
+  std::string text =
+      fmt::format("The GPU{} was idle for {} ({} of the active time) in {}: {}", in.on(device), format_time(of.total),
+                  format_share(share), format_some(of.count, "gap"), name_of(cause));
+  if (!call.empty()) text += fmt::format(" ({})", call);
+  if (!where.empty()) text += (of.longest->stack_is_next && cause == gap_cause::host ? ", before " : ", at ") + where;
+  text += fmt::format(". The longest took {}.", format_time(of.longest->longest));
+  finding& f = in.add(kind_of(cause), std::move(text), std::string(advice_for(cause, place.maker)));
+  f.saves = in.time(static_cast<double>(of.recurring), saving_basis::measured);
+  f.range = of.longest->longest_gap;
+  f.where = place;
+  // Once is how a program starts, saves or changes over.
+  const bool recurs = of.count >= least_recurring && of.spread >= least_spread;
+  // Allocators allocate until they have enough; who allocates in a loop frees, too.
+  f.only_note = !recurs || is_of_others(place) || cause == gap_cause::allocation;
+}
+
+/// Driver allocations in a loop have a finding of their own.
+bool told_before(const finder& in, gap_cause cause, const code_place& place) {
+  return (cause == gap_cause::allocation || cause == gap_cause::release) &&
+         std::any_of(in.found.begin(), in.found.end(), [&](const finding& f) {
+           return f.kind == finding_kind::driver_allocations && text_of(f.where) == text_of(place);
+         });
+}
+
+}  // namespace
+
+void find_waits(finder& in) {
+  bool any = false;
+  for (const device_activity& device : in.of.whole.devices) {
+    for (std::size_t i = 0; i < gap_cause_count; ++i) {
+      const auto cause = static_cast<gap_cause>(i);
+      std::vector<const gap_group*> groups;
+      for (const gap_group& each : in.of.waste.gaps)
+        if (each.device == device.device && each.cause == cause) groups.push_back(&each);
+      const auto lines = by_line(groups, in.places, [](const gap_group& each) { return each.total; });
+      constexpr std::size_t most_lines = 2;  ///< Per cause.
+      for (std::size_t line = 0; line < lines.size() && line < most_lines; ++line) {
+        if (told_before(in, cause, lines[line].first)) continue;
+        const std::size_t before = in.found.size();
+        tell(in, cause, device.device, lines[line].first, gaps(lines[line].second));
+        any = any || in.found.size() > before;
+      }
+    }
+    // Before the GPU's first work and after its last it is not waiting: the program imports or saves.
+    const double working = static_cast<double>(device.last - device.first);
+    if (any || device.kernels == 0 || working <= 0 || static_cast<double>(device.busy) >= 0.5 * working) continue;
+    finding& f = in.add(
+        finding_kind::idle_gaps,
+        fmt::format("The GPU was idle for {} of the time between its first and its last work ({} of {}).",
+                    format_share(1 - static_cast<double>(device.busy) / working),
+                    format_time(device.last - device.first - device.busy), format_time(device.last - device.first)),
+        "See in the timeline what the host threads do in the gaps.");
+    f.range = {device.first, device.last};
+  }
+}
+
+}  // namespace sluice::analysis

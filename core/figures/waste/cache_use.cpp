@@ -1,0 +1,100 @@
+#include "core/figures/waste/cache_use.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/index/index.hpp"
+
+namespace sluice::analysis {
+
+template <class Used, class Reserved>
+void cache_use_builder::add(gathered& to, std::vector<time_ns> changes, const Used& used, const Reserved& reserved,
+                            time_range run) {
+  std::sort(changes.begin(), changes.end());
+  for (std::size_t i = 0; i < changes.size(); i += to.changes_a_piece) {
+    const std::size_t behind = std::min(i + to.changes_a_piece, changes.size());
+    const time_range here{changes[i], behind < changes.size() ? changes[behind] : run.end};
+    if (here.length() <= 0) continue;
+    const timeline::extent held = reserved.over(here.begin, here.end);
+    to.pieces.push_back({used.over(here.begin, here.end).maximum, held.maximum});
+    if (held.maximum > to.reserved_maximum) {
+      to.reserved_maximum = held.maximum;
+      to.reserved_time = held.maximum_time;
+    }
+    if (to.pieces.size() <= most_pieces) continue;
+    for (std::size_t j = 0; j + 1 < to.pieces.size(); j += 2)
+      to.pieces[j / 2] = {std::max(to.pieces[j].used, to.pieces[j + 1].used),
+                          std::max(to.pieces[j].reserved, to.pieces[j + 1].reserved)};
+    to.pieces.resize(to.pieces.size() / 2);
+    to.changes_a_piece *= 2;
+  }
+}
+
+std::map<trace::device_id, timeline::level_tree> cache_use_builder::segments_of(const memory_use& memory) {
+  for (const block_record& block : memory.blocks())
+    if (block.allocated && block.layer == trace::layer::framework && block.parent != trace::block_id::none)
+      segments_.insert(block.parent);
+  std::map<trace::device_id, timeline::level_tree> made;
+  for (const block_record& block : memory.blocks()) {
+    if (!takes_device_memory(block) || !segments_.contains(block.id)) continue;
+    timeline::level_tree& use = made[block.device];
+    use.add({block.born, static_cast<double>(block.bytes)});
+    if (block.freed()) use.add({block.died, -static_cast<double>(block.bytes)});
+  }
+  for (auto& [device, use] : made) use.settle();
+  return made;
+}
+
+void cache_use_builder::add(const index& from, time_range run) {
+  const time_range here = common_of(range_, run);
+  if (here.length() <= 0) return;
+  std::map<key, std::vector<time_ns>> changes;
+  for (const block_record& block : from.memory().blocks()) {
+    if (!takes_device_memory(block)) continue;
+    const bool framework = block.layer == trace::layer::framework && block.kind == trace::memory_kind::device;
+    if (!framework && block.layer != trace::layer::pool) continue;
+    std::vector<time_ns>& of = changes[{framework ? trace::pool_id{} : block.pool, block.device}];
+    if (here.holds(block.born)) of.push_back(block.born);
+    if (block.freed() && here.holds(block.died)) of.push_back(block.died);
+  }
+  const auto segments = segments_of(from.memory());
+  for (auto& [of, times] : changes) {
+    if (of.first != trace::pool_id::none) {
+      const auto pool = from.memory().pools().find(of.first);
+      if (pool != from.memory().pools().end() && !pool->second.reserved.empty())
+        add(all_[of], std::move(times), pool->second.blocks, pool->second.reserved, here);
+      continue;
+    }
+    const auto used = from.memory().use().find({of.second, trace::layer::framework, trace::memory_kind::device});
+    const auto held = segments.find(of.second);
+    if (used != from.memory().use().end() && held != segments.end())
+      add(all_[of], std::move(times), used->second, held->second, here);
+  }
+}
+
+std::vector<cache_use> cache_use_builder::figures() const {
+  std::vector<cache_use> made;
+  for (const auto& [of, found] : all_) {
+    cache_use each;
+    std::tie(each.pool, each.device) = of;
+    each.reserved_maximum = static_cast<std::uint64_t>(std::max(found.reserved_maximum, 0.0));
+    each.reserved_time = found.reserved_time;
+    const std::size_t size = found.pieces.size();
+    each.parts = size < most_parts ? 0 : most_parts;
+    for (std::size_t i = each.parts; i-- > 0;) {
+      piece whole;
+      for (std::size_t j = i * size / each.parts; j < (i + 1) * size / each.parts; ++j) {
+        whole.used = std::max(whole.used, found.pieces[j].used);
+        whole.reserved = std::max(whole.reserved, found.pieces[j].reserved);
+      }
+      if (whole.reserved * 2 < found.reserved_maximum || whole.used * 2 > whole.reserved) break;
+      ++each.low_parts;
+      each.usual_maximum = std::max(each.usual_maximum, static_cast<std::uint64_t>(std::max(whole.used, 0.0)));
+      each.usual_reserved = std::max(each.usual_reserved, static_cast<std::uint64_t>(whole.reserved));
+    }
+    if (each.reserved_maximum > 0) made.push_back(each);
+  }
+  return made;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,67 @@
+#include "core/figures/waste/growth.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/saturating.hpp"
+#include "core/index/index.hpp"
+
+namespace sluice::analysis {
+
+void growth_builder::add(const memory_use& memory, time_range run) {
+  const time_range here = common_of(range_, run);
+  for (const block_record& block : memory.blocks()) {
+    if (!block.allocated || block.imported() || block.born_before() || block.freed_after()) continue;
+    if (!here.holds(block.born) || !(is_device_resident(block.kind) || block.kind == trace::memory_kind::pinned))
+      continue;
+    // Programs free what they kept when they end. What dies in the first half of the range was not kept.
+    const time_ns died = block.freed() ? block.died : latest_time;
+    if (died < range_.end - range_.length() / 2) continue;
+    std::vector<birth>& births =
+        all_[{{block.device, block.layer, block.kind}, block.process, block.stack, block.name}];
+    if (births.size() < most_births) births.push_back({block.born, died, block.bytes, block.id});
+  }
+}
+
+std::vector<growing_group> growth_builder::figures(time_range active) const {
+  constexpr std::size_t parts = 8;
+  std::vector<growing_group> all;
+  // What is live after most of the work was kept; at the very end a program frees everything.
+  const time_ns late = active.end - active.length() / 50;
+  for (const auto& [from, births] : all_) {
+    growing_group of;
+    std::vector<const birth*> kept;
+    for (const birth& each : births)
+      if (each.died >= late && each.time < late) kept.push_back(&each);
+    if (kept.size() < least_blocks) continue;
+    const auto by_time = [](const birth* a, const birth* b) { return a->time < b->time; };
+    const birth* first = *std::min_element(kept.begin(), kept.end(), by_time);
+    const birth* last = *std::max_element(kept.begin(), kept.end(), by_time);
+    const time_ns length = active.end - first->time;
+    if (length < active.length() / 2) continue;
+    std::array<bool, parts> some{};
+    for (const birth* each : kept) {
+      saturating_add(of.bytes, each->bytes);
+      const auto part = static_cast<std::size_t>(static_cast<double>(each->time - first->time) /
+                                                 static_cast<double>(std::max<time_ns>(length, 1)) * parts);
+      some[std::min(part, parts - 1)] = true;
+    }
+    // The end may be without: the program may do something else at last.
+    if (!std::all_of(some.begin(), some.end() - 1, [](bool any) { return any; })) continue;
+    memory_key key;
+    std::tie(key, of.process, of.stack, of.name) = from;
+    of.device = key.device;
+    of.layer = key.layer;
+    of.kind = key.kind;
+    of.blocks = kept.size();
+    of.first = first->time;
+    of.last = last->time;
+    of.newest = last->block;
+    all.push_back(of);
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  if (all.size() > limit) all.resize(limit);
+  return all;
+}
+
+}  // namespace sluice::analysis

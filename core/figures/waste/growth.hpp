@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "core/index/memory/memory_use.hpp"
+#include "core/timeline/time_range.hpp"
+#include "core/trace/model/model.hpp"
+
+/// Call stacks whose memory only grows: a leak, or a container that nothing empties. Sizes are in bytes, times in ns.
+namespace sluice::analysis {
+
+class index;
+
+/// Blocks of one call stack that are still live at the end, and kept coming until then.
+struct growing_group {
+  trace::device_id device{};
+  trace::layer layer = trace::layer::driver;
+  trace::memory_kind kind = trace::memory_kind::unknown;
+  trace::process_id process{};
+  trace::stack_id stack{};
+  trace::string_id name{};
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;
+  time_ns first = 0;  ///< Birth of the first and of the last of them.
+  time_ns last = 0;
+  trace::block_id newest{};
+};
+
+/// Finds growing stacks of device-resident and pinned memory from indexes of sections, in order of time. A stack grows
+/// if at least `least_blocks` of its blocks are live at the end, some of them born in each of eight equal parts of the
+/// time from the first one's birth to the last work of the recording, and this time is at least half of the active time.
+class growth_builder {
+ public:
+  explicit growth_builder(time_range range) : range_(range) {}
+
+  /// Adds the blocks born in `run`. O(blocks * log stacks).
+  void add(const memory_use& memory, time_range run);
+  /// Largest first. `active`: `range_statistics::active`.
+  [[nodiscard]] std::vector<growing_group> figures(time_range active) const;
+
+  static constexpr std::uint64_t least_blocks = 8;
+  static constexpr std::size_t limit = 32;
+
+ private:
+  struct birth {
+    time_ns time = 0;
+    time_ns died = 0;  ///< `latest_time` if never freed.
+    std::uint64_t bytes = 0;
+    trace::block_id block{};
+  };
+  using origin = std::tuple<memory_key, trace::process_id, trace::stack_id, trace::string_id>;
+  const time_range range_;
+  /// Blocks that live to near the end of the range: the births of each stack, at most `most_births`.
+  std::map<origin, std::vector<birth>> all_;
+  static constexpr std::size_t most_births = 65536;
+};
+
+}  // namespace sluice::analysis

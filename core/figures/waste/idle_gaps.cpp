@@ -1,0 +1,224 @@
+#include "core/figures/waste/idle_gaps.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bitset>
+
+#include "core/base/saturating.hpp"
+#include "core/index/index.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+bool has(std::string_view name, std::string_view part) { return name.find(part) != std::string_view::npos; }
+
+}  // namespace
+
+gap_cause cause_of_call(std::string_view name) {
+  if (is_waiting_call(name)) return gap_cause::wait;
+  if (has(name, "Memcpy")) return has(name, "Async") ? gap_cause::host : gap_cause::blocking_copy;
+  for (const std::string_view part : {"MemFree", "cudaFree", "MemUnmap", "MemRelease", "FreeHost"})
+    if (has(name, part)) return has(name, "Async") ? gap_cause::host : gap_cause::release;
+  for (const std::string_view part : {"MemAlloc", "cudaMalloc", "MemCreate", "MemMap", "HostAlloc", "HostRegister"})
+    if (has(name, part)) return has(name, "Async") ? gap_cause::host : gap_cause::allocation;
+  for (const std::string_view part : {"Module", "Library", "GraphInstantiate", "LinkC", "LinkA", "Compile"})
+    if (has(name, part)) return gap_cause::loading;
+  return gap_cause::host;
+}
+
+gap_cause idle_gaps_builder::cause_of_copy(const timeline::slice_item& call, std::string_view name) {
+  const time_ns length = call.end - call.begin;
+  // Reading a number or two is a wait for what computes it.
+  if (has(name, "DtoH") && call.bytes <= small_read && length >= least_read_time) return gap_cause::wait;
+  // A copy from or to pageable memory waits, whatever its name says.
+  return has(name, "Async") && length < blocking_copy_time ? gap_cause::host : gap_cause::blocking_copy;
+}
+
+gap_cause idle_gaps_builder::cause_of(trace::string_id call) {
+  const auto [place, fresh] = causes_.try_emplace(raw(call), gap_cause::host);
+  if (fresh) place->second = cause_of_call(tables_.text(call));
+  return place->second;
+}
+
+void idle_gaps_builder::add_driver_calls(const index& from, time_range run, host_side& to) {
+  std::map<trace::thread_id, std::vector<host_call>> threads;
+  for (const driver_call& each : from.driver_calls().calls()) {
+    if (!run.holds(each.call.begin)) continue;
+    const block_record* block = from.memory().find(each.block);
+    const trace::stack_id stack = each.frees && block != nullptr ? block->stack : each.stack;
+    const trace::string_id name = each.frees && block != nullptr ? block->name : each.name;
+    threads[each.thread].push_back(
+        {each.call.begin, each.call.end, name, stack, each.frees ? gap_cause::release : gap_cause::allocation});
+    driver_call_group& of = driver_[{stack, name, each.frees}];
+    if (of.count == 0) {
+      of.call = name;
+      of.stack = stack;
+      of.process = each.process;
+      of.frees = each.frees;
+      of.first = of.last = each.call.begin;
+      if (block != nullptr) of.kind = block->kind;
+    }
+    ++of.count;
+    saturating_add(of.total, each.call.length());
+    of.first = std::min(of.first, each.call.begin);
+    of.last = std::max(of.last, each.call.begin);
+  }
+  for (auto& [thread, calls] : threads) to.threads.push_back(std::move(calls));
+}
+
+idle_gaps_builder::host_side idle_gaps_builder::host_of(const index& from, time_range run) {
+  host_side made;
+  for (const auto& [key, work] : from.host().threads()) {
+    std::vector<host_call>& calls = made.threads.emplace_back();
+    work.calls.for_each(run.begin, run.end, [&](const timeline::slice_item& each, std::uint16_t) {
+      host_call one{each.begin, each.end, each.name, {}, gap_cause::host};
+      switch (static_cast<slice_kind>(each.kind)) {
+        case slice_kind::sync:
+          one.cause = gap_cause::wait;
+          one.stack = from.wait_stacks().of(each.event);
+          break;
+        case slice_kind::file_io:
+          one.cause = gap_cause::file;
+          break;
+        default:
+          one.cause = cause_of(each.name);
+          one.stack = from.copies().stack_of(each.event);
+          if (has(tables_.text(each.name), "Memcpy")) one.cause = cause_of_copy(each, tables_.text(each.name));
+      }
+      if (one.stack != trace::stack_id::none) made.stacks.push_back({each.begin, one.stack});
+      calls.push_back(one);
+    });
+  }
+  add_driver_calls(from, run, made);
+  for (std::vector<host_call>& calls : made.threads)
+    std::sort(calls.begin(), calls.end(), [](const host_call& a, const host_call& b) { return a.begin < b.begin; });
+  for (const block_record& block : from.memory().blocks())
+    if (block.allocated && block.stack != trace::stack_id::none && run.holds(block.born) && !block.born_before())
+      made.stacks.push_back({block.born, block.stack});
+  std::sort(made.stacks.begin(), made.stacks.end(),
+            [](const placed_stack& a, const placed_stack& b) { return a.time < b.time; });
+  return made;
+}
+
+void idle_gaps_builder::add_gap(const host_side& host, trace::device_id device, time_range gap, time_ns progress) {
+  // The call that ran when the device became idle, and the call that took most of the gap.
+  const host_call* running = nullptr;
+  const host_call* longest = nullptr;
+  time_ns longest_part = 0;
+  for (const std::vector<host_call>& calls : host.threads) {
+    auto next = std::upper_bound(calls.begin(), calls.end(), gap.begin,
+                                 [](time_ns time, const host_call& each) { return time < each.begin; });
+    // Calls may nest: look a little back for one that is still open.
+    for (auto before = next; before != calls.begin() && next - before < 8;) {
+      --before;
+      if (before->end <= gap.begin || before->cause == gap_cause::host) continue;
+      if (running == nullptr || before->begin > running->begin) running = &*before;
+    }
+    for (; next != calls.end() && next->begin < gap.end; ++next) {
+      const time_ns part = std::min(next->end, gap.end) - next->begin;
+      if (next->cause == gap_cause::host || part <= longest_part) continue;
+      longest = &*next;
+      longest_part = part;
+    }
+  }
+  gap_group one;
+  one.device = device;
+  one.count = 1;
+  one.total = one.longest = gap.length();
+  one.longest_gap = gap;
+  const host_call* culprit = nullptr;
+  if (running != nullptr && gap.end - std::min(running->end, gap.end) < longest_restart) culprit = running;
+  // A wait that begins when the device is already idle costs nothing.
+  if (culprit == nullptr && longest != nullptr && longest->cause != gap_cause::wait && longest_part * 2 > gap.length())
+    culprit = longest;
+  time_ns from_when = gap.begin;
+  if (culprit != nullptr) {
+    one.cause = culprit->cause;
+    one.call = culprit->name;
+    one.stack = culprit->stack;
+    from_when = culprit->begin;
+  } else if (gap.length() < shortest_host_gap) {
+    return;
+  }
+  if (one.stack == trace::stack_id::none) {
+    const bool wait = culprit != nullptr;
+    const auto next = std::lower_bound(host.stacks.begin(), host.stacks.end(), wait ? from_when : gap.begin,
+                                       [](const placed_stack& each, time_ns time) { return each.time < time; });
+    if (next != host.stacks.end()) {
+      one.stack = next->stack;
+      one.stack_is_next = true;
+    } else if (next != host.stacks.begin()) {
+      one.stack = (next - 1)->stack;
+    }
+  }
+  gathered& of = all_[{device, one.cause, one.call, one.stack}];
+  if (of.made.count == 0) of.made = one, of.made.count = of.made.total = of.made.longest = 0;
+  ++of.made.count;
+  saturating_add(of.made.total, one.total);
+  if (of.made.count % of.stride == 0) of.progress.push_back(progress);
+  if (of.progress.size() > most_samples) {
+    for (std::size_t i = 0; i < of.progress.size(); i += 2) of.progress[i / 2] = of.progress[i];
+    of.progress.resize((of.progress.size() + 1) / 2);
+    of.stride *= 2;
+  }
+  time_ns length = one.total;
+  for (time_ns& each : of.longest)
+    if (length > each) std::swap(length, each);
+  if (one.longest <= of.made.longest) return;
+  of.made.longest = one.longest;
+  of.made.longest_gap = gap;
+}
+
+void idle_gaps_builder::add(const index& from, time_range run) {
+  const time_range here = common_of(range_, run);
+  if (here.length() <= 0) return;
+  const host_side host = host_of(from, here);
+  std::map<trace::device_id, std::vector<time_range>> busy;
+  for (const auto& [key, slices] : from.devices().streams()) {
+    if (!from.devices().ran_kernels(key.device)) continue;
+    std::vector<time_range>& of = busy[key.device];
+    slices.for_each(here.begin, here.end, [&](const timeline::slice_item& each, std::uint16_t) {
+      if (each.end != latest_time) of.push_back({each.begin, std::max(each.end, each.begin + 1)});
+    });
+  }
+  for (auto& [device, all] : busy) {
+    std::sort(all.begin(), all.end(), [](const time_range& a, const time_range& b) { return a.begin < b.begin; });
+    if (all.empty()) continue;
+    const auto [known, first] = progress_.try_emplace(device);
+    device_progress& so_far = known->second;
+    if (first) so_far.until = all.front().begin;
+    for (const time_range& each : all) {
+      if (each.begin - so_far.until >= shortest_gap) add_gap(host, device, {so_far.until, each.begin}, so_far.busy);
+      so_far.busy += std::max<time_ns>(each.end - std::max(each.begin, so_far.until), 0);
+      so_far.until = std::max(so_far.until, each.end);
+    }
+  }
+}
+
+std::vector<gap_group> idle_gaps_builder::gaps() const {
+  constexpr std::size_t parts = 8;
+  std::vector<gap_group> made;
+  for (const auto& [key, group] : all_) {
+    gap_group& each = made.emplace_back(group.made);
+    each.recurring = each.total - std::min(each.total, group.longest[0] + group.longest[1] + group.longest[2]);
+    const double busy = static_cast<double>(std::max<time_ns>(progress_.at(each.device).busy, 1));
+    std::bitset<parts> spread;
+    for (const time_ns progress : group.progress)
+      spread.set(std::min(static_cast<std::size_t>(static_cast<double>(progress) / busy * parts), parts - 1));
+    each.spread = spread.count();
+  }
+  std::stable_sort(made.begin(), made.end(), [](const gap_group& a, const gap_group& b) { return a.total > b.total; });
+  if (made.size() > limit) made.resize(limit);
+  return made;
+}
+
+std::vector<driver_call_group> idle_gaps_builder::driver_calls() const {
+  std::vector<driver_call_group> made;
+  for (const auto& [key, group] : driver_) made.push_back(group);
+  std::stable_sort(made.begin(), made.end(),
+                   [](const driver_call_group& a, const driver_call_group& b) { return a.total > b.total; });
+  if (made.size() > limit) made.resize(limit);
+  return made;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "core/index/memory/memory_use.hpp"
+#include "core/timeline/slice_set.hpp"
+#include "core/timeline/time_range.hpp"
+#include "core/trace/file/reader.hpp"
+#include "core/trace/model/model.hpp"
+
+/// When a device had nothing to do between its first and its last work, and what the host did meanwhile. Times in ns.
+namespace sluice::analysis {
+
+class index;
+
+/// What kept the host from giving the device work.
+enum class gap_cause : std::uint8_t {
+  host,           ///< No call into CUDA: the program's own code, a data loader, garbage collection, a lock.
+  wait,           ///< A call that only waits for the device (cuStreamSynchronize).
+  blocking_copy,  ///< A copy that returns when it is done: synchronous, or from or to pageable memory.
+  allocation,     ///< cuMemAlloc and its like.
+  release,        ///< cuMemFree and its like, which wait for the device.
+  loading,        ///< Modules, libraries and graphs: compiling, loading, instantiating.
+  file            ///< Reading or writing a file.
+};
+inline constexpr std::size_t gap_cause_count = 7;
+
+/// What a call of this name does while the device has nothing to do. `host` for calls that return at once.
+[[nodiscard]] gap_cause cause_of_call(std::string_view name);
+
+/// The idle gaps of a device with one cause, by the call stack nearest to them.
+struct gap_group {
+  trace::device_id device{};
+  gap_cause cause{};
+  trace::string_id call{};     ///< The call that took the time; none for the program's own code.
+  trace::stack_id stack{};     ///< Of that call, else of the next call with a stack: the code that ran is before it.
+  bool stack_is_next = false;  ///< `stack` is of the next call.
+  std::uint64_t count = 0;
+  time_ns total = 0;  ///< Sum of the gaps. Of a wait: until the next work began, also what the host did after it.
+  time_ns longest = 0;
+  time_range longest_gap;
+  time_ns recurring = 0;     ///< `total` without the three longest gaps: starting, compiling and saving take long once.
+  std::uint64_t spread = 0;  ///< In how many eighths of the active time there are gaps.
+};
+
+/// The calls that allocate memory of the driver, and those that free it, by the stack that allocates.
+struct driver_call_group {
+  trace::string_id call{};  ///< The allocating call.
+  trace::stack_id stack{};
+  trace::memory_kind kind = trace::memory_kind::unknown;
+  bool frees = false;
+  trace::process_id process{};
+  std::uint64_t count = 0;
+  time_ns total = 0;  ///< Time inside the calls.
+  time_ns first = 0;
+  time_ns last = 0;
+};
+
+/// Finds idle gaps of devices whose kernels were recorded, from indexes of sections in order of time.
+class idle_gaps_builder {
+ public:
+  idle_gaps_builder(const trace::tables& tables, time_range range) : tables_(tables), range_(range) {}
+
+  /// Adds the events in `run`, the time range of `from`. O(events * log).
+  void add(const index& from, time_range run);
+  /// The gaps of a device that are counted, longest total first, at most `limit` groups.
+  [[nodiscard]] std::vector<gap_group> gaps() const;
+  [[nodiscard]] std::vector<driver_call_group> driver_calls() const;
+
+  /// Shorter gaps are what launching costs.
+  static constexpr time_ns shortest_gap = 10'000;
+  /// Without a call that takes the time, shorter gaps are those of a program that gives the device little work.
+  static constexpr time_ns shortest_host_gap = 1'000'000;
+  /// If the host works for this long after a wait, that work is the cause of the gap, not the wait.
+  static constexpr time_ns longest_restart = 1'000'000;
+  /// An "asynchronous" copy call that takes this long waits for its source or for the device.
+  static constexpr time_ns blocking_copy_time = 50'000;
+  static constexpr time_ns least_read_time = 8'000;  ///< A read that takes less did not wait.
+  static constexpr std::uint64_t small_read = 4096;  ///< In bytes. Such a copy from the device is read to be looked at.
+  static constexpr std::size_t limit = 64;
+
+ private:
+  static constexpr std::size_t most_samples = 1024;
+  struct host_call {
+    time_ns begin = 0;
+    time_ns end = 0;
+    trace::string_id name{};
+    trace::stack_id stack{};
+    gap_cause cause{};
+  };
+  struct placed_stack {
+    time_ns time = 0;
+    trace::stack_id stack{};
+  };
+  struct host_side {
+    std::vector<std::vector<host_call>> threads;  ///< Each in order of begin.
+    std::vector<placed_stack> stacks;             ///< Of calls and allocations, in order of time.
+  };
+  [[nodiscard]] host_side host_of(const index& from, time_range run);
+  void add_driver_calls(const index& from, time_range run, host_side& to);
+  void add_gap(const host_side& host, trace::device_id device, time_range gap, time_ns progress);
+  gap_cause cause_of(trace::string_id call);
+  static gap_cause cause_of_copy(const timeline::slice_item& call, std::string_view name);
+
+  const trace::tables& tables_;
+  const time_range range_;
+  struct device_progress {
+    time_ns until = 0;  ///< End of the last work.
+    time_ns busy = 0;   ///< Sum of the busy times.
+  };
+  std::map<trace::device_id, device_progress> progress_;
+  std::map<std::uint64_t, gap_cause> causes_;
+  struct gathered {
+    gap_group made;
+    std::array<time_ns, 3> longest{};  ///< The lengths of the longest gaps, longest first.
+    std::vector<time_ns> progress;     ///< How long the device had been busy before gaps: before each `stride`th.
+    std::uint64_t stride = 1;
+  };
+  std::map<std::tuple<trace::device_id, gap_cause, trace::string_id, trace::stack_id>, gathered> all_;
+  std::map<std::tuple<trace::stack_id, trace::string_id, bool>, driver_call_group> driver_;
+};
+
+}  // namespace sluice::analysis

@@ -1,0 +1,344 @@
+#include "core/figures/waste/idle_memory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "core/base/saturating.hpp"
+#include "core/figures/report.hpp"
+#include "core/index/index.hpp"
+#include "core/index/tensor_facts.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+/// True if a layer above has memory on the same device: its blocks say more about what is used.
+bool lies_below_another(const memory_peak& peak, const std::vector<memory_peak>& peaks) {
+  return std::any_of(peaks.begin(), peaks.end(), [&](const memory_peak& other) {
+    return other.device == peak.device && is_device_resident(other.kind) && other.layer > peak.layer;
+  });
+}
+
+/// Sets when the blocks were born. `times` is not empty. Time counts by the work done: what is allocated before the work
+/// begins does not grow with it.
+void set_births(const std::vector<time_ns>& times, time_ns peak, const touch_index& touches, idle_group& of) {
+  constexpr std::size_t parts = 8;
+  of.first_birth = *std::min_element(times.begin(), times.end());
+  of.last_birth = *std::max_element(times.begin(), times.end());
+  const double work = static_cast<double>(std::max<std::uint64_t>(touches.works_in({of.first_birth, peak}), 1));
+  std::array<bool, parts> some{};
+  for (const time_ns each : times) {
+    const double part = static_cast<double>(touches.works_in({of.first_birth, each})) / work * parts;
+    some[std::min(static_cast<std::size_t>(part), parts - 1)] = true;
+  }
+  of.spread = static_cast<std::uint64_t>(std::count(some.begin(), some.end(), true));
+}
+
+/// The births of one memory.
+class births {
+ public:
+  births(const memory_use& memory, const memory_key& key, time_ns peak) {
+    for (const block_record& block : memory.blocks()) {
+      if (!takes_device_memory(block) || key_of(block) != key) continue;
+      if (block.live_at(peak)) at_peak_.emplace_back(block.born, block.bytes);
+      if (block.stack != trace::stack_id::none) of_stack_[block.stack].emplace_back(block.born, block.bytes);
+    }
+    std::sort(at_peak_.begin(), at_peak_.end());
+    for (auto& [stack, times] : of_stack_) std::sort(times.begin(), times.end());
+  }
+
+  /// True if a block that is live at the peak was born since and could lie where `bytes` were free.
+  [[nodiscard]] bool could_replace(time_ns since, std::uint64_t bytes) const {
+    auto next = std::lower_bound(at_peak_.begin(), at_peak_.end(), std::pair(since, std::uint64_t{0}));
+    std::size_t left = 4096;  // The first ones tell enough.
+    for (; next != at_peak_.end() && left > 0; ++next, --left)
+      if (next->second <= bytes && next->second > bytes / 4) return true;
+    return false;
+  }
+
+  /// The last birth of the block's stack before it dies, if it is after `since` and of a block of like size; else unknown.
+  [[nodiscard]] time_ns successor_of(const block_record& block, time_ns since) const {
+    const auto of = of_stack_.find(block.stack);
+    if (of == of_stack_.end() || !block.freed()) return trace::unknown_time;
+    const auto behind = std::upper_bound(of->second.begin(), of->second.end(),
+                                         std::pair(block.died, std::numeric_limits<std::uint64_t>::max()));
+    if (behind == of->second.begin()) return trace::unknown_time;
+    const auto& [born, bytes] = *(behind - 1);
+    return born < since || bytes < block.bytes / 2 ? trace::unknown_time : born;
+  }
+
+  /// How many blocks of the stack were born until then.
+  [[nodiscard]] std::uint64_t count_of(trace::stack_id stack, time_ns until) const {
+    const auto of = of_stack_.find(stack);
+    if (of == of_stack_.end()) return 0;
+    return static_cast<std::uint64_t>(std::upper_bound(of->second.begin(), of->second.end(),
+                                                       std::pair(until, std::numeric_limits<std::uint64_t>::max())) -
+                                      of->second.begin());
+  }
+
+ private:
+  std::vector<std::pair<time_ns, std::uint64_t>> at_peak_;
+  std::map<trace::stack_id, std::vector<std::pair<time_ns, std::uint64_t>>> of_stack_;  ///< Birth and bytes.
+};
+
+}  // namespace
+
+double idle_memory_builder::rate_of(trace::device_id device) const {
+  constexpr double reached = 0.85;  // Of a link's theoretical peak, by large copies from pinned memory.
+  const trace::device_row* row = trace_.tables().devices.find(device);
+  if (row == nullptr) return usual_rate;
+  if (row->attainable_h2d > 0) return static_cast<double>(row->attainable_h2d);
+  return row->link_peak > 0 ? reached * static_cast<double>(row->link_peak) : usual_rate;
+}
+
+std::vector<idle_memory_builder::interval> idle_memory_builder::intervals_of(const block_record& block,
+                                                                             const block_category& is,
+                                                                             const index& from) const {
+  std::vector<interval> all;
+  const time_ns end = block.freed() ? std::min(block.died, range_.end) : range_.end;
+  const block_touches used = from.touches().of(block);
+  const std::uint64_t least_works = std::clamp<std::uint64_t>(from.touches().touches() / few_touches, 1, idle_works);
+  const auto add = [&](idle_reason reason, time_range idle, std::uint64_t times = 1) {
+    if (idle.length() > 0 && from.touches().works_in(idle) >= times * least_works) all.push_back({reason, idle});
+  };
+  if (!used.last.known()) {
+    add(idle_reason::never_used, {block.born, end});
+    return all;
+  }
+  if (!block.born_before()) add(idle_reason::allocated_early, {block.born, used.first.time});
+  // The work that used it last is not work of others.
+  add(idle_reason::held_late, {used.last.time + 1, end});
+  if (used.replays > 0) return all;
+  const double both_ways = 2 * static_cast<double>(block.bytes) / rate_of(block.device) * 1e9;
+  const std::span<const access> uses = from.touches().accesses_to(block.id);
+  for (std::size_t i = 1; i < uses.size(); ++i) {
+    const time_range gap{uses[i - 1].time + 1, uses[i].time};
+    if (is.what == category::gradient && uses[i - 1].kind == access_kind::clear)
+      add(idle_reason::kept_gradient, gap);
+    else if (static_cast<double>(gap.length()) >= worth_moving * both_ways)
+      add(idle_reason::between_uses, gap, 3);  // It comes back soon, and moving it costs time.
+  }
+  return all;
+}
+
+void idle_memory_builder::sweep(const timeline::level_tree& use, time_range run, memory& of) {
+  const double highest_here = use.over(run.begin, run.end).maximum;
+  for (auto& [from, group] : of.groups) {
+    if (group.changes.empty()) {
+      group.highest = std::max(group.highest, highest_here);
+      continue;
+    }
+    std::sort(group.changes.begin(), group.changes.end(),
+              [](const change& a, const change& b) { return a.time < b.time; });
+    std::int64_t idle = 0;
+    time_ns at = run.begin;
+    const auto look_until = [&](time_ns until) {
+      if (until <= at) return;
+      group.highest = std::max(group.highest, use.over(at, until).maximum - static_cast<double>(idle));
+      at = until;
+    };
+    for (const change& each : group.changes) {
+      look_until(each.time);
+      idle += each.bytes;
+    }
+    look_until(run.end);
+    group.changes = {};
+  }
+  of.highest = std::max(of.highest, highest_here);
+}
+
+std::map<std::size_t, time_ns> idle_memory_builder::find_reusable(const index& from, time_range run) {
+  constexpr std::size_t most_of_a_size = 256;  // Matching takes the square of it.
+  struct candidate {
+    std::size_t position = 0;
+    const block_record* block = nullptr;
+    time_ns first = 0;
+    time_ns last = 0;
+  };
+  std::map<std::tuple<memory_key, trace::process_id, std::uint64_t>, std::vector<candidate>> sizes;
+  const std::span<const block_record> blocks = from.memory().blocks();
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (!takes_device_memory(blocks[i]) || blocks[i].bytes < least_reusable || !blocks[i].live_in(run)) continue;
+    const block_touches used = from.touches().of(blocks[i]);
+    if (!used.last.known()) continue;
+    std::vector<candidate>& of = sizes[{key_of(blocks[i]), blocks[i].process, blocks[i].bytes}];
+    if (of.size() < most_of_a_size) of.push_back({i, &blocks[i], used.first.time, used.last.time});
+  }
+  std::map<std::size_t, time_ns> made;
+  for (auto& [size, of] : sizes) {
+    std::sort(of.begin(), of.end(), [](const candidate& a, const candidate& b) { return a.first < b.first; });
+    std::vector<bool> taken(of.size(), false);
+    for (std::size_t next = 1; next < of.size(); ++next) {
+      for (std::size_t earlier = 0; earlier < next; ++earlier) {
+        const block_record& old = *of[earlier].block;
+        const block_record& young = *of[next].block;
+        const bool together = !old.freed() || old.died > of[next].first;
+        if (taken[earlier] || of[earlier].last >= of[next].first || !together || young.born < old.born ||
+            young.born >= of[earlier].last)
+          continue;
+        taken[earlier] = true;
+        const time_ns until = std::min(old.freed() ? old.died : latest_time, young.freed() ? young.died : latest_time);
+        made.emplace(of[next].position, until);
+        break;
+      }
+    }
+  }
+  return made;
+}
+
+void idle_memory_builder::add_idle(memory& to, const block_record& block, category what, const interval& each,
+                                   time_range run) {
+  const time_range idle = common_of(each.idle, run);
+  if (idle.length() <= 0) return;
+  const origin key{each.reason, block.stack, block.name, what};
+  auto group = to.groups.find(key);
+  if (group == to.groups.end()) {
+    if (to.groups.size() >= most_groups) return;
+    group = to.groups.emplace(key, analysis::idle_memory_builder::group{}).first;
+    group->second.highest = to.highest;  // Nothing of it was idle before.
+  }
+  const auto bytes =
+      static_cast<std::int64_t>(std::min<std::uint64_t>(block.bytes, std::numeric_limits<std::int64_t>::max() / 4));
+  group->second.changes.push_back({idle.begin, bytes});
+  group->second.changes.push_back({idle.end, -bytes});
+}
+
+void idle_memory_builder::add(const index& from, time_range run) {
+  const time_range here = common_of(range_, run);
+  if (from.touches().empty() || here.length() <= 0) return;
+  const auto facts = from.tensors(trace_);
+  const auto reusable = find_reusable(from, here);
+  const std::span<const block_record> blocks = from.memory().blocks();
+  for (std::size_t i = 0; i < blocks.size() && i < facts->categories.size(); ++i) {
+    const block_record& block = blocks[i];
+    if (!takes_device_memory(block) || block.kind == trace::memory_kind::physical || !block.live_in(here)) continue;
+    memory& of = all_[key_of(block)];
+    const category what = facts->categories[i].what;
+    for (const interval& each : intervals_of(block, facts->categories[i], from)) add_idle(of, block, what, each, here);
+    if (const auto found = reusable.find(i); found != reusable.end())
+      add_idle(of, block, what, {idle_reason::reusable, {block.born, std::min(found->second, range_.end)}}, here);
+  }
+  for (auto& [key, of] : all_) {
+    const auto use = from.memory().use().find(key);
+    if (use != from.memory().use().end()) sweep(use->second, here, of);
+  }
+}
+
+void idle_memory_builder::count(const block_record& block, const interval& each, time_ns peak, const index& from,
+                                idle_group& in) {
+  ++in.blocks_at_peak;
+  saturating_add(in.bytes_at_peak, block.bytes);
+  // If two are equally large, take the lower id, so that the order of arrival does not matter.
+  const bool first_of_equals = block.bytes == in.largest_bytes && block.id < in.largest;
+  if (block.bytes <= in.largest_bytes && !first_of_equals && in.largest != trace::block_id::none) return;
+  in.largest = block.id;
+  in.largest_bytes = block.bytes;
+  in.idle = each.idle;
+  in.works = from.touches().works_in({each.idle.begin, std::min(each.idle.end, peak + 1)});
+}
+
+void idle_memory_builder::look(const memory_peak& peak, const index& from) {
+  const memory_key key{peak.device, peak.layer, peak.kind};
+  const auto of = all_.find(key);
+  if (of == all_.end()) return;
+  const auto facts = from.tensors(trace_);
+  const auto reusable = find_reusable(from, range_);
+  const births made_here(from.memory(), key, peak.time);
+  std::map<group*, std::vector<time_ns>> born;
+  const std::span<const block_record> blocks = from.memory().blocks();
+  for (std::size_t i = 0; i < blocks.size() && i < facts->categories.size(); ++i) {
+    const block_record& block = blocks[i];
+    if (!takes_device_memory(block) || key_of(block) != key || !block.live_at(peak.time)) continue;
+    std::vector<interval> intervals = intervals_of(block, facts->categories[i], from);
+    if (const auto found = reusable.find(i); found != reusable.end())
+      intervals.push_back({idle_reason::reusable, {block.born, found->second}});
+    for (const interval& each : intervals) {
+      if (!each.idle.holds(peak.time)) continue;
+      const auto found = of->second.groups.find({each.reason, block.stack, block.name, facts->categories[i].what});
+      if (found == of->second.groups.end()) continue;
+      count(block, each, peak.time, from, found->second.made);
+      if (each.reason != idle_reason::held_late) continue;
+      born[&found->second].push_back(block.born);
+      if (made_here.could_replace(each.idle.begin, block.bytes))
+        saturating_add(found->second.made.replaced, block.bytes);
+      const time_ns successor = made_here.successor_of(block, each.idle.begin);
+      if (successor != trace::unknown_time && from.touches().works_in({successor, block.died}) <= reassigned_works)
+        saturating_add(found->second.made.reassigned, block.bytes);
+    }
+  }
+  for (auto& [origin, group] : of->second.groups) {
+    const auto times = born.find(&group);
+    if (times == born.end()) continue;
+    set_births(times->second, peak.time, from.touches(), group.made);
+    group.made.born = made_here.count_of(std::get<trace::stack_id>(origin), peak.time);
+  }
+  find_accumulating(from, *facts, key, peak.time, of->second.accumulating);
+}
+
+void idle_memory_builder::find_accumulating(const index& from, const tensor_facts& facts, const memory_key& key,
+                                            time_ns peak, std::vector<idle_group>& into) {
+  constexpr std::size_t least_blocks = 8;
+  struct made_by_stack {
+    std::vector<time_ns> live;
+    std::uint64_t freed = 0;
+    idle_group group;
+  };
+  std::map<std::tuple<trace::stack_id, trace::string_id, category>, made_by_stack> all;
+  const std::span<const block_record> blocks = from.memory().blocks();
+  for (std::size_t i = 0; i < blocks.size() && i < facts.categories.size(); ++i) {
+    const block_record& block = blocks[i];
+    if (!takes_device_memory(block) || key_of(block) != key || block.born > peak || block.born_before()) continue;
+    made_by_stack& of = all[{block.stack, block.name, facts.categories[i].what}];
+    if (!block.live_at(peak)) {
+      ++of.freed;
+      continue;
+    }
+    of.live.push_back(block.born);
+    ++of.group.blocks_at_peak;
+    saturating_add(of.group.bytes_at_peak, block.bytes);
+    if (block.bytes <= of.group.largest_bytes) continue;
+    of.group.largest = block.id;
+    of.group.largest_bytes = block.bytes;
+  }
+  for (auto& [origin, of] : all) {
+    if (of.live.size() < least_blocks || of.freed * 10 > of.live.size()) continue;
+    set_births(of.live, peak, from.touches(), of.group);
+    std::tie(of.group.stack, of.group.name, of.group.what) = origin;
+    of.group.reason = idle_reason::accumulating;
+    of.group.idle = {of.group.first_birth, peak + 1};
+    of.group.saved = of.group.bytes_at_peak - of.group.bytes_at_peak / of.group.blocks_at_peak;
+    into.push_back(of.group);
+  }
+}
+
+std::vector<idle_memory> idle_memory_builder::figures(const std::vector<memory_peak>& peaks) const {
+  std::vector<idle_memory> all;
+  for (const memory_peak& peak : peaks) {
+    const auto known = all_.find({peak.device, peak.layer, peak.kind});
+    if (known == all_.end() || lies_below_another(peak, peaks)) continue;
+    idle_memory of{peak.device, peak.layer, peak.kind, peak.time, peak.bytes, {}};
+    for (const auto& [from, group] : known->second.groups) {
+      const double saved = static_cast<double>(peak.bytes) - group.highest;
+      if (saved < 1 || group.made.blocks_at_peak == 0) continue;
+      idle_group& made = of.groups.emplace_back(group.made);
+      std::tie(made.reason, made.stack, made.name, made.what) = from;
+      made.device = peak.device;
+      made.layer = peak.layer;
+      made.kind = peak.kind;
+      made.saved = static_cast<std::uint64_t>(saved);
+    }
+    for (idle_group each : known->second.accumulating) {
+      each.device = peak.device;
+      each.layer = peak.layer;
+      each.kind = peak.kind;
+      of.groups.push_back(each);
+    }
+    std::stable_sort(of.groups.begin(), of.groups.end(),
+                     [](const idle_group& a, const idle_group& b) { return a.saved > b.saved; });
+    if (of.groups.size() > idle_memory::limit) of.groups.resize(idle_memory::limit);
+    if (!of.groups.empty()) all.push_back(std::move(of));
+  }
+  return all;
+}
+
+}  // namespace sluice::analysis

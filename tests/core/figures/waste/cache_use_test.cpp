@@ -1,0 +1,53 @@
+#include "core/figures/waste/cache_use.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/figures/waste/wasteful_recording.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using testing::mib;
+using testing::us;
+using testing::wasteful_recording;
+
+/// A framework's blocks of `bytes` each, freed before the next is made, in a segment of 100 MiB. Those of the first `high`
+/// have 80 MiB.
+std::vector<cache_use> caches_with(std::uint64_t blocks, std::uint64_t high) {
+  wasteful_recording told;
+  told.alloc(0, 1, 100 * mib);
+  told.alloc(0, 2, 50 * mib);  // No block of a framework lies here.
+  for (std::uint64_t i = 0; i < blocks; ++i) {
+    auto row = told.made.event<trace::alloc_event>(static_cast<time_ns>(10 + i * 10) * us);
+    row.block = trace::block_id{10 + i};
+    row.parent = trace::block_id{1};
+    row.bytes = (i < high ? 80 : 10) * mib;
+    row.layer = trace::layer::framework;
+    row.kind = trace::memory_kind::device;
+    row.device = trace::device_id{1};
+    told.made.writer().add(row);
+    told.made.add_free(row.time + 5 * us, 10 + i, trace::layer::framework);
+  }
+  return told.waste().caches;
+}
+
+TEST(cache_use, of_a_framework_is_judged_by_the_segments_its_blocks_lie_in) {
+  const auto caches = caches_with(100, 0);
+  ASSERT_EQ(caches.size(), 1U);
+  EXPECT_EQ(caches[0].pool, trace::pool_id::none);
+  EXPECT_EQ(caches[0].reserved_maximum, 100 * mib);
+  EXPECT_EQ(caches[0].parts, 16U);
+  EXPECT_EQ(caches[0].low_parts, 16U);
+  EXPECT_EQ(caches[0].usual_maximum, 10 * mib);
+  EXPECT_EQ(caches[0].usual_reserved, 100 * mib);
+}
+
+TEST(cache_use, counts_the_last_parts_in_which_at_most_half_is_needed) {
+  EXPECT_EQ(caches_with(160, 80).at(0).low_parts, 8U);
+  EXPECT_EQ(caches_with(160, 160).at(0).low_parts, 0U);
+}
+
+TEST(cache_use, of_few_allocations_is_not_judged) { EXPECT_EQ(caches_with(10, 0).at(0).parts, 0U); }
+
+}  // namespace
+}  // namespace sluice::analysis

@@ -1,0 +1,73 @@
+#include "core/figures/waste/dead_writes.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/figures/waste/wasteful_recording.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using testing::mib;
+using testing::us;
+using testing::wasteful_recording;
+
+TEST(dead_writes, are_clears_that_an_upload_overwrites) {
+  wasteful_recording told;
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    told.alloc(0, i, i * mib);
+    told.clear(static_cast<time_ns>(i) * 10, i, i * mib);
+    told.upload(static_cast<time_ns>(i) * 10 + 5, i, i * mib);
+    told.launch(static_cast<time_ns>(i) * 10 + 8, {i});
+  }
+  const auto found = told.waste().dead_writes;
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].first, access_kind::clear);
+  EXPECT_EQ(found[0].count, 3U);
+  EXPECT_EQ(found[0].bytes, 6 * mib);
+  EXPECT_EQ(found[0].largest, trace::block_id{3});
+  EXPECT_EQ(found[0].longest, (time_range{30 * us, 35 * us + 1}));
+}
+
+TEST(dead_writes, may_be_kernels_that_fill) {
+  wasteful_recording told;
+  told.alloc(0, 1, mib);
+  told.launch(10, {1}, "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>");
+  told.upload(20, 1, mib);
+  told.launch(30, {1});
+  const auto found = told.waste().dead_writes;
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].first, access_kind::clear);
+}
+
+TEST(dead_writes, are_uploads_that_another_overwrites) {
+  wasteful_recording told;
+  told.alloc(0, 1, mib);
+  told.upload(10, 1, mib);
+  told.upload(20, 1, mib);
+  const auto found = told.waste().dead_writes;
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].first, access_kind::upload);
+}
+
+/// A clear, what `between` does, and an upload of `uploaded` bytes into a block of `bytes`.
+template <class Between>
+std::size_t groups_with(std::uint64_t bytes, std::uint64_t uploaded, const Between& between) {
+  wasteful_recording told;
+  told.alloc(0, 1, bytes);
+  told.clear(10, 1, bytes);
+  between(told);
+  told.upload(30, 1, uploaded);
+  return told.waste().dead_writes.size();
+}
+
+TEST(dead_writes, are_not_those_that_something_may_have_read) {
+  const auto nothing = [](wasteful_recording&) {};
+  EXPECT_EQ(groups_with(mib, mib, nothing), 1U);
+  EXPECT_EQ(groups_with(mib, mib, [](wasteful_recording& told) { told.launch(20, {1}); }), 0U) << "a kernel between";
+  EXPECT_EQ(groups_with(mib, mib / 2, nothing), 0U) << "half of the block keeps the first content";
+  EXPECT_EQ(groups_with(1024, 1024, nothing), 0U) << "too small to be worth a change";
+  EXPECT_EQ(groups_with(mib, mib - 512, nothing), 1U) << "what is behind the data is padding";
+}
+
+}  // namespace
+}  // namespace sluice::analysis

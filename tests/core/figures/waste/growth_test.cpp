@@ -1,0 +1,73 @@
+#include "core/figures/waste/growth.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/figures/waste/wasteful_recording.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using testing::mib;
+using testing::us;
+using testing::wasteful_recording;
+
+/// A program that works for 2 ms, and allocates `count` blocks from one line, `apart` us from one to the next, from
+/// `begin` us on. If `lives` is not 0, it frees each after so many us.
+struct growing_program {
+  std::uint64_t count = 16;
+  time_ns begin = 100;
+  time_ns apart = 115;
+  time_ns lives = 0;
+
+  [[nodiscard]] std::vector<growing_group> growing() const {
+    wasteful_recording told;
+    const trace::stack_id stack = told.stack({testing::python("keep", "/home/me/train.py", 9)});
+    told.kernel(0, 10);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const time_ns time = begin + static_cast<time_ns>(i) * apart;
+      told.alloc(time, i + 1, mib, stack);
+      if (lives != 0) told.free(time + lives, i + 1);
+    }
+    told.kernel(1990, 2000);
+    return told.waste().growing;
+  }
+};
+
+TEST(growth, is_a_stack_whose_blocks_keep_coming_and_stay) {
+  const auto found = growing_program{}.growing();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].blocks, 16U);
+  EXPECT_EQ(found[0].bytes, 16 * mib);
+  EXPECT_EQ(found[0].first, 100 * us);
+  EXPECT_EQ(found[0].last, (100 + 15 * 115) * us);
+  EXPECT_EQ(found[0].newest, trace::block_id{16});
+  EXPECT_NE(found[0].stack, trace::stack_id::none);
+}
+
+TEST(growth, needs_eight_blocks) {
+  EXPECT_EQ((growing_program{.count = 8, .apart = 240}.growing().size()), 1U);
+  EXPECT_TRUE((growing_program{.count = 7, .apart = 270}.growing().empty()));
+}
+
+TEST(growth, is_not_what_is_set_up_at_once) { EXPECT_TRUE((growing_program{.apart = 10}.growing().empty())); }
+
+TEST(growth, needs_half_of_the_active_time) {
+  EXPECT_EQ((growing_program{.begin = 900, .apart = 65}.growing().size()), 1U);
+  EXPECT_TRUE((growing_program{.begin = 1100, .apart = 55}.growing().empty()));
+}
+
+TEST(growth, is_not_what_is_freed_while_the_program_works) {
+  EXPECT_TRUE((growing_program{.lives = 100}.growing().empty()));
+}
+
+TEST(growth, may_have_been_freed_at_the_very_end) {
+  wasteful_recording told;
+  told.kernel(0, 10);
+  for (std::uint64_t i = 0; i < 16; ++i) told.alloc(static_cast<time_ns>(100 + i * 115), i + 1, mib);
+  told.kernel(1980, 1990);
+  for (std::uint64_t i = 0; i < 16; ++i) told.free(1991, i + 1);
+  EXPECT_EQ(told.waste().growing.size(), 1U);
+}
+
+}  // namespace
+}  // namespace sluice::analysis

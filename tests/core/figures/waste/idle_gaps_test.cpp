@@ -1,0 +1,152 @@
+#include "core/figures/waste/idle_gaps.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/figures/waste/wasteful_recording.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using testing::us;
+using testing::wasteful_recording;
+
+/// Eight kernels of 100 us, 150 us from one begin to the next; in each gap a call that began `before` us before it ends
+/// `after` us into it.
+std::vector<gap_group> gaps_with(std::string_view call, time_ns before, time_ns after) {
+  wasteful_recording told;
+  for (time_ns i = 0; i < 8; ++i) {
+    told.kernel(i * 150, i * 150 + 100);
+    told.call(i * 150 + 100 - before, i * 150 + 100 + after, call);
+  }
+  return told.waste().gaps;
+}
+
+TEST(idle_gaps, have_a_cause_by_the_name_of_the_call) {
+  EXPECT_EQ(cause_of_call("cuStreamSynchronize"), gap_cause::wait);
+  EXPECT_EQ(cause_of_call("cuMemcpyHtoD_v2"), gap_cause::blocking_copy);
+  EXPECT_EQ(cause_of_call("cuMemcpyHtoDAsync_v2"), gap_cause::host);
+  EXPECT_EQ(cause_of_call("cuMemAlloc_v2"), gap_cause::allocation);
+  EXPECT_EQ(cause_of_call("cuMemAllocAsync"), gap_cause::host);
+  EXPECT_EQ(cause_of_call("cuMemFree_v2"), gap_cause::release);
+  EXPECT_EQ(cause_of_call("cuMemFreeAsync"), gap_cause::host);
+  EXPECT_EQ(cause_of_call("cuModuleLoadData"), gap_cause::loading);
+  EXPECT_EQ(cause_of_call("cuLaunchKernel"), gap_cause::host);
+}
+
+TEST(idle_gaps, are_caused_by_the_wait_during_which_the_device_becomes_idle) {
+  const auto gaps = gaps_with("cuStreamSynchronize", 50, 5);
+  ASSERT_EQ(gaps.size(), 1U);
+  EXPECT_EQ(gaps[0].cause, gap_cause::wait);
+  EXPECT_EQ(gaps[0].count, 7U);
+  EXPECT_EQ(gaps[0].total, 7 * 50 * us) << "with what the host does after the wait";
+  EXPECT_EQ(gaps[0].longest, 50 * us);
+}
+
+TEST(idle_gaps, are_caused_by_a_copy_that_blocks) {
+  const auto blocking = gaps_with("cuMemcpyHtoD_v2", 10, 5);
+  ASSERT_EQ(blocking.size(), 1U);
+  EXPECT_EQ(blocking[0].cause, gap_cause::blocking_copy);
+  const auto long_call = gaps_with("cuMemcpyHtoDAsync_v2", 60, 5);
+  ASSERT_EQ(long_call.size(), 1U) << "an asynchronous copy that takes so long waits";
+  EXPECT_EQ(long_call[0].cause, gap_cause::blocking_copy);
+  EXPECT_TRUE(gaps_with("cuMemcpyHtoDAsync_v2", 3, 2).empty());
+}
+
+TEST(idle_gaps, that_end_long_after_a_wait_are_the_hosts) {
+  wasteful_recording told;
+  for (time_ns i = 0; i < 8; ++i) {
+    told.kernel(i * 3000, i * 3000 + 100);
+    told.call(i * 3000 + 50, i * 3000 + 105, "cuStreamSynchronize");
+  }
+  const auto gaps = told.waste().gaps;
+  ASSERT_EQ(gaps.size(), 1U);
+  EXPECT_EQ(gaps[0].cause, gap_cause::host);
+  EXPECT_EQ(gaps[0].total, 7 * 2900 * us);
+}
+
+TEST(idle_gaps, without_a_call_count_from_a_millisecond_on) {
+  wasteful_recording told;
+  told.kernel(0, 100);
+  told.kernel(1000, 1100);  // 900 us.
+  told.kernel(2100, 2200);  // 1 ms.
+  const auto gaps = told.waste().gaps;
+  ASSERT_EQ(gaps.size(), 1U);
+  EXPECT_EQ(gaps[0].count, 1U);
+  EXPECT_EQ(gaps[0].longest_gap, (time_range{1100 * us, 2100 * us}));
+}
+
+TEST(idle_gaps, need_kernel_times) {
+  wasteful_recording told;
+  told.made.add_copy(0, 100 * us, 1000);
+  told.made.add_copy(5000 * us, 5100 * us, 1000);
+  EXPECT_TRUE(told.waste().gaps.empty());
+}
+
+TEST(idle_gaps, recur_without_the_three_longest) {
+  wasteful_recording told;
+  time_ns now = 0;
+  for (const time_ns gap : {9000, 2000, 3000, 8000, 4000, 7000}) {
+    told.kernel(now, now + 100);
+    now += 100 + gap;
+  }
+  told.kernel(now, now + 100);
+  const auto gaps = told.waste().gaps;
+  ASSERT_EQ(gaps.size(), 1U);
+  EXPECT_EQ(gaps[0].count, 6U);
+  EXPECT_EQ(gaps[0].total, 33'000 * us);
+  EXPECT_EQ(gaps[0].recurring, 9'000 * us);
+  EXPECT_EQ(gaps[0].longest, 9'000 * us);
+}
+
+/// 64 kernels of 100 us; after each of the first `idle` of them 2 ms with nothing to do.
+std::uint64_t spread_of(int idle) {
+  wasteful_recording told;
+  time_ns now = 0;
+  for (int i = 0; i < 64; ++i) {
+    told.kernel(now, now + 100);
+    now += i < idle ? 2100 : 100;
+  }
+  return told.waste().gaps.at(0).spread;
+}
+
+TEST(idle_gaps, are_spread_by_the_work_that_is_done_between_them) {
+  EXPECT_EQ(spread_of(64), 8U);
+  EXPECT_EQ(spread_of(32), 5U) << "half of the work, though nearly all of the time";
+  EXPECT_EQ(spread_of(4), 1U);
+}
+
+TEST(driver_calls, are_those_that_block_by_the_stack_that_allocates) {
+  wasteful_recording told;
+  told.kernel(0, 10);
+  const trace::stack_id stack = told.stack({testing::python("step", "/home/me/train.py", 9)});
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    const auto time = static_cast<time_ns>(i) * 1000 * us;
+    auto row = told.made.event<trace::alloc_event>(time);
+    row.block = trace::block_id{i};
+    row.bytes = 100;
+    row.kind = trace::memory_kind::device;
+    row.device = trace::device_id{1};
+    row.name = told.made.text("cuMemAlloc_v2");
+    row.stack = stack;
+    row.call_begin = time - 50 * us;
+    told.made.writer().add(row);
+    auto freed = told.made.event<trace::free_event>(time + 100 * us);
+    freed.block = row.block;
+    freed.completed = freed.time + 20 * us;
+    told.made.writer().add(freed);
+  }
+  const auto calls = told.waste().driver_calls;
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_FALSE(calls[0].frees);
+  EXPECT_EQ(calls[0].total, 150 * us);
+  EXPECT_TRUE(calls[1].frees);
+  EXPECT_EQ(calls[1].total, 60 * us);
+  for (const driver_call_group& each : calls) {
+    EXPECT_EQ(each.stack, stack);
+    EXPECT_EQ(each.count, 3U);
+    EXPECT_EQ(each.kind, trace::memory_kind::device);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::analysis

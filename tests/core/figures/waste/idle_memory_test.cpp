@@ -1,0 +1,358 @@
+#include "core/figures/waste/idle_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "tests/core/figures/waste/wasteful_recording.hpp"
+#include "tests/core/recordings/each_seed.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using testing::mib;
+using testing::us;
+using testing::wasteful_recording;
+
+const idle_group* group_of(const waste_figures& in, idle_reason reason) {
+  for (const idle_memory& memory : in.idle)
+    for (const idle_group& each : memory.groups)
+      if (each.reason == reason) return &each;
+  return nullptr;
+}
+
+TEST(idle_memory, is_a_block_that_nothing_uses) {
+  wasteful_recording told;
+  told.alloc(0, 1, 4 * mib);
+  told.alloc(10, 2, 4 * mib);
+  told.work(20, 400, 2);
+  told.free(500, 2);
+  told.free(510, 1);
+  const waste_figures all = told.waste();
+  const idle_group* found = group_of(all, idle_reason::never_used);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->largest, trace::block_id{1});
+  EXPECT_EQ(found->blocks_at_peak, 1U);
+  EXPECT_EQ(found->bytes_at_peak, 4 * mib);
+  EXPECT_EQ(found->saved, 4 * mib);
+  EXPECT_EQ(found->idle, (time_range{0, 510 * us}));
+  EXPECT_EQ(group_of(all, idle_reason::allocated_early), nullptr);
+  EXPECT_EQ(group_of(all, idle_reason::held_late), nullptr);
+}
+
+TEST(idle_memory, is_not_claimed_without_uses) {
+  wasteful_recording told;
+  told.alloc(0, 1, 4 * mib);
+  told.kernel(10, 20);
+  EXPECT_TRUE(told.waste().idle.empty());
+}
+
+TEST(idle_memory, is_a_block_long_before_its_first_use) {
+  wasteful_recording told;
+  told.alloc(0, 1, 4 * mib);
+  told.alloc(10, 2, 4 * mib);
+  told.work(20, 200, 2);
+  told.free(250, 2);
+  told.work(300, 400, 1);
+  told.free(401, 1);
+  const waste_figures all = told.waste();
+  const idle_group* found = group_of(all, idle_reason::allocated_early);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->largest, trace::block_id{1});
+  EXPECT_EQ(found->saved, 4 * mib);
+  EXPECT_EQ(found->idle, (time_range{0, 300 * us}));
+  EXPECT_EQ(found->works, 0U) << "up to the peak, where the second block is born";
+  EXPECT_EQ(group_of(all, idle_reason::held_late), nullptr);
+}
+
+TEST(idle_memory, is_a_block_long_after_its_last_use) {
+  wasteful_recording told;
+  told.alloc(0, 1, 4 * mib);
+  told.work(10, 200, 1);
+  told.work(200, 250, 9);
+  told.alloc(300, 2, 4 * mib);
+  told.work(310, 500, 2);
+  told.free(510, 1);
+  told.free(511, 2);
+  const waste_figures all = told.waste();
+  const idle_group* found = group_of(all, idle_reason::held_late);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->largest, trace::block_id{1});
+  EXPECT_EQ(found->saved, 4 * mib);
+  EXPECT_EQ(found->idle, (time_range{190 * us + 1, 510 * us}));
+  EXPECT_EQ(found->works, 5U) << "until the peak";
+  EXPECT_EQ(found->reassigned, 0U);
+  EXPECT_EQ(found->replaced, 4 * mib) << "the second block would fit in its place";
+}
+
+TEST(idle_memory, saves_nothing_if_the_peak_stays_as_high_at_another_time) {
+  wasteful_recording told;
+  told.alloc(0, 1, 4 * mib);
+  told.alloc(10, 2, 4 * mib);
+  told.work(20, 200, 2);
+  told.work(200, 300, 1);
+  told.work(300, 400, 2);
+  told.free(410, 1);
+  told.free(411, 2);
+  EXPECT_EQ(group_of(told.waste(), idle_reason::allocated_early), nullptr) << "both are in use from 200 us on";
+}
+
+TEST(idle_memory, needs_work_of_others_meanwhile) {
+  wasteful_recording told;
+  told.alloc(0, 1, 4 * mib);
+  told.alloc(1, 2, 4 * mib);
+  for (int i = 0; i < 200; ++i) told.launch(900 + i, {1});
+  for (int i = 0; i < 400; ++i) told.launch(1200 + i, {2});
+  told.free(1100, 1);
+  told.launch(100, {2});
+  told.free(1700, 2);
+  EXPECT_EQ(group_of(told.waste(), idle_reason::allocated_early), nullptr) << "one launch before the first use";
+}
+
+/// Two blocks; the first is used twice, `pause` us apart.
+const idle_group* between_uses(wasteful_recording& told, time_ns pause, waste_figures& all) {
+  told.alloc(0, 1, 4 * mib);
+  told.launch(10, {1});
+  told.alloc(20, 2, 4 * mib);
+  told.work(30, pause - 100, 2);
+  told.free(pause - 50, 2);
+  told.launch(10 + pause, {1});
+  told.free(20 + pause, 1);
+  all = told.waste();
+  return group_of(all, idle_reason::between_uses);
+}
+
+TEST(idle_memory, is_a_block_between_uses_if_moving_it_away_and_back_takes_a_quarter_of_the_time) {
+  // The link carries 85 % of 64 GB/s: 77 us each way.
+  wasteful_recording long_pause, short_pause;
+  waste_figures all;
+  const idle_group* found = between_uses(long_pause, 700, all);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->saved, 4 * mib);
+  EXPECT_EQ(found->idle, (time_range{10 * us + 1, 710 * us}));
+  EXPECT_EQ(between_uses(short_pause, 600, all), nullptr);
+}
+
+TEST(idle_memory, is_a_gradient_that_is_cleared_and_waits) {
+  wasteful_recording told;
+  auto row = told.made.event<trace::alloc_event>(0);
+  row.block = trace::block_id{1};
+  row.bytes = 4 * mib;
+  row.kind = trace::memory_kind::device;
+  row.device = trace::device_id{1};
+  auto tag = told.made.event<trace::attribute_event>(0);
+  tag.target = trace::event_id{told.made.writer().add(row)};
+  tag.key = told.made.text("category");
+  tag.text = told.made.text("gradient");
+  told.made.writer().add(tag);
+  told.clear(10, 1, 4 * mib);
+  told.alloc(20, 2, 4 * mib);
+  told.work(30, 200, 2);
+  told.free(250, 2);
+  told.launch(300, {1});
+  told.free(301, 1);
+  const waste_figures all = told.waste();
+  const idle_group* found = group_of(all, idle_reason::kept_gradient);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->what, category::gradient);
+  EXPECT_EQ(found->saved, 4 * mib);
+  EXPECT_EQ(found->idle, (time_range{10 * us + 1, 300 * us}));
+  EXPECT_EQ(group_of(all, idle_reason::between_uses), nullptr);
+}
+
+/// Two blocks that live together; the second is first used at `second_use` us, the first last at 100 us.
+const idle_group* reusable(wasteful_recording& told, std::uint64_t second_bytes, time_ns second_use,
+                           waste_figures& all) {
+  told.alloc(0, 1, 4 * mib);
+  told.work(10, 110, 1);
+  told.alloc(20, 2, second_bytes);
+  told.work(second_use, 400, 2);
+  told.free(500, 1);
+  told.free(501, 2);
+  all = told.waste();
+  return group_of(all, idle_reason::reusable);
+}
+
+TEST(idle_memory, is_a_block_that_could_lie_where_another_of_its_size_is_done) {
+  wasteful_recording good, larger, at_the_same_time;
+  waste_figures all;
+  const idle_group* found = reusable(good, 4 * mib, 200, all);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->largest, trace::block_id{2});
+  EXPECT_EQ(found->saved, 4 * mib);
+  EXPECT_EQ(found->idle, (time_range{20 * us, 500 * us}));
+  EXPECT_EQ(reusable(larger, 5 * mib, 200, all), nullptr);
+  EXPECT_EQ(reusable(at_the_same_time, 4 * mib, 50, all), nullptr);
+}
+
+TEST(idle_memory, accumulates_if_none_of_a_stacks_blocks_is_freed) {
+  for (const bool frees_some : {false, true}) {
+    wasteful_recording told;
+    const trace::stack_id stack = told.stack({testing::python("keep", "/home/me/train.py", 9)});
+    for (std::uint64_t i = 1; i <= 16; ++i) {
+      const auto time = static_cast<time_ns>(i) * 100;
+      told.alloc(time, i, mib, stack);
+      told.launch(time + 10, {i});
+      if (frees_some && i % 4 == 0) told.free(time + 20, i);
+    }
+    for (std::uint64_t i = 1; i <= 16; ++i) told.launch(1700, {i});
+    const waste_figures all = told.waste();
+    const idle_group* found = group_of(all, idle_reason::accumulating);
+    ASSERT_EQ(found == nullptr, frees_some);
+    if (frees_some) continue;
+    EXPECT_EQ(found->stack, stack);
+    EXPECT_EQ(found->blocks_at_peak, 16U);
+    EXPECT_EQ(found->saved, 15 * mib) << "all but one";
+    EXPECT_EQ(found->first_birth, 100 * us);
+    EXPECT_EQ(found->last_birth, 1600 * us);
+    EXPECT_EQ(found->spread, 8U);
+  }
+}
+
+TEST(idle_memory, is_reassigned_if_it_is_freed_as_soon_as_its_successor_is_made) {
+  for (const bool at_once : {true, false}) {
+    wasteful_recording told;
+    const trace::stack_id stack = told.stack({testing::python("step", "/home/me/train.py", 9)});
+    told.alloc(0, 1, 4 * mib, stack);
+    told.work(10, 100, 1);
+    told.work(100, 300, 9);
+    told.alloc(500, 2, 4 * mib, stack);
+    if (!at_once) told.work(501, 590, 2);
+    told.free(600, 1);
+    told.work(610, 700, 2);
+    told.free(701, 2);
+    const waste_figures all = told.waste();
+    const idle_group* found = group_of(all, idle_reason::held_late);
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(found->bytes_at_peak, 4 * mib);
+    EXPECT_EQ(found->reassigned, at_once ? 4 * mib : 0U);
+  }
+}
+
+// --- a sweep, moment by moment --------------------------------------------------------------------------------------
+
+struct life {
+  std::string name;
+  std::int64_t bytes = 0;
+  time_ns born = 0;
+  time_ns died = 0;
+  std::vector<time_ns> uses;  ///< In order of time.
+};
+
+/// Blocks with random lives and uses. No two events have the same time.
+std::vector<life> random_lives(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<time_ns> times(1000);
+  std::iota(times.begin(), times.end(), 0);
+  std::shuffle(times.begin(), times.end(), random);
+  const auto take = [&] {
+    const time_ns time = times.back();
+    times.pop_back();
+    return time;
+  };
+  std::vector<life> all(30);
+  for (life& each : all) {
+    each.name = "site " + std::to_string(random() % 4);
+    each.bytes = static_cast<std::int64_t>(1 + random() % 4000);
+    std::tie(each.born, each.died) = std::minmax({take(), take()});
+    for (std::size_t i = random() % 12; i > 0; --i)
+      if (const time_ns use = take(); use > each.born && use < each.died) each.uses.push_back(use);
+    std::sort(each.uses.begin(), each.uses.end());
+  }
+  return all;
+}
+
+class brute_sweep {
+ public:
+  explicit brute_sweep(const std::vector<life>& lives) : lives_(lives) {
+    for (const life& each : lives) works_.insert(each.uses.begin(), each.uses.end());
+    least_works_ = std::clamp<std::size_t>(works_.size() / idle_memory_builder::few_touches, 1, 8);
+  }
+  /// What the highest use falls by without the blocks of `name` while they are idle; 0 if none is at the peak.
+  [[nodiscard]] std::int64_t saved(idle_reason reason, const std::string& name) const {
+    std::int64_t highest = 0, without = 0;
+    bool at_peak = false;
+    for (time_ns time = 0; time < 1000; ++time) {
+      std::int64_t live = 0, idle = 0;
+      for (const life& each : lives_) {
+        if (each.born > time || each.died <= time) continue;
+        live += each.bytes;
+        if (each.name == name && is_idle(each, reason, time)) idle += each.bytes;
+      }
+      if (live > highest) at_peak = idle > 0;
+      highest = std::max(highest, live);
+      without = std::max(without, live - idle);
+    }
+    return at_peak ? highest - without : 0;
+  }
+
+ private:
+  [[nodiscard]] bool is_idle(const life& of, idle_reason reason, time_ns time) const {
+    const auto works = [&](time_ns begin, time_ns end) {
+      return static_cast<std::size_t>(std::distance(works_.lower_bound(begin), works_.lower_bound(end)));
+    };
+    const auto idle = [&](time_ns begin, time_ns end, std::size_t times = 1) {
+      return begin <= time && time < end && works(begin, end) >= times * least_works_;
+    };
+    if (of.uses.empty()) return reason == idle_reason::never_used && idle(of.born, of.died);
+    if (reason == idle_reason::allocated_early) return idle(of.born, of.uses.front());
+    if (reason == idle_reason::held_late) return idle(of.uses.back() + 1, of.died);
+    if (reason != idle_reason::between_uses) return false;
+    const double both_ways = 2 * static_cast<double>(of.bytes) / (0.85 * 64e9) * 1e9;
+    for (std::size_t i = 1; i < of.uses.size(); ++i) {
+      const time_ns begin = of.uses[i - 1] + 1;
+      const bool long_enough = static_cast<double>(of.uses[i] - begin) >= idle_memory_builder::worth_moving * both_ways;
+      if (long_enough && idle(begin, of.uses[i], 3)) return true;
+    }
+    return false;
+  }
+
+  const std::vector<life>& lives_;
+  std::set<time_ns> works_;
+  std::size_t least_works_ = 0;
+};
+
+TEST(idle_memory, saves_what_a_sweep_moment_by_moment_says) {
+  std::size_t found_any = 0;
+  testing::for_each_seed(1, 40, [&](std::uint64_t seed) {
+    const std::vector<life> lives = random_lives(seed);
+    testing::recording made;
+    made.standard_tables();
+    for (std::size_t i = 0; i < lives.size(); ++i) {
+      const life& each = lives[i];
+      made.add_alloc(each.born, i + 1, static_cast<std::uint64_t>(each.bytes), trace::memory_kind::device,
+                     trace::layer::driver, each.name);
+      made.add_free(each.died, i + 1);
+      for (const time_ns use : each.uses) {
+        auto row = made.event<trace::touch_event>(use);
+        row.block = trace::block_id{i + 1};
+        row.name = made.text("gemm");
+        made.writer().add(row);
+      }
+    }
+    made.close();
+    const testing::indexed all(made.open());
+    std::map<std::pair<idle_reason, std::string>, std::int64_t> found;
+    for (const idle_memory& memory : figures_of(all.index, *all.snapshot).waste.idle)
+      for (const idle_group& each : memory.groups)
+        if (each.reason != idle_reason::accumulating)
+          found[{each.reason, std::string(all.snapshot->tables().text(each.name))}] =
+              static_cast<std::int64_t>(each.saved);
+    const brute_sweep sweep(lives);
+    for (const idle_reason reason :
+         {idle_reason::never_used, idle_reason::allocated_early, idle_reason::held_late, idle_reason::between_uses})
+      for (const char* const name : {"site 0", "site 1", "site 2", "site 3"}) {
+        const auto group = found.find({reason, name});
+        EXPECT_EQ(group == found.end() ? 0 : group->second, sweep.saved(reason, name))
+            << static_cast<int>(reason) << ", " << name;
+      }
+    found_any += found.size();
+  });
+  EXPECT_GT(found_any, 40U);
+}
+
+}  // namespace
+}  // namespace sluice::analysis
