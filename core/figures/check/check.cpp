@@ -147,7 +147,7 @@ class judge_of_report {
   }
 
   void put_finding(condition& into, const finding& first) const {
-    into.line = line_of(first.event);
+    into.line = first.where.known ? std::optional(first.where.line) : line_of(first.event);
     into.where = into.line ? words_of_line(*into.line) + ": " + first.text : first.text;
   }
 

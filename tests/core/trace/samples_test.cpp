@@ -182,27 +182,15 @@ struct summed_up {
   analysis::growing_index of_all;
 };
 
-TEST(samples, of_any_version_say_what_their_chunks_are_about_and_what_steps_there_are) {
+TEST(samples, of_any_version_say_what_their_chunks_are_about) {
   for (const char* version : with_tiles_and_parts) {
     const summed_up sample(version);
     ASSERT_NE(sample.now, nullptr) << version;
     const auto& [now, of_all] = sample;
-    const auto stored_figures = analysis::find_stored_figures(*now);
-    ASSERT_NE(stored_figures, nullptr) << version;
-    const auto steps = analysis::steps_of(*stored_figures, now);
-    const auto& expected = of_all.tensors(*now)->steps->lists();
-    EXPECT_FALSE(expected.empty());
-    ASSERT_EQ(steps->lists().size(), expected.size()) << version;
-    for (const auto& [process, list] : expected) {
-      const auto& found = steps->lists().at(process);
-      EXPECT_EQ(found.source, list.source) << version;
-      ASSERT_EQ(found.steps.size(), list.steps.size()) << version;
-      for (std::size_t i = 0; i < list.steps.size(); ++i) {
-        EXPECT_EQ(found.steps[i].span, list.steps[i].span) << version;
-        EXPECT_EQ(found.steps[i].number, list.steps[i].number) << version;
-        EXPECT_EQ(found.steps[i].event, list.steps[i].event) << version;
-      }
-    }
+    // Figures stored before version 4 lack those of waste, and are computed anew.
+    EXPECT_EQ(analysis::find_stored_figures(*now), nullptr) << version;
+    const auto steps = of_all.tensors(*now)->steps;
+    EXPECT_FALSE(steps->lists().empty()) << version;
     const auto parts = analysis::section_reader::open(now, steps);
     ASSERT_TRUE(parts) << version;
     EXPECT_EQ((*parts)->whole()->chunks->all().value(), of_all.chunks().all().value()) << version;
