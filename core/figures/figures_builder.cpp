@@ -156,6 +156,7 @@ void figures_builder::add(const index& from, time_range run) {
 void figures_builder::find_peaks() {
   if (peaks_found_) return;
   peaks_found_ = true;
+  ranks_.find_peaks();
   made_.whole = measured_.figures(of_.tables());
   for (const memory_statistics& of : made_.whole.memory)
     if (of.maximum > 0)
@@ -227,7 +228,6 @@ report_figures figures_of(const index& from, const trace::snapshot& trace, std::
   const auto facts = from.tensors(trace);
   figures_builder all(trace, *facts->steps, unsectioned, range.value_or(time_range_of(trace)));
   all.add(from, all_time);
-  (void)all.moments();
   all.look(from, all_time);
   return all.take();
 }

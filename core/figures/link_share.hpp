@@ -24,4 +24,15 @@ namespace sluice::analysis {
   return bandwidth / peak;
 }
 
+/// What large copies from pinned memory reach of a link's theoretical peak.
+inline constexpr double reached_of_link_peak = 0.85;
+/// The rate to count with if nothing is known of the link, in bytes/s: PCIe Gen4 x16, as copied in practice.
+inline constexpr double usual_link_rate = 25e9;
+
+/// The rate of large copies from pinned memory, in bytes/s: what was measured (`attainable`), else what is usual for the
+/// link's peak; 0 if neither is known.
+[[nodiscard]] constexpr double rate_in_practice(double attainable, double peak) {
+  return attainable > 0 ? attainable : reached_of_link_peak * peak;
+}
+
 }  // namespace sluice::analysis

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/base/format.hpp"
 #include "core/figures/findings/finder.hpp"
 
@@ -12,13 +10,6 @@ constexpr double worth_saving = 64 * mebi;  ///< Less is not worth changing the 
 
 double share_of(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-/// True if something at a peak belongs to a backward pass. Programs that only ask a network compute nothing again.
-bool trains(const report& of) {
-  return std::any_of(of.compositions.begin(), of.compositions.end(), [](const peak_composition& peak) {
-    return peak.bytes_of(category::gradient) > 0 || peak.bytes_of(category::optimizer_state) > 0;
-  });
 }
 
 void find_composition(finder& in, const peak_composition& peak) {
@@ -35,15 +26,13 @@ void find_composition(finder& in, const peak_composition& peak) {
     f.range = {peak.time, peak.time + 1};
   };
   report(category::activation, 0.5, finding_kind::activations_dominate, "activations",
-         trains(in.of)
+         in.trains()
              ? "Compute some of them again in the backward pass (torch.utils.checkpoint), use a smaller batch, or a "
                "narrower type (torch.autocast)."
              : "Use a smaller batch, or a narrower type (torch.autocast).");
   report(category::optimizer_state, 0.4, finding_kind::optimizer_state_dominates, "the optimizer's state",
          "Shard it (ZeRO, FSDP), keep it in 8 bits, or take an optimizer with less state.");
-  const bool told = std::any_of(in.found.begin(), in.found.end(),
-                                [](const finding& f) { return f.kind == finding_kind::gradients_kept; });
-  if (told || share_of(peak.kept_gradient_bytes, peak.bytes) < 0.05 ||
+  if (in.has(finding_kind::gradients_kept) || share_of(peak.kept_gradient_bytes, peak.bytes) < 0.05 ||
       static_cast<double>(peak.kept_gradient_bytes) < worth_saving)
     return;
   finding& f = in.add(

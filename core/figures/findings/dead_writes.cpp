@@ -3,6 +3,7 @@
 #include "core/base/format.hpp"
 #include "core/figures/findings/finder.hpp"
 #include "core/figures/findings/thresholds.hpp"
+#include "core/figures/link_share.hpp"
 
 namespace sluice::analysis {
 
@@ -22,7 +23,7 @@ void find_dead_writes(finder& in) {
     const dead_write_group& most = *of_line.front();
     // A clear runs at the speed of the device's memory, an upload at that of the link.
     constexpr double memory_rate = 1.5e12;
-    double link_rate = 25e9;
+    double link_rate = usual_link_rate;
     for (const transfer_statistics& way : in.of.whole.transfers)
       if (way.device == most.device && way.direction == trace::direction::h2d && way.mean_bandwidth > 0)
         link_rate = way.mean_bandwidth;

@@ -27,8 +27,7 @@ std::string state_of(const failed_allocation& failed, const report& of) {
   std::string text;
   for (const memory_peak& peak : of.peaks) {
     if (peak.device != failed.device || peak.layer != failed.layer || peak.kind != failed.kind) continue;
-    text = fmt::format(" At most {} of this memory {} in use before.", format_bytes(peak.bytes),
-                       peak.bytes == 1 ? "was" : "were");
+    text = fmt::format(" At most {} of this memory was in use before.", format_bytes(peak.bytes));
     if (!peak.lines.empty() && peak.lines.lines.front().figures.bytes * 10 >= peak.bytes)
       text += fmt::format(" {} of it from {}.", format_bytes(peak.lines.lines.front().figures.bytes),
                           symbols::place_of(peak.lines.lines.front().line));

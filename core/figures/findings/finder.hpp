@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <span>
 #include <string>
@@ -26,7 +27,7 @@ struct finder {
   code_places places;
   std::vector<finding> found{};
   /// Length in ns of the working time, at least 1: see `working_time`.
-  double active = working_time(of);
+  double working = working_time(of);
 
   finding& add(finding_kind kind, std::string text, std::string advice) {
     found.push_back({kind, trace::severity::info, std::move(text), std::move(advice), of.whole.range});
@@ -34,8 +35,17 @@ struct finder {
   }
   [[nodiscard]] saving time(double ns, saving_basis basis) const {
     ns = std::max(ns, 0.0);
-    return {.time = static_cast<time_ns>(ns), .basis = basis, .share = ns / active};
+    return {.time = static_cast<time_ns>(ns), .basis = basis, .share = ns / working};
   }
+  /// The share of the active time that `ns` are.
+  [[nodiscard]] double active_share(double ns) const {
+    return ns / static_cast<double>(std::max<time_ns>(of.whole.active.length(), 1));
+  }
+  /// True if a finding of this kind was added, or one of this kind for this place (or without one, if that is not known).
+  [[nodiscard]] bool has(finding_kind kind) const;
+  [[nodiscard]] bool has(finding_kind kind, const code_place& place) const;
+  /// True if something at a peak belongs to a backward pass. Programs that only ask a network compute nothing again.
+  [[nodiscard]] bool trains() const;
   /// Names the device if there are several.
   [[nodiscard]] std::string on(trace::device_id device) const;
   /// True if a framework or a pool hands out the device's memory: what the driver gave it stays, by design.

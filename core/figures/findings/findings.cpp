@@ -22,6 +22,21 @@ double working_time(const report& of) {
   return std::max(least < active ? active - least : active, 1.0);
 }
 
+bool finder::has(finding_kind kind) const {
+  return std::any_of(found.begin(), found.end(), [&](const finding& each) { return each.kind == kind; });
+}
+
+bool finder::has(finding_kind kind, const code_place& place) const {
+  return std::any_of(found.begin(), found.end(),
+                     [&](const finding& each) { return each.kind == kind && text_of(each.where) == text_of(place); });
+}
+
+bool finder::trains() const {
+  return std::any_of(of.compositions.begin(), of.compositions.end(), [](const peak_composition& peak) {
+    return peak.bytes_of(category::gradient) > 0 || peak.bytes_of(category::optimizer_state) > 0;
+  });
+}
+
 std::string finder::on(trace::device_id device) const {
   return tables.devices.rows().size() > 1 ? " on " + short_label(device, tables) : std::string();
 }

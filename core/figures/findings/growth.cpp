@@ -59,11 +59,6 @@ void find_growth(finder& in) {
           ? std::string()
           : fmt::format(" Memory grows {} every step ({}{}).", format_bytes(steps->growth),
                         format_some(steps->count, "step"), steps->source == step_source::pattern ? ", inferred" : "");
-  const auto told_before = [&](const code_place& place) {
-    return std::any_of(in.found.begin(), in.found.end(), [&](const finding& f) {
-      return f.kind == finding_kind::memory_grows && place.known && text_of(f.where) == text_of(place);
-    });
-  };
   const auto lines = by_line(groups, in.places, [](const growing_group& each) { return each.bytes; });
   std::size_t told = 0;
   constexpr std::size_t most_told = 2;
@@ -73,7 +68,7 @@ void find_growth(finder& in) {
     const std::uint64_t peak = peak_of(most, in.of);
     const double share = peak == 0 ? 0 : std::min(1.0, static_cast<double>(bytes) / static_cast<double>(peak));
     if (static_cast<double>(bytes) < mebi || share < warned_memory_share || told == most_told) break;
-    if (told_before(place)) continue;
+    if (place.known && in.has(finding_kind::memory_grows, place)) continue;
     std::uint64_t blocks = 0;
     for (const growing_group* each : of_line) blocks += each->blocks;
     finding& f = in.add(finding_kind::memory_grows,
@@ -89,10 +84,8 @@ void find_growth(finder& in) {
     f.where = place;
     ++told;
   }
-  const bool any = std::any_of(in.found.begin(), in.found.end(),
-                               [](const finding& f) { return f.kind == finding_kind::memory_grows; });
   // Where uses are known, what is held late says more.
-  if (any || steps == nullptr || !in.of.waste.idle.empty()) return;
+  if (in.has(finding_kind::memory_grows) || steps == nullptr || !in.of.waste.idle.empty()) return;
   finding& f =
       in.add(finding_kind::memory_grows,
              fmt::format("Memory grows {} every step ({}{}): likely a leak.", format_bytes(steps->growth),
@@ -112,8 +105,7 @@ void find_unfreed(finder& in) {
              group.bytes == driver.bytes;
     });
   };
-  const bool growth_told = std::any_of(in.found.begin(), in.found.end(),
-                                       [](const finding& f) { return f.kind == finding_kind::memory_grows; });
+  const bool growth_told = in.has(finding_kind::memory_grows);
   for (const unfreed_group& group : all) {
     if (group.layer != trace::layer::driver && group.layer != trace::layer::user) continue;
     const bool segments = group.layer == trace::layer::driver && in.has_allocator(group.kind);

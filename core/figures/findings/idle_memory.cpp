@@ -49,8 +49,7 @@ sums sums_of(const std::vector<const idle_group*>& groups) {
 std::string_view free_early(const std::string& maker) {
   if (maker == "PyTorch" || maker == "CuPy" || maker == "Numba")
     return "Free it after its last use: `del` the name (and others that refer to it), or let its function return "
-           "before "
-           "the peak.";
+           "before the peak.";
   if (maker == "JAX")
     return "Free it after its last use: `del` the name, or donate it to the jitted function "
            "(jax.jit(..., donate_argnums=...)).";
@@ -161,7 +160,7 @@ class idle_finder {
                              "Move it to pinned host memory until it is needed again, or make it again then."))
           // Every training has these at its peak in each step, and needs them back soon.
           f->only_note = of.most->what != category::none &&
-                         static_cast<double>(of.most->idle.length()) < idle_for_long * in_.active;
+                         static_cast<double>(of.most->idle.length()) < idle_for_long * in_.working;
         return;
       case idle_reason::kept_gradient:
         add(finding_kind::gradients_kept, place, of,
@@ -170,7 +169,7 @@ class idle_finder {
         return;
       case idle_reason::accumulating:
         // The activations of a forward pass accumulate, too, and are all needed.
-        if (!keeps_growing(*of.most) || told_at(place) > 0 || (trains() && of.most->what != category::none)) return;
+        if (!keeps_growing(*of.most) || told_at(place) > 0 || (in_.trains() && of.most->what != category::none)) return;
         if (finding* f = add(finding_kind::memory_grows, place, of,
                              fmt::format("Memory keeps growing: {} {} added one after another and none was freed: {}.",
                                          at_peak, of.blocks == 1 ? "was" : "were", who(place, of)),
@@ -190,13 +189,6 @@ class idle_finder {
     }
   }
 
-  /// True if something at a peak belongs to a backward pass.
-  [[nodiscard]] bool trains() const {
-    return std::any_of(in_.of.compositions.begin(), in_.of.compositions.end(), [](const peak_composition& peak) {
-      return peak.bytes_of(category::gradient) > 0 || peak.bytes_of(category::optimizer_state) > 0;
-    });
-  }
-
   /// The most that a finding on this line saves already.
   [[nodiscard]] double told_at(const code_place& place) const {
     double most = 0;
@@ -211,7 +203,7 @@ class idle_finder {
     // What a loop makes anew is freed, too. The newest blocks may still be in use.
     const bool none_freed = group.born <= group.blocks_at_peak + group.blocks_at_peak / 4 + 2;
     return none_freed && group.blocks_at_peak >= growth_builder::least_blocks && group.spread >= 5 &&
-           static_cast<double>(group.last_birth - group.first_birth) >= grows_for * in_.active;
+           static_cast<double>(group.last_birth - group.first_birth) >= grows_for * in_.working;
   }
 
   finder& in_;
@@ -223,8 +215,7 @@ class idle_finder {
 std::string_view stop_growth(const std::string& maker) {
   if (maker == "PyTorch")
     return "Find what keeps these tensors: a loss summed up with its graph (use loss.item() or .detach()), outputs in "
-           "a "
-           "list, a hook, a cache without a limit.";
+           "a list, a hook, a cache without a limit.";
   if (maker == "CuPy" || maker == "JAX" || maker == "Numba")
     return "Find what keeps these arrays: a list of results, a cache without a limit (functools.lru_cache, a dict).";
   return "Free each block when the step that made it is done.";

@@ -29,11 +29,10 @@ void find_repeated_copies(finder& in) {
   const copy_figures& again = found.repeated.all;
   // Less is worth neither the memory to keep it on the GPU nor a finding.
   if (static_cast<double>(again.bytes) < mebi && again.copies < 256) return;
-  const double share =
-      static_cast<double>(again.busy) / static_cast<double>(std::max<time_ns>(in.of.whole.active.length(), 1));
-  std::string text = fmt::format("The same data was copied to the GPU again {} ({}, {}, {} of the active time){}.",
-                                 format_some(again.copies, "time"), format_bytes(again.bytes), format_time(again.busy),
-                                 format_share(share), whence(found.repeated));
+  std::string text =
+      fmt::format("The same data was copied to the GPU again {} ({}, {}, {} of the active time){}.",
+                  format_some(again.copies, "time"), format_bytes(again.bytes), format_time(again.busy),
+                  format_share(in.active_share(static_cast<double>(again.busy))), whence(found.repeated));
   code_place place;
   if (!found.lines.empty()) {
     const repeating_line& most = found.lines.front();

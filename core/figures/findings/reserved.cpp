@@ -123,7 +123,7 @@ void find_driver_allocations(finder& in) {
     }
     // Programs allocate when they start, and free when they end; caching allocators allocate until they have enough.
     if (all.allocations < least_driver_calls || all.frees < least_driver_calls ||
-        static_cast<double>(common_of(all.allocating, all.freeing).length()) < in.active / 4)
+        static_cast<double>(common_of(all.allocating, all.freeing).length()) < in.working / 4)
       continue;
     for (const gap_group& gap : in.of.waste.gaps)
       if ((gap.cause == gap_cause::allocation || gap.cause == gap_cause::release) &&

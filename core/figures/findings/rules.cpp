@@ -25,12 +25,10 @@ static_assert(idle_gaps_builder::shortest_gap == 10'000 && idle_gaps_builder::sh
 
 constexpr std::string_view uses_seen =
     "A kernel uses a block if the block's address is among its arguments: an address that a kernel loads from memory "
-    "is "
-    "not seen. Blocks of CuPy's own pool are not recorded, only what the pool gets from the driver.";
+    "is not seen. Blocks of CuPy's own pool are not recorded, only what the pool gets from the driver.";
 constexpr std::string_view gaps_seen =
     "Needs kernel times (record --mode timeline). The line is that of the call; for the program's own code it is the "
-    "next "
-    "line that allocates or copies.";
+    "next line that allocates or copies.";
 
 constexpr auto rules = std::to_array<finding_rule>({
     {gpu_fault, "gpu_fault", "The GPU met an error that ends all work of the process: an illegal address, for example.",
@@ -48,10 +46,8 @@ constexpr auto rules = std::to_array<finding_rule>({
      "The recorder or the tool that made the file says so.", "What was lost."},
     {memory_grows, "memory_grows", "Something keeps what each step makes: a leak, or a list or cache without a limit.",
      "At least 8 blocks from one line are live when the work ends, 1 MiB and 3 % of the peak or more; some of them "
-     "were born "
-     "in each eighth of the time since the first, which is at least half of the working time. Or the bytes in use at "
-     "the "
-     "begin of the steps rise in 80 % of at least 6 steps.",
+     "were born in each eighth of the time since the first, which is at least half of the working time. Or the bytes "
+     "in use at the begin of the steps rise in 80 % of at least 6 steps.",
      "Growth in memory that the recorder does not see, and whether the program wants to keep it."},
     {unfreed_blocks, "unfreed_blocks", "Memory of the driver was never freed.",
      "Blocks that are live when the recording ends, without those of an allocator that keeps them by design.",
@@ -63,8 +59,7 @@ constexpr auto rules = std::to_array<finding_rule>({
     {allocated_early, "allocated_early",
      "Memory is allocated long before its first use, and raises the peak in between.",
      "At least 8 launches or copies of others ran between the allocation and the first use, and the peak is 3 % lower "
-     "if "
-     "the block is born at its first use.",
+     "if the block is born at its first use.",
      uses_seen},
     {held_late, "held_late", "Memory is kept after its last use, and raises the peak in between.",
      "At least 8 launches or copies of others ran after the last use, and the peak is 3 % lower if the block is freed "
@@ -72,23 +67,19 @@ constexpr auto rules = std::to_array<finding_rule>({
      uses_seen},
     {idle_block, "idle_block", "Memory at the peak is used before and after, but not for a long time between.",
      "The time between two uses is at least 4 times what moving the block to the host and back takes, and the peak is "
-     "3 % "
-     "lower without it. A note for weights, gradients, activations and optimizer state.",
+     "3 % lower without it. A note for weights, gradients, activations and optimizer state.",
      "Idle times that span a section of a large recording, and uses by CUDA graphs."},
     {reusable_block, "reusable_block", "Two blocks of the same size are live together and never used at the same time.",
      "The last use of one is before the first use of the other, both have 1 MiB or more, and the peak is 3 % lower if "
-     "the "
-     "second lies where the first is; more than what freeing or allocating at the right time saves.",
+     "the second lies where the first is; more than what freeing or allocating at the right time saves.",
      uses_seen},
     {dead_write, "dead_write", "Memory is cleared or uploaded, and then written as a whole before anything reads it.",
-     "A memset, a fill kernel or a copy of the whole block, then a copy or memset of the whole block, nothing between; "
-     "16 MiB "
-     "in all or more.",
+     "A memset, a fill kernel or a copy of the whole block, then a copy or memset of the whole block, nothing "
+     "between; 16 MiB in all or more.",
      "Kernels that overwrite a block: whether they read it first is not recorded."},
     {gradients_kept, "gradients_kept", "Gradients stay allocated through the forward pass, where the peak is.",
      "Gradients that are cleared in place and then wait for the backward pass, at the peak. Without that: gradients "
-     "that live "
-     "over two steps and are 5 % of the peak (a note).",
+     "that live over two steps and are 5 % of the peak (a note).",
      "Whether gradients are summed up over several steps on purpose."},
     {cached_unused, "cached_unused",
      "A pool or caching allocator holds far more than the program uses most of the time.",
@@ -113,8 +104,7 @@ constexpr auto rules = std::to_array<finding_rule>({
      "Its peak is 10 % higher than the median of the others.", "Ranks on machines that were not recorded."},
     {pageable_copies, "pageable_copies", "Copies from or to pageable memory are staged by the driver, and slow.",
      "16 MiB or more and 10 % of the bytes of a direction, slower than 75 % of the link. What pinning saves is the "
-     "time beyond "
-     "85 % of the link's peak. A note if the copies do not recur over a quarter of the working time.",
+     "time beyond 85 % of the link's peak. A note if the copies do not recur over a quarter of the working time.",
      "What pinning costs."},
     {slow_copies, "slow_copies", "Large copies from pinned memory stay far below the link's peak.",
      "64 MiB or more in copies of 1 MiB on average, below 60 % of the link.", "What else uses the link."},
@@ -134,21 +124,18 @@ constexpr auto rules = std::to_array<finding_rule>({
      "16 MiB or more in migrations.", "Which line touched the pages."},
     {copies_not_overlapped, "copies_not_overlapped", "The GPU waits for copies, while no kernel runs beside them.",
      "Copies without a kernel take 1 % of the working time, and kernels run beside less than a quarter of the copies' "
-     "time. A "
-     "note if the copies do not recur over a quarter of the working time.",
+     "time. A note if the copies do not recur over a quarter of the working time.",
      "Whether the next kernel needs the data that is being copied."},
     {frequent_waits, "frequent_waits", "The host waits for the GPU, and the GPU is idle until it has new work.",
-     "Idle gaps of 10 us or more that begin while the host waits in a call such as cuStreamSynchronize, and end within "
-     "1 ms "
-     "after it; 4 or more.",
+     "Idle gaps of 10 us or more that begin while the host waits in a call such as cuStreamSynchronize, and end "
+     "within 1 ms after it; 4 or more.",
      gaps_seen},
     {hidden_waits, "hidden_waits",
      "A call that does not look like a wait waits for the GPU, which is idle until it has new work.",
      "As frequent_waits, in a blocking copy, cuMemFree or cuMemAlloc.", gaps_seen},
     {idle_gaps, "idle_gaps", "The GPU has nothing to do while the host does something else.",
      "Idle gaps of 1 ms or more in which the host is in no call, or loads code, or reads files; 4 or more, 0.5 % of "
-     "the "
-     "working time.",
+     "the working time.",
      gaps_seen},
 });
 static_assert(rules.size() == finding_kind_count);

@@ -40,8 +40,6 @@ inline constexpr double much_free = 0.2;
 inline constexpr double mostly_free = 0.5;
 /// A rank that needs this share of its peak more than the median of the others is an outlier.
 inline constexpr double imbalanced = 0.1;
-/// What large copies from pinned memory reach of a link's theoretical peak.
-inline constexpr double reached_of_link_peak = 0.85;
 
 /// Weights, gradients, activations and optimizer state that lie idle between two uses for this share of the working time
 /// are worth a warning; for less, that is how a training works.

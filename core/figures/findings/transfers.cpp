@@ -6,6 +6,7 @@
 #include "core/base/format.hpp"
 #include "core/figures/findings/finder.hpp"
 #include "core/figures/findings/thresholds.hpp"
+#include "core/figures/link_share.hpp"
 
 /// Copies that are slower than the link, and copies that no kernel runs beside.
 namespace sluice::analysis {
@@ -20,10 +21,7 @@ std::string limit_of(const transfer_statistics& way) {
   return "";
 }
 double best_possible(const transfer_statistics& way) { return way.attainable > 0 ? way.attainable : way.link_peak; }
-/// What large copies from pinned memory reach; 0 if nothing is known of the link.
-double usual_rate(const transfer_statistics& way) {
-  return way.attainable > 0 ? way.attainable : reached_of_link_peak * way.link_peak;
-}
+double usual_rate(const transfer_statistics& way) { return rate_in_practice(way.attainable, way.link_peak); }
 std::string_view towards(direction way) { return way == direction::h2d ? "to the GPU" : "from the GPU"; }
 
 const transfer_part* part_of(const transfer_statistics& way, memory_kind side) {
@@ -65,7 +63,7 @@ struct copies {
   }
   /// Not only while the program sets up or ends.
   [[nodiscard]] bool recur(const finder& in) const {
-    return count >= least_recurring && static_cast<double>(last - first) >= in.active / 4;
+    return count >= least_recurring && static_cast<double>(last - first) >= in.working / 4;
   }
   [[nodiscard]] time_range range() const { return {first, last + 1}; }
 };
@@ -197,17 +195,16 @@ void find_copies_not_overlapped(finder& in) {
       alone += each.alone;
     }
     const double waited = static_cast<double>(std::min(alone, device.copy_only));
-    if (device.kernels == 0 || waited <= 0.01 * in.active ||
+    if (device.kernels == 0 || waited <= 0.01 * in.working ||
         static_cast<double>(busy - alone) >= 0.25 * static_cast<double>(busy))
       continue;
     const auto lines =
         by_line(groups, in.places, [](const copy_group& each) { return static_cast<double>(each.alone); });
     const code_place place = lines.front().first;
     const copies most(lines.front().second);
-    const double active = static_cast<double>(std::max<time_ns>(in.of.whole.active.length(), 1));
     std::string text = fmt::format(
         "The GPU sat idle for {} ({} of the active time) waiting for copies: {}.",
-        format_time(static_cast<time_ns>(waited)), format_share(waited / active),
+        format_time(static_cast<time_ns>(waited)), format_share(in.active_share(waited)),
         device.overlap == 0 ? std::string("none overlapped with a kernel")
                             : fmt::format("kernels ran during only {} of their time",
                                           format_share(static_cast<double>(busy - alone) / static_cast<double>(busy))));

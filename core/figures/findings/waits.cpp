@@ -70,8 +70,7 @@ std::string_view advice_for(gap_cause cause, const std::string& maker) {
       break;
   }
   return "See in the timeline what the host threads do in the gaps. Prepare data on other threads or processes "
-         "(PyTorch: "
-         "DataLoader(num_workers=...)), and keep the host ahead of the GPU.";
+         "(PyTorch: DataLoader(num_workers=...)), and keep the host ahead of the GPU.";
 }
 
 finding_kind kind_of(gap_cause cause) {
@@ -82,14 +81,12 @@ finding_kind kind_of(gap_cause cause) {
 }
 
 void tell(finder& in, gap_cause cause, trace::device_id device, const code_place& place, const gaps& of) {
-  const double active = static_cast<double>(std::max<time_ns>(in.of.whole.active.length(), 1));
-  const double share = static_cast<double>(of.total) / active;
-  if (static_cast<double>(of.total) < told_idle_share * in.active) return;
+  if (static_cast<double>(of.total) < told_idle_share * in.working) return;
   const std::string_view call = in.tables.text(of.longest->call);
   const std::string where = text_of(place);
-  std::string text =
-      fmt::format("The GPU{} was idle for {} ({} of the active time) in {}: {}", in.on(device), format_time(of.total),
-                  format_share(share), format_some(of.count, "gap"), name_of(cause));
+  std::string text = fmt::format("The GPU{} was idle for {} ({} of the active time) in {}: {}", in.on(device),
+                                 format_time(of.total), format_share(in.active_share(static_cast<double>(of.total))),
+                                 format_some(of.count, "gap"), name_of(cause));
   if (!call.empty()) text += fmt::format(" ({})", call);
   if (!where.empty()) text += (of.longest->stack_is_next && cause == gap_cause::host ? ", before " : ", at ") + where;
   text += fmt::format(". The longest took {}.", format_time(of.longest->longest));
@@ -106,9 +103,7 @@ void tell(finder& in, gap_cause cause, trace::device_id device, const code_place
 /// Driver allocations in a loop have a finding of their own.
 bool told_before(const finder& in, gap_cause cause, const code_place& place) {
   return (cause == gap_cause::allocation || cause == gap_cause::release) &&
-         std::any_of(in.found.begin(), in.found.end(), [&](const finding& f) {
-           return f.kind == finding_kind::driver_allocations && text_of(f.where) == text_of(place);
-         });
+         in.has(finding_kind::driver_allocations, place);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <tuple>
-#include <unordered_map>
 #include <vector>
 
 #include "core/index/memory/memory_use.hpp"

@@ -1,9 +1,9 @@
 #include "core/figures/waste/growth.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "core/base/saturating.hpp"
+#include "core/figures/waste/eighths.hpp"
 #include "core/index/index.hpp"
 
 namespace sluice::analysis {
@@ -24,7 +24,6 @@ void growth_builder::add(const memory_use& memory, time_range run) {
 }
 
 std::vector<growing_group> growth_builder::figures(time_range active) const {
-  constexpr std::size_t parts = 8;
   std::vector<growing_group> all;
   // What is live after most of the work was kept; at the very end a program frees everything.
   const time_ns late = active.end - active.length() / 50;
@@ -39,15 +38,13 @@ std::vector<growing_group> growth_builder::figures(time_range active) const {
     const birth* last = *std::max_element(kept.begin(), kept.end(), by_time);
     const time_ns length = active.end - first->time;
     if (length < active.length() / 2) continue;
-    std::array<bool, parts> some{};
+    eighths spread;
     for (const birth* each : kept) {
       saturating_add(of.bytes, each->bytes);
-      const auto part = static_cast<std::size_t>(static_cast<double>(each->time - first->time) /
-                                                 static_cast<double>(std::max<time_ns>(length, 1)) * parts);
-      some[std::min(part, parts - 1)] = true;
+      spread.mark(static_cast<double>(each->time - first->time) / static_cast<double>(std::max<time_ns>(length, 1)));
     }
     // The end may be without: the program may do something else at last.
-    if (!std::all_of(some.begin(), some.end() - 1, [](bool any) { return any; })) continue;
+    if (!spread.all_but_the_last()) continue;
     memory_key key;
     std::tie(key, of.process, of.stack, of.name) = from;
     of.device = key.device;

@@ -1,10 +1,9 @@
 #include "core/figures/waste/idle_gaps.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bitset>
 
 #include "core/base/saturating.hpp"
+#include "core/figures/waste/eighths.hpp"
 #include "core/index/index.hpp"
 
 namespace sluice::analysis {
@@ -196,15 +195,13 @@ void idle_gaps_builder::add(const index& from, time_range run) {
 }
 
 std::vector<gap_group> idle_gaps_builder::gaps() const {
-  constexpr std::size_t parts = 8;
   std::vector<gap_group> made;
   for (const auto& [key, group] : all_) {
     gap_group& each = made.emplace_back(group.made);
     each.recurring = each.total - std::min(each.total, group.longest[0] + group.longest[1] + group.longest[2]);
     const double busy = static_cast<double>(std::max<time_ns>(progress_.at(each.device).busy, 1));
-    std::bitset<parts> spread;
-    for (const time_ns progress : group.progress)
-      spread.set(std::min(static_cast<std::size_t>(static_cast<double>(progress) / busy * parts), parts - 1));
+    eighths spread;
+    for (const time_ns progress : group.progress) spread.mark(static_cast<double>(progress) / busy);
     each.spread = spread.count();
   }
   std::stable_sort(made.begin(), made.end(), [](const gap_group& a, const gap_group& b) { return a.total > b.total; });

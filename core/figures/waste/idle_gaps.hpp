@@ -45,7 +45,7 @@ struct gap_group {
   time_ns longest = 0;
   time_range longest_gap;
   time_ns recurring = 0;     ///< `total` without the three longest gaps: starting, compiling and saving take long once.
-  std::uint64_t spread = 0;  ///< In how many eighths of the active time there are gaps.
+  std::uint64_t spread = 0;  ///< In how many eighths of the device's work there are gaps.
 };
 
 /// The calls that allocate memory of the driver, and those that free it, by the stack that allocates.

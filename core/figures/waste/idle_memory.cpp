@@ -1,11 +1,12 @@
 #include "core/figures/waste/idle_memory.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "core/base/saturating.hpp"
+#include "core/figures/link_share.hpp"
 #include "core/figures/report.hpp"
+#include "core/figures/waste/eighths.hpp"
 #include "core/index/index.hpp"
 #include "core/index/tensor_facts.hpp"
 
@@ -22,16 +23,12 @@ bool lies_below_another(const memory_peak& peak, const std::vector<memory_peak>&
 /// Sets when the blocks were born. `times` is not empty. Time counts by the work done: what is allocated before the work
 /// begins does not grow with it.
 void set_births(const std::vector<time_ns>& times, time_ns peak, const touch_index& touches, idle_group& of) {
-  constexpr std::size_t parts = 8;
   of.first_birth = *std::min_element(times.begin(), times.end());
   of.last_birth = *std::max_element(times.begin(), times.end());
   const double work = static_cast<double>(std::max<std::uint64_t>(touches.works_in({of.first_birth, peak}), 1));
-  std::array<bool, parts> some{};
-  for (const time_ns each : times) {
-    const double part = static_cast<double>(touches.works_in({of.first_birth, each})) / work * parts;
-    some[std::min(static_cast<std::size_t>(part), parts - 1)] = true;
-  }
-  of.spread = static_cast<std::uint64_t>(std::count(some.begin(), some.end(), true));
+  eighths spread;
+  for (const time_ns each : times) spread.mark(static_cast<double>(touches.works_in({of.first_birth, each})) / work);
+  of.spread = spread.count();
 }
 
 /// The births of one memory.
@@ -84,11 +81,11 @@ class births {
 }  // namespace
 
 double idle_memory_builder::rate_of(trace::device_id device) const {
-  constexpr double reached = 0.85;  // Of a link's theoretical peak, by large copies from pinned memory.
   const trace::device_row* row = trace_.tables().devices.find(device);
-  if (row == nullptr) return usual_rate;
-  if (row->attainable_h2d > 0) return static_cast<double>(row->attainable_h2d);
-  return row->link_peak > 0 ? reached * static_cast<double>(row->link_peak) : usual_rate;
+  const double rate =
+      row == nullptr ? 0
+                     : rate_in_practice(static_cast<double>(row->attainable_h2d), static_cast<double>(row->link_peak));
+  return rate > 0 ? rate : usual_link_rate;
 }
 
 std::vector<idle_memory_builder::interval> idle_memory_builder::intervals_of(const block_record& block,
@@ -197,8 +194,7 @@ void idle_memory_builder::add_idle(memory& to, const block_record& block, catego
     group = to.groups.emplace(key, analysis::idle_memory_builder::group{}).first;
     group->second.highest = to.highest;  // Nothing of it was idle before.
   }
-  const auto bytes =
-      static_cast<std::int64_t>(std::min<std::uint64_t>(block.bytes, std::numeric_limits<std::int64_t>::max() / 4));
+  const std::int64_t bytes = signed_bytes(block);
   group->second.changes.push_back({idle.begin, bytes});
   group->second.changes.push_back({idle.end, -bytes});
 }

@@ -72,7 +72,8 @@ struct idle_memory {
 };
 
 /// Finds idle memory of device-resident blocks from indexes of sections; nothing if no uses (touches) were recorded.
-/// "Much other work" is `idle_works` launches and copies, fewer in a program with few of them. Idle times between uses are only seen inside a section.
+/// "Much other work" is `idle_works` launches and copies, fewer in a program with few of them. Idle times between uses are
+/// only seen inside a section.
 class idle_memory_builder {
  public:
   idle_memory_builder(const trace::snapshot& trace, time_range range) : trace_(trace), range_(range) {}
@@ -93,8 +94,6 @@ class idle_memory_builder {
   static constexpr std::uint64_t reassigned_works = 3;  ///< See `idle_group::reassigned`.
   static constexpr std::uint64_t least_reusable = std::uint64_t{1}
                                                   << 20U;  ///< In bytes. Smaller blocks are not matched.
-  /// Bytes per second by which that is judged if the link is not known: PCIe Gen4 x16, as copied in practice.
-  static constexpr double usual_rate = 25e9;
 
  private:
   using origin = std::tuple<idle_reason, trace::stack_id, trace::string_id, category>;

@@ -1,7 +1,6 @@
 #include "core/figures/waste/rank_peaks.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/base/saturating.hpp"
 
@@ -24,8 +23,7 @@ void rank_peaks_builder::add(const memory_use& memory, time_range run) {
   for (const block_record& block : memory.blocks()) {
     if (!takes_device_memory(block) || !block.live_in(here) || !ranks_.contains(block.process)) continue;
     std::vector<change>& of = changes[{block.process, key_of(block)}];
-    const auto bytes =
-        static_cast<std::int64_t>(std::min<std::uint64_t>(block.bytes, std::numeric_limits<std::int64_t>::max() / 4));
+    const std::int64_t bytes = signed_bytes(block);
     of.push_back({std::max(block.born, here.begin), bytes});
     if (block.freed() && block.died < here.end) of.push_back({block.died, -bytes});
   }
@@ -41,9 +39,7 @@ void rank_peaks_builder::add(const memory_use& memory, time_range run) {
   }
 }
 
-std::vector<time_ns> rank_peaks_builder::moments() {
-  std::vector<time_ns> times;
-  if (!peaks_.empty()) return times;
+void rank_peaks_builder::find_peaks() {
   for (const auto& [process, memories] : all_) {
     const std::pair<const memory_key, highest>* best = nullptr;
     for (const auto& each : memories) {
@@ -61,9 +57,13 @@ std::vector<time_ns> rank_peaks_builder::moments() {
                       static_cast<std::uint64_t>(most.bytes),
                       most.time,
                       {}});
-    times.push_back(most.time);
   }
   std::sort(peaks_.begin(), peaks_.end(), [](const rank_peak& a, const rank_peak& b) { return a.rank < b.rank; });
+}
+
+std::vector<time_ns> rank_peaks_builder::moments() const {
+  std::vector<time_ns> times;
+  for (const rank_peak& each : peaks_) times.push_back(each.time);
   return times;
 }
 

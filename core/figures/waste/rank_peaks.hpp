@@ -40,8 +40,10 @@ class rank_peaks_builder {
 
   /// Adds the events in `run`, the time range of `from`. O(blocks log blocks); nothing without ranks.
   void add(const memory_use& memory, time_range run);
-  /// Call after the last `add`: the times of the peaks.
-  [[nodiscard]] std::vector<time_ns> moments();
+  /// Call once, after the last `add`.
+  void find_peaks();
+  /// The times of the peaks that were found.
+  [[nodiscard]] std::vector<time_ns> moments() const;
   /// Adds what the stacks held at the peaks in `run`.
   void look(const memory_use& memory, time_range run);
   /// By rank.

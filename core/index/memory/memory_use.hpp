@@ -253,6 +253,11 @@ class memory_use {
   return block.allocated && !block.imported() && is_device_resident(block.kind) && block.bytes > 0;
 }
 
+/// The bytes of a block as a number that can be subtracted: cut at 2^61, so that sums of a few stay in range.
+[[nodiscard]] inline std::int64_t signed_bytes(const block_record& block) {
+  return static_cast<std::int64_t>(std::min(block.bytes, std::uint64_t{1} << 61U));
+}
+
 /// True if the driver manages the pool and its device memory is not already counted in driver-layer blocks.
 [[nodiscard]] bool is_driver_pool(const trace::pool_row& row, bool has_segments);
 
