@@ -139,9 +139,10 @@ void replace_names(std::string& in, const std::unordered_map<std::string, std::s
 /// machine, and without it nobody could tell an optimizer's memory from a module's.
 std::size_t begin_of_public_package(std::string_view path) {
   constexpr std::string_view packages[] = {
-      "torch",     "torchvision", "transformers",      "accelerate",   "lightning", "timm", "peft",   "bitsandbytes",
-      "deepspeed", "apex",        "pytorch_lightning", "cupy",         "cupyx",     "jax",  "jaxlib", "flax",
-      "optax",     "numba",       "numba_cuda",        "cupy_backends"};
+      "torch", "torchvision",   "transformers", "accelerate", "lightning",         "timm",
+      "peft",  "bitsandbytes",  "deepspeed",    "apex",       "pytorch_lightning", "cupy",
+      "cupyx", "cupy_backends", "jax",          "jaxlib",     "jax_plugins",       "flax",
+      "optax", "nvidia",        "numba",        "numba_cuda"};
   for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
     const std::size_t found = path.rfind(folder);
     if (found == std::string_view::npos) continue;

@@ -68,7 +68,7 @@ void find_growth(finder& in) {
     const std::uint64_t peak = peak_of(most, in.of);
     const double share = peak == 0 ? 0 : std::min(1.0, static_cast<double>(bytes) / static_cast<double>(peak));
     if (static_cast<double>(bytes) < mebi || share < warned_memory_share || told == most_told) break;
-    if (place.known && in.has(finding_kind::memory_grows, place)) continue;
+    if (in.has(finding_kind::memory_grows, place)) continue;
     std::uint64_t blocks = 0;
     for (const growing_group* each : of_line) blocks += each->blocks;
     finding& f = in.add(finding_kind::memory_grows,

@@ -5,6 +5,7 @@
 
 #include "core/figures/finding_rules.hpp"
 #include "core/figures/findings/thresholds.hpp"
+#include "core/figures/link_share.hpp"
 #include "core/figures/waste/idle_gaps.hpp"
 #include "core/figures/waste/idle_memory.hpp"
 
