@@ -34,7 +34,7 @@ struct finder {
     return found.back();
   }
   [[nodiscard]] saving time(double ns, saving_basis basis) const {
-    ns = std::max(ns, 0.0);
+    ns = std::clamp(ns, 0.0, working);  // The host may lose more, while the device has work.
     return {.time = static_cast<time_ns>(ns), .basis = basis, .share = ns / working};
   }
   /// The share of the active time that `ns` are.

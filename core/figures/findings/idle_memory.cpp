@@ -30,6 +30,7 @@ struct sums {
   std::uint64_t bytes = 0;
   std::uint64_t saved = 0;
   std::uint64_t reassigned = 0;
+  std::uint64_t born = 0;  ///< By the stacks of these blocks, in all.
   const idle_group* most = nullptr;
 };
 
@@ -40,6 +41,7 @@ sums sums_of(const std::vector<const idle_group*>& groups) {
     all.bytes += each->bytes_at_peak;
     all.saved += each->saved;
     all.reassigned += each->reassigned;
+    all.born += each->born + each->born_later;
     if (all.most == nullptr || each->saved > all.most->saved) all.most = each;
   }
   all.saved = std::min(all.saved, all.bytes);
@@ -150,17 +152,19 @@ class idle_finder {
                             of.most->works == 1 ? std::string("1 launch or copy")
                                                 : fmt::format("{} launches and copies", format_count(of.most->works))),
                 std::string(free_early(maker))))
-          // A variable that is assigned anew in each turn of a loop holds the old value while the new one is made.
-          f->only_note = of.blocks == 1 && of.reassigned > 0;
+          // What a loop makes anew in each turn is held a little longer than it is used, as is the old value of a variable
+          // while the new one is made.
+          f->only_note = f->saves.share < (of.blocks == 1 && of.reassigned > 0 ? warned_variable_share
+                                           : of.born >= made_anew * of.blocks  ? warned_loop_share
+                                                                               : 0);
         return;
       case idle_reason::between_uses:
         if (finding* f = add(finding_kind::idle_block, place, of,
                              fmt::format("{} lie idle between two uses: {}, idle for {}.", at_peak, who(place, of),
                                          format_time(of.most->idle.length())),
                              "Move it to pinned host memory until it is needed again, or make it again then."))
-          // Every training has these at its peak in each step, and needs them back soon.
-          f->only_note = of.most->what != category::none &&
-                         static_cast<double>(of.most->idle.length()) < idle_for_long * in_.working;
+          // Every training has some at its peak in each step, and needs them back soon.
+          f->only_note = static_cast<double>(of.most->works) < idle_for_long * static_cast<double>(of_.works);
         return;
       case idle_reason::kept_gradient:
         add(finding_kind::gradients_kept, place, of,
@@ -198,12 +202,12 @@ class idle_finder {
     return most;
   }
 
-  /// True if the blocks were born one after another over much of the working time.
+  /// True if the blocks were born one after another over much of the work.
   [[nodiscard]] bool keeps_growing(const idle_group& group) const {
     // What a loop makes anew is freed, too. The newest blocks may still be in use.
     const bool none_freed = group.born <= group.blocks_at_peak + group.blocks_at_peak / 4 + 2;
     return none_freed && group.blocks_at_peak >= growth_builder::least_blocks && group.spread >= 5 &&
-           static_cast<double>(group.last_birth - group.first_birth) >= grows_for * in_.working;
+           static_cast<double>(group.birth_kernels) >= grows_for * static_cast<double>(of_.kernels);
   }
 
   finder& in_;

@@ -20,9 +20,9 @@ static_assert(told_idle_share == 0.005 && least_recurring == 4 && least_small_co
               least_driver_calls == 8 && least_spread == 4);
 static_assert(least_reserved == 64.0 * 1024 * 1024 && unused_at_last == 0.4 && fragmented == 0.5 && much_free == 0.2);
 static_assert(imbalanced == 0.1 && reached_of_link_peak == 0.85 && growth_builder::least_blocks == 8);
+static_assert(idle_for_long == 0.5 && grows_for == 0.4 && warned_loop_share == 0.1 && warned_variable_share == 0.25);
 static_assert(idle_memory_builder::idle_works == 8 && idle_memory_builder::worth_moving == 4);
-static_assert(idle_gaps_builder::shortest_gap == 10'000 && idle_gaps_builder::shortest_host_gap == 1'000'000 &&
-              idle_gaps_builder::longest_restart == 1'000'000);
+static_assert(idle_gaps_builder::shortest_gap == 10'000 && idle_gaps_builder::shortest_host_gap == 1'000'000);
 
 constexpr std::string_view uses_seen =
     "A kernel uses a block if the block's address is among its arguments: an address that a kernel loads from memory "
@@ -48,7 +48,8 @@ constexpr auto rules = std::to_array<finding_rule>({
     {memory_grows, "memory_grows", "Something keeps what each step makes: a leak, or a list or cache without a limit.",
      "At least 8 blocks from one line are live when the work ends, 1 MiB and 3 % of the peak or more; some of them "
      "were born in each eighth of the time since the first, which is at least half of the working time. Or the bytes "
-     "in use at the begin of the steps rise in 80 % of at least 6 steps.",
+     "in use at the begin of the steps rise in 80 % of at least 6 steps. Or, of blocks that are never used again or "
+     "that none was freed of before the peak, such births go on for 40 % of the launches and copies.",
      "Growth in memory that the recorder does not see, and whether the program wants to keep it."},
     {unfreed_blocks, "unfreed_blocks", "Memory of the driver was never freed.",
      "Blocks that are live when the recording ends, without those of an allocator that keeps them by design.",
@@ -64,11 +65,12 @@ constexpr auto rules = std::to_array<finding_rule>({
      uses_seen},
     {held_late, "held_late", "Memory is kept after its last use, and raises the peak in between.",
      "At least 8 launches or copies of others ran after the last use, and the peak is 3 % lower if the block is freed "
-     "right after its last use. A note if the block is freed as soon as its successor is made: a variable in a loop.",
+     "right after its last use. A note below 10 % of the peak if a loop makes such blocks anew in each turn, and below "
+     "25 % for the old value of a variable while the new one is made.",
      uses_seen},
     {idle_block, "idle_block", "Memory at the peak is used before and after, but not for a long time between.",
      "The time between two uses is at least 4 times what moving the block to the host and back takes, and the peak is "
-     "3 % lower without it. A note for weights, gradients, activations and optimizer state.",
+     "3 % lower without it. A note if the idle time is less than half of the launches and copies.",
      "Idle times that span a section of a large recording, and uses by CUDA graphs."},
     {reusable_block, "reusable_block", "Two blocks of the same size are live together and never used at the same time.",
      "The last use of one is before the first use of the other, both have 1 MiB or more, and the peak is 3 % lower if "
@@ -128,8 +130,9 @@ constexpr auto rules = std::to_array<finding_rule>({
      "time. A note if the copies do not recur over a quarter of the working time.",
      "Whether the next kernel needs the data that is being copied."},
     {frequent_waits, "frequent_waits", "The host waits for the GPU, and the GPU is idle until it has new work.",
-     "Idle gaps of 10 us or more that begin while the host waits in a call such as cuStreamSynchronize, and end "
-     "within 1 ms after it; 4 or more.",
+     "Idle gaps of 10 us or more that begin while the host waits in a call such as cuStreamSynchronize; 4 or more. A "
+     "gap "
+     "counts for at most as long as the host waited: by so much earlier could it have given the GPU work.",
      gaps_seen},
     {hidden_waits, "hidden_waits",
      "A call that does not look like a wait waits for the GPU, which is idle until it has new work.",

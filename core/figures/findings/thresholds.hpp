@@ -41,11 +41,17 @@ inline constexpr double mostly_free = 0.5;
 /// A rank that needs this share of its peak more than the median of the others is an outlier.
 inline constexpr double imbalanced = 0.1;
 
-/// Weights, gradients, activations and optimizer state that lie idle between two uses for this share of the working time
-/// are worth a warning; for less, that is how a training works.
+/// What lies idle between two uses for this share of the launches and copies is worth a warning; for less, that is how a
+/// training works.
 inline constexpr double idle_for_long = 0.5;
-/// Blocks that are added one after another are growth if that goes on for this share of the working time.
+/// Blocks that are added one after another are growth if that goes on for this share of the launches and copies.
 inline constexpr double grows_for = 0.4;
+/// A loop makes blocks anew if it has made this many times the blocks that are live.
+inline constexpr std::uint64_t made_anew = 4;
+/// Such blocks are worth a warning if holding them too long costs this share of the peak.
+inline constexpr double warned_loop_share = 0.1;
+/// And a single one that is freed as soon as its successor is made if it costs this share: that is how variables work.
+inline constexpr double warned_variable_share = 0.25;
 
 /// Makes findings warnings or notes by what they save, and sorts: errors, warnings, notes; in each, those whose saving is
 /// not known first, then those that save most. O(findings * log findings).

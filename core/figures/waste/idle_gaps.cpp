@@ -120,51 +120,60 @@ void idle_gaps_builder::add_gap(const host_side& host, trace::device_id device, 
       longest_part = part;
     }
   }
-  gap_group one;
-  one.device = device;
-  one.count = 1;
-  one.total = one.longest = gap.length();
-  one.longest_gap = gap;
-  const host_call* culprit = nullptr;
-  if (running != nullptr && gap.end - std::min(running->end, gap.end) < longest_restart) culprit = running;
+  const host_call* culprit = running;
+  time_ns blocked = running == nullptr ? 0 : running->end - running->begin;
   // A wait that begins when the device is already idle costs nothing.
-  if (culprit == nullptr && longest != nullptr && longest->cause != gap_cause::wait && longest_part * 2 > gap.length())
+  if (culprit == nullptr && longest != nullptr && longest->cause != gap_cause::wait &&
+      longest_part * 2 > gap.length()) {
     culprit = longest;
-  time_ns from_when = gap.begin;
+    blocked = longest_part;
+  }
+  // What the host does after the call would have begun earlier by the time that the call blocked.
+  const time_ns lost = std::min(blocked, gap.length());
   if (culprit != nullptr) {
-    one.cause = culprit->cause;
-    one.call = culprit->name;
-    one.stack = culprit->stack;
-    from_when = culprit->begin;
-  } else if (gap.length() < shortest_host_gap) {
-    return;
+    gap_group by_call;
+    by_call.device = device;
+    by_call.cause = culprit->cause;
+    by_call.call = culprit->name;
+    by_call.stack = culprit->stack;
+    set_stack(by_call, host, culprit->begin);
+    count(by_call, gap, lost, progress);
   }
-  if (one.stack == trace::stack_id::none) {
-    const bool wait = culprit != nullptr;
-    const auto next = std::lower_bound(host.stacks.begin(), host.stacks.end(), wait ? from_when : gap.begin,
-                                       [](const placed_stack& each, time_ns time) { return each.time < time; });
-    if (next != host.stacks.end()) {
-      one.stack = next->stack;
-      one.stack_is_next = true;
-    } else if (next != host.stacks.begin()) {
-      one.stack = (next - 1)->stack;
-    }
+  if (gap.length() - lost < shortest_host_gap) return;
+  gap_group by_host;
+  by_host.device = device;
+  set_stack(by_host, host, culprit == nullptr ? gap.begin : std::max(gap.begin, culprit->end));
+  count(by_host, gap, gap.length() - lost, progress);
+}
+
+void idle_gaps_builder::set_stack(gap_group& of, const host_side& host, time_ns from) {
+  if (of.stack != trace::stack_id::none) return;
+  const auto next = std::lower_bound(host.stacks.begin(), host.stacks.end(), from,
+                                     [](const placed_stack& each, time_ns time) { return each.time < time; });
+  if (next != host.stacks.end()) {
+    of.stack = next->stack;
+    of.stack_is_next = true;
+  } else if (next != host.stacks.begin()) {
+    of.stack = (next - 1)->stack;
   }
-  gathered& of = all_[{device, one.cause, one.call, one.stack}];
-  if (of.made.count == 0) of.made = one, of.made.count = of.made.total = of.made.longest = 0;
+}
+
+void idle_gaps_builder::count(const gap_group& one, time_range gap, time_ns lost, time_ns progress) {
+  gathered& of = all_[{one.device, one.cause, one.call, one.stack}];
+  if (of.made.count == 0) of.made = one;
   ++of.made.count;
-  saturating_add(of.made.total, one.total);
+  saturating_add(of.made.total, lost);
   if (of.made.count % of.stride == 0) of.progress.push_back(progress);
   if (of.progress.size() > most_samples) {
     for (std::size_t i = 0; i < of.progress.size(); i += 2) of.progress[i / 2] = of.progress[i];
     of.progress.resize((of.progress.size() + 1) / 2);
     of.stride *= 2;
   }
-  time_ns length = one.total;
+  time_ns length = lost;
   for (time_ns& each : of.longest)
     if (length > each) std::swap(length, each);
-  if (one.longest <= of.made.longest) return;
-  of.made.longest = one.longest;
+  if (lost <= of.made.longest) return;
+  of.made.longest = lost;
   of.made.longest_gap = gap;
 }
 

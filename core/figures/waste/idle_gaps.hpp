@@ -41,7 +41,9 @@ struct gap_group {
   trace::stack_id stack{};     ///< Of that call, else of the next call with a stack: the code that ran is before it.
   bool stack_is_next = false;  ///< `stack` is of the next call.
   std::uint64_t count = 0;
-  time_ns total = 0;  ///< Sum of the gaps. Of a wait: until the next work began, also what the host did after it.
+  /// Sum of the gaps, or of the parts of them that the call costs: as much as it blocked the host, for what the host does
+  /// after it could have begun that much earlier.
+  time_ns total = 0;
   time_ns longest = 0;
   time_range longest_gap;
   time_ns recurring = 0;     ///< `total` without the three longest gaps: starting, compiling and saving take long once.
@@ -76,8 +78,6 @@ class idle_gaps_builder {
   static constexpr time_ns shortest_gap = 10'000;
   /// Without a call that takes the time, shorter gaps are those of a program that gives the device little work.
   static constexpr time_ns shortest_host_gap = 1'000'000;
-  /// If the host works for this long after a wait, that work is the cause of the gap, not the wait.
-  static constexpr time_ns longest_restart = 1'000'000;
   /// An "asynchronous" copy call that takes this long waits for its source or for the device.
   static constexpr time_ns blocking_copy_time = 50'000;
   static constexpr time_ns least_read_time = 8'000;  ///< A read that takes less did not wait.
@@ -103,7 +103,12 @@ class idle_gaps_builder {
   };
   [[nodiscard]] host_side host_of(const index& from, time_range run);
   void add_driver_calls(const index& from, time_range run, host_side& to);
+  /// Divides a gap between the call that blocked the host and what the host did besides. `progress`: how long the device
+  /// was busy before.
   void add_gap(const host_side& host, trace::device_id device, time_range gap, time_ns progress);
+  /// Sets the stack of the next call after `from`, if `of` has none.
+  static void set_stack(gap_group& of, const host_side& host, time_ns from);
+  void count(const gap_group& one, time_range gap, time_ns lost, time_ns progress);
   gap_cause cause_of(trace::string_id call);
   static gap_cause cause_of_copy(const timeline::slice_item& call, std::string_view name);
 

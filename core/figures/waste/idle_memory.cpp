@@ -1,6 +1,7 @@
 #include "core/figures/waste/idle_memory.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "core/base/saturating.hpp"
@@ -20,14 +21,15 @@ bool lies_below_another(const memory_peak& peak, const std::vector<memory_peak>&
   });
 }
 
-/// Sets when the blocks were born. `times` is not empty. Time counts by the work done: what is allocated before the work
-/// begins does not grow with it.
+/// Sets when the blocks were born. `times` is not empty. Time counts by the kernels launched: what is
+/// allocated and filled before the work begins does not grow with it.
 void set_births(const std::vector<time_ns>& times, time_ns peak, const touch_index& touches, idle_group& of) {
   of.first_birth = *std::min_element(times.begin(), times.end());
   of.last_birth = *std::max_element(times.begin(), times.end());
-  const double work = static_cast<double>(std::max<std::uint64_t>(touches.works_in({of.first_birth, peak}), 1));
+  of.birth_kernels = touches.kernels_in({of.first_birth, of.last_birth});
+  const double work = static_cast<double>(std::max<std::uint64_t>(touches.kernels_in({of.first_birth, peak}), 1));
   eighths spread;
-  for (const time_ns each : times) spread.mark(static_cast<double>(touches.works_in({of.first_birth, each})) / work);
+  for (const time_ns each : times) spread.mark(static_cast<double>(touches.kernels_in({of.first_birth, each})) / work);
   of.spread = spread.count();
 }
 
@@ -53,29 +55,31 @@ class births {
     return false;
   }
 
-  /// The last birth of the block's stack before it dies, if it is after `since` and of a block of like size; else unknown.
+  /// The last birth of a like block before this one dies, if it is after `since` and of half its size or more; else unknown.
   [[nodiscard]] time_ns successor_of(const block_record& block, time_ns since) const {
     const auto of = of_stack_.find(block.stack);
     if (of == of_stack_.end() || !block.freed()) return trace::unknown_time;
-    const auto behind = std::upper_bound(of->second.begin(), of->second.end(),
-                                         std::pair(block.died, std::numeric_limits<std::uint64_t>::max()));
+    const auto behind = std::upper_bound(of->second.begin(), of->second.end(), birth{block.died, any_size});
     if (behind == of->second.begin()) return trace::unknown_time;
     const auto& [born, bytes] = *(behind - 1);
     return born < since || bytes < block.bytes / 2 ? trace::unknown_time : born;
   }
 
-  /// How many blocks of the stack were born until then.
-  [[nodiscard]] std::uint64_t count_of(trace::stack_id stack, time_ns until) const {
+  /// How many blocks of the stack that have at least half the size, and at most twice, were born until then.
+  [[nodiscard]] std::uint64_t count_of(trace::stack_id stack, std::uint64_t bytes, time_ns until) const {
     const auto of = of_stack_.find(stack);
     if (of == of_stack_.end()) return 0;
-    return static_cast<std::uint64_t>(std::upper_bound(of->second.begin(), of->second.end(),
-                                                       std::pair(until, std::numeric_limits<std::uint64_t>::max())) -
-                                      of->second.begin());
+    const auto end = std::upper_bound(of->second.begin(), of->second.end(), birth{until, any_size});
+    return static_cast<std::uint64_t>(std::count_if(of->second.begin(), end, [&](const birth& each) {
+      return each.second >= bytes / 2 && each.second / 2 <= bytes;
+    }));
   }
 
  private:
-  std::vector<std::pair<time_ns, std::uint64_t>> at_peak_;
-  std::map<trace::stack_id, std::vector<std::pair<time_ns, std::uint64_t>>> of_stack_;  ///< Birth and bytes.
+  using birth = std::pair<time_ns, std::uint64_t>;  ///< When, and of how many bytes.
+  static constexpr std::uint64_t any_size = std::numeric_limits<std::uint64_t>::max();
+  std::vector<birth> at_peak_;
+  std::map<trace::stack_id, std::vector<birth>> of_stack_;
 };
 
 }  // namespace
@@ -237,6 +241,8 @@ void idle_memory_builder::look(const memory_peak& peak, const index& from) {
   const memory_key key{peak.device, peak.layer, peak.kind};
   const auto of = all_.find(key);
   if (of == all_.end()) return;
+  of->second.works = from.touches().works_in(range_);
+  of->second.kernels = from.touches().kernels_in(range_);
   const auto facts = from.tensors(trace_);
   const auto reusable = find_reusable(from, range_);
   const births made_here(from.memory(), key, peak.time);
@@ -266,7 +272,10 @@ void idle_memory_builder::look(const memory_peak& peak, const index& from) {
     const auto times = born.find(&group);
     if (times == born.end()) continue;
     set_births(times->second, peak.time, from.touches(), group.made);
-    group.made.born = made_here.count_of(std::get<trace::stack_id>(origin), peak.time);
+    const trace::stack_id stack = std::get<trace::stack_id>(origin);
+    const std::uint64_t size = group.made.bytes_at_peak / group.made.blocks_at_peak;
+    group.made.born = made_here.count_of(stack, size, peak.time);
+    group.made.born_later = made_here.count_of(stack, size, latest_time) - group.made.born;
   }
   find_accumulating(from, *facts, key, peak.time, of->second.accumulating);
 }
@@ -279,12 +288,13 @@ void idle_memory_builder::find_accumulating(const index& from, const tensor_fact
     std::uint64_t freed = 0;
     idle_group group;
   };
-  std::map<std::tuple<trace::stack_id, trace::string_id, category>, made_by_stack> all;
+  // Layers of one kind share a call stack: the size tells their blocks apart.
+  std::map<std::tuple<trace::stack_id, trace::string_id, category, int>, made_by_stack> all;
   const std::span<const block_record> blocks = from.memory().blocks();
   for (std::size_t i = 0; i < blocks.size() && i < facts.categories.size(); ++i) {
     const block_record& block = blocks[i];
     if (!takes_device_memory(block) || key_of(block) != key || block.born > peak || block.born_before()) continue;
-    made_by_stack& of = all[{block.stack, block.name, facts.categories[i].what}];
+    made_by_stack& of = all[{block.stack, block.name, facts.categories[i].what, std::bit_width(block.bytes)}];
     if (!block.live_at(peak)) {
       ++of.freed;
       continue;
@@ -299,7 +309,7 @@ void idle_memory_builder::find_accumulating(const index& from, const tensor_fact
   for (auto& [origin, of] : all) {
     if (of.live.size() < least_blocks || of.freed * 10 > of.live.size()) continue;
     set_births(of.live, peak, from.touches(), of.group);
-    std::tie(of.group.stack, of.group.name, of.group.what) = origin;
+    std::tie(of.group.stack, of.group.name, of.group.what, std::ignore) = origin;
     of.group.reason = idle_reason::accumulating;
     of.group.idle = {of.group.first_birth, peak + 1};
     of.group.saved = of.group.bytes_at_peak - of.group.bytes_at_peak / of.group.blocks_at_peak;
@@ -312,7 +322,8 @@ std::vector<idle_memory> idle_memory_builder::figures(const std::vector<memory_p
   for (const memory_peak& peak : peaks) {
     const auto known = all_.find({peak.device, peak.layer, peak.kind});
     if (known == all_.end() || lies_below_another(peak, peaks)) continue;
-    idle_memory of{peak.device, peak.layer, peak.kind, peak.time, peak.bytes, {}};
+    idle_memory of{peak.device,           peak.layer, peak.kind, peak.time, peak.bytes, known->second.works,
+                   known->second.kernels, {}};
     for (const auto& [from, group] : known->second.groups) {
       const double saved = static_cast<double>(peak.bytes) - group.highest;
       if (saved < 1 || group.made.blocks_at_peak == 0) continue;

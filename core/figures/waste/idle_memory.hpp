@@ -51,8 +51,11 @@ struct idle_group {
   std::uint64_t works = 0;  ///< Launches and copies of others in that time, up to the peak.
   time_ns first_birth = 0;  ///< Of the blocks that are idle at the peak: the first birth and the last.
   time_ns last_birth = 0;
-  std::uint64_t spread = 0;  ///< In how many eighths of the work from the first birth to the peak some were born.
-  std::uint64_t born = 0;    ///< For `held_late`: blocks of these stacks born until the peak, in use or freed or not.
+  std::uint64_t spread = 0;  ///< In how many eighths of the kernels from the first birth to the peak some were born.
+  std::uint64_t birth_kernels = 0;  ///< Kernels launched from the first of these births to the last.
+  /// For `held_late`: blocks of these stacks and of like size born until the peak, in use or freed or not, and after it.
+  std::uint64_t born = 0;
+  std::uint64_t born_later = 0;
   /// For `held_late`: bytes at the peak of idle blocks that are freed as soon as the same stack has made their successor: a
   /// variable that is assigned anew in each turn of a loop.
   std::uint64_t reassigned = 0;
@@ -67,6 +70,8 @@ struct idle_memory {
   trace::memory_kind kind = trace::memory_kind::unknown;
   time_ns peak_time = 0;
   std::uint64_t peak_bytes = 0;
+  std::uint64_t works = 0;         ///< Launches and copies in the section that has the peak.
+  std::uint64_t kernels = 0;       ///< Of these, the kernels that do more than fill memory with one value.
   std::vector<idle_group> groups;  ///< At most `limit`.
   static constexpr std::size_t limit = 64;
 };
@@ -108,6 +113,8 @@ class idle_memory_builder {
   };
   struct memory {
     double highest = 0;
+    std::uint64_t works = 0;
+    std::uint64_t kernels = 0;
     std::map<origin, group> groups;
     std::vector<idle_group> accumulating;
   };

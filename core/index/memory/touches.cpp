@@ -25,6 +25,12 @@ time_ns enqueued_or(time_ns enqueued, time_ns begin) {
   return bounded(enqueued == trace::unknown_time ? begin : enqueued);
 }
 
+/// How many of the sorted `times` lie in `range`.
+std::uint64_t count_in(const std::vector<time_ns>& times, time_range range) {
+  const auto first = std::lower_bound(times.begin(), times.end(), range.begin);
+  return static_cast<std::uint64_t>(std::lower_bound(first, times.end(), range.end) - first);
+}
+
 }  // namespace
 
 bool is_copying_call(std::string_view name) {
@@ -114,6 +120,7 @@ void touch_index::add_access(const uses_of_block& of, time_ns time, std::uint64_
   accesses_.push_back({of.block, time, bytes, kind, static_cast<std::uint32_t>(&of - blocks_.data())});
   // The touches of one launch share its time, and follow one another.
   if (works_.empty() || works_.back() != time) works_.push_back(time);
+  if (kind == access_kind::kernel && (kernels_.empty() || kernels_.back() != time)) kernels_.push_back(time);
 }
 
 template <class Copy>
@@ -179,8 +186,10 @@ void touch_index::settle() {
     of.sorted = true;
   }
   if (accesses_.size() == settled_accesses_) return;
-  timeline::sort_runs(works_, std::less<>());
-  works_.erase(std::unique(works_.begin(), works_.end()), works_.end());
+  for (std::vector<time_ns>* const times : {&works_, &kernels_}) {
+    timeline::sort_runs(*times, std::less<>());
+    times->erase(std::unique(times->begin(), times->end()), times->end());
+  }
   // Counting sort by block: rows come in order of time, mostly.
   first_access_.assign(blocks_.size() + 1, 0);
   for (const access& each : accesses_) ++first_access_[each.place + 1];
@@ -206,10 +215,9 @@ std::span<const access> touch_index::accesses_to(trace::block_id block) const {
   return std::span(accesses_).subspan(first_access_[place], first_access_[place + 1] - first_access_[place]);
 }
 
-std::uint64_t touch_index::works_in(time_range range) const {
-  const auto first = std::lower_bound(works_.begin(), works_.end(), range.begin);
-  return static_cast<std::uint64_t>(std::lower_bound(first, works_.end(), range.end) - first);
-}
+std::uint64_t touch_index::works_in(time_range range) const { return count_in(works_, range); }
+
+std::uint64_t touch_index::kernels_in(time_range range) const { return count_in(kernels_, range); }
 
 block_touches touch_index::of(const block_record& block) const {
   if (const auto known = known_.find(raw(block.id)); known != known_.end()) return known->second;

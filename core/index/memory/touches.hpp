@@ -115,6 +115,8 @@ class touch_index {
   [[nodiscard]] std::span<const access> accesses_to(trace::block_id block) const;
   /// The number of launches and copies in `range` that access any block, in rows added here. O(log launches).
   [[nodiscard]] std::uint64_t works_in(time_range range) const;
+  /// Of these, the launches of kernels that do more than fill memory with one value. O(log launches).
+  [[nodiscard]] std::uint64_t kernels_in(time_range range) const;
 
   /// True if the recording has no touches. Then no block can be called unused.
   [[nodiscard]] bool empty() const { return touches_ == 0; }
@@ -172,6 +174,7 @@ class touch_index {
   std::vector<access> accesses_;
   std::vector<std::size_t> first_access_;  ///< By place of the block, and one more: where its accesses begin.
   std::vector<time_ns> works_;             ///< Times of launches and copies, sorted, each once.
+  std::vector<time_ns> kernels_;           ///< Of these, those of kernels that do not only fill.
   std::size_t settled_accesses_ = 0;
   bool collects_accesses_ = true;
   std::uint64_t touches_ = 0;

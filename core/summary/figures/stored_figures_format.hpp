@@ -109,10 +109,12 @@ SLUICE_KEPT(program_mark) {
 SLUICE_KEPT(recorded_message) { all(of, of.severity, of.time, of.text, of.event); }
 SLUICE_KEPT(idle_group) {
   all(of, of.reason, of.device, of.layer, of.kind, of.stack, of.name, of.what, of.blocks_at_peak, of.bytes_at_peak,
-      of.saved, of.largest, of.largest_bytes, of.idle, of.works, of.first_birth, of.last_birth, of.spread, of.born,
-      of.reassigned, of.replaced);
+      of.saved, of.largest, of.largest_bytes, of.idle, of.works, of.first_birth, of.last_birth, of.spread,
+      of.birth_kernels, of.born, of.born_later, of.reassigned, of.replaced);
 }
-SLUICE_KEPT(idle_memory) { all(of, of.device, of.layer, of.kind, of.peak_time, of.peak_bytes, of.groups); }
+SLUICE_KEPT(idle_memory) {
+  all(of, of.device, of.layer, of.kind, of.peak_time, of.peak_bytes, of.works, of.kernels, of.groups);
+}
 SLUICE_KEPT(growing_group) {
   all(of, of.device, of.layer, of.kind, of.process, of.stack, of.name, of.blocks, of.bytes, of.first, of.last,
       of.newest);

@@ -84,7 +84,6 @@ TEST(idle_memory, is_a_block_long_after_its_last_use) {
   EXPECT_EQ(found->saved, 4 * mib);
   EXPECT_EQ(found->idle, (time_range{190 * us + 1, 510 * us}));
   EXPECT_EQ(found->works, 5U) << "until the peak";
-  EXPECT_EQ(found->reassigned, 0U);
   EXPECT_EQ(found->replaced, 4 * mib) << "the second block would fit in its place";
 }
 
@@ -209,27 +208,28 @@ TEST(idle_memory, accumulates_if_none_of_a_stacks_blocks_is_freed) {
     EXPECT_EQ(found->first_birth, 100 * us);
     EXPECT_EQ(found->last_birth, 1600 * us);
     EXPECT_EQ(found->spread, 8U);
+    EXPECT_GT(found->birth_kernels, 0U);
   }
 }
 
-TEST(idle_memory, is_reassigned_if_it_is_freed_as_soon_as_its_successor_is_made) {
-  for (const bool at_once : {true, false}) {
-    wasteful_recording told;
-    const trace::stack_id stack = told.stack({testing::python("step", "/home/me/train.py", 9)});
-    told.alloc(0, 1, 4 * mib, stack);
-    told.work(10, 100, 1);
-    told.work(100, 300, 9);
-    told.alloc(500, 2, 4 * mib, stack);
-    if (!at_once) told.work(501, 590, 2);
-    told.free(600, 1);
-    told.work(610, 700, 2);
-    told.free(701, 2);
-    const waste_figures all = told.waste();
-    const idle_group* found = group_of(all, idle_reason::held_late);
-    ASSERT_NE(found, nullptr);
-    EXPECT_EQ(found->bytes_at_peak, 4 * mib);
-    EXPECT_EQ(found->reassigned, at_once ? 4 * mib : 0U);
+TEST(idle_memory, counts_the_blocks_of_a_stack_until_the_peak_and_after_it) {
+  wasteful_recording told;
+  const trace::stack_id stack = told.stack({testing::python("step", "/home/me/train.py", 9)});
+  for (std::uint64_t turn = 0; turn < 4; ++turn) {
+    const std::uint64_t start = 1000 * turn;
+    told.alloc(start, turn + 1, 4 * mib, stack);
+    told.work(start + 10, start + 100, turn + 1);
+    if (turn == 1) told.alloc(start + 110, 9, 4 * mib);
+    told.work(start + 120, start + 400, 9);
+    if (turn == 1) told.free(start + 410, 9);
+    told.free(start + 500, turn + 1);
   }
+  const waste_figures all = told.waste();
+  const idle_group* found = group_of(all, idle_reason::held_late);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->blocks_at_peak, 1U);
+  EXPECT_EQ(found->born, 2U);
+  EXPECT_EQ(found->born_later, 2U);
 }
 
 // --- a sweep, moment by moment --------------------------------------------------------------------------------------
