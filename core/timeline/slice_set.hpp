@@ -21,6 +21,9 @@ struct slice_item {
   std::uint64_t bytes = 0;
   std::uint8_t kind = 0;
   std::uint8_t tag = 0;
+  /// Of a work of a device: from the call for it to its begin, in ns, at most `longest_queued`; 0: unknown.
+  std::uint32_t queued = 0;
+  static constexpr std::uint32_t longest_queued = 0xffff'ffff;
 };
 
 /// One drawn slice: a single slice, or several merged because they share a pixel.

@@ -155,8 +155,9 @@ class idle_finder {
           // What a loop makes anew in each turn is held a little longer than it is used, as is the old value of a variable
           // while the new one is made.
           f->only_note = f->saves.share < (of.blocks == 1 && of.reassigned > 0 ? warned_variable_share
-                                           : of.born >= made_anew * of.blocks  ? warned_loop_share
-                                                                               : 0);
+                                           : of.born >= made_anew * of.blocks && of.most->what != category::gradient
+                                               ? warned_loop_share
+                                               : 0);
         return;
       case idle_reason::between_uses:
         if (finding* f = add(finding_kind::idle_block, place, of,

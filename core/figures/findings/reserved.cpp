@@ -44,7 +44,7 @@ void find_cached_unused(finder& in) {
   for (const cache_use& each : in.of.waste.caches) {
     if (static_cast<double>(each.reserved_maximum) < least_reserved || each.parts == 0) continue;
     const double low = static_cast<double>(each.low_parts) / static_cast<double>(each.parts);
-    if (low < unused_at_last || each.usual_maximum == 0) continue;
+    if (low < unused_at_last) continue;
     const std::uint64_t unused = each.usual_reserved - std::min(each.usual_reserved, each.usual_maximum);
     const bool pool = each.pool != trace::pool_id::none;
     finding& f =
@@ -107,6 +107,7 @@ void find_driver_allocations(finder& in) {
     time_ns in_calls = 0;
     time_range allocating{std::numeric_limits<time_ns>::max(), 0}, freeing{std::numeric_limits<time_ns>::max(), 0};
     time_ns idle = 0;
+    time_ns saved = 0;
     const driver_call_group* some = nullptr;
   };
   std::vector<const driver_call_group*> groups;
@@ -127,8 +128,10 @@ void find_driver_allocations(finder& in) {
       continue;
     for (const gap_group& gap : in.of.waste.gaps)
       if ((gap.cause == gap_cause::allocation || gap.cause == gap_cause::release) &&
-          text_of(in.places.of(gap.stack)) == text_of(place))
+          text_of(in.places.of(gap.stack)) == text_of(place)) {
         all.idle += gap.total;
+        all.saved += gap.saved;
+      }
     const std::string_view call = in.tables.text(all.some->call);
     const std::string maker = in.maker(place, trace::layer::driver);
     finding& f = in.add(
@@ -143,7 +146,8 @@ void find_driver_allocations(finder& in) {
                              "without a pool."
                            : "Allocate once before the loop, or take memory from a pool (cudaMallocAsync).");
     // While the host is in these calls it gives the GPU no work; what the GPU still had is not lost.
-    f.saves = in.time(static_cast<double>(all.idle > 0 ? all.idle : all.in_calls), saving_basis::measured);
+    f.saves = all.idle > 0 ? in.time(static_cast<double>(all.saved), saving_basis::modelled)
+                           : in.time(static_cast<double>(all.in_calls), saving_basis::measured);
     f.range = {all.allocating.begin, all.freeing.end + 1};
     f.only_note = is_of_others(place);
     f.where = place;

@@ -26,7 +26,8 @@ static_assert(idle_gaps_builder::shortest_gap == 10'000 && idle_gaps_builder::sh
 
 constexpr std::string_view uses_seen =
     "A kernel uses a block if the block's address is among its arguments: an address that a kernel loads from memory "
-    "is not seen. Blocks of CuPy's own pool are not recorded, only what the pool gets from the driver.";
+    "is not seen. Blocks in the pools of CuPy and JAX are not recorded, only what the pools get from the driver (JAX "
+    "takes each from the driver with XLA_PYTHON_CLIENT_ALLOCATOR=platform).";
 constexpr std::string_view gaps_seen =
     "Needs kernel times (record --mode timeline). The line is that of the call; for the program's own code it is the "
     "next line that allocates or copies.";
@@ -86,7 +87,8 @@ constexpr auto rules = std::to_array<finding_rule>({
      "Whether gradients are summed up over several steps on purpose."},
     {cached_unused, "cached_unused",
      "A pool or caching allocator holds far more than the program uses most of the time.",
-     "It holds 64 MiB or more, and in the last 40 % of its allocations and frees at most half of that is in use.",
+     "It holds 64 MiB or more, and in the last 40 % of the program's launches, copies, allocations and frees at most "
+     "half of that is in use.",
      "Whether others need the memory."},
     {fragmentation, "fragmentation", "Free memory of an allocator is in pieces that are too small.",
      "At the peak, 64 MiB or more and 20 % of what the allocator holds are free, and the largest hole is less than "
@@ -107,7 +109,7 @@ constexpr auto rules = std::to_array<finding_rule>({
      "Its peak is 10 % higher than the median of the others.", "Ranks on machines that were not recorded."},
     {pageable_copies, "pageable_copies", "Copies from or to pageable memory are staged by the driver, and slow.",
      "16 MiB or more and 10 % of the bytes of a direction, slower than 75 % of the link. What pinning saves is the "
-     "time beyond 85 % of the link's peak. A note if the copies do not recur over a quarter of the working time.",
+     "time beyond 85 % of the link's peak. A note if they do not recur: in 4 eighths of the kernels' time.",
      "What pinning costs."},
     {slow_copies, "slow_copies", "Large copies from pinned memory stay far below the link's peak.",
      "64 MiB or more in copies of 1 MiB on average, below 60 % of the link.", "What else uses the link."},
@@ -127,12 +129,13 @@ constexpr auto rules = std::to_array<finding_rule>({
      "16 MiB or more in migrations.", "Which line touched the pages."},
     {copies_not_overlapped, "copies_not_overlapped", "The GPU waits for copies, while no kernel runs beside them.",
      "Copies without a kernel take 1 % of the working time, and kernels run beside less than a quarter of the copies' "
-     "time. A note if the copies do not recur over a quarter of the working time.",
+     "time. A note if they do not recur: in 4 eighths of the kernels' time.",
      "Whether the next kernel needs the data that is being copied."},
     {frequent_waits, "frequent_waits", "The host waits for the GPU, and the GPU is idle until it has new work.",
      "Idle gaps of 10 us or more that begin while the host waits in a call such as cuStreamSynchronize; 4 or more. A "
      "gap "
-     "counts for at most as long as the host waited: by so much earlier could it have given the GPU work.",
+     "counts for at most as long as the host waited. What is saved: the process is played again without such calls, "
+     "and each line gets its part of the gain.",
      gaps_seen},
     {hidden_waits, "hidden_waits",
      "A call that does not look like a wait waits for the GPU, which is idle until it has new work.",

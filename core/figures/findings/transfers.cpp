@@ -39,7 +39,7 @@ std::vector<const copy_group*> groups_of(const finder& in, const transfer_statis
 
 /// Copies of one line.
 struct copies {
-  std::uint64_t count = 0, bytes = 0, small = 0, small_bytes = 0, beside = 0;
+  std::uint64_t count = 0, bytes = 0, small = 0, small_bytes = 0, beside = 0, spread = 0;
   time_ns busy = 0, alone = 0, queued = 0, small_spread = 0, first = 0, last = 0;
   trace::event_id largest{};
 
@@ -53,6 +53,7 @@ struct copies {
       small += each->small;
       small_bytes += each->small_bytes;
       beside += each->on_kernels_stream;
+      spread = std::max(spread, each->spread);
       busy += each->busy;
       alone += each->alone;
       queued += each->queued;
@@ -62,9 +63,7 @@ struct copies {
     }
   }
   /// Not only while the program sets up or ends.
-  [[nodiscard]] bool recur(const finder& in) const {
-    return count >= least_recurring && static_cast<double>(last - first) >= in.working / 4;
-  }
+  [[nodiscard]] bool recur() const { return count >= least_recurring && spread >= least_spread; }
   [[nodiscard]] time_range range() const { return {first, last + 1}; }
 };
 
@@ -90,7 +89,7 @@ void find_pageable(finder& in, const transfer_statistics& way, const transfer_pa
   bool recurs = true;
   if (!lines.empty()) {
     const copies most(lines.front().second);
-    recurs = most.recur(in);
+    recurs = most.recur();
     const double link = rate > 0 ? static_cast<double>(most.bytes) / rate * 1e9 : 0;
     if (const std::string where = text_of(place); !where.empty())
       text += fmt::format(
@@ -215,7 +214,7 @@ void find_copies_not_overlapped(finder& in) {
         in.add(finding_kind::copies_not_overlapped, std::move(text),
                "Copy the next batch on a stream of its own, from pinned memory, while a kernel works on this one.");
     f.saves = in.time(waited, saving_basis::measured);
-    f.only_note = !most.recur(in) || is_of_others(place);
+    f.only_note = !most.recur() || is_of_others(place);
     f.where = place;
   }
 }

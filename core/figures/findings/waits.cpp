@@ -13,7 +13,7 @@ namespace {
 struct gaps {
   std::uint64_t count = 0;
   time_ns total = 0;
-  time_ns recurring = 0;
+  time_ns saved = 0;
   std::uint64_t spread = 0;
   const gap_group* longest = nullptr;
 
@@ -21,7 +21,7 @@ struct gaps {
     for (const gap_group* each : groups) {
       count += each->count;
       total += each->total;
-      recurring += each->recurring;
+      saved += each->saved;
       spread = std::max(spread, each->spread);
       if (longest == nullptr || each->longest > longest->longest) longest = each;
     }
@@ -81,7 +81,7 @@ finding_kind kind_of(gap_cause cause) {
 }
 
 void tell(finder& in, gap_cause cause, trace::device_id device, const code_place& place, const gaps& of) {
-  if (static_cast<double>(of.total) < told_idle_share * in.working) return;
+  if (static_cast<double>(std::max(of.total, of.saved)) < told_idle_share * in.working) return;
   const std::string_view call = in.tables.text(of.longest->call);
   const std::string where = text_of(place);
   std::string text = fmt::format("The GPU{} was idle for {} ({} of the active time) in {}: {}", in.on(device),
@@ -90,8 +90,10 @@ void tell(finder& in, gap_cause cause, trace::device_id device, const code_place
   if (!call.empty()) text += fmt::format(" ({})", call);
   if (!where.empty()) text += (of.longest->stack_is_next && cause == gap_cause::host ? ", before " : ", at ") + where;
   text += fmt::format(". The longest took {}.", format_time(of.longest->longest));
+  const bool host = kind_of(cause) == finding_kind::idle_gaps;
+  if (!host && of.saved > of.total) text += " It also kept the host from running ahead of the GPU.";
   finding& f = in.add(kind_of(cause), std::move(text), std::string(advice_for(cause, place.maker)));
-  f.saves = in.time(static_cast<double>(of.recurring), saving_basis::measured);
+  f.saves = in.time(static_cast<double>(of.saved), host ? saving_basis::measured : saving_basis::modelled);
   f.range = of.longest->longest_gap;
   f.where = place;
   // Once is how a program starts, saves or changes over.

@@ -9,14 +9,15 @@ namespace sluice::analysis {
 
 template <class Used, class Reserved>
 void cache_use_builder::add(gathered& to, std::vector<time_ns> changes, const Used& used, const Reserved& reserved,
-                            time_range run) {
+                            const index& from, time_range run) {
   std::sort(changes.begin(), changes.end());
   for (std::size_t i = 0; i < changes.size(); i += to.changes_a_piece) {
     const std::size_t behind = std::min(i + to.changes_a_piece, changes.size());
     const time_range here{changes[i], behind < changes.size() ? changes[behind] : run.end};
     if (here.length() <= 0) continue;
     const timeline::extent held = reserved.over(here.begin, here.end);
-    to.pieces.push_back({used.over(here.begin, here.end).maximum, held.maximum});
+    const double weight = static_cast<double>(behind - i + from.touches().works_in(here));
+    to.pieces.push_back({used.over(here.begin, here.end).maximum, held.maximum, weight});
     if (held.maximum > to.reserved_maximum) {
       to.reserved_maximum = held.maximum;
       to.reserved_time = held.maximum_time;
@@ -24,7 +25,8 @@ void cache_use_builder::add(gathered& to, std::vector<time_ns> changes, const Us
     if (to.pieces.size() <= most_pieces) continue;
     for (std::size_t j = 0; j + 1 < to.pieces.size(); j += 2)
       to.pieces[j / 2] = {std::max(to.pieces[j].used, to.pieces[j + 1].used),
-                          std::max(to.pieces[j].reserved, to.pieces[j + 1].reserved)};
+                          std::max(to.pieces[j].reserved, to.pieces[j + 1].reserved),
+                          to.pieces[j].weight + to.pieces[j + 1].weight};
     to.pieces.resize(to.pieces.size() / 2);
     to.changes_a_piece *= 2;
   }
@@ -62,13 +64,13 @@ void cache_use_builder::add(const index& from, time_range run) {
     if (of.first != trace::pool_id::none) {
       const auto pool = from.memory().pools().find(of.first);
       if (pool != from.memory().pools().end() && !pool->second.reserved.empty())
-        add(all_[of], std::move(times), pool->second.blocks, pool->second.reserved, here);
+        add(all_[of], std::move(times), pool->second.blocks, pool->second.reserved, from, here);
       continue;
     }
     const auto used = from.memory().use().find({of.second, trace::layer::framework, trace::memory_kind::device});
     const auto held = segments.find(of.second);
     if (used != from.memory().use().end() && held != segments.end())
-      add(all_[of], std::move(times), used->second, held->second, here);
+      add(all_[of], std::move(times), used->second, held->second, from, here);
   }
 }
 
@@ -79,19 +81,17 @@ std::vector<cache_use> cache_use_builder::figures() const {
     std::tie(each.pool, each.device) = of;
     each.reserved_maximum = static_cast<std::uint64_t>(std::max(found.reserved_maximum, 0.0));
     each.reserved_time = found.reserved_time;
-    const std::size_t size = found.pieces.size();
-    each.parts = size < most_parts ? 0 : most_parts;
-    for (std::size_t i = each.parts; i-- > 0;) {
-      piece whole;
-      for (std::size_t j = i * size / each.parts; j < (i + 1) * size / each.parts; ++j) {
-        whole.used = std::max(whole.used, found.pieces[j].used);
-        whole.reserved = std::max(whole.reserved, found.pieces[j].reserved);
-      }
-      if (whole.reserved * 2 < found.reserved_maximum || whole.used * 2 > whole.reserved) break;
-      ++each.low_parts;
-      each.usual_maximum = std::max(each.usual_maximum, static_cast<std::uint64_t>(std::max(whole.used, 0.0)));
-      each.usual_reserved = std::max(each.usual_reserved, static_cast<std::uint64_t>(whole.reserved));
+    double all = 0;
+    for (const piece& one : found.pieces) all += one.weight;
+    each.parts = all < least_weight ? 0 : all_parts;
+    double low = 0;
+    for (auto one = found.pieces.rbegin(); one != found.pieces.rend(); ++one) {
+      if (one->reserved * 2 < found.reserved_maximum || one->used * 2 > one->reserved) break;
+      low += one->weight;
+      each.usual_maximum = std::max(each.usual_maximum, static_cast<std::uint64_t>(std::max(one->used, 0.0)));
+      each.usual_reserved = std::max(each.usual_reserved, static_cast<std::uint64_t>(one->reserved));
     }
+    each.low_parts = static_cast<std::uint64_t>(low / std::max(all, 1.0) * static_cast<double>(each.parts));
     if (each.reserved_maximum > 0) made.push_back(each);
   }
   return made;

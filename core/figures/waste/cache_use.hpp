@@ -16,13 +16,13 @@ namespace sluice::analysis {
 class index;
 
 /// One pool with recorded blocks, or the caching allocator of a framework on one device. Parts are equal numbers of
-/// allocations and frees, in order of time: what the program does counts, not how long it takes.
+/// launches, copies, allocations and frees, in order of time: what the program does counts, not how long it takes.
 struct cache_use {
   trace::pool_id pool{};  ///< None: a framework's allocator, which gets segments from the driver.
   trace::device_id device{};
   std::uint64_t reserved_maximum = 0;
   time_ns reserved_time = 0;  ///< When it was first reached.
-  std::uint64_t parts = 0;    ///< At most 16; 0 if there were too few allocations.
+  std::uint64_t parts = 0;    ///< 16, or 0 if the program did too little to judge.
   /// The last parts, without a break, in which at least half of the maximum was held and at most half of that was in use.
   std::uint64_t low_parts = 0;
   std::uint64_t usual_maximum = 0;   ///< Highest use in low parts.
@@ -43,20 +43,22 @@ class cache_use_builder {
   struct piece {
     double used = 0;      ///< Highest bytes in use.
     double reserved = 0;  ///< Highest bytes held.
+    double weight = 0;    ///< Launches, copies and changes.
   };
   struct gathered {
     std::vector<piece> pieces;
-    std::size_t changes_a_piece = 4;  ///< Doubles when there are too many pieces.
+    std::size_t changes_a_piece = 1;  ///< Doubles when there are too many pieces.
     double reserved_maximum = 0;
     time_ns reserved_time = 0;
   };
   using key = std::pair<trace::pool_id, trace::device_id>;
   static constexpr std::size_t most_pieces = 2048;
-  static constexpr std::size_t most_parts = 16;
+  static constexpr std::uint64_t all_parts = 16;
+  static constexpr double least_weight = 32;
 
   template <class Used, class Reserved>
   static void add(gathered& to, std::vector<time_ns> changes, const Used& used, const Reserved& reserved,
-                  time_range run);
+                  const index& from, time_range run);
   [[nodiscard]] std::map<trace::device_id, timeline::level_tree> segments_of(const memory_use& memory);
 
   const time_range range_;

@@ -31,7 +31,11 @@ void copy_waste_builder::add(const index& from, time_range run) {
     const time_ns length = copy.end - copy.begin;
     saturating_add(made.busy, length);
     const auto device = devices.find(copy.device);
-    if (device != devices.end()) saturating_add(made.alone, length - device->second.kernels.busy(copy.begin, copy.end));
+    if (device != devices.end()) {
+      const timeline::coverage& kernels = device->second.kernels;
+      saturating_add(made.alone, length - kernels.busy(copy.begin, copy.end));
+      of.progress.add(static_cast<double>(kernel_time_[copy.device] + kernels.busy(here.begin, copy.begin)));
+    }
     saturating_add(made.queued, std::max<time_ns>(copy.begin - copy.enqueued, 0));
     if (kernel_streams_.contains({copy.device, copy.stream})) ++made.on_kernels_stream;
     if (copy.bytes / std::max<std::uint64_t>(copy.copies, 1) < copy_group::small_copy) {
@@ -45,6 +49,8 @@ void copy_waste_builder::add(const index& from, time_range run) {
     made.largest = copy.event;
     made.largest_bytes = copy.bytes;
   }
+  for (const auto& [device, work] : devices)
+    saturating_add(kernel_time_[device], work.kernels.busy(here.begin, here.end));
 }
 
 std::vector<copy_group> copy_waste_builder::groups() const {
@@ -52,6 +58,8 @@ std::vector<copy_group> copy_waste_builder::groups() const {
   for (const auto& [key, of] : all_) {
     copy_group& each = made.emplace_back(of.made);
     std::tie(each.device, each.direction, each.host_side, each.stack) = key;
+    const auto kernels = kernel_time_.find(each.device);
+    if (kernels != kernel_time_.end()) each.spread = of.progress.spread(static_cast<double>(kernels->second));
   }
   std::stable_sort(made.begin(), made.end(), [](const copy_group& a, const copy_group& b) {
     return std::tuple(a.alone, a.busy) > std::tuple(b.alone, b.busy);

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/figures/waste/eighths.hpp"
 #include "core/timeline/time_range.hpp"
 #include "core/trace/model/model.hpp"
 
@@ -33,6 +34,7 @@ struct copy_group {
   std::uint64_t on_kernels_stream = 0;  ///< Copies on a stream that also runs kernels.
   time_ns first = 0;                    ///< Begin of the first copy and of the last.
   time_ns last = 0;
+  std::uint64_t spread = 0;  ///< In how many eighths of the kernels' time there are copies: 1 for what only sets up.
   trace::event_id largest{};
   std::uint64_t largest_bytes = 0;
 
@@ -57,11 +59,13 @@ class copy_waste_builder {
   using way = std::tuple<trace::device_id, trace::direction, trace::memory_kind, trace::stack_id>;
   struct gathered {
     copy_group made;
-    time_ns small_until = 0;  ///< End of the current run of small copies.
+    time_ns small_until = 0;    ///< End of the current run of small copies.
+    progress_samples progress;  ///< How long the device's kernels had run before copies.
   };
   const time_range range_;
   std::set<std::pair<trace::device_id, trace::stream_id>> kernel_streams_;
   std::map<way, gathered> all_;
+  std::map<trace::device_id, time_ns> kernel_time_;  ///< In the sections so far.
 };
 
 }  // namespace sluice::analysis

@@ -4,6 +4,7 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 /// In which parts of a stretch of work something happens: what recurs happens in many, what starts or ends in few.
 namespace sluice::analysis {
@@ -21,6 +22,31 @@ class eighths {
  private:
   static constexpr std::size_t parts = 8;
   std::bitset<parts> marked_;
+};
+
+/// When something happened, as what had been done of a whole that is not known yet. Keeps at most 1024 moments, evenly chosen.
+class progress_samples {
+ public:
+  void add(double progress) {
+    if (count_++ % stride_ != 0) return;
+    kept_.push_back(progress);
+    if (kept_.size() < most) return;
+    for (std::size_t i = 0; i < kept_.size(); i += 2) kept_[i / 2] = kept_[i];
+    kept_.resize(kept_.size() / 2);
+    stride_ *= 2;
+  }
+  /// In how many eighths of `whole` they lie.
+  [[nodiscard]] std::uint64_t spread(double whole) const {
+    eighths in;
+    for (const double each : kept_) in.mark(whole > 0 ? each / whole : 0);
+    return in.count();
+  }
+
+ private:
+  static constexpr std::size_t most = 1024;  // Even.
+  std::vector<double> kept_;
+  std::uint64_t count_ = 0;
+  std::uint64_t stride_ = 1;
 };
 
 }  // namespace sluice::analysis

@@ -3,13 +3,19 @@
 #include <algorithm>
 
 #include "core/base/saturating.hpp"
-#include "core/figures/waste/eighths.hpp"
+#include "core/figures/waste/run_ahead.hpp"
 #include "core/index/index.hpp"
 
 namespace sluice::analysis {
 namespace {
 
 bool has(std::string_view name, std::string_view part) { return name.find(part) != std::string_view::npos; }
+
+/// True if the host stands still in such a call, and could run ahead of the device without it.
+bool blocks_host(gap_cause cause) {
+  return cause == gap_cause::wait || cause == gap_cause::blocking_copy || cause == gap_cause::allocation ||
+         cause == gap_cause::release;
+}
 
 }  // namespace
 
@@ -33,20 +39,19 @@ gap_cause idle_gaps_builder::cause_of_copy(const timeline::slice_item& call, std
   return has(name, "Async") && length < blocking_copy_time ? gap_cause::host : gap_cause::blocking_copy;
 }
 
-gap_cause idle_gaps_builder::cause_of(trace::string_id call) {
-  const auto [place, fresh] = causes_.try_emplace(raw(call), gap_cause::host);
-  if (fresh) place->second = cause_of_call(tables_.text(call));
+idle_gaps_builder::call_kind idle_gaps_builder::kind_of(trace::string_id call) {
+  const auto [place, fresh] = kinds_.try_emplace(raw(call));
+  if (fresh) place->second = {cause_of_call(tables_.text(call)), has(tables_.text(call), "Launch")};
   return place->second;
 }
 
 void idle_gaps_builder::add_driver_calls(const index& from, time_range run, host_side& to) {
-  std::map<trace::thread_id, std::vector<host_call>> threads;
   for (const driver_call& each : from.driver_calls().calls()) {
     if (!run.holds(each.call.begin)) continue;
     const block_record* block = from.memory().find(each.block);
     const trace::stack_id stack = each.frees && block != nullptr ? block->stack : each.stack;
     const trace::string_id name = each.frees && block != nullptr ? block->name : each.name;
-    threads[each.thread].push_back(
+    to.threads[{each.process, each.thread}].calls.push_back(
         {each.call.begin, each.call.end, name, stack, each.frees ? gap_cause::release : gap_cause::allocation});
     driver_call_group& of = driver_[{stack, name, each.frees}];
     if (of.count == 0) {
@@ -62,13 +67,12 @@ void idle_gaps_builder::add_driver_calls(const index& from, time_range run, host
     of.first = std::min(of.first, each.call.begin);
     of.last = std::max(of.last, each.call.begin);
   }
-  for (auto& [thread, calls] : threads) to.threads.push_back(std::move(calls));
 }
 
 idle_gaps_builder::host_side idle_gaps_builder::host_of(const index& from, time_range run) {
   host_side made;
   for (const auto& [key, work] : from.host().threads()) {
-    std::vector<host_call>& calls = made.threads.emplace_back();
+    thread_calls& of = made.threads[key];
     work.calls.for_each(run.begin, run.end, [&](const timeline::slice_item& each, std::uint16_t) {
       host_call one{each.begin, each.end, each.name, {}, gap_cause::host};
       switch (static_cast<slice_kind>(each.kind)) {
@@ -79,18 +83,22 @@ idle_gaps_builder::host_side idle_gaps_builder::host_of(const index& from, time_
         case slice_kind::file_io:
           one.cause = gap_cause::file;
           break;
-        default:
-          one.cause = cause_of(each.name);
+        default: {
+          const call_kind kind = kind_of(each.name);
+          one.cause = kind.cause;
+          of.launches = of.launches || kind.launches;
           one.stack = from.copies().stack_of(each.event);
           if (has(tables_.text(each.name), "Memcpy")) one.cause = cause_of_copy(each, tables_.text(each.name));
+        }
       }
       if (one.stack != trace::stack_id::none) made.stacks.push_back({each.begin, one.stack});
-      calls.push_back(one);
+      of.calls.push_back(one);
     });
   }
   add_driver_calls(from, run, made);
-  for (std::vector<host_call>& calls : made.threads)
-    std::sort(calls.begin(), calls.end(), [](const host_call& a, const host_call& b) { return a.begin < b.begin; });
+  for (auto& [key, of] : made.threads)
+    std::sort(of.calls.begin(), of.calls.end(),
+              [](const host_call& a, const host_call& b) { return a.begin < b.begin; });
   for (const block_record& block : from.memory().blocks())
     if (block.allocated && block.stack != trace::stack_id::none && run.holds(block.born) && !block.born_before())
       made.stacks.push_back({block.born, block.stack});
@@ -104,7 +112,8 @@ void idle_gaps_builder::add_gap(const host_side& host, trace::device_id device, 
   const host_call* running = nullptr;
   const host_call* longest = nullptr;
   time_ns longest_part = 0;
-  for (const std::vector<host_call>& calls : host.threads) {
+  for (const auto& [key, of] : host.threads) {
+    const std::vector<host_call>& calls = of.calls;
     auto next = std::upper_bound(calls.begin(), calls.end(), gap.begin,
                                  [](time_ns time, const host_call& each) { return time < each.begin; });
     // Calls may nest: look a little back for one that is still open.
@@ -163,12 +172,7 @@ void idle_gaps_builder::count(const gap_group& one, time_range gap, time_ns lost
   if (of.made.count == 0) of.made = one;
   ++of.made.count;
   saturating_add(of.made.total, lost);
-  if (of.made.count % of.stride == 0) of.progress.push_back(progress);
-  if (of.progress.size() > most_samples) {
-    for (std::size_t i = 0; i < of.progress.size(); i += 2) of.progress[i / 2] = of.progress[i];
-    of.progress.resize((of.progress.size() + 1) / 2);
-    of.stride *= 2;
-  }
+  of.progress.add(static_cast<double>(progress));
   time_ns length = lost;
   for (time_ns& each : of.longest)
     if (length > each) std::swap(length, each);
@@ -177,10 +181,38 @@ void idle_gaps_builder::count(const gap_group& one, time_range gap, time_ns lost
   of.made.longest_gap = gap;
 }
 
+void idle_gaps_builder::add_gain(const index& from, time_range run, const host_side& host) {
+  std::map<trace::process_id, std::vector<queued_work>> processes;
+  for (const auto& [key, slices] : from.devices().streams()) {
+    if (!from.devices().ran_kernels(key.device)) continue;
+    std::vector<queued_work>& works = processes[key.process];
+    const auto stream = static_cast<std::uint32_t>(raw(key.stream));
+    time_ns called = -latest_time;
+    slices.for_each(run.begin, run.end, [&](const timeline::slice_item& each, std::uint16_t) {
+      if (each.end == latest_time) return;
+      // Of a work whose call is not known, take it that the call followed that for the work before.
+      if (each.queued > 0) called = each.begin - each.queued;
+      gain_known_ = gain_known_ || each.queued > 0;
+      works.push_back(
+          {called == -latest_time ? each.begin : std::min(called, each.begin), each.begin, each.end, stream});
+    });
+  }
+  for (auto& [process, works] : processes) {
+    std::vector<time_range> blocked;
+    for (const auto& [key, of] : host.threads) {
+      if (key.process != process || !of.launches) continue;
+      for (const host_call& each : of.calls)
+        if (blocks_host(each.cause)) blocked.push_back({each.begin, each.end});
+    }
+    saturating_add(gain_, gain_of_running_ahead(std::move(works), std::move(blocked)));
+  }
+}
+
 void idle_gaps_builder::add(const index& from, time_range run) {
   const time_range here = common_of(range_, run);
   if (here.length() <= 0) return;
   const host_side host = host_of(from, here);
+  add_gain(from, here, host);
   std::map<trace::device_id, std::vector<time_range>> busy;
   for (const auto& [key, slices] : from.devices().streams()) {
     if (!from.devices().ran_kernels(key.device)) continue;
@@ -204,14 +236,20 @@ void idle_gaps_builder::add(const index& from, time_range run) {
 }
 
 std::vector<gap_group> idle_gaps_builder::gaps() const {
+  time_ns blocked = 0;
+  for (const auto& [key, group] : all_)
+    if (blocks_host(group.made.cause)) saturating_add(blocked, group.made.total);
+  // What is gained for each ns of the gaps.
+  const double gain_of_one =
+      gain_known_ ? static_cast<double>(gain_) / static_cast<double>(std::max<time_ns>(blocked, 1)) : 1;
   std::vector<gap_group> made;
   for (const auto& [key, group] : all_) {
     gap_group& each = made.emplace_back(group.made);
     each.recurring = each.total - std::min(each.total, group.longest[0] + group.longest[1] + group.longest[2]);
     const double busy = static_cast<double>(std::max<time_ns>(progress_.at(each.device).busy, 1));
-    eighths spread;
-    for (const time_ns progress : group.progress) spread.mark(static_cast<double>(progress) / busy);
-    each.spread = spread.count();
+    each.spread = group.progress.spread(busy);
+    each.saved = blocks_host(each.cause) ? static_cast<time_ns>(static_cast<double>(each.recurring) * gain_of_one)
+                                         : each.recurring;
   }
   std::stable_sort(made.begin(), made.end(), [](const gap_group& a, const gap_group& b) { return a.total > b.total; });
   if (made.size() > limit) made.resize(limit);

@@ -7,7 +7,9 @@
 #include <tuple>
 #include <vector>
 
+#include "core/figures/waste/eighths.hpp"
 #include "core/index/memory/memory_use.hpp"
+#include "core/index/work/host_activity.hpp"
 #include "core/timeline/slice_set.hpp"
 #include "core/timeline/time_range.hpp"
 #include "core/trace/file/reader.hpp"
@@ -48,6 +50,9 @@ struct gap_group {
   time_range longest_gap;
   time_ns recurring = 0;     ///< `total` without the three longest gaps: starting, compiling and saving take long once.
   std::uint64_t spread = 0;  ///< In how many eighths of the device's work there are gaps.
+  /// Of `recurring`, what would be saved without the calls; a call that blocks the host keeps it from running ahead, which
+  /// can cost more than the gap, or less. This group's part of what all such calls cost: see `gain_of_running_ahead`.
+  time_ns saved = 0;
 };
 
 /// The calls that allocate memory of the driver, and those that free it, by the stack that allocates.
@@ -85,7 +90,6 @@ class idle_gaps_builder {
   static constexpr std::size_t limit = 64;
 
  private:
-  static constexpr std::size_t most_samples = 1024;
   struct host_call {
     time_ns begin = 0;
     time_ns end = 0;
@@ -97,9 +101,13 @@ class idle_gaps_builder {
     time_ns time = 0;
     trace::stack_id stack{};
   };
+  struct thread_calls {
+    bool launches = false;         ///< It gives devices work.
+    std::vector<host_call> calls;  ///< In order of begin.
+  };
   struct host_side {
-    std::vector<std::vector<host_call>> threads;  ///< Each in order of begin.
-    std::vector<placed_stack> stacks;             ///< Of calls and allocations, in order of time.
+    std::map<thread_key, thread_calls> threads;
+    std::vector<placed_stack> stacks;  ///< Of calls and allocations, in order of time.
   };
   [[nodiscard]] host_side host_of(const index& from, time_range run);
   void add_driver_calls(const index& from, time_range run, host_side& to);
@@ -109,7 +117,13 @@ class idle_gaps_builder {
   /// Sets the stack of the next call after `from`, if `of` has none.
   static void set_stack(gap_group& of, const host_side& host, time_ns from);
   void count(const gap_group& one, time_range gap, time_ns lost, time_ns progress);
-  gap_cause cause_of(trace::string_id call);
+  void add_gain(const index& from, time_range run, const host_side& host);
+  /// What a call of this name does.
+  struct call_kind {
+    gap_cause cause = gap_cause::host;
+    bool launches = false;
+  };
+  call_kind kind_of(trace::string_id call);
   static gap_cause cause_of_copy(const timeline::slice_item& call, std::string_view name);
 
   const trace::tables& tables_;
@@ -119,12 +133,13 @@ class idle_gaps_builder {
     time_ns busy = 0;   ///< Sum of the busy times.
   };
   std::map<trace::device_id, device_progress> progress_;
-  std::map<std::uint64_t, gap_cause> causes_;
+  std::map<std::uint64_t, call_kind> kinds_;
+  bool gain_known_ = false;  ///< It is known when works were called for.
+  time_ns gain_ = 0;         ///< What all calls that block the host cost, one section after another.
   struct gathered {
     gap_group made;
     std::array<time_ns, 3> longest{};  ///< The lengths of the longest gaps, longest first.
-    std::vector<time_ns> progress;     ///< How long the device had been busy before gaps: before each `stride`th.
-    std::uint64_t stride = 1;
+    progress_samples progress;         ///< How long the device had been busy before gaps.
   };
   std::map<std::tuple<trace::device_id, gap_cause, trace::string_id, trace::stack_id>, gathered> all_;
   std::map<std::tuple<trace::stack_id, trace::string_id, bool>, driver_call_group> driver_;

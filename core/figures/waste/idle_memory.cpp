@@ -234,7 +234,8 @@ void idle_memory_builder::count(const block_record& block, const interval& each,
   in.largest = block.id;
   in.largest_bytes = block.bytes;
   in.idle = each.idle;
-  in.works = from.touches().works_in({each.idle.begin, std::min(each.idle.end, peak + 1)});
+  const bool comes_back = each.reason == idle_reason::between_uses;
+  in.works = from.touches().works_in({each.idle.begin, comes_back ? each.idle.end : std::min(each.idle.end, peak + 1)});
 }
 
 void idle_memory_builder::look(const memory_peak& peak, const index& from) {

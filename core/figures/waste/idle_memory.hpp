@@ -48,7 +48,7 @@ struct idle_group {
   trace::block_id largest{};  ///< The largest block that is idle at the peak.
   std::uint64_t largest_bytes = 0;
   time_range idle;          ///< When the largest block was idle.
-  std::uint64_t works = 0;  ///< Launches and copies of others in that time, up to the peak.
+  std::uint64_t works = 0;  ///< Launches and copies of others in that time; up to the peak, if it is not used again.
   time_ns first_birth = 0;  ///< Of the blocks that are idle at the peak: the first birth and the last.
   time_ns last_birth = 0;
   std::uint64_t spread = 0;  ///< In how many eighths of the kernels from the first birth to the peak some were born.

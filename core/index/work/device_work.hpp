@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/recent_entry.hpp"
+#include "core/base/saturating.hpp"
 #include "core/timeline/slice_kind.hpp"
 #include "core/timeline/slice_set.hpp"
 #include "core/timeline/time_range.hpp"
@@ -79,7 +80,11 @@ class device_activity_index {
 
  private:
   template <class Row>
-  void add_to_stream(const Row& row, const timeline::slice_item& made) {
+  void add_to_stream(const Row& row, timeline::slice_item made) {
+    if constexpr (requires { row.enqueued; })
+      if (row.enqueued != trace::unknown_time && made.begin > row.enqueued)
+        made.queued = static_cast<std::uint32_t>(
+            std::min<time_ns>(saturating_difference(made.begin, row.enqueued), timeline::slice_item::longest_queued));
     last_stream_.in(streams_, {row.process, row.device, row.stream}).add(made);
   }
   void add_copy(const direction_key& key, const timeline::slice_item& item);

@@ -63,7 +63,7 @@ struct stored_figures {
 };
 
 /// Version of the stored bytes. Increase it when a stored member or the meaning of a figure changes.
-inline constexpr std::uint32_t stored_figures_version = 4;
+inline constexpr std::uint32_t stored_figures_version = 5;
 /// Readers ignore stored figures of other versions than from this one to `stored_figures_version`. A recording that has
 /// only such figures stays readable: its figures are computed from its events again. Version 4 added what findings need
 /// to know about waste.

@@ -124,14 +124,15 @@ SLUICE_KEPT(dead_write_group) {
 }
 SLUICE_KEPT(gap_group) {
   all(of, of.device, of.cause, of.call, of.stack, of.stack_is_next, of.count, of.total, of.longest, of.longest_gap,
-      of.recurring, of.spread);
+      of.recurring, of.spread, of.saved);
 }
 SLUICE_KEPT(driver_call_group) {
   all(of, of.call, of.stack, of.kind, of.frees, of.process, of.count, of.total, of.first, of.last);
 }
 SLUICE_KEPT(copy_group) {
   all(of, of.device, of.direction, of.host_side, of.stack, of.count, of.bytes, of.busy, of.alone, of.queued, of.small,
-      of.small_bytes, of.small_spread, of.on_kernels_stream, of.first, of.last, of.largest, of.largest_bytes);
+      of.small_bytes, of.small_spread, of.on_kernels_stream, of.first, of.last, of.spread, of.largest,
+      of.largest_bytes);
 }
 SLUICE_KEPT(cache_use) {
   all(of, of.pool, of.device, of.reserved_maximum, of.reserved_time, of.parts, of.low_parts, of.usual_maximum,

@@ -47,6 +47,27 @@ TEST(cache_use, counts_the_last_parts_in_which_at_most_half_is_needed) {
   EXPECT_EQ(caches_with(160, 160).at(0).low_parts, 0U);
 }
 
+TEST(cache_use, counts_launches_and_copies_too) {
+  wasteful_recording told;
+  told.alloc(0, 1, 100 * mib);
+  auto row = told.made.event<trace::alloc_event>(10 * us);
+  row.block = trace::block_id{10};
+  row.parent = trace::block_id{1};
+  row.bytes = 80 * mib;
+  row.layer = trace::layer::framework;
+  row.kind = trace::memory_kind::device;
+  row.device = trace::device_id{1};
+  told.made.writer().add(row);
+  told.work(20, 120, 10);
+  told.made.add_free(200 * us, 10, trace::layer::framework);
+  told.work(300, 600, 2);
+  const auto caches = told.waste().caches;
+  ASSERT_EQ(caches.size(), 1U);
+  EXPECT_EQ(caches[0].parts, 16U);
+  EXPECT_EQ(caches[0].low_parts, 11U) << "30 of 42 launches, allocations and frees";
+  EXPECT_EQ(caches[0].usual_maximum, 0U);
+}
+
 TEST(cache_use, of_few_allocations_is_not_judged) { EXPECT_EQ(caches_with(10, 0).at(0).parts, 0U); }
 
 }  // namespace

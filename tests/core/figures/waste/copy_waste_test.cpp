@@ -50,6 +50,17 @@ TEST(copy_waste, tells_copies_on_the_stream_of_the_kernels) {
   EXPECT_EQ(told.waste().copies.at(0).on_kernels_stream, 1U);
 }
 
+TEST(copy_waste, is_spread_by_the_kernels_that_run_between_the_copies) {
+  for (const bool at_first : {true, false}) {
+    wasteful_recording told;
+    for (time_ns i = 0; i < 16; ++i) {
+      told.made.add_copy((at_first ? i * 10 : i * 200) * us, (at_first ? i * 10 + 5 : i * 200 + 5) * us, mib);
+      told.kernel(i * 200 + 180, i * 200 + 190);
+    }
+    EXPECT_EQ(told.waste().copies.at(0).spread, at_first ? 1U : 8U);
+  }
+}
+
 TEST(copy_waste, tells_how_long_copies_were_queued) {
   wasteful_recording told;
   told.upload(10, 1, mib);

@@ -1,0 +1,109 @@
+#include "core/figures/waste/run_ahead.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+#include "core/base/saturating.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+/// A work that begins later than this after the one before it on its stream has waited for something else.
+constexpr time_ns usual_delay = 5'000;
+/// How many works of each other stream are looked at to find what a work waited for.
+constexpr std::size_t looked_at = 64;
+
+/// A work that was played again.
+struct played {
+  time_ns end = 0;      ///< As it was.
+  time_ns new_end = 0;  ///< As it would be.
+};
+
+/// The sorted calls as times in which the host stood still, none of which overlap.
+std::vector<time_range> joined(std::vector<time_range> calls) {
+  std::sort(calls.begin(), calls.end(), [](const time_range& a, const time_range& b) { return a.begin < b.begin; });
+  std::vector<time_range> made;
+  for (const time_range& each : calls) {
+    if (!made.empty() && each.begin <= made.back().end)
+      made.back().end = std::max(made.back().end, each.end);
+    else
+      made.push_back(each);
+  }
+  return made;
+}
+
+/// The least time from a call to the begin of its work.
+time_ns launch_time(const std::vector<queued_work>& works) {
+  time_ns least = std::numeric_limits<time_ns>::max();
+  for (const queued_work& each : works) least = std::min(least, each.begin - each.enqueued);
+  return std::max<time_ns>(least, 0);
+}
+
+class replay {
+ public:
+  explicit replay(time_ns launch) : launch_(launch) {}
+
+  /// Plays a work that is called for at `called`. Works come in the order of their calls.
+  void play(const queued_work& work, time_ns called) {
+    std::vector<played>& stream = streams_[work.stream];
+    const bool behind = !stream.empty() && stream.back().end > work.enqueued;
+    const time_ns since_call = work.begin - work.enqueued;
+    const time_ns delay = behind ? work.begin - stream.back().end : since_call;
+    const played* const other = delay > usual_delay ? last_before(work) : nullptr;
+    const bool at_once = !behind && other == nullptr;
+    time_ns begin = called + (at_once ? since_call : std::min(launch_, since_call));
+    if (!stream.empty()) {
+      const time_ns after_last = !behind ? 0 : other == nullptr ? delay : usual_delay;
+      begin = std::max(begin, stream.back().new_end + after_last);
+    }
+    if (other != nullptr) begin = std::max(begin, other->new_end + (work.begin - other->end));
+    stream.push_back({work.end, begin + (work.end - work.begin)});
+    last_ = std::max(last_, stream.back().new_end);
+  }
+
+  [[nodiscard]] time_ns last() const { return last_; }
+
+ private:
+  /// The work of another stream that ended last before this one began, and after it was called for.
+  [[nodiscard]] const played* last_before(const queued_work& work) const {
+    const played* best = nullptr;
+    for (const auto& [stream, all] : streams_) {
+      if (stream == work.stream) continue;
+      std::size_t left = looked_at;
+      for (auto each = all.rbegin(); each != all.rend() && left > 0; ++each, --left) {
+        if (each->end > work.begin) continue;
+        if (each->end > work.enqueued && (best == nullptr || each->end > best->end)) best = &*each;
+        break;
+      }
+    }
+    return best;
+  }
+
+  const time_ns launch_;
+  std::unordered_map<std::uint32_t, std::vector<played>> streams_;
+  time_ns last_ = std::numeric_limits<time_ns>::min();
+};
+
+}  // namespace
+
+time_ns gain_of_running_ahead(std::vector<queued_work> works, std::vector<time_range> blocked) {
+  if (works.empty() || blocked.empty()) return 0;
+  std::sort(works.begin(), works.end(),
+            [](const queued_work& a, const queued_work& b) { return a.enqueued < b.enqueued; });
+  const std::vector<time_range> stood_still = joined(std::move(blocked));
+  replay again(launch_time(works));
+  time_ns last = std::numeric_limits<time_ns>::min();
+  time_ns won = 0;  // Until the call for the next work.
+  auto next = stood_still.begin();
+  for (const queued_work& each : works) {
+    for (; next != stood_still.end() && next->end <= each.enqueued; ++next) won += next->length();
+    // A call may wait first and then give the device work.
+    const bool inside = next != stood_still.end() && next->begin < each.enqueued;
+    again.play(each, each.enqueued - won - (inside ? each.enqueued - next->begin : 0));
+    last = std::max(last, each.end);
+  }
+  return std::max<time_ns>(last - again.last(), 0);
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/timeline/time_range.hpp"
+
+/// What a process would gain if its host did not stand still in calls that wait for the device. Times in ns.
+namespace sluice::analysis {
+
+/// A kernel, copy or memset as it ran.
+struct queued_work {
+  time_ns enqueued = 0;  ///< When the host called for it, <= begin.
+  time_ns begin = 0;
+  time_ns end = 0;
+  std::uint32_t stream = 0;  ///< Any number that tells the process's streams apart.
+};
+
+/// Returns how much earlier the last work would have ended if none of the calls in `blocked` had taken time.
+///
+/// Plays the process again: the host does what it did between the calls, in the same time, so each call for work comes
+/// earlier by the time that the host had stood still until then. A work starts when it is called for and the one before it
+/// on its stream has ended, with the delays that it had. One that waited longer than that has waited for the work of another
+/// stream that ended last before it began, and still does. All threads of the host count as one: what one of them does next
+/// often depends on another.
+///
+/// The idea is Diogenes' (Welton and Miller, "Diogenes: Looking for an Honest CPU/GPU Performance Measurement Tool", SC19):
+/// the time in a wait is not what removing it saves. O(n log n) for n works and calls.
+[[nodiscard]] time_ns gain_of_running_ahead(std::vector<queued_work> works, std::vector<time_range> blocked);
+
+}  // namespace sluice::analysis
