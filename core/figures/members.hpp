@@ -107,6 +107,7 @@ SLUICE_MEMBERS(
     member<&of::copy_only>{"copy_only_ns", "ns in which a copy ran and no kernel: the device waited for data"},
     member<&of::overlap>{"overlap_ns", "ns in which a copy and a kernel ran together"},
     member<&of::memsets>{"memsets", "How many"}, member<&of::memset_busy>{"memset_busy_ns", "ns in which memsets ran"},
+    member<&of::memset_bytes>{"memset_bytes", "Bytes that memsets wrote"},
     member<&of::first>{{}, "Begin of the first work", moment}, member<&of::last>{{}, "End of the last", moment})
 SLUICE_MEMBERS(named_time, member<&of::name>(), member<&of::count>(), member<&of::total>{"total_ns"},
                member<&of::longest>{"longest_ns"}, member<&of::longest_event>())

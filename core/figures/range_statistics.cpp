@@ -342,6 +342,7 @@ void add_devices(const device_activity_index& devices, const portion& of, by_nam
         count_named(kernels, item, of.all);
       } else if (item.kind == static_cast<std::uint8_t>(slice_kind::memset)) {
         ++sum.counted.memsets;
+        saturating_add(sum.counted.memset_bytes, item.bytes);
       }
     });
   }

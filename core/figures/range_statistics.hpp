@@ -103,6 +103,7 @@ struct device_activity {
   time_ns last = 0;       ///< End of the last work on a stream in the range.
   std::uint64_t memsets = 0;
   time_ns memset_busy = 0;
+  std::uint64_t memset_bytes = 0;
 };
 
 /// Figures of all events with the same name.

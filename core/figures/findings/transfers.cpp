@@ -193,7 +193,9 @@ void find_copies_not_overlapped(finder& in) {
       busy += each.busy;
       alone += each.alone;
     }
+    // Copies can hide behind the kernels, or the kernels behind the copies: whichever takes longer remains.
     const double waited = static_cast<double>(std::min(alone, device.copy_only));
+    const double hidden = std::min(waited, static_cast<double>(device.kernel_busy));
     if (device.kernels == 0 || waited <= 0.01 * in.working ||
         static_cast<double>(busy - alone) >= 0.25 * static_cast<double>(busy))
       continue;
@@ -213,7 +215,7 @@ void find_copies_not_overlapped(finder& in) {
     finding& f =
         in.add(finding_kind::copies_not_overlapped, std::move(text),
                "Copy the next batch on a stream of its own, from pinned memory, while a kernel works on this one.");
-    f.saves = in.time(waited, saving_basis::measured);
+    f.saves = in.time(hidden, saving_basis::measured);
     f.only_note = !most.recur() || is_of_others(place);
     f.where = place;
   }

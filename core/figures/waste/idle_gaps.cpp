@@ -11,6 +11,21 @@ namespace {
 
 bool has(std::string_view name, std::string_view part) { return name.find(part) != std::string_view::npos; }
 
+/// The part of a device that does work of this kind, for `queued_work`.
+std::uint8_t engine_of(std::uint8_t kind) {
+  switch (static_cast<slice_kind>(kind)) {
+    case slice_kind::kernel:
+    case slice_kind::graph:
+      return 1;
+    case slice_kind::h2d:
+      return 2;
+    case slice_kind::d2h:
+      return 3;
+    default:
+      return 0;
+  }
+}
+
 /// True if the host stands still in such a call, and could run ahead of the device without it.
 bool blocks_host(gap_cause cause) {
   return cause == gap_cause::wait || cause == gap_cause::blocking_copy || cause == gap_cause::allocation ||
@@ -193,8 +208,8 @@ void idle_gaps_builder::add_gain(const index& from, time_range run, const host_s
       // Of a work whose call is not known, take it that the call followed that for the work before.
       if (each.queued > 0) called = each.begin - each.queued;
       gain_known_ = gain_known_ || each.queued > 0;
-      works.push_back(
-          {called == -latest_time ? each.begin : std::min(called, each.begin), each.begin, each.end, stream});
+      works.push_back({called == -latest_time ? each.begin : std::min(called, each.begin), each.begin, each.end, stream,
+                       engine_of(each.kind)});
     });
   }
   for (auto& [process, works] : processes) {

@@ -58,6 +58,11 @@ class replay {
       begin = std::max(begin, stream.back().new_end + after_last);
     }
     if (other != nullptr) begin = std::max(begin, other->new_end + (work.begin - other->end));
+    if (work.engine != 0) {
+      played& last = engines_[work.engine];
+      if (last.end <= work.begin) begin = std::max(begin, last.new_end);
+      if (last.end < work.end) last = {work.end, std::max(last.new_end, begin + (work.end - work.begin))};
+    }
     stream.push_back({work.end, begin + (work.end - work.begin)});
     last_ = std::max(last_, stream.back().new_end);
   }
@@ -82,6 +87,7 @@ class replay {
 
   const time_ns launch_;
   std::unordered_map<std::uint32_t, std::vector<played>> streams_;
+  std::unordered_map<std::uint8_t, played> engines_;  ///< The work that ended last on each.
   time_ns last_ = std::numeric_limits<time_ns>::min();
 };
 

@@ -14,6 +14,8 @@ struct queued_work {
   time_ns begin = 0;
   time_ns end = 0;
   std::uint32_t stream = 0;  ///< Any number that tells the process's streams apart.
+  std::uint8_t engine =
+      0;  ///< What of the device does it: any number that tells kernels and ways of copies apart; 0: shared.
 };
 
 /// Returns how much earlier the last work would have ended if none of the calls in `blocked` had taken time.
@@ -21,7 +23,8 @@ struct queued_work {
 /// Plays the process again: the host does what it did between the calls, in the same time, so each call for work comes
 /// earlier by the time that the host had stood still until then. A work starts when it is called for and the one before it
 /// on its stream has ended, with the delays that it had. One that waited longer than that has waited for the work of another
-/// stream that ended last before it began, and still does. All threads of the host count as one: what one of them does next
+/// stream that ended last before it began, and still does. No two works of one engine run beside each other that did not do so:
+/// most kernels fill the device. All threads of the host count as one: what one of them does next
 /// often depends on another.
 ///
 /// The idea is Diogenes' (Welton and Miller, "Diogenes: Looking for an Honest CPU/GPU Performance Measurement Tool", SC19):

@@ -152,11 +152,12 @@ void touch_index::add(const trace::transfer_event& row) { add_copy(row, enqueued
 void touch_index::add(const trace::transfer_part_event& row) { add_copy(row, bounded(row.time)); }
 
 void touch_index::add(const trace::memset_event& row) {
-  if (row.block == trace::block_id::none || leaves_out(bounded(row.time))) return;
+  const time_ns time = enqueued_or(row.enqueued, row.time);
+  if (row.block == trace::block_id::none || leaves_out(time)) return;
   uses_of_block& block = at(row.block);
   ++block.direct.copies;
-  join(block.direct.first, block.direct.last, {bounded(row.time), row.id});
-  add_access(block, bounded(row.time), row.bytes, access_kind::clear);
+  join(block.direct.first, block.direct.last, {time, row.id});
+  add_access(block, time, row.bytes, access_kind::clear);
 }
 
 void touch_index::add(const trace::graph_launch_event& row) {

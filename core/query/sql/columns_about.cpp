@@ -188,6 +188,7 @@ constexpr entry entries[] = {
 
     {"kernel", "Kernels on the device's timeline"},
     {"kernel.name", "As recorded: C++ symbols are not demangled", text_role::code},
+    {"memset.enqueued", "When the call was entered; not known before version 4.3"},
     {"kernel.enqueued", "When the call was entered"},
     {"kernel.grid_x", "Blocks in the grid"},
     {"kernel.grid_y", "Blocks in the grid"},

@@ -53,7 +53,7 @@ SLUICE_KEPT(untracked_statistics) {
 }
 SLUICE_KEPT(device_activity) {
   all(of, of.device, of.kernels, of.kernel_total, of.kernel_busy, of.copy_busy, of.copy_only, of.overlap, of.busy,
-      of.first, of.last, of.memsets, of.memset_busy);
+      of.first, of.last, of.memsets, of.memset_busy, of.memset_bytes);
 }
 SLUICE_KEPT(range_statistics) {
   all(of, of.range, of.active, of.memory, of.untracked, of.pools, of.transfers, of.devices, of.kernels, of.calls,

@@ -21,9 +21,9 @@ inline constexpr std::uint64_t trailer_magic = 0x5845'444e'4943'4c53;  // "SLCIN
 /// Readers accept major versions from `oldest_major` to `format_major`, and any minor, which only adds row types and
 /// columns. Version 3 added the column forms `rising` and `above`. Version 4 has summary tiles of every level, not of
 /// every second, and stores curves of integers in a row type of their own, `integer_bin` (summary_rows.hpp).
-/// 4.1 added `below_peak` to the bins of curves, 4.2 the stack of a sync.
+/// 4.1 added `below_peak` to the bins of curves, 4.2 the stack of a sync, 4.3 when a memset was called for.
 inline constexpr std::uint16_t format_major = 4;
-inline constexpr std::uint16_t format_minor = 2;
+inline constexpr std::uint16_t format_minor = 3;
 /// Version 1 was a trial format, from before the first release.
 inline constexpr std::uint16_t oldest_major = 2;
 

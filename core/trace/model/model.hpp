@@ -158,6 +158,7 @@ struct memset_event : event_base {
   context_id context{};
   stream_id stream{};
   event_id call{};
+  time_ns enqueued = unknown_time;  ///< Entry of the call; since format 4.3.
   std::uint64_t correlation = 0;
   std::uint64_t graph_node = 0;
 };

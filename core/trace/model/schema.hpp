@@ -170,7 +170,8 @@ SLUICE_EVENT(migration_event, field{8, &row::end}, field{9, &row::direction}, fi
              field{11, &row::address}, field{12, &row::device}, field{13, &row::cause});
 SLUICE_EVENT(memset_event, field{8, &row::end}, field{9, &row::kind}, field{10, &row::bytes}, field{11, &row::address},
              field{12, &row::value}, field{13, &row::block}, field{14, &row::device}, field{15, &row::context},
-             field{16, &row::stream}, field{17, &row::call}, field{18, &row::correlation}, field{19, &row::graph_node});
+             field{16, &row::stream}, field{17, &row::call}, field{18, &row::correlation}, field{19, &row::graph_node},
+             field{20, &row::enqueued});
 SLUICE_EVENT(kernel_event, field{8, &row::end}, field{9, &row::name}, field{10, &row::device}, field{11, &row::context},
              field{12, &row::stream}, field{13, &row::call}, field{14, &row::enqueued}, field{15, &row::correlation},
              field{16, &row::graph_node}, field{17, &row::grid_x}, field{18, &row::grid_y}, field{19, &row::grid_z},

@@ -257,6 +257,7 @@ void work_joiner::finish(transfer_event& copy, const call* c) {
 void work_joiner::finish(memset_event& fill, const call* c) {
   if (c != nullptr) {
     fill.call = c->id;
+    fill.enqueued = c->begin;
     fill.thread = c->thread;
     if (moved_memory* const m = moved_.find(fill.correlation)) {
       if (fill.address == 0 && !m->taken) fill.address = m->destination;
