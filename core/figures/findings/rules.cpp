@@ -26,8 +26,8 @@ static_assert(idle_gaps_builder::shortest_gap == 10'000 && idle_gaps_builder::sh
 
 constexpr std::string_view uses_seen =
     "A kernel uses a block if the block's address is among its arguments: an address that a kernel loads from memory "
-    "is not seen. Blocks in the pools of CuPy and JAX are not recorded, only what the pools get from the driver (JAX "
-    "takes each from the driver with XLA_PYTHON_CLIENT_ALLOCATOR=platform).";
+    "is not seen. Blocks in the pools of CuPy and JAX are not recorded, only what the pools get from the driver. To "
+    "see them: sluice.watch_cupy() in CuPy programs, XLA_PYTHON_CLIENT_ALLOCATOR=platform for JAX.";
 constexpr std::string_view gaps_seen =
     "Needs kernel times (record --mode timeline). The line is that of the call; for the program's own code it is the "
     "next line that allocates or copies.";
@@ -60,9 +60,9 @@ constexpr auto rules = std::to_array<finding_rule>({
      "3 % lower.",
      uses_seen},
     {allocated_early, "allocated_early",
-     "Memory is allocated long before its first use, and raises the peak in between.",
-     "At least 8 launches or copies of others ran between the allocation and the first use, and the peak is 3 % lower "
-     "if the block is born at its first use.",
+     "Memory is allocated long before something needs it, and raises the peak in between.",
+     "At least 8 launches or copies of others ran between the allocation and the first use, clears and copies from "
+     "the host aside, and the peak is 3 % lower if the block is born at its first use.",
      uses_seen},
     {held_late, "held_late", "Memory is kept after its last use, and raises the peak in between.",
      "At least 8 launches or copies of others ran after the last use, and the peak is 3 % lower if the block is freed "
@@ -133,9 +133,8 @@ constexpr auto rules = std::to_array<finding_rule>({
      "Whether the next kernel needs the data that is being copied."},
     {frequent_waits, "frequent_waits", "The host waits for the GPU, and the GPU is idle until it has new work.",
      "Idle gaps of 10 us or more that begin while the host waits in a call such as cuStreamSynchronize; 4 or more. A "
-     "gap "
-     "counts for at most as long as the host waited. What is saved: the process is played again without such calls, "
-     "and each line gets its part of the gain.",
+     "gap counts for at most as long as the host waited. What is saved: the process is played again without such "
+     "calls, and each line gets its part of the gain.",
      gaps_seen},
     {hidden_waits, "hidden_waits",
      "A call that does not look like a wait waits for the GPU, which is idle until it has new work.",

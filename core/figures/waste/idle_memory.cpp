@@ -33,6 +33,18 @@ void set_births(const std::vector<time_ns>& times, time_ns peak, const touch_ind
   of.spread = spread.count();
 }
 
+/// When the block is needed for the first time. Clears and copies from the host before that only set it up, and could come
+/// right before it. `used`: its uses, of which there are some.
+time_ns first_need(const block_record& block, const block_touches& used, const touch_index& touches) {
+  const std::span<const access> uses = touches.accesses_to(block.id);
+  // Uses by graphs, and in earlier sections, are not among these.
+  if (used.replays > 0 || uses.empty() || used.first.time < uses.front().time) return used.first.time;
+  const auto need = std::find_if(uses.begin(), uses.end(), [](const access& each) {
+    return each.kind != access_kind::clear && each.kind != access_kind::upload;
+  });
+  return need == uses.end() ? used.first.time : need->time;
+}
+
 /// The births of one memory.
 class births {
  public:
@@ -106,7 +118,7 @@ std::vector<idle_memory_builder::interval> idle_memory_builder::intervals_of(con
     add(idle_reason::never_used, {block.born, end});
     return all;
   }
-  if (!block.born_before()) add(idle_reason::allocated_early, {block.born, used.first.time});
+  if (!block.born_before()) add(idle_reason::allocated_early, {block.born, first_need(block, used, from.touches())});
   // The work that used it last is not work of others.
   add(idle_reason::held_late, {used.last.time + 1, end});
   if (used.replays > 0) return all;
@@ -163,7 +175,8 @@ std::map<std::size_t, time_ns> idle_memory_builder::find_reusable(const index& f
     const block_touches used = from.touches().of(blocks[i]);
     if (!used.last.known()) continue;
     std::vector<candidate>& of = sizes[{key_of(blocks[i]), blocks[i].process, blocks[i].bytes}];
-    if (of.size() < most_of_a_size) of.push_back({i, &blocks[i], used.first.time, used.last.time});
+    if (of.size() < most_of_a_size)
+      of.push_back({i, &blocks[i], first_need(blocks[i], used, from.touches()), used.last.time});
   }
   std::map<std::size_t, time_ns> made;
   for (auto& [size, of] : sizes) {

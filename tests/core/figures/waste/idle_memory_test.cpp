@@ -212,6 +212,44 @@ TEST(idle_memory, accumulates_if_none_of_a_stacks_blocks_is_freed) {
   }
 }
 
+TEST(idle_memory, is_allocated_early_though_it_was_cleared_or_uploaded_at_once) {
+  for (const bool clears : {true, false}) {
+    wasteful_recording told;
+    told.alloc(0, 1, 4 * mib);
+    clears ? told.clear(1, 1, 4 * mib) : told.upload(1, 1, 4 * mib);
+    told.alloc(2, 2, 4 * mib);
+    told.work(10, 200, 2);
+    told.free(205, 2);
+    told.work(210, 300, 1);
+    told.free(310, 1);
+    const waste_figures all = told.waste();
+    const idle_group* found = group_of(all, idle_reason::allocated_early);
+    ASSERT_NE(found, nullptr) << clears;
+    EXPECT_EQ(found->largest, trace::block_id{1});
+    EXPECT_EQ(found->idle, (time_range{0, 210 * us}));
+    EXPECT_EQ(found->saved, 4 * mib);
+  }
+}
+
+// PolyBench's 2MM: all matrices are allocated and uploaded before the first of two kernels.
+TEST(idle_memory, is_reusable_though_all_blocks_were_uploaded_before_the_first_kernel) {
+  wasteful_recording told;
+  for (std::uint64_t block = 1; block <= 5; ++block) {
+    told.alloc(static_cast<time_ns>(block), block, 4 * mib,
+               told.stack({testing::python("main", "/home/me/mm.py", static_cast<int>(block))}));
+    told.upload(static_cast<time_ns>(10 + block), block, 4 * mib);
+  }
+  told.launch(100, {1, 2, 3});  // 3 = 1 * 2
+  told.launch(200, {3, 4, 5});  // 5 = 3 * 4
+  for (std::uint64_t block = 1; block <= 5; ++block) told.free(static_cast<time_ns>(300 + block), block);
+  const waste_figures all = told.waste();
+  std::uint64_t saved = 0;
+  for (const idle_memory& memory : all.idle)
+    for (const idle_group& each : memory.groups)
+      if (each.reason == idle_reason::reusable) saved += each.saved;
+  EXPECT_EQ(saved, 8 * mib) << "4 and 5 in the places of 1 and 2";
+}
+
 TEST(idle_memory, counts_the_blocks_of_a_stack_until_the_peak_and_after_it) {
   wasteful_recording told;
   const trace::stack_id stack = told.stack({testing::python("step", "/home/me/train.py", 9)});
