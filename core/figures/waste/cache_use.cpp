@@ -74,9 +74,20 @@ void cache_use_builder::add(const index& from, time_range run) {
   }
 }
 
+void cache_use_builder::hold_until_sampled(std::vector<piece>& pieces) {
+  constexpr double nearly = 0.9;  // Pools hold a little more than they hand out: they round up.
+  double held = 0;
+  for (auto one = pieces.rbegin(); one != pieces.rend(); ++one) {
+    if (one->reserved > 0) held = one->reserved;
+    one->reserved = held;
+    if (one->used >= nearly * held) held = 0;
+  }
+}
+
 std::vector<cache_use> cache_use_builder::figures() const {
   std::vector<cache_use> made;
-  for (const auto& [of, found] : all_) {
+  for (auto [of, found] : all_) {
+    if (of.first != trace::pool_id::none) hold_until_sampled(found.pieces);
     cache_use each;
     std::tie(each.pool, each.device) = of;
     each.reserved_maximum = static_cast<std::uint64_t>(std::max(found.reserved_maximum, 0.0));

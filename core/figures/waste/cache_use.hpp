@@ -59,6 +59,9 @@ class cache_use_builder {
   template <class Used, class Reserved>
   static void add(gathered& to, std::vector<time_ns> changes, const Used& used, const Reserved& reserved,
                   const index& from, time_range run);
+  /// What a pool holds is only known from samples. It grows only to hand memory out, so what a sample shows was held since
+  /// the use that needed it.
+  static void hold_until_sampled(std::vector<piece>& pieces);
   [[nodiscard]] std::map<trace::device_id, timeline::level_tree> segments_of(const memory_use& memory);
 
   const time_range range_;

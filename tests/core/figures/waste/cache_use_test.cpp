@@ -68,6 +68,37 @@ TEST(cache_use, counts_launches_and_copies_too) {
   EXPECT_EQ(caches[0].usual_maximum, 0U);
 }
 
+TEST(cache_use, of_a_pool_counts_as_held_from_the_use_that_needed_it_to_the_sample_that_shows_it) {
+  wasteful_recording told;
+  const trace::pool_id pool{1};
+  trace::pool_row defined;
+  defined.id = pool;
+  defined.device = trace::device_id{1};
+  told.made.writer().add(defined);
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    auto row = told.made.event<trace::alloc_event>(static_cast<time_ns>(10 + i * 10) * us);
+    row.block = trace::block_id{10 + i};
+    row.bytes = (i == 4 ? 900 : 16) * mib;
+    row.layer = trace::layer::pool;
+    row.pool = pool;
+    row.kind = trace::memory_kind::device;
+    row.device = trace::device_id{1};
+    told.made.writer().add(row);
+    told.made.add_free(row.time + 5 * us, 10 + i, trace::layer::pool);
+  }
+  auto sample = told.made.event<trace::pool_event>(1000 * us);
+  sample.pool = pool;
+  sample.reserved = 928 * mib;
+  told.made.writer().add(sample);
+  const auto caches = told.waste().caches;
+  ASSERT_EQ(caches.size(), 1U);
+  EXPECT_EQ(caches[0].pool, pool);
+  EXPECT_EQ(caches[0].reserved_maximum, 928 * mib);
+  EXPECT_EQ(caches[0].parts, 16U);
+  EXPECT_EQ(caches[0].low_parts, 14U) << "since the fifth of 40 blocks";
+  EXPECT_EQ(caches[0].usual_maximum, 16 * mib);
+}
+
 TEST(cache_use, of_few_allocations_is_not_judged) { EXPECT_EQ(caches_with(10, 0).at(0).parts, 0U); }
 
 }  // namespace
