@@ -46,6 +46,7 @@ void find_cached_unused(finder& in) {
     const double low = static_cast<double>(each.low_parts) / static_cast<double>(each.parts);
     if (low < unused_at_last) continue;
     const std::uint64_t unused = each.usual_reserved - std::min(each.usual_reserved, each.usual_maximum);
+    if (static_cast<double>(unused) < least_reserved) continue;
     const bool pool = each.pool != trace::pool_id::none;
     finding& f =
         in.add(finding_kind::cached_unused,
