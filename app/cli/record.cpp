@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "app/cli/command_process.hpp"
+#include "app/cli/figures/failure_line.hpp"
 #include "app/cli/number_option.hpp"
 #include "app/cli/output_file.hpp"
 #include "app/cli/verbs.hpp"
@@ -41,12 +42,16 @@ struct record_options {
   double duration_seconds = 0;  ///< 0: until the end.
   std::uint64_t ring_bytes = 0;
   std::uint64_t trigger_peak = 0;
+  bool on_oom = false;  ///< Keep the recording only if an allocation failed.
   std::vector<std::string> command;
 
   /// True if SIGUSR2 writes a dump; otherwise it is forwarded to the command like other signals.
   [[nodiscard]] bool dumps_on_signal() const { return ring_bytes != 0; }
   bool misplaced_option = false;  ///< An unknown option stands where the command should be.
 };
+
+/// The ring of --on-oom if --ring does not say another size: minutes of most trainings.
+constexpr std::uint64_t default_ring_bytes = std::uint64_t{256} << 20;
 
 std::string own_program() {
   std::error_code error;
@@ -134,12 +139,40 @@ bool nothing_heard(const collector::session_summary& summary) {
   return summary.device_events == 0 && (summary.lost_events != 0 || summary.unheard_processes != 0);
 }
 
-void print_summary(const collector::session_summary& summary) {
+/// `in_file`: also those of the recorded processes.
+void print_warnings(const collector::session_summary& summary, bool in_file) {
   std::vector<std::string> warnings = summary.warnings;
-  for (std::string& said : warnings_in(summary.path)) {
+  for (std::string& said : in_file ? warnings_in(summary.path) : std::vector<std::string>()) {
     if (std::find(warnings.begin(), warnings.end(), said) == warnings.end()) warnings.push_back(std::move(said));
   }
   for (const std::string& warning : warnings) complain("warning: " + warning);
+}
+
+/// --on-oom: of the files written, keeps those with an allocation whose failure reached the program, and says in a line
+/// each what happened. A file that cannot be judged is kept.
+void print_failures(const collector::session_summary& summary) {
+  print_warnings(summary, !summary.discarded);
+  std::vector<std::string> files = summary.dumps;
+  if (!summary.discarded) files.push_back(summary.path);
+  bool any = false;
+  for (const std::string& file : files) {
+    const auto line = failure_line(file);
+    if (!line) {
+      complain(line.error().to_string());
+    } else if (*line) {
+      complain(fmt::format("{}; the recording is {}", **line, file));
+    } else {
+      std::error_code ignored;
+      fs::remove(file, ignored);
+      continue;
+    }
+    any = true;
+  }
+  if (!any) complain("no allocation failed; nothing was kept");
+}
+
+void print_summary(const collector::session_summary& summary) {
+  print_warnings(summary, true);
   std::string line =
       summary.path + ": " + format_bytes(summary.bytes) + ", " + format_some(summary.events, "event") + ", ";
   line += format_count(summary.lost_events) + " lost";
@@ -252,8 +285,9 @@ int record(const record_options& options) {
                                                   .ring_bytes = options.ring_bytes,
                                                   .delayed = options.delay_seconds > 0,
                                                   .management_library = "libnvidia-ml.so.1",
-                                                  .dump_on_failure = options.ring_bytes != 0,
+                                                  .dump_on_failure = options.ring_bytes != 0 && !options.on_oom,
                                                   .dump_above_bytes = options.trigger_peak,
+                                                  .keep_on_failure = options.on_oom,
                                                   .publish_later = true});
   if (!session) {
     complain(session.error().to_string());
@@ -265,7 +299,7 @@ int record(const record_options& options) {
     complain(command.error().to_string());
     return status_for(command.error());
   }
-  session->publish();  // Only now, so that an existing file survives a command that cannot start.
+  if (!options.on_oom) session->publish();  // Only now, so that an existing file survives a command that cannot start.
   session->add_process(static_cast<std::uint64_t>(command->pid()), fmt::format("{}", fmt::join(options.command, " ")));
   timetable times(*session, options, signals);
   const int status = command->wait(signals, times.period(), [&](const auto& signal) { return times.look(signal); });
@@ -278,7 +312,11 @@ int record(const record_options& options) {
     complain(summary.error().to_string());
     return status == 0 ? status_not_recorded : status;
   }
-  print_summary(*summary);
+  if (options.on_oom) {
+    print_failures(*summary);
+  } else {
+    print_summary(*summary);
+  }
   return status == 0 && nothing_heard(*summary) ? status_not_recorded : status;
 }
 
@@ -346,6 +384,10 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
                   "on to CMD) and a failed allocation save what is there to a separate file")
       ->transform(bytes_between(1 << 20, std::uint64_t{1} << 50, false))
       ->type_name("SIZE");
+  command.add_flag(
+      "--on-oom", options->on_oom,
+      "Keep the recording only if an allocation fails and CMD gets to know it, and say then what was asked\n"
+      "for and how much was in use. Implies --ring 256MiB if no other size is given");
   command
       .add_option("--trigger-peak", options->trigger_peak,
                   "Save such a file when more device memory than this is in use")
@@ -364,6 +406,7 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
     // If the command began before a "--", that "--" belongs to the command.
     if (!options->command.empty() && !after_dashes.empty()) options->command.emplace_back("--");
     options->command.insert(options->command.end(), after_dashes.begin(), after_dashes.end());
+    if (options->on_oom && options->ring_bytes == 0) options->ring_bytes = default_ring_bytes;
     return record(*options);
   };
 }

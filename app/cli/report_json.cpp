@@ -260,7 +260,17 @@ class json_writer {
       one["largest_event"] = id_or_null(each.largest);
       all.push_back(std::move(one));
     }
+    const analysis::round_trip_figures trips = sum_of(found.round_trips);
+    const analysis::zero_figures zeros = sum_of(found.zeros);
+    json to_device = figures(trips.to_device);
+    to_device["exact"] = trips.exact;
+    json all_zero = figures(zeros.all);
+    all_zero["exact"] = zeros.exact;
     return {{"exact", figures(found.exact)},
+            {"results", figures(found.results)},
+            {"unseen_results", figures(found.unseen_results)},
+            {"round_trips", {{"to_host", figures(trips.to_host)}, {"to_device", std::move(to_device)}}},
+            {"zeros", std::move(all_zero)},
             {"sampled", figures(found.sampled)},
             {"over_budget", figures(found.over_budget)},
             {"unreadable", figures(found.unreadable)},

@@ -295,6 +295,16 @@ class text_writer {
     if (found.graph_launches > 0) {
       line("  not compared: the copies in graphs, which were launched {}", format_some(found.graph_launches, "time"));
     }
+    if (found.results.copies > 0) line("  copies to the host, compared with these: {}", some(found.results));
+    if (found.unseen_results.copies > 0) line("  copies to the host, not looked at: {}", some(found.unseen_results));
+    const auto with_time = [&](const analysis::copy_figures& figures) {
+      return fmt::format("{}, {}", some(figures), format_time(figures.busy));
+    };
+    if (const auto trips = sum_of(found.round_trips); trips.to_device.copies > 0) {
+      line("  back to the device unchanged: {}, and {} to the host before", with_time(trips.to_device),
+           format_time(trips.to_host.busy));
+    }
+    if (const auto zeros = sum_of(found.zeros); zeros.all.copies > 0) line("  all zero: {}", with_time(zeros.all));
     if (found.repeated.all.copies == 0) {
       line("  none of these moved the same again");
       return;

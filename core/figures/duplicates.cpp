@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "core/base/saturating.hpp"
 #include "core/figures/line_use.hpp"
@@ -13,6 +14,26 @@ namespace {
 
 copy_figures figures_of(const content_copy& copy) {
   return {1, copy.bytes, copy.end == latest_time ? 0 : copy.end - copy.begin};
+}
+
+template <class Group>
+void add_to(Group& group, copy_figures& figures, const content_copy& copy) {
+  figures.add(figures_of(copy));
+  if (copy.check == trace::content_check::exact) ++group.exact;
+  const bool first_of_equals = copy.bytes == group.largest_bytes && copy.event < group.largest;
+  if (group.largest != trace::event_id::none && copy.bytes <= group.largest_bytes && !first_of_equals) return;
+  group.largest = copy.event;
+  group.largest_bytes = copy.bytes;
+}
+
+/// The values of `groups`, most bytes first; equal ones in the order of their keys.
+template <class Map, class Figures>
+auto most_first(const Map& groups, Figures&& figures) {
+  std::vector<typename Map::mapped_type> all;
+  for (const auto& [key, group] : groups) all.push_back(group);
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const auto& a, const auto& b) { return figures(a).bytes > figures(b).bytes; });
+  return all;
 }
 
 }  // namespace
@@ -46,6 +67,11 @@ duplicates_builder::duplicates_builder(const copy_contents& contents, time_range
   }
   std::sort(repeats_.begin(), repeats_.end(),
             [](const repeat& a, const repeat& b) { return a.copy->begin < b.copy->begin; });
+  for (auto* const placed : {&downs_, &ups_, &zeros_}) {
+    std::sort(placed->begin(), placed->end(), [](const placed_copy& a, const placed_copy& b) {
+      return std::pair(a.copy->begin, a.copy->event) < std::pair(b.copy->begin, b.copy->event);
+    });
+  }
   found_.largest = whole_.largest;
 }
 
@@ -53,14 +79,31 @@ void duplicates_builder::add_content(std::span<const content_copy> copies) {
   std::set<std::uint64_t> sources;
   std::set<std::pair<trace::block_id, std::uint64_t>> destinations;
   bool moved = false;
+  // Zeros that come back are zeros: whatever they were before, a memset makes them.
+  const bool zeros = seems_zero(copies.front()) && std::any_of(copies.begin(), copies.end(), read_enough_for_zero);
+  const content_copy* down = nullptr;  // Since the last copy to the device.
   for (const content_copy& copy : copies) {
+    if (copy.to_host) {
+      if (range_.holds(copy.begin)) (copy.hashed() ? found_.results : found_.unseen_results).add(figures_of(copy));
+      if (copy.hashed()) down = &copy;
+      continue;
+    }
     const bool overtaken = copy.hashed() && contents_.overtaken(copy);
     if (range_.holds(copy.begin)) count(copy, overtaken);
     if (!copy.hashed() || overtaken) continue;
     const bool same_source = !sources.insert(copy.source).second;
     const bool same_destination = !destinations.insert({copy.block, copy.destination}).second;
-    if (moved && range_.holds(copy.begin)) add_repeat(copy, same_source, same_destination);
-    moved = true;
+    const content_copy* const came_from = std::exchange(down, nullptr);
+    const bool again = std::exchange(moved, true);
+    if (!range_.holds(copy.begin)) continue;
+    if (zeros) {
+      zeros_.push_back({.copy = &copy});
+    } else if (came_from != nullptr && copy.bytes >= round_trip_stacks::least_bytes) {
+      ups_.push_back({.copy = &copy, .down = came_from});
+      downs_.push_back({.copy = came_from});
+    } else if (again) {
+      add_repeat(copy, same_source, same_destination);
+    }
   }
 }
 
@@ -96,6 +139,7 @@ void duplicates_builder::add(repeating_stack& to, const repeat& one) {
 
 void duplicates_builder::add(const index& from, time_range run) {
   found_.graph_launches += from.touches().launches_that_copy(common_of(range_, run));
+  for (auto* const placed : {&downs_, &ups_, &zeros_}) place(*placed, from, run);
   auto next = std::partition_point(repeats_.begin(), repeats_.end(),
                                    [&](const repeat& each) { return each.copy->begin < run.begin; });
   for (; next != repeats_.end() && next->copy->begin < run.end; ++next) {
@@ -106,8 +150,61 @@ void duplicates_builder::add(const index& from, time_range run) {
   }
 }
 
+void duplicates_builder::place(std::vector<placed_copy>& copies, const index& from, time_range run) {
+  auto next = std::partition_point(copies.begin(), copies.end(),
+                                   [&](const placed_copy& each) { return each.copy->begin < run.begin; });
+  for (; next != copies.end() && next->copy->begin < run.end; ++next)
+    next->stack = from.copies().stack_of(next->copy->call);
+}
+
+std::vector<round_trip_stacks> duplicates_builder::round_trips() const {
+  std::unordered_map<const content_copy*, trace::stack_id> stack_of;
+  for (const placed_copy& down : downs_) stack_of.emplace(down.copy, down.stack);
+  std::map<std::pair<trace::stack_id, trace::stack_id>, round_trip_stacks> groups;
+  for (const placed_copy& up : ups_) {
+    const trace::stack_id down = stack_of.at(up.down);
+    round_trip_stacks& of = groups[{down, up.stack}];
+    of.down = down;
+    of.up = up.stack;
+    of.to_host.add(figures_of(*up.down));
+    add_to(of, of.to_device, *up.copy);
+  }
+  return most_first(groups, [](const round_trip_stacks& each) { return each.to_device; });
+}
+
+std::vector<zero_stack> duplicates_builder::zeros() const {
+  std::map<trace::stack_id, zero_stack> groups;
+  for (const placed_copy& zero : zeros_) {
+    zero_stack& of = groups[zero.stack];
+    of.stack = zero.stack;
+    add_to(of, of.all, *zero.copy);
+  }
+  return most_first(groups, [](const zero_stack& each) { return each.all; });
+}
+
+round_trip_figures sum_of(const std::vector<round_trip_stacks>& all) {
+  round_trip_figures sum;
+  for (const round_trip_stacks& each : all) {
+    sum.to_host.add(each.to_host);
+    sum.to_device.add(each.to_device);
+    saturating_add(sum.exact, each.exact);
+  }
+  return sum;
+}
+
+zero_figures sum_of(const std::vector<zero_stack>& all) {
+  zero_figures sum;
+  for (const zero_stack& each : all) {
+    sum.all.add(each.all);
+    saturating_add(sum.exact, each.exact);
+  }
+  return sum;
+}
+
 duplicate_figures duplicates_builder::figures() const {
   duplicate_figures made{found_, {}};
+  made.all.round_trips = round_trips();
+  made.all.zeros = zeros();
   for (const auto& [id, stack] : stacks_) made.stacks.push_back(stack);
   return made;
 }

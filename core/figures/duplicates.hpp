@@ -45,6 +45,29 @@ struct repeating_line {
   trace::event_id largest{};               ///< The largest repeated copy of the line.
 };
 
+/// Copies to the device of what had been copied from it, unchanged, by the call stacks of both.
+struct round_trip_stacks {
+  trace::stack_id down{};  ///< Of the copy to the host; `none` if it is not known.
+  trace::stack_id up{};    ///< Of the copy back to the device.
+  copy_figures to_host;    ///< Each copy once.
+  copy_figures to_device;
+  std::uint64_t exact = 0;    ///< Of `to_device`, the copies of which all bytes were compared.
+  trace::event_id largest{};  ///< The largest copy to the device.
+  std::uint64_t largest_bytes = 0;
+
+  /// Copies of fewer bytes can have the same content by chance: a count, a flag.
+  static constexpr std::uint64_t least_bytes = 64;
+};
+
+/// Copies of zeros to the device, by call stack.
+struct zero_stack {
+  trace::stack_id stack{};  ///< `none`: no stack was recorded.
+  copy_figures all;
+  std::uint64_t exact = 0;  ///< Copies of which all bytes were read.
+  trace::event_id largest{};
+  std::uint64_t largest_bytes = 0;
+};
+
 struct duplicate_copies {
   // Host-to-device copies that began in the range, hashed in full or by a sample. None in graphs or batches.
   copy_figures exact, sampled;
@@ -53,6 +76,14 @@ struct duplicate_copies {
   copy_figures overtaken;  ///< Hashed, but the device wrote to the source before the copy; not in `exact` or `sampled`.
 
   std::uint64_t graph_launches = 0;  ///< Launches of graphs with copies, whose contents are not checked.
+
+  // Device-to-host copies that began in the range.
+  copy_figures results;         ///< Hashed, in full or by a sample.
+  copy_figures unseen_results;  ///< Not hashed: it would have taken too much time, or it is not known when they ended.
+
+  /// What came back, and zeros. These copies are not in `repeated`.
+  std::vector<round_trip_stacks> round_trips;  ///< Most bytes first.
+  std::vector<zero_stack> zeros;               ///< Most bytes first.
 
   repeat_figures repeated;
   std::vector<repeating_line> lines;  ///< Most repeated bytes first, at most `line_limit`.
@@ -64,7 +95,8 @@ struct duplicate_copies {
 
   /// True if the contents of any copies were checked.
   [[nodiscard]] bool looked() const {
-    return exact.copies + sampled.copies + over_budget.copies + unreadable.copies + overtaken.copies > 0;
+    return exact.copies + sampled.copies + over_budget.copies + unreadable.copies + overtaken.copies + results.copies >
+           0;
   }
   [[nodiscard]] copy_figures hashed() const;
 };
@@ -82,6 +114,19 @@ struct duplicate_figures {
   duplicate_copies all;  ///< Without `lines`, `other_lines`, `without_stack`: `name_duplicates` makes those.
   std::vector<repeating_stack> stacks;  ///< By stack id.
 };
+
+/// Sums over all stacks.
+struct round_trip_figures {
+  copy_figures to_host;
+  copy_figures to_device;
+  std::uint64_t exact = 0;
+};
+[[nodiscard]] round_trip_figures sum_of(const std::vector<round_trip_stacks>& all);
+struct zero_figures {
+  copy_figures all;
+  std::uint64_t exact = 0;
+};
+[[nodiscard]] zero_figures sum_of(const std::vector<zero_stack>& all);
 
 /// Builds `duplicate_figures` for the copies that began in a range; the earlier copy of their data may be older than
 /// the range. Call stacks and graph launches come from indexes of the recording's sections (consecutive time spans).
@@ -103,11 +148,21 @@ class duplicates_builder {
   void count(const content_copy& copy, bool overtaken);
   void add_repeat(const content_copy& copy, bool same_source, bool same_destination);
   static void add(repeating_stack& to, const repeat& one);
+  /// A copy and its call stack, once the section with its call has been added.
+  struct placed_copy {
+    const content_copy* copy = nullptr;
+    const content_copy* down = nullptr;  ///< Of a round trip: the copy to the host.
+    trace::stack_id stack{};
+  };
+  static void place(std::vector<placed_copy>& copies, const index& from, time_range run);
+  [[nodiscard]] std::vector<round_trip_stacks> round_trips() const;
+  [[nodiscard]] std::vector<zero_stack> zeros() const;
 
   const copy_contents& contents_;
   const time_range range_;
   std::vector<repeat> repeats_;  ///< By begin time.
   std::map<trace::stack_id, repeating_stack> stacks_;
+  std::vector<placed_copy> downs_, ups_, zeros_;  ///< By begin time. Each of `downs_` belongs to one of `ups_`.
   repeating_stack whole_;
   duplicate_copies found_;
 };

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "instrumentation/capture/activity/faults.hpp"
+#include "instrumentation/capture/blocks/contents.hpp"
 #include "instrumentation/capture/blocks/live_blocks.hpp"
 #include "instrumentation/capture/blocks/touches.hpp"
 #include "instrumentation/capture/intercept/entry_points.hpp"
@@ -385,6 +386,7 @@ void forget_everything() noexcept {
   live_blocks::clear();
   forget_functions();
   forget_faults();
+  clear_results();
 }
 
 // --- outstanding device work -----------------------------------------------------------------------------------------

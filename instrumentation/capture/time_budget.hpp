@@ -28,6 +28,9 @@ class time_budget {
     return left_ > 0;
   }
 
+  /// True if half of the most that can be saved up is there: enough for work that takes long and can be left out.
+  [[nodiscard]] bool is_ample() const noexcept { return left_ >= burst / 2; }
+
   /// Subtracts the time that the work took.
   void spend(std::uint64_t nanoseconds) noexcept { left_ -= static_cast<std::int64_t>(nanoseconds); }
 

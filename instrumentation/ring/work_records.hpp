@@ -23,14 +23,22 @@ struct api_call_record {
   std::uint32_t context;
 };
 
-/// A hash of what a call will copy from the host. Written when the call begins, so before its api_call_record.
+/// What is known of the content that a call copies from the host or to it.
+enum class content_stage : std::uint8_t {
+  source,   ///< The hash of what will be copied from the host. Comes before the call's api_call_record.
+  awaited,  ///< A copy to the host: the hash follows as `arrived`. Comes before the call's api_call_record.
+  arrived,  ///< The hash of what has been copied to the host. It may come long after the call, from another thread.
+};
+
+/// A hash of what a call copies.
 struct content_record {
   record_header header;
   std::uint64_t hash;
   std::uint64_t bytes;  ///< Number of bytes that were hashed.
   std::uint32_t correlation;
   std::uint8_t check;  ///< trace::content_check
-  std::uint8_t reserved[3];
+  std::uint8_t stage;  ///< content_stage
+  std::uint8_t reserved[2];
 };
 
 /// A copy as executed by the device; `header.time` is its start. `end` 0: unknown.

@@ -133,6 +133,8 @@ result<session_summary> session::stop() {
   if (s.failure) return tl::unexpected<error>(*s.failure);
   session_summary summary;
   summary.path = s.file.path();
+  summary.discarded = s.discarded;
+  summary.dumps = s.failure_dumps;
   summary.bytes = s.file.bytes_written();
   summary.events = s.file.events() - s.lost_to_full_disk.rows();
   summary.device_events = s.rows.device_events();

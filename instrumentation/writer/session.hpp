@@ -34,6 +34,9 @@ struct session_options {
   std::string management_library{};
   bool dump_on_failure = false;        ///< Write a dump (a copy so far) when an allocation fails.
   std::uint64_t dump_above_bytes = 0;  ///< Write a dump when more device memory is in use; 0: never.
+  /// With `publish_later`: give the file its name when an allocation fails in a way that reaches the program, and discard
+  /// it at the end if none did. If a ring is about to lose such a moment, a dump is written before.
+  bool keep_on_failure = false;
   bool publish_later = false;  ///< Give the file its name when `publish` is called; otherwise remove it at the end.
 };
 
@@ -48,6 +51,8 @@ struct session_summary {
   std::uint64_t processes = 0;           ///< Number of processes that recorded something.
   std::uint64_t unheard_processes =
       0;                              ///< Processes with events, but without a way to send them; `warnings` tells why.
+  bool discarded = false;             ///< There is no file: see `keep_on_failure`.
+  std::vector<std::string> dumps;     ///< Files written by `keep_on_failure`.
   std::vector<std::string> warnings;  ///< Messages for the user, one line each; also in the trace.
 };
 

@@ -69,7 +69,11 @@ struct session::state {
   std::size_t first_ring = 0;     ///< Index of the first ring in the next turn; the last turn ran out of space there.
   std::uint64_t turned_away = 0;  ///< Number of rings rejected because there were too many.
   std::uint64_t unheard = 0;      ///< Number of processes that reported having no ring.
-  std::string dump_asked;         ///< Reason of a requested dump; empty: none requested.
+  bool failure_unsaved = false;   ///< The file holds a failure that is in no dump. See `keep_on_failure`.
+  bool published = false;         ///< By `publish`.
+  bool discarded = false;
+  std::vector<std::string> failure_dumps;
+  std::string dump_asked;  ///< Reason of a requested dump; empty: none requested.
   bool ring_failed = false;
   std::chrono::steady_clock::time_point next_ring{};    ///< Do not shorten the file before this time: no disk space.
   std::chrono::steady_clock::time_point next_resume{};  ///< Next attempt while the disk is full.
@@ -128,6 +132,10 @@ struct session::state {
   void keep_ring();
   void consider_dump();
   void dump(const std::string& reason);
+  /// Copies the recording so far to the next free dump name. Returns that name.
+  result<std::string> write_dump();
+  void notice_failures();
+  void save_failure();
   void add_warning(const std::string& text);
 };
 

@@ -106,6 +106,8 @@ void session::state::record() {
     }
     if (!dump_asked.empty()) dump(std::exchange(dump_asked, {}));
     drop_closed_rings(last);
+    notice_failures();
+    save_failure();
     keep_ring();
     consider_dump();
     notice_ended_processes();
@@ -127,6 +129,13 @@ void session::state::end_file() {
   resume();
   take_notes();
   rows.finish(read_clocks());
+  if (options.keep_on_failure) {
+    notice_failures();
+    if (rows.failures().any_open()) failure_unsaved = true;
+    if (failure_unsaved) publish();
+    discarded = !published;
+    if (discarded) return static_cast<void>(file.close());
+  }
   if (const std::string missing = rows.left_out(); !missing.empty())
     add_warning("more was declared than is kept in memory; left out were, each as often as it was declared: " +
                 missing);
@@ -244,6 +253,7 @@ void session::state::serve(const session_request& r) {
 }
 
 void session::state::publish() {
+  published = true;
   const auto published = file.publish();
   if (published) return;
   file.publish_where_it_is();
@@ -476,14 +486,39 @@ void session::state::consider_dump() {
   dump(reason);
 }
 
-void session::state::dump(const std::string& reason) {
+result<std::string> session::state::write_dump() {
   std::string name = file.path();
   if (name.ends_with(".sluice")) name.resize(name.size() - 7);
   name += "-dump" + std::to_string(++dumps) + ".sluice";
   rows.settle(true);
   rows.write_live_set();
-  const auto written = file.copy_to(name);
-  add_warning(reason + ": " + (written ? "what was recorded until then is in " + name : written.error().to_string()));
+  if (const auto written = file.copy_to(name); !written) return tl::unexpected<error>(written.error());
+  return name;
+}
+
+void session::state::dump(const std::string& reason) {
+  const auto written = write_dump();
+  add_warning(reason + ": " +
+              (written ? "what was recorded until then is in " + *written : written.error().to_string()));
+}
+
+void session::state::notice_failures() {
+  if (!options.keep_on_failure || !rows.failures().take_reached()) return;
+  failure_unsaved = true;
+  publish();
+}
+
+/// Before the ring is cut: what comes before the cut is lost, and with it the failure.
+void session::state::save_failure() {
+  if (!failure_unsaved || !rows.will_cut()) return;
+  failure_unsaved = false;
+  if (dumps >= most_dumps) return;
+  const auto written = write_dump();
+  if (written) {
+    failure_dumps.push_back(*written);
+  } else {
+    add_warning("what was recorded until an allocation failed is lost: " + written.error().to_string());
+  }
 }
 
 void session::state::add_warning(const std::string& text) {

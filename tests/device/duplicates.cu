@@ -1,5 +1,5 @@
-// duplicates: copies to the device whose contents are known, from each kind of host memory. run-duplicates records it and knows what
-// the recording must say.
+// duplicates: copies to the device and back whose contents are known, from each kind of host memory. run-duplicates records it and
+// knows what the recording must say.
 
 #include <cuda_runtime.h>
 #include <fcntl.h>
@@ -111,9 +111,60 @@ int main() {
   CHECK(cudaMemcpyAsync(device, offloaded, 6 * mib, cudaMemcpyHostToDevice, stream));
   CHECK(cudaStreamSynchronize(stream));
 
+  // Back and up again unchanged. Each has a content of its own, made on the device.
+  const auto make = [&](int value, size_t bytes) {
+    CHECK(cudaMemset(device, value, bytes));
+    CHECK(cudaDeviceSynchronize());
+  };
+  std::vector<char> plain(7 * mib);
+  for (const size_t bytes : {7 * mib, size_t{1000}}) {  // Pageable; the second exact.
+    make(0x21, bytes);
+    CHECK(cudaMemcpy(plain.data(), device, bytes, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(device, plain.data(), bytes, cudaMemcpyHostToDevice));
+  }
+  // Page-locked, with each way to wait for it: 4 round trips.
+  cudaEvent_t event = nullptr;
+  CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  void* locked = nullptr;
+  CHECK(cudaMallocHost(&locked, 5 * mib));
+  for (int way = 0; way < 4; ++way) {
+    make(0x30 + way, 5 * mib);
+    CHECK(cudaMemcpyAsync(locked, device, 5 * mib, cudaMemcpyDeviceToHost, stream));
+    if (way == 0) CHECK(cudaStreamSynchronize(stream));
+    if (way == 1) {
+      while (cudaStreamQuery(stream) == cudaErrorNotReady) {
+      }
+    }
+    if (way >= 2) CHECK(cudaEventRecord(event, stream));
+    if (way == 2) CHECK(cudaEventSynchronize(event));
+    if (way == 3) {
+      while (cudaEventQuery(event) == cudaErrorNotReady) {
+      }
+    }
+    copy_async(locked, 5 * mib);
+  }
+  // Changed by the host: no round trip.
+  make(0x40, 5 * mib);
+  CHECK(cudaMemcpyAsync(locked, device, 5 * mib, cudaMemcpyDeviceToHost, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  std::memset(locked, 0x41, 5 * mib);
+  copy_async(locked, 5 * mib);
+  // Freed before a wait is seen: not looked at.
+  CHECK(cudaMemcpyAsync(locked, device, 5 * mib, cudaMemcpyDeviceToHost, stream));
+  CHECK(cudaFreeHost(locked));
+
+  // Zeros: two sampled, one exact. Then some values between zeros, which are none.
+  std::vector<float> zeros(6 * mib / sizeof(float));
+  copy(zeros.data(), 6 * mib);
+  copy(zeros.data(), 6 * mib);
+  copy(zeros.data(), 1000);
+  for (size_t i = 5000; i < zeros.size(); i += 16384) zeros[i] = 1;
+  copy(zeros.data(), 6 * mib);
+
   // Write-combined memory may or may not be readable by the kernel; managed memory is left alone.
   void* combined = nullptr;
   CHECK(cudaHostAlloc(&combined, 1 * mib, cudaHostAllocWriteCombined));
+  std::memset(combined, 9, 1 * mib);
   copy_async(combined, 1 * mib);
   void* managed = nullptr;
   CHECK(cudaMallocManaged(&managed, 512 << 10));

@@ -103,6 +103,8 @@ void find_rank_imbalance(finder& in);
 void find_slow_transfers(finder& in);
 void find_copies_not_overlapped(finder& in);
 void find_repeated_copies(finder& in);
+void find_round_trips(finder& in);
+void find_zero_uploads(finder& in);
 void find_waits(finder& in);
 
 }  // namespace sluice::analysis

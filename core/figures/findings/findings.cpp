@@ -76,6 +76,8 @@ std::vector<finding> findings_of(const report& of, const trace::tables& tables, 
   find_slow_transfers(all);
   find_copies_not_overlapped(all);
   find_repeated_copies(all);
+  find_round_trips(all);
+  find_zero_uploads(all);
   find_waits(all);
   find_room(all);
   rank(all.found);

@@ -117,14 +117,19 @@ constexpr auto rules = std::to_array<finding_rule>({
      "256 or more copies below 64 KiB from one line. What is saved: their time, less that of one copy of all bytes.",
      "Whether the data can be gathered."},
     {repeated_copies, "repeated_copies", "The same bytes are copied to the GPU again.",
-     "Copies with the same contents (record --find-duplicates).",
-     "Without --find-duplicates, contents are not compared."},
+     "Copies with the same contents (record --find-duplicates), 1 MiB or 256 of them, other than round_trips and "
+     "zero_uploads. Contents are compared by a hash: of all bytes up to 32 KiB, of a sample of larger ones.",
+     "Copies in graphs and batches, and those that the recorder left out to save time."},
     {round_trips, "round_trips", "Data is copied to the host and back to the GPU unchanged.",
-     "A copy to the GPU with the contents of an earlier copy from it (record --find-duplicates).",
-     "Without --find-duplicates, contents are not compared."},
+     "A copy to the GPU with the contents of a copy from it that came after the last such upload (record "
+     "--find-duplicates), 64 bytes or more; 1 MiB or 256 of them. What is saved: the time of both copies.",
+     "Whether the host reads the data, too: then only the copy back can go. Copies to page-locked memory whose end the "
+     "program learns of by a host function or another stream, and the device's own changes between the two copies."},
     {zero_uploads, "zero_uploads", "Zeros are copied to the GPU, where a memset would do.",
-     "Copies whose contents are all zero (record --find-duplicates).",
-     "Without --find-duplicates, contents are not compared."},
+     "Copies whose contents are all zero (record --find-duplicates), 1 MiB or 256 of them. Up to 4 MiB of one copy are "
+     "read. If there is no time for that, a sample is read, and has to be the same as that of a copy of which more "
+     "was.",
+     "A few values between zeros, in a copy of more than 4 MiB."},
     {migrations, "migrations", "Managed memory moves between host and GPU page by page.",
      "16 MiB or more in migrations.", "Which line touched the pages."},
     {copies_not_overlapped, "copies_not_overlapped", "The GPU waits for copies, while no kernel runs beside them.",

@@ -1,7 +1,12 @@
 #include "core/index/work/copy_contents.hpp"
 
+#include <xxhash.h>
+
 #include <algorithm>
+#include <array>
 #include <tuple>
+
+#include "core/trace/model/content_limits.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -27,6 +32,8 @@ content_copy copy_of(const trace::transfer_event& row) {
   made.bytes = row.bytes;
   made.check = row.content;
   made.hash = row.content_hash;
+  made.read = row.content_bytes;
+  made.to_host = row.direction == trace::direction::d2h;
   made.begin = bounded(row.time);
   made.asked = row.enqueued == trace::unknown_time ? made.begin : bounded(row.enqueued);
   made.end = row.end == trace::unknown_time ? latest_time : std::max(made.begin, bounded(row.end));
@@ -42,15 +49,29 @@ content_copy copy_of(const trace::transfer_event& row) {
 
 }  // namespace
 
+bool seems_zero(const content_copy& copy) {
+  static constexpr std::array<unsigned char, trace::whole_content_limit> zeros{};
+  std::uint64_t bytes = trace::sampled_content_bytes;
+  if (copy.check == trace::content_check::exact) bytes = copy.bytes;
+  if (!copy.hashed() || bytes == 0 || bytes > zeros.size()) return false;
+  return copy.hash == XXH3_64bits(zeros.data(), bytes);
+}
+
+bool read_enough_for_zero(const content_copy& copy) {
+  return copy.check == trace::content_check::exact || copy.read >= std::min(copy.bytes, trace::zero_content_limit);
+}
+
 void copy_contents::add(const std::vector<trace::transfer_event>& rows) {
   using trace::direction;
   const auto looked_at = [](const trace::transfer_event& row) {
-    return row.direction == direction::h2d && row.content != trace::content_check::none;
+    const bool to_host = row.direction == direction::d2h;
+    return (to_host || row.direction == direction::h2d) && row.content != trace::content_check::none;
   };
   // Without content checks, keep nothing.
   if (copies_.empty() && std::none_of(rows.begin(), rows.end(), looked_at)) return;
   for (const trace::transfer_event& row : rows) {
-    if (looked_at(row)) copies_.push_back(copy_of(row));
+    // Copies to the host that nobody looked at are counted.
+    if (looked_at(row) || row.direction == direction::d2h) copies_.push_back(copy_of(row));
     if (row.direction != direction::d2h || row.destination_address == 0) continue;
     const content_copy written = copy_of(row);
     writes_.push_back({row.process, written.begin, written.end, row.destination_address, row.bytes});
@@ -70,7 +91,7 @@ std::size_t copy_contents::same_from(std::size_t first) const {
 }
 
 bool copy_contents::overtaken(const content_copy& copy) const {
-  if (!copy.asynchronous) return false;
+  if (!copy.asynchronous || copy.to_host) return false;
   constexpr int most = 2048;
   auto at = std::lower_bound(writes_.begin(), writes_.end(), copy.end,
                              [](const host_write& w, time_ns time) { return w.begin < time; });
@@ -91,7 +112,7 @@ content_repeats copy_contents::repeats_of(const trace::transfer_event& row) cons
   const auto begin = std::lower_bound(copies_.begin(), copies_.end(), asked,
                                       [](const auto& a, const auto& b) { return content_of(a) < content_of(b); });
   for (auto c = begin; c != copies_.end() && c->same_content(asked); ++c) {
-    if (c->event == asked.event || overtaken(*c)) continue;
+    if (c->event == asked.event || c->to_host || overtaken(*c)) continue;
     if (std::tie(c->asked, c->event) < std::tie(asked.asked, asked.event)) {
       if (found.before++ == 0) found.first = c->event, found.first_time = c->begin;
       found.same_source = found.same_source || (c->source == asked.source && c->source != 0);

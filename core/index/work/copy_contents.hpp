@@ -9,14 +9,15 @@
 
 namespace sluice::analysis {
 
-/// A host-to-device copy whose content was hashed, or should have been.
+/// A copy from the host or to it whose content was hashed, or should have been.
 struct content_copy {
   trace::process_id process{};
   trace::device_id device{};
   std::uint64_t bytes = 0;
   trace::content_check check = trace::content_check::none;
   std::uint64_t hash = 0;
-  time_ns asked = 0;  ///< Entry of its call, when its content was hashed.
+  std::uint64_t read = 0;  ///< Bytes that were looked at.
+  time_ns asked = 0;       ///< Entry of its call, when the content of a copy from the host was hashed.
   time_ns begin = 0;
   time_ns end = 0;  ///< `latest_time` if it never ended.
   trace::event_id event{};
@@ -25,11 +26,12 @@ struct content_copy {
   std::uint64_t destination = 0;
   trace::block_id block{};  ///< The destination block.
   bool asynchronous = false;
+  bool to_host = false;
 
   [[nodiscard]] bool hashed() const {
     return check == trace::content_check::exact || check == trace::content_check::sampled;
   }
-  /// True if both moved the same bytes to the same device, judging by their hashes.
+  /// True if both moved the same bytes to or from the same device, judging by their hashes.
   [[nodiscard]] bool same_content(const content_copy& other) const {
     return process == other.process && device == other.device && bytes == other.bytes && check == other.check &&
            hash == other.hash;
@@ -47,7 +49,12 @@ struct content_repeats {
   bool same_source = false;  ///< A copy in `before` had the same source address: the data there had not changed.
 };
 
-/// Compares what host-to-device copies moved. Transfers may be added in any order. Not thread-safe.
+/// True if the hash of `copy` is that of zeros: with a sample, it may have other values, too.
+[[nodiscard]] bool seems_zero(const content_copy& copy);
+/// True if so much of `copy` was read that nothing but zeros can be expected in the rest.
+[[nodiscard]] bool read_enough_for_zero(const content_copy& copy);
+
+/// Compares what copies between host and devices moved. Transfers may be added in any order. Not thread-safe.
 class copy_contents {
  public:
   void add(const std::vector<trace::transfer_event>& rows);
@@ -63,7 +70,7 @@ class copy_contents {
   /// and by kernels are not detected. O(log copies + simultaneous copies); true if over 2048 copies must be checked.
   [[nodiscard]] bool overtaken(const content_copy& copy) const;
 
-  /// Finds the other copies with the content of the copy `row`. O(log copies + copies of the same content).
+  /// Finds the other copies to the device with the content of the copy `row`, one to the device. O(log copies + copies of the same content).
   [[nodiscard]] content_repeats repeats_of(const trace::transfer_event& row) const;
 
  private:

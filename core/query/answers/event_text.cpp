@@ -161,7 +161,7 @@ std::string share_of_link(const trace::transfer_event& row, double bandwidth, co
 void put_content(const trace::transfer_event& row, const sources& from, words& into) {
   using enum trace::content_check;
   if (row.content == over_budget) into.put("Content", "not hashed, to save time");
-  if (row.content == unreadable) into.put("Content", "not hashed: the host cannot read the source");
+  if (row.content == unreadable) into.put("Content", "not hashed: the host cannot read it");
   if (row.content != exact && row.content != sampled) return;
   const std::string how =
       row.content == exact ? "all of it" : fmt::format("a sample of {}", format_bytes(row.content_bytes));

@@ -164,8 +164,10 @@ constexpr entry entries[] = {
     {"transfer.channel", "The hardware channel, from 1; 0: not known"},
     {"transfer.copies", "How many copies of a batch share this interval"},
     {"transfer.content", "What is known of the bytes: none, exact, sampled, over_budget or unreadable"},
-    {"transfer.content_hash", "Of the bytes; equal hashes of equal lengths moved the same"},
-    {"transfer.content_bytes", "Bytes that were hashed"},
+    {"transfer.content_hash",
+     "XXH3 (64 bits) of the bytes, of more than 32 KiB that of samples; if those are all zero, with the first value "
+     "found in up to 4 MiB. Equal hashes of equal lengths moved the same"},
+    {"transfer.content_bytes", "Bytes that were read for the hash"},
 
     {"transfer_part", "The copies of a batch that is one transfer"},
     {"transfer_part.time", "When the call was entered"},

@@ -96,9 +96,13 @@ SLUICE_KEPT(unused_memory) {
   all(of, of.device, of.layer, of.kind, of.peak_time, of.peak_bytes, left_out{}, left_out{}, of.groups, left_out{},
       of.never_touched, of.never_touched_bytes);
 }
+SLUICE_KEPT(round_trip_stacks) {
+  all(of, of.down, of.up, of.to_host, of.to_device, of.exact, of.largest, of.largest_bytes);
+}
+SLUICE_KEPT(zero_stack) { all(of, of.stack, of.all, of.exact, of.largest, of.largest_bytes); }
 SLUICE_KEPT(duplicate_copies) {
-  all(of, of.exact, of.sampled, of.over_budget, of.unreadable, of.overtaken, of.graph_launches, of.repeated, left_out{},
-      left_out{}, left_out{}, of.largest);
+  all(of, of.exact, of.sampled, of.over_budget, of.unreadable, of.overtaken, of.graph_launches, of.results,
+      of.unseen_results, of.round_trips, of.zeros, of.repeated, left_out{}, left_out{}, left_out{}, of.largest);
 }
 SLUICE_KEPT(repeating_stack) { all(of, of.stack, of.figures, of.largest, of.largest_bytes); }
 SLUICE_KEPT(duplicate_figures) { all(of, of.all, of.stacks); }

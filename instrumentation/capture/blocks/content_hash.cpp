@@ -1,5 +1,6 @@
 #include "instrumentation/capture/blocks/content_hash.hpp"
 
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #ifndef NDEBUG
@@ -36,7 +37,37 @@ class gatherer {
 
   content_hash finish() noexcept {
     if (filled_ > 0 && !flush()) return failed_;
-    return {reading::done, XXH3_64bits_digest(&state_), hashed_};
+    return {reading::done, XXH3_64bits_digest(&state_), read_};
+  }
+
+  /// After `take` of the samples: if they are all zero, reads more of the copy, until something is not. Call before
+  /// `finish`. Returns false if memory cannot be read.
+  bool look_for_values(const copy_source& source, std::uint64_t bytes) noexcept {
+    if (filled_ > 0 && !flush()) return false;
+    if (!zero_) return true;
+    const std::uint64_t limit = bytes < zero_limit ? bytes : zero_limit;
+    const std::uint64_t pieces = (limit + zero_piece - 1) / zero_piece;
+    const std::uint64_t sampled = read_;
+    hashing_ = false;
+    for (std::uint64_t i = 0; i < pieces; ++i) {
+      std::uint64_t offset = i * zero_piece;
+      if (bytes > zero_limit) offset = (bytes - zero_piece) / (pieces - 1) * i;
+      const std::uint64_t here = bytes - offset < zero_piece ? bytes - offset : zero_piece;
+      if (!take(source, offset, here) || (filled_ > 0 && !flush())) {
+        if (failed_.outcome != reading::too_slow) return false;
+        // What the samples say holds.
+        failed_ = {};
+        filled_ = count_ = 0;
+        read_ = sampled;
+        return true;
+      }
+      if (zero_) continue;
+      XXH3_64bits_update(&state_, &offset, sizeof offset);
+      XXH3_64bits_update(&state_, buffer_, here);
+      return true;
+    }
+    read_ = limit;
+    return true;
   }
   [[nodiscard]] content_hash failed() const noexcept { return failed_; }
 
@@ -57,15 +88,16 @@ class gatherer {
   }
 
   bool flush() noexcept {
-    if (hashed_ > 0 && now_() > deadline_) {
+    if (read_ > 0 && now_() > deadline_) {
       failed_.outcome = reading::too_slow;
       return false;
     }
     const iovec into{buffer_, filled_};
     const ssize_t n = process_vm_readv(process_, &into, 1, pieces_, count_, 0);
     if (n < 0 || static_cast<std::size_t>(n) != filled_) return false;  // `failed_` says unreadable.
-    XXH3_64bits_update(&state_, buffer_, filled_);
-    hashed_ += filled_;
+    if (hashing_) XXH3_64bits_update(&state_, buffer_, filled_);
+    zero_ = zero_ && buffer_[0] == 0 && memcmp(buffer_, buffer_ + 1, filled_ - 1) == 0;
+    read_ += filled_;
     filled_ = 0;
     count_ = 0;
     return true;
@@ -76,7 +108,9 @@ class gatherer {
   pid_t process_;
   std::size_t filled_ = 0;
   std::size_t count_ = 0;
-  std::uint64_t hashed_ = 0;
+  std::uint64_t read_ = 0;
+  bool zero_ = true;     ///< All bytes so far are.
+  bool hashing_ = true;  ///< What is read goes into the hash.
   content_hash failed_;
   iovec pieces_[most_pieces];
   XXH3_state_t state_;
@@ -123,7 +157,8 @@ std::uint64_t piece_offset(std::uint64_t bytes, unsigned number) noexcept {
   return (first + within) * piece_bytes;
 }
 
-content_hash hash_content(const copy_source& shape, std::uint64_t (*now)() noexcept, std::uint64_t deadline) noexcept {
+content_hash hash_content(const copy_source& shape, std::uint64_t (*now)() noexcept, std::uint64_t deadline,
+                          bool further) noexcept {
   const std::uint64_t bytes = bytes_of(shape);
   const copy_source source = joined(shape, bytes);
   if (!makes_sense(source, bytes)) return {};
@@ -135,6 +170,7 @@ content_hash hash_content(const copy_source& shape, std::uint64_t (*now)() noexc
   for (unsigned i = 0; i < sampled_pieces; ++i) {
     if (!gathered.take(source, piece_offset(bytes, i), piece_bytes)) return gathered.failed();
   }
+  if (further && !gathered.look_for_values(source, bytes)) return gathered.failed();
   return gathered.finish();
 }
 

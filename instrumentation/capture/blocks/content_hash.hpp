@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/trace/model/content_limits.hpp"
+
 /// Hashes the bytes that a copy is about to move. Copies of equal size and equal hash moved the same content: certainly
 /// (up to 64-bit collisions) if all bytes were read, probably if only samples were read.
 ///
@@ -13,9 +15,13 @@ namespace sluice::capture {
 
 /// Copies of at most `whole_limit` bytes are read completely. Of larger ones, `sampled_pieces` pieces of `piece_bytes`
 /// are read: the first, the last, and one in each equal part between, at an offset that depends on the copy's size.
-inline constexpr std::uint64_t whole_limit = std::uint64_t{32} << 10;
+inline constexpr std::uint64_t whole_limit = trace::whole_content_limit;
 inline constexpr unsigned sampled_pieces = 32;
-inline constexpr std::uint64_t piece_bytes = 512;
+inline constexpr std::uint64_t piece_bytes = trace::sampled_content_bytes / sampled_pieces;
+/// If the samples are all zero, up to this many bytes of the copy are read as well, in pieces spread evenly over it: most
+/// data that is sparse shows its first value there, which then becomes part of the hash.
+inline constexpr std::uint64_t zero_limit = trace::zero_content_limit;
+inline constexpr std::uint64_t zero_piece = 4096;
 
 /// Layout of the source: `rows` rows of `row_bytes` bytes, `pitch` bytes apart. Every `slice_rows` rows form a slice;
 /// slices are `slice_pitch` bytes apart. A contiguous source is one row.
@@ -38,14 +44,16 @@ enum class reading : std::uint8_t { done, unreadable, too_slow };
 struct content_hash {
   reading outcome = reading::unreadable;
   std::uint64_t hash = 0;
-  std::uint64_t bytes = 0;  ///< Bytes read.
+  std::uint64_t bytes =
+      0;  ///< Bytes read. Of a sample that is all zero, at least min(size, `zero_limit`), if time allowed.
 };
 
 /// Hashes the source. Gives up once `now()` is past `deadline` (a slow file behind the memory). Does not read a source
 /// of several rows that are shorter than `shortest_row` bytes: each row costs a separate read. May change errno.
+/// `further`: if all samples are zero, read more (`zero_limit`), which takes up to 100 times as long.
 inline constexpr std::uint64_t shortest_row = 256;
 [[nodiscard]] content_hash hash_content(const copy_source& source, std::uint64_t (*now)() noexcept,
-                                        std::uint64_t deadline) noexcept;
+                                        std::uint64_t deadline, bool further = true) noexcept;
 
 /// True if process_vm_readv works on this process (a sandbox may forbid it).
 [[nodiscard]] bool can_read_own_memory() noexcept;

@@ -2,6 +2,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
+
+#include <atomic>
 
 #include "instrumentation/capture/blocks/content_hash.hpp"
 #include "instrumentation/capture/start/options.hpp"
@@ -14,6 +17,7 @@ namespace sluice::capture {
 
 namespace {
 
+using collector::content_stage;
 using trace::content_check;
 
 /// Time limit for one copy in ns: pages of a mapped file may have to be read from disk.
@@ -21,30 +25,34 @@ constexpr std::uint64_t longest_look = 20'000'000;
 
 SLUICE_THREAD_LOCAL time_budget this_budget;
 
-enum class place { host, managed, elsewhere };
+enum class place { pageable, pinned, managed, elsewhere };
+
+bool is_host(place where) { return where == place::pageable || where == place::pinned; }
 
 /// With unified addressing, any pointer may be passed to any copy. The driver knows its kind, and does not know plain
 /// program memory.
-place place_of(std::uint64_t address, source_side said) {
-  if (driver.pointer_attributes == nullptr) return said == source_side::host ? place::host : place::elsewhere;
+place place_of(std::uint64_t address, memory_side said) {
+  const place unknown = said == memory_side::host ? place::pinned : place::elsewhere;
+  if (driver.pointer_attributes == nullptr) return unknown;
   unsigned type = 0;
   unsigned managed = 0;
   CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED};
   void* values[] = {&type, &managed};
-  if (driver.pointer_attributes(2, wanted, values, address) != CUDA_SUCCESS) {
-    return said == source_side::host ? place::host : place::elsewhere;
-  }
+  if (driver.pointer_attributes(2, wanted, values, address) != CUDA_SUCCESS) return unknown;
   if (managed != 0) return place::managed;
-  return type == 0 || type == CU_MEMORYTYPE_HOST ? place::host : place::elsewhere;
+  if (type == 0) return place::pageable;
+  return type == CU_MEMORYTYPE_HOST ? place::pinned : place::elsewhere;
 }
 
-void emit(const call& c, content_check check, const content_hash& content = {}) {
+void emit(content_stage stage, std::uint64_t time, std::uint32_t correlation, content_check check,
+          const content_hash& content = {}) {
   collector::content_record out{};
-  out.header.time = c.begin;
+  out.header.time = time;
   out.hash = content.hash;
   out.bytes = content.bytes;
-  out.correlation = c.correlation();
+  out.correlation = correlation;
   out.check = raw(check);
+  out.stage = raw(stage);
   collector::emit(out);
 }
 
@@ -52,37 +60,249 @@ copy_source source_of(const work& w) {
   if (w.shape.address != 0) return w.shape;
   return {.address = w.source, .row_bytes = w.bytes};
 }
+copy_source destination_of(const work& w) {
+  if (w.to_shape.address != 0) return w.to_shape;
+  return {.address = w.destination, .row_bytes = w.bytes};
+}
 
-void look(const call& c, const work& w, source_side said) {
+/// Hashes host memory and records the hash of the copy with id `correlation`.
+void look(content_stage stage, std::uint64_t time, std::uint32_t correlation, const copy_source& memory) {
   const std::uint64_t begin = collector::monotonic_now();
-  if (!this_budget.begin(begin, options.duplicates_percent)) return emit(c, content_check::over_budget);
-  const place where = place_of(w.source, said);
-  if (where == place::host) {
-    const content_hash found = hash_content(source_of(w), collector::monotonic_now, begin + longest_look);
-    switch (found.outcome) {
-      case reading::done:
-        emit(c, found.bytes == w.bytes ? content_check::exact : content_check::sampled, found);
-        break;
-      case reading::too_slow:
-        emit(c, content_check::over_budget);
-        break;
-      case reading::unreadable:
-        emit(c, content_check::unreadable);
-        break;
-    }
-  } else if (where == place::managed) {
-    emit(c, content_check::unreadable);
+  if (!this_budget.begin(begin, options.duplicates_percent)) {
+    return emit(stage, time, correlation, content_check::over_budget);
+  }
+  const content_hash found =
+      hash_content(memory, collector::monotonic_now, begin + longest_look, this_budget.is_ample());
+  switch (found.outcome) {
+    case reading::done:
+      emit(stage, time, correlation, bytes_of(memory) <= whole_limit ? content_check::exact : content_check::sampled,
+           found);
+      break;
+    case reading::too_slow:
+      emit(stage, time, correlation, content_check::over_budget);
+      break;
+    case reading::unreadable:
+      emit(stage, time, correlation, content_check::unreadable);
+      break;
   }
   this_budget.spend(collector::monotonic_now() - begin);
 }
 
+void look_at_source(const call& c, const work& w) {
+  const std::uint64_t begin = collector::monotonic_now();
+  // The driver's answer is part of the budget, too.
+  if (!this_budget.begin(begin, options.duplicates_percent)) {
+    return emit(content_stage::source, c.begin, c.correlation(), content_check::over_budget);
+  }
+  const place where = place_of(w.source, w.from);
+  this_budget.spend(collector::monotonic_now() - begin);
+  if (is_host(where)) return look(content_stage::source, c.begin, c.correlation(), source_of(w));
+  if (where == place::managed) emit(content_stage::source, c.begin, c.correlation(), content_check::unreadable);
+}
+
+/// True if the driver copies to pageable memory through buffers of its own: the call returns when all is there. A device
+/// that reaches such memory itself may still be writing.
+bool stages_pageable(const call& c) {
+  int reaches = 1;
+  const CUresult known = driver.device_attribute == nullptr
+                             ? CUDA_ERROR_NOT_FOUND
+                             : driver.device_attribute(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS,
+                                                       static_cast<CUdevice>(c.device()));
+  return known == CUDA_SUCCESS && reaches == 0;
+}
+
+// --- copies to the host that may not have ended ----------------------------------------------------------------------
+
+struct awaited_copy {
+  enum state_value : std::uint32_t { unused, claimed, armed };
+  std::atomic<std::uint32_t> state{unused};
+  // Of an armed copy these are read by any thread; what follows is read by the one that has claimed it.
+  std::atomic<std::uint32_t> context{0};
+  std::atomic<std::uint64_t> stream{0};  ///< A key.
+  std::atomic<std::uint64_t> called{0};  ///< When its call returned, on the rings' clock.
+  std::atomic<std::uint64_t> begin{0};   ///< Addresses of the destination.
+  std::atomic<std::uint64_t> end{0};
+  std::atomic<std::uint64_t> event{0};  ///< The first one recorded behind the copy; 0: none.
+  std::atomic<std::uint64_t> event_recorded{0};
+
+  std::uint32_t correlation = 0;
+  copy_source to = {};
+};
+
+constexpr unsigned most_awaited = 128;
+constinit awaited_copy awaited[most_awaited];
+constinit std::atomic<int> awaiting{0};
+constinit std::atomic<unsigned> next_awaited{0};
+
+/// The address behind the last byte.
+std::uint64_t end_of(const copy_source& s) {
+  if (s.rows == 0 || s.slice_rows == 0) return s.address;
+  const std::uint64_t last = s.rows - 1;
+  return s.address + last / s.slice_rows * s.slice_pitch + last % s.slice_rows * s.pitch + s.row_bytes;
+}
+
+bool any_awaited() { return awaiting.load(std::memory_order_relaxed) > 0; }
+
+void release(awaited_copy& a) {
+  a.event.store(0, std::memory_order_relaxed);
+  a.state.store(awaited_copy::unused, std::memory_order_release);
+  awaiting.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// Calls `use` for each outstanding copy that `wanted` accepts, and forgets it. Each copy is used by one thread only.
+template <class Wanted, class Use>
+void take_awaited(Wanted&& wanted, Use&& use) {
+  for (awaited_copy& a : awaited) {
+    if (a.state.load(std::memory_order_acquire) != awaited_copy::armed || !wanted(a)) continue;
+    std::uint32_t expected = awaited_copy::armed;
+    if (!a.state.compare_exchange_strong(expected, awaited_copy::claimed, std::memory_order_acquire)) continue;
+    // Between the two looks it may have become another copy.
+    if (!wanted(a)) {
+      a.state.store(awaited_copy::armed, std::memory_order_release);
+      continue;
+    }
+    use(a);
+    release(a);
+  }
+}
+
+void give_up(const awaited_copy& a) {
+  emit(content_stage::arrived, collector::now(), a.correlation, content_check::none);
+}
+
+void read_result(const awaited_copy& a) { look(content_stage::arrived, collector::now(), a.correlation, a.to); }
+
+void await(const call& c, const work& w) {
+  const unsigned first = next_awaited.fetch_add(1, std::memory_order_relaxed);
+  for (unsigned i = 0; i < most_awaited; ++i) {
+    awaited_copy& a = awaited[(first + i) % most_awaited];
+    std::uint32_t expected = awaited_copy::unused;
+    if (!a.state.compare_exchange_strong(expected, awaited_copy::claimed, std::memory_order_acquire)) continue;
+    a.correlation = c.correlation();
+    a.to = destination_of(w);
+    a.context = c.context();
+    a.stream = c.stream(w.stream);
+    a.called = c.now;
+    a.begin = a.to.address;
+    a.end = end_of(a.to);
+    awaiting.fetch_add(1, std::memory_order_relaxed);
+    a.state.store(awaited_copy::armed, std::memory_order_release);
+    return;
+  }
+  emit(content_stage::arrived, c.now, c.correlation(), content_check::none);
+}
+
+/// Gives up the results that the copy `w` reads or overwrites: the program has changed them, or will, in an order that we
+/// do not know.
+void give_up_touched(const work& w) {
+  const bool many = w.bytes == UINT64_MAX;  // A batch: its addresses are not known yet.
+  const copy_source from = source_of(w);
+  const copy_source to = destination_of(w);
+  const auto meets = [](const awaited_copy& a, const copy_source& b) {
+    return a.begin < end_of(b) && b.address < a.end;
+  };
+  take_awaited([&](const awaited_copy& a) { return many || meets(a, from) || meets(a, to); }, give_up);
+}
+
+/// Keeps the program's errno.
+struct errno_kept {
+  int value = errno;
+  errno_kept() = default;
+  errno_kept(const errno_kept&) = delete;
+  ~errno_kept() { errno = value; }
+};
+
 }  // namespace
 
 void note_content(const call& c, const work& w) noexcept {
-  if (w.from == source_side::device || w.source == 0 || w.bytes == 0 || captured_graph(c, w.stream) != 0) return;
-  const int kept = errno;
-  look(c, w, w.from);
-  errno = kept;
+  const errno_kept kept;
+  if (any_awaited()) give_up_touched(w);
+  if (w.from == memory_side::device || w.source == 0 || w.bytes == 0 || captured_graph(c, w.stream) != 0) return;
+  look_at_source(c, w);
+}
+
+result_place announce_result(const call& c, const work& w) noexcept {
+  if (w.to == memory_side::device || w.destination == 0 || w.bytes == 0 || w.copies != 1 ||
+      captured_graph(c, w.stream) != 0) {
+    return result_place::none;
+  }
+  const errno_kept kept;
+  if (w.from != memory_side::device && !w.from_array && place_of(w.source, w.from) != place::elsewhere) {
+    return result_place::none;
+  }
+  const place where = place_of(w.destination, w.to);
+  if (where == place::elsewhere) return result_place::none;
+  emit(content_stage::awaited, c.begin, c.correlation(), content_check::none);
+  if (where == place::managed) return result_place::untouched;
+  const bool waits = strstr(c.entry->name, "Async") == nullptr;
+  return waits || (where == place::pageable && stages_pageable(c)) ? result_place::written : result_place::to_come;
+}
+
+void note_result(const call& c, const work& w, result_place place) noexcept {
+  const errno_kept kept;
+  switch (place) {
+    case result_place::none:
+      return;
+    case result_place::written:
+      return look(content_stage::arrived, c.now, c.correlation(), destination_of(w));
+    case result_place::to_come:
+      return await(c, w);
+    case result_place::untouched:
+      return emit(content_stage::arrived, c.now, c.correlation(), content_check::unreadable);
+  }
+}
+
+void results_ended(const call& c, std::uint64_t stream) noexcept {
+  if (!any_awaited()) return;
+  const errno_kept kept;
+  const std::uint32_t context = c.context();
+  take_awaited(
+      [&](const awaited_copy& a) {
+        return a.called <= c.begin && (stream != 0 ? a.stream == stream : a.context == context);
+      },
+      read_result);
+}
+
+bool results_are_awaited() noexcept { return any_awaited(); }
+
+void results_precede(const call& c, std::uint64_t event, std::uint64_t stream) noexcept {
+  if (!any_awaited()) return;
+  for (awaited_copy& a : awaited) {
+    if (a.state.load(std::memory_order_acquire) != awaited_copy::armed) continue;
+    const std::uint64_t known = a.event.load(std::memory_order_relaxed);
+    if (a.stream == stream && a.called <= c.begin) {
+      if (known != 0) continue;
+      a.event_recorded.store(c.now, std::memory_order_relaxed);
+      a.event.store(event, std::memory_order_release);
+    } else if (known == event) {
+      a.event.store(0, std::memory_order_relaxed);  // It stands for other work now.
+    }
+  }
+}
+
+void results_ended_by(const call& c, std::uint64_t event) noexcept {
+  if (!any_awaited()) return;
+  const errno_kept kept;
+  take_awaited(
+      [&](const awaited_copy& a) {
+        return a.event.load(std::memory_order_acquire) == event &&
+               a.event_recorded.load(std::memory_order_relaxed) <= c.begin;
+      },
+      read_result);
+}
+
+void forget_results() noexcept {
+  if (!any_awaited()) return;
+  const errno_kept kept;
+  take_awaited([](const awaited_copy&) { return true; }, give_up);
+}
+
+void clear_results() noexcept {
+  for (awaited_copy& a : awaited) {
+    a.event.store(0);
+    a.state.store(awaited_copy::unused);
+  }
+  awaiting.store(0);
 }
 
 void say_what_of_contents() noexcept {
@@ -95,9 +315,10 @@ void say_what_of_contents() noexcept {
     return;
   }
   char text[160];
-  snprintf(text, sizeof text,
-           "what host-to-device copies move is hashed, in at most %u %% of each thread's time (--find-duplicates)",
-           options.duplicates_percent);
+  snprintf(
+      text, sizeof text,
+      "what copies from the host and to it move is hashed, in at most %u %% of each thread's time (--find-duplicates)",
+      options.duplicates_percent);
   collector::message(raw(trace::severity::info), text);
 }
 

@@ -35,6 +35,13 @@ struct call {
 
 using edge_function = void (*)(const call&);
 
+/// Whether the search for copies of the same content (`options.duplicates_percent`) needs to see a call.
+enum class contents_use : std::uint8_t {
+  no,
+  too,   ///< Then the call is handled in every mode.
+  only,  ///< The call is handled for this search only.
+};
+
 struct call_entry {
   std::uint32_t id;  ///< CUpti_driver_api_trace_cbid
   const char* name;  ///< As in the CUDA documentation.
@@ -45,6 +52,7 @@ struct call_entry {
   trace::recording_mode least = trace::recording_mode::memory;
   /// In `memory` mode, a successful call is not handled at its exit, unless a graph capture is active.
   bool done_at_entry = false;
+  contents_use contents = contents_use::no;
 };
 
 /// The calls of one family: an array of `count` constant entries.
@@ -60,17 +68,19 @@ struct call_table {
 
 /// Call before the driver call: from now on, a CUPTI activity record of this call is expected.
 void work_starts(const call& c);
-/// Where the source of a copy is, as far as the call's name says; `either` means host or device memory.
-enum class source_side : std::uint8_t { device, host, either };
+/// Where one end of a copy is, as far as the call's name says; `either` means host or device memory.
+enum class memory_side : std::uint8_t { device, host, either };
 struct work {
   std::uint64_t source = 0;
   std::uint64_t destination = 0;
   std::uint64_t bytes = 0;
   CUstream stream = nullptr;
-  source_side from = source_side::device;
-  copy_source shape = {};   ///< Layout of a host source that is not contiguous.
-  std::uint32_t value = 0;  ///< The value that a memset writes.
-  bool from_array = false;  ///< The address is an array handle, hence device memory.
+  memory_side from = memory_side::device;
+  memory_side to = memory_side::device;
+  copy_source shape = {};     ///< Layout of a host source that is not contiguous.
+  copy_source to_shape = {};  ///< And of a host destination.
+  std::uint32_t value = 0;    ///< The value that a memset writes.
+  bool from_array = false;    ///< The address is an array handle, hence device memory.
   bool to_array = false;
   // Of a batch: the number of copies, and the addresses of its first copy.
   std::uint32_t copies = 1;

@@ -2,6 +2,7 @@
 // another thread may get the same address.
 
 #include "instrumentation/capture/activity/faults.hpp"
+#include "instrumentation/capture/blocks/contents.hpp"
 #include "instrumentation/capture/blocks/live_blocks.hpp"
 #include "instrumentation/capture/blocks/touches.hpp"
 #include "instrumentation/capture/calls/calls.hpp"
@@ -318,7 +319,8 @@ constexpr call_entry table[] = {
     {ID(cuMemHostAlloc), "cuMemHostAlloc", nullptr,
      EDGE(P(cuMemHostAlloc);
           allocated(c, {.address = written(c, p.pp), .bytes = p.bytesize, .kind = memory_kind::pinned}))},
-    {ID(cuMemFreeHost), "cuMemFreeHost", EDGE(P(cuMemFreeHost); freed(c, number(p.p), memory_kind::pinned)),
+    {ID(cuMemFreeHost), "cuMemFreeHost",
+     EDGE(P(cuMemFreeHost); forget_results(); freed(c, number(p.p), memory_kind::pinned)),
      EDGE(P(cuMemFreeHost); free_done(c, number(p.p)))},
     {ID(cuMemHostRegister_v2), "cuMemHostRegister", nullptr,
      EDGE(P(cuMemHostRegister_v2); allocated(c, {.address = number(p.p),
@@ -326,7 +328,7 @@ constexpr call_entry table[] = {
                                                  .kind = memory_kind::pinned,
                                                  .flags = collector::flag_registered}))},
     {ID(cuMemHostUnregister), "cuMemHostUnregister",
-     EDGE(P(cuMemHostUnregister);
+     EDGE(P(cuMemHostUnregister); forget_results();
           freed(c, number(p.p), memory_kind::pinned, layer::driver, 0, collector::flag_registered)),
      EDGE(P(cuMemHostUnregister); free_done(c, number(p.p)))},
     // Stream-ordered memory.

@@ -19,6 +19,7 @@ namespace sluice::capture {
 namespace {
 
 constexpr auto timeline = trace::recording_mode::timeline;
+constexpr std::uint32_t id_context_synchronize_v2 = 800;  // Missing in some headers.
 
 template <class T>
 std::uint64_t number(const T* pointer) {
@@ -47,8 +48,11 @@ void done(const call& c, const work& w) {
 
 /// A copy or memset has been enqueued: a device record is outstanding, or its events end the timing.
 void moved(const call& c, const work& w) {
+  const bool looks = options.duplicates_percent != 0 && options.copies && c.ok();
+  const result_place result = looks ? announce_result(c, w) : result_place::none;
   done(c, w);
   if (options.copies && entry_points::in_use()) copy_times::end(c, w);
+  if (result != result_place::none) note_result(c, w, result);
 }
 
 void stream_made(const call& c, const CUstream* stream) {
@@ -58,6 +62,11 @@ void stream_made(const call& c, const CUstream* stream) {
 void waited(const call& c, trace::sync_kind kind, std::uint64_t stream) {
   const bool everything = kind == trace::sync_kind::context;
   if (!c.ok()) call_failed(c, stream);
+  // That call may wait for another context than the current one.
+  const bool of_this_context = c.entry == nullptr || c.entry->id != id_context_synchronize_v2;
+  if (options.duplicates_percent != 0 && c.ok() && (everything ? of_this_context : stream != 0)) {
+    results_ended(c, everything ? 0 : stream);
+  }
   if (c.ok() && (everything || stream != 0)) pending.is_done(everything ? 0 : stream, c.begin);
   if (!records_at_least(timeline)) return;
   collector::sync_record out{};
@@ -69,8 +78,17 @@ void waited(const call& c, trace::sync_kind kind, std::uint64_t stream) {
   collector::emit(out);
 }
 
+void event_waited(const call& c, CUevent event) {
+  if (options.duplicates_percent != 0 && c.ok()) results_ended_by(c, number(event));
+  waited(c, trace::sync_kind::event, 0);
+}
+
 void edge(const call& c, bool record, CUevent event, CUstream stream) {
   if (!c.ok()) return call_failed(c, c.stream(stream));
+  if (record && options.duplicates_percent != 0 && results_are_awaited()) {
+    results_precede(c, number(event), c.stream(stream));
+  }
+  if (!records_at_least(timeline)) return;
   collector::event_edge_record out{};
   out.header.time = c.begin;
   out.event = number(event);
@@ -81,38 +99,55 @@ void edge(const call& c, bool record, CUevent event, CUstream stream) {
 
 std::uint64_t rows(std::size_t n) { return n == 0 ? 1 : n; }
 
+memory_side side_of(CUmemorytype type) {
+  if (type == CU_MEMORYTYPE_HOST) return memory_side::host;
+  return type == CU_MEMORYTYPE_UNIFIED ? memory_side::either : memory_side::device;
+}
+
 template <class Copy>
 work shaped(const Copy* copy, std::uint64_t depth, CUstream stream) {
   if (copy == nullptr) return {.stream = stream};
   work w{source_of(*copy), destination_of(*copy), rows(copy->WidthInBytes) * rows(copy->Height) * depth, stream};
   w.from_array = copy->srcMemoryType == CU_MEMORYTYPE_ARRAY;
   w.to_array = copy->dstMemoryType == CU_MEMORYTYPE_ARRAY;
-  if (copy->srcMemoryType == CU_MEMORYTYPE_HOST) w.from = source_side::host;
-  if (copy->srcMemoryType == CU_MEMORYTYPE_UNIFIED) w.from = source_side::either;
-  if (w.from == source_side::device) return w;
+  w.from = side_of(copy->srcMemoryType);
+  w.to = side_of(copy->dstMemoryType);
   const std::uint64_t height = rows(copy->Height);
-  w.shape = {w.source + copy->srcY * copy->srcPitch + copy->srcXInBytes, copy->WidthInBytes, height * depth,
-             copy->srcPitch, height};
-  if constexpr (requires { copy->srcZ; }) {
-    w.shape.slice_pitch = copy->srcPitch * copy->srcHeight;
-    w.shape.address += copy->srcZ * w.shape.slice_pitch;
+  if (w.from != memory_side::device) {
+    w.shape = {w.source + copy->srcY * copy->srcPitch + copy->srcXInBytes, copy->WidthInBytes, height * depth,
+               copy->srcPitch, height};
+    if constexpr (requires { copy->srcZ; }) {
+      w.shape.slice_pitch = copy->srcPitch * copy->srcHeight;
+      w.shape.address += copy->srcZ * w.shape.slice_pitch;
+    }
+  }
+  if (w.to != memory_side::device) {
+    w.to_shape = {w.destination + copy->dstY * copy->dstPitch + copy->dstXInBytes, copy->WidthInBytes, height * depth,
+                  copy->dstPitch, height};
+    if constexpr (requires { copy->dstZ; }) {
+      w.to_shape.slice_pitch = copy->dstPitch * copy->dstHeight;
+      w.to_shape.address += copy->dstZ * w.to_shape.slice_pitch;
+    }
   }
   return w;
 }
 
 work from_host(work w) {
-  w.from = source_side::host;
+  w.from = memory_side::host;
+  return w;
+}
+work to_host(work w) {
+  w.to = memory_side::host;
   return w;
 }
 work from_either(work w) {
-  w.from = source_side::either;
+  w.from = w.to = memory_side::either;
   return w;
 }
 
 // Call ids missing in some headers.
 constexpr std::uint32_t id_batch = 776, id_batch_ptsz = 777, id_batch_v2 = 796, id_batch_v2_ptsz = 797;
 constexpr std::uint32_t id_3d_batch = 778, id_3d_batch_ptsz = 779, id_3d_batch_v2 = 798, id_3d_batch_v2_ptsz = 799;
-constexpr std::uint32_t id_context_synchronize_v2 = 800;
 
 #define EDGE(...) [](const call& c) { __VA_ARGS__; }
 #define P(type) [[maybe_unused]] const auto& p = c.params<type##_params>()
@@ -130,13 +165,14 @@ constexpr std::uint32_t id_context_synchronize_v2 = 800;
     twin, text, EDGE(const auto& p = c.params<type>(); starts(c, any_size(p.stream))), \
         EDGE(const auto& p = c.params<type>(); moved(c, __VA_ARGS__)), true            \
   }
-#define BESIDE(name, twin, text, least, ...)                            \
-  { ID(name), text, nullptr, EDGE(P(name); __VA_ARGS__), false, least } \
-  , { ID(twin), text, nullptr, EDGE(P(name); __VA_ARGS__), true, least }
+#define BESIDE(name, twin, text, least, contents, ...)                                   \
+  { ID(name), text, nullptr, EDGE(P(name); __VA_ARGS__), false, least, false, contents } \
+  , { ID(twin), text, nullptr, EDGE(P(name); __VA_ARGS__), true, least, false, contents }
 // The preprocessor splits a braced list in a macro argument at its commas.
 #define W(...) (work{__VA_ARGS__})
 #define SET(to, size, on, what) (work{.destination = to, .bytes = size, .stream = on, .value = what})
 #define HOST(...) (from_host({__VA_ARGS__}))
+#define BACK(...) (to_host({__VA_ARGS__}))
 #define EITHER(...) (from_either({__VA_ARGS__}))
 
 constexpr call_entry table[] = {
@@ -144,22 +180,23 @@ constexpr call_entry table[] = {
     WORK(cuMemcpy, cuMemcpy_ptds, "cuMemcpy", EITHER(p.src, p.dst, p.ByteCount)),
     WORK(cuMemcpyAsync, cuMemcpyAsync_ptsz, "cuMemcpyAsync", EITHER(p.src, p.dst, p.ByteCount, p.hStream)),
     WORK(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds, "cuMemcpyHtoD", HOST(number(p.srcHost), p.dstDevice, p.ByteCount)),
-    WORK(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds, "cuMemcpyDtoH", W(p.srcDevice, number(p.dstHost), p.ByteCount)),
+    WORK(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds, "cuMemcpyDtoH", BACK(p.srcDevice, number(p.dstHost), p.ByteCount)),
     WORK(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds, "cuMemcpyDtoD", W(p.srcDevice, p.dstDevice, p.ByteCount)),
     WORK(cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds, "cuMemcpyDtoA", W(p.srcDevice, number(p.dstArray), p.ByteCount)),
     WORK(cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds, "cuMemcpyAtoD", W(number(p.srcArray), p.dstDevice, p.ByteCount)),
     WORK(cuMemcpyHtoA_v2, cuMemcpyHtoA_v2_ptds, "cuMemcpyHtoA",
          HOST(number(p.srcHost), number(p.dstArray), p.ByteCount)),
-    WORK(cuMemcpyAtoH_v2, cuMemcpyAtoH_v2_ptds, "cuMemcpyAtoH", W(number(p.srcArray), number(p.dstHost), p.ByteCount)),
+    WORK(cuMemcpyAtoH_v2, cuMemcpyAtoH_v2_ptds, "cuMemcpyAtoH",
+         BACK(number(p.srcArray), number(p.dstHost), p.ByteCount)),
     WORK(cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds, "cuMemcpyAtoA", W(number(p.srcArray), number(p.dstArray), p.ByteCount)),
     WORK(cuMemcpyHtoAAsync_v2, cuMemcpyHtoAAsync_v2_ptsz, "cuMemcpyHtoAAsync",
          HOST(number(p.srcHost), number(p.dstArray), p.ByteCount, p.hStream)),
     WORK(cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync_v2_ptsz, "cuMemcpyAtoHAsync",
-         W(number(p.srcArray), number(p.dstHost), p.ByteCount, p.hStream)),
+         BACK(number(p.srcArray), number(p.dstHost), p.ByteCount, p.hStream)),
     WORK(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz, "cuMemcpyHtoDAsync",
          HOST(number(p.srcHost), p.dstDevice, p.ByteCount, p.hStream)),
     WORK(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz, "cuMemcpyDtoHAsync",
-         W(p.srcDevice, number(p.dstHost), p.ByteCount, p.hStream)),
+         BACK(p.srcDevice, number(p.dstHost), p.ByteCount, p.hStream)),
     WORK(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz, "cuMemcpyDtoDAsync",
          W(p.srcDevice, p.dstDevice, p.ByteCount, p.hStream)),
     WORK(cuMemcpyPeer, cuMemcpyPeer_ptds, "cuMemcpyPeer", W(p.srcDevice, p.dstDevice, p.ByteCount)),
@@ -214,21 +251,30 @@ constexpr call_entry table[] = {
      nullptr},
     // Waits are handled in every mode: they show whether records that should have come are missing.
     BESIDE(cuStreamSynchronize, cuStreamSynchronize_ptsz, "cuStreamSynchronize", trace::recording_mode::memory,
-           waited(c, trace::sync_kind::stream, c.stream(p.hStream))),
-    {ID(cuEventSynchronize), "cuEventSynchronize", nullptr, EDGE(waited(c, trace::sync_kind::event, 0)), false,
-     timeline},
+           contents_use::no, waited(c, trace::sync_kind::stream, c.stream(p.hStream))),
+    {ID(cuEventSynchronize), "cuEventSynchronize", nullptr, EDGE(P(cuEventSynchronize); event_waited(c, p.hEvent)),
+     false, timeline, false, contents_use::too},
+    // A program that learns by them that a copy has ended goes on to use what it copied.
+    {ID(cuEventQuery), "cuEventQuery", nullptr, EDGE(P(cuEventQuery); results_ended_by(c, number(p.hEvent))), false,
+     timeline, false, contents_use::only},
+    {ID(cuStreamQuery), "cuStreamQuery", nullptr, EDGE(P(cuStreamQuery); results_ended(c, c.stream(p.hStream))), false,
+     timeline, false, contents_use::only},
+    {ID(cuStreamQuery_ptsz), "cuStreamQuery", nullptr,
+     EDGE(P(cuStreamQuery_ptsz); results_ended(c, c.stream(p.hStream))), true, timeline, false, contents_use::only},
     {ID(cuCtxSynchronize), "cuCtxSynchronize", nullptr, context_waited},
     {id_context_synchronize_v2, "cuCtxSynchronize", nullptr, context_waited},
     // Order between streams.
-    BESIDE(cuEventRecord, cuEventRecord_ptsz, "cuEventRecord", timeline, edge(c, true, p.hEvent, p.hStream)),
-    BESIDE(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz, "cuEventRecord", timeline,
+    BESIDE(cuEventRecord, cuEventRecord_ptsz, "cuEventRecord", timeline, contents_use::too,
            edge(c, true, p.hEvent, p.hStream)),
-    BESIDE(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, "cuStreamWaitEvent", timeline,
+    BESIDE(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz, "cuEventRecord", timeline, contents_use::too,
+           edge(c, true, p.hEvent, p.hStream)),
+    BESIDE(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, "cuStreamWaitEvent", timeline, contents_use::no,
            edge(c, false, p.hEvent, p.hStream)),
 };
 
 #undef EITHER
 #undef HOST
+#undef BACK
 #undef SET
 #undef W
 #undef BESIDE

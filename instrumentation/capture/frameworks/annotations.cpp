@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "instrumentation/capture/blocks/contents.hpp"
 #include "instrumentation/capture/frameworks/torch.hpp"
 #include "instrumentation/capture/start/other_profilers.hpp"
 #include "instrumentation/capture/start/recording.hpp"
@@ -67,6 +68,7 @@ void step(std::int64_t number) noexcept {
 
 void pause() noexcept {
   if (paused.exchange(true)) return;
+  forget_results();  // Waits are not seen during the pause.
   mark(collector::intern("recording paused"));
   if (!records_are_taken()) pause_activity();
 }

@@ -80,6 +80,7 @@ SLUICE_INLINE void on_driver_call(std::uint32_t id, const CUpti_CallbackData& da
     c.begin = data.correlationData != nullptr && *data.correlationData != 0 ? *data.correlationData : c.now;
     if (failed) c.result = *static_cast<const CUresult*>(data.functionReturnValue);
     c.name = name_of(slots[id]);
+    if (failed && c.result == CUDA_ERROR_NOT_READY) return;  // The answer to a query.
     if (failed) return leave_failed(c, entry.exit);
     entry.exit(c);
   }
@@ -235,7 +236,9 @@ bool prepare_calls() noexcept {
     for (std::size_t i = 0; i < table.count; ++i) {
       const call_entry& entry = table.entries[i];
       const bool left_out = !options.launch_calls && strstr(entry.name, "cuLaunch") == entry.name;
-      if (left_out || !records_at_least(entry.least)) {
+      const bool of_mode = entry.contents != contents_use::only && records_at_least(entry.least);
+      const bool of_contents = entry.contents != contents_use::no && options.duplicates_percent != 0;
+      if (left_out || (!of_mode && !of_contents)) {
         slots[entry.id].entry = nullptr;
         continue;
       }

@@ -82,7 +82,7 @@ bool learn() {
   for (unsigned i = 0; i < wrapper_count && i < most_wrappers; ++i) {
     void* theirs = real_symbol(library, wrappers[i].name);
     reals[i].store(theirs);
-    hand_out(theirs, wrappers[i].ours);
+    if (!wrappers[i].for_contents_only || may_look_at_contents()) hand_out(theirs, wrappers[i].ours);
   }
   const auto beside = [&](const char* name, std::atomic<void*>& to, void* ours) {
     to.store(real_symbol(library, name));

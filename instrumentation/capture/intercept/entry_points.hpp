@@ -48,7 +48,8 @@ struct edges {
 struct entry_point {
   const char* name;  ///< As exported by the driver.
   void* ours;
-  std::uint32_t call;  ///< 0 for functions that look up other functions or initialize.
+  std::uint32_t call;      ///< 0 for functions that look up other functions or initialize.
+  bool for_contents_only;  ///< Needed only where contents of copies are looked at.
 };
 /// Defined in `wrappers.cpp`, ordered by wrapper number.
 extern const entry_point wrappers[];

@@ -6,6 +6,7 @@
 #include <generated_cuda_meta.h>
 
 #include "instrumentation/capture/intercept/entry_points.hpp"
+#include "instrumentation/capture/start/options.hpp"
 
 /// CUPTI has no such struct, because the call has no parameters.
 struct cuCtxSynchronize_params {};
@@ -20,6 +21,13 @@ enum number : unsigned {
 #undef ENTRY
 };
 
+constexpr bool for_contents_only[] = {
+#define ENTRY(name) false,
+#define CONTENTS_ENTRY(name) true,
+#include "instrumentation/capture/intercept/entry_point_list.inc"
+#undef ENTRY
+};
+
 template <unsigned Number, std::uint32_t Call, class Parameters, class Function>
 struct wrapper;
 
@@ -29,6 +37,9 @@ struct wrapper<Number, Call, Parameters, CUresult(Arguments...)> {
     auto* const driver = reinterpret_cast<CUresult (*)(Arguments...)>(real(Number));
     if (driver == nullptr) [[unlikely]]
       return CUDA_ERROR_NOT_INITIALIZED;
+    if constexpr (for_contents_only[Number]) {
+      if (options.duplicates_percent == 0) return driver(arguments...);
+    }
     if (!is_watched()) return driver(arguments...);
     const Parameters parameters{arguments...};
     edges e;
@@ -51,7 +62,8 @@ struct wrapper<Number, Call, Parameters, CUresult(Arguments...)> {
 #undef ENTRY
 
 const entry_point wrappers[] = {
-#define ENTRY(name) {#name, reinterpret_cast<void*>(OURS(name)), CUPTI_DRIVER_TRACE_CBID_##name},
+#define ENTRY(name) {#name, reinterpret_cast<void*>(OURS(name)), CUPTI_DRIVER_TRACE_CBID_##name, false},
+#define CONTENTS_ENTRY(name) {#name, reinterpret_cast<void*>(OURS(name)), CUPTI_DRIVER_TRACE_CBID_##name, true},
 #include "instrumentation/capture/intercept/entry_point_list.inc"
 #undef ENTRY
 };

@@ -64,6 +64,8 @@ bool may_use_entry_points() noexcept {
   return known == yes;
 }
 
+bool may_look_at_contents() noexcept { return percent_named(getenv("SLUICE_FIND_DUPLICATES")) != 0; }
+
 void read_options(trace::recording_mode otherwise) noexcept {
   const char* graphs = getenv("SLUICE_GRAPHS");
   options.graph_nodes = graphs != nullptr && strcmp(graphs, "node") == 0;

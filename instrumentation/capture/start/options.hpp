@@ -44,4 +44,8 @@ void read_options(trace::recording_mode otherwise) noexcept;
 /// CUDA code runs, also in processes that never use CUDA: does not connect to the writer. O(1) from the second call on.
 [[nodiscard]] bool may_use_entry_points() noexcept;
 
+/// True if the environment asks to look at the contents of copies. As `may_use_entry_points`, but reads the environment
+/// each time.
+[[nodiscard]] bool may_look_at_contents() noexcept;
+
 }  // namespace sluice::capture

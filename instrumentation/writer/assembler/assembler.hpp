@@ -16,6 +16,7 @@
 #include "core/trace/file/writer_inline.hpp"
 #include "instrumentation/writer/assembler/call_stacks.hpp"
 #include "instrumentation/writer/assembler/catalogue.hpp"
+#include "instrumentation/writer/assembler/failed_requests.hpp"
 #include "instrumentation/writer/assembler/graph_nodes.hpp"
 #include "instrumentation/writer/assembler/inexact_spans.hpp"
 #include "instrumentation/writer/assembler/ipc_links.hpp"
@@ -148,6 +149,11 @@ class assembler {
   void set_ring(std::uint64_t bytes) { options_.ring_bytes = bytes; }
   /// Why a dump was requested since the last call; empty if none was.
   [[nodiscard]] std::string take_trigger() { return std::exchange(trigger_, {}); }
+  [[nodiscard]] failed_requests& failures() { return failures_; }
+  /// True if `keep_ring` is about to cut the file.
+  [[nodiscard]] bool will_cut() const {
+    return options_.ring_bytes != 0 && !processes_.empty() && file_.bytes_written() > options_.ring_bytes / 2;
+  }
 
   /// GPUs for which no process reported the links to other GPUs. set_peer_peak supplies them from another source.
   [[nodiscard]] std::vector<gpu_uuid> gpus_without_peer_peak() const { return names_.gpus_without_peer_peak(); }
@@ -346,6 +352,7 @@ class assembler {
 
   std::vector<std::uint64_t> marks_;  ///< File positions of checkpoints where the file may be cut, oldest first.
   std::string trigger_;
+  failed_requests failures_;
   bool above_peak_ = false;
   std::uint64_t device_events_ = 0;
   std::uint64_t lost_events_ = 0;

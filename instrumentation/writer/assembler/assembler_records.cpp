@@ -244,6 +244,7 @@ void assembler::on(const context& c, const alloc_record& r) {
   if ((c.flags & flag_registered) != 0) row.flags |= registered;
   if ((c.flags & flag_ipc) != 0) row.flags |= ipc_import;
   if ((c.flags & flag_graph) != 0) row.flags |= graph_memory;
+  failures_.add_allocation(c.thread, row.layer, row.kind, row.bytes);
   c.process.blocks.add(row, {r.parent, r.owner, (c.flags & flag_shared) != 0}, now_);
   if (options_.most_device_bytes != 0) consider_peak(c.process);
   consider_checkpoint(c.time);
@@ -280,6 +281,7 @@ void assembler::on(const context& c, const alloc_failed_record& r) {
   if (options_.notice_failures) {
     trigger_ = "an allocation failed in process " + std::to_string(c.process.names.row.pid);
   }
+  failures_.add_failure(c.thread, row.layer, row.kind, row.bytes);
   row.name = names_.text(r.name);
   row.stack = stacks_.stack(c.process.stacks, r.stack);
   file_.add(row);
@@ -344,7 +346,9 @@ void assembler::on(const context& c, const api_call_record& r) {
 }
 
 void assembler::on(const context& c, const content_record& r) {
-  c.process.work.add_content(r.correlation, {checked<content_check>(r.check), r.hash, r.bytes});
+  if (r.stage > static_cast<std::uint8_t>(content_stage::arrived)) return;
+  c.process.work.add_content(r.correlation,
+                             {static_cast<content_stage>(r.stage), checked<content_check>(r.check), r.hash, r.bytes});
 }
 
 void assembler::on(const context& c, const copy_record& r) {

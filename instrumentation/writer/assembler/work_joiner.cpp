@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t most_waiting = std::size_t{1} << 16;
 constexpr std::size_t most_parts = std::size_t{1} << 18;
-/// Each thread is in only one call at a time.
+/// Each thread is in only one call at a time; results that no call takes are few.
 constexpr std::size_t most_contents = std::size_t{1} << 12;
 constexpr std::uint64_t written_already = UINT64_MAX;
 
@@ -30,8 +30,26 @@ memory_kind better_kind(memory_kind said, memory_kind known) {
 }  // namespace
 
 void work_joiner::add_content(std::uint64_t correlation, const copied_content& moved) {
+  if (moved.stage == content_stage::arrived) {
+    moved_memory* const m = moved_.find(correlation);
+    if (m != nullptr && m->content.stage == content_stage::awaited) {
+      m->content = moved;
+      const call* const c = calls_.find(correlation);
+      if (c != nullptr) write_waiting(correlation, *c);
+      return;
+    }
+  }
   if (contents_.size() >= most_contents) contents_.clear();
-  contents_[correlation] = moved;
+  copied_content& known = contents_[correlation];
+  // The result may come first, through the ring of another thread.
+  if (moved.stage == content_stage::awaited && known.stage == content_stage::arrived) return;
+  known = moved;
+}
+
+bool work_joiner::awaits_content(const transfer_event& copy) {
+  if (copy.direction != direction::d2h) return false;
+  const moved_memory* const m = moved_.find(copy.correlation);
+  return m != nullptr && m->content.stage == content_stage::awaited;
 }
 
 namespace {
@@ -63,12 +81,13 @@ void work_joiner::add_call(std::uint64_t correlation, const call& c, std::uint64
   moved.source = source;
   moved.destination = destination;
   moved.bytes = bytes;
-  if ((source | destination | bytes) != 0 || moved.content.check != content_check::none) {
+  if ((source | destination | bytes) != 0 || moved.content.check != content_check::none ||
+      moved.content.stage == content_stage::awaited) {
     add_moved(correlation, moved);
   } else {
     moved_.erase(correlation);
   }
-  if (!waiting_for_.empty()) write_waiting(correlation, c);
+  if (!waiting_for_.empty() && moved.content.stage != content_stage::awaited) write_waiting(correlation, c);
 }
 
 void work_joiner::add_moved(std::uint64_t correlation, moved_memory m) {
@@ -211,7 +230,8 @@ void work_joiner::settle(const turn_clock& now, bool everything) {
         waiting_for_.erase(w);
         break;
       }
-      write(oldest.what, nullptr);
+      // Its call is known if it waited for the hash of what it copied.
+      write(oldest.what, correlation == 0 ? nullptr : calls_.find(correlation));
     }
     waiting_.pop_front();
   }
@@ -231,7 +251,9 @@ void work_joiner::take_moved(transfer_event& copy, moved_memory& m) {
   copy.source_kind = better_kind(copy.source_kind, m.source_kind);
   copy.destination_kind = better_kind(copy.destination_kind, m.destination_kind);
   between_devices(copy, m.source_device, m.destination_device);
-  if (copy.direction != direction::h2d) return;
+  const bool from_host = copy.direction == direction::h2d && m.content.stage == content_stage::source;
+  const bool to_host = copy.direction == direction::d2h && m.content.stage == content_stage::arrived;
+  if (!from_host && !to_host) return;
   copy.content = m.content.check;
   copy.content_hash = m.content.hash;
   copy.content_bytes = m.content.bytes;

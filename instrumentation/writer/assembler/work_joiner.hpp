@@ -8,6 +8,7 @@
 
 #include "core/trace/file/writer.hpp"
 #include "core/trace/model/model.hpp"
+#include "instrumentation/ring/records.hpp"
 #include "instrumentation/writer/blocks/block_ledger.hpp"
 #include "instrumentation/writer/blocks/key_map.hpp"
 #include "instrumentation/writer/turn_clock.hpp"
@@ -22,8 +23,9 @@ class work_joiner {
   /// Device work. `transfer_event` and `memset_event` lack the addresses that only the call has.
   using work = std::variant<trace::transfer_event, trace::memset_event, trace::kernel_event>;
 
-  /// A hash of the data that a copy will move.
+  /// A hash of the data that a copy from the host or to it moves.
   struct copied_content {
+    content_stage stage = content_stage::source;
     trace::content_check check = trace::content_check::none;
     std::uint64_t hash = 0;
     std::uint64_t bytes = 0;
@@ -63,7 +65,8 @@ class work_joiner {
   /// Adds copies of the coming call with id `correlation`: those of its `total` copies from index `first`
   /// on. Their blocks are looked up now; they become rows when the transfer that covers them is written.
   void add_parts(std::uint64_t correlation, std::uint64_t total, std::uint64_t first, const std::vector<part>& parts);
-  /// Adds the hash of the data that the coming call with id `correlation` copies.
+  /// Adds what is known of the data that the call with id `correlation` copies. The call is still to come, unless the
+  /// stage is `arrived`. A copy whose hash is awaited is not written before that arrives, or has waited too long.
   void add_content(std::uint64_t correlation, const copied_content& moved);
 
   /// Adds call `c` with id `correlation` (0: cannot be joined) and writes work that waited for it. `source`,
@@ -75,7 +78,7 @@ class work_joiner {
   template <class Work>
   void add_work(Work& w, const turn_clock& now) {
     const call* const known = w.correlation == 0 ? nullptr : calls_.find(w.correlation);
-    if (w.correlation == 0 || known != nullptr) return finish(w, known);
+    if (w.correlation == 0 || (known != nullptr && !awaits_content(w))) return finish(w, known);
     wait(w, now);
   }
 
@@ -107,6 +110,11 @@ class work_joiner {
   };
   void wait(const work& w, const turn_clock& now);
   void add_moved(std::uint64_t correlation, moved_memory m);
+  [[nodiscard]] bool awaits_content(const trace::transfer_event& copy);
+  template <class Work>
+  [[nodiscard]] static bool awaits_content(const Work&) {
+    return false;
+  }
   void write_waiting(std::uint64_t correlation, const call& c);
   void take_moved(trace::transfer_event& copy, moved_memory& m);
   void write(work& w, const call* c);

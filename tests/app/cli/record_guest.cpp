@@ -88,7 +88,7 @@ int print_inheritance() {
   return 0;
 }
 
-int behave(const std::string& how) {
+int behave(const std::string& how) {                           // NOLINT(misc-no-recursion)
   if (how == "print-inheritance") return print_inheritance();  // Before our own producer is there.
   if (how == "no-descriptors") {
     const rlimit none{3, 3};
@@ -136,6 +136,34 @@ int behave(const std::string& how) {
     record.bytes = 1 << 30;
     emit(record);
     usleep(300'000);
+    return 0;
+  }
+  if (how == "run-out") {  // Holds ten blocks from the start, fills a ring of 1 MiB, and gets no more then.
+    churn(300, 4000);
+    alloc_failed_record record{};
+    record.header.time = now();
+    record.bytes = 1 << 30;
+    record.name = intern("cuMemAlloc");
+    record.status = 2;
+    record.device = no_device;
+    record.kind = 1;
+    emit(record);
+    return 9;
+  }
+  if (how == "run-out-and-go-on") {  // The same, and catches it; then the ring is filled again.
+    behave("run-out");
+    churn(400, 4000);
+    return 0;
+  }
+  if (how == "retry") {  // Frees what it keeps for later, and asks again.
+    alloc_failed_record record{};
+    record.header.time = now();
+    record.bytes = 4096;
+    record.status = 2;
+    record.device = no_device;
+    record.kind = 1;
+    emit(record);
+    allocate(0x3000);
     return 0;
   }
   if (how == "fail") return 7;

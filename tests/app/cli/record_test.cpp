@@ -211,6 +211,45 @@ TEST_F(record_test, a_failed_allocation_dumps_a_ring) {
   EXPECT_EQ(live_at_the_end(dump), 11U);
 }
 
+TEST_F(record_test, on_oom_keeps_what_led_to_a_failure) {
+  const outcome failed = run({"-o", "t.sluice", "--on-oom", "--ring", "1MiB", "--", guest, "run-out"});
+  EXPECT_EQ(failed.status, 9) << "the command's";
+  EXPECT_THAT(failed.err, HasSubstr("out of memory: 1.00 GiB asked for with cuMemAlloc"));
+  EXPECT_THAT(failed.err, HasSubstr("KiB in use; the recording is t.sluice\n"));
+  EXPECT_EQ(std::count(failed.err.begin(), failed.err.end(), '\n'), 1);
+  const recorded kept = trace();
+  EXPECT_EQ(kept.all<alloc_failed_event>().size(), 1U);
+  const auto checkpoints = kept.all<checkpoint_event>();
+  ASSERT_FALSE(checkpoints.empty());
+  const auto blocks = kept.all<live_block_event>();
+  EXPECT_GE(
+      std::count_if(blocks.begin(), blocks.end(), [&](const auto& b) { return b.checkpoint == checkpoints[0].id; }), 11)
+      << "what was live before the kept part";
+  EXPECT_EQ(live_at_the_end(kept), 11U);
+}
+
+TEST_F(record_test, on_oom_keeps_nothing_of_a_command_that_got_its_memory) {
+  for (const std::string how : {"churn", "retry"}) {
+    const outcome all_well = run({"-o", "t.sluice", "--on-oom", "--", guest, how});
+    EXPECT_EQ(all_well.status, 0);
+    EXPECT_EQ(all_well.err, "sluice: no allocation failed; nothing was kept\n") << how;
+    EXPECT_FALSE(exists("t.sluice"));
+  }
+  // The recording of an earlier failure stays.
+  EXPECT_EQ(run({"-o", "t.sluice", "--on-oom", "--", guest, "run-out"}).status, 9);
+  EXPECT_EQ(run({"-o", "t.sluice", "--force", "--on-oom", "--", guest, "succeed"}).status, 0);
+  EXPECT_EQ(trace().all<alloc_failed_event>().size(), 1U);
+}
+
+TEST_F(record_test, on_oom_saves_a_failure_that_the_command_survives_before_the_ring_loses_it) {
+  const outcome survived = run({"-o", "t.sluice", "--on-oom", "--ring", "1MiB", "--", guest, "run-out-and-go-on"});
+  EXPECT_EQ(survived.status, 0);
+  EXPECT_THAT(survived.err, HasSubstr("out of memory: 1.00 GiB asked for"));
+  EXPECT_THAT(survived.err, HasSubstr("the recording is t-dump1.sluice\n"));
+  EXPECT_FALSE(exists("t.sluice")) << "there was no other failure";
+  EXPECT_EQ(trace("t-dump1.sluice").all<alloc_failed_event>().size(), 1U);
+}
+
 TEST_F(record_test, a_peak_dumps) {
   EXPECT_EQ(run({"-o", "t.sluice", "--trigger-peak", "40KiB", "--", guest, "fail-to-allocate"}).status, 0);
   EXPECT_GE(live_at_the_end(trace("t-dump1.sluice")), 11U);

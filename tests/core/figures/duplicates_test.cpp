@@ -1,6 +1,7 @@
 #include "core/figures/duplicates.hpp"
 
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
 #include <map>
 #include <random>
@@ -34,13 +35,15 @@ struct made_copy {
   bool asynchronous = false;
   time_ns queued = 0;
   trace::event_id call{};
+  bool to_host = false;
+  std::uint64_t read = 0;  ///< 0: all, or the samples.
 };
 
 trace::event_id add(recording& to, const made_copy& copy) {
   auto row = to.event<trace::transfer_event>(copy.begin);
   row.process = trace::process_id{copy.process};
   row.end = copy.begin + copy.length;
-  row.direction = trace::direction::h2d;
+  row.direction = copy.to_host ? trace::direction::d2h : trace::direction::h2d;
   row.source_kind = copy.from;
   row.destination_kind = trace::memory_kind::device;
   row.bytes = copy.bytes;
@@ -54,7 +57,7 @@ trace::event_id add(recording& to, const made_copy& copy) {
   row.call = copy.call;
   row.content = copy.check;
   row.content_hash = copy.hash;
-  row.content_bytes = copy.check == content_check::exact ? copy.bytes : 16384;
+  row.content_bytes = copy.read != 0 ? copy.read : copy.check == content_check::exact ? copy.bytes : 16384;
   return trace::event_id{to.writer().add(row)};
 }
 
@@ -190,6 +193,102 @@ TEST(duplicates, are_not_copies_whose_source_the_device_wrote_meanwhile) {
   made_copy pageable = queued;
   pageable.from = trace::memory_kind::host;
   EXPECT_TRUE(repeated_after(pageable, write(70 * ms, 0x1000))) << "it had been read when the call returned";
+}
+
+std::uint64_t hash_of_zeros(std::size_t bytes) {
+  const std::vector<char> zeros(bytes);
+  return XXH3_64bits(zeros.data(), zeros.size());
+}
+
+TEST(duplicates, that_came_from_the_device_are_round_trips) {
+  recording made;
+  made.standard_tables();
+  add(made, {.begin = 10 * ms, .hash = 1});
+  add(made, {.begin = 20 * ms, .length = 3 * ms, .hash = 1, .to_host = true});
+  add(made, {.begin = 30 * ms, .hash = 1});                   // Back.
+  add(made, {.begin = 40 * ms, .hash = 1});                   // And once more: a repeat.
+  add(made, {.begin = 50 * ms, .hash = 2, .to_host = true});  // Never comes back.
+  add(made, {.begin = 60 * ms, .hash = 3});                   // Goes up before it comes down.
+  add(made, {.begin = 70 * ms, .hash = 3, .to_host = true});
+  add(made, {.begin = 80 * ms, .hash = 4, .device = 2, .to_host = true});
+  add(made, {.begin = 90 * ms, .hash = 4, .device = 1});  // To another device.
+  add(made, {.begin = 100 * ms, .bytes = 8, .hash = 5, .to_host = true});
+  add(made, {.begin = 110 * ms, .bytes = 8, .hash = 5});  // A number that is equal by chance.
+  add(made, {.begin = 120 * ms, .hash = 0, .check = content_check::none, .to_host = true});
+  add(made, {.begin = 130 * ms, .hash = 0, .check = content_check::over_budget, .to_host = true});
+  const report all = report_of(made);
+  const round_trip_figures trips = sum_of(all.duplicates.round_trips);
+  EXPECT_EQ(trips.to_device, (copy_figures{1, 2 * mib, 1 * ms}));
+  EXPECT_EQ(trips.to_host, (copy_figures{1, 2 * mib, 3 * ms}));
+  EXPECT_EQ(trips.exact, 1U);
+  EXPECT_EQ(all.duplicates.repeated.all.copies, 1U);
+  EXPECT_EQ(all.duplicates.results.copies, 5U);
+  EXPECT_EQ(all.duplicates.unseen_results.copies, 2U);
+}
+
+TEST(duplicates, of_zeros_are_counted_as_zeros) {
+  recording made;
+  made.standard_tables();
+  const std::uint64_t sampled = hash_of_zeros(16384);
+  add(made, {.begin = 10 * ms, .bytes = 1000, .hash = hash_of_zeros(1000)});
+  add(made, {.begin = 20 * ms, .bytes = 1000, .hash = hash_of_zeros(999)});
+  add(made, {.begin = 30 * ms, .hash = sampled, .check = content_check::sampled, .read = 2 * mib});  // All of it.
+  add(made, {.begin = 40 * ms, .hash = sampled, .check = content_check::sampled});
+  // Of these nobody read more than the samples: they may be sparse.
+  add(made, {.begin = 50 * ms, .bytes = 3 * mib, .hash = sampled, .check = content_check::sampled});
+  add(made, {.begin = 60 * ms, .bytes = 9 * mib, .hash = sampled, .check = content_check::sampled, .read = 4 * mib});
+  add(made, {.begin = 70 * ms, .bytes = 9 * mib, .hash = sampled, .check = content_check::sampled, .to_host = true});
+  add(made, {.begin = 80 * ms, .bytes = 9 * mib, .hash = sampled, .check = content_check::sampled});
+  const report all = report_of(made);
+  const zero_figures zeros = sum_of(all.duplicates.zeros);
+  EXPECT_EQ(zeros.all, (copy_figures{5, 1000 + 22 * mib, 5 * ms}));
+  EXPECT_EQ(zeros.exact, 1U);
+  EXPECT_TRUE(all.duplicates.round_trips.empty()) << "zeros that come back are zeros";
+  EXPECT_EQ(all.duplicates.repeated.all.copies, 0U);
+  const finding* hint = testing::find(all, finding_kind::zero_uploads);
+  ASSERT_NE(hint, nullptr);
+  EXPECT_NE(hint->text.find("Zeros were copied to the GPU 5 times (22.0 MiB, 5.0"), std::string::npos) << hint->text;
+  EXPECT_NE(hint->text.find("Of 4 a sample of the bytes was looked at."), std::string::npos) << hint->text;
+  EXPECT_EQ(hint->saves.time, 5 * ms);
+}
+
+TEST(duplicates, of_a_round_trip_are_named_by_both_lines) {
+  recording made;
+  made.standard_tables();
+  const auto call_at = [&](std::uint64_t line, time_ns at) {
+    trace::frame_row frame;
+    frame.id = trace::frame_id{line};
+    frame.kind = trace::frame_kind::python;
+    frame.function = made.text("filter");
+    frame.file = made.text("train.py");
+    frame.line = line;
+    made.writer().add(frame);
+    trace::stack_row stack;
+    stack.id = trace::stack_id{line};
+    stack.frame = frame.id;
+    made.writer().add(stack);
+    auto row = made.event<trace::api_call_event>(at);
+    row.end = at + 1;
+    row.stack = stack.id;
+    return trace::event_id{made.writer().add(row)};
+  };
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    const time_ns at = static_cast<time_ns>(i) * 100 * ms;
+    add(made, {.begin = at, .length = 5 * ms, .hash = 10 + i, .call = call_at(118, at), .to_host = true});
+    add(made, {.begin = at + 50 * ms, .hash = 10 + i, .call = call_at(119, at + 50 * ms)});
+  }
+  const report all = report_of(made);
+  const finding* hint = testing::find(all, finding_kind::round_trips);
+  ASSERT_NE(hint, nullptr);
+  EXPECT_NE(hint->text.find("to the host and back to the GPU unchanged 4 times (8.00 MiB each way, 24.0 ms"),
+            std::string::npos)
+      << hint->text;
+  EXPECT_NE(hint->text.find("to the host by train.py:118 (filter) and back by train.py:119 (filter)."),
+            std::string::npos)
+      << hint->text;
+  EXPECT_EQ(hint->where.line.line, 119U);
+  EXPECT_EQ(hint->saves.time, 24 * ms);
+  EXPECT_EQ(hint_of(all), nullptr) << "nothing else is repeated";
 }
 
 TEST(duplicates, are_named_by_the_lines_that_asked_for_them) {

@@ -187,7 +187,7 @@ TEST(samples, of_any_version_say_what_their_chunks_are_about) {
     const summed_up sample(version);
     ASSERT_NE(sample.now, nullptr) << version;
     const auto& [now, of_all] = sample;
-    // Figures stored before version 4 lack those of waste, and are computed anew.
+    // Figures stored before version 5 lack those of waste or of round trips, and are computed anew.
     EXPECT_EQ(analysis::find_stored_figures(*now), nullptr) << version;
     const auto steps = of_all.tensors(*now)->steps;
     EXPECT_FALSE(steps->lists().empty()) << version;

@@ -42,6 +42,38 @@ std::vector<unsigned char> random_bytes(std::size_t count, std::mt19937_64& rand
 
 // --- what a hash says -------------------------------------------------------------------------------------------------------
 
+// A large copy whose samples are all zero.
+TEST(content_hash, of_sparse_data_is_not_that_of_zeros) {
+  for (const std::uint64_t bytes : {whole_limit + 1, 3 * MiB + 100, 64 * MiB + 17}) {
+    std::vector<unsigned char> content(bytes);
+    const content_hash zeros = hash_of(content);
+    EXPECT_EQ(zeros.bytes, std::min(bytes, zero_limit)) << bytes;
+    // At a place that is no sample, and is read if all is, or as the last.
+    std::uint64_t at = bytes / 2;
+    const auto sampled = [&] {
+      for (unsigned i = 0; i < sampled_pieces; ++i)
+        if (at - piece_offset(bytes, i) < piece_bytes) return true;
+      return false;
+    };
+    while (sampled()) at += piece_bytes;
+    if (bytes > zero_limit) at = (bytes - zero_piece) / (zero_limit / zero_piece - 1) * 500 + 7;
+    content[at] = 1;
+    const content_hash sparse = hash_of(content);
+    EXPECT_NE(sparse.hash, zeros.hash) << bytes;
+    EXPECT_EQ(sparse.hash, hash_of(content).hash);
+    content[at] = 2;
+    EXPECT_NE(hash_of(content).hash, sparse.hash) << bytes;
+    // Without the time for it, the samples say what they say.
+    const copy_source source{.address = reinterpret_cast<std::uint64_t>(content.data()), .row_bytes = bytes};
+    const content_hash hasty = hash_content(source, tick, no_deadline, false);
+    EXPECT_EQ(hasty.hash, zeros.hash);
+    EXPECT_EQ(hasty.bytes, sampled_pieces * piece_bytes);
+    const content_hash late = hash_of(source, test_time + sampled_pieces * piece_bytes / zero_piece + 1);
+    EXPECT_EQ(late.outcome, reading::done);
+    EXPECT_EQ(late.hash, zeros.hash);
+  }
+}
+
 // Contents that often equal one another, of few lengths: the reference is the bytes themselves.
 TEST(content_hash, of_whole_copies_is_equal_exactly_where_the_content_is) {
   std::mt19937_64 random(7);

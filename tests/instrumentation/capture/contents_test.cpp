@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <xxhash.h>
+
 #include <algorithm>
 
 #include "tests/instrumentation/capture/recording.hpp"
@@ -35,6 +37,11 @@ class contents_test : public testing::TestWithParam<bool> {
 };
 INSTANTIATE_TEST_SUITE_P(by, contents_test, testing::Bool(),
                          [](const auto& by) { return by.param ? "entry_points" : "cupti"; });
+
+std::uint64_t hash_of_zeros(std::size_t bytes) {
+  const std::vector<char> zeros(bytes);
+  return XXH3_64bits(zeros.data(), zeros.size());
+}
 
 std::vector<content_check> checks_of(const recording& run) {
   std::vector<content_check> found;
@@ -69,13 +76,63 @@ TEST_P(contents_test, are_read_from_what_the_host_holds) {
   EXPECT_THAT(checks_of(run), ElementsAre(exact, exact, exact, exact,
                                           // From managed memory: CUPTI tells it as the device's.
                                           GetParam() ? unreadable : none,
-                                          none,  // From the device.
-                                          none,  // To the host.
+                                          none,   // From the device.
+                                          exact,  // To the host.
                                           exact));
   for (const transfer_event& t : run.transfers) {
-    if (t.content != exact) continue;
+    if (t.content != exact || t.direction == direction::d2h) continue;
     EXPECT_EQ(t.content_hash, run.transfers[0].content_hash) << t.bytes;
   }
+}
+
+TEST_P(contents_test, of_copies_to_the_host_are_read_when_they_have_ended) {
+  const recording run = record_copies("results");
+  // Back: plain memory by a call that waits, two that need not, rows, page-locked memory, and by each kind of wait.
+  ASSERT_EQ(run.transfers.size(), 1U + 4 + 1 + 5 + 1);
+  EXPECT_THAT(checks_of(run), Each(content_check::exact));
+  for (const transfer_event& t : run.transfers) {
+    EXPECT_EQ(t.content_hash, run.transfers[0].content_hash) << t.time;
+    EXPECT_EQ(t.content_bytes, 2000U);
+  }
+  EXPECT_EQ(std::count_if(run.transfers.begin(), run.transfers.end(),
+                          [](const transfer_event& t) { return t.direction == direction::d2h; }),
+            10);
+}
+
+TEST_P(contents_test, of_copies_whose_end_is_not_seen_are_not_looked_at) {
+  const recording run = record_copies("unseen");
+  using enum content_check;
+  std::vector<content_check> back;
+  for (const transfer_event& t : run.transfers) {
+    if (t.direction == direction::d2h && t.destination_kind != memory_kind::managed) back.push_back(t.content);
+  }
+  EXPECT_THAT(back, ElementsAre(none,         // Copied from, before the wait.
+                                none, exact,  // Overwritten, by what was seen.
+                                none,         // The event was recorded before it.
+                                none,         // The event was recorded elsewhere since.
+                                unreadable,   // Unmapped.
+                                none));       // Never waited for.
+}
+
+TEST_P(contents_test, of_copies_to_the_host_are_joined_with_their_own_copies) {
+  const recording run = record_copies("result_threads");
+  ASSERT_EQ(run.transfers.size(), 801U);
+  EXPECT_THAT(checks_of(run), Each(content_check::exact));
+  for (const transfer_event& t : run.transfers) EXPECT_EQ(t.content_hash, run.transfers[0].content_hash);
+}
+
+TEST_P(contents_test, that_are_all_zero_are_read_further) {
+  const recording run = record_copies("zeros");
+  ASSERT_EQ(run.transfers.size(), 6U);
+  const auto& copies = run.transfers;
+  EXPECT_EQ(copies[0].content_hash, hash_of_zeros(1000));
+  EXPECT_EQ(copies[1].content_hash, hash_of_zeros(16384));
+  EXPECT_EQ(copies[1].content_bytes, 3U << 20) << "all of it";
+  EXPECT_EQ(copies[2].content_hash, hash_of_zeros(16384));
+  EXPECT_EQ(copies[2].content_bytes, 4U << 20);
+  EXPECT_NE(copies[3].content_hash, copies[2].content_hash) << "a sample of it is all zero";
+  EXPECT_EQ(copies[3].content_hash, copies[4].content_hash);
+  EXPECT_NE(copies[3].content_hash, copies[5].content_hash);
 }
 
 TEST_P(contents_test, of_graphs_are_not_looked_at) {

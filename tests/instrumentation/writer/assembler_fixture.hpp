@@ -99,8 +99,9 @@ class assembler_test : public testing::Test {
     put(t, time, r);
   }
   void content(thread& t, time_ns time, std::uint32_t correlation, std::uint64_t hash,
-               content_check check = content_check::exact) {
+               content_check check = content_check::exact, content_stage stage = content_stage::source) {
     content_record r{};
+    r.stage = static_cast<std::uint8_t>(stage);
     r.hash = hash;
     r.bytes = 64;
     r.correlation = correlation;

@@ -69,6 +69,56 @@ TEST_F(assembler_test, a_content_is_known_to_a_copy_that_comes_before_its_call) 
   EXPECT_EQ(copies[0].content_bytes, 64u);
 }
 
+TEST_F(assembler_test, a_copy_to_the_host_waits_for_its_content) {
+  thread& host = add_thread();
+  thread& other = add_thread();
+  thread& flush = add_thread();
+  const auto awaited = [&](time_ns time, std::uint32_t correlation) {
+    content(host, time, correlation, 0, content_check::none, content_stage::awaited);
+    call(host, time, correlation, 0x8020, 0x1010, 64);
+  };
+  const auto arrived = [&](thread& from, time_ns time, std::uint32_t correlation, std::uint64_t hash) {
+    content(from, time, correlation, hash, content_check::exact, content_stage::arrived);
+  };
+  awaited(30, 7);
+  copy(flush, 40, 7, 64, direction::d2h);
+  turns(5);
+  arrived(other, 50, 7, 0xa);  // After the copy, from another thread.
+  awaited(60, 8);
+  arrived(host, 61, 8, 0xb);  // Before the copy.
+  turn();
+  copy(flush, 70, 8, 64, direction::d2h);
+  arrived(other, 81, 9, 0xc);  // Through a ring that is read first.
+  turn();
+  awaited(80, 9);
+  copy(flush, 90, 9, 64, direction::d2h);
+  copy(flush, 100, 10, 64, direction::d2h);  // Before its call.
+  turn();
+  awaited(95, 10);
+  arrived(host, 110, 10, 0xd);
+  const auto copies = finish().all<transfer_event>();
+  ASSERT_EQ(copies.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(copies[i].content, content_check::exact) << i;
+    EXPECT_EQ(copies[i].content_hash, 0xau + i);
+    EXPECT_NE(copies[i].call, event_id::none);
+  }
+}
+
+TEST_F(assembler_test, a_copy_to_the_host_does_not_wait_for_ever) {
+  thread& host = add_thread();
+  thread& flush = add_thread();
+  content(host, 30, 7, 0, content_check::none, content_stage::awaited);
+  call(host, 30, 7, 0x8020, 0x1010, 64);
+  copy(flush, 40, 7, 64, direction::d2h);
+  turns(200);
+  content(host, 900, 7, 0xa, content_check::exact, content_stage::arrived);  // Too late.
+  const auto copies = finish().all<transfer_event>();
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].content, content_check::none);
+  EXPECT_EQ(copies[0].source_address, 0x8020u) << "its call is known all the same";
+}
+
 // A program may claim anything: what it says without end is not kept without end.
 TEST_F(assembler_test, contents_of_calls_that_never_come_are_forgotten) {
   thread& host = add_thread();

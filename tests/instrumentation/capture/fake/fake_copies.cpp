@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <string>
 #include <thread>
@@ -19,6 +20,8 @@
 #undef cuMemcpyHtoD
 #undef cuMemcpyHtoDAsync
 #undef cuMemcpyDtoH
+#undef cuMemcpyDtoHAsync
+#undef cuMemHostRegister
 #undef cuMemcpy2D
 #undef cuStreamBeginCapture
 #undef cuGraphInstantiate
@@ -29,6 +32,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr*, std::size_t);
 CUresult cuMemcpyHtoD_v2(CUdeviceptr, const void*, std::size_t);
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, std::size_t, CUstream);
 CUresult cuMemcpyDtoH_v2(void*, CUdeviceptr, std::size_t);
+CUresult cuMemcpyDtoHAsync_v2(void*, CUdeviceptr, std::size_t, CUstream);
+CUresult cuMemHostRegister_v2(void*, std::size_t, unsigned);
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D*);
 CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec*, CUgraph, unsigned long long);
@@ -118,6 +123,148 @@ void kinds() {
   CHECK(cuMemcpy2D_v2(&shape));
 }
 
+/// 2000 bytes to the device, and back to each kind of memory that the host can read, then up again.
+void results() {
+  const CUdeviceptr block_of = block(mib);
+  const std::vector<char> content = filled(2000, 6);
+  CHECK(cuMemcpyHtoD_v2(block_of, content.data(), 2000));
+  std::vector<char> plain(2000);
+  CHECK(cuMemcpyDtoH_v2(plain.data(), block_of, 2000));
+  std::fill(plain.begin(), plain.end(), '\1');
+  CUstream stream = nullptr;
+  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  CHECK(cuMemcpyDtoHAsync_v2(plain.data(), block_of, 2000, stream));
+  CHECK(cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(plain.data()), block_of, 2000, stream));
+  // The same as 5 rows of 400, with gaps between.
+  std::vector<char> rows(5 * 512);
+  CUDA_MEMCPY2D shape{};
+  shape.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  shape.srcDevice = block_of;
+  shape.srcPitch = 400;
+  shape.dstMemoryType = CU_MEMORYTYPE_HOST;
+  shape.dstHost = rows.data();
+  shape.dstXInBytes = 8;
+  shape.dstPitch = 512;
+  shape.WidthInBytes = 400;
+  shape.Height = 5;
+  CHECK(cuMemcpy2D_v2(&shape));
+  // Page-locked: each read when the wait for it ends, and changed then.
+  void* pinned = nullptr;
+  CHECK(cuMemHostAlloc(&pinned, 2000, 0));
+  CHECK(cuMemcpyDtoH_v2(pinned, block_of, 2000));
+  CUevent event = nullptr;
+  CHECK(cuEventCreate(&event, 0));
+  const std::vector<std::function<void()>> waits{
+      [&] { CHECK(cuStreamSynchronize(stream)); },
+      [] { CHECK(cuCtxSynchronize()); },
+      [&] {
+        CHECK(cuEventRecord(event, stream));
+        CHECK(cuEventSynchronize(event));
+      },
+      [&] {
+        CHECK(cuEventRecord(event, stream));
+        CHECK(cuEventQuery(event));
+      },
+      [&] { CHECK(cuStreamQuery(stream)); },
+  };
+  for (const auto& wait : waits) {
+    CHECK(cuMemcpyDtoHAsync_v2(pinned, block_of, 2000, stream));
+    wait();
+    std::memset(pinned, 7, 2000);
+    CHECK(cuStreamSynchronize(stream));  // Nothing is left to read.
+  }
+  CHECK(cuMemcpyHtoD_v2(block_of, content.data(), 2000));
+}
+
+/// 1000 bytes back to page-locked memory, whose end is not seen before the program goes on: in nine ways.
+void unseen() {
+  const CUdeviceptr from = block(mib);
+  CUstream stream = nullptr;
+  CUstream other = nullptr;
+  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  CHECK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+  void* pinned = nullptr;
+  CHECK(cuMemHostAlloc(&pinned, mib, 0));
+  const auto back = [&](void* to) { CHECK(cuMemcpyDtoHAsync_v2(to, from, 1000, stream)); };
+  CUevent event = nullptr;
+  CHECK(cuEventCreate(&event, 0));
+  // Uploaded from there again, before the wait.
+  back(pinned);
+  CHECK(cuMemcpyHtoDAsync_v2(from, static_cast<char*>(pinned) + 500, 100, other));
+  CHECK(cuStreamSynchronize(stream));
+  // Overwritten by another copy, which is seen.
+  back(pinned);
+  back(pinned);
+  CHECK(cuStreamSynchronize(stream));
+  // A wait for something else; then for an event that was recorded before, and one that stands for another stream now.
+  CHECK(cuEventRecord(event, stream));
+  back(pinned);
+  CHECK(cuStreamSynchronize(other));
+  CHECK(cuEventSynchronize(event));
+  back(static_cast<char*>(pinned) + 4096);
+  CHECK(cuEventRecord(event, stream));
+  CHECK(cuEventRecord(event, other));
+  CHECK(cuEventSynchronize(event));
+  // Freed before the wait.
+  CHECK(cuMemFreeHost(pinned));
+  // Unmapped before the wait, by a program that may not do that.
+  void* const mapped = mmap(nullptr, mib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(cuMemHostRegister_v2(mapped, mib, 0));
+  back(mapped);
+  munmap(mapped, mib);
+  errno = 77;
+  CHECK(cuStreamSynchronize(stream));
+  if (errno != 77) std::exit(3);
+  // Managed memory is left where it is.
+  CUdeviceptr managed = 0;
+  CHECK(cuMemAllocManaged(&managed, 1000, CU_MEM_ATTACH_GLOBAL));
+  CHECK(cuMemcpyDtoH_v2(reinterpret_cast<void*>(managed), from, 1000));
+  // Never waited for.
+  void* last = nullptr;
+  CHECK(cuMemHostAlloc(&last, mib, 0));
+  back(last);
+}
+
+/// Eight threads that copy back, 100 times each, and wait for one another's stream.
+void results_of_threads() {
+  CUcontext context = nullptr;
+  CHECK(cuCtxGetCurrent(&context));
+  CUstream streams[8];
+  for (CUstream& stream : streams) CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  const CUdeviceptr from = block(4096);
+  const std::vector<char> content = filled(4096, 5);
+  CHECK(cuMemcpyHtoD_v2(from, content.data(), content.size()));
+  std::vector<std::thread> all;
+  for (unsigned t = 0; t < 8; ++t) {
+    all.emplace_back([&, t] {
+      CHECK(cuCtxSetCurrent(context));
+      void* to = nullptr;
+      CHECK(cuMemHostAlloc(&to, 4096, 0));
+      for (unsigned i = 0; i < 100; ++i) {
+        CHECK(cuMemcpyDtoHAsync_v2(to, from, 4096, streams[t]));
+        CHECK(cuStreamSynchronize(streams[(t + i) % 8]));
+        CHECK(cuStreamSynchronize(streams[t]));
+      }
+    });
+  }
+  for (std::thread& t : all) t.join();
+}
+
+/// Zeros of 1000 bytes, 3 MiB and 64 MiB; then 64 MiB with one value in the middle page of each 64 KiB, twice, and
+/// another such.
+void zeros() {
+  const CUdeviceptr to = block(64 * mib);
+  std::vector<char> content(64 * mib);
+  CHECK(cuMemcpyHtoD_v2(to, content.data(), 1000));
+  CHECK(cuMemcpyHtoD_v2(to, content.data(), 3 * mib));
+  CHECK(cuMemcpyHtoD_v2(to, content.data(), 64 * mib));
+  for (std::size_t at = 30000; at < content.size(); at += 65536) std::memset(&content[at], 1, 40);
+  CHECK(cuMemcpyHtoD_v2(to, content.data(), 64 * mib));
+  CHECK(cuMemcpyHtoD_v2(to, content.data(), 64 * mib));
+  for (std::size_t at = 30000; at < content.size(); at += 65536) std::memset(&content[at], 2, 40);
+  CHECK(cuMemcpyHtoD_v2(to, content.data(), 64 * mib));
+}
+
 /// Into a graph, replayed twice; then outside of it.
 void capture() {
   CUstream stream = nullptr;
@@ -176,7 +323,9 @@ void threads() {
 
 int main(int argc, char** argv) {
   const std::map<std::string, void (*)()> ways{
-      {"repeats", repeats}, {"kinds", kinds}, {"capture", capture}, {"hostile", hostile}, {"threads", threads}};
+      {"repeats", repeats}, {"kinds", kinds},     {"capture", capture},
+      {"hostile", hostile}, {"threads", threads}, {"results", results},
+      {"unseen", unseen},   {"zeros", zeros},     {"result_threads", results_of_threads}};
   const auto way = ways.find(argc > 1 ? argv[1] : "");
   if (way == ways.end()) return 2;
   use_device();

@@ -112,8 +112,11 @@ CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUst
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* shape) {
   CALL(cuMemcpy2D_v2, shape);
   const std::uint64_t start = sluice_fake_hub()->timestamp();
-  const auto* from = static_cast<const char*>(shape->srcHost) + shape->srcY * shape->srcPitch + shape->srcXInBytes;
-  auto* to = static_cast<char*>(host(shape->dstDevice));
+  const auto* from = shape->srcMemoryType == CU_MEMORYTYPE_DEVICE ? static_cast<const char*>(host(shape->srcDevice))
+                                                                  : static_cast<const char*>(shape->srcHost);
+  from += shape->srcY * shape->srcPitch + shape->srcXInBytes;
+  auto* to = static_cast<char*>(shape->dstMemoryType == CU_MEMORYTYPE_HOST ? shape->dstHost : host(shape->dstDevice));
+  to += shape->dstY * shape->dstPitch + shape->dstXInBytes;
   // An array has no address: nothing of it is kept here.
   const std::size_t height = shape->dstMemoryType == CU_MEMORYTYPE_ARRAY ? 0 : shape->Height;
   for (std::size_t r = 0; r < height; ++r) {
@@ -241,7 +244,10 @@ CUresult cuStreamSynchronize(CUstream stream) {
   pools_shrink();
   return the_call.leave(waited_for(stream));
 }
-CUresult cuStreamQuery(CUstream stream) { return waited_for(stream); }
+CUresult cuStreamQuery(CUstream stream) {
+  CALL(cuStreamQuery, stream);
+  return the_call.leave(waited_for(stream));
+}
 CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
   if (const CUresult refused = ask_about(stream); refused != CUDA_SUCCESS) return refused;
   *id = number_of(stream);
@@ -304,7 +310,10 @@ CUresult cuEventSynchronize(CUevent event) {
   CALL(cuEventSynchronize, event);
   return the_call.leave(captured_event(event));
 }
-CUresult cuEventQuery(CUevent event) { return captured_event(event); }
+CUresult cuEventQuery(CUevent event) {
+  CALL(cuEventQuery, event);
+  return the_call.leave(captured_event(event));
+}
 CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent begin, CUevent end) {
   *milliseconds =
       static_cast<float>(*reinterpret_cast<std::uint64_t*>(end) - *reinterpret_cast<std::uint64_t*>(begin)) / 1e6F;
