@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/cli/figures/report_out_of_memory.hpp"
 #include "app/cli/json_values.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/report_training.hpp"
@@ -37,6 +38,7 @@ class json_writer {
     made["blocks"] = of_.blocks;
     made["lost"] = {{"events", of_.whole.lost_events}, {"memory_events", of_.whole.lost_memory_events}};
     made["warnings"] = of_.warnings;
+    made["out_of_memory"] = out_of_memory_json(subject_);
     made["findings"] = findings();
     made["processes"] = processes();
     made["devices"] = devices();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "app/cli/figures/report_out_of_memory.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/report_training.hpp"
 #include "app/cli/text_table.hpp"
@@ -42,6 +43,7 @@ class text_writer {
   std::string all() {
     head();
     const std::size_t only_head = text_.size();
+    text_ += out_of_memory_text(subject_);
     findings();
     memory();
     text_ += training_text(subject_);

@@ -41,8 +41,8 @@ void find_holders(const memory_use& memory, memory_peak& peak) {
 }
 
 /// The failures in the range, without those in `survived` (sorted).
-std::vector<failed_allocation> find_failures(std::span<const trace::alloc_failed_event> failed, time_range range,
-                                             const std::vector<trace::event_id>& survived) {
+std::vector<failed_allocation> failures_in(std::span<const trace::alloc_failed_event> failed, time_range range,
+                                           const std::vector<trace::event_id>& survived) {
   std::vector<failed_allocation> all;
   for (const trace::alloc_failed_event& row : failed) {
     if (row.time < range.begin || row.time >= range.end) continue;
@@ -121,7 +121,8 @@ figures_builder::figures_builder(const trace::snapshot& of, const step_facts& st
       gaps_(of.tables(), range_),
       copy_waste_(range_),
       caches_(range_),
-      ranks_(of.tables(), range_) {}
+      ranks_(of.tables(), range_),
+      out_of_memory_(of, steps, range_) {}
 
 void figures_builder::add(const index& from, time_range run) {
   // Failures are few, so every section index contains all of them.
@@ -163,13 +164,26 @@ void figures_builder::find_peaks() {
       made_.peaks.push_back({of.device, of.layer, of.kind, of.maximum, of.maximum_time, 0, {}, 0, {}, {}});
   fragmentation_.resize(made_.peaks.size());
   compositions_.resize(made_.peaks.size());
+  find_failures();
   if (!of_.tables().stacks.rows().empty()) made_.held.resize(made_.peaks.size());
+}
+
+void figures_builder::find_failures() {
+  made_.failures = failures_in(failed_, range_, retries_.survived());
+  for (const failed_allocation& each : made_.failures) {
+    // Sluice's own pools give no error of the driver.
+    const bool of_runtime = each.layer == trace::layer::pool || each.layer == trace::layer::user;
+    if (!says_out_of_memory(each.error) && !(of_runtime && each.error == 0)) continue;
+    const auto row = std::find_if(failed_.begin(), failed_.end(), [&](const auto& of) { return of.id == each.event; });
+    return out_of_memory_.set(*row, failed_);
+  }
 }
 
 std::vector<time_ns> figures_builder::moments() {
   find_peaks();
   std::vector<time_ns> all = ranks_.moments();
   for (const memory_peak& peak : made_.peaks) all.push_back(peak.time);
+  for (const time_ns each : out_of_memory_.moments()) all.push_back(each);
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
@@ -178,6 +192,7 @@ std::vector<time_ns> figures_builder::moments() {
 void figures_builder::look(const index& from, time_range run) {
   find_peaks();
   ranks_.look(from.memory(), run);
+  out_of_memory_.look(from, run, segments_);
   for (std::size_t i = 0; i < made_.peaks.size(); ++i) {
     memory_peak& peak = made_.peaks[i];
     if (!run.holds(peak.time)) continue;
@@ -198,7 +213,6 @@ report_figures figures_builder::take() {
   for (const auto& [process, complete_until] : watermarks_) made_.watermarks.push_back({process, complete_until});
   made_.unfreed = unfreed_.take(of_.tables());
   made_.retries = retries_.retries();
-  made_.failures = find_failures(failed_, range_, retries_.survived());
   made_.whole.failed_allocations -= made_.retries.count + made_.retries.reported_again;
   made_.imports = imports_.figures();
   if (!of_.tables().stacks.rows().empty())
@@ -218,6 +232,7 @@ report_figures figures_builder::take() {
                  dead_writes_.groups(),      gaps_.gaps(),
                  gaps_.driver_calls(),       copy_waste_.groups(),
                  caches_.figures(),          ranks_.figures()};
+  made_.out_of_memory = out_of_memory_.take();
   made_.warnings = unsectioned_.warnings;
   made_.messages = unsectioned_.messages;
   return std::move(made_);

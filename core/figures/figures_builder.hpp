@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/figures/fragmentation.hpp"
+#include "core/figures/out_of_memory/out_of_memory.hpp"
 #include "core/figures/report.hpp"
 #include "core/figures/stack_use.hpp"
 #include "core/figures/tensor_report.hpp"
@@ -76,6 +77,7 @@ class figures_builder {
 
  private:
   void find_peaks();
+  void find_failures();
 
   const trace::snapshot& of_;
   const unsectioned_facts& unsectioned_;
@@ -97,6 +99,7 @@ class figures_builder {
   copy_waste_builder copy_waste_;
   cache_use_builder caches_;
   rank_peaks_builder ranks_;
+  out_of_memory_builder out_of_memory_;
   std::vector<trace::alloc_failed_event> failed_;  ///< All failures of the recording.
   std::map<trace::process_id, time_ns> watermarks_;
   std::uint64_t blocks_ = 0;

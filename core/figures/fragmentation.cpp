@@ -2,34 +2,13 @@
 
 #include <algorithm>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/index/memory/mapped_runs.hpp"
 
 namespace sluice::analysis {
-namespace {
-
-/// Adds the gaps between `children` (offset, length) in a segment of `bytes`.
-void add_holes(std::vector<std::pair<std::uint64_t, std::uint64_t>>& children, std::uint64_t bytes,
-               fragmentation_figure& into) {
-  std::sort(children.begin(), children.end());
-  std::uint64_t end_of_used = 0;
-  const auto hole = [&](std::uint64_t from, std::uint64_t to) {
-    if (to <= from) return;
-    into.free_bytes += to - from;
-    into.largest_free = std::max(into.largest_free, to - from);
-  };
-  for (const auto& [offset, length] : children) {
-    if (offset >= bytes) break;
-    hole(end_of_used, offset);
-    end_of_used = std::max(end_of_used, offset + std::min(length, bytes - offset));
-  }
-  hole(end_of_used, bytes);
-}
-
-}  // namespace
-
 void fragmentation_builder::add(const memory_use& from, time_range run) {
   // Consecutive blocks mostly lie in the same segment.
   memory_key last_key;
@@ -44,43 +23,61 @@ void fragmentation_builder::add(const memory_use& from, time_range run) {
   }
 }
 
-std::optional<fragmentation_figure> fragmentation_builder::at(const memory_peak& peak, const memory_use& from) const {
-  const memory_key key{peak.device, peak.layer, peak.kind};
+std::vector<segment_layout> fragmentation_builder::segments_at(const memory_key& key, time_ns time,
+                                                               const memory_use& from) const {
   const auto parents = parents_.find(key);
-  if (parents == parents_.end()) return std::nullopt;
+  if (parents == parents_.end()) return {};
   const std::span<const block_record> blocks = from.blocks();
   std::vector<std::size_t> mappings;
   for (std::size_t i = 0; i < blocks.size(); ++i)
-    if (is_mapped_piece(blocks[i]) && blocks[i].allocated && blocks[i].live_at(peak.time)) mappings.push_back(i);
+    if (is_mapped_piece(blocks[i]) && blocks[i].allocated && blocks[i].live_at(time)) mappings.push_back(i);
   const mapped_runs runs(blocks, mappings);
-  std::map<std::size_t, std::vector<std::pair<std::uint64_t, std::uint64_t>>> segments;
+  std::map<std::size_t, std::vector<segment_layout::piece>> segments;
   const auto first_of = [&](const block_record& segment) {
     return runs.first_of(static_cast<std::size_t>(&segment - blocks.data()));
   };
   for (const trace::block_id parent : parents->second) {
     const block_record* segment = from.find(parent);
-    if (segment != nullptr && segment->live_at(peak.time)) segments.try_emplace(first_of(*segment));
+    if (segment != nullptr && segment->live_at(time)) segments.try_emplace(first_of(*segment));
   }
-  if (segments.empty()) return std::nullopt;
-  for (const block_record& block : blocks) {
-    if (!block.allocated || memory_key{block.device, block.layer, block.kind} != key || !block.live_at(peak.time))
-      continue;
+  for (std::size_t i = 0; i < blocks.size() && !segments.empty(); ++i) {
+    const block_record& block = blocks[i];
+    if (!block.allocated || key_of(block) != key || !block.live_at(time)) continue;
     const block_record* segment = from.find(block.parent);
-    if (segment == nullptr || !segment->live_at(peak.time)) continue;
+    if (segment == nullptr || !segment->live_at(time)) continue;
     // If addresses contradict the parents, holes cannot be computed.
-    if (block.address < segment->address || block.address - segment->address >= segment->bytes) return std::nullopt;
+    if (block.address < segment->address || block.address - segment->address >= segment->bytes) return {};
     const std::size_t first = first_of(*segment);
-    segments[first].emplace_back(block.address - blocks[first].address, block.reserved_bytes);
+    segments[first].push_back({block.address - blocks[first].address, block.reserved_bytes, i});
   }
+  std::vector<segment_layout> all;
+  all.reserve(segments.size());
+  for (auto& [at, pieces] : segments) {
+    const bool mapped = is_mapped_piece(blocks[at]);
+    std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) {
+      return std::tuple(a.offset, a.bytes, a.block) < std::tuple(b.offset, b.bytes, b.block);
+    });
+    all.push_back({at, mapped ? runs.bytes_of(at) : blocks[at].bytes, mapped, std::move(pieces)});
+  }
+  return all;
+}
+
+std::optional<fragmentation_figure> fragmentation_builder::at(const memory_peak& peak, const memory_use& from) const {
+  const std::vector<segment_layout> segments = segments_at({peak.device, peak.layer, peak.kind}, peak.time, from);
+  if (segments.empty()) return std::nullopt;
   fragmentation_figure figure;
   figure.device = peak.device;
   figure.layer = peak.layer;
   figure.time = peak.time;
-  for (auto& [at, children] : segments) {
-    const std::uint64_t bytes = is_mapped_piece(blocks[at]) ? runs.bytes_of(at) : blocks[at].bytes;
+  for (const segment_layout& segment : segments) {
     ++figure.segments;
-    figure.segment_bytes += bytes;
-    add_holes(children, bytes, figure);
+    figure.segment_bytes += segment.bytes;
+    visit_holes(
+        segment, [](const auto&) { return false; },
+        [&](std::uint64_t /*offset*/, std::uint64_t bytes) {
+          figure.free_bytes += bytes;
+          figure.largest_free = std::max(figure.largest_free, bytes);
+        });
   }
   if (figure.free_bytes > 0)
     figure.fragmentation = 1 - static_cast<double>(figure.largest_free) / static_cast<double>(figure.free_bytes);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/figures/line_use.hpp"
+#include "core/figures/out_of_memory/out_of_memory_words.hpp"
 #include "core/index/index.hpp"
 
 namespace sluice::analysis {
@@ -83,6 +84,8 @@ report make_report(report_figures figures, const trace::snapshot& trace, const n
   all.unfreed = std::move(figures.unfreed);
   all.imports = std::move(figures.imports);
   all.failures = std::move(figures.failures);
+  for (out_of_memory& each : figures.out_of_memory)
+    all.out_of_memory.push_back(name_out_of_memory(std::move(each), tables, names));
   all.retries = std::move(figures.retries);
   all.faults = std::move(figures.faults);
   all.fragmentation = std::move(figures.fragmentation);

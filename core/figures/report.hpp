@@ -9,6 +9,7 @@
 #include "core/figures/attribution_choice.hpp"
 #include "core/figures/duplicates.hpp"
 #include "core/figures/memory_at_marks.hpp"
+#include "core/figures/out_of_memory/out_of_memory.hpp"
 #include "core/figures/range_statistics.hpp"
 #include "core/figures/stack_use.hpp"
 #include "core/figures/tensor_report.hpp"
@@ -184,7 +185,7 @@ enum class saving_basis : std::uint8_t {
   none,      ///< Nothing is known of what the advice would save.
   measured,  ///< Taken from the recording: time that the device waited, bytes that nothing used.
   swept,     ///< The curve of the live bytes was added up again without the finding's blocks.
-  modelled   ///< From the recording and what the link can carry.
+  modelled   ///< From the recording and what the link can carry, or by a model of the allocator.
 };
 
 /// What following a finding's advice saves, at most. Savings of two findings can be of the same time.
@@ -205,6 +206,54 @@ struct code_place {
   std::string module;          ///< "GPT2MLP.forward"; empty if unknown.
   bool owned = true;           ///< False: a library such as cuBLAS or NCCL asked, for itself.
   std::string maker;           ///< "PyTorch", "CuPy", "JAX" or "Numba" if the stack has a frame of it; else empty.
+};
+
+/// Blocks that one line or module of the program made, in a list of an `out_of_memory_report`.
+struct oom_line {
+  code_place place;                ///< Of the stack with most bytes.
+  category what = category::none;  ///< Of the most bytes.
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t pinned_bytes = 0;  ///< See `held_share`.
+  trace::block_id largest{};
+  std::uint64_t largest_bytes = 0;
+  time_ns last_use = trace::unknown_time;  ///< Of the largest block, before the failure.
+};
+
+struct oom_list {
+  std::vector<oom_line> lines;  ///< Most bytes first, at most `limit`; of `pins` most pinned bytes first.
+  std::uint64_t blocks = 0;     ///< Of all lines, those beyond the limit included.
+  std::uint64_t bytes = 0;
+  std::uint64_t other_blocks = 0;  ///< Beyond the limit.
+  std::uint64_t other_bytes = 0;
+  static constexpr std::size_t limit = 6;
+};
+
+/// A change that was checked, in words.
+struct oom_change {
+  remedy what{};
+  remedy_check checked_by{};
+  std::uint64_t freed = 0;
+  std::uint64_t reserved = 0;  ///< See `checked_change`.
+  std::string text;            ///< "Free 12 blocks (3.10 GiB) that nothing used any more, from train.py:12 (history)."
+  std::string advice;          ///< How to do that, in the words of what made the memory.
+  code_place where;            ///< Of the most bytes.
+  trace::block_id block{};     ///< The largest block; none: the change is about no block.
+};
+
+/// `out_of_memory`, with its stacks named and its figures in words.
+struct out_of_memory_report {
+  out_of_memory figures;  ///< Without its lists of stacks.
+  code_place where;       ///< Who asked.
+  oom_list categories;    ///< All live blocks by category; empty if none is known.
+  oom_list lines;         ///< All live blocks by line.
+  oom_list modules;       ///< The same by module; empty if none is known.
+  oom_list unused;
+  oom_list grown;
+  oom_list pins;
+  std::vector<std::pair<std::string, std::string>> facts;  ///< "free" and "1.10 GiB on the GPU, ...": in this order.
+  std::string verdict;  ///< A sentence that introduces `changes`, or says that none helps.
+  std::vector<oom_change> changes;
 };
 
 /// A hint in plain words with its numbers and with advice.
@@ -259,6 +308,7 @@ struct report {
   std::vector<imported_memory> imports;             ///< Most bytes first.
   std::vector<copying_lines> copying;               ///< Only if API calls have stacks.
   std::vector<failed_allocation> failures;          ///< In order of time, at most `failure_limit`.
+  std::vector<out_of_memory_report> out_of_memory;  ///< The first of `failures` for want of memory; at most one.
   allocation_retries retries;                       ///< Failed allocations that succeeded when asked for again.
   std::vector<gpu_fault> faults;                    ///< In order of time.
   std::vector<fragmentation_figure> fragmentation;  ///< Only if segments and their blocks are known.
@@ -308,6 +358,7 @@ struct report_figures {
   std::vector<recorded_message> messages;  ///< In file order.
   allocation_retries retries;
   waste_figures waste;
+  std::vector<analysis::out_of_memory> out_of_memory;  ///< At most one.
 };
 
 /// How stacks are resolved to lines: with `book`, which resolves native functions at once or later.

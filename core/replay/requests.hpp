@@ -39,7 +39,8 @@ struct allocator_requests {
   trace::process_id process{};
   trace::device_id device{};
   std::vector<request> requests;
-  std::uint32_t blocks = 0;  ///< Block numbers are below this.
+  /// Block numbers are below this. They count the allocator's blocks in the order of `memory_use::blocks()`.
+  std::uint32_t blocks = 0;
   std::uint32_t arenas = 1;  ///< Arena numbers are below this.
   /// For `empty_cache`: the arenas that keep their memory, because a CUDA graph may still use it.
   std::vector<std::vector<std::uint16_t>> kept_arenas;

@@ -325,8 +325,10 @@ void application::draw_panels() {
 }
 
 const view& application::first_at(panel_place place) const {
-  const auto found =
-      std::find_if(views_.begin(), views_.end(), [place](const auto& each) { return each->place() == place; });
+  const auto here = [place](const auto& each) { return each->place() == place; };
+  auto found = std::find_if(views_.begin(), views_.end(),
+                            [&](const auto& each) { return here(each) && each->visible && each->wants_front(); });
+  if (found == views_.end()) found = std::find_if(views_.begin(), views_.end(), here);
   IM_ASSERT(found != views_.end());
   return **found;
 }

@@ -64,6 +64,8 @@ class view {
   [[nodiscard]] virtual panel_place place() const { return panel_place::below; }
   /// The kind of choice for which the panel comes to the front.
   [[nodiscard]] virtual topic tells_of() const { return topic::none; }
+  /// True if the panel should be in front where a recording is first shown.
+  [[nodiscard]] virtual bool wants_front() const { return false; }
   /// True if users choose items one after another here; panels with details then do not cover this one.
   [[nodiscard]] virtual bool offers_choices() const { return false; }
 

@@ -11,6 +11,7 @@ std::vector<std::unique_ptr<view>> make_views(const std::function<void()>& wake,
   std::vector<std::unique_ptr<view>> all;
   all.push_back(std::make_unique<timeline_view>());
   all.push_back(make_summary_view());
+  all.push_back(make_out_of_memory_view());
   all.push_back(make_details_view());
   all.push_back(make_statistics_view());
   all.push_back(make_blocks_view());

@@ -18,6 +18,7 @@ namespace sluice::gui {
 [[nodiscard]] std::unique_ptr<view> make_statistics_view();
 [[nodiscard]] std::unique_ptr<view> make_summary_view();
 [[nodiscard]] std::unique_ptr<view> make_stacks_view();
+[[nodiscard]] std::unique_ptr<view> make_out_of_memory_view();
 [[nodiscard]] std::unique_ptr<view> make_messages_view();
 
 }  // namespace sluice::gui

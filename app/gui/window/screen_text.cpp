@@ -17,6 +17,17 @@ void texts_of_line(Line& line, Visit&& visit) {
   visit(line.source);
 }
 
+template <class Failure, class Visit>
+void texts_of_failure(Failure& of, Visit&& visit) {
+  for (auto& [label, said] : of.facts) visit(said);
+  for (auto& each : of.changes) visit(each.text);
+  for (auto* list : {&of.lines, &of.modules, &of.unused, &of.grown, &of.pins})
+    for (auto& each : list->lines) {
+      texts_of_line(each.place.line, visit);
+      visit(each.place.module);
+    }
+}
+
 template <class Answer, class Visit>
 void texts_of(Answer& answer, Visit&& visit) {
   if constexpr (requires { answer.tracks; }) {
@@ -36,6 +47,7 @@ void texts_of(Answer& answer, Visit&& visit) {
   } else if constexpr (requires { answer.findings; }) {
     for (auto& each : answer.processes) visit(each.command);
     for (auto& each : answer.findings) visit(each.text), visit(each.advice);
+    for (auto& each : answer.out_of_memory) texts_of_failure(each, visit);
   } else if constexpr (requires { answer.begin()->severity; }) {
     for (auto& each : answer) visit(each.text);
   }

@@ -15,24 +15,40 @@ namespace {
 
 using trace::severity;
 
-std::string failure_advice(const failed_allocation& of, const trace::tables& tables) {
-  const trace::device_row* const device = tables.devices.find(of.device);
-  if (device != nullptr && device->memory_bytes > 0 && of.bytes > device->memory_bytes)
-    return fmt::format("That is more than the GPU has ({}): check the size.", format_bytes(device->memory_bytes));
-  return "Look at what held the memory at that moment.";
+/// What was in use and what was free when the first allocation failed, as part of a sentence.
+std::string state_of(const out_of_memory_report& of) {
+  if (of.figures.used == 0) return {};
+  std::string text;
+  for (const auto& [label, said] : of.facts)
+    if (label == "in use" || label == "free")
+      text += fmt::format(" {}: {}.", label == "free" ? "Free" : "In use", said);
+  return text;
 }
 
-/// What was in use and what was held when the allocation failed, as part of a sentence.
-std::string state_of(const failed_allocation& failed, const report& of) {
-  std::string text;
-  for (const memory_peak& peak : of.peaks) {
-    if (peak.device != failed.device || peak.layer != failed.layer || peak.kind != failed.kind) continue;
-    text = fmt::format(" At most {} of this memory was in use before.", format_bytes(peak.bytes));
-    if (!peak.lines.empty() && peak.lines.lines.front().figures.bytes * 10 >= peak.bytes)
-      text += fmt::format(" {} of it from {}.", format_bytes(peak.lines.lines.front().figures.bytes),
-                          symbols::place_of(peak.lines.lines.front().line));
-  }
+/// The checked changes, one after another, each with how to make it.
+std::string advice_of(const out_of_memory_report& of) {
+  std::string text = of.verdict;
+  for (std::size_t i = 0; i < of.changes.size(); ++i)
+    text += of.changes.size() == 1 ? fmt::format(" {} {}", of.changes[i].text, of.changes[i].advice)
+                                   : fmt::format(" ({}) {} {}", i + 1, of.changes[i].text, of.changes[i].advice);
   return text;
+}
+
+/// What the first change saves: blocks that are not there, or memory that the allocator does not hold.
+saving saving_of(const out_of_memory_report& of) {
+  if (of.changes.empty()) return {};
+  const oom_change& first = of.changes.front();
+  saving made;
+  made.basis = first.checked_by == remedy_check::layout ? saving_basis::swept : saving_basis::modelled;
+  const std::uint64_t most = std::max(of.figures.reserved, of.figures.used);
+  if (first.what == remedy::expandable_segments) {
+    made.reserved_bytes = most + of.figures.needed > first.reserved ? most + of.figures.needed - first.reserved : 0;
+  } else {
+    made.peak_bytes = first.freed;
+  }
+  if (most > 0)
+    made.share = std::min(1.0, static_cast<double>(made.peak_bytes + made.reserved_bytes) / static_cast<double>(most));
+  return made;
 }
 
 }  // namespace
@@ -43,37 +59,23 @@ void find_failures(finder& in) {
   // After a fault every call fails, so this is not a finding of its own.
   if (trace::is_gpu_fault(first.error) && !in.of.faults.empty()) return;
   const std::string_view call = in.tables.text(first.call);
-  finding& f = in.add(finding_kind::failed_allocations,
-                      fmt::format("{} failed; the first asked for {} at {}{}{}.",
-                                  format_some(in.of.whole.failed_allocations, "allocation"), format_bytes(first.bytes),
-                                  format_moment(first.time), call.empty() ? "" : " with ", call) +
-                          state_of(first, in.of),
-                      failure_advice(first, in.tables));
+  std::string text = fmt::format("{} failed; the first asked for {} at {}{}{}.",
+                                 format_some(in.of.whole.failed_allocations, "allocation"), format_bytes(first.bytes),
+                                 format_moment(first.time), call.empty() ? "" : " with ", call);
+  const out_of_memory_report* known = in.of.out_of_memory.empty() ? nullptr : &in.of.out_of_memory.front();
+  if (known != nullptr) text += state_of(*known);
+  finding& f = in.add(
+      finding_kind::failed_allocations, std::move(text),
+      known != nullptr ? advice_of(*known) : "Look up the error's code: the driver did not say that memory was short.");
   f.severity = severity::error;
   f.event = first.event;
   f.range = {saturating_difference(first.time, time_ns{1}), saturating_sum(first.time, time_ns{1})};
-}
-
-void find_room(finder& in) {
-  constexpr std::size_t most = 3;
-  const auto failed = std::find_if(in.found.begin(), in.found.end(),
-                                   [](const finding& f) { return f.kind == finding_kind::failed_allocations; });
-  if (failed == in.found.end()) return;
-  const std::uint64_t wanted = in.of.failures.front().bytes;
-  std::vector<const finding*> ways;
-  for (const finding& each : in.found)
-    if (each.saves.peak_bytes + each.saves.reserved_bytes > 0) ways.push_back(&each);
-  std::stable_sort(ways.begin(), ways.end(), [](const finding* a, const finding* b) {
-    return a->saves.peak_bytes + a->saves.reserved_bytes > b->saves.peak_bytes + b->saves.reserved_bytes;
-  });
-  std::string text;
-  for (std::size_t i = 0; i < ways.size() && i < most; ++i) {
-    const std::uint64_t saved = ways[i]->saves.peak_bytes + ways[i]->saves.reserved_bytes;
-    const std::string where = text_of(ways[i]->where);
-    text += fmt::format("{} {} ({}{}{})", i == 0 ? "" : ";", format_bytes(saved), word_of(ways[i]->kind),
-                        where.empty() ? "" : ", " + where, saved >= wanted ? ", enough for it" : "");
-  }
-  if (!text.empty()) failed->advice += fmt::format(" What would have made room, by the findings below:{}.", text);
+  if (known == nullptr) return;
+  f.saves = saving_of(*known);
+  f.where = known->where;
+  if (known->figures.event == first.event) return;
+  f.event = known->figures.event;
+  f.range = {saturating_difference(known->figures.time, time_ns{1}), saturating_sum(known->figures.time, time_ns{1})};
 }
 
 void find_retries(finder& in) {

@@ -86,8 +86,6 @@ std::vector<std::pair<code_place, std::vector<const Group*>>> by_line(const std:
 
 void find_faults(finder& in);
 void find_failures(finder& in);
-/// Says what would have made room for the first failed allocation. Call after all other findings are known.
-void find_room(finder& in);
 void find_retries(finder& in);
 void find_losses(finder& in);
 void find_growth(finder& in);

@@ -79,7 +79,6 @@ std::vector<finding> findings_of(const report& of, const trace::tables& tables, 
   find_round_trips(all);
   find_zero_uploads(all);
   find_waits(all);
-  find_room(all);
   rank(all.found);
   return std::move(all.found);
 }

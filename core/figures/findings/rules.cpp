@@ -37,8 +37,12 @@ constexpr auto rules = std::to_array<finding_rule>({
      "A call returned such an error. The kernels that were enqueued before it and not known to be done are named.",
      "Which of these kernels it was. compute-sanitizer names the access."},
     {failed_allocations, "failed_allocations", "The program asked for memory and got none.",
-     "An allocation failed, and the same request did not succeed right after it.",
-     "Allocations of libraries that are not recorded."},
+     "An allocation failed, and the same request did not succeed right after it. What would have let it fit was "
+     "checked: "
+     "the blocks were taken out of the memory as it lay, or the requests replayed through a model of PyTorch's "
+     "allocator.",
+     "Allocations of libraries that are not recorded. What the program would have used later: most end at the "
+     "failure."},
     {retried_allocations, "retried_allocations",
      "The GPU was full for a moment. The allocator freed its cache, which waits for the GPU, and asked again.",
      "A failed allocation of the driver that succeeded when repeated. The time from the failure to the success is "

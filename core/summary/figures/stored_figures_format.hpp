@@ -22,6 +22,14 @@ inline constexpr std::uint64_t enum_end<analysis::gap_cause> = analysis::gap_cau
 template <>
 inline constexpr std::uint64_t enum_end<analysis::access_kind> =
     static_cast<std::uint64_t>(analysis::access_kind::read) + 1;
+template <>
+inline constexpr std::uint64_t enum_end<analysis::memory_limit> =
+    static_cast<std::uint64_t>(analysis::memory_limit::framework) + 1;
+template <>
+inline constexpr std::uint64_t enum_end<analysis::remedy> = analysis::remedy_count;
+template <>
+inline constexpr std::uint64_t enum_end<analysis::remedy_check> =
+    static_cast<std::uint64_t>(analysis::remedy_check::replay) + 1;
 
 }  // namespace sluice::serialize
 
@@ -147,10 +155,21 @@ SLUICE_KEPT(rank_peak) { all(of, of.process, of.rank, of.device, of.layer, of.ki
 SLUICE_KEPT(waste_figures) {
   all(of, of.idle, of.growing, of.dead_writes, of.gaps, of.driver_calls, of.copies, of.caches, of.ranks);
 }
+SLUICE_KEPT(held_share) {
+  all(of, of.stack, of.what, of.blocks, of.bytes, of.pinned_bytes, of.largest, of.largest_bytes,
+      or_unknown{of.last_use});
+}
+SLUICE_KEPT(checked_change) { all(of, of.what, of.checked_by, of.blocks, of.freed, of.reserved); }
+SLUICE_KEPT(out_of_memory) {
+  all(of, of.event, of.time, of.process, of.device, of.layer, of.kind, of.stack, of.call, of.asked, of.needed, of.limit,
+      of.limit_from, of.limit_to, of.device_bytes, of.device_free_known, of.device_free, of.others, of.used,
+      of.reserved, of.segments, of.largest_hole, of.missing, of.held, of.uses_known, of.unused, or_unknown{of.compared},
+      of.grown, of.pins, of.changes, of.only_together);
+}
 SLUICE_KEPT(report_figures) {
   all(of, of.events, of.blocks, of.watermarks, of.whole, of.peaks, of.held, of.unfreed, of.imports, of.copied,
       of.failures, of.faults, of.fragmentation, of.compositions, of.steps, of.unused, of.duplicates, of.marks,
-      of.warnings, of.messages, of.retries, of.waste);
+      of.warnings, of.messages, of.retries, of.waste, of.out_of_memory);
 }
 
 // --- the rest of stored figures ----------------------------------------------------------------------------------

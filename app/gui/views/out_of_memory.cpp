@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <set>
+
+#include "app/gui/views/views.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
+#include "core/figures/code_place.hpp"
+
+namespace sluice::gui {
+namespace {
+
+/// The first allocation that failed for want of memory: what there was, who held it, and what would have let it fit. A
+/// recording with one opens at that moment, with this panel in front.
+class out_of_memory_view final : public view {
+ public:
+  out_of_memory_view() { visible = false; }  // Most recordings have no such failure.
+
+  [[nodiscard]] const char* name() const override { return "Out of memory"; }
+  [[nodiscard]] panel_place place() const override { return panel_place::right; }
+  [[nodiscard]] bool wants_front() const override { return failed_at_.has_value(); }
+  [[nodiscard]] bool busy() const override { return asking_ || frames_to_front_ > 0; }
+
+  void reset() override {
+    question_ = {};
+    failed_at_.reset();
+  }
+
+  void add_commands(const command_home& home) override {
+    home.commands.add({.id = "failure.show",
+                       .title = "Out of memory",
+                       .group = "Go",
+                       .run = [this, &home_commands = home.commands](const argument&) { show_failure(home_commands); },
+                       .enabled = [this, &state = home.state] { return state.ready() && failed_at_.has_value(); }});
+  }
+
+  void follow(const view_context& with) override {
+    const document* const shown = with.state.active();
+    asking_ = false;
+    if (frames_to_front_ > 0 && --frames_to_front_ == 0) bring_forward();
+    if (shown == nullptr || !shown->ready() || shown->live) return;
+    const auto answer = question_.ask(*shown->engine, {});
+    asking_ = !answer && !answer.failure;
+    if (!answer || !answer.complete) return;
+    const analysis::report& all = *answer.value;
+    failed_at_.reset();
+    if (all.out_of_memory.empty()) return;
+    failed_at_ = failure{shown->id, all.out_of_memory.front().figures.event, moment_of(all), range_before(all)};
+    // Only once: the user may go elsewhere from there.
+    if (opened_.insert(shown->id).second && with.state.selected().kind == selection_kind::none)
+      with.commands.invoke("failure.show");
+  }
+
+  void draw(view_context& with) override {
+    const auto answer = question_.ask(*with.state.active()->engine, {});
+    progress_line(with, answer.complete, answer.progress);
+    if (!answer) return;
+    if (answer.value->out_of_memory.empty())
+      return empty_state(with, icon::info, "No allocation failed",
+                         "No allocation of this recording failed for want of memory.");
+    draw_failure(with, *answer.value, answer.value->out_of_memory.front());
+  }
+
+ private:
+  struct failure {
+    document_id document{};
+    trace::event_id event{};
+    query::time_ns time = 0;
+    query::time_range range;
+  };
+
+  static query::time_ns moment_of(const analysis::report& all) { return all.out_of_memory.front().figures.time; }
+
+  /// From the step before to the failure; without steps a tenth of the active time before it. A tenth of that follows.
+  static query::time_range range_before(const analysis::report& all) {
+    const analysis::out_of_memory& of = all.out_of_memory.front().figures;
+    query::time_ns length = std::max<query::time_ns>(all.whole.active.length() / 10, 1000);
+    if (of.compared != trace::unknown_time) length = std::max<query::time_ns>(of.time - of.compared, 1000);
+    return {of.time - length, of.time + length / 10 + 1};
+  }
+
+  void show_failure(const command_registry& commands) {
+    visible = true;
+    commands.invoke("selection.set", selection{failed_at_->document, selection_kind::event, raw(failed_at_->event)});
+    commands.invoke("moment.set", query::time_range{failed_at_->time, failed_at_->time});
+    commands.invoke("timeline.go_to", failed_at_->range);
+    frames_to_front_ = 1;
+  }
+
+  static void draw_failure(const view_context& with, const analysis::report& all,
+                           const analysis::out_of_memory_report& of) {
+    heading(with, "Out of memory at " + format_moment(of.figures.time));
+    for (const auto& [label, said] : of.facts) field(with, label, said, with.px(90));
+    if (link(with, "Show this moment")) with.commands.invoke("failure.show");
+    ImGui::SameLine();
+    if (link(with, "Show the map")) {
+      with.commands.invoke("moment.set", query::time_range{of.figures.time, of.figures.time});
+      with.commands.invoke("map.open");
+    }
+    draw_changes(with, of);
+    draw_list(with, of, "Who held it, by category", of.categories, by::category);
+    draw_list(with, of, "Who held it, by line", of.lines, by::line);
+    draw_list(with, of, "Who held it, by module", of.modules, by::module);
+    draw_list(with, of, "What nothing used any more", of.unused, by::line);
+    draw_list(with, of, "What grew since the same moment of the step before", of.grown, by::line);
+    draw_list(with, of, "Which live blocks keep segments with holes", of.pins, by::line);
+    const std::size_t more = all.failures.size() - 1;
+    if (more > 0) ImGui::TextDisabled("%s failed too.", format_some(more, "allocation").c_str());
+  }
+
+  static void draw_changes(const view_context& with, const analysis::out_of_memory_report& of) {
+    heading(with, "What would have let it fit");
+    ImGui::PushTextWrapPos(0);
+    ImGui::TextUnformatted(of.verdict.c_str());
+    int number = 0;
+    for (const analysis::oom_change& each : of.changes) {
+      ImGui::PushID(number++);
+      ImGui::Bullet();
+      ImGui::BeginGroup();
+      ImGui::TextUnformatted(each.text.c_str());
+      ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+      ImGui::TextUnformatted(each.advice.c_str());
+      ImGui::TextUnformatted(each.checked_by == analysis::remedy_check::layout
+                                 ? "Checked on the memory as it was laid out at that moment."
+                                 : "Checked by replaying the recorded requests.");
+      ImGui::PopStyleColor();
+      if (each.block != trace::block_id::none && link(with, "Select the largest block")) select(with, each.block);
+      ImGui::EndGroup();
+      ImGui::PopID();
+    }
+    ImGui::PopTextWrapPos();
+  }
+
+  enum class by : std::uint8_t { category, line, module };
+
+  static std::string words_of(const analysis::oom_line& line, by what) {
+    if (what == by::category) return std::string(analysis::category_name(line.what));
+    if (what == by::module) return line.place.module;
+    const std::string text = analysis::text_of(line.place);
+    return text.empty() ? "no stack was recorded for these" : text;
+  }
+
+  /// Each row selects the largest block of what it stands for, and shows it.
+  static void draw_list(const view_context& with, const analysis::out_of_memory_report& of, const char* title,
+                        const analysis::oom_list& list, by what) {
+    if (list.lines.empty()) return;
+    heading(with, title);
+    ImGui::PushID(title);
+    int number = 0;
+    for (const analysis::oom_line& each : list.lines) {
+      ImGui::PushID(number++);
+      if (what == by::category) swatch(with, with.colours.categories[static_cast<std::size_t>(each.what)]);
+      const bool pins = each.pinned_bytes > 0;
+      ImGui::TextDisabled("%s", format_bytes(pins ? each.pinned_bytes : each.bytes).c_str());
+      ImGui::SameLine(with.px(what == by::category ? 115 : 100));
+      std::string text = words_of(each, what) + ", " + format_some(each.blocks, "block");
+      if (pins) text += " of " + format_bytes(each.bytes);
+      if (&list == &of.unused)
+        text += each.last_use == trace::unknown_time
+                    ? ", never used"
+                    : ", last used " + format_time(of.figures.time - each.last_use) + " before";
+      if (link(with, text)) select(with, each.largest);
+      ImGui::PopID();
+    }
+    if (list.other_blocks > 0) {
+      ImGui::TextDisabled("%s", format_bytes(list.other_bytes).c_str());
+      ImGui::SameLine(with.px(100));
+      ImGui::TextDisabled("others, %s", format_some(list.other_blocks, "block").c_str());
+    }
+    ImGui::PopID();
+  }
+
+  static void select(const view_context& with, trace::block_id block) {
+    with.commands.invoke("selection.set", selection{with.state.active()->id, selection_kind::block, raw(block)});
+    with.commands.invoke("selection.reveal");
+  }
+
+  screen_slot<query::report_question> question_;
+  std::optional<failure> failed_at_;
+  std::set<document_id> opened_;  ///< Documents whose failure has been shown.
+  bool asking_ = false;
+  int frames_to_front_ = 0;  ///< The tab exists from the next frame on.
+};
+
+}  // namespace
+
+std::unique_ptr<view> make_out_of_memory_view() { return std::make_unique<out_of_memory_view>(); }
+
+}  // namespace sluice::gui
