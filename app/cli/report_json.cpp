@@ -77,7 +77,8 @@ class json_writer {
             {"peak_bytes", of.peak_bytes},
             {"reserved_bytes", of.reserved_bytes},
             {"time_ns", of.time},
-            {"share", of.share}};
+            {"share", of.share},
+            {"bytes_error", of.bytes_error}};
   }
 
   static json where(const analysis::code_place& of) {

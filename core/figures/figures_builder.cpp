@@ -122,7 +122,8 @@ figures_builder::figures_builder(const trace::snapshot& of, const step_facts& st
       copy_waste_(range_),
       caches_(range_),
       ranks_(of.tables(), range_),
-      out_of_memory_(of, steps, range_) {}
+      out_of_memory_(of, steps, range_),
+      replays_(of.tables(), range_ == time_range_of(of)) {}
 
 void figures_builder::add(const index& from, time_range run) {
   // Failures are few, so every section index contains all of them.
@@ -152,6 +153,7 @@ void figures_builder::add(const index& from, time_range run) {
   copy_waste_.add(from, run);
   caches_.add(from, run);
   ranks_.add(from.memory(), run);
+  replays_.add(from.memory(), run);
 }
 
 void figures_builder::find_peaks() {
@@ -228,10 +230,16 @@ report_figures figures_builder::take() {
   made_.unused = unused_.figures(made_.peaks);
   made_.duplicates = duplicates_.figures();
   made_.marks = marks_.take();
-  made_.waste = {idle_.figures(made_.peaks), growth_.figures(made_.whole.active),
-                 dead_writes_.groups(),      gaps_.gaps(),
-                 gaps_.driver_calls(),       copy_waste_.groups(),
-                 caches_.figures(),          ranks_.figures()};
+  made_.waste = {idle_.figures(made_.peaks),
+                 growth_.figures(made_.whole.active),
+                 dead_writes_.groups(),
+                 gaps_.gaps(),
+                 gaps_.driver_calls(),
+                 copy_waste_.groups(),
+                 caches_.figures(),
+                 ranks_.figures(),
+                 {}};
+  made_.waste.replays = replays_.take(made_.waste.caches);
   made_.out_of_memory = out_of_memory_.take();
   made_.warnings = unsectioned_.warnings;
   made_.messages = unsectioned_.messages;

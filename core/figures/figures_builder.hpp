@@ -100,6 +100,7 @@ class figures_builder {
   cache_use_builder caches_;
   rank_peaks_builder ranks_;
   out_of_memory_builder out_of_memory_;
+  reserved_replays_builder replays_;
   std::vector<trace::alloc_failed_event> failed_;  ///< All failures of the recording.
   std::map<trace::process_id, time_ns> watermarks_;
   std::uint64_t blocks_ = 0;

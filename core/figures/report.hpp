@@ -20,6 +20,7 @@
 #include "core/figures/waste/idle_gaps.hpp"
 #include "core/figures/waste/idle_memory.hpp"
 #include "core/figures/waste/rank_peaks.hpp"
+#include "core/figures/waste/reserved_replays.hpp"
 #include "core/index/memory/faults.hpp"
 #include "core/index/memory/shared_memory.hpp"
 #include "core/index/recorded_message.hpp"
@@ -185,7 +186,7 @@ enum class saving_basis : std::uint8_t {
   none,      ///< Nothing is known of what the advice would save.
   measured,  ///< Taken from the recording: time that the device waited, bytes that nothing used.
   swept,     ///< The curve of the live bytes was added up again without the finding's blocks.
-  modelled   ///< From the recording and what the link can carry, or by a model of the allocator.
+  modelled   ///< From the recording and what the link can carry, or by replaying requests through another allocator.
 };
 
 /// What following a finding's advice saves, at most. Savings of two findings can be of the same time.
@@ -196,6 +197,8 @@ struct saving {
   saving_basis basis = saving_basis::none;
   /// The saving divided by the peak, by the reserved bytes, or by the active time: 0..1.
   double share = 0;
+  /// Bytes by which the saving of bytes may be more or less; 0: it is a bound, "at most".
+  std::uint64_t bytes_error = 0;
 };
 
 /// Where in the program something was asked for.
@@ -292,6 +295,7 @@ struct waste_figures {
   std::vector<copy_group> copies;               ///< Longest time alone first.
   std::vector<cache_use> caches;                ///< By pool, device.
   std::vector<rank_peak> ranks;                 ///< By rank; only if several processes have one.
+  std::vector<reserved_replay> replays;         ///< By device; only of PyTorch's native allocator.
 };
 
 struct report {

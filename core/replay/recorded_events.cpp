@@ -21,10 +21,9 @@ bool is_of_framework(const block_record& block) {
 /// Address spaces that a program reserved, to tell its expandable segments apart.
 class address_spaces {
  public:
-  explicit address_spaces(const analysis::memory_use& memory) {
-    for (const block_record& block : memory.blocks())
-      if (block.allocated && block.kind == trace::memory_kind::reservation)
-        ends_[{block.process, block.address}] = block.address + block.bytes;
+  void add(const block_record& block) {
+    if (block.allocated && block.kind == trace::memory_kind::reservation)
+      ends_[{block.process, block.address}] = block.address + block.bytes;
   }
   /// The begin of the space that holds `address`; 0: none does.
   [[nodiscard]] std::uint64_t begin_of(trace::process_id process, std::uint64_t address) const {
@@ -38,13 +37,28 @@ class address_spaces {
   std::map<std::pair<trace::process_id, std::uint64_t>, std::uint64_t> ends_;
 };
 
-class gatherer {
- public:
-  explicit gatherer(const analysis::memory_use& memory) : memory_(memory), spaces_(memory) {}
+}  // namespace
 
-  std::vector<recorded_events> gather() {
-    for (const block_record& block : memory_.blocks())
-      if (is_of_framework(block)) add(block);
+class recorded_events_builder::state {
+ public:
+  explicit state(std::uint64_t most_blocks) : most_blocks_(most_blocks) {}
+
+  void add(const analysis::memory_use& memory, analysis::time_range run) {
+    if (gave_up_) return;
+    for (const block_record& block : memory.blocks()) spaces_.add(block);
+    for (const block_record& block : memory.blocks()) {
+      if (!block.allocated || !run.holds(block.born)) continue;
+      if (is_of_framework(block)) add(block, memory);
+      if (analysis::is_mapped_piece(block)) pieces_.push_back(block);
+    }
+    // Failures are few, so every section index contains all of them.
+    if (failed_.empty()) failed_.assign(memory.failed().begin(), memory.failed().end());
+    if (blocks_ + pieces_.size() > most_blocks_) give_up();
+  }
+
+  [[nodiscard]] bool gave_up() const { return gave_up_; }
+
+  std::vector<recorded_events> take() {
     add_pieces();
     add_refusals();
     std::vector<recorded_events> all;
@@ -58,16 +72,25 @@ class gatherer {
   }
 
  private:
-  void add(const block_record& block) {
+  void give_up() {
+    gave_up_ = true;
+    found_.clear();
+    segments_.clear();
+    mapped_keys_.clear();
+    pieces_ = std::vector<block_record>();
+  }
+
+  void add(const block_record& block, const analysis::memory_use& memory) {
     recorded_events& into = found_[{block.process, block.device}];
     into.process = block.process;
     into.device = block.device;
-    recorded_block made{block.address, block.bytes, no_segment};
-    const block_record* parent = memory_.find(block.parent);
+    recorded_block made{block.address, block.bytes, block.id, no_segment};
+    const block_record* parent = memory.find(block.parent);
     if (parent != nullptr && parent->allocated && parent->layer == trace::layer::driver)
       made.segment = segment_of(*parent, into);
     const auto at = static_cast<std::uint32_t>(into.blocks.size());
     into.blocks.push_back(made);
+    ++blocks_;
     put(block, recorded_kind::allocated, recorded_kind::freed, at, into);
   }
 
@@ -97,8 +120,7 @@ class gatherer {
   void add_pieces() {
     for (auto& [of, keys] : mapped_keys_) std::sort(keys.begin(), keys.end());
     if (mapped_keys_.empty()) return;
-    for (const block_record& block : memory_.blocks()) {
-      if (!block.allocated || !analysis::is_mapped_piece(block)) continue;
+    for (const block_record& block : pieces_) {
       const auto keys = mapped_keys_.find({block.process, block.device});
       if (keys == mapped_keys_.end()) continue;
       const std::uint64_t space = spaces_.begin_of(block.process, block.address);
@@ -110,24 +132,40 @@ class gatherer {
 
   /// Calls of the driver that found no memory: what follows is a retry.
   void add_refusals() {
-    for (const trace::alloc_failed_event& row : memory_.failed()) {
+    for (const trace::alloc_failed_event& row : failed_) {
       if (row.layer != trace::layer::driver) continue;
       const auto into = found_.find({row.process, row.device});
       if (into != found_.end()) into->second.events.push_back({row.time, raw(row.id), recorded_kind::refused, 0});
     }
   }
 
-  const analysis::memory_use& memory_;
+  const std::uint64_t most_blocks_;
+  bool gave_up_ = false;
+  std::uint64_t blocks_ = 0;
   address_spaces spaces_;
   std::map<owner, recorded_events> found_;
   std::unordered_map<trace::block_id, std::uint32_t> segments_;
   std::map<owner, std::vector<std::uint64_t>> mapped_keys_;
+  std::vector<block_record> pieces_;  ///< Mapped pieces, with blocks in them or not.
+  std::vector<trace::alloc_failed_event> failed_;
 };
 
-}  // namespace
+recorded_events_builder::recorded_events_builder(std::uint64_t most_blocks)
+    : state_(std::make_unique<state>(most_blocks)) {}
+recorded_events_builder::~recorded_events_builder() = default;
+
+void recorded_events_builder::add(const analysis::memory_use& memory, analysis::time_range run) {
+  state_->add(memory, run);
+}
+
+bool recorded_events_builder::gave_up() const { return state_->gave_up(); }
+
+std::vector<recorded_events> recorded_events_builder::take() { return state_->take(); }
 
 std::vector<recorded_events> recorded_allocators(const analysis::memory_use& memory) {
-  return gatherer(memory).gather();
+  recorded_events_builder all;
+  all.add(memory, analysis::all_time);
+  return all.take();
 }
 
 }  // namespace sluice::replay

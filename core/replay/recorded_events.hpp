@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <vector>
 
 #include "core/index/memory/memory_use.hpp"
+#include "core/timeline/time_range.hpp"
 #include "core/trace/model/tables.hpp"
 
 namespace sluice::replay {
@@ -12,6 +15,7 @@ namespace sluice::replay {
 struct recorded_block {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
+  trace::block_id id{};
   std::uint32_t segment = 0;  ///< A position in `recorded_events::segments`; `no_segment` if none is known.
 };
 inline constexpr std::uint32_t no_segment = ~std::uint32_t{0};
@@ -42,7 +46,29 @@ struct recorded_events {
   std::vector<recorded_event> events;  ///< Sorted.
 };
 
-/// The allocators of frameworks in the recording, by process and device. O(blocks * log blocks). Internal to core/replay.
+/// Collects the events of the frameworks' allocators from indexes of sections, in order of time. Memory: about 80 bytes
+/// for each block of a framework.
+class recorded_events_builder {
+ public:
+  /// Gives up, and forgets all, when there are more blocks than `most_blocks`.
+  explicit recorded_events_builder(std::uint64_t most_blocks = std::numeric_limits<std::uint64_t>::max());
+  ~recorded_events_builder();
+  recorded_events_builder(const recorded_events_builder&) = delete;
+  recorded_events_builder& operator=(const recorded_events_builder&) = delete;
+
+  /// Adds the blocks that are born in `run`. Each `run` begins where the one before ended. O(blocks).
+  void add(const analysis::memory_use& memory, analysis::time_range run);
+  /// True if there were more blocks than allowed.
+  [[nodiscard]] bool gave_up() const;
+  /// The allocators, by process and device; none if it gave up. Call once. O(blocks * log blocks).
+  [[nodiscard]] std::vector<recorded_events> take();
+
+ private:
+  class state;
+  std::unique_ptr<state> state_;
+};
+
+/// The allocators of frameworks in the recording, by process and device. O(blocks * log blocks).
 [[nodiscard]] std::vector<recorded_events> recorded_allocators(const analysis::memory_use& memory);
 
 }  // namespace sluice::replay

@@ -21,12 +21,14 @@ std::int64_t difference(std::uint64_t model, std::uint64_t recorded) {
   return static_cast<std::int64_t>(model) - static_cast<std::int64_t>(recorded);
 }
 
-}  // namespace
-
-replay_figures replay_policy(const allocator_requests& of, const policy& by) {
+/// Calls `watch(position, model)` before the first request and after each.
+template <class Watch>
+replay_figures replay_watched(const allocator_requests& of, const policy& by, const Watch& watch) {
   allocator_model model(of, rules_for(by, of));
   auto segment = of.segment_addresses.begin();
-  for (const request& each : of.requests) {
+  watch(std::size_t{0}, model);
+  for (std::size_t i = 0; i < of.requests.size(); ++i) {
+    const request& each = of.requests[i];
     switch (each.what) {
       case request_kind::allocate: {
         const bool named = segment != of.segment_addresses.end() && segment->first == each.block;
@@ -42,8 +44,73 @@ replay_figures replay_policy(const allocator_requests& of, const policy& by) {
         model.empty_cache(of.kept_arenas[each.block]);
         break;
     }
+    watch(i + 1, model);
   }
   return model.figures();
+}
+
+/// Puts what is reserved after each request into the parts of a curve.
+class curve_filler {
+ public:
+  curve_filler(const allocator_requests& of, reserved_curve& into) : of_(of), into_(into) {
+    std::fill(into_.highest.begin(), into_.highest.end(), 0);
+  }
+
+  void put(std::size_t position, std::uint64_t reserved) {
+    if (into_.highest.empty()) return;
+    if (position > 0) fill_until(part_of(of_.times[position - 1]));
+    reserved_ = reserved;
+    into_.highest[part_] = std::max(into_.highest[part_], reserved_);
+    if (position == of_.requests.size()) fill_until(into_.highest.size() - 1);
+  }
+
+ private:
+  [[nodiscard]] std::size_t part_of(trace::time_ns time) const {
+    const double length = std::max(static_cast<double>(into_.range.length()), 1.0);
+    const double share = static_cast<double>(analysis::bounded(time) - into_.range.begin) / length;
+    const auto parts = static_cast<double>(into_.highest.size());
+    return static_cast<std::size_t>(std::clamp(share * parts, 0.0, parts - 1));
+  }
+  void fill_until(std::size_t part) {
+    while (part_ < part) into_.highest[++part_] = reserved_;
+  }
+
+  const allocator_requests& of_;
+  reserved_curve& into_;
+  std::size_t part_ = 0;
+  std::uint64_t reserved_ = 0;
+};
+
+}  // namespace
+
+replay_figures replay_policy(const allocator_requests& of, const policy& by, reserved_curve* curve) {
+  if (curve == nullptr) return replay_watched(of, by, [](std::size_t, const allocator_model&) {});
+  curve_filler filler(of, *curve);
+  return replay_watched(
+      of, by, [&](std::size_t position, const allocator_model& model) { filler.put(position, model.reserved()); });
+}
+
+reserved_after empty_cache_before(const allocator_requests& of, std::size_t from) {
+  const policy native;
+  reserved_after made;
+  std::uint64_t* most = &made.as_recorded;
+  std::size_t first = from;
+  const auto watch = [&](std::size_t position, const allocator_model& model) {
+    if (position >= first) *most = std::max(*most, model.reserved());
+  };
+  (void)replay_watched(of, native, watch);
+  allocator_requests emptied = of;
+  std::vector<std::uint16_t> kept;  // A CUDA graph may still use its pool.
+  for (std::size_t arena = 0; arena < of.private_arenas.size(); ++arena)
+    if (of.private_arenas[arena]) kept.push_back(static_cast<std::uint16_t>(arena));
+  const auto number = static_cast<std::uint32_t>(emptied.kept_arenas.size());
+  emptied.requests.insert(emptied.requests.begin() + static_cast<std::ptrdiff_t>(from),
+                          {0, number, 0, request_kind::empty_cache});
+  emptied.kept_arenas.push_back(std::move(kept));
+  most = &made.emptied;
+  first = from + 1;
+  (void)replay_watched(emptied, native, watch);
+  return made;
 }
 
 std::vector<policy_result> replay_policies(std::span<const allocator_requests> of, std::span<const policy> policies) {

@@ -7,6 +7,7 @@
 
 #include "core/replay/policy.hpp"
 #include "core/replay/requests.hpp"
+#include "core/timeline/time_range.hpp"
 
 /// Replays requests through models of allocators.
 namespace sluice::replay {
@@ -39,8 +40,25 @@ struct native_error {
   [[nodiscard]] bool exact() const { return peak_reserved == 0 && segments == 0 && driver_calls == 0; }
 };
 
+/// What was reserved over time.
+struct reserved_curve {
+  analysis::time_range range;
+  /// The most bytes reserved in each of so many equal parts of `range`.
+  std::vector<std::uint64_t> highest;
+};
+
 /// Replays the requests of one allocator. Deterministic. O(requests * log live blocks), plus a node for each live block.
-[[nodiscard]] replay_figures replay_policy(const allocator_requests& of, const policy& by);
+/// `curve`: its range and number of parts are given, and its bytes are filled in.
+[[nodiscard]] replay_figures replay_policy(const allocator_requests& of, const policy& by,
+                                           reserved_curve* curve = nullptr);
+
+/// The most bytes that the native allocator reserves from one request on.
+struct reserved_after {
+  std::uint64_t as_recorded = 0;
+  std::uint64_t emptied = 0;  ///< If the program empties the cache (torch.cuda.empty_cache) before that request.
+};
+/// `from`: the position of the request. O(requests * log live blocks).
+[[nodiscard]] reserved_after empty_cache_before(const allocator_requests& of, std::size_t from);
 
 /// Replays the requests of all allocators under each policy.
 [[nodiscard]] std::vector<policy_result> replay_policies(std::span<const allocator_requests> of,

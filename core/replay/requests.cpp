@@ -99,8 +99,12 @@ class request_maker {
     std::size_t freed = 0;
     std::uint64_t segment = 0;
     made_.requests.reserve(of_.events.size());
+    made_.times.reserve(of_.events.size());
+    made_.ids.reserve(of_.blocks.size());
+    for (const recorded_block& each : of_.blocks) made_.ids.push_back(each.id);
     for (std::size_t i = 0; i < of_.events.size(); ++i) {
       const recorded_event& event = of_.events[i];
+      now_ = event.time;
       for (; freed < delayed_.size() && delayed_[freed].first == i; ++freed) free(delayed_[freed].second);
       if (event.what == recorded_kind::segment_taken) segment = of_.segments[event.at].address;
       if (event.what == recorded_kind::allocated) allocate(event.at, segment);
@@ -121,12 +125,17 @@ class request_maker {
 
   void allocate(std::uint32_t at, std::uint64_t& segment) {
     const recorded_block& block = of_.blocks[at];
-    made_.requests.push_back({asked_.size_of(at), at, arena_of(block), request_kind::allocate});
+    put({asked_.size_of(at), at, arena_of(block), request_kind::allocate});
     if (segment != 0 && segment == block.address) made_.segment_addresses.emplace_back(at, segment);
     segment = 0;
   }
 
-  void free(std::uint32_t at) { made_.requests.push_back({0, at, arena_of(of_.blocks[at]), request_kind::free}); }
+  void free(std::uint32_t at) { put({0, at, arena_of(of_.blocks[at]), request_kind::free}); }
+
+  void put(const request& made) {
+    made_.requests.push_back(made);
+    made_.times.push_back(now_);
+  }
 
   std::vector<std::uint16_t> arenas_kept(const emptying& by) const {
     std::vector<std::uint16_t> all;
@@ -137,7 +146,7 @@ class request_maker {
   }
 
   void add(const emptying& by) {
-    made_.requests.push_back({0, static_cast<std::uint32_t>(made_.kept_arenas.size()), 0, request_kind::empty_cache});
+    put({0, static_cast<std::uint32_t>(made_.kept_arenas.size()), 0, request_kind::empty_cache});
     made_.kept_arenas.push_back(arenas_kept(by));
   }
 
@@ -160,6 +169,7 @@ class request_maker {
   inferred_arenas arenas_;
   asked_sizes asked_;
   std::vector<std::pair<std::size_t, std::uint32_t>> delayed_;  ///< Event and block.
+  trace::time_ns now_ = 0;
   allocator_requests made_;
 };
 
@@ -167,7 +177,9 @@ class request_maker {
 /// are known only roughly, so they may then miss the recorded peak by a twentieth.
 constexpr std::uint32_t most_likely_arenas = 12;
 
-allocator_requests explained(const recorded_events& of, const trace::tables& tables) {
+}  // namespace
+
+allocator_requests requests_of(const recorded_events& of, const trace::tables& tables) {
   const policy native = *parse_policy("native");
   allocator_requests by_arenas = request_maker(of, tables, explanation::arenas).make();
   const auto error = error_of(by_arenas, replay_policy(by_arenas, native));
@@ -181,11 +193,9 @@ allocator_requests explained(const recorded_events& of, const trace::tables& tab
   return better ? by_delays : by_arenas;
 }
 
-}  // namespace
-
 std::vector<allocator_requests> requests_of(const analysis::memory_use& memory, const trace::tables& tables) {
   std::vector<allocator_requests> all;
-  for (const recorded_events& each : recorded_allocators(memory)) all.push_back(explained(each, tables));
+  for (const recorded_events& each : recorded_allocators(memory)) all.push_back(requests_of(each, tables));
   return all;
 }
 

@@ -10,6 +10,8 @@
 /// What a program asked PyTorch's allocator for, in order.
 namespace sluice::replay {
 
+struct recorded_events;
+
 enum class request_kind : std::uint8_t {
   allocate,
   free,
@@ -39,6 +41,8 @@ struct allocator_requests {
   trace::process_id process{};
   trace::device_id device{};
   std::vector<request> requests;
+  std::vector<trace::time_ns> times;  ///< When each request was made.
+  std::vector<trace::block_id> ids;   ///< The recorded block of each block number.
   /// Block numbers are below this. They count the allocator's blocks in the order of `memory_use::blocks()`.
   std::uint32_t blocks = 0;
   std::uint32_t arenas = 1;  ///< Arena numbers are below this.
@@ -54,8 +58,11 @@ struct allocator_requests {
   recorded_allocator recorded;
 };
 
+/// The requests to one allocator. O(blocks * log blocks), more if many streams of the GPU allocate in turn.
+[[nodiscard]] allocator_requests requests_of(const recorded_events& of, const trace::tables& tables);
+
 /// The requests to each allocator in the recording, ordered by process and device: framework blocks in device memory.
-/// Call after `settle`. O(blocks * log blocks), more if many streams of the GPU allocate in turn.
+/// Call after `settle`.
 [[nodiscard]] std::vector<allocator_requests> requests_of(const analysis::memory_use& memory,
                                                           const trace::tables& tables);
 

@@ -14,6 +14,7 @@
 #include "app/cli/mcp/picture_tool.hpp"
 #include "app/cli/range_option.hpp"
 #include "app/cli/report_output.hpp"
+#include "app/cli/whatif/whatif_answer.hpp"
 #include "core/base/format.hpp"
 #include "core/figures/check/check.hpp"
 #include "core/index/labels.hpp"
@@ -228,6 +229,27 @@ result<json> check_tool(const json& arguments) {
   return content_of(json::parse(check_text(*checked, check_format::json)));
 }
 
+// --- whatif ---------------------------------------------------------------------------------------------------------
+
+result<json> whatif_tool(const json& arguments) {
+  whatif_wanted wanted;
+  wanted.files.push_back(text_of_argument(arguments, "file"));
+  for (const char* other : {"second", "third"})
+    if (const std::string file = text_of_argument(arguments, other); !file.empty()) wanted.files.push_back(file);
+  if (const std::string policy = text_of_argument(arguments, "policy"); !policy.empty()) {
+    wanted.policies = {"native"};
+    if (policy != "native") wanted.policies.push_back(policy);
+  }
+  wanted.batch = text_of_argument(arguments, "batch");
+  const auto answer = answer_whatif(wanted);
+  if (!answer) return tl::unexpected(answer.error());
+  json made = whatif_json(*answer);
+  // Each policy has the sum already.
+  for (auto& each : made["policies"])
+    if (each["devices"].size() == 1) each.erase("devices");
+  return content_of(made);
+}
+
 // --- blocks_at ------------------------------------------------------------------------------------------------------
 
 std::optional<trace::layer> layer_named(const std::string& name) {
@@ -369,6 +391,19 @@ std::vector<tool> all_tools() {
                   {"fail_on", word_property("No finding of this severity or above", {"note", "warning", "error"})}},
                  {"file"}),
        check_tool});
+  all.push_back(
+      {"whatif",
+       "What PyTorch's allocator would have reserved for the recorded requests under other settings, or with another "
+       "batch size.",
+       schema_of(
+           {{"file", string_property("Path of the recording; with batch, FILE@64 says that its batch size is 64")},
+            {"policy", string_property("Setting as in PYTORCH_CUDA_ALLOC_CONF, compared with native; default: "
+                                       "the usual ones")},
+            {"batch", string_property("How many times the batch size, such as 2x")},
+            {"second", string_property("With batch: a recording of the program with another batch size")},
+            {"third", string_property("With batch: one more")}},
+           {"file"}),
+       whatif_tool});
   if (auto picture = picture_tool()) all.push_back(std::move(*picture));
   return all;
 }

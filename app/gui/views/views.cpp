@@ -17,6 +17,7 @@ std::vector<std::unique_ptr<view>> make_views(const std::function<void()>& wake,
   all.push_back(make_blocks_view());
   all.push_back(std::make_unique<memory_map_view>());
   all.push_back(make_stacks_view());
+  all.push_back(make_what_if_view());
   all.push_back(std::make_unique<search_view>());
   all.push_back(std::make_unique<query_view>(wake, remembered));
   all.push_back(make_messages_view());

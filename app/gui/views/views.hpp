@@ -20,5 +20,6 @@ namespace sluice::gui {
 [[nodiscard]] std::unique_ptr<view> make_stacks_view();
 [[nodiscard]] std::unique_ptr<view> make_out_of_memory_view();
 [[nodiscard]] std::unique_ptr<view> make_messages_view();
+[[nodiscard]] std::unique_ptr<view> make_what_if_view();
 
 }  // namespace sluice::gui

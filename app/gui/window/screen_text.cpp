@@ -48,6 +48,8 @@ void texts_of(Answer& answer, Visit&& visit) {
     for (auto& each : answer.processes) visit(each.command);
     for (auto& each : answer.findings) visit(each.text), visit(each.advice);
     for (auto& each : answer.out_of_memory) texts_of_failure(each, visit);
+  } else if constexpr (requires { answer.allocators; }) {
+    for (auto& each : answer.allocators) visit(each.label);
   } else if constexpr (requires { answer.begin()->severity; }) {
     for (auto& each : answer) visit(each.text);
   }
@@ -90,6 +92,7 @@ SLUICE_FOR_SCREEN(messages_question)
 SLUICE_FOR_SCREEN(search_question)
 SLUICE_FOR_SCREEN(memory_map_question)
 SLUICE_FOR_SCREEN(memory_step_question)
+SLUICE_FOR_SCREEN(what_if_question)
 #undef SLUICE_FOR_SCREEN
 
 }  // namespace sluice::gui

@@ -51,6 +51,23 @@ saving saving_of(const out_of_memory_report& of) {
   return made;
 }
 
+/// What ends the retries on a device.
+std::string way_out(const finder& in, trace::device_id device) {
+  constexpr std::string_view less = "Use less memory at the peak";
+  const reserved_replay* replay = replay_on(in, device);
+  if (replay == nullptr || replay->retries == 0)
+    return fmt::format("{}, or let the allocator fragment less (PyTorch: expandable_segments:True).", less);
+  const policy_outcome* best = nullptr;
+  for (const policy_outcome& each : replay->policies)
+    if (each.failures == 0 && (best == nullptr || each.retries < best->retries)) best = &each;
+  if (best == nullptr || best->retries >= replay->retries)
+    return fmt::format("{}: no other setting of PyTorch's allocator has fewer retries in a replay of these requests.",
+                       less);
+  return fmt::format("{}, or set PYTORCH_CUDA_ALLOC_CONF={}: replayed so, these requests have {} instead of {}.", less,
+                     best->policy, best->retries == 1 ? "1 retry" : fmt::format("{} retries", best->retries),
+                     replay->retries);
+}
+
 }  // namespace
 
 void find_failures(finder& in) {
@@ -89,8 +106,7 @@ void find_retries(finder& in) {
                   "{}{}{}.",
                   format_some(all.count, "allocation"), format_time(all.total), format_bytes(first.bytes),
                   format_moment(first.time), call.empty() ? "" : " with ", call),
-      "The GPU was full for a moment. Use less memory at the peak, or let the allocator fragment less (PyTorch: "
-      "expandable_segments:True).");
+      "The GPU was full for a moment. " + way_out(in, first.device));
   f.saves = in.time(static_cast<double>(all.total), saving_basis::measured);
   f.event = first.event;
   f.range = {first.time, saturating_sum(first.until, time_ns{1})};

@@ -54,6 +54,12 @@ struct finder {
   [[nodiscard]] std::string maker(const code_place& place, trace::layer layer) const;
 };
 
+/// The replay of the device's framework allocator; null if it was not replayed.
+[[nodiscard]] const reserved_replay* replay_on(const finder& in, trace::device_id device);
+/// The setting that reserves least in the replay, if even with the model's error it wins what a warning is worth; else
+/// null. One that would fail to allocate never wins.
+[[nodiscard]] const policy_outcome* winning_policy(const reserved_replay& of);
+
 /// Advice against memory that only grows, in the words of what made it.
 [[nodiscard]] std::string_view stop_growth(const std::string& maker);
 

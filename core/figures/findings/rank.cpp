@@ -25,6 +25,10 @@ std::string saving_in_words(const saving& of) {
   if (of.time > 0) return fmt::format("Saves up to {} ({} of the working time{}).", format_time(of.time), share, how);
   if (of.peak_bytes > 0)
     return fmt::format("Saves up to {} of the peak ({}{}).", format_bytes(of.peak_bytes), share, how);
+  if (of.reserved_bytes > 0 && of.bytes_error > 0)
+    return fmt::format("Saves {} to {} of reserved memory ({}, by a replay of the requests).",
+                       format_bytes(of.reserved_bytes - std::min(of.bytes_error, of.reserved_bytes)),
+                       format_bytes(of.reserved_bytes + of.bytes_error), share);
   if (of.reserved_bytes > 0)
     return fmt::format("Saves up to {} of reserved memory ({}{}).", format_bytes(of.reserved_bytes), share, how);
   return {};

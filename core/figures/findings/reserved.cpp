@@ -38,7 +38,38 @@ code_place top_of_peak(const finder& in, trace::device_id device, trace::layer l
   return place;
 }
 
+/// What remains reserved of `before` by a replay, as a saving. Nothing if it is less than a warning is worth.
+saving replayed_saving(std::uint64_t before, std::uint64_t after) {
+  const double saved = static_cast<double>(before) - static_cast<double>(after);
+  const double error = replay_error * static_cast<double>(after);
+  if (saved - error < warned_memory_share * static_cast<double>(before) || before == 0) return {};
+  return {.reserved_bytes = static_cast<std::uint64_t>(saved),
+          .basis = saving_basis::modelled,
+          .share = saved / static_cast<double>(before),
+          .bytes_error = static_cast<std::uint64_t>(error)};
+}
+
+/// Advice for a setting, with what its replay says.
+std::string use_policy(const policy_outcome& by, const reserved_replay& of) {
+  return fmt::format("Set PYTORCH_CUDA_ALLOC_CONF={}: replayed so, these requests reserve {} instead of {}.", by.policy,
+                     format_bytes(by.peak_reserved), format_bytes(of.peak_reserved));
+}
+
 }  // namespace
+
+const reserved_replay* replay_on(const finder& in, trace::device_id device) {
+  const auto& all = in.of.waste.replays;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.device == device; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+const policy_outcome* winning_policy(const reserved_replay& of) {
+  const policy_outcome* best = nullptr;
+  for (const policy_outcome& each : of.policies)
+    if (each.failures == 0 && (best == nullptr || each.peak_reserved < best->peak_reserved)) best = &each;
+  if (best == nullptr || replayed_saving(of.peak_reserved, best->peak_reserved).reserved_bytes == 0) return nullptr;
+  return best;
+}
 
 void find_cached_unused(finder& in) {
   for (const cache_use& each : in.of.waste.caches) {
@@ -62,7 +93,16 @@ void find_cached_unused(finder& in) {
                .basis = saving_basis::measured,
                .share = static_cast<double>(unused) / static_cast<double>(each.reserved_maximum)};
     f.range = {each.reserved_time, each.reserved_time + 1};
-    if (!pool) f.where = top_of_peak(in, each.device, trace::layer::framework);
+    if (pool) continue;
+    f.where = top_of_peak(in, each.device, trace::layer::framework);
+    if (const reserved_replay* replay = replay_on(in, each.device); replay != nullptr && replay->late_reserved > 0) {
+      f.advice = fmt::format(
+          "Lower the peak that made it grow, or call torch.cuda.empty_cache() when the peak is over: "
+          "replayed so, at most {} stay reserved after it instead of {}.",
+          format_bytes(replay->late_emptied), format_bytes(replay->late_reserved));
+      f.saves = replayed_saving(replay->late_reserved, replay->late_emptied);
+      f.only_note = f.saves.basis == saving_basis::none;
+    }
   }
 }
 
@@ -86,6 +126,18 @@ void find_fragmentation(finder& in) {
                .basis = saving_basis::measured,
                .share = static_cast<double>(figure.free_bytes) /
                         static_cast<double>(std::max<std::uint64_t>(figure.segment_bytes, 1))};
+    const reserved_replay* replay = figure.layer == trace::layer::framework ? replay_on(in, figure.device) : nullptr;
+    if (replay == nullptr || replay->policies.empty()) continue;
+    if (const policy_outcome* best = winning_policy(*replay)) {
+      f.advice = use_policy(*best, *replay);
+      f.saves = replayed_saving(replay->peak_reserved, best->peak_reserved);
+    } else {
+      f.advice =
+          "Allocate long-lived blocks first. No other setting of PyTorch's allocator helps: replayed with "
+          "expandable segments, rounded sizes or a limit on splitting, these requests reserve about as much.";
+      f.saves = {};
+      f.only_note = true;
+    }
   }
 }
 

@@ -50,6 +50,7 @@ struct sources {
 [[nodiscard]] result<memory_map> answer_to(const memory_map_question& question, const sources& from);
 /// O(blocks). From the index of a section the step is only valid if it lies inside the section.
 [[nodiscard]] result<memory_step> answer_to(const memory_step_question& question, const sources& from);
+[[nodiscard]] result<what_if_curves> answer_to(const what_if_question& question, const sources& from);
 
 /// Applies X to every type of question.
 #define SLUICE_FOR_EACH_QUESTION(X) \
@@ -64,7 +65,8 @@ struct sources {
   X(messages_question)              \
   X(search_question)                \
   X(memory_map_question)            \
-  X(memory_step_question)
+  X(memory_step_question)           \
+  X(what_if_question)
 
 /// True for the questions of the timeline, which are answered from bins.
 template <class Question>
@@ -75,9 +77,9 @@ inline constexpr bool draws = std::is_same_v<Question, tracks_question> || std::
 template <class Question>
 [[nodiscard]] constexpr analysis::section_scope scope_of(const Question& question) {
   using analysis::section_scope;
-  constexpr bool about_blocks = std::is_same_v<Question, blocks_question> ||
-                                std::is_same_v<Question, memory_map_question> ||
-                                std::is_same_v<Question, memory_step_question>;
+  constexpr bool about_blocks =
+      std::is_same_v<Question, blocks_question> || std::is_same_v<Question, memory_map_question> ||
+      std::is_same_v<Question, memory_step_question> || std::is_same_v<Question, what_if_question>;
   if constexpr (std::is_same_v<Question, stacks_question>)
     return question.measure == stack_measure::transferred ? section_scope::everything : section_scope::memory;
   if constexpr (about_blocks) return section_scope::memory;

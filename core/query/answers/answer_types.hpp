@@ -8,6 +8,7 @@
 #include "core/figures/listed_block.hpp"
 #include "core/figures/stack_tree.hpp"
 #include "core/index/memory/categories.hpp"
+#include "core/replay/replay.hpp"
 #include "core/symbols/attribution.hpp"
 #include "core/symbols/frames.hpp"
 #include "core/timeline/sampled_bin.hpp"
@@ -145,6 +146,34 @@ struct search_results {
 
   static constexpr std::size_t name_limit = 1'000;
   static constexpr std::size_t event_limit = 10'000;
+};
+
+// --- what if --------------------------------------------------------------------------------------------------------
+
+/// What a framework's allocator would have reserved under one setting.
+struct replayed_policy {
+  std::string policy;  ///< As in PYTORCH_CUDA_ALLOC_CONF, or a word of `sluice whatif`.
+  replay::replay_figures figures;
+  std::vector<std::uint64_t> reserved;  ///< The most bytes in each of `what_if_curves::parts` equal parts of the span.
+};
+
+/// The allocator of one device in one process.
+struct replayed_allocator {
+  std::string label;  ///< "GPU 0", with the process if there are several.
+  trace::process_id process{};
+  trace::device_id device{};
+  std::uint64_t recorded_peak = 0;  ///< Bytes that were reserved; 0: not recorded.
+  bool reproduced = false;          ///< The native model reserves exactly what was recorded.
+  std::vector<replayed_policy> policies;
+};
+
+struct what_if_curves {
+  time_range span;                             ///< From the first request to the last.
+  std::vector<replayed_allocator> allocators;  ///< None without framework requests.
+  bool too_many = false;                       ///< More than `block_limit` blocks: nothing was replayed.
+
+  static constexpr std::size_t parts = 512;
+  static constexpr std::uint64_t block_limit = 2'000'000;
 };
 
 // --- tables ---------------------------------------------------------------------------------------------------------

@@ -123,6 +123,13 @@ struct search_question {
   using answer_type = search_results;
 };
 
+/// Asks what a framework's allocator would have reserved under `replay::default_policies`. Reads all of a recording's
+/// memory events, then replays them policy by policy: O(policies * requests * log live blocks).
+struct what_if_question {
+  friend bool operator==(const what_if_question&, const what_if_question&) = default;
+  using answer_type = what_if_curves;
+};
+
 struct engine_options {
   unsigned threads = 0;        ///< 0: cores - 1, at least 1. They run at lower priority.
   std::function<void()> wake;  ///< Called from a task's thread when a better answer is ready.

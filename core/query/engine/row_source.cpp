@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/query/answers/search.hpp"
+#include "core/query/answers/what_if.hpp"
 #include "core/query/engine/section_answer.hpp"
 
 namespace sluice::query {
@@ -212,6 +213,9 @@ std::unique_ptr<long_answer<typename Question::answer_type>> start_long_answer(c
                                                                                const sources& from) {
   if constexpr (reads_rows<Question>) {
     return std::make_unique<searcher>(question, from.trace);
+  } else if constexpr (std::is_same_v<Question, what_if_question>) {
+    if (from.stored == nullptr || !from.stored->sections) return nullptr;
+    return std::make_unique<replayer>(from);
   } else if constexpr (reads_sections<Question>) {
     if (from.stored == nullptr || !from.stored->sections) return nullptr;
     const std::optional<time_range> about = time_of(question, from);

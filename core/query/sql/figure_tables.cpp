@@ -177,6 +177,8 @@ constexpr std::array finding_columns = {
     figure_column{"saved_bytes", "Most bytes that the advice saves, of the peak or of reserved memory", type::size},
     figure_column{"saved_time", "Most time that it saves, ns", type::size},
     figure_column{"place", "The line of the program, if stacks were recorded", type::text},
+    figure_column{"saved_bytes_error", "How many bytes saved_bytes may be off, either way; 0: it is the most",
+                  type::size},
 };
 
 /// The report as the report command makes it.
@@ -226,7 +228,7 @@ made_rows make_findings(sql_context& context, std::optional<analysis::time_range
     rows->add({words(trace::word_of(each.severity)), words(analysis::word_of(each.kind)), words(each.text),
                words(each.advice), time_value(each.range.begin), time_value(each.range.end), id_value(raw(each.event)),
                id_value(raw(each.block)), count(each.saves.peak_bytes + each.saves.reserved_bytes),
-               value{each.saves.time}, words(analysis::text_of(each.where))});
+               value{each.saves.time}, words(analysis::text_of(each.where)), count(each.saves.bytes_error)});
   return rows;
 }
 

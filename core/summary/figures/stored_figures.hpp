@@ -66,8 +66,8 @@ struct stored_figures {
 inline constexpr std::uint32_t stored_figures_version = 5;
 /// Readers ignore stored figures of other versions than from this one to `stored_figures_version`. A recording that has
 /// only such figures stays readable: its figures are computed from its events again. Version 4 added what findings need
-/// to know about waste; version 5 what copies to the host moved, zeros, and what is said of an allocation that failed for
-/// want of memory.
+/// to know about waste; version 5 what copies to the host moved, zeros, what is said of an allocation that failed for want
+/// of memory, and what an allocator would have reserved under other settings.
 inline constexpr std::uint32_t oldest_stored_figures = 5;
 /// The name under which the file stores these figures.
 inline constexpr std::string_view stored_figures_name = "digest";

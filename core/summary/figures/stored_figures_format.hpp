@@ -152,8 +152,12 @@ SLUICE_KEPT(cache_use) {
 }
 SLUICE_KEPT(held_by_stack) { all(of, of.stack, of.bytes); }
 SLUICE_KEPT(rank_peak) { all(of, of.process, of.rank, of.device, of.layer, of.kind, of.bytes, of.time, of.held); }
+SLUICE_KEPT(policy_outcome) { all(of, of.policy, of.peak_reserved, of.retries, of.failures); }
+SLUICE_KEPT(reserved_replay) {
+  all(of, of.device, of.peak_reserved, of.retries, of.policies, of.late_reserved, of.late_emptied);
+}
 SLUICE_KEPT(waste_figures) {
-  all(of, of.idle, of.growing, of.dead_writes, of.gaps, of.driver_calls, of.copies, of.caches, of.ranks);
+  all(of, of.idle, of.growing, of.dead_writes, of.gaps, of.driver_calls, of.copies, of.caches, of.ranks, of.replays);
 }
 SLUICE_KEPT(held_share) {
   all(of, of.stack, of.what, of.blocks, of.bytes, of.pinned_bytes, of.largest, of.largest_bytes,

@@ -29,7 +29,7 @@ async def check(program, recording):
             await session.initialize()
             await session.send_ping()
             names = [tool.name for tool in (await session.list_tools()).tools]
-            for name in ("findings", "report", "query", "tables", "blocks_at", "diff", "check"):
+            for name in ("findings", "report", "query", "tables", "blocks_at", "diff", "check", "whatif"):
                 assert name in names, f"{name} is not among {names}"
 
             findings = json.loads(text_of(await session.call_tool("findings", {"file": recording})))

@@ -4,8 +4,13 @@
 #include <sys/wait.h>
 
 #include <cstdio>
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
+
+#include "tests/core/recordings/replayed_program.hpp"
 
 namespace sluice {
 namespace {
@@ -65,6 +70,95 @@ TEST(whatif, says_in_a_line_what_is_wrong) {
   const outcome none = whatif(SLUICE_SOURCE_DIR "/tests/data/trainings/plain_cuda.sluice", true);
   EXPECT_EQ(none.status, 1);
   EXPECT_THAT(none.said, HasSubstr("no allocations of PyTorch"));
+}
+
+// --- other batch sizes ------------------------------------------------------------------------------------------------
+
+/// Recorded trainings of these batch sizes, as files.
+class trainings {
+ public:
+  trainings(std::initializer_list<std::uint64_t> batches) {
+    for (const std::uint64_t batch : batches) {
+      all_.push_back(std::make_unique<testing::recording>());
+      testing::replayed_program program(*all_.back());
+      testing::train(program, batch);
+      all_.back()->close();
+      peaks_.push_back(program.allocator().peak);
+    }
+  }
+  [[nodiscard]] const std::string& path(std::size_t at) const { return all_[at]->path(); }
+  [[nodiscard]] std::uint64_t peak(std::size_t at) const { return peaks_[at]; }
+
+ private:
+  std::vector<std::unique_ptr<testing::recording>> all_;
+  std::vector<std::uint64_t> peaks_;
+};
+
+nlohmann::json asked(const std::string& arguments) {
+  const outcome made = whatif(arguments + " --format json");
+  EXPECT_EQ(made.status, 0) << whatif(arguments, true).said;
+  return nlohmann::json::parse(made.said, nullptr, false);
+}
+
+TEST(whatif_batch, of_two_recordings_is_foretold_exactly_where_all_blocks_keep_a_law) {
+  const trainings of{16, 32, 64};
+  const auto all = asked(of.path(0) + "@16 " + of.path(1) + "@32 --batch 4x --policy native");
+  EXPECT_EQ(all["policies"][0]["peak_reserved_bytes"], of.peak(2));
+  EXPECT_EQ(all["policies"][0]["fits"], true);
+  EXPECT_EQ(all["batch"]["from"], 16);
+  EXPECT_EQ(all["batch"]["to"], 64);
+  EXPECT_EQ(all["batch"]["law"], "block");
+  EXPECT_EQ(all["batch"]["error"], 0.0);
+  ASSERT_EQ(all["batch"]["checks"].size(), 1U);
+  EXPECT_EQ(all["batch"]["checks"][0]["recorded_reserved_bytes"], of.peak(1));
+}
+
+TEST(whatif_batch, sizes_follow_from_the_input_blocks) {
+  const trainings of{16, 32, 64};
+  const auto all = asked(of.path(0) + " " + of.path(1) + " --batch 4 --policy native");
+  EXPECT_EQ(all["policies"][0]["peak_reserved_bytes"], of.peak(2));
+  EXPECT_EQ(all["batch"]["from"], nullptr);
+  EXPECT_EQ(all["batch"]["checks"][0]["batch"], 2.0);
+}
+
+TEST(whatif_batch, leaves_each_of_three_recordings_out_to_know_its_error) {
+  const trainings of{16, 32, 64};
+  const auto all = asked(of.path(0) + "@16 " + of.path(1) + "@32 " + of.path(2) + "@64 --batch 0.5x --policy native");
+  EXPECT_EQ(all["batch"]["left_out"], true);
+  EXPECT_EQ(all["batch"]["checks"].size(), 2U);
+  EXPECT_EQ(all["batch"]["error"], 0.0);
+}
+
+TEST(whatif_batch, of_one_recording_says_what_it_assumes) {
+  const trainings of{16};
+  const auto all = asked(of.path(0) + " --batch 2x --policy native");
+  EXPECT_EQ(all["batch"]["law"], "assumed");
+  EXPECT_EQ(all["batch"]["error"], nullptr);
+  for (const auto& each : all["batch"]["categories"]) {
+    const bool stays = each["category"] == "weight" || each["category"] == "gradient";
+    EXPECT_EQ(each["foretold_bytes"], each["recorded_bytes"].get<std::uint64_t>() * (stays ? 1 : 2))
+        << each["category"];
+  }
+  EXPECT_THAT(whatif(of.path(0) + " --batch 2x").said, HasSubstr("The error is not known."));
+}
+
+TEST(whatif_batch, says_whether_it_fits) {
+  const trainings of{16, 32};
+  const std::string files = of.path(0) + "@16 " + of.path(1) + "@32 ";
+  EXPECT_EQ(asked(files + "--batch 4x --memory 100MiB")["policies"][0]["fits"], false);
+  EXPECT_EQ(asked(files + "--batch 4x --memory 1GiB")["policies"][0]["fits"], true);
+  EXPECT_THAT(whatif(files + "--batch 4x --memory 100MiB").said, HasSubstr("It does not fit under native"));
+  EXPECT_THAT(whatif(files + "--batch 4x").said, HasSubstr("It fits under native"));
+}
+
+TEST(whatif_batch, says_in_a_line_what_is_wrong) {
+  const trainings of{16, 16};
+  EXPECT_THAT(whatif(of.path(0) + " --batch cow", true).said, HasSubstr("'cow' is no batch size"));
+  EXPECT_EQ(whatif(of.path(0) + " --batch 0x").status, 2);
+  EXPECT_THAT(whatif(of.path(0) + " " + of.path(1) + " --batch 2x", true).said, HasSubstr("the same batch size"));
+  EXPECT_THAT(whatif(of.path(0) + " " + of.path(1), true).said, HasSubstr("for --batch only"));
+  EXPECT_THAT(whatif(of.path(0) + " " + of.path(1) + "@32 --batch 2x", true).said, HasSubstr("write FILE@N"));
+  EXPECT_EQ(whatif(of.path(0) + " --memory 1GiB").status, 2);
 }
 
 }  // namespace

@@ -271,7 +271,8 @@ TEST(stored_figures, keeps_in_version_5_what_it_kept_when_that_was_settled) {
             "{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}eu8}]}[{i8eeei8[{{ee4e9}u8u8u8}][{ed}][{eu8u8}]}][s][{e3i8ee}]{u8i8"
             "u8[{eei8i8eee4e9eu8}]}{[{ee4e9i8u8[{e7ee4e9eee7u8u8u8eu8{i8i8}u8i8i8u8u8u8u8}]}][{ee4e9eeeu8u8i8i8e}"
             "][{ee4ee5u8u8{i8i8}eu8}][{ee7eeu1u8i8i8{i8i8}i8u8}][{eee9u1eu8i8i8i8}][{ee6e9eu8u8i8i8i8u8u8i8u8i8i8"
-            "eu8}][{eeu8i8u8u8u8u8}][{ei8ee4e9u8i8[{eu8}]}]}}[{{{ee4e9}u8u1}{[{e{u8u8i8i8}}]i8u1}{[{e{u8u8i8i8}}]"
+            "eu8}][{eeu8i8u8u8u8u8}][{ei8ee4e9u8i8[{eu8}]}][{eu8u8[{su8u8u8}]u8u8}]}}[{{{ee4e9}u8u1}{[{e{u8u8i8i8}}]"
+            "i8u1}{[{e{u8u8i8i8}}]"
             "i8u1}}][{ee6{[{e{u8u8i8i8}}]i8u1}}]{[{e{u8u8i8i8}}]i8u1}[{e{e5[{{i8i8}i8e}]}}][{i8tu8u8}][{eeeeeei8t"
             "u8u8e4e9{e7e13}e}]u8u8}");
 }

@@ -72,7 +72,8 @@ TEST_F(mcp_verb, begins_and_lists_its_tools) {
   EXPECT_EQ(answers[0]["result"]["protocolVersion"], "2025-06-18");
   std::vector<std::string> names;
   for (const json& tool : answers[1]["result"]["tools"]) names.push_back(tool["name"]);
-  EXPECT_THAT(names, ::testing::IsSupersetOf({"findings", "report", "query", "tables", "blocks_at", "diff", "check"}));
+  EXPECT_THAT(names, ::testing::IsSupersetOf(
+                         {"findings", "report", "query", "tables", "blocks_at", "diff", "check", "whatif"}));
   EXPECT_EQ(content_of(file("said")), "") << "only what goes wrong is logged";
 }
 
@@ -114,6 +115,21 @@ TEST_F(mcp_verb, tables_can_be_found) {
   EXPECT_TRUE(found);
   EXPECT_EQ(read("tables", {{"table", "alloc"}})[0]["column"], "id");
   call("tables", {{"table", "cow"}}, true);
+}
+
+TEST_F(mcp_verb, whatif_compares_settings_of_the_allocator) {
+  const std::string graphed = SLUICE_SOURCE_DIR "/tests/data/trainings/graphed.sluice";
+  const json all = read("whatif", {{"file", graphed}});
+  const auto verb = json::parse(run_sluice({"whatif", graphed, "--format", "json"}).out);
+  ASSERT_EQ(all["policies"].size(), 9U);
+  for (std::size_t i = 0; i < 9; ++i)
+    EXPECT_EQ(all["policies"][i]["peak_reserved_bytes"], verb["policies"][i]["peak_reserved_bytes"]);
+  const json one = read("whatif", {{"file", graphed}, {"policy", "expandable_segments:True"}})["policies"];
+  ASSERT_EQ(one.size(), 2U) << "native is there to compare with";
+  EXPECT_EQ(one[1], all["policies"][1]);
+  EXPECT_EQ(read("whatif", {{"file", graphed}, {"batch", "2x"}})["batch"]["law"], "assumed");
+  EXPECT_THAT(call("whatif", {{"file", graphed}, {"policy", "cow"}}, true)[0]["text"].get<std::string>(),
+              HasSubstr("no allocator setting is called"));
 }
 
 TEST_F(mcp_verb, blocks_at_the_peak_add_up_to_it) {

@@ -1,42 +1,18 @@
-// sluice whatif: what PyTorch's allocator would have reserved under other settings.
+#include "app/cli/whatif/whatif_answer.hpp"
+
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <cstdint>
-#include <cstdio>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <vector>
+#include <algorithm>
 
-#include "app/cli/number_option.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/text_table.hpp"
-#include "app/cli/verbs.hpp"
 #include "core/base/format.hpp"
 #include "core/index/growing_index.hpp"
-#include "core/replay/replay.hpp"
 
 namespace sluice::cli {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-struct whatif_options {
-  std::string file;
-  std::vector<std::string> policies;
-  std::string format = "text";
-  std::optional<std::int64_t> device;
-};
-
-/// The answer, and what is needed to print it.
-struct whatif_answer {
-  std::vector<replay::allocator_requests> requests;
-  std::vector<replay::policy_result> results;
-  std::vector<std::optional<replay::native_error>> errors;  ///< For each allocator.
-  std::shared_ptr<const trace::snapshot> snapshot;
-};
 
 std::int64_t ordinal_of(trace::device_id device, const trace::tables& tables) {
   const trace::device_row* row = tables.devices.find(device);
@@ -59,31 +35,39 @@ result<std::vector<replay::policy>> policies_of(const std::vector<std::string>& 
   return all;
 }
 
-result<whatif_answer> answer(const whatif_options& wanted) {
-  const auto policies = policies_of(wanted.policies);
-  if (!policies) return tl::unexpected(policies.error());
-  const auto file = open_recording(wanted.file, wanted_of_recording::rows);
+/// The requests of a recording that is replayed as it is.
+result<std::vector<replay::allocator_requests>> requests_in(const whatif_wanted& wanted,
+                                                            std::shared_ptr<const trace::snapshot>& snapshot) {
+  const std::string& path = wanted.files.front();
+  const auto file = open_recording(path, wanted_of_recording::rows);
   if (!file) return tl::unexpected(file.error());
-  whatif_answer made;
-  made.snapshot = (*file)->latest();
+  snapshot = (*file)->latest();
   analysis::growing_index index;
-  while (!index.absorb(*made.snapshot, made.snapshot->chunks().size() + 1)) {
+  while (!index.absorb(*snapshot, snapshot->chunks().size() + 1)) {
   }
-  const trace::tables& tables = made.snapshot->tables();
-  made.requests = replay::requests_of(index.memory(), tables);
-  if (made.requests.empty())
-    return fail(error_code::not_found, "no allocations of PyTorch are in the recording", wanted.file,
+  auto requests = replay::requests_of(index.memory(), snapshot->tables());
+  if (requests.empty())
+    return fail(error_code::not_found, "no allocations of PyTorch are in the recording", path,
                 "record a program that uses torch.cuda, or open a snapshot of torch.cuda.memory");
-  if (wanted.device)
-    std::erase_if(made.requests, [&](const auto& each) { return ordinal_of(each.device, tables) != *wanted.device; });
-  if (made.requests.empty())
+  if (!wanted.device) return requests;
+  std::erase_if(requests,
+                [&](const auto& each) { return ordinal_of(each.device, snapshot->tables()) != *wanted.device; });
+  if (requests.empty())
     return fail(error_code::invalid_argument, fmt::format("PyTorch allocated nothing on device {}", *wanted.device),
-                wanted.file, "leave --device out to see which devices there are");
-  made.results = replay::replay_policies(made.requests, *policies);
-  const auto native = *replay::parse_policy("native");
-  for (std::size_t i = 0; i < made.requests.size(); ++i)
-    made.errors.push_back(replay::error_of(made.requests[i], replay::replay_policy(made.requests[i], native)));
-  return made;
+                path, "leave --device out to see which devices there are");
+  return requests;
+}
+
+/// The recordings with their batch sizes.
+result<std::vector<batch_source>> batch_sources(const whatif_wanted& wanted) {
+  std::vector<batch_source> all;
+  for (const std::string& file : wanted.files) {
+    auto opened = open_batch_source(batch_file_of(file), wanted.device);
+    if (!opened) return tl::unexpected(opened.error());
+    all.push_back(std::move(*opened));
+  }
+  if (const auto found = find_batches(all); !found) return tl::unexpected(found.error());
+  return all;
 }
 
 /// What limits the answer, one line each.
@@ -141,14 +125,50 @@ std::optional<replay::native_error> summed(const std::vector<std::optional<repla
   return sum;
 }
 
-std::string json_of(const whatif_answer& of) {
+}  // namespace
+
+result<whatif_answer> answer_whatif(const whatif_wanted& wanted) {
+  const auto policies = policies_of(wanted.policies);
+  if (!policies) return tl::unexpected(policies.error());
+  if (wanted.batch.empty() && wanted.files.size() > 1)
+    return fail(error_code::invalid_argument, "several recordings are for --batch only", wanted.files[1]);
+  if (wanted.batch.empty() && wanted.memory)
+    return fail(error_code::invalid_argument, "it is for --batch only", "--memory");
+  std::optional<double> factor;
+  if (!wanted.batch.empty()) {
+    const auto read = batch_factor(wanted.batch);
+    if (!read) return tl::unexpected(read.error());
+    factor = *read;
+  }
+  whatif_answer made;
+  if (factor) {
+    auto sources = batch_sources(wanted);
+    if (!sources) return tl::unexpected(sources.error());
+    made.snapshot = sources->front().snapshot;
+    made.requests = sources->front().requests;
+    made.batch = answer_batch(*sources, *factor, wanted.memory);
+  } else if (auto requests = requests_in(wanted, made.snapshot)) {
+    made.requests = std::move(*requests);
+  } else {
+    return tl::unexpected(requests.error());
+  }
+  made.results = replay::replay_policies(made.batch ? made.batch->requests : made.requests, *policies);
+  if (made.batch) judge_batch(made.results, *made.batch);
+  for (const replay::allocator_requests& each : made.requests)
+    made.errors.push_back(replay::error_of(each, replay::replay_policy(each, {})));
+  return made;
+}
+
+nlohmann::ordered_json whatif_json(const whatif_answer& of) {
   const trace::tables& tables = of.snapshot->tables();
   json all;
   all["schema"] = 1;
   all["policies"] = json::array();
-  for (const replay::policy_result& each : of.results) {
+  for (std::size_t at = 0; at < of.results.size(); ++at) {
+    const replay::policy_result& each = of.results[at];
     json one{{"policy", each.by.text}};
     put(each.sum, one);
+    if (of.batch) one["fits"] = of.batch->fits[at] ? json(*of.batch->fits[at]) : json(nullptr);
     one["devices"] = json::array();
     for (std::size_t i = 0; i < each.figures.size(); ++i) {
       json part{{"process", pid_of(of.requests[i].process, tables)},
@@ -174,17 +194,21 @@ std::string json_of(const whatif_answer& of) {
   }
   all["native_error"] = error_json(summed(of.errors));
   all["notes"] = notes_of(of);
-  return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  if (of.batch) all["batch"] = batch_json(*of.batch);
+  return all;
 }
 
-std::string text_of(const whatif_answer& of) {
+std::string whatif_text(const whatif_answer& of) {
   std::uint64_t recorded = 0;
   for (const auto& each : of.requests) recorded += each.recorded.peak_reserved;
   std::string text = fmt::format("Recorded: at most {} reserved\n\n", format_bytes(recorded));
+  if (of.batch) text += batch_text(*of.batch, of.results);
   text_table table("lrrrrr");
   table.row({"policy", "reserved", "allocated", "segments", "driver calls", "largest hole"});
-  for (const replay::policy_result& each : of.results) {
-    table.row({each.by.text + (each.sum.failures > 0 ? " (out of memory)" : ""), format_bytes(each.sum.peak_reserved),
+  for (std::size_t at = 0; at < of.results.size(); ++at) {
+    const replay::policy_result& each = of.results[at];
+    const bool fails = each.sum.failures > 0 || (of.batch && of.batch->fits[at] == false);
+    table.row({each.by.text + (fails ? " (out of memory)" : ""), format_bytes(each.sum.peak_reserved),
                format_bytes(each.sum.peak_allocated), format_count(each.sum.segments),
                format_count(each.sum.driver_calls), format_bytes(each.sum.largest_hole)});
   }
@@ -193,41 +217,6 @@ std::string text_of(const whatif_answer& of) {
   if (!notes.empty()) text += "\n";
   for (const std::string& note : notes) text += "Note: " + note + "\n";
   return text;
-}
-
-int print(const whatif_options& wanted) {
-  const auto found = answer(wanted);
-  if (!found) {
-    complain(found.error().to_string());
-    return status_of(found.error());
-  }
-  const bool as_json = wanted.format == "json";
-  const std::string text = as_json ? json_of(*found) : text_of(*found);
-  if (!(as_json ? print_document(text) : cli::print(text)) || std::fflush(stdout) != 0) {
-    complain("cannot write the answer: the output was closed or is full");
-    return status_failed;
-  }
-  return 0;
-}
-
-}  // namespace
-
-action declare_whatif(CLI::App& command) {
-  auto wanted = std::make_shared<whatif_options>();
-  command.add_option("FILE", wanted->file, "Recording, or a memory snapshot of PyTorch")->required()->type_name("");
-  command
-      .add_option("--policy", wanted->policies,
-                  "Setting as in PYTORCH_CUDA_ALLOC_CONF, or native, sluice, \"best fit\" (may be repeated)")
-      ->allow_extra_args(false)
-      ->type_name("P");
-  command.add_option("--device", wanted->device, "Only the device of this number")
-      ->check(whole_between(0, 4096))
-      ->type_name("N");
-  command.add_option("--format", wanted->format, "Output format")
-      ->check(CLI::IsMember({"text", "json"}).description(""))
-      ->type_name("text|json")
-      ->capture_default_str();
-  return [wanted] { return print(*wanted); };
 }
 
 }  // namespace sluice::cli

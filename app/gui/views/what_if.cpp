@@ -1,0 +1,370 @@
+// What the allocator would have reserved under other settings, as curves over one another.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "app/gui/views/views.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
+
+namespace sluice::gui {
+namespace {
+
+using query::replayed_allocator;
+using query::replayed_policy;
+
+constexpr float widest_table = 620;  // design pixels
+constexpr float least_beside = 900;  // narrower panels have the chart above the table
+constexpr float least_chart = 120;
+
+/// Curves keep their colours whichever of them are there. They are those of the palette that differ most.
+ImU32 colour_of(std::size_t policy, const theme& colours) {
+  using analysis::category;
+  const auto of = [&](category what) { return colours.categories[static_cast<std::size_t>(what)]; };
+  const ImU32 all[] = {colours.text,
+                       colours.directions[static_cast<std::size_t>(trace::direction::h2d)],
+                       of(category::gradient),
+                       of(category::workspace),
+                       of(category::optimizer_state),
+                       of(category::activation),
+                       of(category::input),
+                       of(category::weight),
+                       colours.muted};
+  return all[policy % std::size(all)];
+}
+
+/// Replays the requests of PyTorch's allocator in the background and compares its settings.
+class what_if_view final : public view {
+ public:
+  [[nodiscard]] const char* name() const override { return "What if"; }
+  [[nodiscard]] bool scrolls() const override { return false; }
+
+  void reset() override {
+    question_ = {};
+    stopped_ = false;
+    replaying_ = false;
+    shown_ = nullptr;
+    chosen_ = 0;
+    hidden_.clear();
+  }
+
+  void add_commands(const command_home& home) override {
+    home.commands.add({.id = "what_if.open",
+                       .title = "What if the allocator had other settings",
+                       .group = "Go",
+                       .icon = icon::chart,
+                       .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.What if"); },
+                       .enabled = [&state = home.state] { return state.ready(); }});
+    home.commands.add({.id = "what_if.stop",
+                       .title = "Stop the replay",
+                       .group = "Go",
+                       .icon = icon::stop,
+                       .run = [this](const argument&) { stop(); },
+                       .enabled = [this] { return replaying_; }});
+    home.commands.add({.id = "what_if.replay",
+                       .icon = icon::play,
+                       .run = [this](const argument&) { stopped_ = false; },
+                       .enabled = [this] { return stopped_; }});
+  }
+
+  void draw(view_context& with) override {
+    const document& shown = *with.state.active();
+    if (shown.live) {
+      replaying_ = false;
+      return empty_state(with, icon::chart, "Not while recording",
+                         "When the recording ends, its requests are replayed under other settings of the allocator.");
+    }
+    if (!stopped_ && !ask(with)) return;
+    if (stopped_) {
+      command_button(with, "what_if.replay", "Replay");
+      ImGui::SameLine();
+      ImGui::TextDisabled("The replay was stopped.");
+    }
+    if (shown_ == nullptr) {
+      if (!stopped_)
+        empty_state(with, icon::chart, "Replaying",
+                    "The recorded requests are replayed under other settings of the allocator.");
+      return;
+    }
+    draw_answer(with, *shown_);
+  }
+
+ private:
+  void stop() {
+    question_ = {};
+    replaying_ = false;
+    stopped_ = true;
+  }
+
+  /// False if it failed, and said so.
+  bool ask(const view_context& with) {
+    const auto answer = question_.ask(*with.state.active()->engine, {});
+    replaying_ = !answer.complete && !answer.failure;
+    progress_line(with, !replaying_, answer.progress);
+    if (answer) shown_ = answer.value;
+    if (!answer.failure) return true;
+    empty_state(with, icon::failure, "The requests could not be read", answer.failure->message);
+    return false;
+  }
+
+  void draw_answer(const view_context& with, const query::what_if_curves& all) {
+    if (all.too_many)
+      return empty_state(with, icon::chart, "Too many blocks to replay here",
+                         "`sluice whatif` replays recordings of any size.");
+    if (all.allocators.empty()) {
+      if (!replaying_)
+        empty_state(with, icon::chart, "No allocations of PyTorch",
+                    "Only requests to PyTorch's caching allocator can be replayed under its other settings.");
+      return;
+    }
+    chosen_ = std::min(chosen_, all.allocators.size() - 1);
+    const replayed_allocator& of = all.allocators[chosen_];
+    draw_head(with, all, of);
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const bool beside = room.x >= with.px(least_beside);
+    if (beside) {
+      if (ImGui::BeginChild("policies", {std::min(with.px(widest_table), room.x * 0.5F), 0})) draw_table(with, of);
+      ImGui::EndChild();
+      ImGui::SameLine(0, with.px(16));
+      draw_chart(with, all, of, ImGui::GetContentRegionAvail());
+    } else {
+      draw_chart(with, all, of, {room.x, std::max(with.px(least_chart), room.y * 0.45F)});
+      if (ImGui::BeginChild("policies")) draw_table(with, of);
+      ImGui::EndChild();
+    }
+  }
+
+  void draw_head(const view_context& with, const query::what_if_curves& all, const replayed_allocator& of) {
+    if (all.allocators.size() > 1) {
+      ImGui::SetNextItemWidth(with.px(240));
+      if (ImGui::BeginCombo("##allocator", label_of(of.label).c_str())) {
+        for (std::size_t i = 0; i < all.allocators.size(); ++i) {
+          ImGui::PushID(static_cast<int>(i));
+          if (ImGui::Selectable(label_of(all.allocators[i].label).c_str(), i == chosen_)) chosen_ = i;
+          ImGui::PopID();
+        }
+        ImGui::EndCombo();
+      }
+      ImGui::SameLine();
+    }
+    std::string words = "Reserved memory, had the allocator run so";
+    if (of.recorded_peak > 0) {
+      words = "Recorded: at most " + format_bytes(of.recorded_peak) + " reserved.  ";
+      words += of.reproduced ? "The native model reproduces it; the others are usually within 10 %."
+                             : "The native model does not reproduce it exactly.";
+    }
+    ImGui::AlignTextToFramePadding();
+    ImGui::TextDisabled("%s", words.c_str());
+    if (replaying_) {
+      ImGui::SameLine();
+      command_button(with, "what_if.stop", "Stop");
+    }
+  }
+
+  void draw_table(const view_context& with, const replayed_allocator& of) {
+    const ImGuiTableFlags flags =
+        ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_BordersInnerH;
+    hovered_row_ = none;
+    if (!ImGui::BeginTable("policies", 5, flags)) return;
+    ImGui::TableSetupColumn("policy", ImGuiTableColumnFlags_WidthStretch);
+    for (const char* title : {"reserved", "against native", "segments", "driver calls"})
+      ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
+    ImGui::TableNextRow();
+    for (int column = 0; column < 5; ++column) {
+      ImGui::TableNextColumn();
+      if (column == 0) {
+        ImGui::TextDisabled("policy");
+      } else {
+        right_text(ImGui::TableGetColumnName(column), true);
+      }
+    }
+    const std::uint64_t native = of.policies.empty() ? 0 : of.policies.front().figures.peak_reserved;
+    for (std::size_t i = 0; i < of.policies.size(); ++i) {
+      ImGui::PushID(static_cast<int>(i));
+      draw_row(with, of.policies[i], i, native);
+      ImGui::PopID();
+    }
+    ImGui::EndTable();
+  }
+
+  void draw_row(const view_context& with, const replayed_policy& policy, std::size_t at, std::uint64_t native) {
+    const replay::replay_figures& figures = policy.figures;
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    const bool hidden = is_hidden(at);
+    const ImGuiSelectableFlags whole = ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap;
+    if (ImGui::Selectable("##row", false, whole)) hide(at, !hidden);
+    if (ImGui::IsItemHovered()) hovered_row_ = at;
+    ImGui::SameLine(0, 0);
+    const ImU32 colour = colour_of(at, with.colours);
+    swatch(with, hidden ? mix(colour, with.colours.background, 0.8F) : colour);
+    if (hidden) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+    clipped_text(policy.policy, ImGui::GetContentRegionAvail().x);
+    ImGui::TableNextColumn();
+    if (figures.failures > 0) {
+      ImGui::PushStyleColor(ImGuiCol_Text, with.colours.failure);
+      right_text("out of memory");
+      ImGui::PopStyleColor();
+    } else {
+      right_text(format_bytes(figures.peak_reserved));
+    }
+    ImGui::TableNextColumn();
+    right_text(at == 0 || figures.failures > 0 ? std::string("-") : against(figures.peak_reserved, native), at == 0);
+    ImGui::TableNextColumn();
+    right_text(format_count(figures.segments));
+    ImGui::TableNextColumn();
+    right_text(format_count(figures.driver_calls));
+    if (hidden) ImGui::PopStyleColor();
+  }
+
+  static std::string against(std::uint64_t bytes, std::uint64_t native) {
+    if (bytes == native) return "the same";
+    const std::uint64_t by = bytes > native ? bytes - native : native - bytes;
+    return (bytes > native ? "+" : "-") + format_bytes(by);
+  }
+
+  /// Where a curve's value is drawn.
+  struct frame {
+    draw::rectangle area;
+    query::time_range span;
+    double top = 1;
+
+    [[nodiscard]] float x_of(query::time_ns time) const {
+      return area.min.x + static_cast<float>(static_cast<double>(time - span.begin) /
+                                             static_cast<double>(std::max<query::time_ns>(span.length(), 1))) *
+                              area.width();
+    }
+    [[nodiscard]] query::time_ns time_of(std::size_t part) const {
+      const double share = static_cast<double>(part) / static_cast<double>(query::what_if_curves::parts);
+      return span.begin + static_cast<query::time_ns>(share * static_cast<double>(span.length()));
+    }
+    [[nodiscard]] float y_of(std::uint64_t bytes) const {
+      return area.max.y - static_cast<float>(static_cast<double>(bytes) / top) * area.height();
+    }
+    [[nodiscard]] std::size_t part_at(float x) const {
+      const double share = static_cast<double>((x - area.min.x) / std::max(area.width(), 1.0F));
+      const double part = share * static_cast<double>(query::what_if_curves::parts);
+      return static_cast<std::size_t>(std::clamp(part, 0.0, static_cast<double>(query::what_if_curves::parts - 1)));
+    }
+  };
+
+  void draw_chart(const view_context& with, const query::what_if_curves& all, const replayed_allocator& of,
+                  ImVec2 size) const {
+    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    const float text = with.px(small_text);
+    ImGui::InvisibleButton("##chart", {std::max(size.x, 1.0F), std::max(size.y, 1.0F)});
+    const bool hovered = ImGui::IsItemHovered();
+    std::uint64_t highest = 0;
+    for (std::size_t i = 0; i < of.policies.size(); ++i)
+      if (!is_hidden(i)) highest = std::max(highest, of.policies[i].figures.peak_reserved);
+    const auto values = format::value_ticks(static_cast<double>(highest) * 1.02, format::value_unit::bytes,
+                                            std::max(3, static_cast<int>(size.y / with.px(50))));
+    float labels = 0;
+    for (const format::tick& each : values.ticks) labels = std::max(labels, width_of(with, each.label));
+    const draw::rectangle area{{std::floor(corner.x + labels + with.px(8)), corner.y + with.px(8)},
+                               {corner.x + size.x - with.px(8), corner.y + size.y - text - with.px(8)}};
+    if (area.width() < with.px(40) || area.height() < with.px(30)) return;
+    const frame at{area, all.span, values.top};
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    draw_axes(with, at, values, list);
+    list.PushClipRect({area.min.x, area.min.y - 2}, {area.max.x, area.max.y + 2}, true);
+    for (std::size_t i = of.policies.size(); i-- > 0;)
+      if (!is_hidden(i) && i != hovered_row_) draw_curve(with, at, of.policies[i], i, list);
+    if (hovered_row_ < of.policies.size() && !is_hidden(hovered_row_))
+      draw_curve(with, at, of.policies[hovered_row_], hovered_row_, list);
+    list.PopClipRect();
+    if (hovered && area.contains(ImGui::GetMousePos())) draw_tip(with, at, of, list);
+  }
+
+  static float width_of(const view_context& with, const std::string& text) {
+    return with.fonts.regular->CalcTextSizeA(with.px(small_text), FLT_MAX, 0, text.c_str()).x;
+  }
+
+  static void draw_axes(const view_context& with, const frame& at, const format::value_axis& values, ImDrawList& list) {
+    const float text = with.px(small_text);
+    for (const format::tick& each : values.ticks) {
+      const float y = std::floor(at.y_of(static_cast<std::uint64_t>(each.value)));
+      list.AddLineH(at.area.min.x, at.area.max.x, y, with.colours.grid);
+      list.AddText(with.fonts.regular, text,
+                   {at.area.min.x - with.px(6) - width_of(with, each.label), y - text * 0.5F - 1}, with.colours.muted,
+                   each.label.c_str());
+    }
+    list.AddLineH(at.area.min.x, at.area.max.x, std::floor(at.area.max.y), with.colours.line);
+    const auto times = format::time_ticks(at.span, std::max(2, static_cast<int>(at.area.width() / with.px(110))));
+    for (const auto& [time, label] : times.ticks) {
+      const float x = std::floor(at.x_of(time));
+      const float wide = width_of(with, label);
+      if (x < at.area.min.x || x + wide * 0.5F > at.area.max.x) continue;
+      list.AddLineV(x, at.area.max.y, at.area.max.y + with.px(4), with.colours.line);
+      list.AddText(with.fonts.regular, text, {std::max(at.area.min.x, x - wide * 0.5F), at.area.max.y + with.px(5)},
+                   with.colours.muted, label.c_str());
+    }
+  }
+
+  void draw_curve(const view_context& with, const frame& at, const replayed_policy& policy, std::size_t which,
+                  ImDrawList& list) const {
+    static thread_local std::vector<ImVec2> points;
+    points.clear();
+    for (std::size_t part = 0; part < policy.reserved.size(); ++part) {
+      const float y = at.y_of(policy.reserved[part]);
+      if (points.empty() || points.back().y != y) points.emplace_back(at.x_of(at.time_of(part)), y);
+      points.emplace_back(at.x_of(at.time_of(part + 1)), y);
+      const std::size_t count = points.size();
+      if (count > 2 && points[count - 3].y == y) points.erase(points.end() - 2);
+    }
+    const bool dimmed = hovered_row_ != none && hovered_row_ != which;
+    const ImU32 colour = colour_of(which, with.colours);
+    list.AddPolyline(points.data(), static_cast<int>(points.size()),
+                     dimmed ? mix(colour, with.colours.background, 0.7F) : colour,
+                     with.px(hovered_row_ == which ? 2.5F : 1.5F), ImDrawFlags_None);
+  }
+
+  void draw_tip(const view_context& with, const frame& at, const replayed_allocator& of, ImDrawList& list) const {
+    const float x = std::floor(ImGui::GetMousePos().x);
+    const std::size_t part = at.part_at(x);
+    list.AddLineV(x, at.area.min.y, at.area.max.y, with.colours.muted);
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < of.policies.size(); ++i)
+      if (!is_hidden(i) && part < of.policies[i].reserved.size()) order.push_back(i);
+    // As the curves lie over one another.
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return of.policies[a].reserved[part] > of.policies[b].reserved[part];
+    });
+    for (const std::size_t i : order)
+      list.AddCircleFilled({x, at.y_of(of.policies[i].reserved[part])}, with.px(3), colour_of(i, with.colours));
+    if (!begin_tip(with)) return;
+    ImGui::TextDisabled("%s", ("reserved at " + format_moment(at.time_of(part))).c_str());
+    float wide = 0;
+    for (const std::size_t i : order) wide = std::max(wide, ImGui::CalcTextSize(of.policies[i].policy.c_str()).x);
+    for (const std::size_t i : order) {
+      swatch(with, colour_of(i, with.colours));
+      const float from = ImGui::GetCursorPosX();
+      ImGui::TextUnformatted(of.policies[i].policy.c_str());
+      ImGui::SameLine(from + wide + with.px(16));
+      ImGui::TextUnformatted(format_bytes(of.policies[i].reserved[part]).c_str());
+    }
+    end_tip();
+  }
+
+  [[nodiscard]] bool is_hidden(std::size_t policy) const { return policy < hidden_.size() && hidden_[policy]; }
+  void hide(std::size_t policy, bool hidden) {
+    if (policy >= hidden_.size()) hidden_.resize(policy + 1);
+    hidden_[policy] = hidden;
+  }
+
+  static constexpr std::size_t none = ~std::size_t{0};
+
+  screen_slot<query::what_if_question> question_;
+  std::shared_ptr<const query::what_if_curves> shown_;  ///< The last answer, perhaps in part.
+  std::size_t chosen_ = 0;                              ///< The allocator that is shown.
+  std::vector<bool> hidden_;                            ///< By policy: clicked away.
+  std::size_t hovered_row_ = none;                      ///< The policy under the mouse, in the table.
+  bool replaying_ = false;
+  bool stopped_ = false;  ///< By the user, before the end.
+};
+
+}  // namespace
+
+std::unique_ptr<view> make_what_if_view() { return std::make_unique<what_if_view>(); }
+
+}  // namespace sluice::gui

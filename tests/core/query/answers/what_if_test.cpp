@@ -1,0 +1,104 @@
+#include "core/query/answers/what_if.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/query/engine/engine.hpp"
+#include "core/replay/replay.hpp"
+#include "core/summary/passes/finalize.hpp"
+#include "tests/core/recordings/replayed_program.hpp"
+
+namespace sluice::query {
+namespace {
+
+using testing::recording;
+using testing::replayed_program;
+
+what_if_curves ask(const std::string& path) {
+  engine asked(trace::file::open(path).value());
+  const auto found = asked.ask_now(what_if_question{});
+  EXPECT_TRUE(found) << found.error().to_string();
+  return found ? **found : what_if_curves{};
+}
+
+TEST(what_if, has_a_curve_for_each_policy_that_reaches_its_peak) {
+  recording made;
+  replayed_program program(made);
+  testing::grow_slowly(program, 20);
+  made.close();
+  const what_if_curves found = ask(made.path());
+  ASSERT_EQ(found.allocators.size(), 1U);
+  const replayed_allocator& of = found.allocators[0];
+  EXPECT_TRUE(of.reproduced);
+  EXPECT_EQ(of.recorded_peak, program.allocator().peak);
+  ASSERT_EQ(of.policies.size(), replay::default_policies().size());
+  for (const replayed_policy& each : of.policies) {
+    ASSERT_EQ(each.reserved.size(), what_if_curves::parts) << each.policy;
+    EXPECT_EQ(*std::max_element(each.reserved.begin(), each.reserved.end()), each.figures.peak_reserved) << each.policy;
+    EXPECT_GT(each.figures.peak_reserved, 0U) << each.policy;
+  }
+  EXPECT_EQ(of.policies[0].figures.peak_reserved, of.recorded_peak);
+}
+
+TEST(what_if, of_native_rises_as_its_segments_were_taken) {
+  recording made;
+  replayed_program program(made);
+  testing::grow_slowly(program, 20);
+  made.close();
+  const what_if_curves found = ask(made.path());
+  const auto& reserved = found.allocators.at(0).policies.at(0).reserved;
+  EXPECT_TRUE(std::is_sorted(reserved.begin(), reserved.end())) << "nothing is given back";
+  EXPECT_LT(reserved[10], reserved[300]);
+}
+
+TEST(what_if, from_sections_is_that_from_an_index_of_everything) {
+  recording whole;
+  recording parts;
+  for (recording* each : {&whole, &parts}) {
+    replayed_program program(*each);
+    testing::grow_slowly(program, 400);
+  }
+  whole.close();
+  analysis::finalize_options ending;
+  ending.least_events = 1;
+  ending.section_events = 100;
+  ASSERT_TRUE(analysis::finalize(parts.writer(), ending));
+  const what_if_curves expected = ask(whole.path());
+  const what_if_curves found = ask(parts.path());
+  ASSERT_EQ(found.allocators.size(), 1U);
+  EXPECT_EQ(found.span, expected.span);
+  for (std::size_t i = 0; i < expected.allocators[0].policies.size(); ++i) {
+    EXPECT_EQ(found.allocators[0].policies[i].figures, expected.allocators[0].policies[i].figures);
+    EXPECT_EQ(found.allocators[0].policies[i].reserved, expected.allocators[0].policies[i].reserved);
+  }
+}
+
+TEST(what_if, is_empty_without_requests_to_a_framework) {
+  recording made;
+  made.standard_tables();
+  made.add_alloc(1, 1, 100);
+  made.close();
+  const what_if_curves found = ask(made.path());
+  EXPECT_TRUE(found.allocators.empty());
+  EXPECT_FALSE(found.too_many);
+}
+
+TEST(what_if, ends_when_it_is_withdrawn) {
+  recording made;
+  replayed_program program(made);
+  testing::grow_slowly(program, 20);
+  made.close();
+  const testing::indexed all(made.open());
+  std::atomic<bool> cancelled{true};
+  symbols::frame_book frames;
+  bool provisional = false;
+  const auto found =
+      answer_to(what_if_question{}, sources{all.index, *all.snapshot, cancelled, frames,
+                                            symbols::frame_book::lookup::at_once, nullptr, nullptr, provisional});
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, error_code::cancelled);
+}
+
+}  // namespace
+}  // namespace sluice::query

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "tests/core/recordings/recording.hpp"
+#include "tests/core/replay/slow_allocator.hpp"
+
+/// Recordings of programs whose memory PyTorch's native allocator hands out, with the segments that it takes.
+namespace sluice::testing {
+
+class replayed_program {
+ public:
+  /// Writes to `into`, which must outlive this. `limit`: bytes that may be reserved.
+  explicit replayed_program(recording& into, std::uint64_t limit = replay::no_limit) : into_(into) {
+    into_.standard_tables();
+    allocator_.limit = limit;
+    allocator_.on_segment = [this](bool taken, std::uint64_t address, std::uint64_t bytes) {
+      if (taken) {
+        segments_[address] = row(trace::layer::driver, address, bytes, 0, "cudaMalloc");
+      } else {
+        into_.add_free(tick(), segments_.at(address));
+        segments_.erase(address);
+      }
+    };
+  }
+
+  /// Returns a number for `free`. `category`: a tag such as "weight"; empty: none.
+  std::uint32_t allocate(std::uint64_t bytes, std::string_view category = {}) {
+    const auto number = static_cast<std::uint32_t>(blocks_.size());
+    EXPECT_TRUE(allocator_.allocate(number, bytes, 0)) << "out of memory";
+    const auto [address, size] = allocator_.place[number];
+    const std::uint64_t segment = std::prev(segments_.upper_bound(address))->second;
+    blocks_.push_back(row(trace::layer::framework, address, size, segment, "torch"));
+    if (!category.empty()) tag(category);
+    return number;
+  }
+  void free(std::uint32_t number) {
+    into_.add_free(tick(), blocks_[number], trace::layer::framework);
+    allocator_.free(number);
+  }
+  [[nodiscard]] const replay::slow_allocator& allocator() const { return allocator_; }
+
+ private:
+  time_ns tick() { return time_ += 10'000; }
+
+  std::uint64_t row(trace::layer layer, std::uint64_t address, std::uint64_t bytes, std::uint64_t parent,
+                    std::string_view name) {
+    auto made = into_.event<trace::alloc_event>(tick());
+    made.block = trace::block_id{++last_};
+    made.parent = trace::block_id{parent};
+    made.bytes = bytes;
+    made.kind = trace::memory_kind::device;
+    made.layer = layer;
+    made.device = trace::device_id{1};
+    made.address = address;
+    made.name = into_.text(name);
+    event_ = trace::event_id{into_.writer().add(made)};
+    return last_;
+  }
+  void tag(std::string_view category) {
+    auto made = into_.event<trace::attribute_event>(time_);
+    made.target = event_;
+    made.key = into_.text("category");
+    made.text = into_.text(category);
+    into_.writer().add(made);
+  }
+
+  recording& into_;
+  replay::slow_allocator allocator_;
+  std::map<std::uint64_t, std::uint64_t> segments_;  ///< The driver's block, by address.
+  std::vector<std::uint64_t> blocks_;
+  std::uint64_t last_ = 0;
+  trace::event_id event_{};
+  time_ns time_ = 0;
+};
+
+/// Sizes that grow with each step: the native allocator wants a new segment each time, and keeps the old ones.
+inline void grow_slowly(replayed_program& made, int steps) {
+  const std::uint32_t kept = made.allocate(40 * mib, "weight");
+  for (int step = 0; step < steps; ++step) {
+    const std::uint32_t block = made.allocate((100 + 4 * static_cast<std::uint64_t>(step)) * mib, "activation");
+    const std::uint32_t other = made.allocate(30 * mib, "workspace");
+    made.free(block);
+    made.free(other);
+  }
+  made.free(kept);
+}
+
+/// A training whose blocks follow a law: weights of 6 * 4 MiB; in each step an input of n * 128 KiB, 8 activations of
+/// 2 MiB + n * 128 KiB that live together, and then gradients of 6 * 4 MiB. With an n of 16, 32 or 64 the sizes asked for
+/// can be told from the recording.
+inline void train(replayed_program& made, std::uint64_t batch, int steps = 5) {
+  const std::uint64_t sample = mib / 8;
+  std::vector<std::uint32_t> weights;
+  for (int i = 0; i < 6; ++i) weights.push_back(made.allocate(4 * mib, "weight"));
+  for (int step = 0; step < steps; ++step) {
+    std::vector<std::uint32_t> all;
+    all.push_back(made.allocate(batch * sample, "input"));
+    for (int i = 0; i < 8; ++i) all.push_back(made.allocate(2 * mib + batch * sample, "activation"));
+    for (int i = 0; i < 6; ++i) all.push_back(made.allocate(4 * mib, "gradient"));
+    for (const std::uint32_t each : all) made.free(each);
+  }
+  for (const std::uint32_t each : weights) made.free(each);
+}
+
+}  // namespace sluice::testing

@@ -1,0 +1,88 @@
+// The panel that draws what the allocator would have reserved, in a real window.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/base/format.hpp"
+#include "core/query/engine/engine.hpp"
+#include "tests/core/recordings/replayed_program.hpp"
+#include "tests/gui/window_fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+class what_if_panel : public window_test {
+ protected:
+  void open_torch(ImGuiTestContext& user) {
+    {
+      testing::recording made;
+      testing::replayed_program program(made);
+      testing::grow_slowly(program, 30);
+      made.close();
+      std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    }
+    open_panel(user);
+  }
+  void open_panel(ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("what_if.open");
+    user.Yield(4);
+    settle(user);
+  }
+  std::shared_ptr<const query::what_if_curves> answer() {
+    return app().state().active()->engine->ask_now(query::what_if_question{}).value();
+  }
+};
+
+TEST_F(what_if_panel, lists_the_peak_under_each_policy) {
+  use([&](ImGuiTestContext& user) {
+    open_torch(user);
+    const std::string words = read(user);
+    const auto found = answer();
+    ASSERT_EQ(found->allocators.size(), 1U);
+    for (const query::replayed_policy& each : found->allocators[0].policies) {
+      EXPECT_NE(words.find(each.policy), std::string::npos) << words;
+      EXPECT_NE(words.find(format_bytes(each.figures.peak_reserved)), std::string::npos) << each.policy;
+    }
+    EXPECT_NE(words.find("The native model reproduces it"), std::string::npos);
+  });
+}
+
+TEST_F(what_if_panel, tells_the_values_under_the_mouse) {
+  use([&](ImGuiTestContext& user) {
+    open_torch(user);
+    const ImRect chart = user.ItemInfo("//What if/##chart").RectFull;
+    ASSERT_GT(chart.GetWidth(), 100);
+    user.MouseMoveToPos({chart.Min.x + chart.GetWidth() * 0.9F, chart.GetCenter().y});
+    user.Yield(3);
+    const std::string words = read(user);
+    EXPECT_NE(words.find("reserved at "), std::string::npos) << words;
+  });
+}
+
+TEST_F(what_if_panel, hides_a_curve_that_is_clicked_away) {
+  use([&](ImGuiTestContext& user) {
+    open_torch(user);
+    const auto found = answer();
+    user.ItemClick("//What if/**/##row");
+    user.Yield(3);
+    const ImRect chart = user.ItemInfo("//What if/##chart").RectFull;
+    user.MouseMoveToPos({chart.Min.x + chart.GetWidth() * 0.9F, chart.GetCenter().y});
+    user.Yield(3);
+    const std::string words = read(user);
+    const std::size_t tip = words.find("reserved at ");
+    ASSERT_NE(tip, std::string::npos) << words;
+    EXPECT_EQ(words.find("native", tip), std::string::npos) << words.substr(tip);
+    EXPECT_NE(words.find("expandable_segments:True", tip), std::string::npos);
+  });
+}
+
+TEST_F(what_if_panel, says_that_only_pytorch_can_be_replayed) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    EXPECT_NE(read(user).find("No allocations of PyTorch"), std::string::npos);
+  });
+}
+
+}  // namespace
+}  // namespace sluice::test
