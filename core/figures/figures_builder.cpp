@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/base/cancel.hpp"
+#include "core/figures/findings/thresholds.hpp"
 #include "core/index/index.hpp"
 #include "core/index/tensor_facts.hpp"
 
@@ -54,6 +55,24 @@ std::vector<failed_allocation> failures_in(std::span<const trace::alloc_failed_e
             [](const auto& a, const auto& b) { return std::tuple(a.time, a.event) < std::tuple(b.time, b.event); });
   if (all.size() > report::failure_limit) all.resize(report::failure_limit);
   return all;
+}
+
+/// Allocators that hold more than the program needs at its peak, or later, or that met their limit.
+std::vector<cache_use> worth_replaying(const report_figures& of) {
+  std::vector<cache_use> made;
+  for (const cache_use& each : of.waste.caches) {
+    std::uint64_t used = 0;
+    for (const memory_statistics& memory : of.whole.memory)
+      if (memory.device == each.device && memory.layer == trace::layer::framework &&
+          memory.kind == trace::memory_kind::device)
+        used = memory.maximum;
+    const double reserved = static_cast<double>(each.reserved_maximum);
+    const bool unused_later =
+        each.parts > 0 && static_cast<double>(each.low_parts) >= unused_at_last * static_cast<double>(each.parts);
+    if (of.retries.count > 0 || unused_later || reserved - static_cast<double>(used) >= warned_memory_share * reserved)
+      made.push_back(each);
+  }
+  return made;
 }
 
 }  // namespace
@@ -239,7 +258,7 @@ report_figures figures_builder::take() {
                  caches_.figures(),
                  ranks_.figures(),
                  {}};
-  made_.waste.replays = replays_.take(made_.waste.caches);
+  made_.waste.replays = replays_.take(worth_replaying(made_));
   made_.out_of_memory = out_of_memory_.take();
   made_.warnings = unsectioned_.warnings;
   made_.messages = unsectioned_.messages;

@@ -25,8 +25,9 @@ class failure_writer {
   failure_writer(const report_subject& subject, const out_of_memory_report& of) : subject_(subject), of_(of) {}
 
   std::string all() {
-    text_ += fmt::format("\nOut of memory at {} on {}\n", format_moment(of_.figures.time),
-                         analysis::short_label(of_.figures.device, subject_.tables));
+    const bool on_device = of_.figures.device != trace::device_id::none;
+    text_ += fmt::format("\nOut of memory at {}{}\n", format_moment(of_.figures.time),
+                         on_device ? " on " + analysis::short_label(of_.figures.device, subject_.tables) : "");
     text_table facts("ll");
     for (const auto& [label, said] : of_.facts) facts.row({label, said});
     text_ += facts.text(2);
@@ -83,6 +84,7 @@ class failure_writer {
   }
 
   void lines(std::string_view words, const oom_list& of) {
+    if (of.lines.empty()) return;
     title(words);
     text_table table("rrrll");
     for (const oom_line& each : of.lines)

@@ -19,7 +19,7 @@ static_assert(warned_memory_share == 0.03 && warned_time_share == 0.02 && most_w
 static_assert(told_idle_share == 0.005 && least_recurring == 4 && least_small_copies == 256 &&
               least_driver_calls == 8 && least_spread == 4);
 static_assert(least_reserved == 64.0 * 1024 * 1024 && unused_at_last == 0.4 && fragmented == 0.5 && much_free == 0.2);
-static_assert(replay_error == 0.1 && reserved_replays_builder::most_blocks == 400'000);
+static_assert(replay_error == 0.1 && reserved_replays_builder::most_blocks == 200'000);
 static_assert(imbalanced == 0.1 && reached_of_link_peak == 0.85 && growth_builder::least_blocks == 8);
 static_assert(idle_for_long == 0.5 && grows_for == 0.4 && warned_loop_share == 0.1 && warned_variable_share == 0.25);
 static_assert(idle_memory_builder::idle_works == 8 && idle_memory_builder::worth_moving == 4);
@@ -95,13 +95,13 @@ constexpr auto rules = std::to_array<finding_rule>({
      "It holds 64 MiB or more, and in the last 40 % of the program's launches, copies, allocations and frees at most "
      "half of that is in use. Of PyTorch's native allocator, what emptying the cache saves is replayed, within 10 %; a "
      "note if that is less than 3 %.",
-     "Whether others need the memory. Recordings of more than 400,000 blocks are not replayed."},
+     "Whether others need the memory. Recordings of more than 200,000 blocks are not replayed."},
     {fragmentation, "fragmentation", "Free memory of an allocator is in pieces that are too small.",
      "At the peak, 64 MiB or more and 20 % of what the allocator holds are free, and the largest hole is less than "
      "half of that. The requests to PyTorch's native allocator are replayed under expandable_segments:True, "
      "roundup_power2_divisions:4 and max_split_size_mb:128; if none reserves 3 % less, with the model's error of 10 %, "
      "it is a note.",
-     "Fragmentation at other moments. Recordings of more than 400,000 blocks are not replayed, nor those that the "
+     "Fragmentation at other moments. Recordings of more than 200,000 blocks are not replayed, nor those that the "
      "native model does not reproduce: what is saved is then all that is free."},
     {driver_allocations, "driver_allocations",
      "The program allocates and frees memory of the driver again and again: each call is slow, and frees wait for the "

@@ -1,7 +1,6 @@
 #include "core/figures/waste/reserved_replays.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "core/figures/findings/thresholds.hpp"
@@ -14,22 +13,23 @@ namespace {
 /// The settings that findings may advise: those that a program can set without knowing its sizes.
 constexpr const char* advised[] = {"expandable_segments:True", "roundup_power2_divisions:4", "max_split_size_mb:128"};
 
-/// The position from `from` to before `to` at which the fewest bytes are live: where a program would empty the cache.
-std::size_t lowest_use(const replay::allocator_requests& of, std::size_t from, std::size_t to) {
+/// Where a program would empty the cache that it needs no more: after the last time that more than `usual` bytes were
+/// live, at the position soon after it at which the fewest are.
+std::size_t after_the_peak(const replay::allocator_requests& of, std::uint64_t usual) {
   std::vector<std::uint64_t> sizes(of.blocks);
-  std::uint64_t live = 0;
-  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-  std::size_t found = from;
-  for (std::size_t i = 0; i < std::min(to, of.requests.size()); ++i) {
-    if (i >= from && live < least) {
-      least = live;
-      found = i;
-    }
-    const replay::request& each = of.requests[i];
-    if (each.what == replay::request_kind::allocate) live += sizes[each.block] = each.bytes;
-    if (each.what == replay::request_kind::free) live -= sizes[each.block];
+  std::vector<std::uint64_t> live{0};  // Before each request, and at the end.
+  live.reserve(of.requests.size() + 1);
+  for (const replay::request& each : of.requests) {
+    std::uint64_t now = live.back();
+    if (each.what == replay::request_kind::allocate) now += sizes[each.block] = each.bytes;
+    if (each.what == replay::request_kind::free) now -= sizes[each.block];
+    live.push_back(now);
   }
-  return found;
+  std::size_t from = live.size() - 1;
+  while (from > 0 && live[from - 1] <= usual) --from;
+  const auto begin = live.begin() + static_cast<std::ptrdiff_t>(from);
+  const auto soon = static_cast<std::ptrdiff_t>((live.size() - from + 3) / 4);
+  return from + static_cast<std::size_t>(std::min_element(begin, begin + soon) - begin);
 }
 
 /// Nothing if the native model does not reproduce the recording.
@@ -51,9 +51,7 @@ std::optional<reserved_replay> replayed(const replay::recorded_events& events, c
     }
   }
   if (cache.parts > 0 && static_cast<double>(cache.low_parts) >= unused_at_last * static_cast<double>(cache.parts)) {
-    const std::size_t part = requests.requests.size() / cache.parts;
-    const std::size_t from = part * (cache.parts - cache.low_parts);
-    const auto late = replay::empty_cache_before(requests, lowest_use(requests, from, from + part));
+    const auto late = replay::empty_cache_before(requests, after_the_peak(requests, cache.usual_maximum));
     made.late_reserved = late.as_recorded;
     made.late_emptied = late.emptied;
   }
