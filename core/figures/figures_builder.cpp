@@ -166,7 +166,7 @@ void figures_builder::add(const index& from, time_range run) {
   copied_.add(from, run);
   retries_.add(from.memory());
   idle_.add(from, run);
-  growth_.add(from.memory(), run);
+  growth_.add(from, run);
   dead_writes_.add(from, run);
   gaps_.add(from, run);
   copy_waste_.add(from, run);

@@ -39,9 +39,8 @@ constexpr auto rules = std::to_array<finding_rule>({
      "Which of these kernels it was. compute-sanitizer names the access."},
     {failed_allocations, "failed_allocations", "The program asked for memory and got none.",
      "An allocation failed, and the same request did not succeed right after it. What would have let it fit was "
-     "checked: "
-     "the blocks were taken out of the memory as it lay, or the requests replayed through a model of PyTorch's "
-     "allocator.",
+     "checked: the blocks were taken out of the memory as it lay, or the requests replayed through a model of "
+     "PyTorch's allocator.",
      "Allocations of libraries that are not recorded. What the program would have used later: most end at the "
      "failure."},
     {retried_allocations, "retried_allocations",
@@ -53,7 +52,8 @@ constexpr auto rules = std::to_array<finding_rule>({
      "The recorder or the tool that made the file says so.", "What was lost."},
     {memory_grows, "memory_grows", "Something keeps what each step makes: a leak, or a list or cache without a limit.",
      "At least 8 blocks from one line are live when the work ends, 1 MiB and 3 % of the peak or more; some of them "
-     "were born in each eighth of the time since the first, which is at least half of the working time. Or the bytes "
+     "were born in each eighth of the kernels since the first, which are at least half of all (of the active time "
+     "where no kernels were recorded). Or the bytes "
      "in use at the begin of the steps rise in 80 % of at least 6 steps. Or, of blocks that are never used again or "
      "that none was freed of before the peak, such births go on for 40 % of the launches and copies.",
      "Growth in memory that the recorder does not see, and whether the program wants to keep it."},

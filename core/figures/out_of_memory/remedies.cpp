@@ -131,6 +131,12 @@ class failure_replay {
 
 class remedy_finder {
  public:
+  /// The limit to replay with, in bytes. Where only bounds are known, a little above the lower one: at the bound itself
+  /// the rounding of another setting would refuse what the recorded one could just hold.
+  [[nodiscard]] static std::uint64_t limit_of(const out_of_memory& of) {
+    const std::uint64_t least = of.reserved + (of.needed - of.missing);
+    return of.limit_to > of.limit_from ? std::min(of.limit_to, least + least / 20) : least;
+  }
   remedy_finder(const trace::alloc_failed_event& failed, const memory_at_failure& at, const block_uses& uses,
                 const index& from, const trace::snapshot& trace, out_of_memory& into)
       : failed_(failed),
@@ -139,7 +145,7 @@ class remedy_finder {
         from_(from),
         trace_(trace),
         into_(into),
-        replay_(failed, at, uses, from, trace.tables(), into.reserved + (into.needed - into.missing)) {}
+        replay_(failed, at, uses, from, trace.tables(), limit_of(into)) {}
 
   void find() {
     add_unused();

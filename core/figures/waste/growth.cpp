@@ -8,9 +8,9 @@
 
 namespace sluice::analysis {
 
-void growth_builder::add(const memory_use& memory, time_range run) {
+void growth_builder::add(const index& from, time_range run) {
   const time_range here = common_of(range_, run);
-  for (const block_record& block : memory.blocks()) {
+  for (const block_record& block : from.memory().blocks()) {
     if (!block.allocated || block.imported() || block.born_before() || block.freed_after()) continue;
     if (!here.holds(block.born) || !(is_device_resident(block.kind) || block.kind == trace::memory_kind::pinned))
       continue;
@@ -19,8 +19,11 @@ void growth_builder::add(const memory_use& memory, time_range run) {
     if (died < range_.end - range_.length() / 2) continue;
     std::vector<birth>& births =
         all_[{{block.device, block.layer, block.kind}, block.process, block.stack, block.name}];
-    if (births.size() < most_births) births.push_back({block.born, died, block.bytes, block.id});
+    if (births.size() < most_births)
+      births.push_back(
+          {block.born, died, block.bytes, block.id, kernels_ + from.touches().kernels_in({here.begin, block.born})});
   }
+  kernels_ += from.touches().kernels_in(here);
 }
 
 std::vector<growing_group> growth_builder::figures(time_range active) const {
@@ -36,12 +39,16 @@ std::vector<growing_group> growth_builder::figures(time_range active) const {
     const auto by_time = [](const birth* a, const birth* b) { return a->time < b->time; };
     const birth* first = *std::min_element(kept.begin(), kept.end(), by_time);
     const birth* last = *std::max_element(kept.begin(), kept.end(), by_time);
-    const time_ns length = active.end - first->time;
-    if (length < active.length() / 2) continue;
+    const auto progress = [&](const birth& of_one) {
+      return kernels_ > 0 ? static_cast<double>(of_one.kernels) : static_cast<double>(of_one.time - active.begin);
+    };
+    const double all_work = kernels_ > 0 ? static_cast<double>(kernels_) : static_cast<double>(active.length());
+    const double work = all_work - progress(*first);
+    if (work < all_work / 2) continue;
     eighths spread;
     for (const birth* each : kept) {
       saturating_add(of.bytes, each->bytes);
-      spread.mark(static_cast<double>(each->time - first->time) / static_cast<double>(std::max<time_ns>(length, 1)));
+      spread.mark((progress(*each) - progress(*first)) / std::max(work, 1.0));
     }
     // The end may be without: the program may do something else at last.
     if (!spread.all_but_the_last()) continue;

@@ -31,13 +31,14 @@ struct growing_group {
 
 /// Finds growing stacks of device-resident and pinned memory from indexes of sections, in order of time. A stack grows
 /// if at least `least_blocks` of its blocks are live at the end, some of them born in each of eight equal parts of the
-/// time from the first one's birth to the last work of the recording, and this time is at least half of the active time.
+/// work from the first one's birth to the end, and this is at least half of all work. Work counts by the kernels launched:
+/// what a program loads before the first does not grow. Where none were recorded, it counts by the active time.
 class growth_builder {
  public:
   explicit growth_builder(time_range range) : range_(range) {}
 
-  /// Adds the blocks born in `run`. O(blocks * log stacks).
-  void add(const memory_use& memory, time_range run);
+  /// Adds the blocks born in `run`. O(blocks * log (stacks + kernels)).
+  void add(const index& from, time_range run);
   /// Largest first. `active`: `range_statistics::active`.
   [[nodiscard]] std::vector<growing_group> figures(time_range active) const;
 
@@ -50,11 +51,13 @@ class growth_builder {
     time_ns died = 0;  ///< `latest_time` if never freed.
     std::uint64_t bytes = 0;
     trace::block_id block{};
+    std::uint64_t kernels = 0;  ///< Launched before it.
   };
   using origin = std::tuple<memory_key, trace::process_id, trace::stack_id, trace::string_id>;
   const time_range range_;
   /// Blocks that live to near the end of the range: the births of each stack, at most `most_births`.
   std::map<origin, std::vector<birth>> all_;
+  std::uint64_t kernels_ = 0;
   static constexpr std::size_t most_births = 65536;
 };
 

@@ -51,6 +51,21 @@ TEST(growth, needs_eight_blocks) {
 
 TEST(growth, is_not_what_is_set_up_at_once) { EXPECT_TRUE((growing_program{.apart = 10}.growing().empty())); }
 
+TEST(growth, counts_by_the_kernels_launched) {
+  for (const bool loads_first : {true, false}) {
+    wasteful_recording told;
+    const trace::stack_id stack = told.stack({testing::python("load", "/home/me/train.py", 9)});
+    told.alloc(1, 100, mib);
+    for (std::uint64_t i = 0; i < 16; ++i) {
+      const auto time = static_cast<time_ns>(100 + i * 115);
+      told.alloc(time, i + 1, mib, stack);
+      if (!loads_first) told.launch(time + 1, {100});
+    }
+    told.work(1960, 2000, 100);
+    EXPECT_EQ(told.waste().growing.size(), loads_first ? 0U : 1U);
+  }
+}
+
 TEST(growth, needs_half_of_the_active_time) {
   EXPECT_EQ((growing_program{.begin = 900, .apart = 65}.growing().size()), 1U);
   EXPECT_TRUE((growing_program{.begin = 1100, .apart = 55}.growing().empty()));
