@@ -168,7 +168,12 @@ void print_failures(const collector::session_summary& summary) {
     }
     any = true;
   }
-  if (!any) complain("no allocation failed; nothing was kept");
+  if (any) return;
+  complain(
+      summary.lost_memory_events == 0
+          ? "no allocation failed; nothing was kept"
+          : fmt::format("no failed allocation was seen, but {} of allocations and frees were lost; nothing was kept",
+                        format_some(summary.lost_memory_events, "event")));
 }
 
 void print_summary(const collector::session_summary& summary) {

@@ -18,7 +18,8 @@ class out_of_memory_panel : public window_test {
     made_.close();
     app().open(made_.path());
     EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().ready(); }));
-    user.Yield(8);
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().selected().kind == selection_kind::event; }));
+    user.Yield(8);  // The panel comes to the front.
     settle(user);
   }
   /// Moves down the panel from a share of its height on, and clicks each link until `done`.

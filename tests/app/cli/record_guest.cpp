@@ -140,6 +140,7 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
   }
   if (how == "run-out") {  // Holds ten blocks from the start, fills a ring of 1 MiB, and gets no more then.
     churn(300, 4000);
+    usleep(500'000);  // The writer catches up, so that no full ring loses what follows.
     alloc_failed_record record{};
     record.header.time = now();
     record.bytes = 1 << 30;

@@ -61,7 +61,7 @@ TEST(growth, counts_by_the_kernels_launched) {
       told.alloc(time, i + 1, mib, stack);
       if (!loads_first) told.launch(time + 1, {100});
     }
-    told.work(1960, 2000, 100);
+    told.work(1990, 2000, 100);
     EXPECT_EQ(told.waste().growing.size(), loads_first ? 0U : 1U);
   }
 }
