@@ -165,7 +165,7 @@ TEST_F(statuses, every_long_verb_is_cancelled_the_same_way) {
            {"query", "big.sluice", endless}}) {
     for (const int number : {SIGINT, SIGTERM}) {
       const pid_t child = begin_sluice(verb);
-      usleep(200'000);
+      usleep(300'000);
       kill(child, number);
       const outcome ended = end_sluice(child);
       EXPECT_EQ(ended.status, 128 + number) << verb[0];

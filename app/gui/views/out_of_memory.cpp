@@ -36,7 +36,10 @@ class out_of_memory_view final : public view {
   void follow(const view_context& with) override {
     const document* const shown = with.state.active();
     asking_ = false;
-    if (frames_to_front_ > 0 && --frames_to_front_ == 0) bring_forward();
+    if (frames_to_front_ > 0) {
+      --frames_to_front_;
+      bring_forward();
+    }
     if (shown == nullptr || !shown->ready() || shown->live) return;
     const auto answer = question_.ask(*shown->engine, {});
     asking_ = !answer && !answer.failure;
@@ -83,7 +86,7 @@ class out_of_memory_view final : public view {
     commands.invoke("selection.set", selection{failed_at_->document, selection_kind::event, raw(failed_at_->event)});
     commands.invoke("moment.set", query::time_range{failed_at_->time, failed_at_->time});
     commands.invoke("timeline.go_to", failed_at_->range);
-    frames_to_front_ = 1;
+    frames_to_front_ = 4;  // The panel may be new, and Details comes forward with the selection.
   }
 
   static void draw_failure(const view_context& with, const analysis::report& all,
