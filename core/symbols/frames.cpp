@@ -93,8 +93,10 @@ bool is_own_file(frame_kind kind, std::string_view path) {
     return !begins_with_any(path, {"<frozen", "<__"}) && !contains_any(path, {"/lib/python", "/lib64/python"});
   return !begins_with_any(path, {"/usr/lib", "/lib/", "/lib64/", "/usr/include", "/usr/local/cuda", "/opt/", "["}) &&
          !contains_any(path, {"/include/c++/"}) &&
-         !begins_with_any(last_part(path),
-                          {"python", "libpython", "libcuda", "libcupti", "libsluice_capture", "libstdc++"});
+         !begins_with_any(last_part(path), {"python",      "libpython",   "libcuda",  "libcupti",   "libsluice_capture",
+                                            "libstdc++",   "libc.so",     "libm.so",  "libpthread", "libgcc_s",
+                                            "ld-linux",    "libcublas",   "libcudnn", "libcufft",   "libcurand",
+                                            "libcusolver", "libcusparse", "libnccl",  "libnvrtc",   "libnvJitLink"});
 }
 
 std::size_t line_to_name(std::span<const frame_line* const> stack) {

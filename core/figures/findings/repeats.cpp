@@ -95,6 +95,7 @@ void find_round_trips(finder& in) {
   finding& f = in.add(finding_kind::round_trips, std::move(text), std::string(instead_of_round_trip(place.maker)));
   f.saves = in.time(std::min(static_cast<double>(busy), waited_for_copies(in.of)), saving_basis::measured);
   f.event = (*named)->largest;
+  f.only_note = all.to_device.copies < least_recurring;
   f.where = place;
 }
 
@@ -119,6 +120,7 @@ void find_zero_uploads(finder& in) {
   finding& f = in.add(finding_kind::zero_uploads, std::move(text), std::string(instead_of_zeros(place.maker)));
   f.saves = in.time(std::min(static_cast<double>(all.all.busy), waited_for_copies(in.of)), saving_basis::measured);
   f.event = stacks.front()->largest;
+  f.only_note = all.all.copies < least_recurring;
   f.where = place;
 }
 

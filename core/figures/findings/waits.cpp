@@ -80,7 +80,9 @@ finding_kind kind_of(gap_cause cause) {
   return finding_kind::idle_gaps;
 }
 
-void tell(finder& in, gap_cause cause, trace::device_id device, const code_place& place, const gaps& of) {
+/// `saved_by_all`: what all lines with this cause save; if that is enough for a warning, the line that saves most is one.
+void tell(finder& in, gap_cause cause, trace::device_id device, const code_place& place, const gaps& of,
+          time_ns saved_by_all) {
   if (static_cast<double>(std::max(of.total, of.saved)) < told_idle_share * in.working) return;
   const std::string_view call = in.tables.text(of.longest->call);
   const std::string where = text_of(place);
@@ -100,6 +102,11 @@ void tell(finder& in, gap_cause cause, trace::device_id device, const code_place
   const bool recurs = of.count >= least_recurring && of.spread >= least_spread;
   // Allocators allocate until they have enough; who allocates in a loop frees, too.
   f.only_note = !recurs || is_of_others(place) || cause == gap_cause::allocation;
+  if (!f.only_note && f.saves.share < warned_time_share && of.saved < saved_by_all &&
+      in.time(static_cast<double>(saved_by_all), saving_basis::modelled).share >= warned_time_share) {
+    f.severity = trace::severity::warning;
+    f.text += fmt::format(" Together with other lines that do the same, {} would be saved.", format_time(saved_by_all));
+  }
 }
 
 /// Driver allocations in a loop have a finding of their own.
@@ -123,7 +130,7 @@ void find_waits(finder& in) {
       for (std::size_t line = 0; line < lines.size() && line < most_lines; ++line) {
         if (told_before(in, cause, lines[line].first)) continue;
         const std::size_t before = in.found.size();
-        tell(in, cause, device.device, lines[line].first, gaps(lines[line].second));
+        tell(in, cause, device.device, lines[line].first, gaps(lines[line].second), line == 0 ? gaps(groups).saved : 0);
         any = any || in.found.size() > before;
       }
     }

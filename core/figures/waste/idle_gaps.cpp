@@ -212,6 +212,13 @@ void idle_gaps_builder::add_gain(const index& from, time_range run, const host_s
                        engine_of(each.kind)});
     });
   }
+  std::vector<work_order> orders;
+  const std::span<const access> uses = from.touches().accesses();
+  for (std::size_t i = 1; i < uses.size(); ++i) {
+    const auto kernel = [](const access& each) { return each.kind == access_kind::kernel; };
+    if (uses[i - 1].block == uses[i].block && !(kernel(uses[i - 1]) && kernel(uses[i])))
+      orders.push_back({uses[i - 1].time, uses[i].time});
+  }
   for (auto& [process, works] : processes) {
     std::vector<time_range> blocked;
     for (const auto& [key, of] : host.threads) {
@@ -219,7 +226,7 @@ void idle_gaps_builder::add_gain(const index& from, time_range run, const host_s
       for (const host_call& each : of.calls)
         if (blocks_host(each.cause)) blocked.push_back({each.begin, each.end});
     }
-    saturating_add(gain_, gain_of_running_ahead(std::move(works), std::move(blocked)));
+    saturating_add(gain_, gain_of_running_ahead(std::move(works), std::move(blocked), orders));
   }
 }
 

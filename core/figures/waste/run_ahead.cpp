@@ -44,8 +44,9 @@ class replay {
  public:
   explicit replay(time_ns launch) : launch_(launch) {}
 
-  /// Plays a work that is called for at `called`. Works come in the order of their calls.
-  void play(const queued_work& work, time_ns called) {
+  /// Plays a work that is called for at `called`, and returns its new end. It must not begin before `earliest`. Works come in
+  /// the order of their calls.
+  time_ns play(const queued_work& work, time_ns called, time_ns earliest) {
     std::vector<played>& stream = streams_[work.stream];
     const bool behind = !stream.empty() && stream.back().end > work.enqueued;
     const time_ns since_call = work.begin - work.enqueued;
@@ -63,8 +64,10 @@ class replay {
       if (last.end <= work.begin) begin = std::max(begin, last.new_end);
       if (last.end < work.end) last = {work.end, std::max(last.new_end, begin + (work.end - work.begin))};
     }
+    begin = std::max(begin, earliest);
     stream.push_back({work.end, begin + (work.end - work.begin)});
     last_ = std::max(last_, stream.back().new_end);
+    return stream.back().new_end;
   }
 
   [[nodiscard]] time_ns last() const { return last_; }
@@ -93,20 +96,37 @@ class replay {
 
 }  // namespace
 
-time_ns gain_of_running_ahead(std::vector<queued_work> works, std::vector<time_range> blocked) {
+time_ns gain_of_running_ahead(std::vector<queued_work> works, std::vector<time_range> blocked,
+                              std::vector<work_order> orders) {
   if (works.empty() || blocked.empty()) return 0;
   std::sort(works.begin(), works.end(),
             [](const queued_work& a, const queued_work& b) { return a.enqueued < b.enqueued; });
+  std::sort(orders.begin(), orders.end(), [](const work_order& a, const work_order& b) { return a.second < b.second; });
   const std::vector<time_range> stood_still = joined(std::move(blocked));
   replay again(launch_time(works));
   time_ns last = std::numeric_limits<time_ns>::min();
   time_ns won = 0;  // Until the call for the next work.
   auto next = stood_still.begin();
+  auto order = orders.begin();
+  std::vector<time_ns> ends;  // As they would be, by position in `works`.
+  // When the last work that was called for at this time would end.
+  const auto end_of = [&](time_ns called) {
+    const auto behind =
+        std::upper_bound(works.begin(), works.begin() + static_cast<std::ptrdiff_t>(ends.size()), called,
+                         [](time_ns time, const queued_work& of) { return time < of.enqueued; });
+    if (behind == works.begin() || (behind - 1)->enqueued != called) return std::numeric_limits<time_ns>::min();
+    return ends[static_cast<std::size_t>(behind - works.begin()) - 1];
+  };
   for (const queued_work& each : works) {
     for (; next != stood_still.end() && next->end <= each.enqueued; ++next) won += next->length();
     // A call may wait first and then give the device work.
     const bool inside = next != stood_still.end() && next->begin < each.enqueued;
-    again.play(each, each.enqueued - won - (inside ? each.enqueued - next->begin : 0));
+    time_ns earliest = std::numeric_limits<time_ns>::min();
+    for (; order != orders.end() && order->second < each.enqueued; ++order) continue;
+    for (; order != orders.end() && order->second == each.enqueued; ++order)
+      earliest = std::max(earliest, end_of(order->first));
+    const time_ns called = each.enqueued - won - (inside ? each.enqueued - next->begin : 0);
+    ends.push_back(again.play(each, called, earliest));
     last = std::max(last, each.end);
   }
   return std::max<time_ns>(last - again.last(), 0);

@@ -200,6 +200,8 @@ TEST(own_files, are_not_those_of_python_its_packages_and_the_system) {
   EXPECT_FALSE(is_own_file(frame_kind::native, "/usr/lib/x86_64-linux-gnu/libcuda.so.1"));
   EXPECT_FALSE(is_own_file(frame_kind::native, "/home/me/venv/lib/python3.12/site-packages/torch/lib/libc10.so"));
   EXPECT_FALSE(is_own_file(frame_kind::native, "/home/me/bin/python3.12"));
+  EXPECT_FALSE(is_own_file(frame_kind::native, "/home/me/conda/lib/libcublas.so.12"));
+  EXPECT_FALSE(is_own_file(frame_kind::native, "dir7/libc.so.6")) << "in a redacted recording";
   EXPECT_FALSE(is_own_file(frame_kind::native, ""));
 }
 

@@ -54,6 +54,22 @@ TEST(run_ahead, keeps_a_work_behind_the_work_of_another_stream_that_it_waited_fo
   EXPECT_EQ(gain_of_running_ahead(works, {{12 * us, 299 * us}}), 99 * us);
 }
 
+TEST(run_ahead, keeps_a_copy_behind_the_kernel_that_uses_the_memory) {
+  // A kernel on stream 1; the host waits, and copies on stream 2 what the next kernel reads.
+  const std::vector<queued_work> works{{0, 5 * us, 105 * us, 1, 1},
+                                       {110 * us, 115 * us, 165 * us, 2, 2},
+                                       {170 * us, 175 * us, 275 * us, 1, 1},
+                                       {280 * us, 285 * us, 335 * us, 2, 2},
+                                       {340 * us, 345 * us, 445 * us, 1, 1}};
+  const std::vector<time_range> waits{
+      {2 * us, 109 * us}, {112 * us, 169 * us}, {172 * us, 279 * us}, {282 * us, 339 * us}};
+  const std::vector<work_order> one_buffer{
+      {0, 110 * us}, {110 * us, 170 * us}, {170 * us, 280 * us}, {280 * us, 340 * us}};
+  const std::vector<work_order> two_buffers{{110 * us, 170 * us}, {280 * us, 340 * us}};
+  EXPECT_EQ(gain_of_running_ahead(works, waits, one_buffer), 4 * 10 * us) << "only what starting takes";
+  EXPECT_GT(gain_of_running_ahead(works, waits, two_buffers), 80 * us) << "each copy runs beside a kernel";
+}
+
 TEST(run_ahead, moves_nothing_if_the_calls_took_no_time) {
   std::mt19937 random(1);  // NOLINT(cert-msc51-cpp): the same in each run.
   for (int round = 0; round < 200; ++round) {
