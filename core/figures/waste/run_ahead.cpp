@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <unordered_map>
 
 #include "core/base/saturating.hpp"
@@ -13,6 +14,10 @@ namespace {
 constexpr time_ns usual_delay = 5'000;
 /// How many works of each other stream are looked at to find what a work waited for.
 constexpr std::size_t looked_at = 64;
+
+/// If a device is idle for longer while the host does work of its own, what was won before does not count behind it: the
+/// program starts, compiles, saves or reads then, and its parts are looked at one by one.
+constexpr time_ns longest_carried = 5'000'000;
 
 /// A work that was played again.
 struct played {
@@ -34,7 +39,7 @@ std::vector<time_range> joined(std::vector<time_range> calls) {
 }
 
 /// The least time from a call to the begin of its work.
-time_ns launch_time(const std::vector<queued_work>& works) {
+time_ns launch_time(std::span<const queued_work> works) {
   time_ns least = std::numeric_limits<time_ns>::max();
   for (const queued_work& each : works) least = std::min(least, each.begin - each.enqueued);
   return std::max<time_ns>(least, 0);
@@ -94,20 +99,16 @@ class replay {
   time_ns last_ = std::numeric_limits<time_ns>::min();
 };
 
-}  // namespace
-
-time_ns gain_of_running_ahead(std::vector<queued_work> works, std::vector<time_range> blocked,
-                              std::vector<work_order> orders) {
-  if (works.empty() || blocked.empty()) return 0;
-  std::sort(works.begin(), works.end(),
-            [](const queued_work& a, const queued_work& b) { return a.enqueued < b.enqueued; });
-  std::sort(orders.begin(), orders.end(), [](const work_order& a, const work_order& b) { return a.second < b.second; });
-  const std::vector<time_range> stood_still = joined(std::move(blocked));
+/// What one stretch of works gains. `works` are sorted by their calls, `stood_still` by time, `orders` by the second work.
+time_ns gain_of_stretch(std::span<const queued_work> works, std::span<const time_range> stood_still,
+                        std::span<const work_order> orders) {
   replay again(launch_time(works));
   time_ns last = std::numeric_limits<time_ns>::min();
   time_ns won = 0;  // Until the call for the next work.
-  auto next = stood_still.begin();
-  auto order = orders.begin();
+  auto next = std::partition_point(stood_still.begin(), stood_still.end(),
+                                   [&](const time_range& each) { return each.end <= works.front().enqueued; });
+  auto order = std::partition_point(orders.begin(), orders.end(),
+                                    [&](const work_order& each) { return each.second < works.front().enqueued; });
   std::vector<time_ns> ends;  // As they would be, by position in `works`.
   // When the last work that was called for at this time would end.
   const auto end_of = [&](time_ns called) {
@@ -130,6 +131,39 @@ time_ns gain_of_running_ahead(std::vector<queued_work> works, std::vector<time_r
     last = std::max(last, each.end);
   }
   return std::max<time_ns>(last - again.last(), 0);
+}
+
+/// How long the host stood still in `range`. O(log calls + calls in it).
+time_ns still_in(std::span<const time_range> stood_still, time_range range) {
+  auto next = std::partition_point(stood_still.begin(), stood_still.end(),
+                                   [&](const time_range& each) { return each.end <= range.begin; });
+  time_ns sum = 0;
+  for (; next != stood_still.end() && next->begin < range.end; ++next) sum += common_of(*next, range).length();
+  return sum;
+}
+
+}  // namespace
+
+time_ns gain_of_running_ahead(std::vector<queued_work> works, std::vector<time_range> blocked,
+                              std::vector<work_order> orders) {
+  if (works.empty() || blocked.empty()) return 0;
+  std::sort(orders.begin(), orders.end(), [](const work_order& a, const work_order& b) { return a.second < b.second; });
+  std::sort(works.begin(), works.end(), [](const queued_work& a, const queued_work& b) { return a.begin < b.begin; });
+  const std::vector<time_range> stood_still = joined(std::move(blocked));
+  time_ns gain = 0;
+  time_ns until = works.front().end;
+  for (auto first = works.begin(), next = first; first != works.end();) {
+    for (++next; next != works.end(); ++next) {
+      const time_range idle{until, next->begin};
+      if (idle.length() - still_in(stood_still, idle) >= longest_carried) break;
+      until = std::max(until, next->end);
+    }
+    std::sort(first, next, [](const queued_work& a, const queued_work& b) { return a.enqueued < b.enqueued; });
+    saturating_add(gain, gain_of_stretch({first, next}, stood_still, orders));
+    first = next;
+    if (next != works.end()) until = std::max(until, next->end);
+  }
+  return gain;
 }
 
 }  // namespace sluice::analysis

@@ -31,8 +31,9 @@ struct work_order {
 /// earlier by the time that the host had stood still until then. A work starts when it is called for and the one before it
 /// on its stream has ended, with the delays that it had. One that waited longer than that has waited for the work of another
 /// stream that ended last before it began, and still does. No two works of one engine run beside each other that did not do so:
-/// most kernels fill the device. Works keep the order that the memory needs which they share (`orders`). All threads of the host count as one: what one of them does next
-/// often depends on another.
+/// most kernels fill the device. Works keep the order that the memory needs which they share (`orders`). All threads of
+/// the host count as one: what one of them does next often depends on another. What is won before 5 ms of idle time in which
+/// the host worked is not carried beyond it.
 ///
 /// The idea is Diogenes' (Welton and Miller, "Diogenes: Looking for an Honest CPU/GPU Performance Measurement Tool", SC19):
 /// the time in a wait is not what removing it saves. O(n log n) for n works, calls and orders.
