@@ -161,7 +161,9 @@ class out_of_memory_view final : public view {
         text += each.last_use == trace::unknown_time
                     ? ", never used"
                     : ", last used " + format_time(of.figures.time - each.last_use) + " before";
+      ImGui::PushTextWrapPos(0);
       if (link(with, text)) select(with, each.largest);
+      ImGui::PopTextWrapPos();
       ImGui::PopID();
     }
     if (list.other_blocks > 0) {
