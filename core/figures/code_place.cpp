@@ -42,6 +42,11 @@ std::string code_places::maker_of(trace::stack_id stack) const {
   return {};
 }
 
+std::string maker_of(const code_place& place, trace::layer layer) {
+  if (!place.maker.empty()) return place.maker;
+  return layer == trace::layer::framework ? "PyTorch" : "";
+}
+
 std::string text_of(const code_place& place) {
   if (!place.known) return {};
   const std::string where = symbols::place_of(place.line);

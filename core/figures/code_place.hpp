@@ -30,6 +30,9 @@ class code_places {
   std::unordered_map<std::uint64_t, code_place> known_;
 };
 
+/// What made memory of this layer, as advice names it: the place's maker, or PyTorch for a framework's; empty if unknown.
+[[nodiscard]] std::string maker_of(const code_place& place, trace::layer layer);
+
 /// "train.py:12 (make_batch)"; the function alone if no place is known; empty if nothing is.
 [[nodiscard]] std::string text_of(const code_place& place);
 

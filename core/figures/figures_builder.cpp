@@ -67,9 +67,8 @@ std::vector<cache_use> worth_replaying(const report_figures& of) {
           memory.kind == trace::memory_kind::device)
         used = memory.maximum;
     const double reserved = static_cast<double>(each.reserved_maximum);
-    const bool unused_later =
-        each.parts > 0 && static_cast<double>(each.low_parts) >= unused_at_last * static_cast<double>(each.parts);
-    if (of.retries.count > 0 || unused_later || reserved - static_cast<double>(used) >= warned_memory_share * reserved)
+    if (of.retries.count > 0 || each.low_share() >= unused_at_last ||
+        reserved - static_cast<double>(used) >= warned_memory_share * reserved)
       made.push_back(each);
   }
   return made;

@@ -72,12 +72,10 @@ std::optional<fragmentation_figure> fragmentation_builder::at(const memory_peak&
   for (const segment_layout& segment : segments) {
     ++figure.segments;
     figure.segment_bytes += segment.bytes;
-    visit_holes(
-        segment, [](const auto&) { return false; },
-        [&](std::uint64_t /*offset*/, std::uint64_t bytes) {
-          figure.free_bytes += bytes;
-          figure.largest_free = std::max(figure.largest_free, bytes);
-        });
+    visit_holes(segment, [&](std::uint64_t /*offset*/, std::uint64_t bytes) {
+      figure.free_bytes += bytes;
+      figure.largest_free = std::max(figure.largest_free, bytes);
+    });
   }
   if (figure.free_bytes > 0)
     figure.fragmentation = 1 - static_cast<double>(figure.largest_free) / static_cast<double>(figure.free_bytes);

@@ -37,6 +37,13 @@ void visit_holes(const segment_layout& of, LeftOut&& is_left_out, Visit&& visit)
   if (of.bytes > end_of_used) visit(end_of_used, of.bytes - end_of_used);
 }
 
+/// The same for the segment as it is.
+template <class Visit>
+void visit_holes(const segment_layout& of, Visit&& visit) {
+  visit_holes(
+      of, [](const segment_layout::piece&) { return false; }, visit);
+}
+
 /// Collects, from indexes of sections, the segments (blocks that contain blocks of a higher layer). All segments of the
 /// recording are needed: one without a live block at a peak is free space, too. Private to core.
 class fragmentation_builder {

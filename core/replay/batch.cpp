@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace sluice::replay {
 namespace {
@@ -14,6 +15,41 @@ constexpr double most_bytes = 1e15;
 bool is_of_model(category what) {
   return what == category::weight || what == category::gradient || what == category::optimizer_state;
 }
+
+/// Fits lines through points of the same batch sizes, by least squares.
+class line_fit {
+ public:
+  /// At least one size.
+  explicit line_fit(std::vector<double> batches) : batches_(std::move(batches)) {
+    for (const double each : batches_) mean_ += each / count();
+    for (const double each : batches_) spread_ += (each - mean_) * (each - mean_);
+  }
+  /// True if the sizes differ: else nothing shows a slope.
+  [[nodiscard]] bool shows_slope() const { return spread_ > 0; }
+  [[nodiscard]] double mean() const { return mean_; }  ///< Of the batch sizes.
+
+  struct line {
+    double mean = 0;   ///< Of the values.
+    double slope = 0;  ///< 0 if nothing shows it.
+  };
+  /// `value_at(i)`: the value at the batch size of this position.
+  template <class Value>
+  [[nodiscard]] line through(Value&& value_at) const {
+    line made;
+    for (std::size_t i = 0; i < batches_.size(); ++i) made.mean += value_at(i) / count();
+    if (!shows_slope()) return made;
+    for (std::size_t i = 0; i < batches_.size(); ++i)
+      made.slope += (batches_[i] - mean_) * (value_at(i) - made.mean) / spread_;
+    return made;
+  }
+
+ private:
+  [[nodiscard]] double count() const { return static_cast<double>(batches_.size()); }
+
+  const std::vector<double> batches_;
+  double mean_ = 0;
+  double spread_ = 0;
+};
 
 }  // namespace
 
@@ -49,24 +85,16 @@ by_category highest_bytes(const allocator_requests& of, std::span<const category
 
 batch_law law_of(std::span<const batch_point> points) {
   batch_law law;
-  const auto count = static_cast<double>(points.size());
-  double mean = 0;
-  for (const batch_point& each : points) mean += each.batch / count;
-  double spread = 0;
-  for (const batch_point& each : points) spread += (each.batch - mean) * (each.batch - mean);
-  law.fitted = spread > 0;
+  std::vector<double> batches;
+  for (const batch_point& each : points) batches.push_back(each.batch);
+  const line_fit fit(std::move(batches));
+  law.fitted = fit.shows_slope();
   for (std::size_t what = 0; what < law.constant.size(); ++what) {
-    double bytes = 0;
-    double slope = 0;
-    for (const batch_point& each : points) bytes += each.bytes[what] / count;
-    if (law.fitted) {
-      for (const batch_point& each : points) slope += (each.batch - mean) * (each.bytes[what] - bytes) / spread;
-      slope = std::max(slope, 0.0);
-    } else if (!is_of_model(static_cast<category>(what)) && mean > 0) {
-      slope = bytes / mean;
-    }
+    auto [bytes, slope] = fit.through([&](std::size_t i) { return points[i].bytes[what]; });
+    slope = std::max(slope, 0.0);
+    if (!law.fitted && !is_of_model(static_cast<category>(what)) && fit.mean() > 0) slope = bytes / fit.mean();
     law.per_batch[what] = slope;
-    law.constant[what] = bytes - slope * mean;
+    law.constant[what] = bytes - slope * fit.mean();
   }
   return law;
 }
@@ -104,26 +132,20 @@ std::optional<allocator_requests> with_batch_by_block(const allocator_requests& 
     sizes.push_back(sizes_of(*each.requests));
     if (sizes.back().size() != sizes.front().size()) return std::nullopt;
   }
-  const auto count = static_cast<double>(batches.size());
-  double mean = 0;
-  for (const double each : batches) mean += each / count;
-  double spread = 0;
-  for (const double each : batches) spread += (each - mean) * (each - mean);
-  if (spread <= 0) return std::nullopt;
+  const line_fit fit(std::move(batches));
+  if (!fit.shows_slope()) return std::nullopt;
   allocator_requests made = of;
   made.segment_addresses.clear();
   std::size_t at = 0;
   std::size_t shrinking = 0;
   for (request& each : made.requests) {
     if (each.what != request_kind::allocate) continue;
-    double bytes = 0;
-    double slope = 0;
-    for (const auto& of_one : sizes) bytes += of_one[at] / count;
-    for (std::size_t i = 0; i < batches.size(); ++i) slope += (batches[i] - mean) * (sizes[i][at] - bytes) / spread;
+    const auto [bytes, slope] = fit.through([&](std::size_t i) { return sizes[i][at]; });
     ++at;
     if (slope < 0) ++shrinking;
     if (slope <= 0) continue;
-    each.bytes = static_cast<std::uint64_t>(std::llround(std::clamp(bytes + slope * (to - mean), 1.0, most_bytes)));
+    each.bytes =
+        static_cast<std::uint64_t>(std::llround(std::clamp(bytes + slope * (to - fit.mean()), 1.0, most_bytes)));
   }
   if (shrinking * 20 > at) return std::nullopt;
   return made;

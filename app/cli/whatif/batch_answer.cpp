@@ -10,10 +10,9 @@
 #include <system_error>
 
 #include "app/cli/number_option.hpp"
-#include "app/cli/recording_file.hpp"
 #include "app/cli/text_table.hpp"
+#include "app/cli/whatif/recorded_requests.hpp"
 #include "core/base/format.hpp"
-#include "core/index/growing_index.hpp"
 #include "core/index/tensor_facts.hpp"
 
 namespace sluice::cli {
@@ -97,27 +96,15 @@ result<double> batch_factor(const std::string& text) {
 }
 
 result<batch_source> open_batch_source(const batch_file& of, std::optional<std::int64_t> device) {
-  const auto file = open_recording(of.path, wanted_of_recording::rows);
-  if (!file) return tl::unexpected(file.error());
-  const auto snapshot = (*file)->latest();
-  analysis::growing_index index;
-  while (!index.absorb(*snapshot, snapshot->chunks().size() + 1)) {
-  }
+  auto recorded = requests_recorded_in(of.path, device);
+  if (!recorded) return tl::unexpected(recorded.error());
   batch_source made;
   made.path = of.path;
   made.given = of.batch;
-  made.snapshot = snapshot;
-  made.requests = replay::requests_of(index.memory(), snapshot->tables());
-  std::erase_if(made.requests, [&](const allocator_requests& each) {
-    const trace::device_row* row = snapshot->tables().devices.find(each.device);
-    return device && (row == nullptr || row->ordinal != *device);
-  });
-  if (made.requests.empty())
-    return fail(error_code::not_found,
-                device ? fmt::format("no allocations of PyTorch on device {} are in the recording", *device)
-                       : "no allocations of PyTorch are in the recording",
-                of.path, "record a program that uses torch.cuda");
-  const auto facts = index.tensors(*snapshot);
+  made.snapshot = std::move(recorded->snapshot);
+  made.requests = std::move(recorded->requests);
+  const analysis::growing_index& index = *recorded->index;
+  const auto facts = index.tensors(*made.snapshot);
   for (const allocator_requests& each : made.requests) {
     made.categories.push_back(replay::categories_of(each, index.memory(), facts->categories));
     const replay::by_category bytes = replay::highest_bytes(each, made.categories.back());

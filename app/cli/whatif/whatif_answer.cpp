@@ -4,20 +4,14 @@
 
 #include <algorithm>
 
-#include "app/cli/recording_file.hpp"
 #include "app/cli/text_table.hpp"
+#include "app/cli/whatif/recorded_requests.hpp"
 #include "core/base/format.hpp"
-#include "core/index/growing_index.hpp"
 
 namespace sluice::cli {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-std::int64_t ordinal_of(trace::device_id device, const trace::tables& tables) {
-  const trace::device_row* row = tables.devices.find(device);
-  return row == nullptr ? -1 : row->ordinal;
-}
 
 std::uint64_t pid_of(trace::process_id process, const trace::tables& tables) {
   const trace::process_row* row = tables.processes.find(process);
@@ -33,29 +27,6 @@ result<std::vector<replay::policy>> policies_of(const std::vector<std::string>& 
     all.push_back(std::move(*one));
   }
   return all;
-}
-
-/// The requests of a recording that is replayed as it is.
-result<std::vector<replay::allocator_requests>> requests_in(const whatif_wanted& wanted,
-                                                            std::shared_ptr<const trace::snapshot>& snapshot) {
-  const std::string& path = wanted.files.front();
-  const auto file = open_recording(path, wanted_of_recording::rows);
-  if (!file) return tl::unexpected(file.error());
-  snapshot = (*file)->latest();
-  analysis::growing_index index;
-  while (!index.absorb(*snapshot, snapshot->chunks().size() + 1)) {
-  }
-  auto requests = replay::requests_of(index.memory(), snapshot->tables());
-  if (requests.empty())
-    return fail(error_code::not_found, "no allocations of PyTorch are in the recording", path,
-                "record a program that uses torch.cuda, or open a snapshot of torch.cuda.memory");
-  if (!wanted.device) return requests;
-  std::erase_if(requests,
-                [&](const auto& each) { return ordinal_of(each.device, snapshot->tables()) != *wanted.device; });
-  if (requests.empty())
-    return fail(error_code::invalid_argument, fmt::format("PyTorch allocated nothing on device {}", *wanted.device),
-                path, "leave --device out to see which devices there are");
-  return requests;
 }
 
 /// The recordings with their batch sizes.
@@ -147,10 +118,11 @@ result<whatif_answer> answer_whatif(const whatif_wanted& wanted) {
     made.snapshot = sources->front().snapshot;
     made.requests = sources->front().requests;
     made.batch = answer_batch(*sources, *factor, wanted.memory);
-  } else if (auto requests = requests_in(wanted, made.snapshot)) {
-    made.requests = std::move(*requests);
   } else {
-    return tl::unexpected(requests.error());
+    auto recorded = requests_recorded_in(wanted.files.front(), wanted.device);
+    if (!recorded) return tl::unexpected(recorded.error());
+    made.snapshot = std::move(recorded->snapshot);
+    made.requests = std::move(recorded->requests);
   }
   made.results = replay::replay_policies(made.batch ? made.batch->requests : made.requests, *policies);
   if (made.batch) judge_batch(made.results, *made.batch);

@@ -50,8 +50,6 @@ struct finder {
   [[nodiscard]] std::string on(trace::device_id device) const;
   /// True if a framework or a pool hands out the device's memory: what the driver gave it stays, by design.
   [[nodiscard]] bool has_allocator(trace::memory_kind kind) const;
-  /// What made the memory of this layer, as advice names it: the place's maker, or PyTorch for its blocks.
-  [[nodiscard]] std::string maker(const code_place& place, trace::layer layer) const;
 };
 
 /// The replay of the device's framework allocator; null if it was not replayed.

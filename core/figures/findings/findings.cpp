@@ -47,11 +47,6 @@ bool finder::has_allocator(trace::memory_kind kind) const {
   });
 }
 
-std::string finder::maker(const code_place& place, trace::layer layer) const {
-  if (!place.maker.empty()) return place.maker;
-  return layer == trace::layer::framework ? "PyTorch" : "";
-}
-
 std::string from_place(const code_place& place) {
   const std::string text = text_of(place);
   return text.empty() ? text : " from " + text;

@@ -76,7 +76,7 @@ void find_growth(finder& in) {
                                     "worked, and more came until the end.{}",
                                     format_bytes(bytes), name_of(most.kind), format_some(blocks, "block"),
                                     from_place(place), blocks == 1 ? "was" : "were", told == 0 ? by_step : ""),
-                        std::string(stop_growth(in.maker(place, most.layer))));
+                        std::string(stop_growth(maker_of(place, most.layer))));
     f.severity = severity::warning;
     f.saves = {.peak_bytes = bytes, .basis = saving_basis::measured, .share = share};
     f.range = {most.first, most.last + 1};

@@ -118,7 +118,7 @@ class idle_finder {
   }
 
   void tell(idle_reason reason, const code_place& place, const sums& of) {
-    const std::string maker = in_.maker(place, of_.layer);
+    const std::string maker = maker_of(place, of_.layer);
     const std::string at_peak =
         fmt::format("{} of {} at the peak{}", format_bytes(of.bytes), format_bytes(of_.peak_bytes), in_.on(of_.device));
     switch (reason) {

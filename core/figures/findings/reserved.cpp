@@ -73,8 +73,8 @@ const policy_outcome* winning_policy(const reserved_replay& of) {
 
 void find_cached_unused(finder& in) {
   for (const cache_use& each : in.of.waste.caches) {
-    if (static_cast<double>(each.reserved_maximum) < least_reserved || each.parts == 0) continue;
-    const double low = static_cast<double>(each.low_parts) / static_cast<double>(each.parts);
+    if (static_cast<double>(each.reserved_maximum) < least_reserved) continue;
+    const double low = each.low_share();
     if (low < unused_at_last) continue;
     const std::uint64_t unused = each.usual_reserved - std::min(each.usual_reserved, each.usual_maximum);
     if (static_cast<double>(unused) < least_reserved) continue;
@@ -186,7 +186,7 @@ void find_driver_allocations(finder& in) {
         all.saved += gap.saved;
       }
     const std::string_view call = in.tables.text(all.some->call);
-    const std::string maker = in.maker(place, trace::layer::driver);
+    const std::string maker = maker_of(place, trace::layer::driver);
     finding& f = in.add(
         finding_kind::driver_allocations,
         fmt::format("The driver allocated{} {} and freed {}{}: {} in the calls{}.",

@@ -99,7 +99,7 @@ void find_pageable(finder& in, const transfer_statistics& way, const transfer_pa
           format_time(std::max<time_ns>(most.busy - static_cast<time_ns>(link), 0)), format_time(most.queued));
   }
   const std::string maker =
-      in.maker(place, in.of.compositions.empty() ? trace::layer::driver : trace::layer::framework);
+      maker_of(place, in.of.compositions.empty() ? trace::layer::driver : trace::layer::framework);
   finding& f = in.add(
       finding_kind::pageable_copies, std::move(text),
       maker == "PyTorch" ? "Pin the host side: DataLoader(pin_memory=True), or tensor.pin_memory(), and copy with "

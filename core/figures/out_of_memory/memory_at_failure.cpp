@@ -114,9 +114,9 @@ void memory_at_failure::describe(out_of_memory& into) const {
     into.limit_to = saturating_sum(reserved_, needed_ - std::min<std::uint64_t>(needed_, 1));
   }
   for (const segment_layout& segment : segments_)
-    visit_holes(
-        segment, [](const auto&) { return false; },
-        [&](std::uint64_t /*offset*/, std::uint64_t bytes) { into.largest_hole = std::max(into.largest_hole, bytes); });
+    visit_holes(segment, [&](std::uint64_t /*offset*/, std::uint64_t bytes) {
+      into.largest_hole = std::max(into.largest_hole, bytes);
+    });
 }
 
 bool memory_at_failure::is_small(const segment_layout& segment) const {

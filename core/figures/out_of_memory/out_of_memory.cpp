@@ -60,9 +60,7 @@ std::vector<held_share> pins_of(const memory_at_failure& at, const index& from, 
   std::map<std::pair<trace::stack_id, category>, std::uint64_t> pinned;
   for (const segment_layout& segment : at.segments()) {
     std::uint64_t free = 0;
-    visit_holes(
-        segment, [](const auto&) { return false; },
-        [&](std::uint64_t /*offset*/, std::uint64_t bytes) { saturating_add(free, bytes); });
+    visit_holes(segment, [&](std::uint64_t /*offset*/, std::uint64_t bytes) { saturating_add(free, bytes); });
     if (free == 0) continue;
     std::map<std::pair<trace::stack_id, category>, bool> here;
     for (const segment_layout::piece& piece : segment.pieces) {

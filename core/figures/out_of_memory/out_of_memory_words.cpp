@@ -27,7 +27,7 @@ class failure_words {
   out_of_memory_report make() {
     out_of_memory& of = all_.figures;
     all_.where = places_.of(of.stack);
-    maker_ = !all_.where.maker.empty() ? all_.where.maker : of.layer == trace::layer::framework ? "PyTorch" : "";
+    maker_ = maker_of(all_.where, of.layer);
     all_.categories = grouped(of.held, [](const held_share& each, const code_place&) { return each.what; });
     // Only framework blocks have categories.
     if (all_.categories.lines.size() == 1 && all_.categories.lines.front().what == category::none) all_.categories = {};

@@ -27,6 +27,11 @@ struct cache_use {
   std::uint64_t low_parts = 0;
   std::uint64_t usual_maximum = 0;   ///< Highest use in low parts.
   std::uint64_t usual_reserved = 0;  ///< Highest bytes held in low parts.
+
+  /// The share of the parts that are low; 0 if there are none to judge.
+  [[nodiscard]] double low_share() const {
+    return parts == 0 ? 0 : static_cast<double>(low_parts) / static_cast<double>(parts);
+  }
 };
 
 /// Collects cache uses from indexes of sections, in order of time.

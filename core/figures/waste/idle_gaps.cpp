@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/base/saturating.hpp"
-#include "core/figures/waste/run_ahead.hpp"
 #include "core/index/index.hpp"
 
 namespace sluice::analysis {
@@ -196,37 +195,31 @@ void idle_gaps_builder::count(const gap_group& one, time_range gap, time_ns lost
   of.made.longest_gap = gap;
 }
 
-void idle_gaps_builder::add_gain(const index& from, time_range run, const host_side& host) {
-  std::map<trace::process_id, std::vector<queued_work>> processes;
-  for (const auto& [key, slices] : from.devices().streams()) {
-    if (!from.devices().ran_kernels(key.device)) continue;
-    std::vector<queued_work>& works = processes[key.process];
-    const auto stream = static_cast<std::uint32_t>(raw(key.stream));
-    time_ns called = -latest_time;
-    slices.for_each(run.begin, run.end, [&](const timeline::slice_item& each, std::uint16_t) {
-      if (each.end == latest_time) return;
-      // Of a work whose call is not known, take it that the call followed that for the work before.
-      if (each.queued > 0) called = each.begin - each.queued;
-      gain_known_ = gain_known_ || each.queued > 0;
-      works.push_back({called == -latest_time ? each.begin : std::min(called, each.begin), each.begin, each.end, stream,
-                       engine_of(each.kind)});
-    });
-  }
-  std::vector<work_order> orders;
+void idle_gaps_builder::add_gain(std::map<trace::process_id, std::vector<queued_work>> works, const index& from,
+                                 const host_side& host) {
+  std::map<trace::process_id, std::vector<work_order>> orders;
   const std::span<const access> uses = from.touches().accesses();
+  std::vector<work_order>* of_block = nullptr;  // Of the process that has the block.
   for (std::size_t i = 1; i < uses.size(); ++i) {
-    const auto kernel = [](const access& each) { return each.kind == access_kind::kernel; };
-    if (uses[i - 1].block == uses[i].block && !(kernel(uses[i - 1]) && kernel(uses[i])))
-      orders.push_back({uses[i - 1].time, uses[i].time});
+    if (uses[i - 1].block != uses[i].block) {
+      of_block = nullptr;
+      continue;
+    }
+    if (uses[i - 1].kind == access_kind::kernel && uses[i].kind == access_kind::kernel) continue;
+    if (of_block == nullptr) {
+      const block_record* block = from.memory().find(uses[i].block);
+      of_block = &orders[block == nullptr ? trace::process_id::none : block->process];
+    }
+    of_block->push_back({uses[i - 1].time, uses[i].time});
   }
-  for (auto& [process, works] : processes) {
+  for (auto& [process, of] : works) {
     std::vector<time_range> blocked;
-    for (const auto& [key, of] : host.threads) {
-      if (key.process != process || !of.launches) continue;
-      for (const host_call& each : of.calls)
+    for (const auto& [key, thread] : host.threads) {
+      if (key.process != process || !thread.launches) continue;
+      for (const host_call& each : thread.calls)
         if (blocks_host(each.cause)) blocked.push_back({each.begin, each.end});
     }
-    saturating_add(gain_, gain_of_running_ahead(std::move(works), std::move(blocked), orders));
+    saturating_add(gain_, gain_of_running_ahead(std::move(of), std::move(blocked), std::move(orders[process])));
   }
 }
 
@@ -234,15 +227,25 @@ void idle_gaps_builder::add(const index& from, time_range run) {
   const time_range here = common_of(range_, run);
   if (here.length() <= 0) return;
   const host_side host = host_of(from, here);
-  add_gain(from, here, host);
   std::map<trace::device_id, std::vector<time_range>> busy;
+  std::map<trace::process_id, std::vector<queued_work>> works;
   for (const auto& [key, slices] : from.devices().streams()) {
     if (!from.devices().ran_kernels(key.device)) continue;
-    std::vector<time_range>& of = busy[key.device];
+    std::vector<time_range>& of_device = busy[key.device];
+    std::vector<queued_work>& of_process = works[key.process];
+    const auto stream = static_cast<std::uint32_t>(raw(key.stream));
+    time_ns called = -latest_time;
     slices.for_each(here.begin, here.end, [&](const timeline::slice_item& each, std::uint16_t) {
-      if (each.end != latest_time) of.push_back({each.begin, std::max(each.end, each.begin + 1)});
+      if (each.end == latest_time) return;
+      of_device.push_back({each.begin, std::max(each.end, each.begin + 1)});
+      // Of a work whose call is not known, take it that the call followed that for the work before.
+      if (each.queued > 0) called = each.begin - each.queued;
+      gain_known_ = gain_known_ || each.queued > 0;
+      of_process.push_back({called == -latest_time ? each.begin : std::min(called, each.begin), each.begin, each.end,
+                            stream, engine_of(each.kind)});
     });
   }
+  add_gain(std::move(works), from, host);
   for (auto& [device, all] : busy) {
     std::sort(all.begin(), all.end(), [](const time_range& a, const time_range& b) { return a.begin < b.begin; });
     if (all.empty()) continue;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/figures/waste/eighths.hpp"
+#include "core/figures/waste/run_ahead.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/index/work/host_activity.hpp"
 #include "core/timeline/slice_set.hpp"
@@ -117,7 +118,8 @@ class idle_gaps_builder {
   /// Sets the stack of the next call after `from`, if `of` has none.
   static void set_stack(gap_group& of, const host_side& host, time_ns from);
   void count(const gap_group& one, time_range gap, time_ns lost, time_ns progress);
-  void add_gain(const index& from, time_range run, const host_side& host);
+  /// `works`: of each process, on devices that run kernels.
+  void add_gain(std::map<trace::process_id, std::vector<queued_work>> works, const index& from, const host_side& host);
   /// What a call of this name does.
   struct call_kind {
     gap_cause cause = gap_cause::host;

@@ -50,7 +50,7 @@ std::optional<reserved_replay> replayed(const replay::recorded_events& events, c
       made.policies.push_back({setting, figures.peak_reserved, figures.retries, figures.failures});
     }
   }
-  if (cache.parts > 0 && static_cast<double>(cache.low_parts) >= unused_at_last * static_cast<double>(cache.parts)) {
+  if (cache.low_share() >= unused_at_last) {
     const auto late = replay::empty_cache_before(requests, after_the_peak(requests, cache.usual_maximum));
     made.late_reserved = late.as_recorded;
     made.late_emptied = late.emptied;

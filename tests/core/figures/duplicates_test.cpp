@@ -9,6 +9,7 @@
 #include "core/figures/report.hpp"
 #include "tests/core/figures/reports.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/stacks.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -255,21 +256,11 @@ TEST(duplicates, of_zeros_are_counted_as_zeros) {
 TEST(duplicates, of_a_round_trip_are_named_by_both_lines) {
   recording made;
   made.standard_tables();
+  testing::stack_maker stack{made};
   const auto call_at = [&](std::uint64_t line, time_ns at) {
-    trace::frame_row frame;
-    frame.id = trace::frame_id{line};
-    frame.kind = trace::frame_kind::python;
-    frame.function = made.text("filter");
-    frame.file = made.text("train.py");
-    frame.line = line;
-    made.writer().add(frame);
-    trace::stack_row stack;
-    stack.id = trace::stack_id{line};
-    stack.frame = frame.id;
-    made.writer().add(stack);
     auto row = made.event<trace::api_call_event>(at);
     row.end = at + 1;
-    row.stack = stack.id;
+    row.stack = stack({testing::python("filter", "train.py", line)});
     return trace::event_id{made.writer().add(row)};
   };
   for (std::uint64_t i = 0; i < 4; ++i) {
@@ -294,20 +285,8 @@ TEST(duplicates, of_a_round_trip_are_named_by_both_lines) {
 TEST(duplicates, are_named_by_the_lines_that_asked_for_them) {
   recording made;
   made.standard_tables();
-  const auto stack_at = [&](std::uint64_t line) {
-    trace::frame_row frame;
-    frame.id = trace::frame_id{line};
-    frame.kind = trace::frame_kind::python;
-    frame.function = made.text("load");
-    frame.file = made.text("train.py");
-    frame.line = line;
-    made.writer().add(frame);
-    trace::stack_row stack;
-    stack.id = trace::stack_id{line};
-    stack.frame = frame.id;
-    made.writer().add(stack);
-    return stack.id;
-  };
+  testing::stack_maker stacks{made};
+  const auto stack_at = [&](std::uint64_t line) { return stacks({testing::python("load", "train.py", line)}); };
   const auto call_from = [&](trace::stack_id stack, time_ns at) {
     auto row = made.event<trace::api_call_event>(at);
     row.end = at + 1;

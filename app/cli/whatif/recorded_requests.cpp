@@ -1,0 +1,35 @@
+#include "app/cli/whatif/recorded_requests.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/recording_file.hpp"
+
+namespace sluice::cli {
+
+std::int64_t ordinal_of(trace::device_id device, const trace::tables& tables) {
+  const trace::device_row* row = tables.devices.find(device);
+  return row == nullptr ? -1 : row->ordinal;
+}
+
+result<recorded_requests> requests_recorded_in(const std::string& path, std::optional<std::int64_t> device) {
+  const auto file = open_recording(path, wanted_of_recording::rows);
+  if (!file) return tl::unexpected(file.error());
+  recorded_requests made{(*file)->latest(), std::make_unique<analysis::growing_index>(), {}};
+  while (!made.index->absorb(*made.snapshot, made.snapshot->chunks().size() + 1)) {
+  }
+  const trace::tables& tables = made.snapshot->tables();
+  made.requests = replay::requests_of(made.index->memory(), tables);
+  if (made.requests.empty())
+    return fail(error_code::not_found, "no allocations of PyTorch are in the recording", path,
+                "record a program that uses torch.cuda, or open a snapshot of torch.cuda.memory");
+  if (!device) return made;
+  std::erase_if(made.requests, [&](const auto& each) { return ordinal_of(each.device, tables) != *device; });
+  if (made.requests.empty())
+    return fail(error_code::invalid_argument, fmt::format("PyTorch allocated nothing on device {}", *device), path,
+                "leave --device out to see which devices there are");
+  return made;
+}
+
+}  // namespace sluice::cli
