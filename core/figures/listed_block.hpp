@@ -2,6 +2,7 @@
 
 #include "core/index/memory/categories.hpp"
 #include "core/index/memory/memory_use.hpp"
+#include "core/index/memory/touches.hpp"
 
 namespace sluice::analysis {
 
@@ -9,6 +10,7 @@ namespace sluice::analysis {
 struct listed_block {
   trace::block_id block{};
   trace::event_id alloc{};
+  trace::process_id process{};
   trace::device_id device{};
   trace::stream_id stream{};
   trace::pool_id pool{};
@@ -21,11 +23,37 @@ struct listed_block {
   trace::memory_kind kind = trace::memory_kind::unknown;
   block_category category;
   trace::stack_id stack{};
+  // When work that names the block was enqueued (`block_touches`); unknown_time: no use is known.
+  time_ns first_use = trace::unknown_time;
+  time_ns last_use = trace::unknown_time;
+  std::uint64_t uses = 0;
+
+  void set_uses(const block_touches& of) {
+    first_use = of.first.known() ? of.first.time : trace::unknown_time;
+    last_use = of.last.known() ? of.last.time : trace::unknown_time;
+    uses = of.count();
+  }
 };
 
+/// Without uses.
 [[nodiscard]] inline listed_block listed(const block_record& block, const block_category& category) {
-  return {block.id,   block.alloc,   block.device, block.stream, block.pool, block.name, block.born,
-          block.died, block.address, block.bytes,  block.layer,  block.kind, category,   block.stack};
+  listed_block made;
+  made.block = block.id;
+  made.alloc = block.alloc;
+  made.process = block.process;
+  made.device = block.device;
+  made.stream = block.stream;
+  made.pool = block.pool;
+  made.name = block.name;
+  made.born = block.born;
+  made.died = block.died;
+  made.address = block.address;
+  made.bytes = block.bytes;
+  made.layer = block.layer;
+  made.kind = block.kind;
+  made.category = category;
+  made.stack = block.stack;
+  return made;
 }
 
 }  // namespace sluice::analysis

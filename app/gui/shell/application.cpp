@@ -244,6 +244,8 @@ void application::reveal_selection() {
   if (!answer || !answer.complete) return;
   reveal_ = false;
   session_.go_to(shown_around(answer->span, shown->active), true);
+  session_.reveal(chosen, answer->span, answer->track);
+  bring_forward(topic::selection);
 }
 
 void application::layout_panels(unsigned dock, ImVec2 size) {

@@ -13,8 +13,8 @@
 /// invoke commands by id.
 namespace sluice::gui {
 
-/// The argument of a command: a path or name, a selection, a time range, or a fraction.
-using argument = std::variant<std::monostate, std::string, selection, query::time_range, double>;
+/// The argument of a command: a path or name, a selection, a time range, a fraction, or a filter of blocks.
+using argument = std::variant<std::monostate, std::string, selection, query::time_range, double, blocks_filter>;
 
 struct command {
   std::string id{};     ///< Stable id, e.g. "timeline.zoom_in".

@@ -87,6 +87,11 @@ class documents {
   void select_range(std::optional<query::time_range> range);
   /// Sets the moment without a step in the history.
   void set_moment(std::optional<query::time_ns> moment) { here_.moment = moment; }
+  /// The last request to bring something onto the screen; its number is 0 if there was none.
+  [[nodiscard]] const reveal_request& revealed() const { return revealed_; }
+  void reveal(const selection& what, query::time_range span, std::uint64_t track) {
+    revealed_ = {revealed_.number + 1, what, span, track};
+  }
   /// Moves the view: at once, or smoothly if `animate`. Not a step in the history.
   void show(query::time_range visible, bool animate);
   /// Moves the view as a step that `back` undoes.
@@ -119,6 +124,7 @@ class documents {
   document_id active_ = document_id::none;
   std::uint32_t next_id_ = 1;
   location here_;
+  reveal_request revealed_;
   std::vector<location> back_;
   std::vector<location> forward_;
 };

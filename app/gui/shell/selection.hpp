@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "core/query/answers/answer_types.hpp"
 
@@ -23,6 +24,27 @@ struct selection {
   selection_kind kind = selection_kind::none;
   std::uint64_t id = 0;
   friend bool operator==(const selection&, const selection&) = default;
+};
+
+/// Which blocks the list of blocks shall show; what is not set stays out of the filter.
+struct blocks_filter {
+  std::string text{};                        ///< See `query::blocks_question::filter`.
+  std::optional<query::time_range> range{};  ///< Live at some time in it; none: in the whole recording.
+  std::optional<trace::layer> layer{};
+  std::optional<analysis::category> category{};
+  std::uint64_t least_bytes = 0;
+  bool only_unfreed = false;
+  bool only_unused = false;
+  friend bool operator==(const blocks_filter&, const blocks_filter&) = default;
+};
+
+/// A request to bring a selected event or block onto the screen. Each view that can show it compares `number` with the
+/// last one it has seen.
+struct reveal_request {
+  std::uint64_t number = 0;
+  selection what;
+  query::time_range span;   ///< Of the event, or the block's life.
+  std::uint64_t track = 0;  ///< The track that shows it; 0: none.
 };
 
 /// The user's position, as stored in the history for going back.

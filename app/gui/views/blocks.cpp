@@ -1,3 +1,5 @@
+#include "app/gui/views/blocks.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,211 +13,451 @@
 namespace sluice::gui {
 namespace {
 
+using query::block_column;
+
+/// Columns that cannot be sorted by: they are only known of the rows that are shown.
+constexpr auto unsorted = static_cast<block_column>(0xff);
+
 struct column {
+  block_cell what;
   const char* title;
-  query::block_column sort;
-  float width;   ///< As a share of the table's width.
-  bool figures;  ///< Right-aligned.
+  block_column sort;
+  float width;  ///< As a share of the table's width.
+  bool figures = false;
+  bool hidden = false;  ///< Until it is chosen in the menu of the headings.
+  const char* tip = nullptr;
 };
-constexpr std::array<column, 9> columns = {{{"Address", query::block_column::address, 128, false},
-                                            {"Size", query::block_column::bytes, 84, true},
-                                            {"Layer", query::block_column::layer, 96, false},
-                                            {"Kind", query::block_column::kind, 74, false},
-                                            {"Allocated", query::block_column::born, 92, true},
-                                            {"Freed", query::block_column::died, 92, true},
-                                            {"Lifetime", query::block_column::lifetime, 84, true},
-                                            {"Category", query::block_column::category, 96, false},
-                                            {"Name", query::block_column::name, 202, false}}};
+constexpr std::array<column, 15> columns = {{
+    {block_cell::size, "Size", block_column::bytes, 84, true},
+    {block_cell::line, "Asked for by", unsorted, 220},
+    {block_cell::category, "Category", block_column::category, 110},
+    {block_cell::born, "Allocated", block_column::born, 92, true},
+    {block_cell::died, "Freed", block_column::died, 92, true},
+    {block_cell::lifetime, "Lifetime", block_column::lifetime, 84, true},
+    {block_cell::last_use, "Last use", block_column::last_use, 92, true, false,
+     "When the last kernel or copy that names the block was enqueued."},
+    {block_cell::idle, "Held unused", block_column::idle, 92, true, false,
+     "How long the block was held after its last use, or without any."},
+    {block_cell::step, "Step", unsorted, 48, true, false, "The step in which the block was allocated."},
+    {block_cell::address, "Address", block_column::address, 120},
+    {block_cell::name, "Name", block_column::name, 110},
+    {block_cell::layer, "Layer", block_column::layer, 96, false, true},
+    {block_cell::kind, "Kind", block_column::kind, 74, false, true},
+    {block_cell::first_use, "First use", block_column::first_use, 92, true, true,
+     "When the first kernel or copy that names the block was enqueued."},
+    {block_cell::uses, "Uses", unsorted, 60, true, true, "How many kernels and copies named the block."},
+}};
 
-/// The blocks that were live in the selected range or in the whole recording. Scrolls by row index, because a float
-/// cannot address the rows of a long recording in pixels.
-class blocks_view final : public view {
- public:
-  [[nodiscard]] const char* name() const override { return "Blocks"; }
-  [[nodiscard]] bool offers_choices() const override { return true; }
-  [[nodiscard]] bool scrolls() const override { return false; }
-  void reset() override {
-    question_ = {};
-    first_ = 0;
-    wanted_rows_ = query::block_table::first_rows;
-  }
+constexpr std::array<std::uint64_t, 5> sizes = {0, 1 << 20, 16 << 20, 256 << 20, std::uint64_t{1} << 30};
 
-  void draw(view_context& with) override {
-    const document& shown = *with.state.active();
-    draw_filters(with);
-    query::blocks_question wanted{
-        with.state.range().value_or(shown.span), level_, only_unfreed_, sort_, descending_, filter_, wanted_rows_, by_};
-    const auto answer = question_.ask(*shown.engine, wanted);
-    progress_line(with, answer.complete, answer.progress);
-    if (!answer) return;
-    const query::block_table& table = *answer.value;
-    shown_by_ = table.by;
-    draw_count(with, table);
-    if (table.rows.empty() && answer.complete)
-      return empty_state(with, icon::search, "No blocks match",
-                         filter_.empty() && !only_unfreed_ && !level_
-                             ? "Nothing was allocated in this range."
-                             : "No block in this range passes the filters above.");
-    draw_table(with, table);
-  }
-
- private:
-  void draw_filters(const view_context& with) {
-    ImGui::SetNextItemWidth(std::min(with.px(220), ImGui::GetContentRegionAvail().x * 0.35F));
-    ImGui::InputTextWithHint("##filter", "Name or address", &filter_);
-    ImGui::SameLine();
-    ImGui::SetNextItemWidth(with.px(118));
-    if (ImGui::BeginCombo("##layer", level_ ? name_of(*level_).data() : "all layers")) {
-      if (ImGui::Selectable("all layers", !level_)) level_.reset();
-      for (std::size_t i = 0; i < trace::layer_count; ++i) {
-        const auto layer = static_cast<trace::layer>(i);
-        if (ImGui::Selectable(name_of(layer).data(), level_ == layer)) level_ = layer;
-      }
-      ImGui::EndCombo();
-    }
-    ImGui::SameLine();
-    ImGui::Checkbox("never freed", &only_unfreed_);
-    ImGui::SameLine();
-    ImGui::SetNextItemWidth(with.px(170));
-    attribution_combo("##by", by_, shown_by_);
-  }
-
-  static void draw_count(const view_context& with, const query::block_table& table) {
-    std::string text = format_some(table.count, "block");
-    const std::uint64_t most = query::block_table::row_limit;
-    if (most < table.count) text = "first " + format_count(most) + " of " + text;
-    if (with.state.range()) text += " in the selected range";
-    const float width = ImGui::CalcTextSize(text.c_str()).x;
-    ImGui::SameLine();
-    if (ImGui::GetContentRegionAvail().x < width) return ImGui::NewLine();
-    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x - width);
-    ImGui::AlignTextToFramePadding();
-    ImGui::TextDisabled("%s", text.c_str());
-  }
-
-  void draw_table(const view_context& with, const query::block_table& table) {
-    const ImVec2 room = ImGui::GetContentRegionAvail();
-    const float row_height = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
-    const float bar = ImGui::GetStyle().ScrollbarSize;
-    const auto fits = static_cast<std::int64_t>(std::max(1.0F, std::floor(room.y / row_height) - 1));
-    const auto rows = static_cast<std::int64_t>(std::min<std::uint64_t>(table.count, query::block_table::row_limit));
-    const auto known = static_cast<std::int64_t>(table.rows.size());
-    const std::int64_t last_first = std::max<std::int64_t>(0, rows - fits);
-    const ImVec2 origin = ImGui::GetCursorScreenPos();
-    if (ImGui::IsWindowHovered() && ImGui::GetIO().MouseWheel != 0)
-      first_ -= static_cast<std::int64_t>(std::lround(ImGui::GetIO().MouseWheel * 3));
-    row_scroll_bar(with, {origin.x + room.x - bar, origin.y + row_height}, {bar, room.y - row_height}, rows, fits,
-                   first_);
-    first_ = std::clamp<std::int64_t>(first_, 0, last_first);
-    ImGui::SetCursorScreenPos(origin);
-    // A click anywhere on a row selects it; columns are resized by their headings only.
-    const ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable |
-                                  ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_ScrollX |
-                                  ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoBordersInBody;
-    if (!ImGui::BeginTable("blocks", static_cast<int>(columns.size()) + 1, flags, {room.x - bar - with.px(2), room.y}))
-      return;
-    for (const column& each : columns) {
-      ImGuiTableColumnFlags own = ImGuiTableColumnFlags_WidthStretch;
-      if (each.sort == query::block_column::bytes || each.sort == query::block_column::lifetime)
-        own |= ImGuiTableColumnFlags_PreferSortDescending;
-      if (each.sort == query::block_column::bytes) own |= ImGuiTableColumnFlags_DefaultSort;
-      ImGui::TableSetupColumn(each.title, own, each.width, static_cast<ImGuiID>(each.sort));
-    }
-    ImGui::TableSetupColumn("Asked for by", ImGuiTableColumnFlags_WidthStretch | ImGuiTableColumnFlags_NoSort, 202);
-    draw_headings();
-    if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs != nullptr && specs->SpecsDirty) {
-      if (specs->SpecsCount > 0) {
-        sort_ = static_cast<query::block_column>(specs->Specs[0].ColumnUserID);
-        descending_ = specs->Specs[0].SortDirection == ImGuiSortDirection_Descending;
-      }
-      specs->SpecsDirty = false;
-    }
-    if (known < std::min(rows, first_ + fits)) wanted_rows_ = query::block_table::row_limit;
-    for (std::int64_t i = first_; i < std::min(known, first_ + fits); ++i) {
-      const auto place = static_cast<std::size_t>(i);
-      draw_row(with, table.rows[place]);
-      ImGui::TableNextColumn();
-      if (place < table.asked_by.size()) ImGui::TextUnformatted(table.names[table.asked_by[place]].c_str());
-    }
-    ImGui::EndTable();
-  }
-
-  /// Like ImGui::TableHeadersRow(), but right-aligns the titles of numeric columns, like their numbers.
-  static void draw_headings() {
-    ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
-    for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
-      if (!ImGui::TableSetColumnIndex(i)) continue;
-      const column& each = columns[static_cast<std::size_t>(i)];
-      if (each.figures) {
-        const bool sorted = (ImGui::TableGetColumnFlags(i) & ImGuiTableColumnFlags_IsSorted) != 0;
-        const float arrow = sorted ? ImGui::GetFontSize() * 0.65F + ImGui::GetStyle().FramePadding.x : 0;
-        const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(each.title).x - arrow;
-        if (room > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room);
-      }
-      ImGui::PushID(i);
-      ImGui::TableHeader(each.title);
-      ImGui::PopID();
-    }
-    if (ImGui::TableSetColumnIndex(static_cast<int>(columns.size()))) ImGui::TableHeader("Asked for by");
-  }
-
-  static void draw_row(const view_context& with, const query::block_row& row) {
-    const selection& chosen = with.state.selected();
-    const bool selected = chosen.kind == selection_kind::block && chosen.id == trace::raw(row.block);
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    ImGui::PushID(static_cast<int>(trace::raw(row.block)));
-    const std::string address = format_address(row.address);
-    if (ImGui::Selectable(address.c_str(), selected,
-                          ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowDoubleClick)) {
-      with.commands.invoke("selection.set",
-                           selection{with.state.active()->id, selection_kind::block, trace::raw(row.block)});
-      if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) with.commands.invoke("selection.reveal");
-    }
-    ImGui::PopID();
-    ImGui::TableNextColumn();
-    right_text(format_bytes(static_cast<double>(row.bytes)));
-    ImGui::TableNextColumn();
-    swatch(with, with.colours.layers[static_cast<std::size_t>(row.layer)]);
-    ImGui::TextUnformatted(name_of(row.layer).data());
-    ImGui::TableNextColumn();
-    ImGui::TextUnformatted(name_of(row.kind).data());
-    ImGui::TableNextColumn();
-    right_text(format_moment(row.born));
-    ImGui::TableNextColumn();
-    const bool kept = row.died == trace::unknown_time;
-    right_text(kept ? std::string("never") : format_moment(row.died), kept);
-    ImGui::TableNextColumn();
-    right_text(kept ? std::string("-") : format_time(row.died - row.born), kept);
-    ImGui::TableNextColumn();
-    draw_category(with, row.category);
-    ImGui::TableNextColumn();
-    const std::string_view name = with.text(row.name);
-    ImGui::TextUnformatted(name.data(), name.data() + name.size());
-  }
-
-  static void draw_category(const view_context& with, const analysis::block_category& is) {
-    if (is.what == analysis::category::none) return;
-    swatch(with, with.colours.categories[static_cast<std::size_t>(is.what)]);
-    ImGui::TextUnformatted(analysis::category_name(is.what).data());
-    if (!ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) return;
-    ImGui::SetTooltip("%s: %s", is.exact() ? "exact" : "inferred", analysis::words_of(is.why).data());
-  }
-
-  screen_slot<query::blocks_question> question_;
-  std::size_t wanted_rows_ = query::block_table::first_rows;  ///< All rows once the user scrolls to the end of these.
-  std::string filter_;
-  std::optional<trace::layer> level_;
-  bool only_unfreed_ = false;
-  std::optional<symbols::attribution> by_;  ///< None: what splits the rows most evenly.
-  symbols::attribution shown_by_ = symbols::attribution::line;
-  query::block_column sort_ = query::block_column::bytes;
-  bool descending_ = true;
-  std::int64_t first_ = 0;
-};
+std::string size_words(std::uint64_t bytes) {
+  return bytes == 0 ? std::string("any size") : "at least " + format_bytes(static_cast<double>(bytes));
+}
 
 }  // namespace
 
-std::unique_ptr<view> make_blocks_view() { return std::make_unique<blocks_view>(); }
+void blocks_view::add_commands(const command_home& home) {
+  home.commands.add({.id = "blocks.show",
+                     .run =
+                         [this, &commands = home.commands](const argument& with) {
+                           if (const auto* wanted = std::get_if<blocks_filter>(&with)) {
+                             filter_ = *wanted;
+                             layer_chosen_ = true;
+                             start_over();
+                             commands.invoke("panel.focus.Blocks");
+                           }
+                         },
+                     .enabled = [&state = home.state] { return state.ready(); }});
+}
+
+void blocks_view::reset() {
+  question_ = {};
+  report_ = {};
+  filter_ = {};
+  layer_chosen_ = false;
+  wanted_ = {};
+  start_over();
+}
+
+void blocks_view::start_over() {
+  first_ = 0;
+  wanted_rows_ = query::block_table::first_rows;
+}
+
+void blocks_view::follow(const view_context& with) {
+  const reveal_request& last = with.state.revealed();
+  if (last.number == revealed_) return;
+  revealed_ = last.number;
+  if (last.what.kind != selection_kind::block || !visible) return;
+  wanted_ = {static_cast<trace::block_id>(last.what.id), last.span.begin, 0};
+  bring_forward();
+}
+
+void blocks_view::draw(view_context& with) {
+  const document& shown = *with.state.active();
+  const auto report = report_.ask(*shown.engine, {});
+  if (!layer_chosen_ && report && report.complete) {
+    filter_.layer = innermost_layer(*report.value);
+    layer_chosen_ = true;
+  }
+  draw_filters(with, report.value.get());
+  query::blocks_question wanted;
+  wanted.range = filter_.range.value_or(with.state.range().value_or(shown.span));
+  wanted.layer = filter_.layer;
+  wanted.only_unfreed = filter_.only_unfreed;
+  wanted.sort = sort_;
+  wanted.descending = descending_;
+  wanted.filter = filter_.text;
+  wanted.rows = wanted_rows_;
+  wanted.by = by_;
+  wanted.category = filter_.category;
+  wanted.least_bytes = filter_.least_bytes;
+  wanted.only_unused = filter_.only_unused;
+  wanted.with_uses = true;
+  const auto answer = question_.ask(*shown.engine, wanted);
+  progress_line(with, answer.complete, answer.progress);
+  if (!answer) return;
+  const query::block_table& table = *answer.value;
+  shown_by_ = table.by;
+  if (wanted_.block != trace::block_id::none && answer.complete) look_for_wanted(table);
+  if (table.rows.empty() && answer.complete) {
+    const bool no_filter = filter_ == blocks_filter{};
+    return empty_state(with, icon::search, "No blocks match",
+                       filter_.only_unused && !table.uses_known ? "This recording does not know which blocks were used."
+                       : no_filter                              ? "Nothing was allocated in this range."
+                                                                : "No block in this range passes the filters above.");
+  }
+  draw_table(with, table);
+  draw_footer(with, table);
+}
+
+/// The layer of blocks that hold no other blocks: each size then stands there once.
+std::optional<trace::layer> blocks_view::innermost_layer(const analysis::report& of) {
+  std::optional<trace::layer> found;
+  for (const analysis::memory_peak& each : of.peaks)
+    if (analysis::is_device_resident(each.kind) && (!found || each.layer > *found)) found = each.layer;
+  return found;
+}
+
+/// Scrolls to the block that is to be revealed. If it is not among the rows, asks for more, then drops the filters.
+void blocks_view::look_for_wanted(const query::block_table& table) {
+  const auto found = std::find_if(table.rows.begin(), table.rows.end(),
+                                  [this](const query::block_row& row) { return row.block == wanted_.block; });
+  if (found != table.rows.end()) {
+    scroll_to_ = found - table.rows.begin();
+    wanted_ = {};
+  } else if (wanted_.tries++ == 0 && table.rows.size() < table.count) {
+    wanted_rows_ = query::block_table::row_limit;
+  } else if (wanted_.tries <= 2) {
+    wanted_.tries = 2;
+    filter_ = {};
+    filter_.range = query::time_range{wanted_.born, wanted_.born + 1};
+    wanted_rows_ = query::block_table::row_limit;
+  } else {
+    wanted_ = {};
+  }
+}
+
+void blocks_view::draw_filters(const view_context& with, const analysis::report* report) {
+  const auto fits = [&](float width) {
+    ImGui::SameLine();
+    if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
+  };
+  const blocks_filter before = filter_;
+  ImGui::SetNextItemWidth(std::min(with.px(240), ImGui::GetContentRegionAvail().x));
+  ImGui::InputTextWithHint("##filter", "Line, function, module, name or address", &filter_.text);
+  fits(with.px(118));
+  ImGui::SetNextItemWidth(with.px(118));
+  if (ImGui::BeginCombo("##layer", filter_.layer ? name_of(*filter_.layer).data() : "all layers")) {
+    if (ImGui::Selectable("all layers", !filter_.layer)) filter_.layer.reset();
+    for (std::size_t i = 0; i < trace::layer_count; ++i) {
+      const auto layer = static_cast<trace::layer>(i);
+      if (ImGui::Selectable(name_of(layer).data(), filter_.layer == layer)) filter_.layer = layer;
+    }
+    ImGui::EndCombo();
+  }
+  fits(with.px(140));
+  ImGui::SetNextItemWidth(with.px(140));
+  if (ImGui::BeginCombo("##category",
+                        filter_.category ? analysis::category_name(*filter_.category).data() : "all categories")) {
+    if (ImGui::Selectable("all categories", !filter_.category)) filter_.category.reset();
+    for (std::size_t i = 1; i < analysis::category_count; ++i) {
+      const auto what = static_cast<analysis::category>(i);
+      if (ImGui::Selectable(analysis::category_name(what).data(), filter_.category == what)) filter_.category = what;
+    }
+    ImGui::EndCombo();
+  }
+  fits(with.px(132));
+  ImGui::SetNextItemWidth(with.px(132));
+  if (ImGui::BeginCombo("##size", size_words(filter_.least_bytes).c_str())) {
+    for (const std::uint64_t each : sizes)
+      if (ImGui::Selectable(size_words(each).c_str(), filter_.least_bytes == each)) filter_.least_bytes = each;
+    ImGui::EndCombo();
+  }
+  fits(with.px(100));
+  ImGui::Checkbox("never freed", &filter_.only_unfreed);
+  fits(with.px(100));
+  ImGui::Checkbox("never used", &filter_.only_unused);
+  draw_moment_filter(with, report);
+  fits(with.px(170));
+  ImGui::SetNextItemWidth(with.px(170));
+  attribution_combo("##by", by_, shown_by_);
+  if (filter_ != before) start_over();
+}
+
+/// "at the peak", or the time that a link from elsewhere chose.
+void blocks_view::draw_moment_filter(const view_context& with, const analysis::report* report) {
+  const analysis::memory_peak* peak = nullptr;
+  if (report != nullptr)
+    for (const analysis::memory_peak& each : report->peaks)
+      if (analysis::is_device_resident(each.kind) && (!filter_.layer || each.layer == *filter_.layer) &&
+          (peak == nullptr || each.bytes > peak->bytes))
+        peak = &each;
+  const auto at_peak = [&] { return query::time_range{peak->time, peak->time + 1}; };
+  const bool elsewhere = filter_.range && (peak == nullptr || *filter_.range != at_peak());
+  if (peak == nullptr && !elsewhere) return;
+  ImGui::SameLine();
+  if (ImGui::GetContentRegionAvail().x < with.px(110)) ImGui::NewLine();
+  bool on = filter_.range.has_value();
+  const std::string label = elsewhere ? "at " + format_moment(filter_.range->begin) : std::string("at the peak");
+  if (ImGui::Checkbox((label + "###moment").c_str(), &on)) {
+    filter_.range.reset();
+    if (on) filter_.range = at_peak();
+  }
+}
+
+void blocks_view::draw_footer(const view_context& with, const query::block_table& table) const {
+  std::string text = format_some(table.count, "block") + ", " + format_bytes(static_cast<double>(table.total_bytes));
+  if (!filter_.layer) text += " (a layer's blocks lie inside those of the layer below)";
+  const std::uint64_t most = query::block_table::row_limit;
+  if (most < table.count) text += "; the first " + format_count(most) + " are shown";
+  if (filter_.range && filter_.range->length() == 1) {
+    text += ", live at " + format_moment(filter_.range->begin);
+  } else if (!filter_.range && with.state.range()) {
+    text += ", live in the selected range";
+  }
+  clipped_text(text, ImGui::GetContentRegionAvail().x);
+}
+
+void blocks_view::draw_table(const view_context& with, const query::block_table& table) {
+  ImVec2 room = ImGui::GetContentRegionAvail();
+  room.y -= ImGui::GetTextLineHeightWithSpacing();  // The footer.
+  const float row_height = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
+  const float bar = ImGui::GetStyle().ScrollbarSize;
+  const auto fits = static_cast<std::int64_t>(std::max(1.0F, std::floor(room.y / row_height) - 1));
+  const auto rows = static_cast<std::int64_t>(std::min<std::uint64_t>(table.count, query::block_table::row_limit));
+  const auto known = static_cast<std::int64_t>(table.rows.size());
+  const std::int64_t last_first = std::max<std::int64_t>(0, rows - fits);
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  if (scroll_to_ && (*scroll_to_ < first_ || *scroll_to_ >= first_ + fits)) first_ = *scroll_to_ - fits / 2;
+  scroll_to_.reset();
+  if (ImGui::IsWindowHovered() && ImGui::GetIO().MouseWheel != 0)
+    first_ -= static_cast<std::int64_t>(std::lround(ImGui::GetIO().MouseWheel * 3));
+  row_scroll_bar(with, {origin.x + room.x - bar, origin.y + row_height}, {bar, room.y - row_height}, rows, fits,
+                 first_);
+  first_ = std::clamp<std::int64_t>(first_, 0, last_first);
+  ImGui::SetCursorScreenPos(origin);
+  // A click anywhere on a row selects it; columns are resized by their headings only.
+  const ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable | ImGuiTableFlags_Hideable |
+                                ImGuiTableFlags_Reorderable | ImGuiTableFlags_NoSavedSettings |
+                                ImGuiTableFlags_ScrollX | ImGuiTableFlags_BordersInnerH |
+                                ImGuiTableFlags_NoBordersInBody;
+  if (!ImGui::BeginTable("blocks", static_cast<int>(columns.size()), flags, {room.x - bar - with.px(2), room.y}))
+    return;
+  for (const column& each : columns) {
+    ImGuiTableColumnFlags own = ImGuiTableColumnFlags_WidthStretch;
+    if (each.sort == unsorted) own |= ImGuiTableColumnFlags_NoSort;
+    if (each.hidden) own |= ImGuiTableColumnFlags_DefaultHide;
+    if (each.figures) own |= ImGuiTableColumnFlags_PreferSortDescending;
+    if (each.sort == block_column::bytes) own |= ImGuiTableColumnFlags_DefaultSort;
+    ImGui::TableSetupColumn(each.title, own, each.width, static_cast<ImGuiID>(each.sort));
+  }
+  draw_headings();
+  if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs != nullptr && specs->SpecsDirty) {
+    if (specs->SpecsCount > 0) {
+      sort_ = static_cast<block_column>(specs->Specs[0].ColumnUserID);
+      descending_ = specs->Specs[0].SortDirection == ImGuiSortDirection_Descending;
+    }
+    specs->SpecsDirty = false;
+  }
+  if (known < std::min(rows, first_ + fits)) wanted_rows_ = query::block_table::row_limit;
+  for (std::int64_t i = first_; i < std::min(known, first_ + fits); ++i)
+    draw_row(with, table, static_cast<std::size_t>(i));
+  ImGui::EndTable();
+}
+
+/// Like ImGui::TableHeadersRow(), but right-aligns the titles of numeric columns, like their numbers.
+void blocks_view::draw_headings() {
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
+    if (!ImGui::TableSetColumnIndex(i)) continue;
+    const column& each = columns[static_cast<std::size_t>(i)];
+    if (each.figures) {
+      const bool sorted = (ImGui::TableGetColumnFlags(i) & ImGuiTableColumnFlags_IsSorted) != 0;
+      const float arrow = sorted ? ImGui::GetFontSize() * 0.65F + ImGui::GetStyle().FramePadding.x : 0;
+      const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(each.title).x - arrow;
+      if (room > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room);
+    }
+    ImGui::PushID(i);
+    ImGui::TableHeader(each.title);
+    if (each.tip != nullptr && ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("%s", each.tip);
+    ImGui::PopID();
+  }
+}
+
+void blocks_view::draw_row(const view_context& with, const query::block_table& table, std::size_t at) {
+  const query::block_row& row = table.rows[at];
+  const selection& chosen = with.state.selected();
+  const bool selected = chosen.kind == selection_kind::block && chosen.id == trace::raw(row.block);
+  ImGui::TableNextRow();
+  ImGui::PushID(static_cast<int>(trace::raw(row.block)));
+  bool first = true;
+  for (const column& each : columns) {
+    if (!ImGui::TableNextColumn()) continue;
+    if (first) draw_row_selector(with, table, at, selected);
+    first = false;
+    draw_cell(with, table, at, each.what);
+  }
+  ImGui::PopID();
+}
+
+/// Spans all columns; the cells are drawn over it.
+void blocks_view::draw_row_selector(const view_context& with, const query::block_table& table, std::size_t at,
+                                    bool selected) {
+  const query::block_row& row = table.rows[at];
+  const ImVec2 begin = ImGui::GetCursorPos();
+  if (ImGui::Selectable("##row", selected,
+                        ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowDoubleClick |
+                            ImGuiSelectableFlags_AllowOverlap)) {
+    with.commands.invoke("selection.set",
+                         selection{with.state.active()->id, selection_kind::block, trace::raw(row.block)});
+    if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) with.commands.invoke("selection.reveal");
+  }
+  const std::string line = at < table.asked_by.size() ? table.names[table.asked_by[at]] : std::string();
+  if (ImGui::BeginPopupContextItem("menu")) {
+    if (ImGui::MenuItem("Show on the timeline")) {
+      with.commands.invoke("selection.set",
+                           selection{with.state.active()->id, selection_kind::block, trace::raw(row.block)});
+      with.commands.invoke("selection.reveal");
+    }
+    if (ImGui::MenuItem("Only blocks of this line", nullptr, false, !line.empty())) {
+      filter_.text = line;
+      start_over();
+    }
+    if (ImGui::MenuItem("Only blocks that live when this is allocated")) {
+      filter_.range = query::time_range{row.born, row.born + 1};
+      start_over();
+    }
+    ImGui::Separator();
+    if (ImGui::MenuItem("Copy the row")) ImGui::SetClipboardText(as_text(with, table, at, at + 1, '\t').c_str());
+    if (ImGui::MenuItem("Copy the line", nullptr, false, !line.empty())) ImGui::SetClipboardText(line.c_str());
+    if (ImGui::MenuItem("Copy the table as CSV"))
+      ImGui::SetClipboardText(as_text(with, table, 0, table.rows.size(), ',').c_str());
+    ImGui::EndPopup();
+  }
+  ImGui::SetCursorPos(begin);
+}
+
+void blocks_view::draw_cell(const view_context& with, const query::block_table& table, std::size_t at,
+                            block_cell what) const {
+  const query::block_row& row = table.rows[at];
+  if (what == block_cell::category) return draw_category(with, row.category);
+  if (what == block_cell::layer) swatch(with, with.colours.layers[static_cast<std::size_t>(row.layer)]);
+  const std::string text = cell_text(with, table, at, what);
+  const auto is = std::find_if(columns.begin(), columns.end(), [what](const column& c) { return c.what == what; });
+  const bool muted = text == "never" || text == "-";
+  if (is->figures) return right_text(text, muted);
+  clipped_text(text, ImGui::GetContentRegionAvail().x);
+}
+
+std::string blocks_view::cell_text(const view_context& with, const query::block_table& table, std::size_t at,
+                                   block_cell what) const {
+  const query::block_row& row = table.rows[at];
+  const bool kept = row.died == trace::unknown_time;
+  const auto use = [&](query::time_ns time) {
+    if (!table.uses_known) return std::string("-");
+    return time == trace::unknown_time ? std::string("never") : format_moment(time);
+  };
+  switch (what) {
+    case block_cell::size:
+      return format_bytes(static_cast<double>(row.bytes));
+    case block_cell::line:
+      return at < table.asked_by.size() ? table.names[table.asked_by[at]] : std::string();
+    case block_cell::category:
+      return std::string(row.category.what == analysis::category::none ? ""
+                                                                       : analysis::category_name(row.category.what));
+    case block_cell::born:
+      return format_moment(row.born);
+    case block_cell::died:
+      return kept ? std::string("never") : format_moment(row.died);
+    case block_cell::lifetime:
+      return kept ? std::string("-") : format_time(row.died - row.born);
+    case block_cell::first_use:
+      return use(row.first_use);
+    case block_cell::last_use:
+      return use(row.last_use);
+    case block_cell::idle:
+      return table.uses_known ? format_time(query::idle_at_end(row, with.state.active()->span.end)) : std::string("-");
+    case block_cell::uses:
+      return table.uses_known ? format_count(row.uses) : std::string("-");
+    case block_cell::step:
+      return at < table.steps.size() && table.steps[at] >= 0 ? std::to_string(table.steps[at]) : std::string("-");
+    case block_cell::address:
+      return format_address(row.address);
+    case block_cell::layer:
+      return std::string(name_of(row.layer));
+    case block_cell::kind:
+      return std::string(name_of(row.kind));
+    case block_cell::name:
+      return std::string(with.text(row.name));
+  }
+  return {};
+}
+
+/// Rows with their headings, for the clipboard. For CSV sizes are in bytes and times in ns, as SQL has them.
+std::string blocks_view::as_text(const view_context& with, const query::block_table& table, std::size_t from,
+                                 std::size_t to, char separator) const {
+  std::string made;
+  const auto put = [&](std::string text, bool last) {
+    if (separator == ',' && text.find_first_of(",\"\n") != std::string::npos) {
+      std::string quoted = "\"";
+      for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+      text = quoted + '"';
+    }
+    made += text;
+    made += last ? '\n' : separator;
+  };
+  for (const column& each : columns) put(each.title, &each == &columns.back());
+  for (std::size_t at = from; at < to; ++at) {
+    const query::block_row& row = table.rows[at];
+    const auto raw_time = [&](query::time_ns time) {
+      return time == trace::unknown_time ? std::string() : std::to_string(time);
+    };
+    for (const column& each : columns) {
+      std::string text = cell_text(with, table, at, each.what);
+      if (separator == ',') {
+        if (each.what == block_cell::size) text = std::to_string(row.bytes);
+        if (each.what == block_cell::born) text = raw_time(row.born);
+        if (each.what == block_cell::died) text = raw_time(row.died);
+        if (each.what == block_cell::lifetime)
+          text = row.died == trace::unknown_time ? std::string() : std::to_string(row.died - row.born);
+        if (each.what == block_cell::first_use) text = raw_time(row.first_use);
+        if (each.what == block_cell::last_use) text = raw_time(row.last_use);
+        if (each.what == block_cell::idle && table.uses_known)
+          text = std::to_string(query::idle_at_end(row, with.state.active()->span.end));
+      }
+      put(std::move(text), &each == &columns.back());
+    }
+  }
+  return made;
+}
+
+void blocks_view::draw_category(const view_context& with, const analysis::block_category& is) {
+  if (is.what == analysis::category::none) return;
+  swatch(with, with.colours.categories[static_cast<std::size_t>(is.what)]);
+  ImGui::TextUnformatted(analysis::category_name(is.what).data());
+  if (!ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) return;
+  ImGui::SetTooltip("%s: %s", is.exact() ? "exact" : "inferred", analysis::words_of(is.why).data());
+}
 
 }  // namespace sluice::gui

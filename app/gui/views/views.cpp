@@ -1,5 +1,6 @@
 #include "app/gui/views/views.hpp"
 
+#include "app/gui/views/blocks.hpp"
 #include "app/gui/views/memory_map/memory_map.hpp"
 #include "app/gui/views/query.hpp"
 #include "app/gui/views/search.hpp"
@@ -14,7 +15,7 @@ std::vector<std::unique_ptr<view>> make_views(const std::function<void()>& wake,
   all.push_back(make_out_of_memory_view());
   all.push_back(make_details_view());
   all.push_back(make_statistics_view());
-  all.push_back(make_blocks_view());
+  all.push_back(std::make_unique<blocks_view>());
   all.push_back(std::make_unique<memory_map_view>());
   all.push_back(make_stacks_view());
   all.push_back(make_what_if_view());

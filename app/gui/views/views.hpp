@@ -14,7 +14,6 @@ namespace sluice::gui {
 
 // Views without a header of their own.
 [[nodiscard]] std::unique_ptr<view> make_details_view();
-[[nodiscard]] std::unique_ptr<view> make_blocks_view();
 [[nodiscard]] std::unique_ptr<view> make_statistics_view();
 [[nodiscard]] std::unique_ptr<view> make_summary_view();
 [[nodiscard]] std::unique_ptr<view> make_stacks_view();

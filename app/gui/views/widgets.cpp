@@ -111,6 +111,63 @@ void heading(const view_context& with, std::string_view text) {
   ImGui::PopFont();
 }
 
+bool section(const view_context& with, std::string_view text, bool open_at_first) {
+  if (ImGui::GetCursorPosY() > with.px(24)) ImGui::Dummy(ImVec2(0, with.px(2)));
+  ImGui::PushFont(with.fonts.bold, 0);
+  ImGui::PushStyleColor(ImGuiCol_Header, 0);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(0, with.px(2)));
+  ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 0);
+  // The number in a title may change; the section is the same.
+  const std::string name(text.substr(0, text.find(" (")));
+  const std::string label = label_of(text) + "###" + name;
+  const bool open = ImGui::CollapsingHeader(label.c_str(), open_at_first ? ImGuiTreeNodeFlags_DefaultOpen : 0);
+  ImGui::PopStyleVar(2);
+  ImGui::PopStyleColor();
+  ImGui::PopFont();
+  return open;
+}
+
+bool amount_line(const view_context& with, std::string_view amount, double share, ImU32 colour, std::string_view text,
+                 std::string_view detail) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const ImVec2 room(std::max(1.0F, ImGui::GetContentRegionAvail().x), ImGui::GetTextLineHeight() + with.px(4));
+  const bool clicked = ImGui::InvisibleButton("line", room);
+  const bool over = ImGui::IsItemHovered();
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  if (over) list.AddRectFilled(at, {at.x + room.x, at.y + room.y}, with.colours.hover);
+  const float bar = std::floor(room.x * static_cast<float>(std::clamp(share, 0.0, 1.0)));
+  list.AddRectFilled({at.x, at.y + room.y - with.px(2)}, {at.x + std::max(bar, 1.0F), at.y + room.y}, colour);
+  const float y = at.y + with.px(1);
+  const float amounts = at.x + with.px(70);
+  const float shares = amounts + with.px(46);
+  const std::string percent = format_share(share);
+  list.AddText({amounts - width_of(amount), y}, with.colours.text, amount.data(), amount.data() + amount.size());
+  list.AddText({shares - width_of(percent), y}, with.colours.muted, percent.c_str());
+  const float left = shares + with.px(10);
+  const float right = at.x + room.x;
+  const ImVec2 size = ImGui::CalcTextSize(text.data(), text.data() + text.size());
+  ImGui::PushStyleColor(ImGuiCol_Text, over ? with.colours.accent : with.colours.text);
+  const auto put = [&](float x, std::string_view words, const ImVec2& needed) {
+    ImGui::RenderTextEllipsis(&list, {x, y}, {right, y + room.y}, right, words.data(), words.data() + words.size(),
+                              &needed);
+  };
+  put(left, text, size);
+  ImGui::PopStyleColor();
+  const float behind = left + size.x + with.px(12);
+  const ImVec2 more = ImGui::CalcTextSize(detail.data(), detail.data() + detail.size());
+  if (!detail.empty() && behind + with.px(24) < right) {
+    ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+    put(behind, detail, more);
+    ImGui::PopStyleColor();
+  }
+  if (over) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+  const bool cut = left + size.x > right || (!detail.empty() && behind + more.x > right);
+  if (cut && ImGui::IsItemHovered(ImGuiHoveredFlags_DelayShort))
+    ImGui::SetTooltip("%.*s\n%.*s", static_cast<int>(text.size()), text.data(), static_cast<int>(detail.size()),
+                      detail.data());
+  return clicked;
+}
+
 void clipped_text(std::string_view text, float width) {
   ImVec2 at = ImGui::GetCursorScreenPos();
   at.y += ImGui::GetCurrentWindow()->DC.CurrLineTextBaseOffset;

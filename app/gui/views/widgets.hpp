@@ -25,6 +25,15 @@ void tip_field(const view_context& with, std::string_view label, std::string_vie
 /// Draws a heading inside a panel.
 void heading(const view_context& with, std::string_view text);
 
+/// Draws a heading that folds what follows. Returns true if that is to be drawn.
+[[nodiscard]] bool section(const view_context& with, std::string_view text, bool open_at_first);
+
+/// One line of a list of amounts: a bar that is `share` (0..1) of the width behind "312 MiB   28 %   text". Returns true
+/// when clicked; the whole line is the link. `text` and, behind it, `detail` are cut off at the end of the line and then
+/// have a tooltip.
+bool amount_line(const view_context& with, std::string_view amount, double share, ImU32 colour, std::string_view text,
+                 std::string_view detail = {});
+
 /// Text cut off with an ellipsis if wider than `width`; a tooltip then shows all of it.
 void clipped_text(std::string_view text, float width);
 

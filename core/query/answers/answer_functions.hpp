@@ -77,11 +77,13 @@ inline constexpr bool draws = std::is_same_v<Question, tracks_question> || std::
 template <class Question>
 [[nodiscard]] constexpr analysis::section_scope scope_of(const Question& question) {
   using analysis::section_scope;
-  constexpr bool about_blocks =
-      std::is_same_v<Question, blocks_question> || std::is_same_v<Question, memory_map_question> ||
-      std::is_same_v<Question, memory_step_question> || std::is_same_v<Question, what_if_question>;
+  constexpr bool about_blocks = std::is_same_v<Question, memory_map_question> ||
+                                std::is_same_v<Question, memory_step_question> ||
+                                std::is_same_v<Question, what_if_question>;
   if constexpr (std::is_same_v<Question, stacks_question>)
     return question.measure == stack_measure::transferred ? section_scope::everything : section_scope::memory;
+  if constexpr (std::is_same_v<Question, blocks_question>)
+    return question.needs_uses() ? section_scope::everything : section_scope::memory;
   if constexpr (about_blocks) return section_scope::memory;
   if constexpr (std::is_same_v<Question, statistics_question>) return section_scope::figures;
   return draws<Question> ? section_scope::timeline : section_scope::everything;

@@ -181,7 +181,27 @@ struct what_if_curves {
 /// A row of the table of blocks.
 using block_row = analysis::listed_block;
 
-enum class block_column : std::uint8_t { address, bytes, layer, kind, born, died, lifetime, name, category };
+enum class block_column : std::uint8_t {
+  address,
+  bytes,
+  layer,
+  kind,
+  born,
+  died,
+  lifetime,
+  name,
+  category,
+  first_use,
+  last_use,
+  idle  ///< `idle_at_end`.
+};
+
+/// How long a block was held after its last use, or without any: until its free, or until `end` if it was never freed.
+[[nodiscard]] inline time_ns idle_at_end(const block_row& row, time_ns end) {
+  const time_ns until = row.died == trace::unknown_time ? end : row.died;
+  const time_ns since = row.last_use == trace::unknown_time ? row.born : row.last_use;
+  return until > since ? until - since : 0;
+}
 
 struct block_table {
   std::vector<block_row> rows;    ///< The first in the requested order, at most as requested and `row_limit`.
@@ -190,6 +210,8 @@ struct block_table {
   symbols::attribution by = symbols::attribution::line;  ///< What `asked_by` says: as asked for, or the most even.
   std::vector<std::string> names;                        ///< Who asked for blocks.
   std::vector<std::uint32_t> asked_by;                   ///< For each row an index in `names`.
+  std::vector<std::int64_t> steps;  ///< For each row the step in which it was allocated; -1: none. Empty without steps.
+  bool uses_known = false;          ///< Uses were asked for and are recorded. Else no block can be called unused.
 
   static constexpr std::size_t row_limit = 200'000;
   /// This many of the largest blocks of a recording are stored in its file and returned at once.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/base/format.hpp"
 #include "core/base/lower_case.hpp"
@@ -16,22 +17,59 @@ namespace {
 
 using analysis::block_record;
 
-/// Checks if a block's name or address contains the text. Caches the result for each name.
+std::string words_for(const symbols::frame_line& line) {
+  const std::string name = symbols::name_of(line);
+  const std::string place = symbols::place_of(line);
+  return place.empty() || place == name ? name : place + ", " + name;
+}
+
+/// Checks if a block's name, its address, or a line or module of its call stack contains the text. Looks at each name
+/// and each stack once.
 class text_filter {
  public:
-  text_filter(const std::string& wanted, const trace::tables& tables) : wanted_(lower_case(wanted)), tables_(tables) {}
+  text_filter(const std::string& wanted, const sources& from)
+      : wanted_(lower_case(wanted)),
+        tables_(from.trace.tables()),
+        frames_(from.frames),
+        lookup_(from.lookup),
+        provisional_(&from.provisional),
+        who_(from.frames, tables_, from.lookup, &from.provisional) {}
 
   bool takes(const block_record& block) {
     if (wanted_.empty()) return true;
-    const auto [place, fresh] = names_.try_emplace(raw(block.name), false);
-    if (fresh) place->second = lower_case(tables_.text(block.name)).find(wanted_) != std::string::npos;
-    return place->second || format_address(block.address).find(wanted_) != std::string::npos;
+    const auto [name, new_name] = names_.try_emplace(raw(block.name), false);
+    if (new_name) name->second = is_in(tables_.text(block.name));
+    if (name->second || format_address(block.address).find(wanted_) != std::string::npos) return true;
+    if (block.stack == trace::stack_id::none) return false;
+    const auto [stack, new_stack] = stacks_.try_emplace(raw(block.stack), false);
+    if (new_stack) stack->second = is_in_stack(block.stack);
+    return stack->second;
   }
 
  private:
+  [[nodiscard]] bool is_in(std::string_view text) const { return lower_case(text).find(wanted_) != std::string::npos; }
+
+  bool is_in_stack(trace::stack_id stack) {
+    for (const symbols::line_id line : frames_.lines_of_stack(stack, tables_, lookup_, provisional_))
+      if (is_in_line(line)) return true;
+    return is_in_line(who_.of(stack, symbols::attribution::module));
+  }
+
+  bool is_in_line(symbols::line_id line) {
+    const auto [place, fresh] = lines_.try_emplace(line, false);
+    if (fresh) place->second = is_in(words_for(frames_.line(line)));
+    return place->second;
+  }
+
   std::string wanted_;
   const trace::tables& tables_;
+  symbols::frame_book& frames_;
+  const symbols::frame_book::lookup lookup_;
+  bool* const provisional_;
+  symbols::attributor who_;
   std::unordered_map<std::uint64_t, bool> names_;
+  std::unordered_map<std::uint64_t, bool> stacks_;
+  std::unordered_map<symbols::line_id, bool> lines_;
 };
 
 /// This many more rows than requested may be held before the excess is dropped.
@@ -43,7 +81,7 @@ time_ns lifetime(const block_row& row) { return row.died == trace::unknown_time 
 
 int three_way(auto a, auto b) { return a < b ? -1 : b < a ? 1 : 0; }
 
-int compare(const block_row& a, const block_row& b, block_column by, const trace::tables& tables) {
+int compare(const block_row& a, const block_row& b, block_column by, const trace::tables& tables, time_ns end) {
   switch (by) {
     case block_column::address:
       return three_way(a.address, b.address);
@@ -63,6 +101,12 @@ int compare(const block_row& a, const block_row& b, block_column by, const trace
       return a.name == b.name ? 0 : three_way(tables.text(a.name), tables.text(b.name));
     case block_column::category:
       return three_way(a.category.what, b.category.what);
+    case block_column::first_use:
+      return three_way(a.first_use, b.first_use);
+    case block_column::last_use:
+      return three_way(a.last_use, b.last_use);
+    case block_column::idle:
+      return three_way(idle_at_end(a, end), idle_at_end(b, end));
   }
   return 0;
 }
@@ -70,12 +114,23 @@ int compare(const block_row& a, const block_row& b, block_column by, const trace
 struct row_order {
   const blocks_question& question;
   const trace::tables& tables;
+  time_ns end;  ///< Of the recording.
   bool operator()(const block_row& a, const block_row& b) const {
-    const int order = compare(a, b, question.sort, tables);
+    const int order = compare(a, b, question.sort, tables, end);
     if (order != 0) return question.descending ? order > 0 : order < 0;
     return a.block < b.block;
   }
 };
+
+/// The blocks that others lie in, such as segments: their uses are those of the blocks inside.
+std::unordered_set<std::uint64_t> holders_in(const sources& from) {
+  std::unordered_set<std::uint64_t> found;
+  if (const analysis::section_facts* known = from.index.known_from_file())
+    for (const trace::block_id id : known->whole->segments) found.insert(raw(id));
+  for (const block_record& block : from.index.memory().blocks())
+    if (block.parent != trace::block_id::none) found.insert(raw(block.parent));
+  return found;
+}
 
 /// Keeps the first rows in the requested order.
 class table_of_blocks final : public section_answer<block_table> {
@@ -84,9 +139,14 @@ class table_of_blocks final : public section_answer<block_table> {
       : question_(question), range_(analysis::bounded(question.range)) {}
 
   result<void> add(const sources& from, time_range part) override {
-    if (!filter_) filter_.emplace(question_.filter, from.trace.tables());
+    if (!filter_) filter_.emplace(question_.filter, from);
     const auto facts = from.index.tensors(from.trace);
     const analysis::cut_end end(from.trace);
+    const analysis::touch_index& touches = from.index.touches();
+    const bool uses = question_.needs_uses() && !touches.empty();
+    table_.uses_known = table_.uses_known || uses;
+    std::unordered_set<std::uint64_t> holders;
+    if (question_.only_unused) holders = holders_in(from);
     std::size_t seen = 0;
     for (const block_record& block : from.index.memory().blocks()) {
       if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
@@ -95,39 +155,50 @@ class table_of_blocks final : public section_answer<block_table> {
       if (part.begin != range_.begin && block.born < part.begin) continue;
       if (question_.layer && block.layer != *question_.layer) continue;
       if (question_.only_unfreed && !analysis::is_unfreed(block, end)) continue;
+      if (block.bytes < question_.least_bytes) continue;
+      const auto category = seen <= facts->categories.size() ? facts->categories[seen - 1] : analysis::block_category{};
+      if (question_.category && category.what != *question_.category) continue;
       if (!filter_->takes(block)) continue;
+      block_row row = analysis::listed(block, category);
+      if (uses) row.set_uses(touches.of(block));
+      if (question_.only_unused &&
+          (!uses || row.uses > 0 || !analysis::is_device_resident(block.kind) || holders.contains(raw(block.id))))
+        continue;
       ++table_.count;
       table_.total_bytes += block.bytes;
-      table_.rows.push_back(analysis::listed(
-          block, seen <= facts->categories.size() ? facts->categories[seen - 1] : analysis::block_category{}));
-      if (table_.rows.size() >= rows_between_cuts + most_rows()) cut(from.trace.tables());
+      table_.rows.push_back(row);
+      if (table_.rows.size() >= rows_between_cuts + most_rows()) cut(from);
     }
-    cut(from.trace.tables());
+    cut(from);
     return {};
   }
 
   result<block_table> answer(const sources& from) override {
-    std::sort(table_.rows.begin(), table_.rows.end(), row_order{question_, from.trace.tables()});
+    std::sort(table_.rows.begin(), table_.rows.end(), order(from));
     block_table made = table_;
-    put_asked_by(question_, from, made);
+    complete_rows(question_, from, made);
     return made;
   }
 
   /// The final answer. Call after the last `add`.
   block_table take(const sources& from) {
-    std::sort(table_.rows.begin(), table_.rows.end(), row_order{question_, from.trace.tables()});
-    put_asked_by(question_, from, table_);
+    std::sort(table_.rows.begin(), table_.rows.end(), order(from));
+    complete_rows(question_, from, table_);
     return std::move(table_);
   }
 
  private:
   [[nodiscard]] std::size_t most_rows() const { return std::min(question_.rows, block_table::row_limit); }
 
-  void cut(const trace::tables& tables) {
+  [[nodiscard]] row_order order(const sources& from) const {
+    return {question_, from.trace.tables(), analysis::time_range_of(from.trace).end};
+  }
+
+  void cut(const sources& from) {
     const std::size_t most = most_rows();
     if (table_.rows.size() <= most) return;
     const auto behind = table_.rows.begin() + static_cast<std::ptrdiff_t>(most);
-    std::nth_element(table_.rows.begin(), behind, table_.rows.end(), row_order{question_, tables});
+    std::nth_element(table_.rows.begin(), behind, table_.rows.end(), order(from));
     table_.rows.erase(behind, table_.rows.end());
   }
 
@@ -136,14 +207,6 @@ class table_of_blocks final : public section_answer<block_table> {
   std::optional<text_filter> filter_;
   block_table table_;
 };
-
-std::string words_for(const symbols::frame_line& line) {
-  const std::string name = symbols::name_of(line);
-  const std::string place = symbols::place_of(line);
-  return place.empty() || place == name ? name : place + ", " + name;
-}
-
-}  // namespace
 
 void put_asked_by(const blocks_question& question, const sources& from, block_table& table) {
   analysis::stack_use use;
@@ -173,6 +236,29 @@ void put_asked_by(const blocks_question& question, const sources& from, block_ta
     }
     table.asked_by.push_back(place);
   }
+}
+
+void put_steps(const sources& from, block_table& table) {
+  const auto& lists = facts_of(from)->steps->lists();
+  if (lists.empty()) return;
+  table.steps.reserve(table.rows.size());
+  for (const block_row& row : table.rows) {
+    const auto found = lists.find(row.process);
+    const analysis::step* in = found == lists.end() ? nullptr : found->second.at(row.born);
+    table.steps.push_back(in == nullptr ? -1 : in->number);
+  }
+}
+
+}  // namespace
+
+bool blocks_question::needs_uses() const {
+  return with_uses || only_unused || sort == block_column::first_use || sort == block_column::last_use ||
+         sort == block_column::idle;
+}
+
+void complete_rows(const blocks_question& question, const sources& from, block_table& table) {
+  put_steps(from, table);
+  put_asked_by(question, from, table);
 }
 
 section_answer_for<blocks_question> gather(const blocks_question& question) {

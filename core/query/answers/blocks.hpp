@@ -5,7 +5,8 @@
 /// Private to core/query.
 namespace sluice::query {
 
-/// Fills in who asked for each row of `table`: `by`, `names`, `asked_by`. O(rows + frames of their stacks).
-void put_asked_by(const blocks_question& question, const sources& from, block_table& table);
+/// Fills in what is said of the rows of `table` beyond the rows: `by`, `names`, `asked_by`, `steps`. O(rows * log steps +
+/// frames of their stacks).
+void complete_rows(const blocks_question& question, const sources& from, block_table& table);
 
 }  // namespace sluice::query

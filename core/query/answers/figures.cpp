@@ -108,18 +108,26 @@ std::optional<result<std::vector<message>>> answer_from_figures(const messages_q
 static_assert(analysis::stored_figures::block_limit >= block_table::first_rows);
 
 std::optional<result<block_table>> answer_from_figures(const blocks_question& question, const sources& from) {
-  const analysis::stored_figures& stored_figures = *from.stored->figures;
-  const bool all_blocks = analysis::bounded(question.range) == stored_figures.span && !question.layer &&
-                          !question.only_unfreed && question.filter.empty();
+  const analysis::stored_figures& stored = *from.stored->figures;
+  const bool unfiltered = analysis::bounded(question.range) == stored.span && !question.only_unfreed &&
+                          !question.only_unused && !question.category && question.least_bytes == 0 &&
+                          question.filter.empty();
   const bool biggest_first = question.sort == block_column::bytes && question.descending;
-  const std::size_t known = stored_figures.largest.size();
-  if (!all_blocks || !biggest_first || (known < question.rows && known < stored_figures.block_count)) return {};
+  if (!unfiltered || !biggest_first) return {};
   block_table table;
-  table.count = stored_figures.block_count;
-  table.total_bytes = stored_figures.block_bytes;
-  const std::span<const block_row> largest = stored_figures.largest;
-  table.rows.assign(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(std::min(known, question.rows)));
-  put_asked_by(question, from, table);
+  for (std::size_t i = 0; i < stored.blocks.size(); ++i) {
+    if (question.layer && *question.layer != static_cast<trace::layer>(i)) continue;
+    table.count += stored.blocks[i].count;
+    table.total_bytes += stored.blocks[i].bytes;
+  }
+  if (table.count > analysis::stored_figures::block_limit && question.rows > analysis::stored_figures::block_limit)
+    return {};
+  // Each layer's largest blocks are stored, so the largest of all layers are among them.
+  const std::size_t most = std::min(question.rows, analysis::stored_figures::block_limit);
+  for (const block_row& row : stored.largest)
+    if (table.rows.size() < most && (!question.layer || row.layer == *question.layer)) table.rows.push_back(row);
+  table.uses_known = question.needs_uses() && stored.uses_known;
+  complete_rows(question, from, table);
   return table;
 }
 

@@ -52,16 +52,24 @@ struct series_question {
   using answer_type = series;
 };
 
-/// Blocks that were live at some time in `range`.
+/// Blocks that were live at some time in `range`, and pass all of the filters.
 struct blocks_question {
   time_range range;
   std::optional<trace::layer> layer;
   bool only_unfreed = false;
   block_column sort = block_column::bytes;
   bool descending = true;
-  std::string filter;                         ///< Part of the name or of the address in hex.
+  /// Part of the name, of the address in hex, or of a line of the call stack (its place or function) or its module;
+  /// upper and lower case are the same.
+  std::string filter;
   std::size_t rows = block_table::row_limit;  ///< Return at most this many rows, the first; counts and sums are of all.
   std::optional<symbols::attribution> by{};   ///< For `block_table::asked_by`; none: the most even, of these rows.
+  std::optional<analysis::category> category{};
+  std::uint64_t least_bytes = 0;  ///< Only blocks of at least this size.
+  bool only_unused = false;       ///< Only blocks that no launch and no copy named. None if no uses were recorded.
+  bool with_uses = false;         ///< Fill in first and last uses. Costs reading them from a recording with sections.
+  /// True if an answer needs the uses of blocks.
+  [[nodiscard]] bool needs_uses() const;
   friend bool operator==(const blocks_question&, const blocks_question&) = default;
   using answer_type = block_table;
 };

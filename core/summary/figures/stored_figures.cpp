@@ -27,6 +27,7 @@ bool makes_sense(const stored_figures& of) {
   sense = sense && as_many(figures.copied.size(), figures.whole.transfers.size());
   sense = sense && (figures.whole.failed_allocations == 0 || !figures.failures.empty());
   sense = sense && figures.out_of_memory.size() <= 1;
+  sense = sense && of.blocks.size() == trace::layer_count;
   sense = sense && (figures.retries.count == 0 || !figures.retries.first.empty());
   std::set<memory_key> measured;
   for (const memory_statistics& m : figures.whole.memory) measured.insert({m.device, m.layer, m.kind});

@@ -46,6 +46,12 @@ struct loss_span {
   std::uint64_t memory_events = 0;  ///< How many of `events` are allocations and frees.
 };
 
+/// The number of blocks and the sum of their sizes.
+struct block_sum {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+};
+
 struct stored_figures {
   time_range span;  ///< Time span of the recording.
   report_figures figures;
@@ -55,20 +61,21 @@ struct stored_figures {
   /// How the steps of each process were found. Its list of steps is empty: steps are stored as rows of the file.
   std::vector<process_steps> steps;
   std::vector<loss_span> losses;      ///< In file order.
-  std::vector<listed_block> largest;  ///< Blocks of all layers, largest first, then by id; at most `block_limit`.
-  std::uint64_t block_count = 0;      ///< All blocks that lived in the recording.
-  std::uint64_t block_bytes = 0;      ///< Sum of their sizes; layers contain one another, so bytes can count twice.
+  bool uses_known = false;            ///< Uses of blocks were recorded.
+  std::vector<listed_block> largest;  ///< Largest first, then by id; at most `block_limit` of each layer.
+  std::vector<block_sum> blocks;      ///< All blocks that lived in the recording, for each layer.
 
   static constexpr std::size_t block_limit = 512;
 };
 
 /// Version of the stored bytes. Increase it when a stored member or the meaning of a figure changes.
-inline constexpr std::uint32_t stored_figures_version = 5;
+inline constexpr std::uint32_t stored_figures_version = 6;
 /// Readers ignore stored figures of other versions than from this one to `stored_figures_version`. A recording that has
 /// only such figures stays readable: its figures are computed from its events again. Version 4 added what findings need
 /// to know about waste; version 5 what copies to the host moved, zeros, what is said of an allocation that failed for want
-/// of memory, and what an allocator would have reserved under other settings.
-inline constexpr std::uint32_t oldest_stored_figures = 5;
+/// of memory, and what an allocator would have reserved under other settings; version 6 the largest blocks of each layer,
+/// and their uses.
+inline constexpr std::uint32_t oldest_stored_figures = 6;
 /// The name under which the file stores these figures.
 inline constexpr std::string_view stored_figures_name = "digest";
 

@@ -18,6 +18,7 @@ stored_figures_builder::stored_figures_builder(const trace::snapshot& of, const 
                                                const unsectioned_facts& unsectioned)
     : of_(of), steps_(steps), figures_(of, steps, unsectioned, time_range_of(of)) {
   made_.span = time_range_of(of);
+  made_.blocks.resize(trace::layer_count);
 }
 
 void stored_figures_builder::add(const index& from, time_range run) {
@@ -55,19 +56,25 @@ void stored_figures_builder::list(const index& from, time_range run) {
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const block_record& block = blocks[i];
     if (!block.allocated || !run.holds(block.born) || !block.live_in(made_.span)) continue;
-    ++made_.block_count;
-    made_.block_bytes += block.bytes;
-    made_.largest.push_back(listed(block, i < facts->categories.size() ? facts->categories[i] : block_category{}));
-    if (made_.largest.size() >= 8 * stored_figures::block_limit) cut();
+    const auto layer = static_cast<std::size_t>(block.layer);
+    ++made_.blocks[layer].count;
+    made_.blocks[layer].bytes += block.bytes;
+    std::vector<listed_block>& all = largest_[layer];
+    if (block.bytes < least_listed_[layer]) continue;
+    all.push_back(listed(block, i < facts->categories.size() ? facts->categories[i] : block_category{}));
+    all.back().set_uses(from.touches().of(block));
+    if (all.size() >= 8 * stored_figures::block_limit) cut(layer);
   }
+  made_.uses_known = made_.uses_known || !from.touches().empty();
 }
 
-void stored_figures_builder::cut() {
-  std::vector<listed_block>& all = made_.largest;
+void stored_figures_builder::cut(std::size_t layer) {
+  std::vector<listed_block>& all = largest_[layer];
   if (all.size() <= stored_figures::block_limit) return;
-  const auto end = all.begin() + static_cast<std::ptrdiff_t>(stored_figures::block_limit);
-  std::nth_element(all.begin(), end, all.end(), goes_before);
-  all.erase(end, all.end());
+  const auto last = all.begin() + static_cast<std::ptrdiff_t>(stored_figures::block_limit) - 1;
+  std::nth_element(all.begin(), last, all.end(), goes_before);
+  least_listed_[layer] = last->bytes;
+  all.erase(last + 1, all.end());
 }
 
 std::vector<time_ns> stored_figures_builder::moments() {
@@ -94,7 +101,10 @@ stored_figures stored_figures_builder::take() {
   made_.all_copies = figures_.copied().all();
   made_.figures = figures_.take();
   for (const auto& [process, source] : steps_.sources()) made_.steps.push_back({process, {source, {}}});
-  cut();
+  for (std::size_t layer = 0; layer < largest_.size(); ++layer) {
+    cut(layer);
+    made_.largest.insert(made_.largest.end(), largest_[layer].begin(), largest_[layer].end());
+  }
   std::sort(made_.largest.begin(), made_.largest.end(), goes_before);
   return std::move(made_);
 }

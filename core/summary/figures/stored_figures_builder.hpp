@@ -24,7 +24,7 @@ class stored_figures_builder {
  private:
   void add_memory(const memory_use& of, const memory_key& key, time_range part);
   void list(const index& from, time_range run);
-  void cut();
+  void cut(std::size_t layer);
 
   const trace::snapshot& of_;
   const step_facts& steps_;
@@ -36,7 +36,9 @@ class stored_figures_builder {
   };
   memory_lister memory_lister_;
   std::map<memory_key, memory> memories_;
-  bool any_ = false;  ///< True once a section was added.
+  std::array<std::vector<listed_block>, trace::layer_count> largest_;
+  std::array<std::uint64_t, trace::layer_count> least_listed_{};  ///< Smaller blocks of the layer are not listed.
+  bool any_ = false;                                              ///< True once a section was added.
   stored_figures made_;
 };
 

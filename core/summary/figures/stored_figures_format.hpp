@@ -184,12 +184,14 @@ SLUICE_KEPT(process_steps) { all(of, of.process, of.steps); }
 SLUICE_KEPT(loss_span) { all(of, of.begin, or_unknown{of.end}, of.events, of.memory_events); }
 SLUICE_KEPT(block_category) { all(of, of.what, of.why); }
 SLUICE_KEPT(listed_block) {
-  all(of, of.block, of.alloc, of.device, of.stream, of.pool, of.name, of.born, or_unknown{of.died}, of.address,
-      of.bytes, of.layer, of.kind, of.category, of.stack);
+  all(of, of.block, of.alloc, of.process, of.device, of.stream, of.pool, of.name, of.born, or_unknown{of.died},
+      of.address, of.bytes, of.layer, of.kind, of.category, of.stack, or_unknown{of.first_use}, or_unknown{of.last_use},
+      of.uses);
 }
+SLUICE_KEPT(block_sum) { all(of, of.count, of.bytes); }
 SLUICE_KEPT(stored_figures) {
-  all(of, of.span, of.figures, of.memory, of.copies, of.all_copies, of.steps, of.losses, of.largest, of.block_count,
-      of.block_bytes);
+  all(of, of.span, of.figures, of.memory, of.copies, of.all_copies, of.steps, of.losses, of.uses_known, of.largest,
+      of.blocks);
 }
 
 #undef SLUICE_KEPT

@@ -64,23 +64,36 @@ void expect_exact(const indexed& all) {
 
   // The blocks, the slow way.
   std::vector<const block_record*> blocks;
-  std::uint64_t total = 0;
+  std::vector<block_sum> sums(trace::layer_count);
   for (const block_record& block : all.index.memory().blocks()) {
     if (!block.allocated || !block.live_in(whole)) continue;
     blocks.push_back(&block);
-    total += block.bytes;
+    ++sums[static_cast<std::size_t>(block.layer)].count;
+    sums[static_cast<std::size_t>(block.layer)].bytes += block.bytes;
   }
-  EXPECT_EQ(read->block_count, blocks.size());
-  EXPECT_EQ(read->block_bytes, total);
+  ASSERT_EQ(read->blocks.size(), sums.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    EXPECT_EQ(read->blocks[i].count, sums[i].count);
+    EXPECT_EQ(read->blocks[i].bytes, sums[i].bytes);
+  }
+  EXPECT_EQ(read->uses_known, !all.index.touches().empty());
   std::stable_sort(blocks.begin(), blocks.end(), [](const block_record* a, const block_record* b) {
     return a->bytes != b->bytes ? a->bytes > b->bytes : a->id < b->id;
   });
-  ASSERT_EQ(read->largest.size(), std::min(blocks.size(), stored_figures::block_limit));
+  std::vector<std::size_t> of_layer(trace::layer_count);
+  std::erase_if(blocks, [&](const block_record* block) {
+    return ++of_layer[static_cast<std::size_t>(block->layer)] > stored_figures::block_limit;
+  });
+  ASSERT_EQ(read->largest.size(), blocks.size());
   for (std::size_t i = 0; i < read->largest.size(); ++i) {
     const listed_block& listed = read->largest[i];
     EXPECT_EQ(listed.block, blocks[i]->id);
     EXPECT_EQ(listed.bytes, blocks[i]->bytes);
     EXPECT_EQ(listed.died, blocks[i]->died);
+    const block_touches uses = all.index.touches().of(*blocks[i]);
+    EXPECT_EQ(listed.uses, uses.count());
+    EXPECT_EQ(listed.first_use, uses.first.time);
+    EXPECT_EQ(listed.last_use, uses.last.time);
     const auto position = static_cast<std::size_t>(blocks[i] - all.index.memory().blocks().data());
     EXPECT_EQ(listed.category.what, facts->categories[position].what);
     EXPECT_EQ(listed.category.why, facts->categories[position].why);

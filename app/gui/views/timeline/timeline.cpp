@@ -176,6 +176,9 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   }
   const float top = where.area.min.y - ImGui::GetScrollY();
   float y = top;
+  const reveal_request& wanted = with.state.revealed();
+  const bool reveals = wanted.number != revealed_ && wanted.what.document == shown.id;
+  revealed_ = wanted.number;
   row_hit hit;
   std::string group_key;
   std::string group_title;
@@ -186,6 +189,10 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
     if (belongs.key != group_key) {
       group_key = belongs.key;
       group_title = belongs.title;
+      const bool holds_wanted = reveals && std::any_of(tracks.tracks.begin(), tracks.tracks.end(), [&](const auto& t) {
+                                  return t.id == wanted.track && group_of(t, tables).key == group_key;
+                                });
+      if (holds_wanted) folded_.erase(group_key);
       y = draw_group(with, where, y, belongs.key, belongs.title, belongs.detail, list);
       folded = folded_.contains(group_key);
     }
@@ -193,6 +200,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
     shared_row& row = rows_[each.id];
     if (!row.row) row.row = make_track_row(each);
     const float height = row.row->height(with, each);
+    if (reveals && each.id == wanted.track) scroll_to(y, y + height, where);
     if (y + height >= where.area.min.y && y <= where.area.max.y) {
       row_frame place = where;
       place.area = {{where.area.min.x, y}, {where.area.max.x, y + height}};
@@ -213,6 +221,14 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   draw_range(with, where, list);
   draw_markers(with, where, list);
   handle_mouse(with, where, hit);
+}
+
+/// Scrolls no further than it takes to show the rows from `from` to `to`, given in pixels of this frame.
+void timeline_view::scroll_to(float from, float to, const row_frame& where) {
+  const float above = from - where.area.min.y;
+  const float below = to - where.area.max.y;
+  if (above < 0) ImGui::SetScrollY(ImGui::GetScrollY() + above);
+  if (above > 0 && below > 0) ImGui::SetScrollY(ImGui::GetScrollY() + std::min(above, below));
 }
 
 float timeline_view::draw_steps(view_context& with, const query::track_list& tracks, const row_frame& where, float y) {

@@ -39,6 +39,7 @@ class timeline_view final : public view {
                    const std::string& title, std::string_view detail, ImDrawList& list);
   void draw_range(view_context& with, const row_frame& where, ImDrawList& list);
   void draw_markers(view_context& with, const row_frame& where, ImDrawList& list);
+  static void scroll_to(float from, float to, const row_frame& where);
   void handle_mouse(view_context& with, const row_frame& where, const row_hit& hit);
 
   screen_slot<query::tracks_question> tracks_question_;
@@ -47,6 +48,7 @@ class timeline_view final : public view {
   std::map<std::uint64_t, shared_row> rows_;
   std::map<std::uint64_t, steps_strip> steps_;
   std::set<std::string> folded_;
+  std::uint64_t revealed_ = 0;  ///< Number of the last `reveal_request` that was followed.
   std::optional<query::time_ns> hovered_time_;
   draw::rectangle axis_area_{};
   float header_width_ = 208;  // design pixels

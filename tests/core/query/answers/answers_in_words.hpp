@@ -16,10 +16,11 @@ inline std::string number(double value) { return fmt::format("{:.8g}", value + 0
 inline std::string in_words(const block_table& of) {
   std::string text = fmt::format("{} blocks, {} bytes\n", of.count, of.total_bytes);
   for (const block_row& r : of.rows)
-    text += fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}\n", raw(r.block), r.address, r.bytes,
+    text += fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} used {} {} {}\n", raw(r.block), r.address, r.bytes,
                         static_cast<int>(r.layer), static_cast<int>(r.kind), raw(r.device), raw(r.stream), raw(r.pool),
                         raw(r.name), raw(r.alloc), r.born, r.died, static_cast<int>(r.category.what),
-                        static_cast<int>(r.category.why));
+                        static_cast<int>(r.category.why), r.uses, r.first_use, r.last_use);
+  for (const std::int64_t step : of.steps) text += fmt::format("step {}\n", step);
   return text;
 }
 

@@ -212,6 +212,40 @@ TEST_F(answers, refuse_curves_of_a_track_with_slices) {
 
 // --- blocks ---------------------------------------------------------------------------------------------------------
 
+TEST_F(answers, list_blocks_by_size_and_by_use) {
+  made_.standard_tables();
+  for (std::uint64_t i = 1; i <= 4; ++i)
+    made_.add_alloc(static_cast<trace::time_ns>(10 * i), i, 100 * i, memory_kind::device, layer::framework, "x");
+  made_.add_free(90, 2);
+  const auto use = [&](trace::time_ns time, std::uint64_t block) {
+    auto row = made_.event<trace::touch_event>(time);
+    row.block = trace::block_id{block};
+    made_.writer().add(row);
+  };
+  use(50, 2);
+  use(60, 2);
+  use(70, 3);
+  blocks_question question;
+  question.range = {0, 100};
+  question.least_bytes = 200;
+  EXPECT_EQ(ask(question)->count, 3U);
+  EXPECT_FALSE(ask(question)->uses_known) << "not asked for";
+  question.with_uses = true;
+  const auto table = ask(question);
+  EXPECT_TRUE(table->uses_known);
+  ASSERT_EQ(table->rows.size(), 3U);
+  const block_row& second = table->rows[2];
+  EXPECT_EQ(second.first_use, 50);
+  EXPECT_EQ(second.last_use, 60);
+  EXPECT_EQ(second.uses, 2U);
+  EXPECT_EQ(idle_at_end(second, 100), 30) << "until its free";
+  EXPECT_EQ(idle_at_end(table->rows[1], 100), 30) << "until the end";
+  EXPECT_EQ(idle_at_end(table->rows[0], 100), 60) << "from its birth: it was never used";
+  question.least_bytes = 0;
+  question.only_unused = true;
+  EXPECT_EQ(ask(question)->count, 2U) << "blocks 1 and 4";
+}
+
 TEST_F(answers, list_blocks_that_were_live_in_a_range) {
   made_.standard_tables();
   made_.add_alloc(10, 1, 100, memory_kind::device, layer::driver, "weights");
@@ -432,6 +466,20 @@ TEST_F(who_asked, is_said_of_each_block) {
   EXPECT_THAT(asked_by(), ::testing::ElementsAre("line", "me/train.py:9, <module>", "me/train.py:9, <module>"));
   question.by = symbols::attribution::owner;
   EXPECT_THAT(asked_by(), ::testing::ElementsAre("owner", "PyTorch", "PyTorch"));
+}
+
+TEST_F(who_asked, is_found_by_line_function_or_module_whatever_the_case) {
+  blocks_question question;
+  question.range = {0, 100};
+  const auto count = [&](const char* text) {
+    question.filter = text;
+    return ask(question)->count;
+  };
+  EXPECT_EQ(count("me/train.py:9"), 2U);
+  EXPECT_EQ(count("gpt2mlp.FORWARD"), 1U);
+  EXPECT_EQ(count("gpt2.py"), 2U);
+  EXPECT_EQ(count("transformers/gpt2.py, GPT2MLP"), 0U) << "a line has a number, a module has none";
+  EXPECT_EQ(count("no/such.py"), 0U);
 }
 
 // --- messages -------------------------------------------------------------------------------------------------------

@@ -104,10 +104,12 @@ void expect_same_stacks(both_ways& asked) {
   }
 }
 
-void expect_same_blocks(both_ways& asked, std::size_t rows) {
+void expect_same_blocks(both_ways& asked, std::size_t rows, std::optional<trace::layer> layer = {}) {
   blocks_question question;
   question.range = asked.whole();
   question.rows = rows;
+  question.layer = layer;
+  question.with_uses = true;
   const block_table slow = asked.slow(question);
   const block_table fast = asked.fast(question);
   EXPECT_EQ(slow.count, fast.count);
@@ -117,10 +119,12 @@ void expect_same_blocks(both_ways& asked, std::size_t rows) {
     const block_row& a = slow.rows[i];
     const block_row& b = fast.rows[i];
     EXPECT_EQ(std::tie(a.block, a.address, a.bytes, a.layer, a.kind, a.device, a.stream, a.pool, a.name, a.alloc,
-                       a.born, a.died, a.category.what, a.category.why),
+                       a.born, a.died, a.category.what, a.category.why, a.process, a.first_use, a.last_use, a.uses),
               std::tie(b.block, b.address, b.bytes, b.layer, b.kind, b.device, b.stream, b.pool, b.name, b.alloc,
-                       b.born, b.died, b.category.what, b.category.why));
+                       b.born, b.died, b.category.what, b.category.why, b.process, b.first_use, b.last_use, b.uses));
   }
+  EXPECT_EQ(slow.steps, fast.steps);
+  EXPECT_EQ(slow.uses_known, fast.uses_known);
 }
 
 void expect_same_messages(both_ways& asked) {
@@ -142,6 +146,8 @@ TEST(stored_figures_answer, as_the_index_does_for_real_recordings) {
     expect_same_stacks(asked);
     expect_same_blocks(asked, 10);
     expect_same_blocks(asked, analysis::stored_figures::block_limit);
+    for (std::size_t layer = 0; layer < trace::layer_count; ++layer)
+      expect_same_blocks(asked, 10, static_cast<trace::layer>(layer));
     expect_same_messages(asked);
     const auto slow = asked.slow(report_question{});
     const auto fast = asked.fast(report_question{});
@@ -204,7 +210,10 @@ TEST(stored_figures_answer, nothing_that_it_does_not_know) {
     change(other);
     return !asked.ask(other);
   };
-  EXPECT_TRUE(refused([](blocks_question& q) { q.layer = trace::layer::framework; }));
+  EXPECT_FALSE(refused([](blocks_question& q) { q.layer = trace::layer::framework; }));
+  EXPECT_TRUE(refused([](blocks_question& q) { q.category = analysis::category::weight; }));
+  EXPECT_TRUE(refused([](blocks_question& q) { q.least_bytes = 1; }));
+  EXPECT_TRUE(refused([](blocks_question& q) { q.only_unused = true; }));
   EXPECT_TRUE(refused([](blocks_question& q) { q.only_unfreed = true; }));
   EXPECT_TRUE(refused([](blocks_question& q) { q.filter = "x"; }));
   EXPECT_TRUE(refused([](blocks_question& q) { q.sort = block_column::born; }));

@@ -103,8 +103,11 @@ class examiner {
     const time_range asked = range();
     const std::string when = fmt::format("[{}, {})", asked.begin, asked.end);
     expect_same(statistics_question{asked}, "statistics " + when);
-    blocks_question blocks{asked, {}, random_() % 4 == 0, static_cast<block_column>(random_() % 9), true, ""};
+    blocks_question blocks{asked, {}, random_() % 4 == 0, static_cast<block_column>(random_() % 12), true, ""};
     if (random_() % 3 == 0) blocks.layer = static_cast<trace::layer>(random_() % 4);
+    blocks.with_uses = random_() % 2 == 0;
+    blocks.only_unused = random_() % 6 == 0;
+    if (random_() % 6 == 0) blocks.least_bytes = random_() % 1000;
     if (random_() % 6 == 0) blocks.filter = "1";
     expect_same(blocks, "blocks " + when);
     memory_map_question map;

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "app/gui/views/view.hpp"
+
+namespace sluice::gui {
+
+/// The columns of the list of blocks.
+enum class block_cell : std::uint8_t {
+  size,
+  line,
+  category,
+  born,
+  died,
+  lifetime,
+  last_use,
+  idle,
+  step,
+  address,
+  name,
+  layer,
+  kind,
+  first_use,
+  uses
+};
+
+/// The blocks that were live in the selected range, at a moment, or in the whole recording, with filters. Scrolls by row
+/// index, because a float cannot address the rows of a long recording in pixels.
+class blocks_view final : public view {
+ public:
+  [[nodiscard]] const char* name() const override { return "Blocks"; }
+  [[nodiscard]] bool offers_choices() const override { return true; }
+  [[nodiscard]] bool scrolls() const override { return false; }
+  void add_commands(const command_home& home) override;
+  void reset() override;
+  void follow(const view_context& with) override;
+  void draw(view_context& with) override;
+
+  /// What the list is limited to; for tests.
+  [[nodiscard]] const blocks_filter& filter() const { return filter_; }
+
+ private:
+  /// A block to scroll to, once it is among the rows.
+  struct wanted_block {
+    trace::block_id block{};
+    query::time_ns born = 0;
+    int tries = 0;
+  };
+
+  void start_over();
+  [[nodiscard]] static std::optional<trace::layer> innermost_layer(const analysis::report& of);
+  void look_for_wanted(const query::block_table& table);
+  void draw_filters(const view_context& with, const analysis::report* report);
+  void draw_moment_filter(const view_context& with, const analysis::report* report);
+  void draw_footer(const view_context& with, const query::block_table& table) const;
+  void draw_table(const view_context& with, const query::block_table& table);
+  static void draw_headings();
+  void draw_row(const view_context& with, const query::block_table& table, std::size_t at);
+  void draw_row_selector(const view_context& with, const query::block_table& table, std::size_t at, bool selected);
+  void draw_cell(const view_context& with, const query::block_table& table, std::size_t at, block_cell what) const;
+  [[nodiscard]] std::string cell_text(const view_context& with, const query::block_table& table, std::size_t at,
+                                      block_cell what) const;
+  [[nodiscard]] std::string as_text(const view_context& with, const query::block_table& table, std::size_t from,
+                                    std::size_t to, char separator) const;
+  static void draw_category(const view_context& with, const analysis::block_category& is);
+
+  screen_slot<query::blocks_question> question_;
+  screen_slot<query::report_question> report_;
+  std::size_t wanted_rows_ = query::block_table::first_rows;  ///< All rows once the user scrolls to the end of these.
+  blocks_filter filter_;
+  bool layer_chosen_ = false;               ///< False: the innermost layer will be.
+  std::optional<symbols::attribution> by_;  ///< None: what splits the rows most evenly.
+  symbols::attribution shown_by_ = symbols::attribution::line;
+  query::block_column sort_ = query::block_column::bytes;
+  bool descending_ = true;
+  std::int64_t first_ = 0;
+  std::uint64_t revealed_ = 0;  ///< Number of the last `reveal_request` that was followed.
+  wanted_block wanted_;
+  std::optional<std::int64_t> scroll_to_;
+};
+
+}  // namespace sluice::gui

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "app/gui/views/view.hpp"
+#include "core/figures/report.hpp"
+
+/// The findings of a report as cards: first what following the advice saves, then what is wrong, the advice, and links
+/// to what the finding is about.
+namespace sluice::gui {
+
+/// At most this many warnings are drawn as open cards.
+inline constexpr std::size_t most_open_cards = 5;
+
+/// Draws errors and warnings, then the rest, folded, as "Also noticed".
+void draw_finding_cards(const view_context& with, const analysis::report& all);
+
+/// The highest peak of device memory, of the innermost layer: what the findings' shares refer to. Null without any.
+[[nodiscard]] const analysis::memory_peak* main_peak(const analysis::report& all);
+
+/// The text by which the list of blocks finds the blocks of a line: "train.py:12, make".
+[[nodiscard]] std::string filter_text(const symbols::frame_line& line);
+
+}  // namespace sluice::gui

@@ -1,0 +1,333 @@
+#include <algorithm>
+#include <cmath>
+
+#include "app/gui/views/shown_range.hpp"
+#include "app/gui/views/summary/finding_cards.hpp"
+#include "app/gui/views/views.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
+#include "core/trace/model/names.hpp"
+
+namespace sluice::gui {
+namespace {
+
+/// What the peak is split by: its categories, or `symbols::attribution`.
+using split = std::optional<symbols::attribution>;
+
+double share_of(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// The answers for the whole recording: what to change and what that saves, what held the peak, what copied, what was
+/// never used again, what was never freed. The same figures as in the report.
+class summary_view final : public view {
+ public:
+  [[nodiscard]] const char* name() const override { return "Summary"; }
+  [[nodiscard]] panel_place place() const override { return panel_place::right; }
+  void reset() override {
+    question_ = {};
+    stacks_ = {};
+  }
+
+  void draw(view_context& with) override {
+    const auto answer = question_.ask(*with.state.active()->engine, {});
+    progress_line(with, answer.complete, answer.progress);
+    if (!answer) return;
+    const analysis::report& all = *answer.value;
+    draw_head(with, all);
+    draw_finding_cards(with, all);
+    draw_held(with, all);
+    draw_copies(with, all);
+    draw_unused(with, all);
+    draw_peaks(with, all);
+    draw_steps(with, all);
+    draw_unfreed(with, all);
+    draw_recording(with, all);
+  }
+
+ private:
+  /// What was recorded, in a line or two.
+  static void draw_head(const view_context& with, const analysis::report& all) {
+    ImGui::PushTextWrapPos(0);
+    ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+    if (!all.processes.empty()) {
+      const analysis::process_figure& first = all.processes.front();
+      std::string text = format::apart(first.command);
+      if (all.processes.size() > 1) text += " and " + format_some(all.processes.size() - 1, "more process");
+      ImGui::TextUnformatted(text.c_str());
+    }
+    for (const auto& each : all.processes)
+      if (each.mode == trace::recording_mode::memory) {
+        ImGui::Text("Recorded in memory mode: no kernel times. Record with %s to have them.",
+                    format::apart("--mode timeline").c_str());
+        break;
+      }
+    ImGui::PopStyleColor();
+    for (const auto& each : all.processes)
+      if (each.exit_status > 0)
+        ImGui::Text("Process %llu ended with exit status %lld.", static_cast<unsigned long long>(each.pid),
+                    static_cast<long long>(each.exit_status));
+    ImGui::PopTextWrapPos();
+  }
+
+  /// Lists the blocks at the peak that pass `filter`.
+  static void show_blocks(const view_context& with, const analysis::memory_peak& peak, blocks_filter filter) {
+    filter.layer = peak.layer;
+    filter.range = query::time_range{peak.time, peak.time + 1};
+    with.commands.invoke("blocks.show", filter);
+  }
+
+  /// What holds the highest peak: by category, line, module.
+  void draw_held(const view_context& with, const analysis::report& all) {
+    const analysis::memory_peak* peak = main_peak(all);
+    if (peak == nullptr || !section(with, "What holds the peak", true)) return;
+    ImGui::Text("%s in %s, %s layer, at", format_bytes(static_cast<double>(peak->bytes)).c_str(),
+                format_some(peak->blocks, "block").c_str(), name_of(peak->layer).data());
+    ImGui::SameLine(0, ImGui::CalcTextSize(" ").x);
+    if (link(with, format_moment(peak->time))) show_peak(with, all, *peak);
+    const auto composition = std::find_if(all.compositions.begin(), all.compositions.end(), [&](const auto& c) {
+      return c.layer == peak->layer && c.kind == peak->kind && c.device == peak->device;
+    });
+    if (composition != all.compositions.end()) draw_composition(with, *peak, *composition);
+    draw_holders(with, *peak);
+  }
+
+  static void show_peak(const view_context& with, const analysis::report& all, const analysis::memory_peak& peak) {
+    with.commands.invoke("timeline.go_to", shown_range({peak.time, peak.time}, all.whole.active, all.steps));
+    with.commands.invoke("moment.set", query::time_range{peak.time, peak.time});
+  }
+
+  /// A bar of all categories, then a line for each.
+  static void draw_composition(const view_context& with, const analysis::memory_peak& peak,
+                               const analysis::peak_composition& of) {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float width = ImGui::GetContentRegionAvail().x;
+    const float height = with.px(12);
+    std::uint64_t before = 0;
+    for (const analysis::category_share& share : of.shares) {
+      const auto x_of = [&](std::uint64_t bytes) {
+        return std::floor(at.x + width * static_cast<float>(share_of(bytes, of.bytes)));
+      };
+      ImGui::GetWindowDrawList()->AddRectFilled({x_of(before), at.y}, {x_of(before + share.bytes), at.y + height},
+                                                with.colours.categories[static_cast<std::size_t>(share.what)]);
+      before += share.bytes;
+    }
+    ImGui::Dummy({width, height + with.px(2)});
+    ImGui::PushID("category");
+    int number = 0;
+    for (const analysis::category_share& share : of.shares) {
+      ImGui::PushID(number++);
+      const std::string text =
+          std::string(analysis::category_name(share.what)) + ", " + format_some(share.blocks, "block");
+      blocks_filter filter;
+      filter.category = share.what;
+      if (amount_line(with, format_bytes(static_cast<double>(share.bytes)), share_of(share.bytes, of.bytes),
+                      with.colours.categories[static_cast<std::size_t>(share.what)], text))
+        show_blocks(with, peak, filter);
+      ImGui::PopID();
+    }
+    ImGui::PopID();
+    if (of.inferred()) ImGui::TextDisabled("Categories are inferred.");
+  }
+
+  /// Who asked for it: by line, module, ... The same sums as the first level of the flame graph.
+  void draw_holders(const view_context& with, const analysis::memory_peak& peak) {
+    query::stacks_question wanted;
+    wanted.range = with.state.active()->span;
+    wanted.layer = peak.layer;
+    wanted.device = peak.device;
+    wanted.kind = peak.kind;
+    wanted.grouping = {true, held_by_};
+    const auto answer = stacks_.ask(*with.state.active()->engine, wanted);
+    if (!answer || !answer->recorded) return;
+    ImGui::SetNextItemWidth(std::min(with.px(200), ImGui::GetContentRegionAvail().x));
+    attribution_combo("##held_by", held_by_, answer->grouped_by.value_or(symbols::attribution::line));
+    const std::vector<analysis::stack_node>& nodes = answer->tree.nodes;
+    if (nodes.empty()) return;
+    constexpr int most = 10;
+    std::uint64_t listed = 0;
+    int number = 0;
+    ImGui::PushID("holder");
+    for (std::size_t at = 1; at < nodes.size(); at = nodes[at].end) {
+      const analysis::stack_node& node = nodes[at];
+      if (number == most) break;
+      ImGui::PushID(number++);
+      listed += node.all.bytes;
+      const symbols::frame_line& line = answer->lines[node.line];
+      blocks_filter filter;
+      filter.text = filter_text(line);
+      if (amount_line(with, format_bytes(static_cast<double>(node.all.bytes)),
+                      share_of(node.all.bytes, nodes[0].all.bytes), with.colours.accent, filter.text, line.source))
+        show_blocks(with, peak, filter);
+      ImGui::PopID();
+    }
+    ImGui::PopID();
+    if (nodes[0].all.bytes > listed)
+      ImGui::TextDisabled("%s by others", format_bytes(static_cast<double>(nodes[0].all.bytes - listed)).c_str());
+    if (link(with, "All call stacks")) with.commands.invoke("panel.focus.Stacks");
+  }
+
+  static void draw_copies(const view_context& with, const analysis::report& all) {
+    if (all.copying.empty() && all.whole.transfers.empty()) return;
+    if (!section(with, "What copies", true)) return;
+    for (const analysis::transfer_statistics& way : all.whole.transfers)
+      field(with, name_of(way.direction),
+            format_bytes(way.bytes) + " in " + format_some(way.count, "copy") + ", " + format_rate(way.mean_bandwidth) +
+                (way.link_peak > 0 ? ", " + format_share(way.mean_bandwidth / way.link_peak) + " of the link" : ""),
+            with.px(110));
+    int number = 0;
+    for (const analysis::copying_lines& each : all.copying) {
+      if (each.uses.empty()) continue;
+      ImGui::TextDisabled("%s, time the GPU waited%s", std::string(name_of(each.direction)).c_str(),
+                          each.kernels_known ? "" : " is not known: time copying");
+      const query::time_ns whole = each.kernels_known ? each.uses.total.alone : each.uses.total.busy;
+      for (const analysis::line_use& use : each.uses.lines) {
+        ImGui::PushID(number++);
+        const query::time_ns time = each.kernels_known ? use.figures.alone : use.figures.busy;
+        const std::string text = filter_text(use.line) + ", " + format_bytes(static_cast<double>(use.figures.bytes)) +
+                                 " in " + format_some(use.figures.count, "copy");
+        if (amount_line(with, format_time(time), whole > 0 ? static_cast<double>(time) / static_cast<double>(whole) : 0,
+                        with.colours.directions[static_cast<std::size_t>(each.direction)], text))
+          with.commands.invoke(with.commands.find("panel.focus.Transfers") != nullptr ? "panel.focus.Transfers"
+                                                                                      : "panel.focus.Stacks");
+        ImGui::PopID();
+      }
+    }
+  }
+
+  /// Memory held after its last use, by line.
+  static void draw_unused(const view_context& with, const analysis::report& all) {
+    const bool any = std::any_of(all.unused.begin(), all.unused.end(), [](const auto& u) { return !u.groups.empty(); });
+    if (!any || !section(with, "What is never used again", false)) return;
+    int number = 0;
+    for (const analysis::unused_memory& each : all.unused) {
+      ImGui::TextDisabled("%s of %s at the peak, %s on average", format_bytes(each.bytes_at_peak).c_str(),
+                          format_bytes(each.peak_bytes).c_str(), format_bytes(each.mean_bytes).c_str());
+      for (const analysis::unused_group& group : each.groups) {
+        ImGui::PushID(number++);
+        const std::string_view name = with.text(group.name);
+        const std::string where = group.stack != trace::stack_id::none ? filter_text(group.line) : std::string(name);
+        const std::string text =
+            where + ", " + format_some(group.blocks, "block") + ", at most for " + format_time(group.longest);
+        if (amount_line(with, format_bytes(group.bytes_at_peak), share_of(group.bytes_at_peak, each.peak_bytes),
+                        with.colours.categories[static_cast<std::size_t>(group.what)], text)) {
+          with.commands.invoke("selection.set", selection{with.state.active()->id, selection_kind::block,
+                                                          trace::raw(group.longest_block)});
+          with.commands.invoke("selection.reveal");
+        }
+        ImGui::PopID();
+      }
+      if (each.never_touched > 0) {
+        ImGui::PushID(number++);
+        if (link(with, format_some(each.never_touched, "block") + " of " +
+                           format_bytes(static_cast<double>(each.never_touched_bytes)) + " never used at all")) {
+          blocks_filter filter;
+          filter.layer = each.layer;
+          filter.only_unused = true;
+          with.commands.invoke("blocks.show", filter);
+        }
+        ImGui::PopID();
+      }
+    }
+  }
+
+  static void draw_peaks(const view_context& with, const analysis::report& all) {
+    if (all.peaks.empty() || !section(with, "Memory by layer", false)) return;
+    ImGui::TextDisabled("A layer's memory lies inside that of the layer below.");
+    int number = 0;
+    for (const analysis::memory_peak& each : all.peaks) {
+      ImGui::PushID(number++);
+      swatch(with, with.colours.layers[static_cast<std::size_t>(each.layer)]);
+      ImGui::Text("%s, %s:  %s", name_of(each.layer).data(), name_of(each.kind).data(),
+                  format_bytes(static_cast<double>(each.bytes)).c_str());
+      ImGui::SameLine();
+      if (link(with, "at " + format_moment(each.time))) show_peak(with, all, each);
+      ImGui::Indent(with.px(15));
+      for (const analysis::holder& holder : each.holders) {
+        const std::string_view name = with.text(holder.name);
+        field(with, format_bytes(static_cast<double>(holder.bytes)),
+              std::string(name.empty() ? "no name" : name) + ", " + format_some(holder.blocks, "block"), with.px(90));
+      }
+      if (each.other_bytes > 0) field(with, format_bytes(static_cast<double>(each.other_bytes)), "others", with.px(90));
+      ImGui::Unindent(with.px(15));
+      ImGui::PopID();
+    }
+    for (const analysis::fragmentation_figure& each : all.fragmentation)
+      field(with, std::string(name_of(each.layer)) + " segments",
+            format_bytes(each.segment_bytes) + " in " + format_some(each.segments, "segment") + ", " +
+                format_bytes(each.free_bytes) + " free, largest hole " + format_bytes(each.largest_free) +
+                ", fragmentation " + format_share(each.fragmentation),
+            with.px(140));
+  }
+
+  static void draw_steps(const view_context& with, const analysis::report& all) {
+    const bool any = std::any_of(all.steps.begin(), all.steps.end(), [](const auto& of) { return !of.steps.empty(); });
+    if (!any || !section(with, "Steps", false)) return;
+    int number = 0;
+    for (const analysis::step_summary& of : all.steps) {
+      if (of.steps.empty()) continue;
+      if (of.source == analysis::step_source::pattern) ImGui::TextDisabled("Inferred from the pattern of allocations.");
+      ImGui::PushID(number++);
+      field(with, "steps", format_count(of.count) + ", " + format_time(of.median_duration) + " each (median)",
+            with.px(110));
+      const analysis::step_figures& highest = of.steps[of.highest];
+      field(with, "highest peak", format_bytes(highest.peak) + " in step " + std::to_string(highest.number),
+            with.px(110));
+      if (of.keeps_growing) field(with, "grows by", format_bytes(of.growth) + " a step", with.px(110));
+      if (link(with, "Show the highest")) {
+        with.commands.invoke("selection.range", highest.span);
+        const query::time_ns air = highest.span.length() / 10 + 1;
+        with.commands.invoke("timeline.go_to", query::time_range{highest.span.begin - air, highest.span.end + air});
+      }
+      ImGui::PopID();
+    }
+  }
+
+  static void draw_unfreed(const view_context& with, const analysis::report& all) {
+    if (all.unfreed.empty() || !section(with, "Never freed", false)) return;
+    int number = 0;
+    for (const analysis::unfreed_group& each : all.unfreed) {
+      ImGui::Text("%s, %s:  %s in %s %s%s", name_of(each.layer).data(), name_of(each.kind).data(),
+                  format_bytes(static_cast<double>(each.bytes)).c_str(), format_count(each.count).c_str(),
+                  each.count == 1 ? "block" : "blocks", each.process_ended ? "" : " (still running)");
+      ImGui::Indent(with.px(15));
+      for (const analysis::unfreed_block& block : each.largest) {
+        ImGui::PushID(number++);
+        const std::string_view name = with.text(block.name);
+        ImGui::TextDisabled("%s", format_bytes(static_cast<double>(block.bytes)).c_str());
+        ImGui::SameLine(with.px(115));
+        if (link(with, format_address(block.address) + "  " + std::string(name))) {
+          with.commands.invoke("selection.set",
+                               selection{with.state.active()->id, selection_kind::block, trace::raw(block.block)});
+          with.commands.invoke("selection.reveal");
+        }
+        ImGui::PopID();
+      }
+      ImGui::Unindent(with.px(15));
+    }
+  }
+
+  static void draw_recording(const view_context& with, const analysis::report& all) {
+    if (!section(with, "Recording", false)) return;
+    field(with, "length", format_time(all.span.length()), with.px(110));
+    if (all.whole.active != all.span) field(with, "active time", format_time(all.whole.active.length()), with.px(110));
+    field(with, "events", format_count(all.events), with.px(110));
+    field(with, "blocks", format_count(all.blocks), with.px(110));
+    field(with, "file", format_bytes(static_cast<double>(all.file_bytes)), with.px(110));
+    for (const auto& each : all.processes)
+      field(with, "process " + std::to_string(each.pid),
+            (each.rank >= 0 ? "rank " + std::to_string(each.rank) + ": " : "") + each.command +
+                (each.exit_status > 0 ? "; exit status " + std::to_string(each.exit_status) : ""),
+            with.px(110));
+  }
+
+  screen_slot<query::report_question> question_;
+  screen_slot<query::stacks_question> stacks_;
+  split held_by_;  ///< None: what splits the peak most evenly.
+};
+
+}  // namespace
+
+std::unique_ptr<view> make_summary_view() { return std::make_unique<summary_view>(); }
+
+}  // namespace sluice::gui
