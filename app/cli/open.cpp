@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -41,12 +42,13 @@ void leave_current_folder_out(const char* variable) {
 result<void> show(const open_options& wanted) {
   keep_freed_memory();
   leave_current_folder_out("PATH");
-  // Report files that cannot be opened here, before a window covers the terminal.
+  // The window says so too; without a display, this is all that is said.
+  std::optional<error> trouble;
   for (const std::string& file : wanted.files) {
     const auto found = importing::recognise(file);
     const bool foreign = found != importing::format::sluice && found != importing::format::unknown;
     if (foreign) continue;  // the window imports it and shows the progress
-    if (auto opened = importing::open_any(file); !opened) return tl::unexpected(opened.error());
+    if (auto opened = importing::open_any(file); !opened && !trouble) trouble = opened.error();
   }
   gui::application_options content;
   content.config_folder = gui::settings::default_folder();
@@ -58,7 +60,8 @@ result<void> show(const open_options& wanted) {
   content.files = wanted.files;
   content.memory_bytes = wanted.memory;
   auto made = gui::window::create(std::move(content));
-  if (!made) return tl::unexpected(made.error());
+  if (!made) return tl::unexpected(trouble.value_or(made.error()));
+  if (trouble) complain(trouble->to_string());
   if (!wanted.demo.empty()) (*made)->app().start_demo(wanted.demo);
   (*made)->run();
   return {};

@@ -23,6 +23,15 @@ constexpr std::uint64_t largest_layout = std::uint64_t{4} << 20;  // bytes of Im
 
 constexpr const char* progress_counter = "progress";  // name of the progress counter in a demo's recording
 
+/// Draws a dot on the tab of the current window.
+void mark_tab(const view_context& with) {
+  const ImGuiWindow* window = ImGui::GetCurrentWindow();
+  if (window->DockNode == nullptr || window->DockNode->HostWindow == nullptr) return;
+  const ImRect& tab = window->DC.DockTabItemRect;
+  window->DockNode->HostWindow->DrawList->AddCircleFilled({tab.Min.x + with.px(5), tab.Min.y + with.px(7)}, with.px(3),
+                                                          with.colours.warning);
+}
+
 /// "memory-map" for "Memory map": needs no quotes on a command line.
 std::string option_name(const view& of) {
   std::string made = lower_case(of.name());
@@ -38,7 +47,7 @@ application::application(application_options options)
   ImGuiIO& io = ImGui::GetIO();
   io.ConfigFlags |= ImGuiConfigFlags_DockingEnable | ImGuiConfigFlags_NavEnableKeyboard;
   io.ConfigWindowsMoveFromTitleBarOnly = true;
-  io.ConfigInputTextCursorBlink = options_.animations;
+  io.ConfigInputTextCursorBlink = false;  // A blinking cursor would redraw the window for ever.
   io.ConfigDpiScaleFonts = false;
   session_.memory_by_category = settings_.memory_by_category;
   const std::string layout_file = settings_.layout_file();
@@ -159,6 +168,7 @@ void application::frame() {
   draw_palette();
   draw_keys();
   draw_about();
+  paths_.draw(context());
   draw_notice();
   draw_opening();
 }
@@ -170,7 +180,7 @@ void application::update() {
   follow_demo();
   reveal_selection();
   for (const auto& each : views_) each->follow(context());
-  if (dialog_) choose_file();
+  if (dialog_) take_chosen_file();
   if (sources_dialog_) choose_sources();
   const document* shown = session_.active();
   const document_id now = shown == nullptr ? document_id::none : shown->id;
@@ -367,6 +377,7 @@ void application::draw_panel(view& which, view_context& with) {
   if (!centre && below != nullptr && below->DockId != 0)
     ImGui::SetNextWindowDockID(below->DockId, ImGuiCond_FirstUseEver);
   if (ImGui::Begin(which.name(), centre ? nullptr : &which.visible, flags)) which.draw(with);
+  if (which.warns()) mark_tab(with);
   ImGui::End();
   if (centre) ImGui::PopStyleVar();
 }

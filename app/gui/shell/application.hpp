@@ -9,6 +9,7 @@
 #include "app/gui/shell/commands.hpp"
 #include "app/gui/shell/demo_process.hpp"
 #include "app/gui/shell/documents.hpp"
+#include "app/gui/shell/path_dialog.hpp"
 #include "app/gui/shell/settings.hpp"
 #include "app/gui/views/view.hpp"
 #include "app/gui/views/welcome.hpp"
@@ -116,6 +117,10 @@ class application {
   void menu(const char* title, const char* group);
   void menu_entry(std::string_view id);
   void choose_file();
+  void take_chosen_file();
+  [[nodiscard]] bool close_topmost();
+  [[nodiscard]] bool ready_to_clear() const;
+  [[nodiscard]] std::string last_folder() const;
   void choose_sources();
   void look_for_sources_in(const std::string& folder);
   [[nodiscard]] view_context context();
@@ -141,6 +146,7 @@ class application {
 
   struct file_dialog;
   struct folder_dialog;
+  path_dialog paths_;
   std::shared_ptr<file_dialog> dialog_;
   std::shared_ptr<folder_dialog> sources_dialog_;
   std::string notice_;

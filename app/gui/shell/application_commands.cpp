@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 
 #include "app/gui/shell/application.hpp"
 #include "portable_file_dialogs.h"
@@ -29,6 +30,11 @@ void application::add_file_commands() {
                  .icon = icon::open,
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_O},
                  .run = [this](const argument&) { choose_file(); }});
+  commands_.add({.id = "file.type_path",
+                 .title = "Open by path...",
+                 .group = "File",
+                 .keys = {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_O},
+                 .run = [this](const argument&) { paths_.open(last_folder()); }});
   commands_.add({.id = "file.open_path", .run = [this](const argument& with) {
                    if (const auto* path = std::get_if<std::string>(&with)) open(*path);
                  }});
@@ -121,15 +127,17 @@ void application::add_selection_commands() {
                  .keys = {ImGuiKey_Escape},
                  .run =
                      [this](const argument&) {
+                       if (close_topmost()) return;
                        if (view* at_work = cancellable()) return at_work->cancel();
+                       if (!ready_to_clear()) return;
                        session_.select({session_.active()->id, selection_kind::none, 0});
                        session_.select_range(std::nullopt);
                        session_.set_moment(std::nullopt);
                      },
                  .enabled =
-                     [this, ready] {
-                       return ready() && (cancellable() != nullptr || session_.range() || session_.moment() ||
-                                          session_.selected().kind != selection_kind::none);
+                     [this] {
+                       return palette_open_ || keys_open_ || about_open_ || paths_.is_open() || !notice_.empty() ||
+                              cancellable() != nullptr || ready_to_clear();
                      }});
   commands_.add({.id = "selection.set",
                  .run =
@@ -222,17 +230,47 @@ void application::add_window_commands() {
                  }});
 }
 
-void application::choose_file() {
-  if (!dialog_) {
-    if (!pfd::settings::available()) {
-      notice_ = "no file dialog here: install zenity or kdialog, drop the file on the window, or start `sluice FILE`";
-      return;
+/// Closes what lies above the panels, one thing a call. False if there is nothing.
+bool application::close_topmost() {
+  for (bool* open : {&palette_open_, &keys_open_, &about_open_})
+    if (*open) {
+      *open = false;
+      return true;
     }
-    dialog_ = std::make_shared<file_dialog>(file_dialog{
-        pfd::open_file("Open a recording", "",
-                       {"Recordings", "*.sluice *.pickle *.gz *.json *.sqlite *.csv *.dev*", "All files", "*"})});
-    return;
+  if (paths_.is_open()) {
+    paths_.close();
+    return true;
   }
+  if (notice_.empty()) return false;
+  notice_.clear();
+  return true;
+}
+
+bool application::ready_to_clear() const {
+  return session_.ready() &&
+         (session_.range() || session_.moment() || session_.selected().kind != selection_kind::none);
+}
+
+/// The folder of the file opened last.
+std::string application::last_folder() const {
+  std::error_code failed;
+  for (const std::string& path : settings_.recent()) {
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    if (std::filesystem::is_directory(folder, failed)) return folder.string();
+  }
+  return {};
+}
+
+void application::choose_file() {
+  if (!pfd::settings::available()) return paths_.open(last_folder());
+  // A dialog that is open already may lie behind the window, and cannot be raised: a new one comes to the front.
+  if (dialog_) dialog_->dialog.kill();
+  dialog_ = std::make_shared<file_dialog>(file_dialog{
+      pfd::open_file("Open a recording", last_folder(),
+                     {"Recordings", "*.sluice *.pickle *.gz *.json *.sqlite *.csv *.dev*", "All files", "*"})});
+}
+
+void application::take_chosen_file() {
   if (!dialog_->dialog.ready(0)) return;
   const std::vector<std::string> chosen = dialog_->dialog.result();
   dialog_.reset();

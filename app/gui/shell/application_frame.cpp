@@ -73,6 +73,7 @@ void application::draw_menu_bar() {
   if (!ImGui::BeginMainMenuBar()) return;
   if (ImGui::BeginMenu("File")) {
     menu_entry("file.open");
+    menu_entry("file.type_path");
     draw_recent_menu();
     if (!session_.all().empty()) ImGui::Separator();
     for (const auto& each : session_.all()) {
@@ -262,7 +263,7 @@ void application::draw_palette() {
   ImGui::EndChild();
   if (chosen && !found.empty()) run = found[static_cast<std::size_t>(palette_choice_)];
   const bool away = !ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows) && !ImGui::IsWindowAppearing();
-  if (run != nullptr || away || ImGui::IsKeyPressed(ImGuiKey_Escape)) palette_open_ = false;
+  if (run != nullptr || away) palette_open_ = false;
   ImGui::End();
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();
@@ -282,6 +283,9 @@ void application::draw_keys() {
     tip_field(with, "drag", "select a range", column);
     tip_field(with, "right drag", "move along the time; also the middle button", column);
     tip_field(with, "double-click", "zoom to a box; beside one, show all", column);
+    heading(with, "Keys on the timeline, after a click on it");
+    tip_field(with, "Left, Right", "move along the time", column);
+    tip_field(with, "Up, Down", "scroll the tracks", column);
     heading(with, "Keys");
     for (const command& each : commands_.all())
       if (!each.title.empty() && !each.keys.empty()) tip_field(with, key_text(each), each.title, column);

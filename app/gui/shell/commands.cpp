@@ -1,6 +1,8 @@
 #include "app/gui/shell/commands.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "imgui_internal.h"
@@ -29,6 +31,8 @@ bool command_registry::run_queued() {
 }
 
 void command_registry::take_keys() const {
+  // Keys belong to an open menu or pop-up, which Escape closes.
+  if (ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) return;
   for (const command& what : commands_)
     for (const ImGuiKeyChord chord : what.keys) {
       const ImGuiInputFlags flags =
@@ -38,7 +42,31 @@ void command_registry::take_keys() const {
 }
 
 std::string key_text(const command& what) {
-  return what.keys.empty() ? std::string() : std::string(ImGui::GetKeyChordName(what.keys.front()));
+  if (what.keys.empty()) return {};
+  // ImGui's names of these keys are those of its constants.
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> names = {
+      {{"LeftArrow", "Left"},
+       {"RightArrow", "Right"},
+       {"UpArrow", "Up"},
+       {"DownArrow", "Down"},
+       {"KeypadAdd", "Keypad +"},
+       {"KeypadSubtract", "Keypad -"},
+       {"Equal", "="},
+       {"Minus", "-"},
+       {"Comma", ","},
+       {"Period", "."},
+       {"Slash", "/"},
+       {"Semicolon", ";"},
+       {"LeftBracket", "["},
+       {"RightBracket", "]"},
+       {"Apostrophe", "'"},
+       {"GraveAccent", "`"}}};
+  std::string text = ImGui::GetKeyChordName(what.keys.front());
+  const std::size_t plus = text.rfind('+');
+  const std::size_t key = plus == std::string::npos ? 0 : plus + 1;
+  for (const auto& [name, sign] : names)
+    if (text.compare(key, std::string::npos, name) == 0) text.replace(key, std::string::npos, sign);
+  return text;
 }
 
 }  // namespace sluice::gui

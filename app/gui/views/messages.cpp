@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -9,7 +11,21 @@ namespace {
 class messages_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Messages"; }
-  void reset() override { question_ = {}; }
+  void reset() override {
+    question_ = {};
+    warns_ = false;
+  }
+  [[nodiscard]] bool warns() const override { return warns_; }
+
+  void follow(const view_context& with) override {
+    if (!with.state.ready()) return;
+    const document& shown = *with.state.active();
+    const auto answer = question_.ask(*shown.engine, {});
+    if (!answer) return;
+    const auto is_warning = [](const query::message& each) { return each.severity != trace::severity::info; };
+    warns_ = (!shown.live && !shown.engine->snapshot()->complete()) ||
+             std::any_of(answer->begin(), answer->end(), is_warning);
+  }
 
   void draw(view_context& with) override {
     const document& shown = *with.state.active();
@@ -59,6 +75,7 @@ class messages_view final : public view {
   }
 
   screen_slot<query::messages_question> question_;
+  bool warns_ = false;
 };
 
 }  // namespace

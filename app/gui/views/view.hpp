@@ -66,6 +66,8 @@ class view {
   [[nodiscard]] virtual topic tells_of() const { return topic::none; }
   /// True if the panel should be in front where a recording is first shown.
   [[nodiscard]] virtual bool wants_front() const { return false; }
+  /// True if the panel's tab shall be marked: it has a warning that the user should read.
+  [[nodiscard]] virtual bool warns() const { return false; }
   /// True if users choose items one after another here; panels with details then do not cover this one.
   [[nodiscard]] virtual bool offers_choices() const { return false; }
 

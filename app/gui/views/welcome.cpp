@@ -68,20 +68,28 @@ bool entry(const view_context& with, const char* sign, const std::string& name, 
 }  // namespace
 
 std::vector<recording_entry> find_recordings(const std::string& folder) {
-  const fs::path place = folder.empty() ? recordings_near_program() : folder;
+  const fs::path in = folder.empty() ? recordings_near_program() : folder;
   std::vector<recording_entry> found;
   std::error_code failed;
-  if (place.empty() || !fs::is_directory(place, failed)) return found;
-  std::map<std::string, std::string> words;
-  std::istringstream index(read_regular_file((place / "index.txt").string(), largest_index).value_or(""));
+  if (in.empty() || !fs::is_directory(in, failed)) return found;
+  struct described {
+    std::string words;
+    std::size_t place = SIZE_MAX;  // in the index
+  };
+  std::map<std::string, described> known;
+  std::istringstream index(read_regular_file((in / "index.txt").string(), largest_index).value_or(""));
   for (std::string line; std::getline(index, line);)
-    if (const auto tab = line.find('\t'); tab != std::string::npos) words[line.substr(0, tab)] = line.substr(tab + 1);
-  for (fs::directory_iterator at(place, failed), end; !failed && at != end; at.increment(failed)) {
+    if (const auto tab = line.find('\t'); tab != std::string::npos)
+      known.try_emplace(line.substr(0, tab), described{line.substr(tab + 1), known.size()});
+  for (fs::directory_iterator at(in, failed), end; !failed && at != end; at.increment(failed)) {
     const fs::path& path = at->path();
     if (path.extension() != ".sluice") continue;
-    found.push_back({path.string(), path.stem().string(), words[path.filename().string()]});
+    found.push_back({path.string(), path.stem().string(), known[path.filename().string()].words});
   }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.title < b.title; });
+  const auto place = [&](const recording_entry& each) { return known[fs::path(each.path).filename().string()].place; };
+  std::sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
+    return place(a) != place(b) ? place(a) < place(b) : a.title < b.title;
+  });
   return found;
 }
 
@@ -116,9 +124,11 @@ void welcome_view::draw(view_context& with, const settings& remembered, const st
   ImGui::SetCursorPosX(left);
   ImGui::BeginGroup();
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(2)));
-  if (!demos.empty()) title("Demos");
-  for (const demo_entry& each : demos)
-    if (entry(with, icon::play, each.name, each.shows, column)) with.commands.invoke("demo.start", each.name);
+  if (!recordings.empty()) {
+    title("Recordings from real GPUs");
+    for (const recording_entry& each : recordings)
+      if (entry(with, icon::chip, each.title, each.shows, column)) with.commands.invoke("file.open_path", each.path);
+  }
   ImGui::PopStyleVar();
   ImGui::EndGroup();
   if (two) {
@@ -128,12 +138,6 @@ void welcome_view::draw(view_context& with, const settings& remembered, const st
   }
   ImGui::BeginGroup();
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(2)));
-  if (!recordings.empty()) {
-    title("Recordings from real GPUs");
-    for (const recording_entry& each : recordings)
-      if (entry(with, icon::chip, each.title, each.shows, column)) with.commands.invoke("file.open_path", each.path);
-    ImGui::Dummy({0, with.px(8)});
-  }
   title("Recent");
   if (remembered.recent().empty()) {
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + with.px(8));
@@ -144,6 +148,10 @@ void welcome_view::draw(view_context& with, const settings& remembered, const st
     if (entry(with, icon::file, file.filename().string(), file.parent_path().string(), column))
       with.commands.invoke("file.open_path", path);
   }
+  ImGui::Dummy({0, with.px(8)});
+  if (!demos.empty()) title("Demos");
+  for (const demo_entry& each : demos)
+    if (entry(with, icon::play, each.name, each.shows, column)) with.commands.invoke("demo.start", each.name);
   ImGui::Dummy({0, with.px(8)});
   title("Record a program of your own");
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + with.px(8));

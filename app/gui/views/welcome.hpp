@@ -22,7 +22,7 @@ struct recording_entry {
 };
 
 /// The recordings in `folder`; if empty, in assets/recordings near the program. The file `index.txt` there describes
-/// each recording: file name, tab, one line.
+/// each recording: file name, tab, one line. Those come first, in its order.
 [[nodiscard]] std::vector<recording_entry> find_recordings(const std::string& folder);
 
 /// The start screen while no document is open.

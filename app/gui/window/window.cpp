@@ -117,7 +117,6 @@ void window::wait() {
   const double before = glfwGetTime();
   double limit = 0;  // no limit
   if (before - last_input_ < tip_time) limit = 0.1;
-  if (ImGui::GetIO().WantTextInput) limit = 0.25;  // the cursor blinks
   if (app_->live()) limit = live_interval;
   if (limit == 0) {
     glfwWaitEvents();

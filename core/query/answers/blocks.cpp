@@ -141,6 +141,7 @@ class table_of_blocks final : public section_answer<block_table> {
   result<void> add(const sources& from, time_range part) override {
     if (!filter_) filter_.emplace(question_.filter, from);
     const auto facts = from.index.tensors(from.trace);
+    steps_ = facts->steps;
     const analysis::cut_end end(from.trace);
     const analysis::touch_index& touches = from.index.touches();
     const bool uses = question_.needs_uses() && !touches.empty();
@@ -176,14 +177,14 @@ class table_of_blocks final : public section_answer<block_table> {
   result<block_table> answer(const sources& from) override {
     std::sort(table_.rows.begin(), table_.rows.end(), order(from));
     block_table made = table_;
-    complete_rows(question_, from, made);
+    complete_rows(question_, from, steps_.get(), made);
     return made;
   }
 
   /// The final answer. Call after the last `add`.
   block_table take(const sources& from) {
     std::sort(table_.rows.begin(), table_.rows.end(), order(from));
-    complete_rows(question_, from, table_);
+    complete_rows(question_, from, steps_.get(), table_);
     return std::move(table_);
   }
 
@@ -205,6 +206,7 @@ class table_of_blocks final : public section_answer<block_table> {
   const blocks_question question_;
   const time_range range_;
   std::optional<text_filter> filter_;
+  std::shared_ptr<const analysis::step_facts> steps_;
   block_table table_;
 };
 
@@ -238,9 +240,9 @@ void put_asked_by(const blocks_question& question, const sources& from, block_ta
   }
 }
 
-void put_steps(const sources& from, block_table& table) {
-  const auto& lists = facts_of(from)->steps->lists();
-  if (lists.empty()) return;
+void put_steps(const analysis::step_facts* steps, block_table& table) {
+  if (steps == nullptr || steps->lists().empty()) return;
+  const auto& lists = steps->lists();
   table.steps.reserve(table.rows.size());
   for (const block_row& row : table.rows) {
     const auto found = lists.find(row.process);
@@ -256,8 +258,9 @@ bool blocks_question::needs_uses() const {
          sort == block_column::idle;
 }
 
-void complete_rows(const blocks_question& question, const sources& from, block_table& table) {
-  put_steps(from, table);
+void complete_rows(const blocks_question& question, const sources& from, const analysis::step_facts* steps,
+                   block_table& table) {
+  put_steps(steps, table);
   put_asked_by(question, from, table);
 }
 

@@ -6,7 +6,8 @@
 namespace sluice::query {
 
 /// Fills in what is said of the rows of `table` beyond the rows: `by`, `names`, `asked_by`, `steps`. O(rows * log steps +
-/// frames of their stacks).
-void complete_rows(const blocks_question& question, const sources& from, block_table& table);
+/// frames of their stacks). `steps` null: none are known.
+void complete_rows(const blocks_question& question, const sources& from, const analysis::step_facts* steps,
+                   block_table& table);
 
 }  // namespace sluice::query

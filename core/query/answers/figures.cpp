@@ -127,7 +127,7 @@ std::optional<result<block_table>> answer_from_figures(const blocks_question& qu
   for (const block_row& row : stored.largest)
     if (table.rows.size() < most && (!question.layer || row.layer == *question.layer)) table.rows.push_back(row);
   table.uses_known = question.needs_uses() && stored.uses_known;
-  complete_rows(question, from, table);
+  complete_rows(question, from, from.stored->facts ? from.stored->facts->steps.get() : nullptr, table);
   return table;
 }
 

@@ -62,7 +62,7 @@ void stored_figures_builder::list(const index& from, time_range run) {
     std::vector<listed_block>& all = largest_[layer];
     if (block.bytes < least_listed_[layer]) continue;
     all.push_back(listed(block, i < facts->categories.size() ? facts->categories[i] : block_category{}));
-    all.back().set_uses(from.touches().of(block));
+    if (!from.touches().empty()) all.back().set_uses(from.touches().of(block));
     if (all.size() >= 8 * stored_figures::block_limit) cut(layer);
   }
   made_.uses_known = made_.uses_known || !from.touches().empty();

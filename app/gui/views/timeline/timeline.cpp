@@ -220,6 +220,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   draw_losses(with, tracks, where, list);
   draw_range(with, where, list);
   draw_markers(with, where, list);
+  handle_arrows(with);
   handle_mouse(with, where, hit);
 }
 
@@ -373,6 +374,14 @@ void timeline_view::draw_markers(view_context& with, const row_frame& where, ImD
     list.AddLineV(x, where.area.min.y, where.area.max.y, mix(with.colours.muted, with.colours.background, 0.4F));
   }
   list.PopClipRect();
+}
+
+void timeline_view::handle_arrows(const view_context& with) {
+  if (!ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows) || ImGui::GetIO().KeyAlt) return;
+  if (ImGui::IsKeyPressed(ImGuiKey_LeftArrow)) with.commands.invoke("timeline.pan_left");
+  if (ImGui::IsKeyPressed(ImGuiKey_RightArrow)) with.commands.invoke("timeline.pan_right");
+  if (ImGui::IsKeyPressed(ImGuiKey_UpArrow)) ImGui::SetScrollY(ImGui::GetScrollY() - with.px(48));
+  if (ImGui::IsKeyPressed(ImGuiKey_DownArrow)) ImGui::SetScrollY(ImGui::GetScrollY() + with.px(48));
 }
 
 void timeline_view::handle_mouse(view_context& with, const row_frame& where, const row_hit& hit) {

@@ -16,6 +16,7 @@ class timeline_view final : public view {
   void draw(view_context& with) override;
   void reset() override;
   [[nodiscard]] bool scrolls() const override { return false; }
+  [[nodiscard]] bool uses_arrows() const override { return true; }
   [[nodiscard]] panel_place place() const override { return panel_place::centre; }
   void add_commands(const command_home& home) override;  ///< In timeline_commands.cpp.
   [[nodiscard]] std::optional<query::time_ns> hovered_time() const override { return hovered_time_; }
@@ -39,6 +40,7 @@ class timeline_view final : public view {
                    const std::string& title, std::string_view detail, ImDrawList& list);
   void draw_range(view_context& with, const row_frame& where, ImDrawList& list);
   void draw_markers(view_context& with, const row_frame& where, ImDrawList& list);
+  static void handle_arrows(const view_context& with);
   static void scroll_to(float from, float to, const row_frame& where);
   void handle_mouse(view_context& with, const row_frame& where, const row_hit& hit);
 

@@ -478,7 +478,7 @@ TEST_F(who_asked, is_found_by_line_function_or_module_whatever_the_case) {
   EXPECT_EQ(count("me/train.py:9"), 2U);
   EXPECT_EQ(count("gpt2mlp.FORWARD"), 1U);
   EXPECT_EQ(count("gpt2.py"), 2U);
-  EXPECT_EQ(count("transformers/gpt2.py, GPT2MLP"), 0U) << "a line has a number, a module has none";
+  EXPECT_EQ(count("transformers/gpt2.py, GPT2MLP"), 1U) << "as a link from its module does";
   EXPECT_EQ(count("no/such.py"), 0U);
 }
 

@@ -22,6 +22,7 @@ class both_ways {
     // As it comes back from a file.
     const std::string kept =
         analysis::encode_stored_figures(analysis::make_stored_figures(all_.index, *all_.snapshot)).value();
+    stored_.facts = all_.index.tensors(*all_.snapshot);
     stored_.figures = std::make_shared<const analysis::stored_figures>(analysis::decode_stored_figures(kept).value());
   }
 

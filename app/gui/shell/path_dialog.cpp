@@ -1,0 +1,106 @@
+#include "app/gui/shell/path_dialog.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "app/gui/views/widgets.hpp"
+#include "core/base/printable.hpp"
+#include "imgui_stdlib.h"
+
+namespace sluice::gui {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_entries = 200;
+
+/// Does not follow what is typed into folders without end: only the one folder is read.
+fs::path folder_of(const std::string& text) {
+  const fs::path typed(text);
+  return text.ends_with('/') ? typed : typed.parent_path();
+}
+
+}  // namespace
+
+void path_dialog::open(const std::string& folder) {
+  std::error_code failed;
+  const fs::path start = folder.empty() ? fs::current_path(failed) : fs::path(folder);
+  text_ = start.string();
+  if (!text_.ends_with('/')) text_ += '/';
+  read_for_.clear();
+  open_ = focus_ = true;
+}
+
+void path_dialog::read() {
+  if (read_for_ == text_) return;
+  read_for_ = text_;
+  found_.clear();
+  const fs::path folder = folder_of(text_);
+  const std::string begin = text_.ends_with('/') ? std::string() : fs::path(text_).filename().string();
+  std::error_code failed;
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end && found_.size() < most_entries;
+       at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    const bool hidden = name.starts_with('.') && !begin.starts_with('.');
+    if (hidden || !name.starts_with(begin)) continue;
+    std::error_code unknown;
+    found_.push_back({at->path().string(), at->is_directory(unknown)});
+  }
+  std::sort(found_.begin(), found_.end(),
+            [](const entry& a, const entry& b) { return a.folder != b.folder ? a.folder : a.path < b.path; });
+}
+
+void path_dialog::take(const view_context& with, const entry& chosen) {
+  if (chosen.folder) {
+    text_ = chosen.path + "/";
+    focus_ = true;
+    return;
+  }
+  with.commands.invoke("file.open_path", chosen.path);
+  open_ = false;
+}
+
+void path_dialog::draw(const view_context& with) {
+  if (!open_) return;
+  read();
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  const ImVec2 size(std::min(with.px(560), viewport->Size.x - with.px(24)),
+                    std::min(with.px(400), viewport->Size.y - with.px(60)));
+  ImGui::SetNextWindowPos({viewport->GetCenter().x, viewport->Pos.y + with.px(54)}, ImGuiCond_Always, {0.5F, 0});
+  ImGui::SetNextWindowSize(size);
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
+  ImGui::Begin("Open a recording##path", &open_,
+               ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse |
+                   ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking);
+  if (focus_) ImGui::SetKeyboardFocusHere();
+  ImGui::SetNextItemWidth(-1);
+  const bool entered =
+      ImGui::InputTextWithHint("##path_text", "Path of a recording", &text_, ImGuiInputTextFlags_EnterReturnsTrue);
+  if (focus_ && ImGui::IsItemActive()) {
+    // The cursor goes to the end: a folder was completed.
+    if (ImGuiInputTextState* state = ImGui::GetInputTextState(ImGui::GetItemID())) state->ReloadUserBufAndMoveToEnd();
+    focus_ = false;
+  }
+  ImGui::BeginChild("found");
+  const entry* chosen = nullptr;
+  for (const entry& each : found_) {
+    const std::string name = fs::path(each.path).filename().string() + (each.folder ? "/" : "");
+    ImGui::PushID(each.path.c_str());
+    if (ImGui::Selectable(label_of(printable(name)).c_str())) chosen = &each;
+    ImGui::PopID();
+  }
+  if (found_.empty()) ImGui::TextDisabled("No such file or folder.");
+  ImGui::EndChild();
+  ImGui::End();
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor();
+  if (chosen != nullptr) {
+    take(with, entry(*chosen));
+  } else if (entered) {
+    std::error_code failed;
+    take(with, {text_, fs::is_directory(text_, failed)});
+  }
+}
+
+}  // namespace sluice::gui
