@@ -94,6 +94,7 @@ void blocks_view::follow(const view_context& with) {
 }
 
 void blocks_view::draw(view_context& with) {
+  on_screen_.clear();
   const document& shown = *with.state.active();
   const auto report = report_.ask(*shown.engine, {});
   if (!layer_chosen_ && report && report.complete) {
@@ -119,6 +120,7 @@ void blocks_view::draw(view_context& with) {
   if (!answer) return;
   const query::block_table& table = *answer.value;
   shown_by_ = table.by;
+  count_ = table.count;
   if (wanted_.block != trace::block_id::none && answer.complete) look_for_wanted(table);
   if (table.rows.empty() && answer.complete) {
     const bool no_filter = filter_ == blocks_filter{};
@@ -309,6 +311,7 @@ void blocks_view::draw_row(const view_context& with, const query::block_table& t
   const query::block_row& row = table.rows[at];
   const selection& chosen = with.state.selected();
   const bool selected = chosen.kind == selection_kind::block && chosen.id == trace::raw(row.block);
+  on_screen_.push_back(row.block);
   ImGui::TableNextRow();
   ImGui::PushID(static_cast<int>(trace::raw(row.block)));
   bool first = true;

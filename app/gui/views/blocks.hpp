@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/gui/views/view.hpp"
 
@@ -41,6 +42,10 @@ class blocks_view final : public view {
 
   /// What the list is limited to; for tests.
   [[nodiscard]] const blocks_filter& filter() const { return filter_; }
+  /// The blocks whose rows were drawn in the last frame; for tests.
+  [[nodiscard]] const std::vector<trace::block_id>& blocks_on_screen() const { return on_screen_; }
+  /// How many blocks pass the filter, as far as is known; for tests.
+  [[nodiscard]] std::uint64_t count() const { return count_; }
 
  private:
   /// A block to scroll to, once it is among the rows.
@@ -79,6 +84,8 @@ class blocks_view final : public view {
   std::int64_t first_ = 0;
   std::uint64_t revealed_ = 0;  ///< Number of the last `reveal_request` that was followed.
   wanted_block wanted_;
+  std::vector<trace::block_id> on_screen_;
+  std::uint64_t count_ = 0;
   std::optional<std::int64_t> scroll_to_;
 };
 

@@ -141,8 +141,10 @@ bool amount_line(const view_context& with, std::string_view amount, double share
   const float amounts = at.x + with.px(70);
   const float shares = amounts + with.px(46);
   const std::string percent = format_share(share);
-  list.AddText({amounts - width_of(amount), y}, with.colours.text, amount.data(), amount.data() + amount.size());
-  list.AddText({shares - width_of(percent), y}, with.colours.muted, percent.c_str());
+  ImGui::RenderText({amounts - width_of(amount), y}, amount.data(), amount.data() + amount.size(), false);
+  ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+  ImGui::RenderText({shares - width_of(percent), y}, percent.c_str(), nullptr, false);
+  ImGui::PopStyleColor();
   const float left = shares + with.px(10);
   const float right = at.x + room.x;
   const ImVec2 size = ImGui::CalcTextSize(text.data(), text.data() + text.size());
@@ -236,16 +238,36 @@ void swatch(const view_context& with, ImU32 colour, bool hatched) {
 }
 
 bool link(const view_context& with, std::string_view text) {
-  ImGui::PushStyleColor(ImGuiCol_Text, with.colours.accent);
-  plain(text);
-  ImGui::PopStyleColor();
-  const bool over = ImGui::IsItemHovered();
+  ImGuiWindow* window = ImGui::GetCurrentWindow();
+  if (window->SkipItems) return false;
+  const char* const begin = text.data();
+  const char* const end = text.data() + text.size();
+  // An item, as ImGui::TextLink is, so that keys reach it; it wraps as text does.
+  const ImVec2 at(window->DC.CursorPos.x, window->DC.CursorPos.y + window->DC.CurrLineTextBaseOffset);
+  const float wrap = window->DC.TextWrapPos >= 0 ? ImGui::CalcWrapWidthForPos(at, window->DC.TextWrapPos) : 0;
+  const ImVec2 size = ImGui::CalcTextSize(begin, end, false, wrap > 0 ? wrap : -1);
+  const ImRect area(at, {at.x + size.x, at.y + size.y});
+  const ImGuiID id = window->GetID(begin, end);
+  ImGui::ItemSize(size, 0);
+  if (!ImGui::ItemAdd(area, id)) return false;
+  bool over = false;
+  bool held = false;
+  const bool pressed = ImGui::ButtonBehavior(area, id, &over, &held);
+  ImGui::RenderNavCursor(area, id);
   if (over) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
-    const ImVec2 low(ImGui::GetItemRectMin().x, ImGui::GetItemRectMax().y);
-    ImGui::GetWindowDrawList()->AddLineH(low.x, ImGui::GetItemRectMax().x, low.y, with.colours.accent);
+    window->DrawList->AddLineH(area.Min.x, area.Max.x, area.Max.y, with.colours.accent);
   }
-  return over && ImGui::IsMouseClicked(ImGuiMouseButton_Left);
+  ImGui::PushStyleColor(ImGuiCol_Text, with.colours.accent);
+  if (wrap > 0) {
+    ImGui::RenderTextWrapped(at, begin, end, wrap);
+  } else {
+    ImGui::RenderText(at, begin, end, false);
+  }
+  ImGui::PopStyleColor();
+  [[maybe_unused]] ImGuiContext& g = *ImGui::GetCurrentContext();  // The macro names it.
+  IMGUI_TEST_ENGINE_ITEM_INFO(id, std::string(text).c_str(), ImGuiItemStatusFlags_None);
+  return pressed;
 }
 
 void progress_line(const view_context& with, bool complete, float progress) {

@@ -177,6 +177,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   const float top = where.area.min.y - ImGui::GetScrollY();
   float y = top;
   const reveal_request& wanted = with.state.revealed();
+  on_screen_.clear();
   const bool reveals = wanted.number != revealed_ && wanted.what.document == shown.id;
   revealed_ = wanted.number;
   row_hit hit;
@@ -207,6 +208,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
       place.header = {{where.header.min.x, y}, {where.header.max.x, y + height}};
       place.group = group_title;
       place.hovered = hovered && !dragging_ && place.area.contains(where.mouse) && where.area.contains(where.mouse);
+      on_screen_.push_back(each.id);
       const row_hit found = row.row->draw(with, *shown.engine, each, place, list);
       if (found.event != trace::event_id::none) hit = found;
       if (is_of_device_times(each.kind)) draw_provisional(with, tracks, place, list);

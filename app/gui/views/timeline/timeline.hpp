@@ -23,6 +23,8 @@ class timeline_view final : public view {
 
   /// The area of the time axis in the last frame; tests aim the mouse with it.
   [[nodiscard]] const draw::rectangle& axis_area() const { return axis_area_; }
+  /// The tracks drawn in the last frame, at least in part; for tests.
+  [[nodiscard]] const std::vector<std::uint64_t>& tracks_on_screen() const { return on_screen_; }
 
  private:
   struct shared_row {
@@ -50,6 +52,7 @@ class timeline_view final : public view {
   std::map<std::uint64_t, shared_row> rows_;
   std::map<std::uint64_t, steps_strip> steps_;
   std::set<std::string> folded_;
+  std::vector<std::uint64_t> on_screen_;
   std::uint64_t revealed_ = 0;  ///< Number of the last `reveal_request` that was followed.
   std::optional<query::time_ns> hovered_time_;
   draw::rectangle axis_area_{};

@@ -1,0 +1,191 @@
+// Every link of a bundled recording's summary and details leads to something that is then on the screen.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "app/gui/views/blocks.hpp"
+#include "app/gui/views/timeline/timeline.hpp"
+#include "imgui_internal.h"
+#include "tests/gui/window_fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+using gui::selection_kind;
+
+class links : public window_test {
+ protected:
+  void open_recording(ImGuiTestContext& user, const std::string& name) {
+    app().open(SLUICE_SOURCE_DIR "/assets/recordings/" + name);
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().ready(); }));
+    user.Yield(8);
+    settle(user);
+  }
+
+  [[nodiscard]] static bool is(const ImGuiTestItemInfo& item, const char* label) {
+    return item.ID == ImHashStr(label, 0, item.ParentID);
+  }
+
+  struct found_link {
+    ImGuiTestItemInfo item;
+    float scroll = 0;  ///< Of the panel, for the link to be on the screen.
+  };
+
+  static void scroll_to(ImGuiTestContext& user, const char* panel, float scroll) {
+    ImGui::SetScrollY(ImGui::FindWindowByName(panel), scroll);
+    user.Yield(2);
+  }
+
+  /// The links and lines of amounts in a panel, top to bottom. What is scrolled out of view has none.
+  static std::vector<found_link> links_in(ImGuiTestContext& user, const char* panel) {
+    std::vector<found_link> found;
+    std::set<ImGuiID> seen;
+    const ImGuiWindow* window = ImGui::FindWindowByName(panel);
+    for (float scroll = 0; seen.empty() || scroll < window->ScrollMax.y + window->InnerRect.GetHeight();
+         scroll += window->InnerRect.GetHeight() / 2) {
+      scroll_to(user, panel, std::min(scroll, window->ScrollMax.y));
+      ImGuiTestItemList items;
+      user.GatherItems(&items, (std::string("//") + panel).c_str(), -1);
+      // The views are built without the test engine: what they draw themselves has no label.
+      for (const ImGuiTestItemInfo& each : items) {
+        const auto& windows = ImGui::GetCurrentContext()->Windows;
+        const bool is_window =
+            std::any_of(windows.begin(), windows.end(), [&](const ImGuiWindow* w) { return w->ChildId == each.ID; });
+        const std::string_view label(each.DebugLabel);
+        const bool is_link = !is_window && !is(each, "Why?") && (label.empty() || label == "line");
+        if (is_link && window->InnerRect.Contains(each.RectFull.GetCenter()) && seen.insert(each.ID).second)
+          found.push_back({each, window->Scroll.y});
+      }
+      if (scroll > window->ScrollMax.y) break;
+    }
+    return found;
+  }
+
+  static std::string name_of(const ImGuiTestItemInfo& item) {
+    for (const char* each : {"List the blocks", "Show on the timeline", "Show the block", "Show a copy",
+                             "Show the event", "Show the map", "Try other settings", "All call stacks", "line"})
+      if (is(item, each)) return each;
+    return "another link";
+  }
+
+  [[nodiscard]] bool is_front(const char* panel) const {
+    const ImGuiWindow* window = ImGui::FindWindowByName(panel);
+    return window != nullptr && window->Active && !window->Hidden && window->DockTabIsVisible;
+  }
+
+  [[nodiscard]] bool block_is_listed(trace::block_id block) {
+    const auto& drawn = app().find<gui::blocks_view>().blocks_on_screen();
+    return std::find(drawn.begin(), drawn.end(), block) != drawn.end();
+  }
+
+  /// What is selected is on the screen: in its track and, if it is a block, in the list of blocks; and Details tell of it.
+  void expect_selection_on_screen(ImGuiTestContext& user) {
+    const gui::document& shown = *app().state().active();
+    const gui::selection chosen = app().state().selected();
+    query::details_question about;
+    if (chosen.kind == selection_kind::event) about.event = static_cast<trace::event_id>(chosen.id);
+    if (chosen.kind == selection_kind::block) about.block = static_cast<trace::block_id>(chosen.id);
+    const auto told = shown.engine->ask_now(about);
+    ASSERT_TRUE(told) << told.error().to_string();
+    const query::event_details& of = **told;
+    EXPECT_TRUE(is_front("Details")) << "front: " << is_front("Summary") << is_front("Statistics") << chosen.id;
+    EXPECT_NE(read(user).find(of.title), std::string::npos) << of.title;
+    EXPECT_LE(shown.visible.begin, of.span.begin);
+    EXPECT_GE(shown.visible.end, std::min(of.span.begin, shown.span.end - 1));
+    const auto& tracks = app().find<gui::timeline_view>().tracks_on_screen();
+    EXPECT_TRUE(of.track == 0 || std::find(tracks.begin(), tracks.end(), of.track) != tracks.end()) << of.title;
+    if (chosen.kind == selection_kind::block) {
+      EXPECT_TRUE(is_front("Blocks"));
+      EXPECT_TRUE(block_is_listed(static_cast<trace::block_id>(chosen.id))) << of.title;
+    }
+  }
+};
+
+TEST_F(links, of_the_summary_lead_to_what_they_name) {
+  use([&](ImGuiTestContext& user) {
+    std::size_t followed = 0;
+    std::set<std::string> kinds;
+    for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/assets/recordings")) {
+      if (entry.path().extension() != ".sluice") continue;
+      SCOPED_TRACE(entry.path().filename().string());
+      open_recording(user, entry.path().filename().string());
+      app().invoke("panel.focus.Summary");
+      user.Yield(3);
+      user.ItemOpenAll("//Summary");
+      if (user.ItemExists("//Summary/###Also noticed")) user.ItemOpen("//Summary/###Also noticed");
+      settle(user);
+      std::size_t lines = 0;
+      for (const auto& [each, scroll] : links_in(user, "Summary")) {
+        const std::string name = name_of(each);
+        if ((name == "line" || name == "another link") && lines++ % 4 != 0) continue;  // They are all alike.
+        SCOPED_TRACE(name);
+        app().invoke("panel.focus.Summary");
+        app().invoke("selection.clear");
+        user.Yield(2);
+        const query::time_range before = app().state().active()->visible;
+        const gui::blocks_filter listed = app().find<gui::blocks_view>().filter();
+        scroll_to(user, "Summary", scroll);
+        user.ItemClick(each.ID);
+        user.Yield(4);
+        settle(user);
+        user.Yield(4);
+        settle(user);
+        ++followed;
+        kinds.insert(name);
+        if (app().state().selected().kind != selection_kind::none) {
+          expect_selection_on_screen(user);
+        } else if (!(app().find<gui::blocks_view>().filter() == listed)) {
+          EXPECT_TRUE(is_front("Blocks"));
+          EXPECT_GT(app().find<gui::blocks_view>().count(), 0U) << "the list of blocks is empty";
+        } else {
+          const bool moved =
+              app().state().active()->visible != before || app().state().range() || app().state().moment();
+          EXPECT_TRUE(moved || is_front("Stacks") || is_front("What if") || is_front("Memory map") ||
+                      is_front("Blocks"))
+              << "nothing happened";
+        }
+        if (user.IsError()) return;
+      }
+      app().invoke("file.close");
+      user.Yield(3);
+    }
+    EXPECT_GT(followed, 50U);
+    EXPECT_TRUE(kinds.contains("List the blocks") && kinds.contains("Show on the timeline"));
+  });
+}
+
+TEST_F(links, of_details_lead_from_a_block_to_its_events_and_back) {
+  use([&](ImGuiTestContext& user) {
+    open_recording(user, "pytorch-training.sluice");
+    const auto report = app().state().active()->engine->ask_now(query::report_question{});
+    ASSERT_TRUE(report);
+    const auto found = std::find_if((*report)->findings.begin(), (*report)->findings.end(),
+                                    [](const auto& f) { return f.block != trace::block_id::none; });
+    ASSERT_NE(found, (*report)->findings.end());
+    const gui::selection block{app().state().active()->id, selection_kind::block, trace::raw(found->block)};
+    app().invoke("selection.set", block);
+    app().invoke("selection.reveal");
+    user.Yield(4);
+    settle(user);
+    expect_selection_on_screen(user);
+    std::size_t followed = 0;
+    for (const auto& [each, scroll] : links_in(user, "Details")) {
+      scroll_to(user, "Details", scroll);
+      user.ItemClick(each.ID);
+      user.Yield(4);
+      settle(user);
+      if (app().state().selected() == block) continue;
+      ++followed;
+      expect_selection_on_screen(user);
+      app().invoke("selection.set", block);
+      user.Yield(3);
+      settle(user);
+    }
+    EXPECT_GE(followed, 4U) << "its allocation, its first and last use, its segment";
+  });
+}
+
+}  // namespace
+}  // namespace sluice::test
