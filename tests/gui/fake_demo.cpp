@@ -58,7 +58,16 @@ int main(int argc, char** argv) {
   sigaction(SIGTERM, &on_interrupt, nullptr);
   const std::vector<std::string> words(argv + 1, argv + argc);
   const auto out = std::find(words.begin(), words.end(), "-o");
-  if (words.size() < 4 || words[0] != "demo" || words.end() - out < 2) return 2;
+  if (words.size() < 4 || words.end() - out < 2) return 2;
+  if (words[0] == "record") {
+    // `fake_demo record ... -o FILE -- COMMAND`: writes what the command is, then as a demo does.
+    const auto command = std::find(words.begin(), words.end(), "--") + 1;
+    for (auto word = command; word < words.end(); ++word) std::printf("[%s]", word->c_str());
+    std::printf("\n");
+    std::fflush(stdout);
+    return record(*(out + 1), 2000);
+  }
+  if (words[0] != "demo") return 2;
   if (words[1] == "broken") {
     std::fputs("sluice: the device caught fire\n", stderr);
     return 1;

@@ -227,7 +227,7 @@ TEST_F(window_test, offers_every_titled_command_in_a_menu) {
 TEST_F(window_test, runs_a_demo_live_and_stops_it) {
   use([&](ImGuiTestContext& user) {
     user.MenuClick("//##MainMenuBar/Demo/endless");
-    EXPECT_TRUE(wait_until(user, [&] { return app().demo().running(); }));
+    EXPECT_TRUE(wait_until(user, [&] { return app().recorder().running(); }));
     EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().active()->ready(); }));
     // It grows while it is watched, and says how far it is.
     const query::time_ns first = app().state().active()->span.end;
@@ -238,9 +238,9 @@ TEST_F(window_test, runs_a_demo_live_and_stops_it) {
     EXPECT_GE(app().state().active()->visible.end, first) << "the view follows";
     EXPECT_NE(read(user).find("simulated device"), std::string::npos);
 
-    user.ItemClick("//##toolbar/###demo.stop");
-    EXPECT_TRUE(wait_until(user, [&] { return !app().demo().running(); }));
-    EXPECT_EQ(app().demo().exit_status(), 0) << "it closed its recording";
+    user.ItemClick("//##toolbar/###record.stop");
+    EXPECT_TRUE(wait_until(user, [&] { return !app().recorder().running(); }));
+    EXPECT_EQ(app().recorder().exit_status(), 0) << "it closed its recording";
     EXPECT_TRUE(wait_until(user, [&] { return !app().live(); }));
     EXPECT_TRUE(app().state().active()->engine->snapshot()->complete());
     EXPECT_TRUE(app().notice().empty()) << app().notice();
@@ -250,10 +250,10 @@ TEST_F(window_test, runs_a_demo_live_and_stops_it) {
 TEST_F(window_test, sees_a_demo_to_its_end) {
   use([&](ImGuiTestContext& user) {
     app().start_demo("quick");
-    EXPECT_TRUE(wait_until(user, [&] { return !app().demo().running(); }));
+    EXPECT_TRUE(wait_until(user, [&] { return !app().recorder().running(); }));
     EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().demo_progress() >= 1; }));
     EXPECT_TRUE(wait_until(user, [&] { return !app().live(); }));
-    const std::string scratch = app().demo().recording();
+    const std::string scratch = app().recorder().recording();
     EXPECT_TRUE(std::filesystem::exists(scratch));
     app().invoke("file.close");
     user.Yield(3);

@@ -69,7 +69,7 @@ application::application(application_options options)
   session_.memory_bytes = options_.memory_bytes;
   session_.sources_from = options_.sources_from;
   session_.opened = [this](const document& which) {
-    if (!which.removed_at_close && which.path != demo_.recording()) settings_.add_recent(which.path);
+    if (!which.removed_at_close && which.path != recorder_.recording()) settings_.add_recent(which.path);
   };
   for (const std::string& file : options_.files) open(file);
   add_commands();
@@ -91,20 +91,33 @@ result<void> application::start() { return boxes_.start(); }
 
 void application::open(const std::string& path) { session_.open(path); }
 
+std::string application::own_program() const {
+  if (!options_.program.empty()) return options_.program;
+  std::error_code failed;
+  return std::filesystem::read_symlink("/proc/self/exe", failed).string();
+}
+
 void application::start_demo(const std::string& name) {
-  std::string program = options_.program;
-  if (program.empty()) {
-    std::error_code failed;
-    program = std::filesystem::read_symlink("/proc/self/exe", failed).string();
-  }
-  if (auto started = demo_.start(program, name, options_.demo_device); !started) {
+  if (auto started = recorder_.start_demo(own_program(), name, options_.demo_device); !started) {
     notice_ = started.error().to_string();
     return;
   }
   progress_ = -1;
   progress_tracks_ = {};
   progress_series_ = {};
-  demo_tried_ = false;
+  recording_tried_ = false;
+}
+
+void application::start_recording(const record_request& request) {
+  if (auto started = recorder_.start_recording(own_program(), request); !started) {
+    notice_ = started.error().to_string();
+    return;
+  }
+  settings_.add_command(joined_words(request.command));
+  progress_ = -1;
+  progress_tracks_ = {};
+  progress_series_ = {};
+  recording_tried_ = false;
 }
 
 bool application::busy() const {
@@ -112,7 +125,7 @@ bool application::busy() const {
          std::any_of(views_.begin(), views_.end(), [](const auto& each) { return each->busy(); });
 }
 bool application::live() const {
-  return demo_.running() ||
+  return recorder_.running() ||
          std::any_of(session_.all().begin(), session_.all().end(), [](const auto& d) { return d->live; });
 }
 bool application::animating() const { return session_.moving() || reveal_ || front_tabs_in_ > 0; }
@@ -169,6 +182,7 @@ void application::frame() {
   draw_keys();
   draw_about();
   paths_.draw(context());
+  if (const auto asked = record_dialog_.draw(context(), settings_, recorder_)) start_recording(*asked);
   draw_notice();
   draw_opening();
 }
@@ -177,7 +191,7 @@ void application::update() {
   commands_.run_queued();
   session_.update(static_cast<double>(ImGui::GetIO().DeltaTime));
   take_failures();
-  follow_demo();
+  follow_recorder();
   reveal_selection();
   for (const auto& each : views_) each->follow(context());
   if (dialog_) take_chosen_file();
@@ -193,9 +207,9 @@ void application::update() {
 
 void application::take_failures() {
   for (const error& failure : session_.take_failures()) {
-    const bool demo_not_there_yet = failure.file == demo_.recording() && demo_.running();
-    if (demo_not_there_yet) {
-      demo_tried_ = false;
+    const bool not_there_yet = failure.file == recorder_.recording() && recorder_.running();
+    if (not_there_yet) {
+      recording_tried_ = false;
     } else {
       notice_ = failure.to_string();
       failures_.push_back(failure);
@@ -203,24 +217,27 @@ void application::take_failures() {
   }
 }
 
-void application::follow_demo() {
-  if (demo_.recording().empty()) return;
+void application::follow_recorder() {
+  if (recorder_.recording().empty()) return;
   document* shown = nullptr;
   for (const auto& each : session_.all())
-    if (each->path == demo_.recording()) shown = session_.find(each->id);
+    if (each->path == recorder_.recording()) shown = session_.find(each->id);
   std::error_code failed;
-  if (shown == nullptr && !demo_tried_ && std::filesystem::file_size(demo_.recording(), failed) > 0 && !failed) {
-    session_.open(demo_.recording(), true);
-    demo_tried_ = true;
+  if (shown == nullptr && !recording_tried_ && std::filesystem::file_size(recorder_.recording(), failed) > 0 &&
+      !failed) {
+    session_.open(recorder_.recording(), true);
+    recording_tried_ = true;
   }
   if (shown != nullptr && !shown->removed_at_close) {
     shown->removed_at_close = true;
-    shown->title = demo_.name() + " (demo)";
+    if (recorder_.is_demo()) shown->title = recorder_.name() + " (demo)";
   }
-  if (demo_.ended() && demo_.exit_status() != 0 && !demo_.stopping()) {
-    const std::string words = demo_.last_words();
-    notice_ = "the demo " + demo_.name() +
-              " failed: " + (words.empty() ? "exit status " + std::to_string(demo_.exit_status()) : words);
+  if (recorder_.ended() && recorder_.exit_status() != 0 && !recorder_.stopping()) {
+    const std::string words = recorder_.last_words();
+    const std::string why = words.empty() ? "exit status " + std::to_string(recorder_.exit_status()) : words;
+    if (recorder_.is_demo()) notice_ = "the demo " + recorder_.name() + " failed: " + why;
+    // A program may fail and leave a good recording: its summary says how it ended.
+    if (!recorder_.is_demo() && shown == nullptr) notice_ = recorder_.name() + ": " + why;
   }
   if (shown == nullptr || !shown->engine) return;
   const auto tracks = progress_tracks_.ask(*shown->engine, {});
@@ -317,10 +334,11 @@ void application::draw_panels() {
       empty_state(with, icon::chart, shown->live ? "Waiting for the first event" : "This recording is empty",
                   shown->live ? "The recording has begun; nothing has happened yet."
                               : "It holds no event. Messages in the file are printed by `sluice report`.");
-    } else if (session_.opening() || (demo_.running() && demo_tried_)) {
+    } else if (session_.opening() || (recorder_.running() && recording_tried_)) {
       empty_state(with, icon::file, "Opening...", printable(session_.opening_path()));
-    } else if (demo_.running()) {
-      empty_state(with, icon::play, "Starting the demo", demo_.name());
+    } else if (recorder_.running()) {
+      empty_state(with, icon::play, recorder_.is_demo() ? "Starting the demo" : "Waiting for the first event",
+                  recorder_.name());
     } else {
       welcome_.draw(with, settings_, recordings_, options_.demos);
     }

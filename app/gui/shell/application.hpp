@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "app/gui/shell/commands.hpp"
-#include "app/gui/shell/demo_process.hpp"
 #include "app/gui/shell/documents.hpp"
 #include "app/gui/shell/path_dialog.hpp"
+#include "app/gui/shell/record_dialog.hpp"
+#include "app/gui/shell/recorder_process.hpp"
 #include "app/gui/shell/settings.hpp"
 #include "app/gui/views/view.hpp"
 #include "app/gui/views/welcome.hpp"
@@ -53,7 +54,7 @@ class application {
   [[nodiscard]] const theme& colours() const { return theme_of(settings_.theme); }
   [[nodiscard]] const command_registry& commands() const { return commands_; }
   [[nodiscard]] const documents& state() const { return session_; }
-  [[nodiscard]] const demo_process& demo() const { return demo_; }
+  [[nodiscard]] const recorder_process& recorder() const { return recorder_; }
   /// The view whose class is `View`; for tests.
   template <class View>
   [[nodiscard]] const View& find() const {
@@ -63,7 +64,7 @@ class application {
     return dynamic_cast<const View&>(**found);
   }
   [[nodiscard]] settings& remembered() { return settings_; }
-  /// Progress of the demo, 0..1; negative if unknown.
+  /// Progress that the recorded program says, 0..1; negative if unknown.
   [[nodiscard]] double demo_progress() const { return progress_; }
   /// The last error message, shown in the window; empty if there is none.
   [[nodiscard]] const std::string& notice() const { return notice_; }
@@ -92,7 +93,10 @@ class application {
   void add_selection_commands();
   void add_window_commands();
   void update();
-  void follow_demo();
+  void follow_recorder();
+  void start_recording(const record_request& request);
+  void save_recording(const std::string& to);
+  [[nodiscard]] std::string own_program() const;
   void reveal_selection();
   void restyle();
   void take_failures();
@@ -131,7 +135,7 @@ class application {
   command_registry commands_;
   typefaces fonts_;
   draw::box_renderer boxes_;
-  demo_process demo_;
+  recorder_process recorder_;
 
   std::vector<std::unique_ptr<view>> views_;
   welcome_view welcome_;
@@ -142,11 +146,12 @@ class application {
   screen_slot<query::details_question> reveal_question_;
   bool reveal_ = false;
   double progress_ = -1;
-  bool demo_tried_ = false;  ///< The demo's recording is being opened.
+  bool recording_tried_ = false;  ///< The recorder's file is being opened.
 
   struct file_dialog;
   struct folder_dialog;
   path_dialog paths_;
+  record_dialog record_dialog_;
   std::shared_ptr<file_dialog> dialog_;
   std::shared_ptr<folder_dialog> sources_dialog_;
   std::string notice_;

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "app/gui/shell/application.hpp"
+#include "core/base/replacement.hpp"
 #include "portable_file_dialogs.h"
 
 namespace sluice::gui {
@@ -38,6 +39,22 @@ void application::add_file_commands() {
   commands_.add({.id = "file.open_path", .run = [this](const argument& with) {
                    if (const auto* path = std::get_if<std::string>(&with)) open(*path);
                  }});
+  commands_.add({.id = "file.open_live", .run = [this](const argument& with) {
+                   if (const auto* path = std::get_if<std::string>(&with)) session_.open(*path, true);
+                 }});
+  commands_.add({.id = "file.save_as",
+                 .title = "Save a copy...",
+                 .group = "File",
+                 .run =
+                     [this](const argument& with) {
+                       const auto* path = std::get_if<std::string>(&with);
+                       if (path != nullptr) {
+                         save_recording(*path);
+                       } else {
+                         paths_.save(last_folder(), std::filesystem::path(session_.active()->path).filename().string());
+                       }
+                     },
+                 .enabled = [this] { return session_.ready() && !session_.active()->live; }});
   commands_.add({.id = "file.sources_from",
                  .title = "Look for sources in...",
                  .group = "File",
@@ -78,20 +95,26 @@ void application::add_file_commands() {
                      [this](const argument& with) {
                        if (const auto* name = std::get_if<std::string>(&with)) start_demo(*name);
                      },
-                 .enabled = [this] { return !demo_.running(); }});
+                 .enabled = [this] { return !recorder_.running(); }});
   for (const demo_entry& each : options_.demos)
     commands_.add({.id = "demo.start." + each.name,
                    .title = each.name,
                    .group = "Demo",
                    .icon = icon::play,
                    .run = [this, name = each.name](const argument&) { start_demo(name); },
-                   .enabled = [this] { return !demo_.running(); }});
-  commands_.add({.id = "demo.stop",
+                   .enabled = [this] { return !recorder_.running(); }});
+  commands_.add({.id = "record.open",
+                 .title = "Record a program...",
+                 .group = "File",
+                 .icon = icon::play,
+                 .keys = {ImGuiMod_Ctrl | ImGuiKey_R},
+                 .run = [this](const argument&) { record_dialog_.open(); }});
+  commands_.add({.id = "record.stop",
                  .title = "Stop",
                  .group = "Demo",
                  .icon = icon::stop,
-                 .run = [this](const argument&) { demo_.stop(); },
-                 .enabled = [this] { return demo_.running() && !demo_.stopping(); }});
+                 .run = [this](const argument&) { recorder_.stop(); },
+                 .enabled = [this] { return recorder_.running() && !recorder_.stopping(); }});
 }
 
 void application::add_selection_commands() {
@@ -136,8 +159,9 @@ void application::add_selection_commands() {
                      },
                  .enabled =
                      [this] {
-                       return palette_open_ || keys_open_ || about_open_ || paths_.is_open() || !notice_.empty() ||
-                              cancellable() != nullptr || ready_to_clear();
+                       return palette_open_ || keys_open_ || about_open_ || paths_.is_open() ||
+                              record_dialog_.is_open() || !notice_.empty() || cancellable() != nullptr ||
+                              ready_to_clear();
                      }});
   commands_.add({.id = "selection.set",
                  .run =
@@ -241,6 +265,10 @@ bool application::close_topmost() {
     paths_.close();
     return true;
   }
+  if (record_dialog_.is_open()) {
+    record_dialog_.close();
+    return true;
+  }
   if (notice_.empty()) return false;
   notice_.clear();
   return true;
@@ -275,6 +303,25 @@ void application::take_chosen_file() {
   const std::vector<std::string> chosen = dialog_->dialog.result();
   dialog_.reset();
   for (const std::string& path : chosen) open(path);
+}
+
+/// Copies the active document's file. A demo's or the window's own recording is deleted when it is closed.
+void application::save_recording(const std::string& to) {
+  auto place = replacement::of_file(to);
+  std::error_code failed;
+  if (place) {
+    const auto over = std::filesystem::copy_options::overwrite_existing;
+    std::filesystem::copy_file(session_.active()->path, place->path(), over, failed);
+  }
+  if (!place || failed) {
+    notice_ = place ? "the recording cannot be saved as " + to + ": " + failed.message() : place.error().to_string();
+    return;
+  }
+  if (auto done = place->commit(); !done) {
+    notice_ = done.error().to_string();
+    return;
+  }
+  settings_.add_recent(to);
 }
 
 void application::choose_sources() {

@@ -74,6 +74,7 @@ void application::draw_menu_bar() {
   if (ImGui::BeginMenu("File")) {
     menu_entry("file.open");
     menu_entry("file.type_path");
+    menu_entry("record.open");
     draw_recent_menu();
     if (!session_.all().empty()) ImGui::Separator();
     for (const auto& each : session_.all()) {
@@ -83,6 +84,7 @@ void application::draw_menu_bar() {
       ImGui::PopID();
     }
     ImGui::Separator();
+    menu_entry("file.save_as");
     menu_entry("file.sources_from");
     menu_entry("file.close");
     menu_entry("file.quit");
@@ -104,7 +106,7 @@ void application::draw_menu_bar() {
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("%s", each.shows.c_str());
     }
     if (!options_.demos.empty()) ImGui::Separator();
-    menu_entry("demo.stop");
+    menu_entry("record.stop");
     ImGui::EndMenu();
   }
   menu("Help", "Help");
@@ -159,7 +161,7 @@ void application::draw_status() {
 
 void application::draw_toolbar() {
   const document* shown = session_.active();
-  if (shown == nullptr && !demo_.running()) return;
+  if (shown == nullptr && !recorder_.running()) return;
   const view_context with = context();
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(with.px(8), with.px(4)));
   const float height = ImGui::GetFrameHeight() + with.px(8);
@@ -178,7 +180,7 @@ void application::draw_toolbar() {
     ImGui::SameLine(0, with.px(14));
     ImGui::AlignTextToFramePadding();
     if (shown != nullptr) {
-      const float right = demo_.running() ? with.px(300) : with.px(10);
+      const float right = recorder_.running() ? with.px(300) : with.px(10);
       ImGui::PushFont(with.fonts.bold, 0);
       const float title = ImGui::CalcTextSize(shown->title.c_str()).x;
       clipped_text(shown->title, std::min(title + 1, std::max(with.px(60), ImGui::GetContentRegionAvail().x - right)));
@@ -191,13 +193,14 @@ void application::draw_toolbar() {
         ImGui::TextDisabled("%s", facts.c_str());
       }
     }
-    if (demo_.running()) {
+    if (recorder_.running()) {
       const float stop = ImGui::CalcTextSize("Stopping").x + with.px(52);
       const float bar = with.px(170);
       ImGui::SameLine(ImGui::GetWindowWidth() - stop - bar - with.px(16));
       ImGui::BeginGroup();
       const std::string label =
-          progress_ < 0 ? demo_.name() : demo_.name() + "  " + std::to_string(static_cast<int>(progress_ * 100)) + " %";
+          progress_ < 0 ? recorder_.name()
+                        : recorder_.name() + "  " + std::to_string(static_cast<int>(progress_ * 100)) + " %";
       ImGui::PushStyleColor(ImGuiCol_PlotHistogram,
                             ImGui::ColorConvertU32ToFloat4(mix(with.colours.accent, with.colours.background, 0.55F)));
       ImGui::ProgressBar(progress_ < 0 ? 0.0F : static_cast<float>(progress_), {bar, ImGui::GetFrameHeight()},
@@ -205,7 +208,7 @@ void application::draw_toolbar() {
       ImGui::PopStyleColor();
       ImGui::EndGroup();
       ImGui::SameLine();
-      command_button(with, "demo.stop", demo_.stopping() ? "Stopping" : "Stop");
+      command_button(with, "record.stop", recorder_.stopping() ? "Stopping" : "Stop");
     }
     const ImVec2 at = ImGui::GetWindowPos();
     const ImVec2 size = ImGui::GetWindowSize();

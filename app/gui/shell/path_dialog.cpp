@@ -29,6 +29,13 @@ void path_dialog::open(const std::string& folder) {
   if (!text_.ends_with('/')) text_ += '/';
   read_for_.clear();
   open_ = focus_ = true;
+  saves_ = false;
+}
+
+void path_dialog::save(const std::string& folder, const std::string& name) {
+  open(folder);
+  text_ += name;
+  saves_ = true;
 }
 
 void path_dialog::read() {
@@ -56,7 +63,7 @@ void path_dialog::take(const view_context& with, const entry& chosen) {
     focus_ = true;
     return;
   }
-  with.commands.invoke("file.open_path", chosen.path);
+  with.commands.invoke(saves_ ? "file.save_as" : "file.open_path", chosen.path);
   open_ = false;
 }
 
@@ -70,13 +77,14 @@ void path_dialog::draw(const view_context& with) {
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
-  ImGui::Begin("Open a recording##path", &open_,
+  ImGui::Begin(saves_ ? "Save a copy###path" : "Open a recording###path", &open_,
                ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse |
                    ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking);
   if (focus_) ImGui::SetKeyboardFocusHere();
   ImGui::SetNextItemWidth(-1);
   const bool entered =
-      ImGui::InputTextWithHint("##path_text", "Path of a recording", &text_, ImGuiInputTextFlags_EnterReturnsTrue);
+      ImGui::InputTextWithHint("##path_text", saves_ ? "Path of the copy, then Enter" : "Path of a recording", &text_,
+                               ImGuiInputTextFlags_EnterReturnsTrue);
   if (focus_ && ImGui::IsItemActive()) {
     // The cursor goes to the end: a folder was completed.
     if (ImGuiInputTextState* state = ImGui::GetInputTextState(ImGui::GetItemID())) state->ReloadUserBufAndMoveToEnd();
@@ -87,10 +95,18 @@ void path_dialog::draw(const view_context& with) {
   for (const entry& each : found_) {
     const std::string name = fs::path(each.path).filename().string() + (each.folder ? "/" : "");
     ImGui::PushID(each.path.c_str());
-    if (ImGui::Selectable(label_of(printable(name)).c_str())) chosen = &each;
+    if (ImGui::Selectable(label_of(printable(name)).c_str())) {
+      // An existing file is not replaced by one click.
+      if (saves_ && !each.folder) {
+        text_ = each.path;
+        focus_ = true;
+      } else {
+        chosen = &each;
+      }
+    }
     ImGui::PopID();
   }
-  if (found_.empty()) ImGui::TextDisabled("No such file or folder.");
+  if (found_.empty() && !saves_) ImGui::TextDisabled("No such file or folder.");
   ImGui::EndChild();
   ImGui::End();
   ImGui::PopStyleVar();

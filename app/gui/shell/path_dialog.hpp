@@ -13,7 +13,9 @@ class path_dialog {
  public:
   /// Shows the dialog, with the files of `folder`; empty: of the current folder.
   void open(const std::string& folder);
-  /// Draws it if it is open. Invokes "file.open_path" with the file that the user chose.
+  /// Asks for the path of a copy, in `folder`, at first called `name`. Invokes "file.save_as" with the path.
+  void save(const std::string& folder, const std::string& name);
+  /// Draws it if it is open. To open a file, invokes "file.open_path" with the file that the user chose.
   void draw(const view_context& with);
   [[nodiscard]] bool is_open() const { return open_; }
   void close() { open_ = false; }
@@ -27,6 +29,7 @@ class path_dialog {
   void take(const view_context& with, const entry& chosen);
 
   bool open_ = false;
+  bool saves_ = false;
   bool focus_ = false;
   std::string text_;
   std::string read_for_;  ///< The text that `found_` is about.

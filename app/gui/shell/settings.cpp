@@ -80,6 +80,7 @@ void settings::read(std::istream& lines) {
     if (key == "height") height = number(value, 200, 16384, height);
     if (key == "recent" && recent_.size() < recent_limit) recent_.push_back(value);
     if (key == "query" && queries_.size() < query_limit) queries_.push_back(unescaped(value));
+    if (key == "command" && commands_.size() < command_limit) commands_.push_back(unescaped(value));
   }
 }
 
@@ -106,6 +107,14 @@ void settings::add_query(const std::string& text) {
   save();
 }
 
+void settings::add_command(const std::string& line) {
+  if (line.empty() || line.size() > query_length) return;
+  std::erase(commands_, line);
+  commands_.insert(commands_.begin(), line);
+  if (commands_.size() > command_limit) commands_.resize(command_limit);
+  save();
+}
+
 void settings::write(std::ostream& lines) const {
   lines << "theme " << (theme == theme_kind::light ? "light" : "dark") << '\n'
         << "text " << static_cast<int>(text_scale * 100 + 0.5F) << '\n'
@@ -114,6 +123,7 @@ void settings::write(std::ostream& lines) const {
   for (const std::string& path : recent_)
     if (path.find('\n') == std::string::npos) lines << "recent " << path << '\n';
   for (const std::string& query : queries_) lines << "query " << escaped(query) << '\n';
+  for (const std::string& line : commands_) lines << "command " << escaped(line) << '\n';
 }
 
 void settings::save() const {

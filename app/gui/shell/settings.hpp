@@ -32,6 +32,9 @@ class settings {
   [[nodiscard]] const std::vector<std::string>& queries() const { return queries_; }
   /// Queries longer than `query_length` are not stored.
   void add_query(const std::string& text);
+  /// Command lines recorded from the window, newest first, at most `command_limit`.
+  [[nodiscard]] const std::vector<std::string>& commands() const { return commands_; }
+  void add_command(const std::string& line);
   void save() const;
   /// Reads settings, one per line. Invalid lines are ignored.
   void read(std::istream& lines);
@@ -43,6 +46,7 @@ class settings {
 
   static constexpr std::size_t recent_limit = 12;
   static constexpr std::size_t query_limit = 50;
+  static constexpr std::size_t command_limit = 20;
   static constexpr std::size_t query_length = 4096;
 
   /// Error message if the settings could not be read; else empty.
@@ -53,6 +57,7 @@ class settings {
   std::string trouble_;
   std::vector<std::string> recent_;
   std::vector<std::string> queries_;
+  std::vector<std::string> commands_;
 };
 
 }  // namespace sluice::gui

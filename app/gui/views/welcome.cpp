@@ -112,8 +112,10 @@ void welcome_view::draw(view_context& with, const settings& remembered, const st
   ImGui::SetCursorPosX(left);
   command_button(with, "file.open", "Open a recording...");
   ImGui::SameLine();
+  command_button(with, "record.open", "Record a program...");
+  ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
-  ImGui::TextDisabled("or drop one on this window");
+  if (two) ImGui::TextDisabled("or drop a file on this window");
   ImGui::Dummy({0, with.px(8)});
 
   const auto title = [&](const char* text) {
@@ -153,9 +155,9 @@ void welcome_view::draw(view_context& with, const settings& remembered, const st
   for (const demo_entry& each : demos)
     if (entry(with, icon::play, each.name, each.shows, column)) with.commands.invoke("demo.start", each.name);
   ImGui::Dummy({0, with.px(8)});
-  title("Record a program of your own");
+  title("Record in a terminal");
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + with.px(8));
-  ImGui::TextDisabled("sluice record -o trace.sluice -- python train.py");
+  ImGui::TextDisabled("sluice record -- python train.py");
   ImGui::PopStyleVar();
   ImGui::EndGroup();
 }

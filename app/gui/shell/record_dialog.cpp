@@ -1,0 +1,187 @@
+#include "app/gui/shell/record_dialog.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
+#include "core/base/printable.hpp"
+#include "imgui_stdlib.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr std::array<std::pair<const char*, const char*>, 3> modes = {
+    {{"memory", "Memory and copies: costs least"},
+     {"timeline", "Timeline: also when kernels ran, and what waited"},
+     {"all", "Everything: also the call stack of each launch"}}};
+constexpr std::array<std::pair<const char*, const char*>, 4> stacks = {
+    {{"python", "Python, native where there is none"},
+     {"native", "Native"},
+     {"all", "Python and native"},
+     {"none", "None"}}};
+constexpr std::array<std::pair<std::uint64_t, const char*>, 4> rings = {
+    {{0, "All of it"}, {64 << 20, "The last 64 MiB"}, {256 << 20, "The last 256 MiB"}, {1 << 30, "The last 1 GiB"}}};
+
+template <class Choices, class Value>
+void choose(const char* id, const Choices& choices, Value& chosen) {
+  const auto now = std::find_if(choices.begin(), choices.end(), [&](const auto& each) { return each.first == chosen; });
+  if (!ImGui::BeginCombo(id, now == choices.end() ? "" : now->second)) return;
+  for (const auto& [value, title] : choices)
+    if (ImGui::Selectable(title, chosen == value)) chosen = value;
+  ImGui::EndCombo();
+}
+
+}  // namespace
+
+void record_dialog::open() {
+  open_ = focus_ = true;
+  looked_at_ = 0;
+}
+
+result<record_request> record_dialog::request() const {
+  auto command = split_words(command_);
+  if (!command) return tl::unexpected(command.error());
+  auto environment = split_words(environment_);
+  if (!environment) return tl::unexpected(environment.error());
+  record_request made = wanted_;
+  made.command = std::move(*command);
+  made.environment = std::move(*environment);
+  return made;
+}
+
+std::optional<record_request> record_dialog::draw(const view_context& with, const settings& remembered,
+                                                  const recorder_process& recorder) {
+  if (!open_) return std::nullopt;
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  const ImVec2 size(std::min(with.px(620), viewport->Size.x - with.px(24)),
+                    std::min(with.px(470), viewport->Size.y - with.px(60)));
+  ImGui::SetNextWindowPos({viewport->GetCenter().x, viewport->Pos.y + with.px(54)}, ImGuiCond_Appearing, {0.5F, 0});
+  ImGui::SetNextWindowSize(size, ImGuiCond_Appearing);
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
+  std::optional<record_request> asked;
+  if (ImGui::Begin("Record a program", &open_,
+                   ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking)) {
+    if (recorder.running()) {
+      draw_running(with, recorder);
+    } else {
+      asked = draw_fields(with, remembered);
+      if (!recorder.recording().empty() && !recorder.is_demo() && !recorder.output().empty()) {
+        heading(with, "What " + recorder.name() + " wrote");
+        draw_running(with, recorder);
+      }
+      draw_others(with);
+    }
+  }
+  ImGui::End();
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor();
+  return asked;
+}
+
+std::optional<record_request> record_dialog::draw_fields(const view_context& with, const settings& remembered) {
+  const float column = with.px(96);
+  const auto label = [&](const char* text) {
+    ImGui::AlignTextToFramePadding();
+    ImGui::TextDisabled("%s", text);
+    ImGui::SameLine(column);
+    ImGui::SetNextItemWidth(-1);
+  };
+  if (focus_) ImGui::SetKeyboardFocusHere();
+  focus_ = false;
+  label("Program");
+  bool start = ImGui::InputTextWithHint("##command", "python train.py --steps 100", &command_,
+                                        ImGuiInputTextFlags_EnterReturnsTrue);
+  if (!remembered.commands().empty()) {
+    label("Recent");
+    if (ImGui::BeginCombo("##recent", "choose a command of before", ImGuiComboFlags_HeightLarge)) {
+      for (const std::string& each : remembered.commands())
+        if (ImGui::Selectable(label_of(printable(each)).c_str())) command_ = each;
+      ImGui::EndCombo();
+    }
+  }
+  label("Folder");
+  ImGui::InputTextWithHint("##folder", "where the window was started", &wanted_.folder);
+  label("Environment");
+  ImGui::InputTextWithHint("##environment", "NAME=value NAME=value", &environment_);
+  draw_choices(with);
+  const auto asked = request();
+  const bool can_start = asked && !asked->command.empty();
+  ImGui::BeginDisabled(!can_start);
+  start = ImGui::Button("Record") || start;
+  ImGui::EndDisabled();
+  ImGui::SameLine();
+  ImGui::PushTextWrapPos(0);
+  ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+  if (!asked) {
+    ImGui::TextUnformatted(printable(asked.error().to_string()).c_str());
+  } else if (can_start) {
+    // What a terminal would take.
+    const std::string name = asked->command.front().substr(asked->command.front().rfind('/') + 1);
+    ImGui::TextUnformatted(printable("sluice " + joined_words(record_words(*asked, name + ".sluice"))).c_str());
+  }
+  ImGui::PopStyleColor();
+  ImGui::PopTextWrapPos();
+  if (!start || !can_start) return std::nullopt;
+  return *asked;
+}
+
+void record_dialog::draw_choices(const view_context& with) {
+  const float column = with.px(96);
+  const auto label = [&](const char* text) {
+    ImGui::AlignTextToFramePadding();
+    ImGui::TextDisabled("%s", text);
+    ImGui::SameLine(column);
+    ImGui::SetNextItemWidth(-1);
+  };
+  label("Record");
+  choose("##mode", modes, wanted_.mode);
+  label("Call stacks");
+  choose("##stacks", stacks, wanted_.stacks);
+  label("Keep");
+  choose("##ring", rings, wanted_.ring_bytes);
+  ImGui::SetCursorPosX(column);
+  ImGui::Checkbox("find data that is copied again and again", &wanted_.find_duplicates);
+  ImGui::SetCursorPosX(column);
+  ImGui::Checkbox("store source lines, for reading on another machine", &wanted_.sources);
+}
+
+void record_dialog::draw_running(const view_context& with, const recorder_process& recorder) const {
+  if (recorder.running()) {
+    heading(with, (recorder.is_demo() ? "Running the demo " : "Recording ") + recorder.name());
+    command_button(with, "record.stop", recorder.stopping() ? "Stopping" : "Stop");
+  }
+  ImGui::BeginChild("output", {0, recorder.running() ? 0 : with.px(120)}, ImGuiChildFlags_Borders);
+  ImGui::PushTextWrapPos(0);
+  ImGui::TextUnformatted(printable(recorder.output(), line_ends::keep).c_str());
+  ImGui::PopTextWrapPos();
+  if (recorder.running()) ImGui::SetScrollHereY(1);
+  ImGui::EndChild();
+}
+
+/// Recordings of this user that run elsewhere, such as in a terminal.
+void record_dialog::draw_others(const view_context& with) {
+  constexpr double look_every = 2;  // seconds
+  if (looked_at_ == 0 || ImGui::GetTime() - looked_at_ > look_every) {
+    others_ = running_recordings();
+    looked_at_ = ImGui::GetTime();
+  }
+  if (others_.empty()) return;
+  heading(with, "Recordings that run now");
+  for (const running_recording& each : others_) {
+    ImGui::PushID(static_cast<int>(each.pid));
+    if (each.file.empty()) {
+      ImGui::TextDisabled("%llu", static_cast<unsigned long long>(each.pid));
+    } else if (link(with, "Watch")) {
+      with.commands.invoke("file.open_live", each.file);
+      open_ = false;
+    }
+    ImGui::SameLine(with.px(96));
+    clipped_text(printable(each.command.empty() ? each.file : each.command), ImGui::GetContentRegionAvail().x);
+    ImGui::PopID();
+  }
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/gui/shell/recorder_process.hpp"
+#include "app/gui/shell/settings.hpp"
+#include "app/gui/views/view.hpp"
+
+namespace sluice::gui {
+
+/// Asks for a program to record, and shows what it writes while it runs. Use from one thread.
+class record_dialog {
+ public:
+  void open();
+  void close() { open_ = false; }
+  [[nodiscard]] bool is_open() const { return open_; }
+  /// Draws the dialog if it is open. Returns what the user asked to record, once.
+  [[nodiscard]] std::optional<record_request> draw(const view_context& with, const settings& remembered,
+                                                   const recorder_process& recorder);
+
+ private:
+  [[nodiscard]] std::optional<record_request> draw_fields(const view_context& with, const settings& remembered);
+  void draw_choices(const view_context& with);
+  void draw_running(const view_context& with, const recorder_process& recorder) const;
+  void draw_others(const view_context& with);
+  /// What the fields say; an error that the user can read otherwise.
+  [[nodiscard]] result<record_request> request() const;
+
+  bool open_ = false;
+  bool focus_ = false;
+  std::string command_;
+  std::string environment_;
+  record_request wanted_;  ///< Without command and environment, which are still text.
+  std::vector<running_recording> others_;
+  double looked_at_ = 0;  ///< When `others_` was filled, in ImGui's time.
+};
+
+}  // namespace sluice::gui

@@ -1,0 +1,248 @@
+#include "app/gui/shell/recorder_process.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+extern char** environ;
+
+namespace sluice::gui {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The words of a process's command line.
+std::vector<std::string> words_of(const fs::path& process) {
+  std::ifstream file(process / "cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
+}  // namespace
+
+std::vector<std::string> record_words(const record_request& request, const std::string& output) {
+  std::vector<std::string> words = {"record", "--mode", request.mode, "--stacks", request.stacks, "-o", output};
+  if (request.ring_bytes > 0) words.insert(words.end(), {"--ring", std::to_string(request.ring_bytes)});
+  if (request.find_duplicates) words.emplace_back("--find-duplicates");
+  if (request.sources) words.emplace_back("--sources");
+  words.emplace_back("--");
+  if (!request.environment.empty()) {
+    words.emplace_back("/usr/bin/env");
+    words.insert(words.end(), request.environment.begin(), request.environment.end());
+  }
+  words.insert(words.end(), request.command.begin(), request.command.end());
+  return words;
+}
+
+result<std::vector<std::string>> split_words(const std::string& line) {
+  std::vector<std::string> words;
+  std::string word;
+  bool begun = false;
+  char quote = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    const bool escapes = c == '\\' && quote != '\'' && i + 1 < line.size();
+    if (escapes) {
+      word += line[++i];
+      begun = true;
+    } else if (quote != 0) {
+      if (c == quote) {
+        quote = 0;
+      } else {
+        word += c;
+      }
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+      begun = true;
+    } else if (c == ' ' || c == '\t' || c == '\n') {
+      if (begun) words.push_back(std::move(word));
+      word.clear();
+      begun = false;
+    } else {
+      word += c;
+      begun = true;
+    }
+  }
+  if (quote != 0)
+    return fail(error_code::invalid_argument, "a quote is not closed", line,
+                "close it or write \\" + std::string(1, quote));
+  if (begun) words.push_back(std::move(word));
+  return words;
+}
+
+std::string joined_words(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 ||
+             std::string_view("-_./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    if (plain) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+recorder_process::~recorder_process() {
+  if (pid_ > 0) {
+    kill(pid_, SIGTERM);
+    // It handles SIGTERM between two steps. The wait is limited in case it does not.
+    for (int i = 0; i < 100 && pid_ > 0; ++i) {
+      if (ended()) break;
+      usleep(20'000);
+    }
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+  }
+}
+
+result<std::string> recorder_process::new_folder() {
+  if (pid_ > 0)
+    return fail(error_code::invalid_argument, is_demo_ ? "a demo is running already" : "a recording is running already",
+                name_, "stop it first");
+  auto made = scratch_folder::make();
+  if (!made) return tl::unexpected(made.error());
+  return folders_.emplace_back(std::move(*made)).path();
+}
+
+result<void> recorder_process::start_demo(const std::string& program, const std::string& name,
+                                          const std::string& device) {
+  auto folder = new_folder();
+  if (!folder) return tl::unexpected(folder.error());
+  is_demo_ = true;
+  name_ = name;
+  recording_ = *folder + "/" + name + ".sluice";
+  errors_ = *folder + "/errors.txt";
+  std::vector<std::string> words = {program, "demo", name, "--pace", "-o", recording_};
+  if (!device.empty()) words.insert(words.end(), {"--device", device});
+  return start(std::move(words), {}, "/dev/null");
+}
+
+result<void> recorder_process::start_recording(const std::string& program, const record_request& request) {
+  if (request.command.empty())
+    return fail(error_code::invalid_argument, "there is no program to record", {}, "type its command line");
+  for (const std::string& each : request.environment)
+    if (each.find('=') == std::string::npos || each.starts_with('='))
+      return fail(error_code::invalid_argument, "the environment has a word that is not NAME=value", each);
+  auto folder = new_folder();
+  if (!folder) return tl::unexpected(folder.error());
+  is_demo_ = false;
+  name_ = joined_words(request.command);
+  const std::string title = fs::path(request.command.front()).filename().string();
+  recording_ = *folder + "/" + (title.empty() ? "recording" : title) + ".sluice";
+  errors_ = *folder + "/output.txt";
+  std::vector<std::string> words = record_words(request, recording_);
+  words.insert(words.begin(), program);
+  return start(std::move(words), request.folder, nullptr);
+}
+
+/// `output` null: standard output goes where standard error goes.
+result<void> recorder_process::start(std::vector<std::string> words, const std::string& folder, const char* output) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, errors_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND,
+                                   0600);
+  if (output != nullptr) {
+    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output, O_WRONLY, 0);
+  } else {
+    posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+  }
+  if (!folder.empty()) posix_spawn_file_actions_addchdir_np(&files, folder.c_str());
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, arguments.front(), &files, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  if (failed != 0)
+    return fail(error_code::io, name_ + " cannot start: " + describe_errno(failed),
+                folder.empty() ? words.front() : folder);
+  pid_ = child;
+  stopping_ = false;
+  status_ = 0;
+  return {};
+}
+
+void recorder_process::stop() {
+  if (pid_ <= 0) return;
+  kill(pid_, SIGTERM);
+  stopping_ = true;
+}
+
+bool recorder_process::ended() {
+  if (pid_ <= 0) return false;
+  int status = 0;
+  if (waitpid(pid_, &status, WNOHANG) != pid_) return false;
+  status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  pid_ = 0;
+  return true;
+}
+
+std::string recorder_process::output() const {
+  std::ifstream file(errors_, std::ios::binary | std::ios::ate);
+  if (!file) return {};
+  const auto size = static_cast<std::size_t>(std::max<std::streamoff>(0, file.tellg()));
+  const std::size_t from = size > most_output ? size - most_output : 0;
+  std::string text(size - from, '\0');
+  file.seekg(static_cast<std::streamoff>(from));
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+  return text;
+}
+
+std::string recorder_process::last_words() const {
+  const std::string text = output();
+  const std::size_t end = text.find_last_not_of('\n');
+  if (end == std::string::npos) return {};
+  const std::size_t before = text.rfind('\n', end);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  return text.substr(begin, end + 1 - begin);
+}
+
+std::vector<running_recording> running_recordings() {
+  std::vector<running_recording> found;
+  std::error_code failed;
+  for (fs::directory_iterator at("/proc", failed), end; !failed && at != end; at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    running_recording made;
+    const auto [last, bad] = std::from_chars(name.data(), name.data() + name.size(), made.pid);
+    struct stat owner {};
+    if (bad != std::errc() || last != name.data() + name.size() || stat(at->path().c_str(), &owner) != 0 ||
+        owner.st_uid != getuid())
+      continue;
+    const std::vector<std::string> words = words_of(at->path());
+    if (words.size() < 3 || words[1] != "record" || fs::path(words[0]).filename() != "sluice") continue;
+    const auto dashes = std::find(words.begin(), words.end(), "--");
+    const auto named = std::find_if(words.begin(), dashes, [](const auto& w) { return w == "-o" || w == "--output"; });
+    if (dashes != words.end()) made.command = joined_words({dashes + 1, words.end()});
+    if (dashes - named > 1) {
+      std::error_code unknown;
+      const fs::path folder = fs::read_symlink(at->path() / "cwd", unknown);
+      made.file = (folder / *(named + 1)).lexically_normal().string();
+    }
+    found.push_back(std::move(made));
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.pid > b.pid; });
+  return found;
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/base/scratch_file.hpp"
+
+namespace sluice::gui {
+
+/// A program to record, as the user asks for it.
+struct record_request {
+  std::vector<std::string> command;      ///< The program, then its arguments.
+  std::vector<std::string> environment;  ///< "NAME=value", added to the window's own.
+  std::string folder;                    ///< Where the program runs; empty: where the window does.
+  std::string mode = "memory";           ///< As `sluice record --mode`.
+  std::string stacks = "python";         ///< As `sluice record --stacks`.
+  std::uint64_t ring_bytes = 0;          ///< Keep only the last part, of this size; 0: keep all.
+  bool find_duplicates = false;
+  bool sources = false;
+};
+
+/// The words of `sluice record` after the program, for `request`, with its recording at `output`.
+[[nodiscard]] std::vector<std::string> record_words(const record_request& request, const std::string& output);
+
+/// Splits a command line into words as a shell does: spaces separate; quotes and backslashes keep them. Nothing is
+/// expanded. Errors: invalid_argument if a quote is not closed.
+[[nodiscard]] result<std::vector<std::string>> split_words(const std::string& line);
+/// The inverse of `split_words`: quotes words that need it.
+[[nodiscard]] std::string joined_words(const std::vector<std::string>& words);
+
+/// Runs a demo or a recording of the user's program as a child process, so the window stays responsive and a crash of
+/// the program does not affect it. What it records goes to a scratch file. Use from one thread.
+class recorder_process {
+ public:
+  recorder_process() = default;
+  ~recorder_process();
+  recorder_process(const recorder_process&) = delete;
+  recorder_process& operator=(const recorder_process&) = delete;
+
+  /// Starts `PROGRAM demo NAME --device D -o FILE`; one process at a time. An empty `device`: the demo chooses.
+  [[nodiscard]] result<void> start_demo(const std::string& program, const std::string& name, const std::string& device);
+  /// Starts `PROGRAM record ... -o FILE -- COMMAND`; one process at a time. Errors: invalid_argument, io.
+  [[nodiscard]] result<void> start_recording(const std::string& program, const record_request& request);
+  /// Asks the process to end with SIGTERM (which `sluice record` forwards), so that the recording is closed properly.
+  void stop();
+  /// Checks the process; returns true once, when it has ended.
+  bool ended();
+
+  [[nodiscard]] bool running() const { return pid_ > 0; }
+  [[nodiscard]] bool stopping() const { return stopping_; }
+  /// True if the last process started was a demo.
+  [[nodiscard]] bool is_demo() const { return is_demo_; }
+  /// The demo's name, or the command.
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& recording() const { return recording_; }
+  /// Exit status of the last process that ended: 0..255, or 128 + n for signal n.
+  [[nodiscard]] int exit_status() const { return status_; }
+  /// The last line that the process wrote to standard error; empty if none.
+  [[nodiscard]] std::string last_words() const;
+  /// The end of what the process has written to standard output and error: at most `most_output` bytes. A demo's
+  /// standard output is not kept.
+  [[nodiscard]] std::string output() const;
+
+  static constexpr std::size_t most_output = std::size_t{16} << 10;
+
+ private:
+  [[nodiscard]] result<void> start(std::vector<std::string> words, const std::string& folder, const char* output);
+  [[nodiscard]] result<std::string> new_folder();
+
+  pid_t pid_ = 0;
+  bool stopping_ = false;
+  bool is_demo_ = false;
+  int status_ = 0;
+  std::string name_;
+  std::vector<scratch_folder> folders_;  ///< One per process: the window may still show an earlier one.
+  std::string recording_;
+  std::string errors_;
+};
+
+/// A recording that a `sluice record` of this user writes.
+struct running_recording {
+  std::uint64_t pid = 0;
+  std::string command;  ///< What is recorded.
+  std::string file;     ///< Absolute path of the recording; empty if it is not known.
+};
+
+/// The recordings that run now, newest first. Reads /proc: O(processes).
+[[nodiscard]] std::vector<running_recording> running_recordings();
+
+}  // namespace sluice::gui
