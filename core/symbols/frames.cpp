@@ -73,6 +73,12 @@ std::string place_of(const frame_line& line) {
   return line.function.empty() ? std::string() : std::string(last_part(line.module));
 }
 
+std::string place_and_name_of(const frame_line& line) {
+  const std::string name = name_of(line);
+  const std::string place = place_of(line);
+  return place.empty() || place == name ? name : fmt::format("{}, {}", place, name);
+}
+
 std::string text_of(const frame_line& line) {
   std::string text = name_of(line);
   if (!line.file.empty()) {

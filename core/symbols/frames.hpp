@@ -41,6 +41,8 @@ struct frame_line {
 [[nodiscard]] std::string name_of(const frame_line& line);
 /// A short location, for example "nn/linear.py:114", "kernels.cu:20" or "libfoo.so"; empty if unknown.
 [[nodiscard]] std::string place_of(const frame_line& line);
+/// The short location and the name, as lists show a line and filters find it: "nn/linear.py:114, forward".
+[[nodiscard]] std::string place_and_name_of(const frame_line& line);
 /// Returns name and full location, "forward at /usr/lib/.../linear.py:114", and why a name is missing.
 [[nodiscard]] std::string text_of(const frame_line& line);
 

@@ -48,5 +48,22 @@ TEST(commands, may_queue_others) {
   EXPECT_EQ(runs, 1);
 }
 
+TEST(keys, are_named_as_on_a_keyboard) {
+  const auto text = [](ImGuiKeyChord chord) {
+    ImGui::CreateContext();
+    command with;
+    with.keys = {chord};
+    const std::string made = key_text(with);
+    ImGui::DestroyContext();
+    return made;
+  };
+  EXPECT_EQ(text(ImGuiMod_Ctrl | ImGuiKey_Equal), "Ctrl+=");
+  EXPECT_EQ(text(ImGuiMod_Alt | ImGuiKey_LeftArrow), "Alt+Left");
+  EXPECT_EQ(text(ImGuiKey_Comma), ",");
+  EXPECT_EQ(text(ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_L), "Ctrl+Shift+L");
+  EXPECT_EQ(text(ImGuiKey_F3), "F3");
+  EXPECT_EQ(key_text({}), "");
+}
+
 }  // namespace
 }  // namespace sluice::gui

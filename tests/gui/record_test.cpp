@@ -81,12 +81,14 @@ TEST_F(record_panel, records_a_program_shows_it_live_and_saves_a_copy) {
     EXPECT_NE(read(user).find("sluice record --mode memory --stacks python -o python.sluice -- python 'train me.py'"),
               std::string::npos)
         << "what a terminal would take";
+    take_picture(user, "record");
     user.ItemClick("//Record a program/Record");
     EXPECT_TRUE(wait_until(user, [&] { return app().recorder().running(); }));
     EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().ready(); }));
     EXPECT_TRUE(app().live());
     EXPECT_TRUE(wait_until(user, [&] { return app().recorder().output().find("[train me.py]") != std::string::npos; }));
     EXPECT_NE(read(user).find("[python][train me.py]"), std::string::npos) << "what the program writes is shown";
+    take_picture(user, "recording");
     EXPECT_FALSE(app().commands().enabled(*app().commands().find("file.save_as"))) << "it is still being written";
 
     app().invoke("record.stop");

@@ -1,9 +1,11 @@
 // The panel that finds events by their names, in a real window.
 #include <gtest/gtest.h>
 
+#include "app/gui/views/blocks.hpp"
 #include "app/gui/views/search.hpp"
 #include "core/base/format.hpp"
 #include "core/query/engine/engine.hpp"
+#include "imgui_internal.h"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {
@@ -43,6 +45,45 @@ TEST_F(search_panel, a_row_leads_to_the_first_event_of_its_name) {
     user.Yield(3);
     EXPECT_EQ(app().state().selected().kind, gui::selection_kind::event);
     EXPECT_EQ(app().state().selected().id, trace::raw(wanted.first.event));
+  });
+}
+
+TEST_F(search_panel, steps_from_one_found_event_to_the_next_and_round) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("search.find", std::string("scale_and_add"));
+    user.Yield(4);
+    settle(user);
+    const auto found = *app().state().active()->engine->ask_now(query::search_question{"scale_and_add"});
+    ASSERT_GT(found->events.size(), 3U);
+    const auto step = [&](ImGuiKeyChord key) {
+      user.KeyPress(key);
+      user.Yield(4);
+      settle(user);
+      return app().state().selected().id;
+    };
+    EXPECT_EQ(step(ImGuiKey_F3), trace::raw(found->events[0].event));
+    EXPECT_EQ(step(ImGuiKey_F3), trace::raw(found->events[1].event));
+    EXPECT_EQ(step(ImGuiMod_Shift | ImGuiKey_F3), trace::raw(found->events[0].event));
+    EXPECT_EQ(step(ImGuiMod_Shift | ImGuiKey_F3), trace::raw(found->events.back().event))
+        << "before the first: the last";
+  });
+}
+
+TEST_F(search_panel, finds_lines_of_code_which_lead_to_their_blocks) {
+  use([&](ImGuiTestContext& user) {
+    app().open(SLUICE_SOURCE_DIR "/assets/recordings/pytorch-training.sluice");
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().ready(); }));
+    user.Yield(6);
+    app().invoke("search.find", std::string("train.py:44"));
+    user.Yield(4);
+    settle(user);
+    EXPECT_NE(read(user).find("rec/train.py:44, forward"), std::string::npos);
+    user.ItemClick(ImHashStr("rec/train.py:44, forward", 0, user.GetID("//Search/$$0")));
+    user.Yield(4);
+    settle(user);
+    EXPECT_EQ(app().find<gui::blocks_view>().filter().text, "rec/train.py:44, forward");
+    EXPECT_GT(app().find<gui::blocks_view>().count(), 100U);
   });
 }
 

@@ -55,14 +55,31 @@ TEST_F(settings_test, keep_what_was_asked_with_its_lines) {
   EXPECT_EQ(first.queries()[1], "SELECT 2");
 }
 
+TEST_F(settings_test, keep_recorded_commands_and_what_was_open) {
+  settings first(folder);
+  first.add_command("python 'a b.py'");
+  first.add_command("./solver");
+  first.add_command("python 'a b.py'");
+  first.last_session = {{"/data/a b.sluice", -5, 7}, {"/c", 1, 2}};
+  first.save();
+  const settings second(folder);
+  EXPECT_EQ(second.commands(), (std::vector<std::string>{"python 'a b.py'", "./solver"}));
+  ASSERT_EQ(second.last_session.size(), 2U);
+  EXPECT_EQ(second.last_session[0].path, "/data/a b.sluice");
+  EXPECT_EQ(second.last_session[0].begin, -5);
+  EXPECT_EQ(second.last_session[0].end, 7);
+}
+
 TEST_F(settings_test, survive_a_file_of_nonsense) {
   std::filesystem::create_directories(folder);
-  std::ofstream(folder + "/settings") << "theme\n\0\xff\ntext 9999999999999\nwidth -5\nrecent \nwhat is this";
+  std::ofstream(folder + "/settings")
+      << "theme\n\0\xff\ntext 9999999999999\nwidth -5\nrecent \nopen 5 3 /x\nopen x\nopen 1 2\nwhat is this";
   const settings read(folder);
   EXPECT_EQ(read.theme, theme_kind::dark);
   EXPECT_FLOAT_EQ(read.text_scale, 1);
   EXPECT_GT(read.width, 0);
   EXPECT_TRUE(read.memory_by_category);
+  EXPECT_TRUE(read.last_session.empty());
 }
 
 TEST_F(settings_test, do_not_stop_the_program_where_nothing_can_be_written) {

@@ -1,8 +1,10 @@
 #include "tests/gui/window_fixture.hpp"
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 
+#include "app/gui/gl/png.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
 #include "imgui_internal.h"
 #include "tests/gui/display.hpp"
@@ -32,7 +34,10 @@ void window_test::SetUp() {
   io.ConfigWatchdogKillTest = 240;
   io.ConfigWatchdogWarning = 120;
   ImGuiTestEngine_Start(engine_, ImGui::GetCurrentContext());
-  window_->after_frame = [this] { ImGuiTestEngine_PostSwap(engine_); };
+  window_->after_frame = [this] {
+    write_picture();
+    ImGuiTestEngine_PostSwap(engine_);
+  };
 
   // ImGui's log of what is drawn as text, taken for single frames.
   ImGuiContextHook begin;
@@ -100,6 +105,23 @@ std::string window_test::read(ImGuiTestContext& user) {
   listening_ = true;
   wait_until(user, [&] { return !listening_; });
   return words_;
+}
+
+/// On the window's thread, where the OpenGL context is current.
+void window_test::write_picture() {
+  if (picture_.empty()) return;
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  const gui::gl::image shown = gui::gl::read_framebuffer(0, static_cast<int>(size.x), static_cast<int>(size.y));
+  EXPECT_TRUE(gui::gl::write_png(shown, picture_));
+  picture_.clear();
+}
+
+void window_test::take_picture(ImGuiTestContext& user, const std::string& name) {
+  const char* folder = std::getenv("SLUICE_TEST_PICTURES");
+  if (folder == nullptr) return;
+  user.Yield(2);
+  picture_ = std::string(folder) + "/" + name + ".png";
+  wait_until(user, [&] { return picture_.empty(); });
 }
 
 ImVec2 window_test::place_of(query::time_ns time, float down) {

@@ -32,6 +32,8 @@ class window_test : public ::testing::Test {
   void settle(ImGuiTestContext& user);
   /// Everything the window says in one frame, in the order it is drawn: what a screen reader would read out.
   std::string read(ImGuiTestContext& user);
+  /// Writes the window to NAME.png in the folder $SLUICE_TEST_PICTURES, for people to look at. Nothing if it is not set.
+  void take_picture(ImGuiTestContext& user, const std::string& name);
   /// Where `time` is on the screen, `down` pixels below the top of the tracks.
   ImVec2 place_of(query::time_ns time, float down);
 
@@ -39,11 +41,14 @@ class window_test : public ::testing::Test {
   std::string config_folder;  ///< Empty: nothing is remembered.
 
  private:
+  void write_picture();
+
   std::unique_ptr<gui::window> window_;
   ImGuiTestEngine* engine_ = nullptr;
   std::function<void(ImGuiTestContext&)> steps_;
   std::string words_;
   bool listening_ = false;
+  std::string picture_;  ///< Where the next frame is to be written; empty: nowhere.
 };
 
 }  // namespace sluice::test

@@ -6,6 +6,7 @@
 
 #include "app/gui/views/timeline/timeline.hpp"
 #include "core/base/format.hpp"
+#include "imgui_internal.h"
 #include "tests/gui/sample.hpp"
 #include "tests/gui/window_fixture.hpp"
 
@@ -294,6 +295,107 @@ TEST_F(remembering_window, colours_memory_as_last_time) {
     app().invoke("timeline.by_category");
     user.Yield(2);
     EXPECT_FALSE(gui::settings(config_folder).memory_by_category);
+  });
+}
+
+TEST_F(remembering_window, opens_what_was_open_last_as_it_was) {
+  use([&](ImGuiTestContext& user) {
+    app().remembered().last_session = {{path, 10'000'000, 12'000'000}};
+    user.Yield(2);
+    EXPECT_NE(read(user).find("Open what was open last"), std::string::npos);
+    app().invoke("file.restore");
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().ready(); }));
+    user.Yield(4);
+    settle(user);
+    EXPECT_EQ(app().state().active()->visible, (time_range{10'000'000, 12'000'000}));
+  });
+}
+
+TEST_F(window_test, escape_closes_what_lies_on_top_before_it_clears_the_selection) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("selection.range", time_range{5'000'000, 9'000'000});
+    app().invoke("help.keys");
+    app().invoke("window.palette");
+    user.Yield(3);
+    EXPECT_NE(read(user).find("Type a command"), std::string::npos);
+    user.KeyPress(ImGuiKey_Escape);
+    user.Yield(3);
+    EXPECT_EQ(read(user).find("Type a command"), std::string::npos);
+    EXPECT_NE(read(user).find("Mouse on the timeline"), std::string::npos) << "one thing at a time";
+    user.KeyPress(ImGuiKey_Escape);
+    user.Yield(3);
+    EXPECT_EQ(read(user).find("Mouse on the timeline"), std::string::npos);
+    EXPECT_TRUE(app().state().range().has_value());
+    user.ItemClick("//Blocks/##layer");  // A menu of its own.
+    user.KeyPress(ImGuiKey_Escape);
+    user.Yield(3);
+    EXPECT_TRUE(app().state().range().has_value());
+    user.KeyPress(ImGuiKey_Escape);
+    user.Yield(3);
+    EXPECT_FALSE(app().state().range().has_value());
+  });
+}
+
+TEST_F(window_test, arrows_move_the_timeline_after_a_click_on_it) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("timeline.show", time_range{10'000'000, 12'000'000});
+    user.Yield(2);
+    user.MouseMoveToPos(place_of(11'000'000, 60));
+    user.MouseClick(0);
+    user.KeyPress(ImGuiKey_RightArrow);
+    user.Yield(3);
+    EXPECT_GT(app().state().active()->visible.begin, 10'000'000);
+    user.KeyPress(ImGuiKey_LeftArrow);
+    user.Yield(3);
+    EXPECT_NEAR(static_cast<double>(app().state().active()->visible.begin), 10e6, 2e3);
+  });
+}
+
+TEST_F(window_test, arranges_its_panels_for_a_purpose) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    const auto height = [] { return ImGui::FindWindowByName("Blocks")->DockNode->Size.y; };
+    const auto is_front = [](const char* panel) { return ImGui::FindWindowByName(panel)->DockTabIsVisible; };
+    const float before = height();
+    app().invoke("layout.timeline");
+    user.Yield(12);
+    EXPECT_LT(height(), before * 0.8F);
+    EXPECT_TRUE(is_front("Search"));
+    EXPECT_TRUE(is_front("Details"));
+    app().invoke("window.reset_layout");
+    user.Yield(12);
+    EXPECT_NEAR(height(), before, 4);
+    EXPECT_TRUE(is_front("Blocks"));
+    EXPECT_TRUE(is_front("Summary"));
+  });
+}
+
+TEST_F(window_test, chooses_a_file_by_its_path) {
+  use([&](ImGuiTestContext& user) {
+    app().invoke("file.type_path");
+    user.Yield(3);
+    user.ItemInput("//###path/##path_text");
+    user.KeyCharsReplace((std::filesystem::current_path().string() + "/" + path.substr(0, path.size() - 7)).c_str());
+    user.Yield(3);
+    EXPECT_NE(read(user).find(path), std::string::npos) << "the files that begin so are listed";
+    user.KeyCharsAppend(".sluice");
+    user.KeyPress(ImGuiKey_Enter);
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().ready(); }));
+    EXPECT_EQ(read(user).find("Path of a recording"), std::string::npos);
+  });
+}
+
+TEST_F(window_test, marks_the_tab_of_messages_for_warnings_alone) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    EXPECT_TRUE(wait_until(user, [&] { return app().warns("Messages"); })) << "the sample has one";
+    app().open(SLUICE_SOURCE_DIR "/assets/recordings/overlap.sluice");
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().active()->title == "overlap.sluice"; }));
+    user.Yield(4);
+    settle(user);
+    EXPECT_FALSE(app().warns("Messages"));
   });
 }
 

@@ -76,10 +76,38 @@ application::application(application_options options)
 }
 
 application::~application() {
+  remember_session();
   settings_.save();
   save_layout();
   views_.clear();
   ImGui::DestroyContext();
+}
+
+/// What was open, for "Open what was open last". A session without recordings leaves the one before it.
+void application::remember_session() {
+  std::vector<settings::open_document> open;
+  for (const auto& each : session_.all())
+    if (each->ready() && !each->removed_at_close && open.size() < settings::recent_limit)
+      open.push_back({each->path, each->visible.begin, each->visible.end});
+  if (!open.empty()) settings_.last_session = std::move(open);
+}
+
+void application::restore_session() {
+  for (const settings::open_document& each : settings_.last_session) {
+    restored_[each.path] = {each.begin, each.end};
+    open(each.path);
+  }
+}
+
+/// Shows the range of the last session once a recording of it is ready.
+void application::follow_restored() {
+  if (restored_.empty()) return;
+  document* shown = session_.active();
+  if (shown == nullptr || !shown->ready()) return;
+  const auto found = restored_.find(shown->path);
+  if (found == restored_.end()) return;
+  session_.show(found->second, false);
+  restored_.erase(found);
 }
 
 void application::save_layout() {
@@ -118,6 +146,11 @@ void application::start_recording(const record_request& request) {
   progress_tracks_ = {};
   progress_series_ = {};
   recording_tried_ = false;
+}
+
+bool application::warns(std::string_view panel) const {
+  return std::any_of(views_.begin(), views_.end(),
+                     [panel](const auto& each) { return each->name() == panel && each->warns(); });
 }
 
 bool application::busy() const {
@@ -193,6 +226,7 @@ void application::update() {
   take_failures();
   follow_recorder();
   reveal_selection();
+  follow_restored();
   for (const auto& each : views_) each->follow(context());
   if (dialog_) take_chosen_file();
   if (sources_dialog_) choose_sources();
@@ -288,7 +322,7 @@ void application::layout_panels(unsigned dock, ImVec2 size) {
     const float share = std::clamp(390 * unit / size.x, 0.2F, 0.4F);
     ImGui::DockBuilderSplitNode(centre, ImGuiDir_Right, share, &right, &centre);
   }
-  ImGui::DockBuilderSplitNode(centre, ImGuiDir_Down, wide ? 0.30F : 0.36F, &below, &centre);
+  ImGui::DockBuilderSplitNode(centre, ImGuiDir_Down, wide ? below_share_ : below_share_ * 1.2F, &below, &centre);
   if (!wide) right = below;
   for (const auto& each : views_) {
     const panel_place place = each->place();
@@ -354,8 +388,19 @@ void application::draw_panels() {
   }
 }
 
+void application::arrange(const char* below, const char* right, float share) {
+  for (const auto& each : views_) each->visible = true;
+  in_front_ = {below, right};
+  below_share_ = share;
+  layout_wanted_ = true;
+}
+
 const view& application::first_at(panel_place place) const {
   const auto here = [place](const auto& each) { return each->place() == place; };
+  const auto chosen = std::find_if(views_.begin(), views_.end(), [&](const auto& each) {
+    return here(each) && std::find(in_front_.begin(), in_front_.end(), each->name()) != in_front_.end();
+  });
+  if (chosen != views_.end()) return **chosen;
   auto found = std::find_if(views_.begin(), views_.end(),
                             [&](const auto& each) { return here(each) && each->visible && each->wants_front(); });
   if (found == views_.end()) found = std::find_if(views_.begin(), views_.end(), here);

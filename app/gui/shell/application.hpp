@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -63,6 +64,8 @@ class application {
     IM_ASSERT(found != views_.end());
     return dynamic_cast<const View&>(**found);
   }
+  /// True if the tab of this panel is marked for a warning.
+  [[nodiscard]] bool warns(std::string_view panel) const;
   [[nodiscard]] settings& remembered() { return settings_; }
   /// Progress that the recorded program says, 0..1; negative if unknown.
   [[nodiscard]] double demo_progress() const { return progress_; }
@@ -98,6 +101,9 @@ class application {
   void save_recording(const std::string& to);
   [[nodiscard]] std::string own_program() const;
   void reveal_selection();
+  void remember_session();
+  void restore_session();
+  void follow_restored();
   void restyle();
   void take_failures();
   void draw_menu_bar();
@@ -118,6 +124,8 @@ class application {
   void draw_notice();
   void draw_opening();
   void layout_panels(unsigned dock, ImVec2 size);
+  /// Arranges the panels anew, with `below` and `right` in front, and `share` of the height for the panels below.
+  void arrange(const char* below, const char* right, float share);
   void menu(const char* title, const char* group);
   void menu_entry(std::string_view id);
   void choose_file();
@@ -145,6 +153,7 @@ class application {
   screen_slot<query::series_question> progress_series_;
   screen_slot<query::details_question> reveal_question_;
   bool reveal_ = false;
+  std::map<std::string, query::time_range> restored_;  ///< Ranges to show once these files are ready.
   double progress_ = -1;
   bool recording_tried_ = false;  ///< The recorder's file is being opened.
 
@@ -162,7 +171,9 @@ class application {
   bool keys_open_ = false;
   bool about_open_ = false;
   bool layout_wanted_ = true;
-  int front_tabs_in_ = 0;  ///< Frames until tabs are raised.
+  float below_share_ = 0.30F;          ///< Of the height, for the panels below the timeline, in a new layout.
+  std::vector<std::string> in_front_;  ///< Names of the panels whose tabs a new layout raises; others: the first.
+  int front_tabs_in_ = 0;              ///< Frames until tabs are raised.
   bool closing_ = false;
   bool restyle_ = true;
   view* only_ = nullptr;

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "app/gui/shell/application.hpp"
+#include "app/gui/shell/editor.hpp"
 #include "core/base/replacement.hpp"
 #include "portable_file_dialogs.h"
 
@@ -39,6 +40,21 @@ void application::add_file_commands() {
   commands_.add({.id = "file.open_path", .run = [this](const argument& with) {
                    if (const auto* path = std::get_if<std::string>(&with)) open(*path);
                  }});
+  commands_.add({.id = "source.open", .run = [this](const argument& with) {
+                   // "FILE:LINE"; a path may have colons too.
+                   const auto* text = std::get_if<std::string>(&with);
+                   if (text == nullptr) return;
+                   const std::size_t colon = text->rfind(':');
+                   const std::string file = text->substr(0, colon);
+                   const std::uint64_t line =
+                       colon == std::string::npos ? 0 : std::strtoull(text->c_str() + colon + 1, nullptr, 10);
+                   if (auto opened = open_in_editor(file, line); !opened) notice_ = opened.error().to_string();
+                 }});
+  commands_.add({.id = "file.restore",
+                 .title = "Open what was open last",
+                 .group = "File",
+                 .run = [this](const argument&) { restore_session(); },
+                 .enabled = [this] { return session_.all().empty() && !settings_.last_session.empty(); }});
   commands_.add({.id = "file.open_live", .run = [this](const argument& with) {
                    if (const auto* path = std::get_if<std::string>(&with)) session_.open(*path, true);
                  }});
@@ -239,11 +255,22 @@ void application::add_window_commands() {
                      ImGui::SetWindowFocus(which->name());
                    }});
   }
-  commands_.add(
-      {.id = "window.reset_layout", .title = "Reset the layout", .group = "Panels", .run = [this](const argument&) {
-         for (const auto& each : views_) each->visible = true;
-         layout_wanted_ = true;
-       }});
+  struct layout {
+    const char* id;
+    const char* title;
+    const char* below;
+    const char* right;
+    float share;
+  };
+  // `window.reset_layout` is the first one: the panels as at the first start.
+  for (const layout& each : {layout{"window.reset_layout", "Reset the layout", "", "", 0.30F},
+                             layout{"layout.memory", "Layout: memory", "Memory over time", "Summary", 0.50F},
+                             layout{"layout.transfers", "Layout: transfers", "Transfers", "Statistics", 0.45F},
+                             layout{"layout.timeline", "Layout: timeline", "Search", "Details", 0.18F},
+                             layout{"layout.compare", "Layout: compare", "Compare", "Summary", 0.60F}})
+    commands_.add({.id = each.id, .title = each.title, .group = "Panels", .run = [this, each](const argument&) {
+                     arrange(each.below, each.right, each.share);
+                   }});
   commands_.add({.id = "help.keys",
                  .title = "Keys and mouse",
                  .group = "Help",

@@ -76,6 +76,7 @@ void application::draw_menu_bar() {
     menu_entry("file.type_path");
     menu_entry("record.open");
     draw_recent_menu();
+    menu_entry("file.restore");
     if (!session_.all().empty()) ImGui::Separator();
     for (const auto& each : session_.all()) {
       ImGui::PushID(static_cast<int>(each->id));

@@ -80,6 +80,12 @@ void settings::read(std::istream& lines) {
     if (key == "height") height = number(value, 200, 16384, height);
     if (key == "recent" && recent_.size() < recent_limit) recent_.push_back(value);
     if (key == "query" && queries_.size() < query_limit) queries_.push_back(unescaped(value));
+    if (key == "open" && last_session.size() < recent_limit) {
+      std::istringstream words(value);
+      open_document made;
+      if (words >> made.begin >> made.end && std::getline(words >> std::ws, made.path) && made.begin < made.end)
+        last_session.push_back(std::move(made));
+    }
     if (key == "command" && commands_.size() < command_limit) commands_.push_back(unescaped(value));
   }
 }
@@ -123,6 +129,9 @@ void settings::write(std::ostream& lines) const {
   for (const std::string& path : recent_)
     if (path.find('\n') == std::string::npos) lines << "recent " << path << '\n';
   for (const std::string& query : queries_) lines << "query " << escaped(query) << '\n';
+  for (const open_document& each : last_session)
+    if (each.path.find('\n') == std::string::npos)
+      lines << "open " << each.begin << ' ' << each.end << ' ' << each.path << '\n';
   for (const std::string& line : commands_) lines << "command " << escaped(line) << '\n';
 }
 

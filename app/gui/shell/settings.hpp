@@ -32,6 +32,14 @@ class settings {
   [[nodiscard]] const std::vector<std::string>& queries() const { return queries_; }
   /// Queries longer than `query_length` are not stored.
   void add_query(const std::string& text);
+  /// A recording that was open when the window was closed, and the range that was shown.
+  struct open_document {
+    std::string path;
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  /// The recordings of the last session, at most `recent_limit`. Set them before `save`.
+  std::vector<open_document> last_session;
   /// Command lines recorded from the window, newest first, at most `command_limit`.
   [[nodiscard]] const std::vector<std::string>& commands() const { return commands_; }
   void add_command(const std::string& line);

@@ -7,6 +7,7 @@
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
+#include "core/base/csv_text.hpp"
 #include "core/trace/model/names.hpp"
 #include "imgui_stdlib.h"
 
@@ -421,13 +422,12 @@ std::string blocks_view::cell_text(const view_context& with, const query::block_
 std::string blocks_view::as_text(const view_context& with, const query::block_table& table, std::size_t from,
                                  std::size_t to, char separator) const {
   std::string made;
-  const auto put = [&](std::string text, bool last) {
-    if (separator == ',' && text.find_first_of(",\"\n") != std::string::npos) {
-      std::string quoted = "\"";
-      for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-      text = quoted + '"';
+  const auto put = [&](const std::string& text, bool last) {
+    if (separator == ',') {
+      append_csv(made, text);
+    } else {
+      made += text;
     }
-    made += text;
     made += last ? '\n' : separator;
   };
   for (const column& each : columns) put(each.title, &each == &columns.back());
@@ -449,7 +449,7 @@ std::string blocks_view::as_text(const view_context& with, const query::block_ta
         if (each.what == block_cell::idle && table.uses_known)
           text = std::to_string(query::idle_at_end(row, with.state.active()->span.end));
       }
-      put(std::move(text), &each == &columns.back());
+      put(text, &each == &columns.back());
     }
   }
   return made;

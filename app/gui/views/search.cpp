@@ -53,6 +53,17 @@ void search_view::add_commands(const command_home& home) {
                            commands.invoke("panel.focus.Search");
                          },
                      .enabled = ready});
+  const auto add_step = [&](const char* id, const char* title, ImGuiKeyChord key, int by) {
+    home.commands.add({.id = id,
+                       .title = title,
+                       .group = "Go",
+                       .keys = {key},
+                       .run = [this, by, &state = home.state,
+                               &commands = home.commands](const argument&) { step(state, commands, by); },
+                       .enabled = [this, ready] { return ready() && found_ != nullptr && !found_->events.empty(); }});
+  };
+  add_step("search.next", "Next found event", ImGuiKey_F3, 1);
+  add_step("search.previous", "Previous found event", ImGuiMod_Shift | ImGuiKey_F3, -1);
   home.commands.add({.id = "search.stop",
                      .title = "Stop the search",
                      .group = "Go",
@@ -74,6 +85,26 @@ void search_view::find(const std::string& text) {
   stopped_ = false;
 }
 
+void search_view::step(const documents& state, const command_registry& commands, int by) const {
+  const std::vector<query::found_event>& all = found_->events;
+  const document& shown = *state.active();
+  const selection& chosen = state.selected();
+  auto at = std::find_if(all.begin(), all.end(), [&](const query::found_event& each) {
+    return chosen.kind == selection_kind::event && trace::raw(each.event) == chosen.id;
+  });
+  const bool selected = at != all.end();
+  if (!selected)
+    at = std::lower_bound(all.begin(), all.end(), shown.visible.begin,
+                          [](const query::found_event& each, query::time_ns time) { return each.begin < time; });
+  std::ptrdiff_t place = at - all.begin();
+  if (selected || by < 0) place += by;
+  const auto count = static_cast<std::ptrdiff_t>(all.size());
+  place = (place % count + count) % count;  // After the last comes the first.
+  commands.invoke("selection.set",
+                  selection{shown.id, selection_kind::event, trace::raw(all[static_cast<std::size_t>(place)].event)});
+  commands.invoke("selection.reveal");
+}
+
 void search_view::stop() {
   if (!searching_) return;
   question_ = {};
@@ -84,16 +115,19 @@ void search_view::stop() {
 void search_view::draw(view_context& with) {
   ImGui::SetNextItemWidth(std::min(with.px(320), ImGui::GetContentRegionAvail().x * 0.6F));
   if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
-  if (ImGui::InputTextWithHint("##search", "Part of a kernel's, call's or range's name", &text_)) find({});
+  if (ImGui::InputTextWithHint("##search", "Part of a name or of a line, such as train.py:12", &text_)) find({});
   if (text_.empty()) {
     searching_ = false;
-    return empty_state(with, icon::search, "Find events by their names",
-                       "Kernels, calls, ranges, markers, files and allocations whose names hold what you type.");
+    return empty_state(with, icon::search, "Find events and lines of code",
+                       "Kernels, calls, ranges, markers, files and allocations by a part of their name; lines of code "
+                       "and functions in call stacks.");
   }
   if (!stopped_) ask(with);
   draw_state(with);
   if (found_ == nullptr) return;
+  draw_lines(with, *found_);
   if (!found_->names.empty()) return draw_table(with, *found_);
+  if (!found_->lines.empty() && !searching_) return ImGui::TextDisabled("No event has such a name.");
   if (searching_) return empty_state(with, icon::search, "Searching", "Nothing so far.");
   empty_state(with, icon::search, stopped_ ? "Nothing was found" : "No such name",
               stopped_ ? "The search was stopped before its end." : "No matching names.");
@@ -123,6 +157,25 @@ void search_view::draw_state(const view_context& with) const {
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   ImGui::TextDisabled("%s", count.c_str());
+}
+
+/// Lines of code: each leads to the blocks that were allocated through it.
+void search_view::draw_lines(const view_context& with, const query::search_results& found) {
+  if (found.lines.empty()) return;
+  const std::string title = "Lines of code (" + format_count(found.lines.size()) +
+                            (found.lines.size() == query::search_results::line_limit ? " or more)" : ")");
+  if (!section(with, title, true)) return;
+  constexpr std::size_t most = 6;
+  for (std::size_t i = 0; i < found.lines.size() && i < most; ++i) {
+    ImGui::PushID(static_cast<int>(i));
+    if (link(with, found.lines[i])) {
+      blocks_filter filter;
+      filter.text = found.lines[i];
+      with.commands.invoke("blocks.show", filter);
+    }
+    ImGui::PopID();
+  }
+  if (found.lines.size() > most) ImGui::TextDisabled("and more: type more of it");
 }
 
 void search_view::draw_table(const view_context& with, const query::search_results& found) {

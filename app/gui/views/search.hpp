@@ -25,6 +25,9 @@ class search_view final : public view {
 
  private:
   void ask(const view_context& with);
+  /// Selects the next or previous of the found events, from the selected one or the visible range on.
+  void step(const documents& state, const command_registry& commands, int by) const;
+  static void draw_lines(const view_context& with, const query::search_results& found);
   void draw_state(const view_context& with) const;
   static void draw_table(const view_context& with, const query::search_results& found);
   static void draw_row(const view_context& with, const query::found_name& row);

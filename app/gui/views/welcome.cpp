@@ -141,6 +141,14 @@ void welcome_view::draw(view_context& with, const settings& remembered, const st
   ImGui::BeginGroup();
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(2)));
   title("Recent");
+  if (!remembered.last_session.empty() &&
+      entry(with, icon::open, "Open what was open last",
+            fs::path(remembered.last_session.front().path).filename().string() +
+                (remembered.last_session.size() > 1
+                     ? " and " + std::to_string(remembered.last_session.size() - 1) + " more"
+                     : std::string()),
+            column))
+    with.commands.invoke("file.restore");
   if (remembered.recent().empty()) {
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + with.px(8));
     ImGui::TextDisabled("Files you open are listed here.");

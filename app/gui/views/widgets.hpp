@@ -49,6 +49,11 @@ void swatch(const view_context& with, ImU32 colour, bool hatched = false);
 /// Text that looks and behaves like a link. Returns true when clicked.
 bool link(const view_context& with, std::string_view text);
 
+/// Adds the entries for a line of code to an open context menu: its blocks, copying it, opening it in an editor.
+void line_menu(const view_context& with, const symbols::frame_line& line);
+/// A context menu for the last item, which shows a line of code.
+void line_context_menu(const view_context& with, const symbols::frame_line& line);
+
 /// Draws a stack, innermost frame first: the program's own lines with their source, other lines muted. The line by
 /// which the stack is named elsewhere is marked.
 void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack);

@@ -46,8 +46,17 @@ void texts_of(Answer& answer, Visit&& visit) {
     for (auto& each : answer.choices) visit(each.label);
   } else if constexpr (requires { answer.findings; }) {
     for (auto& each : answer.processes) visit(each.command);
-    for (auto& each : answer.findings) visit(each.text), visit(each.advice);
+    for (auto& each : answer.findings) {
+      visit(each.text), visit(each.advice), visit(each.where.module);
+      texts_of_line(each.where.line, visit);
+    }
+    for (auto& each : answer.copying)
+      for (auto& use : each.uses.lines) texts_of_line(use.line, visit);
+    for (auto& each : answer.unused)
+      for (auto& group : each.groups) texts_of_line(group.line, visit);
     for (auto& each : answer.out_of_memory) texts_of_failure(each, visit);
+  } else if constexpr (requires { answer.name_count; }) {
+    for (auto& each : answer.lines) visit(each);
   } else if constexpr (requires { answer.allocators; }) {
     for (auto& each : answer.allocators) visit(each.label);
   } else if constexpr (requires { answer.begin()->severity; }) {

@@ -143,7 +143,11 @@ struct search_results {
   std::uint64_t name_count = 0;     ///< Number of names before the limit.
   std::vector<found_event> events;  ///< Earliest first; at most `event_limit`.
   std::uint64_t total = 0;          ///< Number of events before the limit.
+  /// Lines of code in recorded call stacks whose place or function contains the text, as `blocks_question::filter` finds
+  /// them: "train.py:12, make". At most `line_limit`. Native functions without a recorded name are not searched.
+  std::vector<std::string> lines;
 
+  static constexpr std::size_t line_limit = 100;
   static constexpr std::size_t name_limit = 1'000;
   static constexpr std::size_t event_limit = 10'000;
 };

@@ -17,12 +17,6 @@ namespace {
 
 using analysis::block_record;
 
-std::string words_for(const symbols::frame_line& line) {
-  const std::string name = symbols::name_of(line);
-  const std::string place = symbols::place_of(line);
-  return place.empty() || place == name ? name : place + ", " + name;
-}
-
 /// Checks if a block's name, its address, or a line or module of its call stack contains the text. Looks at each name
 /// and each stack once.
 class text_filter {
@@ -57,7 +51,7 @@ class text_filter {
 
   bool is_in_line(symbols::line_id line) {
     const auto [place, fresh] = lines_.try_emplace(line, false);
-    if (fresh) place->second = is_in(words_for(frames_.line(line)));
+    if (fresh) place->second = is_in(symbols::place_and_name_of(frames_.line(line)));
     return place->second;
   }
 
@@ -233,7 +227,7 @@ void put_asked_by(const blocks_question& question, const sources& from, block_ta
     } else if (row.stack != trace::stack_id::none) {
       const symbols::line_id line = who.of(row.stack, table.by);
       const auto [at, fresh] = places.try_emplace(line, nobody);
-      if (fresh && line != who.unknown(table.by)) at->second = put(words_for(from.frames.line(line)));
+      if (fresh && line != who.unknown(table.by)) at->second = put(symbols::place_and_name_of(from.frames.line(line)));
       place = at->second;
     }
     table.asked_by.push_back(place);

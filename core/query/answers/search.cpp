@@ -1,14 +1,39 @@
 #include "core/query/answers/search.hpp"
-#include "core/base/lower_case.hpp"
-#include "core/base/saturating.hpp"
 
 #include <algorithm>
-#include <cctype>
+#include <set>
+
+#include "core/base/format.hpp"
+#include "core/base/lower_case.hpp"
+#include "core/base/saturating.hpp"
+#include "core/symbols/frames.hpp"
 
 namespace sluice::query {
 namespace {
 
 using trace::row_type;
+
+/// The lines of code whose place or function contains `part`, in order, each once. O(frames).
+std::vector<std::string> lines_with(const std::string& part, const trace::tables& tables) {
+  std::set<std::string> found;
+  if (part.empty()) return {};
+  const std::string wanted = lower_case(part);
+  for (const trace::frame_row& row : tables.frames.rows()) {
+    if (row.function == trace::string_id::none) continue;
+    symbols::frame_line line;
+    line.kind = row.kind;
+    line.function = readable_name(tables.text(row.function));
+    line.file = tables.text(row.file);
+    line.line = row.line;
+    std::string words = symbols::place_and_name_of(line);
+    if (lower_case(words).find(wanted) == std::string::npos) continue;
+    found.insert(std::move(words));
+    if (found.size() > search_results::line_limit) break;
+  }
+  std::vector<std::string> all(found.begin(), found.end());
+  if (all.size() > search_results::line_limit) all.pop_back();
+  return all;
+}
 
 }  // namespace
 
@@ -20,7 +45,10 @@ wanted_names::wanted_names(const std::string& part, const trace::tables& tables)
 }
 
 searcher::searcher(search_question question, const trace::snapshot& trace)
-    : question_(std::move(question)), trace_(trace), names_(question_.text, trace.tables()) {}
+    : question_(std::move(question)),
+      trace_(trace),
+      names_(question_.text, trace.tables()),
+      lines_(lines_with(question_.text, trace.tables())) {}
 
 result<bool> searcher::work(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled) {
   const std::size_t chunks = names_.none() ? 0 : trace_.chunks().size();
@@ -107,6 +135,7 @@ result<search_results> searcher::so_far(bool& /*provisional*/) {
   search_results found;
   found.text = question_.text;
   found.total = total_;
+  found.lines = lines_;
   for (const auto& [key, sum] : sums_) found.names.push_back(sum);
   std::sort(found.names.begin(), found.names.end(), [](const found_name& a, const found_name& b) {
     return a.count != b.count ? a.count > b.count : std::tie(a.name, a.kind) < std::tie(b.name, b.kind);

@@ -54,6 +54,7 @@ class searcher final : public long_answer<search_results> {
   const search_question question_;
   const trace::snapshot& trace_;
   const wanted_names names_;
+  const std::vector<std::string> lines_;
   std::size_t next_ = 0;  ///< The next chunk to search.
   std::uint64_t total_ = 0;
   std::map<std::pair<trace::string_id, trace::row_type>, found_name> sums_;

@@ -179,10 +179,7 @@ void put_tensor_details(const analysis::block_record& block, const sources& from
     std::vector<const symbols::frame_line*> lines;
     for (const symbols::frame_line& each : into.stack) lines.push_back(&each);
     const symbols::frame_line& line = into.stack[std::min(symbols::line_to_name(lines), lines.size() - 1)];
-    const std::string place = symbols::place_of(line);
-    const std::string name = symbols::name_of(line);
-    first.insert(first.begin() + (first.empty() ? 0 : 1),
-                 {"Allocated at", place.empty() || place == name ? name : fmt::format("{}, {}", place, name), {}, {}});
+    first.insert(first.begin() + (first.empty() ? 0 : 1), {"Allocated at", symbols::place_and_name_of(line), {}, {}});
   }
   into.details.insert(into.details.begin(), std::make_move_iterator(first.begin()),
                       std::make_move_iterator(first.end()));

@@ -42,9 +42,37 @@ void one_line(const view_context& with, const symbols::frame_line& line, bool na
   ImGui::PopStyleColor();
   ImGui::EndGroup();
   if (ImGui::IsItemHovered()) tip(with, line);
+  ImGui::PushID(place.c_str());
+  if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) ImGui::OpenPopup("line");
+  if (ImGui::BeginPopup("line")) {
+    line_menu(with, line);
+    ImGui::EndPopup();
+  }
+  ImGui::PopID();
 }
 
 }  // namespace
+
+void line_menu(const view_context& with, const symbols::frame_line& line) {
+  if (ImGui::MenuItem("List the blocks of this line")) {
+    blocks_filter filter;
+    filter.text = symbols::place_and_name_of(line);
+    with.commands.invoke("blocks.show", filter);
+  }
+  ImGui::Separator();
+  const std::string whole = line.file.empty() ? line.module : line.file + ":" + std::to_string(line.line);
+  if (ImGui::MenuItem("Copy file:line", nullptr, false, !whole.empty())) ImGui::SetClipboardText(whole.c_str());
+  if (ImGui::MenuItem("Copy the function's name")) ImGui::SetClipboardText(symbols::name_of(line).c_str());
+  if (!line.source.empty() && ImGui::MenuItem("Copy the source line")) ImGui::SetClipboardText(line.source.c_str());
+  if (ImGui::MenuItem("Open in the editor", nullptr, false, !line.file.empty()))
+    with.commands.invoke("source.open", whole);
+}
+
+void line_context_menu(const view_context& with, const symbols::frame_line& line) {
+  if (!ImGui::BeginPopupContextItem("line_menu")) return;
+  line_menu(with, line);
+  ImGui::EndPopup();
+}
 
 std::string short_name(const symbols::frame_line& line) {
   const std::string name = symbols::name_of(line);

@@ -69,7 +69,7 @@ void draw_links(const view_context& with, const analysis::report& all, const ana
   if (of.range.length() > 0 && links.add("Show on the timeline")) show_where(with, all, of);
   if (is_of_blocks(of.kind) && of.where.known && links.add("List the blocks")) {
     blocks_filter filter;
-    filter.text = filter_text(of.where.line);
+    filter.text = symbols::place_and_name_of(of.where.line);
     const analysis::memory_peak* peak = main_peak(all);
     if (peak != nullptr) filter.layer = peak->layer;
     if (peak != nullptr && of.saves.peak_bytes > 0) filter.range = query::time_range{peak->time, peak->time + 1};
@@ -153,12 +153,6 @@ const analysis::memory_peak* main_peak(const analysis::report& all) {
         (found == nullptr || each.layer > found->layer || (each.layer == found->layer && each.bytes > found->bytes)))
       found = &each;
   return found;
-}
-
-std::string filter_text(const symbols::frame_line& line) {
-  const std::string place = symbols::place_of(line);
-  const std::string name = symbols::name_of(line);
-  return place.empty() || place == name ? name : place + ", " + name;
 }
 
 void draw_finding_cards(const view_context& with, const analysis::report& all) {

@@ -16,7 +16,4 @@ void draw_finding_cards(const view_context& with, const analysis::report& all);
 /// The highest peak of device memory, of the innermost layer: what the findings' shares refer to. Null without any.
 [[nodiscard]] const analysis::memory_peak* main_peak(const analysis::report& all);
 
-/// The text by which the list of blocks finds the blocks of a line: "train.py:12, make".
-[[nodiscard]] std::string filter_text(const symbols::frame_line& line);
-
 }  // namespace sluice::gui

@@ -155,10 +155,11 @@ class summary_view final : public view {
       listed += node.all.bytes;
       const symbols::frame_line& line = answer->lines[node.line];
       blocks_filter filter;
-      filter.text = filter_text(line);
+      filter.text = symbols::place_and_name_of(line);
       if (amount_line(with, format_bytes(static_cast<double>(node.all.bytes)),
                       share_of(node.all.bytes, nodes[0].all.bytes), with.colours.accent, filter.text, line.source))
         show_blocks(with, peak, filter);
+      line_context_menu(with, line);
       ImGui::PopID();
     }
     ImGui::PopID();
@@ -184,12 +185,14 @@ class summary_view final : public view {
       for (const analysis::line_use& use : each.uses.lines) {
         ImGui::PushID(number++);
         const query::time_ns time = each.kernels_known ? use.figures.alone : use.figures.busy;
-        const std::string text = filter_text(use.line) + ", " + format_bytes(static_cast<double>(use.figures.bytes)) +
-                                 " in " + format_some(use.figures.count, "copy");
+        const std::string text = symbols::place_and_name_of(use.line) + ", " +
+                                 format_bytes(static_cast<double>(use.figures.bytes)) + " in " +
+                                 format_some(use.figures.count, "copy");
         if (amount_line(with, format_time(time), whole > 0 ? static_cast<double>(time) / static_cast<double>(whole) : 0,
                         with.colours.directions[static_cast<std::size_t>(each.direction)], text))
           with.commands.invoke(with.commands.find("panel.focus.Transfers") != nullptr ? "panel.focus.Transfers"
                                                                                       : "panel.focus.Stacks");
+        line_context_menu(with, use.line);
         ImGui::PopID();
       }
     }
@@ -206,7 +209,8 @@ class summary_view final : public view {
       for (const analysis::unused_group& group : each.groups) {
         ImGui::PushID(number++);
         const std::string_view name = with.text(group.name);
-        const std::string where = group.stack != trace::stack_id::none ? filter_text(group.line) : std::string(name);
+        const std::string where =
+            group.stack != trace::stack_id::none ? symbols::place_and_name_of(group.line) : std::string(name);
         const std::string text =
             where + ", " + format_some(group.blocks, "block") + ", at most for " + format_time(group.longest);
         if (amount_line(with, format_bytes(group.bytes_at_peak), share_of(group.bytes_at_peak, each.peak_bytes),

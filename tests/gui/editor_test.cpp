@@ -1,0 +1,41 @@
+// Which command shows a source line in the user's editor.
+#include "app/gui/shell/editor.hpp"
+
+#include <gtest/gtest.h>
+
+#include "app/gui/shell/recorder_process.hpp"
+
+namespace sluice::gui {
+namespace {
+
+std::string command(const std::string& editor, std::uint64_t line = 12) {
+  return joined_words(editor_command(editor, "/src/train me.py", line));
+}
+
+TEST(editor, is_told_the_line_in_its_own_way) {
+  EXPECT_EQ(command("code"), "code --goto '/src/train me.py:12'");
+  EXPECT_EQ(command("/usr/bin/code --wait"), "/usr/bin/code --wait --goto '/src/train me.py:12'");
+  EXPECT_EQ(command("subl"), "subl '/src/train me.py:12'");
+  EXPECT_EQ(command("gvim"), "gvim +12 '/src/train me.py'");
+  EXPECT_EQ(command("kate", 0), "kate '/src/train me.py'");
+}
+
+TEST(editor, of_a_terminal_gets_one) {
+  EXPECT_EQ(command("vim"), "x-terminal-emulator -e vim +12 '/src/train me.py'");
+  EXPECT_EQ(command("emacs -nw"), "x-terminal-emulator -e emacs -nw +12 '/src/train me.py'");
+  EXPECT_EQ(command("emacsclient -n"), "emacsclient -n +12 '/src/train me.py'");
+}
+
+TEST(editor, must_be_named) {
+  EXPECT_EQ(command(""), "");
+  EXPECT_EQ(command("'not closed"), "");
+}
+
+TEST(editor, opens_only_files_of_this_machine) {
+  EXPECT_EQ(open_in_editor("train.py", 1).error().code, error_code::invalid_argument);
+  EXPECT_EQ(open_in_editor("/no/such/train.py", 1).error().code, error_code::not_found);
+  EXPECT_EQ(open_in_editor("/dev/null", 1).error().code, error_code::not_found) << "no regular file";
+}
+
+}  // namespace
+}  // namespace sluice::gui
