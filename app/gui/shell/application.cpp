@@ -64,6 +64,7 @@ application::application(application_options options)
   restyle_ = false;
 
   views_ = make_views(options_.wake, settings_);
+  for (const auto& each : views_) each->visible = each->shown_at_first();
   recordings_ = find_recordings(options_.recordings_folder);
   session_.animations = options_.animations;
   session_.memory_bytes = options_.memory_bytes;
@@ -161,7 +162,7 @@ bool application::live() const {
   return recorder_.running() ||
          std::any_of(session_.all().begin(), session_.all().end(), [](const auto& d) { return d->live; });
 }
-bool application::animating() const { return session_.moving() || reveal_ || front_tabs_in_ > 0; }
+bool application::animating() const { return session_.moving() || reveal_ || front_tabs_in_ > 0 || raised_ != nullptr; }
 
 std::string application::title() const {
   const document* shown = session_.active();
@@ -227,6 +228,7 @@ void application::update() {
   follow_recorder();
   reveal_selection();
   follow_restored();
+  raise_wanted();
   for (const auto& each : views_) each->follow(context());
   if (dialog_) take_chosen_file();
   if (sources_dialog_) choose_sources();
@@ -389,10 +391,25 @@ void application::draw_panels() {
 }
 
 void application::arrange(const char* below, const char* right, float share) {
-  for (const auto& each : views_) each->visible = true;
+  for (const auto& each : views_) each->visible = each->shown_at_first();
   in_front_ = {below, right};
   below_share_ = share;
   layout_wanted_ = true;
+}
+
+void application::raise(view& which) {
+  which.visible = true;
+  raised_ = &which;
+  raise_tries_ = 4;
+}
+
+void application::raise_wanted() {
+  if (raised_ == nullptr) return;
+  const ImGuiWindow* window = ImGui::FindWindowByName(raised_->name());
+  const bool drawn =
+      window != nullptr && window->WasActive && (window->DockNode == nullptr || window->DockNode->TabBar);
+  if (drawn) ImGui::SetWindowFocus(raised_->name());
+  if (drawn || --raise_tries_ == 0) raised_ = nullptr;
 }
 
 const view& application::first_at(panel_place place) const {

@@ -118,6 +118,10 @@ class application {
   void bring_forward(topic of) const;
   [[nodiscard]] bool would_cover_choices(const view& which) const;
   void draw_panel(view& which, view_context& with);
+  /// Shows a panel and gives it the focus. One that was hidden gets its tab only after it was drawn, so this takes a few
+  /// frames.
+  void raise(view& which);
+  void raise_wanted();
   void draw_palette();
   void draw_keys();
   void draw_about();
@@ -173,6 +177,8 @@ class application {
   bool layout_wanted_ = true;
   float below_share_ = 0.30F;          ///< Of the height, for the panels below the timeline, in a new layout.
   std::vector<std::string> in_front_;  ///< Names of the panels whose tabs a new layout raises; others: the first.
+  view* raised_ = nullptr;             ///< The panel to give the focus to.
+  int raise_tries_ = 0;                ///< Frames left to do that.
   int front_tabs_in_ = 0;              ///< Frames until tabs are raised.
   bool closing_ = false;
   bool restyle_ = true;

@@ -250,10 +250,8 @@ void application::add_window_commands() {
                    .group = "Panels",
                    .run = [which = each.get()](const argument&) { which->visible = !which->visible; },
                    .checked = [which = each.get()] { return which->visible; }});
-    commands_.add({.id = std::string("panel.focus.") + each->name(), .run = [which = each.get()](const argument&) {
-                     which->visible = true;
-                     ImGui::SetWindowFocus(which->name());
-                   }});
+    commands_.add({.id = std::string("panel.focus.") + each->name(),
+                   .run = [this, which = each.get()](const argument&) { raise(*which); }});
   }
   struct layout {
     const char* id;

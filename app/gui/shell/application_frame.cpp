@@ -267,7 +267,7 @@ void application::draw_palette() {
   ImGui::EndChild();
   if (chosen && !found.empty()) run = found[static_cast<std::size_t>(palette_choice_)];
   const bool away = !ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows) && !ImGui::IsWindowAppearing();
-  if (run != nullptr || away) palette_open_ = false;
+  if (run != nullptr || away || ImGui::IsKeyPressed(ImGuiKey_Escape)) palette_open_ = false;
   ImGui::End();
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();

@@ -13,12 +13,11 @@ namespace {
 /// recording with one opens at that moment, with this panel in front.
 class out_of_memory_view final : public view {
  public:
-  out_of_memory_view() { visible = false; }  // Most recordings have no such failure.
-
   [[nodiscard]] const char* name() const override { return "Out of memory"; }
   [[nodiscard]] panel_place place() const override { return panel_place::right; }
+  [[nodiscard]] bool shown_at_first() const override { return false; }  // Most recordings have no such failure.
   [[nodiscard]] bool wants_front() const override { return failed_at_.has_value(); }
-  [[nodiscard]] bool busy() const override { return asking_ || frames_to_front_ > 0; }
+  [[nodiscard]] bool busy() const override { return asking_; }
 
   void reset() override {
     question_ = {};
@@ -36,10 +35,6 @@ class out_of_memory_view final : public view {
   void follow(const view_context& with) override {
     const document* const shown = with.state.active();
     asking_ = false;
-    if (frames_to_front_ > 0) {
-      --frames_to_front_;
-      bring_forward();
-    }
     if (shown == nullptr || !shown->ready() || shown->live) return;
     const auto answer = question_.ask(*shown->engine, {});
     asking_ = !answer && !answer.failure;
@@ -82,11 +77,10 @@ class out_of_memory_view final : public view {
   }
 
   void show_failure(const command_registry& commands) {
-    visible = true;
     commands.invoke("selection.set", selection{failed_at_->document, selection_kind::event, raw(failed_at_->event)});
     commands.invoke("moment.set", query::time_range{failed_at_->time, failed_at_->time});
     commands.invoke("timeline.go_to", failed_at_->range);
-    frames_to_front_ = 4;  // The panel may be new, and Details comes forward with the selection.
+    commands.invoke(std::string("panel.focus.") + name());  // Last: Details come forward with the selection.
   }
 
   static void draw_failure(const view_context& with, const analysis::report& all,
@@ -183,7 +177,6 @@ class out_of_memory_view final : public view {
   std::optional<failure> failed_at_;
   std::set<document_id> opened_;  ///< Documents whose failure has been shown.
   bool asking_ = false;
-  int frames_to_front_ = 0;  ///< The tab exists from the next frame on.
 };
 
 }  // namespace

@@ -27,6 +27,7 @@ class query_view final : public view {
   ~query_view() override;
 
   [[nodiscard]] const char* name() const override { return "Query"; }
+  [[nodiscard]] bool shown_at_first() const override { return false; }
   [[nodiscard]] bool scrolls() const override { return false; }
   void add_commands(const command_home& home) override;
   void draw(view_context& with) override;

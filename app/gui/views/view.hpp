@@ -64,6 +64,8 @@ class view {
   [[nodiscard]] virtual panel_place place() const { return panel_place::below; }
   /// The kind of choice for which the panel comes to the front.
   [[nodiscard]] virtual topic tells_of() const { return topic::none; }
+  /// False if the panel appears only when it is asked for, by a link, a command or the View menu.
+  [[nodiscard]] virtual bool shown_at_first() const { return true; }
   /// True if the panel should be in front where a recording is first shown.
   [[nodiscard]] virtual bool wants_front() const { return false; }
   /// True if the panel's tab shall be marked: it has a warning that the user should read.

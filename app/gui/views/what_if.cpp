@@ -37,6 +37,7 @@ ImU32 colour_of(std::size_t policy, const theme& colours) {
 class what_if_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "What if"; }
+  [[nodiscard]] bool shown_at_first() const override { return false; }
   [[nodiscard]] bool scrolls() const override { return false; }
 
   void reset() override {
