@@ -48,6 +48,29 @@ TEST(commands, may_queue_others) {
   EXPECT_EQ(runs, 1);
 }
 
+TEST(keys, are_read_as_they_are_written) {
+  ImGui::CreateContext();
+  for (const ImGuiKeyChord chord : std::vector<ImGuiKeyChord>{ImGuiMod_Ctrl | ImGuiKey_Equal, ImGuiKey_Comma,
+                                                              ImGuiKey_F3, ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_L,
+                                                              ImGuiMod_Alt | ImGuiKey_LeftArrow, ImGuiKey_KeypadAdd}) {
+    command with;
+    with.keys = {chord};
+    EXPECT_EQ(chord_of(key_text(with)), chord) << key_text(with);
+  }
+  for (const char* text : {"", "Ctrl+", "No such key", "Ctrl"}) EXPECT_EQ(chord_of(text), std::nullopt) << text;
+  ImGui::DestroyContext();
+}
+
+TEST(keys, may_be_changed) {
+  command_registry commands;
+  commands.add({.id = "a", .title = "A", .keys = {ImGuiKey_A, ImGuiKey_B}});
+  commands.set_key("a", ImGuiKey_C);
+  EXPECT_EQ(commands.find("a")->keys, std::vector<ImGuiKeyChord>{ImGuiKey_C});
+  commands.set_key("a", std::nullopt);
+  EXPECT_TRUE(commands.find("a")->keys.empty());
+  commands.set_key("no such", ImGuiKey_C);
+}
+
 TEST(keys, are_named_as_on_a_keyboard) {
   const auto text = [](ImGuiKeyChord chord) {
     ImGui::CreateContext();

@@ -318,6 +318,60 @@ TEST_F(remembering_window, opens_what_was_open_last_as_it_was) {
   });
 }
 
+TEST_F(remembering_window, keeps_the_keys_that_the_user_chose) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("help.keys");
+    user.Yield(3);
+    user.ItemClick(ImHashStr("F", 0, user.GetID("//Keys and mouse/timeline.fit")));
+    user.Yield(2);
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_J);
+    user.Yield(3);
+    EXPECT_EQ(gui::key_text(*app().commands().find("timeline.fit")), "Ctrl+J");
+    EXPECT_EQ(gui::settings(config_folder).keys.at("timeline.fit"), "Ctrl+J");
+    app().invoke("help.keys");
+    app().invoke("timeline.show", time_range{10'000'000, 12'000'000});
+    user.Yield(3);
+    user.KeyPress(ImGuiKey_F);
+    user.Yield(3);
+    EXPECT_EQ(app().state().active()->visible, (time_range{10'000'000, 12'000'000})) << "no longer its key";
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_J);
+    user.Yield(3);
+    EXPECT_GE(app().state().active()->visible.length(), app().state().active()->span.length());
+  });
+}
+
+TEST_F(remembering_window, brings_the_same_tabs_to_the_front_at_the_next_start) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("panel.focus.Stacks");
+    app().invoke("panel.focus.Statistics");
+    user.Yield(6);
+  });
+  window_test::TearDown();
+  window_test::SetUp();
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    user.Yield(6);
+    EXPECT_TRUE(ImGui::FindWindowByName("Stacks")->DockTabIsVisible);
+    EXPECT_TRUE(ImGui::FindWindowByName("Statistics")->DockTabIsVisible);
+  });
+}
+
+TEST_F(window_test, saves_a_picture_of_itself) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    const std::string file = own_path("picture.png");
+    app().invoke("file.save_picture", file);
+    user.Yield(4);
+    EXPECT_GT(std::filesystem::file_size(file), 10'000U);
+    std::filesystem::remove(file);
+    app().invoke("file.save_picture", std::string("/no/such/folder/picture.png"));
+    user.Yield(4);
+    EXPECT_NE(app().notice().find("/no/such/folder"), std::string::npos) << app().notice();
+  });
+}
+
 TEST_F(window_test, escape_closes_what_lies_on_top_before_it_clears_the_selection) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);

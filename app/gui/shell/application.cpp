@@ -74,6 +74,7 @@ application::application(application_options options)
   };
   for (const std::string& file : options_.files) open(file);
   add_commands();
+  for (const auto& [id, text] : settings_.keys) commands_.set_key(id, chord_of(text));
 }
 
 application::~application() {
@@ -208,7 +209,7 @@ void application::frame() {
     restyle_ = false;
   }
   update();
-  commands_.take_keys();
+  if (new_key_for_.empty()) commands_.take_keys();
   draw_menu_bar();
   draw_toolbar();
   draw_panels();
@@ -401,6 +402,7 @@ void application::raise(view& which) {
   which.visible = true;
   raised_ = &which;
   raise_tries_ = 4;
+  raise_wanted();  // At once, if it has a tab.
 }
 
 void application::raise_wanted() {

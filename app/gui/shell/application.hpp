@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/gui/shell/commands.hpp"
@@ -80,6 +81,10 @@ class application {
   /// True while frames must be drawn without input: for a live recording, or a view in motion.
   [[nodiscard]] bool animating() const;
   [[nodiscard]] bool live() const;
+  /// Where the user wants a picture of the window's next frame, once; empty: nowhere.
+  [[nodiscard]] std::string take_picture_wanted() { return std::exchange(picture_wanted_, {}); }
+  /// Shows a message, such as an error, at the bottom of the window.
+  void say(std::string message) { notice_ = std::move(message); }
   [[nodiscard]] bool wants_to_close() const { return closing_; }
   [[nodiscard]] std::string title() const;
   void set_scale(float scale);
@@ -124,6 +129,8 @@ class application {
   void raise_wanted();
   void draw_palette();
   void draw_keys();
+  void draw_key_of(const command& each, float column);
+  void take_new_key();
   void draw_about();
   void draw_notice();
   void draw_opening();
@@ -167,12 +174,14 @@ class application {
   record_dialog record_dialog_;
   std::shared_ptr<file_dialog> dialog_;
   std::shared_ptr<folder_dialog> sources_dialog_;
+  std::string picture_wanted_;
   std::string notice_;
   std::vector<error> failures_;
   std::string palette_text_;
   int palette_choice_ = 0;
   bool palette_open_ = false;
   bool keys_open_ = false;
+  std::string new_key_for_;  ///< Id of the command that gets the next key pressed; empty: none.
   bool about_open_ = false;
   bool layout_wanted_ = true;
   float below_share_ = 0.30F;          ///< Of the height, for the panels below the timeline, in a new layout.

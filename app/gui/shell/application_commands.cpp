@@ -67,10 +67,25 @@ void application::add_file_commands() {
                        if (path != nullptr) {
                          save_recording(*path);
                        } else {
-                         paths_.save(last_folder(), std::filesystem::path(session_.active()->path).filename().string());
+                         paths_.save(last_folder(), std::filesystem::path(session_.active()->path).filename().string(),
+                                     "file.save_as");
                        }
                      },
                  .enabled = [this] { return session_.ready() && !session_.active()->live; }});
+  commands_.add({.id = "file.save_picture",
+                 .title = "Save a picture...",
+                 .group = "File",
+                 .keys = {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_S},
+                 .run = [this](const argument& with) {
+                   if (const auto* path = std::get_if<std::string>(&with)) {
+                     picture_wanted_ = *path;
+                   } else {
+                     const document* shown = session_.active();
+                     const std::string name =
+                         shown == nullptr ? "sluice" : std::filesystem::path(shown->title).stem().string();
+                     paths_.save(last_folder(), name + ".png", "file.save_picture");
+                   }
+                 }});
   commands_.add({.id = "file.sources_from",
                  .title = "Look for sources in...",
                  .group = "File",
@@ -272,7 +287,7 @@ void application::add_window_commands() {
   commands_.add({.id = "help.keys",
                  .title = "Keys and mouse",
                  .group = "Help",
-                 .keys = {ImGuiKey_F1},
+                 .keys = {ImGuiKey_F1, ImGuiMod_Shift | ImGuiKey_Slash},
                  .run = [this](const argument&) { keys_open_ = !keys_open_; }});
   commands_.add({.id = "help.about", .title = "About Sluice", .group = "Help", .run = [this](const argument&) {
                    about_open_ = true;

@@ -86,6 +86,7 @@ void application::draw_menu_bar() {
     }
     ImGui::Separator();
     menu_entry("file.save_as");
+    menu_entry("file.save_picture");
     menu_entry("file.sources_from");
     menu_entry("file.close");
     menu_entry("file.quit");
@@ -290,11 +291,51 @@ void application::draw_keys() {
     heading(with, "Keys on the timeline, after a click on it");
     tip_field(with, "Left, Right", "move along the time", column);
     tip_field(with, "Up, Down", "scroll the tracks", column);
-    heading(with, "Keys");
+    heading(with, "Keys of commands: click one, then press another");
     for (const command& each : commands_.all())
-      if (!each.title.empty() && !each.keys.empty()) tip_field(with, key_text(each), each.title, column);
+      if (!each.title.empty() && (!each.keys.empty() || each.remapped)) draw_key_of(each, column);
+    take_new_key();
+  } else {
+    new_key_for_.clear();
   }
   end_dialog();
+}
+
+void application::draw_key_of(const command& each, float column) {
+  const view_context with = context();
+  const float left = ImGui::GetCursorPosX();
+  ImGui::PushID(each.id.c_str());
+  const std::string text = each.id == new_key_for_ ? "press a key" : key_text(each);
+  if (link(with, text.empty() ? "no key" : text)) new_key_for_ = each.id;
+  ImGui::SameLine(left + column);
+  ImGui::TextUnformatted(each.title.c_str());
+  ImGui::PopID();
+}
+
+/// Gives the next key to the command that waits for one, and takes it from another that has it. Escape: no change;
+/// Backspace: no key.
+void application::take_new_key() {
+  if (new_key_for_.empty()) return;
+  const ImGuiIO& io = ImGui::GetIO();
+  for (int key = ImGuiKey_NamedKey_BEGIN; key < ImGuiKey_NamedKey_END; ++key) {
+    const auto pressed = static_cast<ImGuiKey>(key);
+    const bool modifier = pressed >= ImGuiKey_LeftCtrl && pressed <= ImGuiKey_RightSuper;
+    if (modifier || ImGui::IsMouseKey(pressed) || key >= ImGuiKey_GamepadStart || !ImGui::IsKeyPressed(pressed, false))
+      continue;
+    const std::string id = std::exchange(new_key_for_, {});
+    if (pressed == ImGuiKey_Escape) return;
+    std::optional<ImGuiKeyChord> chord = io.KeyMods | key;
+    if (pressed == ImGuiKey_Backspace) chord.reset();
+    for (const command& each : commands_.all())
+      if (chord && each.id != id && std::find(each.keys.begin(), each.keys.end(), *chord) != each.keys.end()) {
+        settings_.keys[each.id] = "";
+        commands_.set_key(each.id, std::nullopt);
+      }
+    commands_.set_key(id, chord);
+    settings_.keys[id] = key_text(*commands_.find(id));
+    settings_.save();
+    return;
+  }
 }
 
 void application::draw_about() {

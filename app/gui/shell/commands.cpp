@@ -2,12 +2,43 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "imgui_internal.h"
 
 namespace sluice::gui {
+namespace {
+
+// ImGui's names of these keys are those of its constants.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 16> key_names = {{{"LeftArrow", "Left"},
+                                                                                      {"RightArrow", "Right"},
+                                                                                      {"UpArrow", "Up"},
+                                                                                      {"DownArrow", "Down"},
+                                                                                      {"KeypadAdd", "Keypad +"},
+                                                                                      {"KeypadSubtract", "Keypad -"},
+                                                                                      {"Equal", "="},
+                                                                                      {"Minus", "-"},
+                                                                                      {"Comma", ","},
+                                                                                      {"Period", "."},
+                                                                                      {"Slash", "/"},
+                                                                                      {"Semicolon", ";"},
+                                                                                      {"LeftBracket", "["},
+                                                                                      {"RightBracket", "]"},
+                                                                                      {"Apostrophe", "'"},
+                                                                                      {"GraveAccent", "`"}}};
+
+std::string text_of_chord(ImGuiKeyChord chord) {
+  std::string text = ImGui::GetKeyChordName(chord);
+  const std::size_t plus = text.rfind('+');
+  const std::size_t key = plus == std::string::npos ? 0 : plus + 1;
+  for (const auto& [name, sign] : key_names)
+    if (text.compare(key, std::string::npos, name) == 0) text.replace(key, std::string::npos, sign);
+  return text;
+}
+
+}  // namespace
 
 void command_registry::add(command what) {
   IM_ASSERT(find(what.id) == nullptr);
@@ -41,32 +72,31 @@ void command_registry::take_keys() const {
     }
 }
 
+void command_registry::set_key(std::string_view id, std::optional<ImGuiKeyChord> key) {
+  const auto found = std::find_if(commands_.begin(), commands_.end(), [id](const command& c) { return c.id == id; });
+  if (found == commands_.end()) return;
+  found->keys.clear();
+  if (key) found->keys.push_back(*key);
+  found->remapped = true;
+}
+
 std::string key_text(const command& what) {
-  if (what.keys.empty()) return {};
-  // ImGui's names of these keys are those of its constants.
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> names = {
-      {{"LeftArrow", "Left"},
-       {"RightArrow", "Right"},
-       {"UpArrow", "Up"},
-       {"DownArrow", "Down"},
-       {"KeypadAdd", "Keypad +"},
-       {"KeypadSubtract", "Keypad -"},
-       {"Equal", "="},
-       {"Minus", "-"},
-       {"Comma", ","},
-       {"Period", "."},
-       {"Slash", "/"},
-       {"Semicolon", ";"},
-       {"LeftBracket", "["},
-       {"RightBracket", "]"},
-       {"Apostrophe", "'"},
-       {"GraveAccent", "`"}}};
-  std::string text = ImGui::GetKeyChordName(what.keys.front());
-  const std::size_t plus = text.rfind('+');
-  const std::size_t key = plus == std::string::npos ? 0 : plus + 1;
-  for (const auto& [name, sign] : names)
-    if (text.compare(key, std::string::npos, name) == 0) text.replace(key, std::string::npos, sign);
-  return text;
+  return what.keys.empty() ? std::string() : text_of_chord(what.keys.front());
+}
+
+std::optional<ImGuiKeyChord> chord_of(std::string_view text) {
+  ImGuiKeyChord chord = 0;
+  for (const auto& [name, modifier] : {std::pair{std::string_view("Ctrl+"), ImGuiMod_Ctrl},
+                                       {"Shift+", ImGuiMod_Shift},
+                                       {"Alt+", ImGuiMod_Alt},
+                                       {"Super+", ImGuiMod_Super}})
+    if (text.starts_with(name)) {
+      chord |= modifier;
+      text.remove_prefix(name.size());
+    }
+  for (int key = ImGuiKey_NamedKey_BEGIN; key < ImGuiKey_NamedKey_END; ++key)
+    if (text_of_chord(key) == text) return chord | key;
+  return std::nullopt;
 }
 
 }  // namespace sluice::gui

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -26,11 +27,14 @@ struct command {
   std::function<void(const argument&)> run{};
   std::function<bool()> enabled{};  ///< Whether the command can run now; null means always.
   std::function<bool()> checked{};  ///< For a toggle: whether it is on.
+  bool remapped = false;            ///< The user chose the keys.
 };
 
 class command_registry {
  public:
   void add(command what);
+  /// Replaces the keys of a command by one, or by none. Unknown ids are ignored.
+  void set_key(std::string_view id, std::optional<ImGuiKeyChord> key);
   [[nodiscard]] const command* find(std::string_view id) const;
   [[nodiscard]] const std::vector<command>& all() const { return commands_; }
   [[nodiscard]] bool enabled(const command& what) const { return !what.enabled || what.enabled(); }
@@ -47,6 +51,9 @@ class command_registry {
   std::vector<command> commands_;
   mutable std::vector<std::pair<std::string, argument>> queue_;
 };
+
+/// The chord that `key_text` shows as `text`; none if it is not one.
+[[nodiscard]] std::optional<ImGuiKeyChord> chord_of(std::string_view text);
 
 /// Key text for display, e.g. "Ctrl+P" or "F".
 [[nodiscard]] std::string key_text(const command& what);

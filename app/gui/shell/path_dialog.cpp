@@ -13,6 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t most_entries = 200;
+constexpr const char* opens = "file.open_path";
 
 /// Does not follow what is typed into folders without end: only the one folder is read.
 fs::path folder_of(const std::string& text) {
@@ -29,13 +30,13 @@ void path_dialog::open(const std::string& folder) {
   if (!text_.ends_with('/')) text_ += '/';
   read_for_.clear();
   open_ = focus_ = true;
-  saves_ = false;
+  command_ = opens;
 }
 
-void path_dialog::save(const std::string& folder, const std::string& name) {
+void path_dialog::save(const std::string& folder, const std::string& name, const std::string& command) {
   open(folder);
   text_ += name;
-  saves_ = true;
+  command_ = command;
 }
 
 void path_dialog::read() {
@@ -63,13 +64,14 @@ void path_dialog::take(const view_context& with, const entry& chosen) {
     focus_ = true;
     return;
   }
-  with.commands.invoke(saves_ ? "file.save_as" : "file.open_path", chosen.path);
+  with.commands.invoke(command_, chosen.path);
   open_ = false;
 }
 
 void path_dialog::draw(const view_context& with) {
   if (!open_) return;
   read();
+  const bool saves = command_ != opens;
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   const ImVec2 size(std::min(with.px(560), viewport->Size.x - with.px(24)),
                     std::min(with.px(400), viewport->Size.y - with.px(60)));
@@ -77,13 +79,13 @@ void path_dialog::draw(const view_context& with) {
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
-  ImGui::Begin(saves_ ? "Save a copy###path" : "Open a recording###path", &open_,
+  ImGui::Begin(saves ? "Save as###path" : "Open a recording###path", &open_,
                ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse |
                    ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking);
   if (focus_) ImGui::SetKeyboardFocusHere();
   ImGui::SetNextItemWidth(-1);
   const bool entered =
-      ImGui::InputTextWithHint("##path_text", saves_ ? "Path of the copy, then Enter" : "Path of a recording", &text_,
+      ImGui::InputTextWithHint("##path_text", saves ? "Path of the file, then Enter" : "Path of a recording", &text_,
                                ImGuiInputTextFlags_EnterReturnsTrue);
   if (focus_ && ImGui::IsItemActive()) {
     // The cursor goes to the end: a folder was completed.
@@ -97,7 +99,7 @@ void path_dialog::draw(const view_context& with) {
     ImGui::PushID(each.path.c_str());
     if (ImGui::Selectable(label_of(printable(name)).c_str())) {
       // An existing file is not replaced by one click.
-      if (saves_ && !each.folder) {
+      if (saves && !each.folder) {
         text_ = each.path;
         focus_ = true;
       } else {
@@ -106,7 +108,7 @@ void path_dialog::draw(const view_context& with) {
     }
     ImGui::PopID();
   }
-  if (found_.empty() && !saves_) ImGui::TextDisabled("No such file or folder.");
+  if (found_.empty() && !saves) ImGui::TextDisabled("No such file or folder.");
   ImGui::EndChild();
   ImGui::End();
   ImGui::PopStyleVar();

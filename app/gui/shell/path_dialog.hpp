@@ -13,8 +13,8 @@ class path_dialog {
  public:
   /// Shows the dialog, with the files of `folder`; empty: of the current folder.
   void open(const std::string& folder);
-  /// Asks for the path of a copy, in `folder`, at first called `name`. Invokes "file.save_as" with the path.
-  void save(const std::string& folder, const std::string& name);
+  /// Asks where to save a file, in `folder`, at first called `name`. Invokes `command` with the path.
+  void save(const std::string& folder, const std::string& name, const std::string& command);
   /// Draws it if it is open. To open a file, invokes "file.open_path" with the file that the user chose.
   void draw(const view_context& with);
   [[nodiscard]] bool is_open() const { return open_; }
@@ -29,7 +29,7 @@ class path_dialog {
   void take(const view_context& with, const entry& chosen);
 
   bool open_ = false;
-  bool saves_ = false;
+  std::string command_;  ///< Takes the path.
   bool focus_ = false;
   std::string text_;
   std::string read_for_;  ///< The text that `found_` is about.

@@ -80,6 +80,10 @@ void settings::read(std::istream& lines) {
     if (key == "height") height = number(value, 200, 16384, height);
     if (key == "recent" && recent_.size() < recent_limit) recent_.push_back(value);
     if (key == "query" && queries_.size() < query_limit) queries_.push_back(unescaped(value));
+    if (key == "key") {
+      const auto end = value.find(' ');
+      keys[value.substr(0, end)] = end == std::string::npos ? std::string() : value.substr(end + 1);
+    }
     if (key == "open" && last_session.size() < recent_limit) {
       std::istringstream words(value);
       open_document made;
@@ -129,6 +133,7 @@ void settings::write(std::ostream& lines) const {
   for (const std::string& path : recent_)
     if (path.find('\n') == std::string::npos) lines << "recent " << path << '\n';
   for (const std::string& query : queries_) lines << "query " << escaped(query) << '\n';
+  for (const auto& [id, text] : keys) lines << "key " << id << (text.empty() ? "" : " ") << text << '\n';
   for (const open_document& each : last_session)
     if (each.path.find('\n') == std::string::npos)
       lines << "open " << each.begin << ' ' << each.end << ' ' << each.path << '\n';

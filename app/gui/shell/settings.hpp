@@ -1,6 +1,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,8 @@ class settings {
   [[nodiscard]] const std::vector<std::string>& queries() const { return queries_; }
   /// Queries longer than `query_length` are not stored.
   void add_query(const std::string& text);
+  /// The user's own keys by command id, as `key_text` writes them; an empty text: no key.
+  std::map<std::string, std::string> keys;
   /// A recording that was open when the window was closed, and the range that was shown.
   struct open_document {
     std::string path;

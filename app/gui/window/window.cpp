@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "app/gui/gl/gl.hpp"
+#include "app/gui/gl/png.hpp"
 #include "app/gui/window/renderer.hpp"
 #include "imgui.h"
 #include "imgui_impl_glfw.h"
@@ -143,6 +144,9 @@ bool window::step() {
     ImGui_ImplGlfw_NewFrame();
     build_frame(*app_);
     draw_frame(*app_, width, height);
+    if (const std::string picture = app_->take_picture_wanted(); !picture.empty())
+      if (auto saved = gl::write_png(gl::read_framebuffer(0, width, height), picture); !saved)
+        app_->say(saved.error().to_string());
     glfwSwapBuffers(handle_);
     if (frames_wanted_ > 0) --frames_wanted_;
   } else {
