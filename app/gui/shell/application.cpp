@@ -410,7 +410,10 @@ void application::raise_wanted() {
   const ImGuiWindow* window = ImGui::FindWindowByName(raised_->name());
   const bool drawn =
       window != nullptr && window->WasActive && (window->DockNode == nullptr || window->DockNode->TabBar);
-  if (drawn) ImGui::SetWindowFocus(raised_->name());
+  if (drawn) {
+    raised_->bring_forward();
+    ImGui::SetWindowFocus(raised_->name());
+  }
   if (drawn || --raise_tries_ == 0) raised_ = nullptr;
 }
 
@@ -453,6 +456,8 @@ void application::draw_panel(view& which, view_context& with) {
   ImGuiWindowFlags flags =
       which.scrolls() ? ImGuiWindowFlags_None : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
   if (which.uses_arrows()) flags |= ImGuiWindowFlags_NoNavInputs;
+  // At a start all panels appear at once: the tabs that were in front stay there.
+  flags |= ImGuiWindowFlags_NoFocusOnAppearing;
   ImGui::SetNextWindowSize({480 * with.scale, 320 * with.scale}, ImGuiCond_FirstUseEver);
   // A layout saved by an earlier version does not contain newer panels.
   const ImGuiWindow* below = ImGui::FindWindowByName(first_at(panel_place::below).name());

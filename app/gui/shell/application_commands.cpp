@@ -263,7 +263,14 @@ void application::add_window_commands() {
     commands_.add({.id = std::string("panel.") + each->name(),
                    .title = each->name(),
                    .group = "Panels",
-                   .run = [which = each.get()](const argument&) { which->visible = !which->visible; },
+                   .run =
+                       [this, which = each.get()](const argument&) {
+                         if (which->visible) {
+                           which->visible = false;
+                         } else {
+                           raise(*which);
+                         }
+                       },
                    .checked = [which = each.get()] { return which->visible; }});
     commands_.add({.id = std::string("panel.focus.") + each->name(),
                    .run = [this, which = each.get()](const argument&) { raise(*which); }});
