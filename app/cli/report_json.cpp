@@ -45,6 +45,7 @@ class json_writer {
     made["memory"] = memory();
     made["not_tracked"] = figures(of_.whole.untracked);
     put_training(subject_, made);
+    made["ranks"] = figures(of_.waste.ranks);
     made["imports"] = figures(of_.imports);
     made["pools"] = pools();
     made["fragmentation"] = figures(of_.fragmentation);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "app/cli/figures/report_out_of_memory.hpp"
+#include "app/cli/figures/report_ranks.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/report_training.hpp"
 #include "app/cli/text_table.hpp"
@@ -47,6 +48,7 @@ class text_writer {
     findings();
     memory();
     text_ += training_text(subject_);
+    text_ += ranks_text(subject_);
     imports();
     pools();
     transfers();

@@ -139,7 +139,9 @@ figures_builder::figures_builder(const trace::snapshot& of, const step_facts& st
       gaps_(of.tables(), range_),
       copy_waste_(range_),
       caches_(range_),
-      ranks_(of.tables(), range_),
+      ranks_(of, range_),
+      twice_(of, range_),
+      forced_(range_),
       out_of_memory_(of, steps, range_),
       replays_(of.tables(), range_ == time_range_of(of)) {}
 
@@ -170,7 +172,9 @@ void figures_builder::add(const index& from, time_range run) {
   gaps_.add(from, run);
   copy_waste_.add(from, run);
   caches_.add(from, run);
-  ranks_.add(from.memory(), run);
+  ranks_.add(from, run);
+  twice_.add(from, run);
+  forced_.add(from.memory(), run);
   replays_.add(from.memory(), run);
 }
 
@@ -211,7 +215,7 @@ std::vector<time_ns> figures_builder::moments() {
 
 void figures_builder::look(const index& from, time_range run) {
   find_peaks();
-  ranks_.look(from.memory(), run);
+  ranks_.look(from, run, segments_);
   out_of_memory_.look(from, run, segments_);
   for (std::size_t i = 0; i < made_.peaks.size(); ++i) {
     memory_peak& peak = made_.peaks[i];
@@ -255,8 +259,11 @@ report_figures figures_builder::take() {
                  gaps_.driver_calls(),
                  copy_waste_.groups(),
                  caches_.figures(),
-                 ranks_.figures(),
+                 ranks_.figures(made_.steps, made_.whole.untracked),
+                 {},
+                 twice_.figures(made_.peaks, made_.whole.active),
                  {}};
+  made_.waste.forced = forced_.figures(made_.waste.caches);
   made_.waste.replays = replays_.take(worth_replaying(made_));
   made_.out_of_memory = out_of_memory_.take();
   made_.warnings = unsectioned_.warnings;

@@ -98,7 +98,9 @@ class figures_builder {
   idle_gaps_builder gaps_;
   copy_waste_builder copy_waste_;
   cache_use_builder caches_;
-  rank_peaks_builder ranks_;
+  ranks_builder ranks_;
+  held_twice_builder twice_;
+  forced_growth_builder forced_;
   out_of_memory_builder out_of_memory_;
   reserved_replays_builder replays_;
   std::vector<trace::alloc_failed_event> failed_;  ///< All failures of the recording.

@@ -140,6 +140,27 @@ SLUICE_MEMBERS(category_share, member<&of::what>{"category"}, member<&of::bytes>
                member<&of::exact_bytes>())
 SLUICE_MEMBERS(peak_composition, member<&of::device>(), member<&of::layer>(), member<&of::kind>(), member<&of::bytes>(),
                member<&of::time>{"time_ns"}, member<&of::kept_gradient_bytes>(), member<&of::shares>())
+SLUICE_MEMBERS(held_by_stack, member<&of::stack>(), member<&of::bytes>(), member<&of::what>{"category"},
+               member<&of::blocks>())
+SLUICE_MEMBERS(kernel_total, member<&of::name>(), member<&of::total>{"total_ns"})
+SLUICE_MEMBERS(
+    rank_figures, member<&of::process>{"process", "The process"},
+    member<&of::rank>{"rank", "As torchrun or mpirun says"}, member<&of::device>{"device", "The device of the memory"},
+    member<&of::layer>{"layer", "The highest layer in which the rank has memory of a device"},
+    member<&of::kind>{"kind", "The kind of memory"},
+    member<&of::peak>{"maximum_bytes", "The rank's highest use of this memory, in bytes"},
+    member<&of::peak_time>{"maximum_time_ns", "When it was first reached", moment},
+    member<&of::reserved>{"reserved_at_maximum_bytes", "What the layer then held for the rank; 0: not known"},
+    member<&of::untracked>{"untracked_maximum_bytes", "Highest untracked bytes of the device; 0: not known"},
+    member<&of::steps>{"steps", "Training steps"},
+    member<&of::median_step>{"median_step_ns", "Their median length, ns"},
+    member<&of::computing>{"computing_ns", "Sum of the lengths of kernels that are no collectives, ns"},
+    member<&of::collectives>{"collectives", "Kernels of NCCL"},
+    member<&of::collective_time>{"collective_ns", "Sum of their lengths, ns"},
+    member<&of::waiting>{"waiting_ns", "Of that, what goes beyond the rank that needed least, for each collective"},
+    member<&of::reductions>{"all_reduces", "Of the collectives, all-reduces"},
+    member<&of::gathers>{"gathers", "Of the collectives, all-gathers and reduce-scatters"},
+    member<&of::shares>{"shares"}, member<&of::held>{"held"}, member<&of::kernels>{"kernels"})
 SLUICE_MEMBERS(step_figures, member<&of::number>(), member<&of::span>{"span", {}, inlined}, member<&of::event>(),
                member<&of::peak>{"maximum_bytes"}, member<&of::peak_time>{"maximum_time_ns"},
                member<&of::at_begin>{"at_begin_bytes"}, member<&of::at_end>{"at_end_bytes"}, member<&of::allocations>(),

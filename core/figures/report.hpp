@@ -16,10 +16,12 @@
 #include "core/figures/waste/cache_use.hpp"
 #include "core/figures/waste/copy_waste.hpp"
 #include "core/figures/waste/dead_writes.hpp"
+#include "core/figures/waste/forced_growth.hpp"
 #include "core/figures/waste/growth.hpp"
+#include "core/figures/waste/held_twice.hpp"
 #include "core/figures/waste/idle_gaps.hpp"
 #include "core/figures/waste/idle_memory.hpp"
-#include "core/figures/waste/rank_peaks.hpp"
+#include "core/figures/waste/ranks.hpp"
 #include "core/figures/waste/reserved_replays.hpp"
 #include "core/index/memory/faults.hpp"
 #include "core/index/memory/shared_memory.hpp"
@@ -164,7 +166,9 @@ enum class finding_kind : std::uint8_t {
   activations_dominate,
   optimizer_state_dominates,
   untracked_memory,
+  held_in_two_types,
   rank_imbalance,
+  replicated_state,
   // Transfers.
   pageable_copies,
   slow_copies,
@@ -179,7 +183,7 @@ enum class finding_kind : std::uint8_t {
   hidden_waits,
   idle_gaps
 };
-inline constexpr std::size_t finding_kind_count = 31;
+inline constexpr std::size_t finding_kind_count = 33;
 
 /// How a saving is known.
 enum class saving_basis : std::uint8_t {
@@ -254,6 +258,8 @@ struct out_of_memory_report {
   oom_list unused;
   oom_list grown;
   oom_list pins;
+  std::string in_use;                                      ///< "1.10 GiB in 12 blocks, in 2.00 GiB of segments".
+  std::string free;                                        ///< "1.10 GiB on the GPU; 900 MiB in the cache, ...".
   std::vector<std::pair<std::string, std::string>> facts;  ///< "free" and "1.10 GiB on the GPU, ...": in this order.
   std::string verdict;  ///< A sentence that introduces `changes`, or says that none helps.
   std::vector<oom_change> changes;
@@ -294,8 +300,10 @@ struct waste_figures {
   std::vector<driver_call_group> driver_calls;  ///< Longest total first.
   std::vector<copy_group> copies;               ///< Longest time alone first.
   std::vector<cache_use> caches;                ///< By pool, device.
-  std::vector<rank_peak> ranks;                 ///< By rank; only if several processes have one.
+  std::vector<rank_figures> ranks;              ///< By rank; only if several processes have one.
   std::vector<reserved_replay> replays;         ///< By device; only of PyTorch's native allocator.
+  std::vector<held_twice> twice;                ///< Most bytes first; only if touches were recorded.
+  std::vector<forced_growths> forced;           ///< By device; only of PyTorch's allocator.
 };
 
 struct report {

@@ -233,6 +233,7 @@ json out_of_memory_json(const report_subject& subject) {
           {"reserved_bytes", figures.reserved},
           {"segments", figures.segments},
           {"largest_hole_bytes", figures.largest_hole},
+          {"seen_from_ns", time_or_null(figures.seen_from)},
           {"categories", list_json(of.categories)},
           {"lines", list_json(of.lines)},
           {"modules", list_json(of.modules, true)},

@@ -18,11 +18,7 @@ using trace::severity;
 /// What was in use and what was free when the first allocation failed, as part of a sentence.
 std::string state_of(const out_of_memory_report& of) {
   if (of.figures.used == 0) return {};
-  std::string text;
-  for (const auto& [label, said] : of.facts)
-    if (label == "in use" || label == "free")
-      text += fmt::format(" {}: {}.", label == "free" ? "Free" : "In use", said);
-  return text;
+  return fmt::format(" In use: {}. Free: {}.", of.in_use, of.free);
 }
 
 /// The checked changes, one after another, each with how to make it.

@@ -67,7 +67,9 @@ std::vector<finding> findings_of(const report& of, const trace::tables& tables, 
   find_untracked(all);
   find_driver_allocations(all);
   find_compositions(all);
+  find_held_twice(all);
   find_rank_imbalance(all);
+  find_replicated_state(all);
   find_slow_transfers(all);
   find_copies_not_overlapped(all);
   find_repeated_copies(all);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/format.hpp"
+#include "core/figures/advice.hpp"
 #include "core/figures/findings/finder.hpp"
 #include "core/figures/findings/thresholds.hpp"
 
@@ -46,17 +47,6 @@ sums sums_of(const std::vector<const idle_group*>& groups) {
   }
   all.saved = std::min(all.saved, all.bytes);
   return all;
-}
-
-std::string_view free_early(const std::string& maker) {
-  if (maker == "PyTorch" || maker == "CuPy" || maker == "Numba")
-    return "Free it after its last use: `del` the name (and others that refer to it), or let its function return "
-           "before the peak.";
-  if (maker == "JAX")
-    return "Free it after its last use: `del` the name, or donate it to the jitted function "
-           "(jax.jit(..., donate_argnums=...)).";
-  return "Free it right after its last use (cudaFree, or cudaFreeAsync on the same stream), before the next "
-         "allocation.";
 }
 
 class idle_finder {
@@ -151,7 +141,7 @@ class idle_finder {
                             of.blocks == 1 ? "is" : "are", who(place, of), format_time(of.most->idle.length()),
                             of.most->works == 1 ? std::string("1 launch or copy")
                                                 : fmt::format("{} launches and copies", format_count(of.most->works))),
-                std::string(free_early(maker))))
+                free_after_use(maker)))
           // What a loop makes anew in each turn is held a little longer than it is used, as is the old value of a variable
           // while the new one is made.
           f->only_note = f->saves.share < (of.blocks == 1 && of.reassigned > 0 ? warned_variable_share

@@ -7,6 +7,7 @@
 #include "core/figures/findings/finder.hpp"
 #include "core/figures/findings/thresholds.hpp"
 
+/// Ranks of a job that need more than the others, that make them wait, or that all hold the same.
 namespace sluice::analysis {
 namespace {
 
@@ -16,59 +17,238 @@ std::uint64_t median_of(std::vector<std::uint64_t> values) {
   return *middle;
 }
 
-/// The line with which `more` holds most bytes beyond what the median of the others holds there.
-std::pair<code_place, std::uint64_t> excess(const rank_peak& more, const std::vector<rank_peak>& all,
-                                            code_places& places) {
-  const auto held_at = [&](const rank_peak& peak) {
-    std::map<std::string, std::pair<std::uint64_t, trace::stack_id>> lines;
-    for (const held_by_stack& each : peak.held) {
-      auto& line = lines[text_of(places.of(each.stack))];
-      line.first += each.bytes;
-      line.second = each.stack;
-    }
-    return lines;
-  };
-  std::vector<decltype(held_at(more))> others;
-  for (const rank_peak& each : all)
-    if (each.process != more.process) others.push_back(held_at(each));
-  std::pair<trace::stack_id, std::uint64_t> most{};
-  for (const auto& [line, held] : held_at(more)) {
+using ranks = std::vector<rank_figures>;
+
+/// The median of `value` over all ranks but one.
+template <class Value>
+std::uint64_t usual(const ranks& all, const rank_figures& without, Value&& value) {
+  std::vector<std::uint64_t> others;
+  for (const rank_figures& each : all)
+    if (each.process != without.process) others.push_back(static_cast<std::uint64_t>(value(each)));
+  return median_of(std::move(others));
+}
+
+/// The rank with the highest `value`, and by how much that is more than the median of the others.
+struct outlier {
+  const rank_figures* rank = nullptr;
+  std::uint64_t value = 0;
+  std::uint64_t usual = 0;
+  [[nodiscard]] std::uint64_t excess() const { return value > usual ? value - usual : 0; }
+  [[nodiscard]] double share() const {
+    return static_cast<double>(excess()) / static_cast<double>(std::max<std::uint64_t>(value, 1));
+  }
+};
+
+template <class Value>
+outlier highest(const ranks& all, Value&& value) {
+  outlier made;
+  made.rank =
+      &*std::max_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return value(a) < value(b); });
+  made.value = static_cast<std::uint64_t>(value(*made.rank));
+  made.usual = usual(all, *made.rank, value);
+  return made;
+}
+
+/// Of what `parts` gives for each rank (bytes or ns by some key), that with which `more` exceeds the median of the others
+/// most.
+template <class Key, class Parts>
+std::pair<Key, std::uint64_t> largest_excess(const ranks& all, const rank_figures& more, Parts&& parts) {
+  std::vector<std::map<Key, std::uint64_t>> others;
+  for (const rank_figures& each : all)
+    if (each.process != more.process) others.push_back(parts(each));
+  std::pair<Key, std::uint64_t> most{};
+  for (const auto& [key, value] : parts(more)) {
     std::vector<std::uint64_t> elsewhere;
     for (const auto& other : others) {
-      const auto found = other.find(line);
-      elsewhere.push_back(found == other.end() ? 0 : found->second.first);
+      const auto found = other.find(key);
+      elsewhere.push_back(found == other.end() ? 0 : found->second);
     }
-    const std::uint64_t usual = median_of(elsewhere);
-    if (held.first > usual && held.first - usual > most.second) most = {held.second, held.first - usual};
+    const std::uint64_t there = median_of(std::move(elsewhere));
+    if (value > there && value - there > most.second) most = {key, value - there};
   }
-  return {places.of(most.first), most.second};
+  return most;
+}
+
+std::pair<category, std::uint64_t> excess_by_category(const ranks& all, const rank_figures& more) {
+  return largest_excess<category>(all, more, [](const rank_figures& of) {
+    std::map<category, std::uint64_t> bytes;
+    for (const category_share& share : of.shares)
+      if (share.what != category::none) bytes[share.what] += share.bytes;
+    return bytes;
+  });
+}
+
+std::pair<code_place, std::uint64_t> excess_by_line(const ranks& all, const rank_figures& more, code_places& places) {
+  std::map<std::string, trace::stack_id> stacks;
+  const auto [line, bytes] = largest_excess<std::string>(all, more, [&](const rank_figures& of) {
+    std::map<std::string, std::uint64_t> lines;
+    for (const held_by_stack& each : of.held) {
+      const std::string text = text_of(places.of(each.stack));
+      lines[text] += each.bytes;
+      if (&of == &more) stacks[text] = each.stack;
+    }
+    return lines;
+  });
+  return {places.of(stacks[line]), bytes};
+}
+
+std::pair<trace::string_id, std::uint64_t> excess_by_kernel(const ranks& all, const rank_figures& more) {
+  return largest_excess<trace::string_id>(all, more, [](const rank_figures& of) {
+    std::map<trace::string_id, std::uint64_t> kernels;
+    for (const kernel_total& each : of.kernels) kernels[each.name] += static_cast<std::uint64_t>(each.total);
+    return kernels;
+  });
+}
+
+std::string time_text(std::uint64_t ns) { return format_time(static_cast<time_ns>(ns)); }
+
+constexpr std::string_view share_evenly =
+    "Give all ranks the same share: of the model, of the batch, of the sequence; keep what only one rank needs (logs, "
+    "evaluation) off its GPU.";
+
+void find_memory_outlier(finder& in, const ranks& all) {
+  const auto reserved = [](const rank_figures& of) { return of.reserved; };
+  const outlier peak = highest(all, [](const rank_figures& of) { return of.peak; });
+  const outlier held = highest(all, reserved);
+  if (peak.share() >= imbalanced && static_cast<double>(peak.excess()) >= mebi) {
+    const rank_figures& more = *peak.rank;
+    const auto [place, bytes] = excess_by_line(all, more, in.places);
+    const auto [what, of_category] = excess_by_category(all, more);
+    std::string text = fmt::format("Rank {} needs {} at its peak, {} more than the other ranks ({}).", more.rank,
+                                   format_bytes(peak.value), format_bytes(peak.excess()), format_bytes(peak.usual));
+    if (of_category > 0) text += fmt::format(" It has {} more of {}.", format_bytes(of_category), category_name(what));
+    if (bytes > 0) text += fmt::format(" {} more{}.", format_bytes(bytes), from_place(place));
+    if (held.rank == peak.rank && held.usual > 0 && held.excess() > 0)
+      text += fmt::format(" Its allocator reserves {} more.", format_bytes(held.excess()));
+    finding& f = in.add(finding_kind::rank_imbalance, std::move(text), std::string(share_evenly));
+    f.saves = {.peak_bytes = peak.excess(), .basis = saving_basis::measured, .share = peak.share()};
+    f.range = {more.peak_time, more.peak_time + 1};
+    f.where = place;
+    return;
+  }
+  // Same needs, but one allocator holds more.
+  if (held.usual == 0 || held.share() < imbalanced || static_cast<double>(held.excess()) < least_reserved) return;
+  finding& f =
+      in.add(finding_kind::rank_imbalance,
+             fmt::format(
+                 "The allocator of rank {} reserves {} at its peak, {} more than those of the other ranks ({}), though "
+                 "it needs {} and the others {}.",
+                 held.rank->rank, format_bytes(held.value), format_bytes(held.excess()), format_bytes(held.usual),
+                 format_bytes(held.rank->peak),
+                 format_bytes(usual(all, *held.rank, [](const rank_figures& of) { return of.peak; }))),
+             "Look for sizes that only this rank asks for (a longer sequence, an evaluation), and at its "
+             "fragmentation: record "
+             "it alone and see `sluice whatif`.");
+  f.saves = {.reserved_bytes = held.excess(), .basis = saving_basis::measured, .share = held.share()};
+  f.range = {held.rank->peak_time, held.rank->peak_time + 1};
+}
+
+/// What a slow rank has more of than the others.
+std::string why_slow(finder& in, const ranks& all, const rank_figures& slow, std::uint64_t lost) {
+  const std::uint64_t others = usual(all, slow, [](const rank_figures& of) { return of.computing; });
+  const auto own = static_cast<std::uint64_t>(slow.computing);
+  if (own < others || (own - others) * 2 < lost)
+    return " Its kernels take no longer than theirs: look at what its host does in its idle gaps.";
+  std::string text = fmt::format(" Its own kernels take {} more than theirs.", time_text(own - others));
+  const auto [kernel, more] = excess_by_kernel(all, slow);
+  if (more > 0)
+    text += fmt::format(" {} of that is {}.", time_text(more), shortened(readable_name(in.tables.text(kernel)), 80));
+  return text;
+}
+
+/// The rank that waits least in collectives is the one that the others wait for. True if there is one.
+bool find_awaited_rank(finder& in, const ranks& all) {
+  const auto waiting = [](const rank_figures& of) { return of.waiting; };
+  const auto& slow =
+      *std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return waiting(a) < waiting(b); });
+  const bool all_take_part = std::all_of(all.begin(), all.end(), [](const auto& of) { return of.collectives > 0; });
+  const std::uint64_t others = usual(all, slow, waiting);
+  const std::uint64_t lost = others - std::min(others, static_cast<std::uint64_t>(slow.waiting));
+  if (!all_take_part || static_cast<double>(lost) < warned_time_share * in.working) return false;
+  finding& f = in.add(
+      finding_kind::rank_imbalance,
+      fmt::format("The other ranks wait for rank {}: for {} of the {} that they spend in collectives, rank {} for {}.",
+                  slow.rank, time_text(others),
+                  time_text(usual(all, slow, [](const rank_figures& of) { return of.collective_time; })), slow.rank,
+                  format_time(slow.waiting)) +
+          why_slow(in, all, slow, lost),
+      "Give all ranks the same work: batches of the same size and length, the same number of layers.");
+  // What the slow rank has too much is done by all, then.
+  const double count = static_cast<double>(all.size());
+  f.saves = in.time(static_cast<double>(lost) * (count - 1) / count, saving_basis::modelled);
+  return true;
+}
+
+void find_slow_rank(finder& in, const ranks& all) {
+  const bool known = std::all_of(all.begin(), all.end(), [](const auto& of) { return of.steps >= least_recurring; });
+  const outlier step = highest(all, [](const rank_figures& of) { return of.median_step; });
+  if (!known || step.share() < imbalanced) return;
+  const double lost = static_cast<double>(step.excess()) * static_cast<double>(step.rank->steps);
+  if (lost < warned_time_share * in.working) return;
+  finding& f =
+      in.add(finding_kind::rank_imbalance,
+             fmt::format("A step of rank {} takes {}, {} more than those of the other ranks ({}).", step.rank->rank,
+                         time_text(step.value), time_text(step.excess()), time_text(step.usual)) +
+                 why_slow(in, all, *step.rank, static_cast<std::uint64_t>(lost)),
+             "Give all ranks the same work: batches of the same size and length, the same number of layers.");
+  f.saves = in.time(lost, saving_basis::measured);
+}
+
+/// The bytes of weights and of optimizer state by line. Blocks without a stack are one line.
+struct kept_state {
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> lines;  ///< Bytes and blocks.
+  std::uint64_t weights = 0;
+  std::uint64_t optimizer = 0;
+};
+
+kept_state state_of(const rank_figures& of, code_places& places) {
+  kept_state made;
+  for (const held_by_stack& each : of.held) {
+    if (each.what != category::weight && each.what != category::optimizer_state) continue;
+    auto& [bytes, blocks] = made.lines[std::string(category_name(each.what)) + text_of(places.of(each.stack))];
+    bytes += each.bytes;
+    blocks += each.blocks;
+    (each.what == category::weight ? made.weights : made.optimizer) += each.bytes;
+  }
+  return made;
 }
 
 }  // namespace
 
 void find_rank_imbalance(finder& in) {
-  const std::vector<rank_peak>& ranks = in.of.waste.ranks;
-  if (ranks.size() < 2) return;
-  const auto most =
-      std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
-  std::vector<std::uint64_t> others;
-  for (const rank_peak& each : ranks)
-    if (each.process != most->process) others.push_back(each.bytes);
-  const std::uint64_t usual = median_of(others);
+  const ranks& all = in.of.waste.ranks;
+  if (all.size() < 2) return;
+  find_memory_outlier(in, all);
+  if (!find_awaited_rank(in, all)) find_slow_rank(in, all);
+}
+
+void find_replicated_state(finder& in) {
+  const ranks& all = in.of.waste.ranks;
+  // Ranks that exchange gradients and gather nothing have the weights as a whole.
+  const bool replicated =
+      std::all_of(all.begin(), all.end(), [](const rank_figures& of) { return of.reductions > 0 && of.gathers == 0; });
+  if (all.size() < 2 || !replicated || !in.trains()) return;
+  const kept_state first = state_of(all.front(), in.places);
+  for (const rank_figures& each : all)
+    if (state_of(each, in.places).lines != first.lines) return;
+  const std::uint64_t bytes = first.weights + first.optimizer;
+  const auto taken_off = [&](std::uint64_t of) { return of - of / all.size(); };
+  const std::uint64_t least_peak =
+      std::min_element(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.peak < b.peak; })->peak;
   const double share =
-      static_cast<double>(most->bytes - usual) / static_cast<double>(std::max<std::uint64_t>(most->bytes, 1));
-  if (share < imbalanced || static_cast<double>(most->bytes - usual) < mebi) return;
-  const auto [place, bytes] = excess(*most, ranks, in.places);
-  std::string text = fmt::format("Rank {} needs {} at its peak, {} more than the other ranks ({}).", most->rank,
-                                 format_bytes(most->bytes), format_bytes(most->bytes - usual), format_bytes(usual));
-  if (bytes > 0) text += fmt::format(" {} more{}.", format_bytes(bytes), from_place(place));
-  finding& f =
-      in.add(finding_kind::rank_imbalance, std::move(text),
-             "Give all ranks the same share: of the model, of the batch, of the sequence; keep what only one rank "
-             "needs (logs, evaluation) off its GPU.");
-  f.saves = {.peak_bytes = most->bytes - usual, .basis = saving_basis::measured, .share = share};
-  f.range = {most->time, most->time + 1};
-  f.where = place;
+      static_cast<double>(taken_off(bytes)) / static_cast<double>(std::max<std::uint64_t>(least_peak, 1));
+  if (share < warned_memory_share) return;
+  finding& f = in.add(
+      finding_kind::replicated_state,
+      fmt::format("Each of the {} ranks holds the same {} of weights and {} of optimizer state.", all.size(),
+                  format_bytes(first.weights), format_bytes(first.optimizer)),
+      fmt::format(
+          "If memory is short, shard them: FSDP (fully_shard) or DeepSpeed ZeRO-3 takes {} off each rank, for more "
+          "communication; sharding only the optimizer state (ZeroRedundancyOptimizer, ZeRO-1) takes {}.",
+          format_bytes(taken_off(bytes)), format_bytes(taken_off(first.optimizer))));
+  f.saves = {.peak_bytes = taken_off(bytes), .basis = saving_basis::modelled, .share = share};
+  f.range = {all.front().peak_time, all.front().peak_time + 1};
+  f.only_note = true;
 }
 
 }  // namespace sluice::analysis

@@ -106,7 +106,54 @@ void find_cached_unused(finder& in) {
   }
 }
 
+namespace {
+
+/// What fragmentation made PyTorch take from the driver; empty if that is too little to tell.
+std::string words_of(finder& in, const forced_growths& of) {
+  if (static_cast<double>(of.bytes) < least_reserved ||
+      static_cast<double>(of.bytes) < warned_memory_share * static_cast<double>(of.reserved_maximum))
+    return {};
+  const forced_growth& most = of.largest;
+  std::string text = fmt::format(
+      "PyTorch took {} ({}) from the driver although enough was free, in holes too small. The largest: {} asked{} at "
+      "{}, "
+      "{} free, at most {} in one piece",
+      format_some(of.count, "segment"), format_bytes(of.bytes), format_bytes(most.asked),
+      from_place(in.places.of(most.stack)), format_moment(most.time), format_bytes(most.free),
+      format_bytes(most.largest_hole));
+  if (most.pins == 0) return text + "; no segment was as large.";
+  return text + fmt::format("; {} ({}{}) lay between the holes of a segment that was large enough.",
+                            format_some(most.pins, "live block"), format_bytes(most.pinned_bytes),
+                            from_place(in.places.of(most.pin_stack)));
+}
+
+/// Adds to the finding about the peak of each device what growth was forced, or tells it alone.
+void find_forced_growth(finder& in, std::map<trace::device_id, std::size_t> told) {
+  for (const forced_growths& each : in.of.waste.forced) {
+    const std::string words = words_of(in, each);
+    if (words.empty()) continue;
+    if (const auto known = told.find(each.device); known != told.end()) {
+      in.found[known->second].text += " " + words;
+      continue;
+    }
+    finding& f = in.add(finding_kind::fragmentation, words,
+                        "Free the blocks that lie between holes earlier, or allocate long-lived blocks first.");
+    f.range = {each.largest.time, each.largest.time + 1};
+    f.block = each.largest.largest_pin != trace::block_id::none ? each.largest.largest_pin : each.largest.segment;
+    f.where = in.places.of(each.largest.pins > 0 ? each.largest.pin_stack : each.largest.stack);
+    const reserved_replay* replay = replay_on(in, each.device);
+    const policy_outcome* best = replay == nullptr ? nullptr : winning_policy(*replay);
+    f.only_note = best == nullptr;
+    if (best == nullptr) continue;
+    f.advice = use_policy(*best, *replay);
+    f.saves = replayed_saving(replay->peak_reserved, best->peak_reserved);
+  }
+}
+
+}  // namespace
+
 void find_fragmentation(finder& in) {
+  std::map<trace::device_id, std::size_t> told;
   for (const fragmentation_figure& figure : in.of.fragmentation) {
     const double free = static_cast<double>(figure.free_bytes);
     if (figure.fragmentation < fragmented || free < least_reserved) continue;
@@ -119,6 +166,7 @@ void find_fragmentation(finder& in) {
                     format_bytes(figure.largest_free), format_share(figure.fragmentation)),
         maps_segments(in.tables) ? "Allocate long-lived blocks first."
                                  : "Allocate long-lived blocks first, or use expandable segments.");
+    if (figure.layer == trace::layer::framework) told[figure.device] = in.found.size() - 1;
     f.range = {figure.time, figure.time + 1};
     f.where = top_of_peak(in, figure.device, figure.layer);
     f.only_note = free < mostly_free * static_cast<double>(figure.segment_bytes);
@@ -139,6 +187,7 @@ void find_fragmentation(finder& in) {
       f.only_note = true;
     }
   }
+  find_forced_growth(in, std::move(told));
 }
 
 void find_untracked(finder& in) {

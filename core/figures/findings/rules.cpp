@@ -100,7 +100,9 @@ constexpr auto rules = std::to_array<finding_rule>({
      "At the peak, 64 MiB or more and 20 % of what the allocator holds are free, and the largest hole is less than "
      "half of that. The requests to PyTorch's native allocator are replayed under expandable_segments:True, "
      "roundup_power2_divisions:4 and max_split_size_mb:128; if none reserves 3 % less, with the model's error of 10 %, "
-     "it is a note.",
+     "it is a note. Also told: segments that PyTorch took from the driver although as much as was asked for was free, "
+     "in "
+     "holes that were too small, if they are part of the most that was reserved, 64 MiB or more and 3 % of it.",
      "Fragmentation at other moments. Recordings of more than 200,000 blocks are not replayed, nor those that the "
      "native model does not reproduce: what is saved is then all that is free."},
     {driver_allocations, "driver_allocations",
@@ -114,8 +116,28 @@ constexpr auto rules = std::to_array<finding_rule>({
      "Categories at the peak; 64 MiB or more.", "Categories are inferred, unless the program names them."},
     {untracked_memory, "untracked_memory", "Much memory of the GPU belongs to nothing that was recorded.",
      "1 GiB or more of what the driver says is in use.", "Whose it is."},
-    {rank_imbalance, "rank_imbalance", "One rank of a job needs more memory than the others.",
-     "Its peak is 10 % higher than the median of the others.", "Ranks on machines that were not recorded."},
+    {held_in_two_types, "held_in_two_types",
+     "The same values are held twice, in two types: fp32 weights and a fp16 copy.",
+     "A note: the first use of a block is a kernel that is given this block and one other, and no more, of twice or "
+     "half "
+     "the size (of four times or a quarter if a category is known), and both are live at the peak and for half of the "
+     "time from then on; the smaller ones are 3 % of the peak. Gradients, activations and inputs do not count.",
+     "What the kernel did: a block may be computed from another one of twice its size. Copies that are written again "
+     "into a block that exists, or by kernels with more arguments."},
+    {rank_imbalance, "rank_imbalance", "One rank of a job needs more memory than the others, or makes them wait.",
+     "Its peak is 10 % higher than the median of the others, or what its allocator then holds, by 64 MiB. Or the "
+     "others "
+     "wait for it in collectives for 2 % of the working time longer than it waits: of each collective, the time beyond "
+     "that of the rank that needs least. Or its median step is 10 % longer.",
+     "Ranks on machines that were not recorded. Collectives of other libraries than NCCL. Which kernels of NCCL belong "
+     "together is told by name and overlap: groups of ranks that communicate at the same time are taken for one."},
+    {replicated_state, "replicated_state", "Each rank holds all weights and all of the optimizer's state.",
+     "A note: all ranks hold the same number of bytes and blocks of weights and optimizer state, line by line, and "
+     "their "
+     "collectives are all-reduces, without all-gathers and reduce-scatters; sharding would win 3 % of the peak.",
+     "What the blocks contain: with tensor parallelism, shards are equally large, too. Needs kernel times (record "
+     "--mode "
+     "timeline)."},
     {pageable_copies, "pageable_copies", "Copies from or to pageable memory are staged by the driver, and slow.",
      "16 MiB or more and 10 % of the bytes of a direction, slower than 75 % of the link. What pinning saves is the "
      "time beyond 85 % of the link's peak. A note if they do not recur: in 4 eighths of the kernels' time.",
@@ -155,8 +177,12 @@ constexpr auto rules = std::to_array<finding_rule>({
      "As frequent_waits, in a blocking copy, cuMemFree or cuMemAlloc.", gaps_seen},
     {idle_gaps, "idle_gaps", "The GPU has nothing to do while the host does something else.",
      "Idle gaps of 1 ms or more in which the host is in no call, or loads code, or reads files; 4 or more, 0.5 % of "
-     "the working time.",
-     gaps_seen},
+     "the working time. Garbage collection, torch.compile and the DataLoader are named if ranges of theirs cover half "
+     "of "
+     "a gap: Sluice adds these to PyTorch programs.",
+     "Needs kernel times (record --mode timeline). The line is the next one that allocates or copies. Waits for locks, "
+     "and "
+     "what threads without ranges do."},
 });
 static_assert(rules.size() == finding_kind_count);
 static_assert([] {

@@ -42,6 +42,12 @@ std::string_view name_of(gap_cause cause) {
       return "loading or compiling code";
     case gap_cause::file:
       return "reading or writing a file";
+    case gap_cause::garbage:
+      return "Python's garbage collection";
+    case gap_cause::compilation:
+      return "torch.compile";
+    case gap_cause::data:
+      return "waiting for the next batch of the DataLoader";
     case gap_cause::host:
       break;
   }
@@ -66,6 +72,16 @@ std::string_view advice_for(gap_cause cause, const std::string& maker) {
       return "Compile, load or capture before the loop: a warm-up pass, fixed shapes, a cache of compiled code.";
     case gap_cause::file:
       return "Read ahead on another thread, and write while the GPU works.";
+    case gap_cause::garbage:
+      return "Collect less often: gc.freeze() after the set-up, so that the objects made until then are left out; or "
+             "gc.disable() and gc.collect() every N steps; and make fewer objects that refer to one another.";
+    case gap_cause::compilation:
+      return "Compile before the loop, and find out what compiles again (TORCH_LOGS=recompiles): shapes that change "
+             "(mark_dynamic), Python values that change.";
+    case gap_cause::data:
+      return "Load ahead: more workers (num_workers), prefetch_factor, persistent_workers=True, less work for each "
+             "sample, "
+             "or the transforms on the GPU.";
     case gap_cause::host:
       break;
   }
@@ -90,8 +106,11 @@ void tell(finder& in, gap_cause cause, trace::device_id device, const code_place
                                  format_time(of.total), format_share(in.active_share(static_cast<double>(of.total))),
                                  format_some(of.count, "gap"), name_of(cause));
   if (!call.empty()) text += fmt::format(" ({})", call);
-  if (!where.empty()) text += (of.longest->stack_is_next && cause == gap_cause::host ? ", before " : ", at ") + where;
-  text += fmt::format(". The longest took {}.", format_time(of.longest->longest));
+  if (!where.empty()) text += (of.longest->stack_is_next && call.empty() ? ", before " : ", at ") + where;
+  const std::string_view range = in.tables.text(of.longest->range);
+  text += fmt::format(
+      ". The longest took {}{}.", format_time(of.longest->longest),
+      range.empty() ? std::string() : fmt::format(", in the range \"{}\"", shortened(std::string(range), 60)));
   const bool host = kind_of(cause) == finding_kind::idle_gaps;
   if (!host && of.saved > of.total) text += " It also kept the host from running ahead of the GPU.";
   finding& f = in.add(kind_of(cause), std::move(text), std::string(advice_for(cause, place.maker)));

@@ -7,6 +7,7 @@
 #include "core/figures/out_of_memory/held_shares.hpp"
 #include "core/figures/out_of_memory/memory_at_failure.hpp"
 #include "core/figures/out_of_memory/remedies.hpp"
+#include "core/index/index.hpp"
 #include "core/index/tensor_facts.hpp"
 
 namespace sluice::analysis {
@@ -134,6 +135,7 @@ void out_of_memory_builder::look(const index& from, time_range run, const fragme
   made.stack = failed_->stack;
   made.call = failed_->name;
   at.describe(made);
+  if (from.is_part() && run.begin > time_range_of(trace_).begin) made.seen_from = run.begin;
   made.uses_known = uses.known();
   held_shares_builder held;
   held_shares_builder unused;

@@ -94,9 +94,12 @@ struct out_of_memory {
   std::uint64_t segments = 0;      ///< 0: none are known.
   std::uint64_t largest_hole = 0;  ///< The largest free piece in the segments.
   std::uint64_t missing = 0;       ///< Bytes that were missing: with so many more the allocation would have fit.
-  std::vector<held_share> held;    ///< All live blocks, most bytes first.
-  bool uses_known = false;         ///< Kernels and copies name the blocks that they use.
-  std::vector<held_share> unused;  ///< Of those, blocks that nothing used any more, or never.
+  /// What is said of uses, and what was replayed, begins here: the recording is large, and only the section of the failure
+  /// was looked at. Unknown: all of it was.
+  time_ns seen_from = trace::unknown_time;
+  std::vector<held_share> held;            ///< All live blocks, most bytes first.
+  bool uses_known = false;                 ///< Kernels and copies name the blocks that they use.
+  std::vector<held_share> unused;          ///< Of those, blocks that nothing used any more, or never.
   time_ns compared = trace::unknown_time;  ///< The same moment of the step before; unknown: there is none.
   std::vector<held_share> grown;           ///< Stacks that held less then: how much more they hold now.
   std::vector<held_share> pins;            ///< Blocks in segments with holes, most pinned bytes first.

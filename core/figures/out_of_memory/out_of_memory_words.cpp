@@ -8,6 +8,7 @@
 
 #include "core/base/format.hpp"
 #include "core/base/saturating.hpp"
+#include "core/figures/advice.hpp"
 #include "core/figures/code_place.hpp"
 
 namespace sluice::analysis {
@@ -122,17 +123,24 @@ class failure_words {
         break;
     }
     std::uint64_t blocks = all_.lines.blocks;
-    fact("in use", fmt::format("{} in {}{}", format_bytes(of.used), format_some(blocks, "block"),
-                               of.segments > 0 ? fmt::format(", in {} of segments", format_bytes(of.reserved)) : ""));
+    all_.in_use = fmt::format("{} in {}{}", format_bytes(of.used), format_some(blocks, "block"),
+                              of.segments > 0 ? fmt::format(", in {} of segments", format_bytes(of.reserved)) : "");
+    fact("in use", all_.in_use);
     std::string free = of.device_free_known ? format_bytes(of.device_free) + " on the GPU" : "not known on the GPU";
     if (of.reserved > of.used) {
       free += fmt::format("; {} in {}", format_bytes(of.reserved - of.used),
                           of.layer == trace::layer::framework ? "the cache" : "the pool");
       if (of.largest_hole > 0) free += fmt::format(", the largest hole {}", format_bytes(of.largest_hole));
     }
-    fact("free", std::move(free));
+    all_.free = std::move(free);
+    fact("free", all_.free);
     if (of.others > 0) fact("others", format_bytes(of.others) + " of CUDA contexts, libraries and other processes");
     fact("missing", format_bytes(of.missing));
+    if (of.seen_from != trace::unknown_time)
+      fact("seen",
+           fmt::format("only from {} on, {} before it: of a large recording, one section is looked at. What was "
+                       "used before counts as used then, and no change can be replayed that needs more.",
+                       format_moment(of.seen_from), format_time(of.time - of.seen_from)));
   }
 
   // --- changes -------------------------------------------------------------------------------------------------------
@@ -211,13 +219,9 @@ class failure_words {
   }
 
   static std::string free_unused(std::string_view maker) {
-    if (maker == "PyTorch" || maker == "Numba")
-      return "`del` the name after the last use (and others that refer to it), or let its function return.";
-    if (maker == "CuPy")
-      return "`del` the name after the last use, and give the memory back: "
-             "cupy.get_default_memory_pool().free_all_blocks().";
-    if (maker == "JAX") return "`del` the name after the last use, or donate it: jax.jit(..., donate_argnums=...).";
-    return "Free it right after the last use (cudaFree, or cudaFreeAsync on the same stream).";
+    std::string text = free_after_use(maker);
+    if (maker == "CuPy") text += " Then give it back: cupy.get_default_memory_pool().free_all_blocks().";
+    return text;
   }
 
   static std::string move_idle(std::string_view maker) {

@@ -45,6 +45,13 @@ gap_cause cause_of_call(std::string_view name) {
   return gap_cause::host;
 }
 
+gap_cause cause_of_range(std::string_view name) {
+  if (name == "garbage collection") return gap_cause::garbage;
+  if (name == "torch.compile") return gap_cause::compilation;
+  if (name == "next batch of the DataLoader" || name.starts_with("enumerate(DataLoader)")) return gap_cause::data;
+  return gap_cause::host;
+}
+
 gap_cause idle_gaps_builder::cause_of_copy(const timeline::slice_item& call, std::string_view name) {
   const time_ns length = call.end - call.begin;
   // Reading a number or two is a wait for what computes it.
@@ -121,7 +128,8 @@ idle_gaps_builder::host_side idle_gaps_builder::host_of(const index& from, time_
   return made;
 }
 
-void idle_gaps_builder::add_gap(const host_side& host, trace::device_id device, time_range gap, time_ns progress) {
+void idle_gaps_builder::add_gap(const index& from, const host_side& host, trace::device_id device, time_range gap,
+                                time_ns progress) {
   // The call that ran when the device became idle, and the call that took most of the gap.
   const host_call* running = nullptr;
   const host_call* longest = nullptr;
@@ -165,8 +173,31 @@ void idle_gaps_builder::add_gap(const host_side& host, trace::device_id device, 
   if (gap.length() - lost < shortest_host_gap) return;
   gap_group by_host;
   by_host.device = device;
+  set_range(by_host, from, gap);
   set_stack(by_host, host, culprit == nullptr ? gap.begin : std::max(gap.begin, culprit->end));
   count(by_host, gap, gap.length() - lost, progress);
+}
+
+void idle_gaps_builder::set_range(gap_group& of, const index& from, time_range gap) {
+  // The innermost range that covers half of the gap, of those that name a cause and of all others.
+  time_ns shortest = latest_time;
+  const auto users = users_.find(of.device);
+  for (const auto& [key, work] : from.host().threads()) {
+    if (users == users_.end() || !users->second.contains(key.process)) continue;
+    std::array<time_ns, gap_cause_count> covered{};
+    work.ranges.for_each(gap.begin, gap.end, [&](const timeline::slice_item& each, std::uint16_t) {
+      if (static_cast<slice_kind>(each.kind) != slice_kind::range) return;
+      const time_range inside = common_of(gap, {each.begin, each.end});
+      const gap_cause cause = cause_of_range(tables_.text(each.name));
+      covered[static_cast<std::size_t>(cause)] += inside.length();
+      if (cause != gap_cause::host || inside.length() * 2 < gap.length() || each.end - each.begin >= shortest) return;
+      shortest = each.end - each.begin;
+      of.range = each.name;
+    });
+    // Collecting garbage and compiling happen inside of other ranges: they are the closer cause.
+    for (const gap_cause cause : {gap_cause::data, gap_cause::compilation, gap_cause::garbage})
+      if (covered[static_cast<std::size_t>(cause)] * 2 >= gap.length()) of.cause = cause;
+  }
 }
 
 void idle_gaps_builder::set_stack(gap_group& of, const host_side& host, time_ns from) {
@@ -192,6 +223,7 @@ void idle_gaps_builder::count(const gap_group& one, time_range gap, time_ns lost
     if (length > each) std::swap(length, each);
   if (lost <= of.made.longest) return;
   of.made.longest = lost;
+  of.made.range = one.range;
   of.made.longest_gap = gap;
 }
 
@@ -233,6 +265,7 @@ void idle_gaps_builder::add(const index& from, time_range run) {
     if (!from.devices().ran_kernels(key.device)) continue;
     std::vector<time_range>& of_device = busy[key.device];
     std::vector<queued_work>& of_process = works[key.process];
+    users_[key.device].insert(key.process);
     const auto stream = static_cast<std::uint32_t>(raw(key.stream));
     time_ns called = -latest_time;
     slices.for_each(here.begin, here.end, [&](const timeline::slice_item& each, std::uint16_t) {
@@ -253,7 +286,8 @@ void idle_gaps_builder::add(const index& from, time_range run) {
     device_progress& so_far = known->second;
     if (first) so_far.until = all.front().begin;
     for (const time_range& each : all) {
-      if (each.begin - so_far.until >= shortest_gap) add_gap(host, device, {so_far.until, each.begin}, so_far.busy);
+      if (each.begin - so_far.until >= shortest_gap)
+        add_gap(from, host, device, {so_far.until, each.begin}, so_far.busy);
       so_far.busy += std::max<time_ns>(each.end - std::max(each.begin, so_far.until), 0);
       so_far.until = std::max(so_far.until, each.end);
     }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -29,9 +30,16 @@ enum class gap_cause : std::uint8_t {
   allocation,     ///< cuMemAlloc and its like.
   release,        ///< cuMemFree and its like, which wait for the device.
   loading,        ///< Modules, libraries and graphs: compiling, loading, instantiating.
-  file            ///< Reading or writing a file.
+  file,           ///< Reading or writing a file.
+  // The program's own code, in a range of one of these names. Sluice's Python module makes such ranges.
+  garbage,      ///< "garbage collection": Python's.
+  compilation,  ///< "torch.compile".
+  data          ///< "next batch of the DataLoader", or torch.profiler's "enumerate(DataLoader)...".
 };
-inline constexpr std::size_t gap_cause_count = 7;
+inline constexpr std::size_t gap_cause_count = 10;
+
+/// What a program does in a range of this name; `host` for the program's own ranges.
+[[nodiscard]] gap_cause cause_of_range(std::string_view name);
 
 /// What a call of this name does while the device has nothing to do. `host` for calls that return at once.
 [[nodiscard]] gap_cause cause_of_call(std::string_view name);
@@ -41,6 +49,7 @@ struct gap_group {
   trace::device_id device{};
   gap_cause cause{};
   trace::string_id call{};     ///< The call that took the time; none for the program's own code.
+  trace::string_id range{};    ///< The innermost named range that covers half of the longest gap; none: no such range.
   trace::stack_id stack{};     ///< Of that call, else of the next call with a stack: the code that ran is before it.
   bool stack_is_next = false;  ///< `stack` is of the next call.
   std::uint64_t count = 0;
@@ -114,7 +123,9 @@ class idle_gaps_builder {
   void add_driver_calls(const index& from, time_range run, host_side& to);
   /// Divides a gap between the call that blocked the host and what the host did besides. `progress`: how long the device
   /// was busy before.
-  void add_gap(const host_side& host, trace::device_id device, time_range gap, time_ns progress);
+  void add_gap(const index& from, const host_side& host, trace::device_id device, time_range gap, time_ns progress);
+  /// Sets the cause of a gap without a call, and its range, from the ranges of the processes that use the device.
+  void set_range(gap_group& of, const index& from, time_range gap);
   /// Sets the stack of the next call after `from`, if `of` has none.
   static void set_stack(gap_group& of, const host_side& host, time_ns from);
   void count(const gap_group& one, time_range gap, time_ns lost, time_ns progress);
@@ -135,6 +146,7 @@ class idle_gaps_builder {
     time_ns busy = 0;   ///< Sum of the busy times.
   };
   std::map<trace::device_id, device_progress> progress_;
+  std::map<trace::device_id, std::set<trace::process_id>> users_;  ///< The processes that gave a device work.
   std::map<std::uint64_t, call_kind> kinds_;
   bool gain_known_ = false;  ///< It is known when works were called for.
   time_ns gain_ = 0;         ///< What all calls that block the host cost, one section after another.

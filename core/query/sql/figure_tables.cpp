@@ -91,15 +91,19 @@ constexpr auto columns_of = [] {
   return all;
 }();
 
+template <class Row>
+std::vector<value> cells_of(const Row& of) {
+  std::vector<value> row;
+  for_each_column<Row>([&](const auto& member) { row.push_back(cell_of(of.*(member.pointer), member.is)); });
+  return row;
+}
+
 /// The rows are `List`, one of the vectors of range_statistics.
 template <auto List>
 made_rows make_use(sql_context& context, std::optional<analysis::time_range> range) {
   return measured(context, range, [](held_rows& to, const analysis::range_statistics& all) {
     for (const auto& each : all.*List) {
-      std::vector<value> row;
-      for_each_column<std::remove_cvref_t<decltype(each)>>(
-          [&](const auto& member) { row.push_back(cell_of(each.*(member.pointer), member.is)); });
-      to.add(std::move(row));
+      to.add(cells_of(each));
     }
   });
 }
@@ -191,6 +195,78 @@ std::optional<analysis::report> report_of(sql_context& context, std::optional<an
   return analysis::make_report(*index, *context.trace, range, names);
 }
 
+made_rows make_ranks(sql_context& context, std::optional<analysis::time_range> range) {
+  const std::optional<analysis::report> all = report_of(context, range);
+  if (!all) return tl::unexpected(context.stop_reason());
+  const auto rows = std::make_shared<held_rows>();
+  for (const analysis::rank_figures& each : all->waste.ranks) rows->add(cells_of(each));
+  return rows;
+}
+
+constexpr std::array failure_columns = {
+    figure_column{"event", "The failed call", type::id, id_kind::event},
+    figure_column{"time", "When it returned", type::time},
+    figure_column{"process", "Whose", type::id, id_kind::process},
+    figure_column{"device", "Null: host memory", type::id, id_kind::device},
+    figure_column{"layer", "driver, pool, framework or user", type::text},
+    figure_column{"kind", "The kind of memory", type::text},
+    figure_column{"call", "The API function", type::text},
+    figure_column{"bytes", "What was asked for", type::size},
+    figure_column{"error", "The API's code", type::integer},
+    figure_column{"place", "The line that asked. From here on: only of the first for want of memory, else null",
+                  type::text},
+    figure_column{"needed", "What the allocator then had to get from the driver: at least a segment", type::size},
+    figure_column{"refused_by", "What refused it: device or framework", type::text},
+    figure_column{"limit_least", "How much the process may reserve, at least", type::size},
+    figure_column{"device_free", "Free on the device", type::size},
+    figure_column{"used", "In live blocks", type::size},
+    figure_column{"reserved", "In segments for these blocks", type::size},
+    figure_column{"largest_hole", "The largest free piece in the segments", type::size},
+    figure_column{"missing", "With so many more it would have fit", type::size},
+    figure_column{"changes", "What would have let it fit, each checked, one a line", type::text, id_kind::none,
+                  text_role::message},
+};
+
+value known_count(std::uint64_t number) { return number == 0 ? value{} : count(number); }
+
+/// What is known of a failure for want of memory; appends the columns from `place` on.
+void add_state(const analysis::out_of_memory_report& of, std::vector<value>& row) {
+  const analysis::out_of_memory& is = of.figures;
+  std::string changes;
+  for (const analysis::oom_change& each : of.changes) changes += (changes.empty() ? "" : "\n") + each.text;
+  const std::string_view limit = is.limit == analysis::memory_limit::device      ? "device"
+                                 : is.limit == analysis::memory_limit::framework ? "framework"
+                                                                                 : "";
+  for (value each : {words(analysis::text_of(of.where)), count(is.needed), words(limit), known_count(is.limit_from),
+                     is.device_free_known ? count(is.device_free) : value{}, count(is.used), count(is.reserved),
+                     count(is.largest_hole), count(is.missing), words(changes)})
+    row.push_back(std::move(each));
+}
+
+/// At most `report::failure_limit` rows.
+made_rows make_failures(sql_context& context, std::optional<analysis::time_range> range) {
+  const std::optional<analysis::report> all = report_of(context, range);
+  if (!all) return tl::unexpected(context.stop_reason());
+  const trace::tables& tables = context.trace->tables();
+  const auto rows = std::make_shared<held_rows>();
+  for (const analysis::failed_allocation& each : all->failures) {
+    std::vector<value> row{id_value(raw(each.event)),
+                           each.time,
+                           id_value(raw(each.process)),
+                           id_value(raw(each.device)),
+                           words(sluice::name_of(each.layer)),
+                           words(sluice::name_of(each.kind)),
+                           words(tables.text(each.call)),
+                           count(each.bytes),
+                           each.error};
+    if (!all->out_of_memory.empty() && all->out_of_memory.front().figures.event == each.event)
+      add_state(all->out_of_memory.front(), row);
+    row.resize(failure_columns.size());
+    rows->add(std::move(row));
+  }
+  return rows;
+}
+
 constexpr std::array asked_columns = {
     figure_column{"device", "Null: host memory", type::id, id_kind::device},
     figure_column{"layer", "driver, pool, framework or user. Layers hold one another: never add two", type::text},
@@ -268,6 +344,13 @@ std::span<const figure_table> figure_tables() {
       figure_table{"allocation_retry",
                    "Failed allocations that succeeded when repeated, after memory was freed; the first 64",
                    retry_columns, true, make_retries},
+      figure_table{
+          "failed_allocation",
+          "Failed allocations that reached the program, without those in allocation_retry; the first 64. Of the "
+          "first for want of memory: what there was, and what would have let it fit",
+          failure_columns, true, make_failures},
+      figure_table{"rank_use", "What each rank of a job needs, if there are several",
+                   columns_of<analysis::rank_figures>, true, make_ranks},
       figure_table{"step", "Training steps, as the program says or as inferred", step_columns, false, make_steps},
       figure_table{
           "asked_by",

@@ -136,7 +136,7 @@ SLUICE_KEPT(dead_write_group) {
 }
 SLUICE_KEPT(gap_group) {
   all(of, of.device, of.cause, of.call, of.stack, of.stack_is_next, of.count, of.total, of.longest, of.longest_gap,
-      of.recurring, of.spread, of.saved);
+      of.recurring, of.spread, of.saved, of.range);
 }
 SLUICE_KEPT(driver_call_group) {
   all(of, of.call, of.stack, of.kind, of.frees, of.process, of.count, of.total, of.first, of.last);
@@ -150,14 +150,22 @@ SLUICE_KEPT(cache_use) {
   all(of, of.pool, of.device, of.reserved_maximum, of.reserved_time, of.parts, of.low_parts, of.usual_maximum,
       of.usual_reserved);
 }
-SLUICE_KEPT(held_by_stack) { all(of, of.stack, of.bytes); }
-SLUICE_KEPT(rank_peak) { all(of, of.process, of.rank, of.device, of.layer, of.kind, of.bytes, of.time, of.held); }
+SLUICE_KEPT(held_twice) {
+  all(of, of.device, of.layer, of.kind, of.peak_time, of.peak_bytes, of.stack, of.copy_stack, of.blocks, of.bytes,
+      of.copy_bytes, of.largest, of.largest_bytes);
+}
+SLUICE_KEPT(forced_growth) {
+  all(of, of.device, of.process, of.segment, of.segment_bytes, of.time, of.died, of.stack, of.asked, of.free,
+      of.largest_hole, of.pins, of.pinned_bytes, of.pin_stack, of.largest_pin);
+}
+SLUICE_KEPT(forced_growths) { all(of, of.device, of.count, of.bytes, of.reserved_maximum, of.largest); }
 SLUICE_KEPT(policy_outcome) { all(of, of.policy, of.peak_reserved, of.retries, of.failures); }
 SLUICE_KEPT(reserved_replay) {
   all(of, of.device, of.peak_reserved, of.retries, of.policies, of.late_reserved, of.late_emptied);
 }
 SLUICE_KEPT(waste_figures) {
-  all(of, of.idle, of.growing, of.dead_writes, of.gaps, of.driver_calls, of.copies, of.caches, of.ranks, of.replays);
+  all(of, of.idle, of.growing, of.dead_writes, of.gaps, of.driver_calls, of.copies, of.caches, of.ranks, of.replays,
+      of.twice, of.forced);
 }
 SLUICE_KEPT(held_share) {
   all(of, of.stack, of.what, of.blocks, of.bytes, of.pinned_bytes, of.largest, of.largest_bytes,
@@ -167,8 +175,8 @@ SLUICE_KEPT(checked_change) { all(of, of.what, of.checked_by, of.blocks, of.free
 SLUICE_KEPT(out_of_memory) {
   all(of, of.event, of.time, of.process, of.device, of.layer, of.kind, of.stack, of.call, of.asked, of.needed, of.limit,
       of.limit_from, of.limit_to, of.device_bytes, of.device_free_known, of.device_free, of.others, of.used,
-      of.reserved, of.segments, of.largest_hole, of.missing, of.held, of.uses_known, of.unused, or_unknown{of.compared},
-      of.grown, of.pins, of.changes, of.only_together);
+      of.reserved, of.segments, of.largest_hole, of.missing, or_unknown{of.seen_from}, of.held, of.uses_known,
+      of.unused, or_unknown{of.compared}, of.grown, of.pins, of.changes, of.only_together);
 }
 SLUICE_KEPT(report_figures) {
   all(of, of.events, of.blocks, of.watermarks, of.whole, of.peaks, of.held, of.unfreed, of.imports, of.copied,

@@ -40,6 +40,19 @@ EXPORTED void sluice_pop(void) {
   if (recording()) annotations::pop(0);
 }
 
+EXPORTED uint64_t sluice_now(void) { return collector::now(); }
+
+/// Adds a range that ends now; `begin` is from `sluice_now`. Unlike the other functions, this does not connect: a process
+/// that does nothing else stays out of the recording.
+EXPORTED void sluice_range(const char* name, uint64_t begin) {
+  if (!collector::active()) return;
+  collector::range_record out{};
+  out.header.time = begin;
+  out.end = collector::now();
+  out.name = collector::intern(name);
+  collector::emit(out);
+}
+
 EXPORTED void sluice_tag(const void* address, const char* category, const char* name) {
   if (address == nullptr || !recording()) return;
   collector::tag_record out{};

@@ -308,6 +308,48 @@ TEST_F(report_of_stacks, says_first_for_which_line_the_device_waited) {
               HasSubstr("It waited longest for the copies of me/train.py:39 (step): 30.0 ms."));
 }
 
+TEST_F(report, says_from_when_on_a_failure_was_looked_at) {
+  const analysis::report all = summary();
+  ASSERT_EQ(all.out_of_memory.size(), 1U);
+  const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
+  EXPECT_EQ(json["out_of_memory"]["seen_from_ns"], nullptr) << "all of it";
+}
+
+TEST_F(report, compares_ranks_in_a_table) {
+  analysis::report all = summary();
+  analysis::rank_figures rank;
+  rank.process = trace::process_id{1};
+  rank.device = trace::device_id{1};
+  rank.layer = layer::framework;
+  rank.kind = memory_kind::device;
+  rank.peak = 4 * gib;
+  rank.peak_time = 30 * ms;
+  rank.reserved = 6 * gib;
+  rank.median_step = 120 * ms;
+  rank.computing = 900 * ms;
+  rank.collectives = 10;
+  rank.collective_time = 50 * ms;
+  rank.waiting = 40 * ms;
+  rank.shares = {{analysis::category::activation, 3 * gib, 10, 0}, {analysis::category::weight, 1 * gib, 5, 0}};
+  rank.held = {{trace::stack_id{}, 3 * gib, analysis::category::activation, 10}};
+  rank.kernels = {{trace::string_id{1}, 90 * ms}};
+  all.waste.ranks = {rank, rank};
+  all.waste.ranks[1].rank = 1;
+  all.waste.ranks[1].collectives = 0;
+  const std::string text = report_text({all, all_->snapshot->tables(), "train.sluice"});
+  EXPECT_THAT(text, HasSubstr("\nRanks (waiting:"));
+  EXPECT_THAT(text, HasSubstr("framework  4.00 GiB"));
+  EXPECT_THAT(text, HasSubstr("6.00 GiB"));
+  EXPECT_THAT(text, HasSubstr("40.0 ms  activation 75 %, weight 25 %"));
+  EXPECT_THAT(text, HasSubstr("-  activation 75 %")) << "without collectives, waiting is not known";
+  const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
+  EXPECT_EQ(json["ranks"].at(1)["rank"], 1);
+  EXPECT_EQ(json["ranks"].at(0)["waiting_ns"], 40 * ms);
+  EXPECT_EQ(json["ranks"].at(0)["shares"].at(1)["category"], "weight");
+  EXPECT_EQ(json["ranks"].at(0)["kernels"].at(0)["total_ns"], 90 * ms);
+  expect_described(all);
+}
+
 TEST_F(report, says_whose_memory_was_imported) {
   analysis::report all = summary();
   analysis::imported_memory had;

@@ -52,8 +52,16 @@ class torch_program {
     row.stack = stack(function, line);
     row.name = into_.text("PyTorch");
     addresses_.push_back(row.address);
-    into_.writer().add(row);
+    last_block_ = trace::event_id{into_.writer().add(row)};
     return raw(row.block);
+  }
+  /// Says what the last block is for: "weight", "activation", ...
+  void tag(std::string_view category) {
+    auto row = into_.event<trace::attribute_event>(now_);
+    row.target = last_block_;
+    row.key = into_.text("category");
+    row.text = into_.text(category);
+    into_.writer().add(row);
   }
   void free(std::uint64_t block, trace::layer layer = trace::layer::framework) { into_.add_free(tick(), block, layer); }
   void use(std::uint64_t block, int times = 1) {
@@ -104,6 +112,7 @@ class torch_program {
   testing::stack_maker stacks_;
   time_ns now_ = 0;
   std::uint64_t blocks_ = 0;
+  trace::event_id last_block_{};
   std::uint64_t correlation_ = 0;
   std::uint64_t next_address_ = std::uint64_t{1} << 36;
   std::vector<std::uint64_t> addresses_;  ///< Of block 1, 2, ...

@@ -18,6 +18,7 @@
 #include "tests/core/recordings/eventful_recording.hpp"
 #include "tests/core/recordings/random_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/torch_program.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
 #include "tests/core/summary/same_stored_figures.hpp"
 
@@ -140,6 +141,34 @@ void expect_same_of_parts(recording& made, std::variant<std::vector<time_ns>, do
   tiles_of_parts.close();
   tiles_of_all.close();
   expect_same_tiles(*tiles_of_parts.open()->latest(), *tiles_of_all.open()->latest());
+}
+
+TEST(parts_of_a_failed_program, say_from_when_on_the_failure_was_looked_at) {
+  recording made;
+  testing::write_history(made);
+  made.flush();
+  const time_ns second = 60 * testing::ms;
+  {
+    const indexed before(made.open());
+    const std::vector<trace::section_row> sections{{0, second, 0}, {second, time_range_of(*before.snapshot).end, 0}};
+    made.writer().add_summary<trace::section_row>(sections);
+    save_sections(before.index, *before.snapshot, sections, made.writer());
+    section_writer(made.writer(), begins_of(sections))
+        .add_whole(section_writer::saved(facts_of_recording(before.index, *before.snapshot)).value());
+  }
+  made.close();
+  const indexed whole(made.open());
+  const auto store = section_reader::open(whole.snapshot, whole.index.tensors(*whole.snapshot)->steps);
+  ASSERT_TRUE(store) << store.error().to_string();
+  const auto found = build_stored_figures(**store, unsectioned_facts_of(whole.index), 1,
+                                          [](const index&, std::size_t, std::size_t) { return true; });
+  ASSERT_TRUE(found) << found.error().to_string();
+  ASSERT_EQ(found->figures.out_of_memory.size(), 1U);
+  EXPECT_EQ(found->figures.out_of_memory.front().seen_from, second);
+  EXPECT_EQ(found->figures.out_of_memory.front().used, 300 * testing::mib) << "what is live is known nevertheless";
+  const stored_figures all = make_stored_figures(whole.index, *whole.snapshot);
+  ASSERT_EQ(all.figures.out_of_memory.size(), 1U);
+  EXPECT_EQ(all.figures.out_of_memory.front().seen_from, trace::unknown_time);
 }
 
 TEST(parts_of_a_random_recording, make_the_stored_figures_of_all) {

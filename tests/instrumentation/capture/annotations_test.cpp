@@ -155,6 +155,43 @@ TEST_F(sluice_module, blocks_of_the_watched_pools_of_cupy_and_rmm) {
   EXPECT_EQ(run_bare(options), 0) << "nothing is wrapped without a recorder";
 }
 
+TEST_F(sluice_module, ranges_say_what_the_host_does_while_a_gpu_may_be_idle) {
+  run_options options = sluice_module::options("");
+  options.arguments = {SLUICE_SOURCE_DIR "/tests/instrumentation/capture/fake/idle_causes.py", "connected"};
+  const recording run = record(options);
+  EXPECT_EQ(run.status, 0);
+  std::map<std::string, int> counts;
+  for (const host_range_event& each : run.ranges) {
+    ++counts[text(run, each.name)];
+    EXPECT_GE(each.end - each.time, 100'000) << text(run, each.name);
+  }
+  EXPECT_EQ(counts["next batch of the DataLoader"], 2) << "the third batch comes at once";
+  EXPECT_EQ(counts["torch.compile"], 1);
+  EXPECT_EQ(counts["garbage collection"], 1) << "what takes no time is left out";
+}
+
+TEST_F(sluice_module, ranges_of_idle_causes_change_nothing_for_the_program) {
+  run_options options = sluice_module::options("");
+  options.arguments = {SLUICE_SOURCE_DIR "/tests/instrumentation/capture/fake/idle_causes.py", "alone"};
+  EXPECT_EQ(run_bare(options), 0);
+  const recording run = record(options);
+  EXPECT_EQ(run.status, 0);
+  EXPECT_TRUE(run.tables().processes.rows().empty()) << "a process that does nothing else is in no recording";
+}
+
+/// A folder with a sitecustomize of the machine.
+TEST_F(sluice_module, the_machines_sitecustomize_runs_nevertheless) {
+  const std::string folder = testing::TempDir() + "/sitecustomize-" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/sitecustomize.py") << "import sys\nsys.of_the_machine = 5\n";
+  run_options options = sluice_module::options("");
+  options.arguments = {"-c",
+                       "import sitecustomize, sys; sys.exit(sys.of_the_machine + hasattr(sitecustomize, '_after'))"};
+  options.variables["PYTHONPATH"] += ":" + folder;
+  EXPECT_EQ(run_bare(options), 5);
+  std::filesystem::remove_all(folder);
+}
+
 /// A folder with a package called sluice that is not ours, as pip might have installed it.
 class other_sluice : public sluice_module {
  protected:

@@ -150,5 +150,60 @@ TEST(driver_calls, are_those_that_block_by_the_stack_that_allocates) {
   }
 }
 
+/// Eight kernels of 100 us, 3 ms from one begin to the next; ranges of these names lie in the gaps, each from `from` us to
+/// `to` us after the kernel's begin.
+struct placed_range {
+  std::string_view name;
+  time_ns from = 0;
+  time_ns to = 0;
+};
+std::vector<gap_group> gaps_in(std::initializer_list<placed_range> ranges) {
+  wasteful_recording told;
+  for (time_ns i = 0; i < 8; ++i) {
+    told.kernel(i * 3000, i * 3000 + 100);
+    for (const placed_range& each : ranges)
+      told.made.add_range((i * 3000 + each.from) * us, (i * 3000 + each.to) * us, each.name);
+  }
+  return told.waste().gaps;
+}
+
+TEST(idle_gaps, are_caused_by_what_a_range_that_covers_most_of_them_says) {
+  const std::initializer_list<std::pair<std::string_view, gap_cause>> causes{
+      {"garbage collection", gap_cause::garbage},
+      {"torch.compile", gap_cause::compilation},
+      {"next batch of the DataLoader", gap_cause::data},
+      {"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", gap_cause::data}};
+  for (const auto& [name, cause] : causes) {
+    const auto gaps = gaps_in({{name, 200, 2900}});
+    ASSERT_EQ(gaps.size(), 1U) << name;
+    EXPECT_EQ(gaps[0].cause, cause) << name;
+    EXPECT_EQ(gaps[0].count, 7U);
+  }
+}
+
+TEST(idle_gaps, have_the_closest_cause_of_ranges_that_nest) {
+  const auto gaps = gaps_in({{"next batch of the DataLoader", 150, 2900}, {"garbage collection", 200, 2800}});
+  ASSERT_EQ(gaps.size(), 1U);
+  EXPECT_EQ(gaps[0].cause, gap_cause::garbage);
+}
+
+TEST(idle_gaps, are_the_programs_own_code_if_such_ranges_cover_little_of_them) {
+  const auto gaps = gaps_in({{"garbage collection", 200, 1000}});
+  ASSERT_EQ(gaps.size(), 1U);
+  EXPECT_EQ(gaps[0].cause, gap_cause::host);
+}
+
+TEST(idle_gaps, name_the_programs_innermost_range_around_the_longest) {
+  wasteful_recording told;
+  for (time_ns i = 0; i < 8; ++i) told.kernel(i * 3000, i * 3000 + 100);
+  told.made.add_range(0, 24'000 * us, "epoch");
+  told.made.add_range(200 * us, 2900 * us, "parse");
+  told.made.add_range(300 * us, 400 * us, "open");
+  const auto text = told.made.text("parse");
+  const auto gaps = told.waste().gaps;
+  ASSERT_EQ(gaps.size(), 1U);
+  EXPECT_EQ(gaps[0].range, text) << "not the whole epoch, nor what is short";
+}
+
 }  // namespace
 }  // namespace sluice::analysis

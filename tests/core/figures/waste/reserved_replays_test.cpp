@@ -5,6 +5,7 @@
 
 #include "core/figures/report.hpp"
 #include "core/replay/replay.hpp"
+#include "tests/core/figures/reports.hpp"
 #include "tests/core/recordings/replayed_program.hpp"
 
 namespace sluice::analysis {
@@ -15,18 +16,7 @@ using ::testing::HasSubstr;
 using testing::mib;
 using testing::recording;
 using testing::replayed_program;
-
-report report_of(recording& made) {
-  made.close();
-  const testing::indexed all(made.open());
-  return make_report(all.index, *all.snapshot);
-}
-
-const finding* find(const report& in, finding_kind kind) {
-  for (const finding& each : in.findings)
-    if (each.kind == kind) return &each;
-  return nullptr;
-}
+using testing::report_of;
 
 TEST(reserved_replays, say_what_other_settings_would_have_reserved) {
   recording made;
@@ -70,7 +60,7 @@ TEST(reserved_replays, give_a_fragmentation_its_saving_with_a_range) {
   replayed_program program(made);
   testing::grow_slowly(program, 30);
   const report all = report_of(made);
-  const finding* found = find(all, finding_kind::fragmentation);
+  const finding* found = testing::find(all, finding_kind::fragmentation);
   ASSERT_NE(found, nullptr);
   const reserved_replay& replay = all.waste.replays.at(0);
   EXPECT_THAT(found->advice, HasSubstr("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"));
@@ -92,7 +82,7 @@ TEST(reserved_replays, advise_no_setting_that_wins_too_little) {
   const report told = report_of(made);
   ASSERT_EQ(told.waste.replays.size(), 1U);
   ASSERT_EQ(told.waste.replays[0].policies.size(), 3U);
-  const finding* found = find(told, finding_kind::fragmentation);
+  const finding* found = testing::find(told, finding_kind::fragmentation);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->saves.basis, saving_basis::none);
   EXPECT_EQ(found->severity, trace::severity::info);
@@ -124,7 +114,7 @@ TEST(reserved_replays, say_what_stays_reserved_if_the_cache_is_emptied_after_the
   for (int i = 0; i < 200; ++i) program.free(program.allocate(30 * mib));
   program.free(kept);
   const report all = report_of(made);
-  const finding* found = find(all, finding_kind::cached_unused);
+  const finding* found = testing::find(all, finding_kind::cached_unused);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(all.waste.replays.at(0).late_reserved, gib + 90 * mib - 30 * mib) << "1 GiB and 60 MiB: 30 fit into 1024";
   EXPECT_EQ(all.waste.replays.at(0).late_emptied, 90 * mib);

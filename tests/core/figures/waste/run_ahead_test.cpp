@@ -4,10 +4,12 @@
 
 #include <random>
 
+#include "tests/core/figures/waste/wasteful_recording.hpp"
+
 namespace sluice::analysis {
 namespace {
 
-constexpr time_ns us = 1'000;
+using testing::us;
 
 /// Steps that begin every `period` us: a call for a kernel, which begins after 5 us and runs for `kernel`; from 2 us on
 /// the host waits for its end.

@@ -18,6 +18,7 @@
 #include "tests/core/query/sql/sql_fixture.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/recordings/stacks.hpp"
+#include "tests/core/recordings/torch_program.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
 
 namespace sluice::query {
@@ -142,6 +143,52 @@ TEST_F(sql_who_asked, the_peak_is_grouped_by_what_splits_it_most_evenly) {
 TEST_F(sql_who_asked, retries_are_a_table) {
   EXPECT_THAT(ask("SELECT time, until, block, layer, call, bytes FROM allocation_retry"),
               ElementsAre("150|200|2|driver|cuMemAlloc|40"));
+}
+
+/// A failure for want of memory.
+class sql_failure : public sql_test {
+ protected:
+  void SetUp() override {
+    testing::write_history(made_);
+    open();
+  }
+};
+
+TEST_F(sql_failure, has_what_there_was_and_what_would_have_let_it_fit) {
+  EXPECT_THAT(ask("SELECT layer, call, bytes, error, place, refused_by FROM failed_allocation"),
+              ElementsAre("framework|PyTorch|94371840|2|me/train.py:40 (forward)|device"));
+  EXPECT_THAT(
+      ask("SELECT needed, limit_least, device_free, used, reserved, largest_hole, missing FROM failed_allocation"),
+      ElementsAre("94371840|356515840||314572800|314572800|0|94371840"));
+  EXPECT_THAT(ask("SELECT changes FROM failed_allocation"), ElementsAre(HasSubstr("Free 1 block (100 MiB)")));
+}
+
+/// Two ranks, one with twice the memory.
+class sql_ranks : public sql_test {
+ protected:
+  void SetUp() override {
+    made_.standard_tables();
+    for (std::uint64_t rank = 0; rank < 2; ++rank) {
+      trace::process_row process;
+      process.id = trace::process_id{10 + rank};
+      process.pid = 10 + rank;
+      process.rank = static_cast<std::int64_t>(rank);
+      made_.writer().add(process);
+      auto row = made_.event<trace::alloc_event>(5);
+      row.process = process.id;
+      row.block = trace::block_id{1 + rank};
+      row.bytes = 100 * (1 + rank);
+      row.kind = trace::memory_kind::device;
+      row.device = trace::device_id{1};
+      made_.writer().add(row);
+    }
+    open();
+  }
+};
+
+TEST_F(sql_ranks, are_a_table) {
+  EXPECT_THAT(ask("SELECT process, rank, layer, peak, peak_time, reserved, steps, collectives, waiting FROM rank_use"),
+              ElementsAre("10|0|driver|100|5|0|0|0|0", "11|1|driver|200|5|0|0|0|0"));
 }
 
 TEST_F(sql, figures_are_those_of_the_report) {

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "app/cli/report_output.hpp"
+
+/// The section of the text report that compares the ranks of a job.
+namespace sluice::cli {
+
+/// A table with a row for each rank; empty if there are not several.
+[[nodiscard]] std::string ranks_text(const report_subject& subject);
+
+}  // namespace sluice::cli

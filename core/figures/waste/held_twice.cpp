@@ -1,0 +1,111 @@
+#include "core/figures/waste/held_twice.hpp"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "core/base/saturating.hpp"
+#include "core/figures/report.hpp"
+#include "core/index/index.hpp"
+#include "core/index/tensor_facts.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+bool lasts(category what) {
+  return what == category::none || what == category::weight || what == category::optimizer_state;
+}
+
+/// True if one is `times` the other, as far as rounding lets see.
+bool is_multiple(std::uint64_t more, std::uint64_t less, std::uint64_t times) {
+  const std::uint64_t product = less * times;
+  return (more > product ? more - product : product - more) <= held_twice_builder::rounding;
+}
+
+bool are_of_two_types(std::uint64_t a, std::uint64_t b, bool categorised) {
+  const auto [less, more] = std::minmax(a, b);
+  // Without categories, a quarter may as well be an image of half the width and height.
+  return is_multiple(more, less, 2) || (categorised && is_multiple(more, less, 4));
+}
+
+}  // namespace
+
+void held_twice_builder::add(const index& from, time_range run) {
+  if (from.touches().empty() || common_of(range_, run).length() <= 0) return;
+  const std::span<const block_record> blocks = from.memory().blocks();
+  const auto position = [&](const block_record& block) { return static_cast<std::size_t>(&block - blocks.data()); };
+  const auto facts = from.tensors(trace_);
+  const auto what = [&](std::size_t at) {
+    return at < facts->categories.size() ? facts->categories[at].what : category::none;
+  };
+  const auto may_last = [&](const block_record& block) {
+    return takes_device_memory(block) && block.bytes >= least_bytes && block.bytes <= std::uint64_t{1} << 48U &&
+           lasts(what(position(block)));
+  };
+  struct launch {
+    std::size_t copy = 0;
+    trace::block_id original{};
+    std::size_t others = 0;
+  };
+  std::unordered_map<time_ns, launch> launches;
+  for (const block_record& block : blocks) {
+    if (!run.holds(block.born) || !range_.holds(block.born) || !may_last(block)) continue;
+    const std::span<const access> uses = from.touches().accesses_to(block.id);
+    if (!uses.empty() && uses.front().kind == access_kind::kernel)
+      launches.try_emplace(uses.front().time, launch{position(block), {}, 0});
+  }
+  if (launches.empty()) return;
+  for (const access& each : from.touches().accesses()) {
+    const auto found = launches.find(each.time);
+    if (found == launches.end() || each.block == blocks[found->second.copy].id) continue;
+    found->second.original = each.block;
+    ++found->second.others;
+  }
+  for (const auto& [time, each] : launches) {
+    const block_record& copy = blocks[each.copy];
+    const block_record* original = each.others == 1 ? from.memory().find(each.original) : nullptr;
+    if (original == nullptr || original->process != copy.process || key_of(*original) != key_of(copy)) continue;
+    if (!may_last(*original) || pairs_.size() >= most_pairs) continue;
+    const bool categorised = what(each.copy) != category::none || what(position(*original)) != category::none;
+    if (!are_of_two_types(original->bytes, copy.bytes, categorised)) continue;
+    const auto half_of = [](const block_record& of) {
+      return half{of.stack, of.bytes, of.freed() ? of.died : latest_time};
+    };
+    pairs_.push_back({key_of(copy), half_of(*original), half_of(copy), copy.id, time});
+  }
+}
+
+std::vector<held_twice> held_twice_builder::figures(std::span<const memory_peak> peaks, time_range active) const {
+  std::vector<held_twice> made;
+  for (const memory_peak& peak : peaks) {
+    const memory_key key{peak.device, peak.layer, peak.kind};
+    std::map<std::pair<trace::stack_id, trace::stack_id>, held_twice> groups;
+    for (const pair& each : pairs_) {
+      const time_ns until = std::min({each.original.died, each.copy.died, active.end});
+      const bool stays = until - each.made >= (active.end - each.made) / 2;
+      if (each.of != key || each.made > peak.time || until <= peak.time || !stays) continue;
+      held_twice& of = groups[{each.original.stack, each.copy.stack}];
+      ++of.blocks;
+      saturating_add(of.bytes, each.original.bytes);
+      saturating_add(of.copy_bytes, each.copy.bytes);
+      // If two are equally large, take the lower id, so that the order of arrival does not matter.
+      if (each.copy.bytes < of.largest_bytes || (each.copy.bytes == of.largest_bytes && each.block > of.largest))
+        continue;
+      of.largest = each.block;
+      of.largest_bytes = each.copy.bytes;
+    }
+    for (auto& [stacks, of] : groups) {
+      std::tie(of.device, of.layer, of.kind) = std::tie(key.device, key.layer, key.kind);
+      std::tie(of.stack, of.copy_stack) = stacks;
+      std::tie(of.peak_time, of.peak_bytes) = std::tie(peak.time, peak.bytes);
+      made.push_back(of);
+    }
+  }
+  std::stable_sort(made.begin(), made.end(),
+                   [](const held_twice& a, const held_twice& b) { return a.copy_bytes > b.copy_bytes; });
+  if (made.size() > limit) made.resize(limit);
+  return made;
+}
+
+}  // namespace sluice::analysis

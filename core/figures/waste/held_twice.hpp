@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/index/memory/memory_use.hpp"
+#include "core/timeline/time_range.hpp"
+#include "core/trace/file/reader.hpp"
+#include "core/trace/model/model.hpp"
+
+/// Tensors that are held in two types: a kernel made a copy of half or a quarter of the size, or of twice or four times
+/// the size, and both stay. Sizes are in bytes.
+namespace sluice::analysis {
+
+class index;
+struct memory_peak;
+
+/// Such pairs of blocks that the same two call stacks made, live at the peak.
+struct held_twice {
+  trace::device_id device{};
+  trace::layer layer = trace::layer::driver;
+  trace::memory_kind kind = trace::memory_kind::unknown;
+  time_ns peak_time = 0;
+  std::uint64_t peak_bytes = 0;
+  trace::stack_id stack{};       ///< Of the originals.
+  trace::stack_id copy_stack{};  ///< Of the copies.
+  std::uint64_t blocks = 0;      ///< Pairs.
+  std::uint64_t bytes = 0;       ///< Of the originals.
+  std::uint64_t copy_bytes = 0;
+  trace::block_id largest{};  ///< The largest copy.
+  std::uint64_t largest_bytes = 0;
+};
+
+/// Finds such pairs in indexes of sections, in order of time; nothing if no uses (touches) were recorded. The copy's first
+/// use is a kernel that is given the original and the copy and nothing else, and both are live for most of the time from
+/// then on. Gradients, activations and inputs do not count.
+class held_twice_builder {
+ public:
+  held_twice_builder(const trace::snapshot& trace, time_range range) : trace_(trace), range_(range) {}
+
+  /// Adds the blocks born in `run`, the time range of `from`. O(blocks + accesses).
+  void add(const index& from, time_range run);
+  /// Most bytes of copies first. `active`: `range_statistics::active`.
+  [[nodiscard]] std::vector<held_twice> figures(std::span<const memory_peak> peaks, time_range active) const;
+
+  static constexpr std::uint64_t least_bytes = std::uint64_t{1} << 16U;  ///< Smaller blocks are not looked at.
+  static constexpr std::uint64_t rounding = 2048;  ///< In bytes. Allocators round sizes up, so ratios are not exact.
+  static constexpr std::size_t limit = 32;
+
+ private:
+  struct half {
+    trace::stack_id stack{};
+    std::uint64_t bytes = 0;
+    time_ns died = 0;  ///< `latest_time` if never freed.
+  };
+  struct pair {
+    memory_key of;
+    half original;
+    half copy;
+    trace::block_id block{};  ///< The copy.
+    time_ns made = 0;
+  };
+  static constexpr std::size_t most_pairs = 65536;
+  const trace::snapshot& trace_;
+  const time_range range_;
+  std::vector<pair> pairs_;
+};
+
+}  // namespace sluice::analysis

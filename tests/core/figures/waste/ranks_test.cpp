@@ -1,0 +1,294 @@
+#include "core/figures/waste/ranks.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/figures/reports.hpp"
+#include "tests/core/figures/waste/wasteful_recording.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using testing::mib;
+using testing::us;
+using testing::wasteful_recording;
+
+void add_rank(wasteful_recording& told, std::uint64_t process, std::int64_t rank) {
+  trace::process_row row;
+  row.id = trace::process_id{process};
+  row.pid = process;
+  row.rank = rank;
+  told.made.writer().add(row);
+}
+
+void alloc(wasteful_recording& told, std::uint64_t process, time_ns time, std::uint64_t block, std::uint64_t bytes,
+           trace::stack_id stack = {}, trace::layer layer = trace::layer::driver) {
+  auto row = told.made.event<trace::alloc_event>(time * us);
+  row.process = trace::process_id{process};
+  row.block = trace::block_id{block};
+  row.bytes = bytes;
+  row.layer = layer;
+  row.kind = trace::memory_kind::device;
+  row.device = trace::device_id{1};
+  row.stack = stack;
+  told.made.writer().add(row);
+}
+
+TEST(ranks, are_of_each_rank_alone) {
+  wasteful_recording told;
+  add_rank(told, 10, 1);
+  add_rank(told, 11, 0);
+  const trace::stack_id model = told.stack({testing::python("model", "/home/me/train.py", 3)});
+  const trace::stack_id batch = told.stack({testing::python("batch", "/home/me/train.py", 9)});
+  alloc(told, 10, 0, 1, 4 * mib, model);
+  alloc(told, 10, 20, 2, 2 * mib, batch);
+  alloc(told, 10, 30, 3, mib, batch);
+  told.free(50, 2);
+  told.free(51, 1);
+  alloc(told, 11, 40, 4, 5 * mib, model);
+  told.free(60, 4);
+  alloc(told, 11, 70, 5, 3 * mib, model);
+  const auto ranks = told.waste().ranks;
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_EQ(ranks[0].rank, 0);
+  EXPECT_EQ(ranks[0].peak, 5 * mib);
+  EXPECT_EQ(ranks[0].peak_time, 40 * us);
+  EXPECT_EQ(ranks[1].rank, 1);
+  EXPECT_EQ(ranks[1].peak, 7 * mib);
+  EXPECT_EQ(ranks[1].peak_time, 30 * us);
+  ASSERT_EQ(ranks[1].held.size(), 2U);
+  EXPECT_EQ(ranks[1].held[0].stack, model);
+  EXPECT_EQ(ranks[1].held[0].bytes, 4 * mib);
+  EXPECT_EQ(ranks[1].held[1].stack, batch);
+  EXPECT_EQ(ranks[1].held[1].bytes, 3 * mib);
+}
+
+TEST(ranks, are_of_the_highest_layer) {
+  wasteful_recording told;
+  add_rank(told, 10, 0);
+  add_rank(told, 11, 1);
+  for (const std::uint64_t process : {10, 11}) {
+    alloc(told, process, 0, process, 8 * mib);
+    alloc(told, process, 1, process + 10, 2 * mib, {}, trace::layer::framework);
+  }
+  for (const rank_figures& each : told.waste().ranks) {
+    EXPECT_EQ(each.layer, trace::layer::framework);
+    EXPECT_EQ(each.peak, 2 * mib);
+  }
+}
+
+TEST(ranks, need_several_ranks) {
+  wasteful_recording told;
+  add_rank(told, 10, 0);
+  alloc(told, 10, 0, 1, mib);
+  EXPECT_TRUE(told.waste().ranks.empty());
+}
+
+constexpr const char* all_reduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+
+void kernel(wasteful_recording& told, std::uint64_t process, time_ns from, time_ns to, std::string_view name) {
+  auto row = told.made.event<trace::kernel_event>(from * us);
+  row.process = trace::process_id{process};
+  row.end = to * us;
+  row.name = told.made.text(name);
+  row.device = trace::device_id{1};
+  row.stream = trace::stream_id{process};
+  told.made.writer().add(row);
+}
+
+void categorise(wasteful_recording& told, trace::event_id alloc, std::string_view category) {
+  auto row = told.made.event<trace::attribute_event>(0);
+  row.target = alloc;
+  row.key = told.made.text("category");
+  row.text = told.made.text(category);
+  told.made.writer().add(row);
+}
+
+/// Two ranks with a block each. In each of `turns` turns of 100 us, rank 0 computes for `first` us, rank 1 for `second`,
+/// and then all reduce until 90 us after the turn's begin.
+void unequal_work(wasteful_recording& told, time_ns turns, time_ns first, time_ns second) {
+  add_rank(told, 10, 0);
+  add_rank(told, 11, 1);
+  alloc(told, 10, 0, 1, 64 * mib);
+  alloc(told, 11, 0, 2, 64 * mib);
+  for (time_ns i = 0; i < turns; ++i) {
+    const time_ns begin = 10 + i * 100;
+    kernel(told, 10, begin, begin + first, "gemm");
+    kernel(told, 11, begin, begin + second, i % 2 == 0 ? "gemm" : "sort");
+    kernel(told, 10, begin + first, begin + 90, all_reduce);
+    kernel(told, 11, begin + second, begin + 90, all_reduce);
+  }
+}
+
+TEST(ranks, wait_in_collectives_for_the_rank_that_needs_least_time_in_them) {
+  wasteful_recording told;
+  unequal_work(told, 3, 20, 80);
+  const auto ranks = told.waste().ranks;
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_EQ(ranks[0].collectives, 3U);
+  EXPECT_EQ(ranks[0].reductions, 3U);
+  EXPECT_EQ(ranks[0].gathers, 0U);
+  EXPECT_EQ(ranks[0].collective_time, 3 * 70 * us);
+  EXPECT_EQ(ranks[0].waiting, 3 * 60 * us);
+  EXPECT_EQ(ranks[0].computing, 3 * 20 * us);
+  EXPECT_EQ(ranks[1].collective_time, 3 * 10 * us);
+  EXPECT_EQ(ranks[1].waiting, 0);
+  ASSERT_EQ(ranks[1].kernels.size(), 2U);
+  EXPECT_EQ(ranks[1].kernels[0].total, 2 * 80 * us);
+}
+
+TEST(ranks, match_collectives_of_one_name_that_overlap) {
+  wasteful_recording told;
+  for (const std::uint64_t process : {10, 11, 12}) {
+    add_rank(told, process, static_cast<std::int64_t>(process) - 10);
+    alloc(told, process, 0, process, mib);
+  }
+  // A collective of three ranks; then one of ranks 0 and 1, while rank 2 is in another.
+  kernel(told, 10, 10, 100, all_reduce);
+  kernel(told, 11, 40, 100, all_reduce);
+  kernel(told, 12, 70, 100, all_reduce);
+  kernel(told, 10, 200, 260, all_reduce);
+  kernel(told, 11, 250, 260, all_reduce);
+  kernel(told, 12, 200, 290, "_Z31ncclDevKernel_AllGather_RING_LL24ncclDevKernelArgsStorageILm4096EE");
+  // Alone at its time: with nobody to wait for.
+  kernel(told, 10, 300, 400, all_reduce);
+  const auto ranks = told.waste().ranks;
+  ASSERT_EQ(ranks.size(), 3U);
+  EXPECT_EQ(ranks[0].waiting, (60 + 50) * us);
+  EXPECT_EQ(ranks[1].waiting, 30 * us);
+  EXPECT_EQ(ranks[2].waiting, 0);
+  EXPECT_EQ(ranks[2].gathers, 1U) << "a mangled name is one of NCCL, too";
+  EXPECT_EQ(ranks[0].collectives, 3U);
+}
+
+TEST(ranks, have_a_composition_and_what_is_reserved_for_it) {
+  wasteful_recording told;
+  add_rank(told, 10, 0);
+  add_rank(told, 11, 1);
+  for (const std::uint64_t process : {10, 11}) {
+    alloc(told, process, 0, process, 20 * mib);
+    auto row = told.made.event<trace::alloc_event>(us);
+    row.process = trace::process_id{process};
+    row.block = trace::block_id{process + 10};
+    row.parent = trace::block_id{process};
+    row.bytes = process == 10 ? 12 * mib : 6 * mib;
+    row.layer = trace::layer::framework;
+    row.kind = trace::memory_kind::device;
+    row.device = trace::device_id{1};
+    categorise(told, trace::event_id{told.made.writer().add(row)}, "activation");
+  }
+  const auto ranks = told.waste().ranks;
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_EQ(ranks[0].reserved, 20 * mib) << "of its own segment, not of the other rank's";
+  ASSERT_EQ(ranks[0].shares.size(), 1U);
+  EXPECT_EQ(ranks[0].shares[0].what, category::activation);
+  EXPECT_EQ(ranks[0].shares[0].bytes, 12 * mib);
+  EXPECT_EQ(ranks[1].shares[0].bytes, 6 * mib);
+  ASSERT_EQ(ranks[1].held.size(), 1U);
+  EXPECT_EQ(ranks[1].held[0].what, category::activation);
+}
+
+TEST(ranks, have_the_median_length_of_their_steps) {
+  wasteful_recording told;
+  add_rank(told, 10, 0);
+  add_rank(told, 11, 1);
+  alloc(told, 10, 0, 1, mib);
+  alloc(told, 11, 0, 2, mib);
+  for (time_ns i = 0; i < 6; ++i)
+    for (const std::uint64_t process : {10, 11}) {
+      auto row = told.made.event<trace::marker_event>((10 + i * (process == 10 ? 100 : 150)) * us);
+      row.process = trace::process_id{process};
+      row.step = i;
+      row.name = told.made.text("step");
+      told.made.writer().add(row);
+    }
+  const auto ranks = told.waste().ranks;
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_EQ(ranks[0].median_step, 100 * us);
+  EXPECT_EQ(ranks[1].median_step, 150 * us);
+}
+
+TEST(rank_imbalance, names_the_rank_that_the_others_wait_for_and_what_it_has_more_of) {
+  wasteful_recording told;
+  unequal_work(told, 40, 20, 80);
+  const report all = testing::report_of(told.made);
+  const finding* found = testing::find(all, finding_kind::rank_imbalance);
+  ASSERT_NE(found, nullptr);
+  EXPECT_NE(found->text.find("wait for rank 1"), std::string::npos) << found->text;
+  EXPECT_NE(found->text.find("is sort"), std::string::npos) << "the kernel that only rank 1 runs: " << found->text;
+  EXPECT_EQ(found->saves.time, 40 * 60 * us / 2) << "shared by both ranks, the rest takes half as long";
+}
+
+TEST(rank_imbalance, says_nothing_of_ranks_that_work_alike) {
+  wasteful_recording told;
+  unequal_work(told, 40, 60, 61);
+  EXPECT_EQ(testing::find(testing::report_of(told.made), finding_kind::rank_imbalance), nullptr);
+}
+
+TEST(rank_imbalance, looks_at_the_host_if_the_kernels_take_no_longer) {
+  wasteful_recording told;
+  add_rank(told, 10, 0);
+  add_rank(told, 11, 1);
+  alloc(told, 10, 0, 1, mib);
+  alloc(told, 11, 0, 2, mib);
+  for (time_ns i = 0; i < 20; ++i) {
+    const time_ns begin = 10 + i * 100;
+    kernel(told, 10, begin, begin + 20, "gemm");
+    kernel(told, 11, begin + 50, begin + 70, "gemm");
+    kernel(told, 10, begin + 20, begin + 80, all_reduce);
+    kernel(told, 11, begin + 70, begin + 80, all_reduce);
+  }
+  const report all = testing::report_of(told.made);
+  const finding* found = testing::find(all, finding_kind::rank_imbalance);
+  ASSERT_NE(found, nullptr);
+  EXPECT_NE(found->text.find("what its host does"), std::string::npos) << found->text;
+}
+
+/// Two ranks that train: weights and optimizer state of the same sizes, of 48 MiB each, and 16 MiB of activations.
+void replicas(wasteful_recording& told, std::string_view collective, std::uint64_t weights_of_second = 16 * mib) {
+  add_rank(told, 10, 0);
+  add_rank(told, 11, 1);
+  std::uint64_t block = 0;
+  for (const std::uint64_t process : {10, 11}) {
+    const auto add = [&](std::uint64_t bytes, std::string_view what) {
+      auto row = told.made.event<trace::alloc_event>((1 + static_cast<time_ns>(block)) * us);
+      row.process = trace::process_id{process};
+      row.block = trace::block_id{++block};
+      row.bytes = bytes;
+      row.layer = trace::layer::framework;
+      row.kind = trace::memory_kind::device;
+      row.device = trace::device_id{1};
+      categorise(told, trace::event_id{told.made.writer().add(row)}, what);
+    };
+    add(process == 10 ? 16 * mib : weights_of_second, "weight");
+    add(32 * mib, "optimizer state");
+    add(16 * mib, "activation");
+  }
+  kernel(told, 10, 20, 40, collective);
+  kernel(told, 11, 20, 40, collective);
+}
+
+TEST(replicated_state, is_noted_if_all_ranks_hold_the_same_and_only_reduce) {
+  wasteful_recording told;
+  replicas(told, all_reduce);
+  const report all = testing::report_of(told.made);
+  const finding* found = testing::find(all, finding_kind::replicated_state);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->severity, trace::severity::info);
+  EXPECT_EQ(found->saves.peak_bytes, 24 * mib) << "half of 48 MiB";
+  EXPECT_NE(found->text.find("16.0 MiB of weights and 32.0 MiB of optimizer state"), std::string::npos) << found->text;
+}
+
+TEST(replicated_state, is_none_of_shards) {
+  wasteful_recording told;
+  replicas(told, "ncclDevKernel_AllGather_RING_LL");
+  EXPECT_EQ(testing::find(testing::report_of(told.made), finding_kind::replicated_state), nullptr);
+}
+
+TEST(replicated_state, is_none_if_ranks_hold_different_layers) {
+  wasteful_recording told;
+  replicas(told, all_reduce, 20 * mib);
+  EXPECT_EQ(testing::find(testing::report_of(told.made), finding_kind::replicated_state), nullptr);
+}
+
+}  // namespace
+}  // namespace sluice::analysis
