@@ -72,18 +72,21 @@ void held_twice_builder::add(const index& from, time_range run) {
     const auto half_of = [](const block_record& of) {
       return half{of.stack, of.bytes, of.freed() ? of.died : latest_time};
     };
+    for (const block_record* each_half : {original, &copy})
+      last_use_ = std::max(last_use_, from.touches().of(*each_half).last.time);
     pairs_.push_back({key_of(copy), half_of(*original), half_of(copy), copy.id, time});
   }
 }
 
 std::vector<held_twice> held_twice_builder::figures(std::span<const memory_peak> peaks, time_range active) const {
+  const time_ns end = std::max(active.end, last_use_);
   std::vector<held_twice> made;
   for (const memory_peak& peak : peaks) {
     const memory_key key{peak.device, peak.layer, peak.kind};
     std::map<std::pair<trace::stack_id, trace::stack_id>, held_twice> groups;
     for (const pair& each : pairs_) {
-      const time_ns until = std::min({each.original.died, each.copy.died, active.end});
-      const bool stays = until - each.made >= (active.end - each.made) / 2;
+      const time_ns until = std::min({each.original.died, each.copy.died, end});
+      const bool stays = until - each.made >= (end - each.made) / 2;
       if (each.of != key || each.made > peak.time || until <= peak.time || !stays) continue;
       held_twice& of = groups[{each.original.stack, each.copy.stack}];
       ++of.blocks;

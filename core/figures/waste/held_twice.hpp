@@ -65,6 +65,8 @@ class held_twice_builder {
   const trace::snapshot& trace_;
   const time_range range_;
   std::vector<pair> pairs_;
+  time_ns last_use_ =
+      -latest_time;  ///< Of any block of a pair: the active time ends with device times, if there are some.
 };
 
 }  // namespace sluice::analysis

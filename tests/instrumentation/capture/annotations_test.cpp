@@ -165,9 +165,11 @@ TEST_F(sluice_module, ranges_say_what_the_host_does_while_a_gpu_may_be_idle) {
     ++counts[text(run, each.name)];
     EXPECT_GE(each.end - each.time, 100'000) << text(run, each.name);
   }
-  EXPECT_EQ(counts["next batch of the DataLoader"], 2) << "the third batch comes at once";
+  EXPECT_GE(counts["next batch of the DataLoader"], 2);
+  EXPECT_LT(counts["next batch of the DataLoader"], 50) << "100 others come at once";
   EXPECT_EQ(counts["torch.compile"], 1);
-  EXPECT_EQ(counts["garbage collection"], 1) << "what takes no time is left out";
+  EXPECT_GE(counts["garbage collection"], 1);
+  EXPECT_LT(counts["garbage collection"], 50) << "100 others take no time";
 }
 
 TEST_F(sluice_module, ranges_of_idle_causes_change_nothing_for_the_program) {

@@ -77,9 +77,9 @@ TEST(forced_growth, is_told_with_the_lines_that_asked_and_that_lay_between) {
   const report all = testing::report_of(made);
   const finding* found = testing::find(all, finding_kind::fragmentation);
   ASSERT_NE(found, nullptr);
-  EXPECT_NE(found->text.find("80.0 MiB asked from train.py:30 (forward)"), std::string::npos) << found->text;
+  EXPECT_NE(found->text.find("80.0 MiB asked from me/train.py:30 (forward)"), std::string::npos) << found->text;
   EXPECT_NE(found->text.find("160 MiB free, at most 50.0 MiB in one piece"), std::string::npos) << found->text;
-  EXPECT_NE(found->text.find("10.0 MiB from train.py:10 (keep)"), std::string::npos) << found->text;
+  EXPECT_NE(found->text.find("10.0 MiB from me/train.py:10 (keep)"), std::string::npos) << found->text;
 }
 
 }  // namespace

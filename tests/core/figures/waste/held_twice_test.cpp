@@ -71,8 +71,8 @@ TEST(held_in_two_types, names_both_lines_and_is_a_note) {
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->severity, trace::severity::info);
   EXPECT_EQ(found->saves.peak_bytes, 16 * mib);
-  EXPECT_NE(found->text.find("train.py:3 (load)"), std::string::npos) << found->text;
-  EXPECT_NE(found->text.find("half the size (16.0 MiB from train.py:9 (half))"), std::string::npos) << found->text;
+  EXPECT_NE(found->text.find("me/train.py:3 (load)"), std::string::npos) << found->text;
+  EXPECT_NE(found->text.find("half the size (16.0 MiB from me/train.py:9 (half))"), std::string::npos) << found->text;
 }
 
 }  // namespace

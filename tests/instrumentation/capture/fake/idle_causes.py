@@ -65,7 +65,8 @@ if sys.argv[1] == "connected":
     sluice.mark("connected")
 
 gc.disable()
-assert list(_SingleProcessDataLoaderIter([0.002, 0.003, 0])) == [0.002, 0.003, 0]
+SECONDS = [0.002, 0.003] + [0] * 100
+assert list(_SingleProcessDataLoaderIter(SECONDS)) == SECONDS
 assert _SingleProcessDataLoaderIter.__next__.__name__ == "__next__"
 assert _SingleProcessDataLoaderIter.__next__.__doc__ == "The next batch."
 for each in callback.starts:
@@ -81,5 +82,6 @@ for _ in range(200_000):
 one = None
 garbage = None
 gc.collect()
-gc.collect(0)
+for _ in range(100):
+    gc.collect(0)
 gc.freeze()  # Nothing is left to do at the end.
