@@ -143,7 +143,8 @@ void find_forced_growth(finder& in, std::map<trace::device_id, std::size_t> told
     f.where = in.places.of(each.largest.pins > 0 ? each.largest.pin_stack : each.largest.stack);
     const reserved_replay* replay = replay_on(in, each.device);
     const policy_outcome* best = replay == nullptr ? nullptr : winning_policy(*replay);
-    f.only_note = best == nullptr;
+    // The holes are not at the peak: that the peak of what is reserved is lower without them is not sure.
+    f.only_note = true;
     if (best == nullptr) continue;
     f.advice = use_policy(*best, *replay);
     f.saves = replayed_saving(replay->peak_reserved, best->peak_reserved);

@@ -102,7 +102,7 @@ constexpr auto rules = std::to_array<finding_rule>({
      "roundup_power2_divisions:4 and max_split_size_mb:128; if none reserves 3 % less, with the model's error of 10 %, "
      "it is a note. Also told: segments that PyTorch took from the driver although as much as was asked for was free, "
      "in "
-     "holes that were too small, if they are part of the most that was reserved, 64 MiB or more and 3 % of it.",
+     "holes that were too small, if they are part of the most that was reserved, 64 MiB or more and 3 % of it: a note.",
      "Fragmentation at other moments. Recordings of more than 200,000 blocks are not replayed, nor those that the "
      "native model does not reproduce: what is saved is then all that is free."},
     {driver_allocations, "driver_allocations",
