@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <unordered_map>
 #include <utility>
 
@@ -62,7 +63,7 @@ void held_twice_builder::add(const index& from, time_range run) {
     found->second.original = each.block;
     ++found->second.others;
   }
-  for (const auto& [time, each] : launches) {
+  for (const auto& each : std::views::values(launches)) {
     const block_record& copy = blocks[each.copy];
     const block_record* original = each.others == 1 ? from.memory().find(each.original) : nullptr;
     if (original == nullptr || original->process != copy.process || key_of(*original) != key_of(copy)) continue;
@@ -74,7 +75,7 @@ void held_twice_builder::add(const index& from, time_range run) {
     };
     for (const block_record* each_half : {original, &copy})
       last_use_ = std::max(last_use_, from.touches().of(*each_half).last.time);
-    pairs_.push_back({key_of(copy), half_of(*original), half_of(copy), copy.id, time});
+    pairs_.push_back({key_of(copy), half_of(*original), half_of(copy), copy.id, copy.born});
   }
 }
 
