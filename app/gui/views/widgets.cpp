@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/gui/window/format.hpp"
+#include "app/gui/window/glossary.hpp"
 #include "core/base/format.hpp"
 #include "core/base/printable.hpp"
 #include "imgui_internal.h"
@@ -102,6 +103,24 @@ void tip_field(const view_context& with, std::string_view label, std::string_vie
   ImGui::PopStyleColor();
   ImGui::SameLine(left + std::max(column, width_of(label) + with.px(12)));
   plain(value);
+}
+
+void glossary_tip(const view_context& with, std::string_view term) {
+  if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal | ImGuiHoveredFlags_AllowWhenDisabled)) show_term(with, term);
+}
+
+void show_term(const view_context& with, std::string_view term, std::string_view title) {
+  const gui::term* found = find_term(term);
+  if (found == nullptr || !begin_tip(with)) return;
+  std::string name(title.empty() ? found->name : title);
+  if (name[0] >= 'a' && name[0] <= 'z') name[0] = static_cast<char>(name[0] - 'a' + 'A');
+  ImGui::PushTextWrapPos(with.px(360));
+  ImGui::PushFont(with.fonts.bold, 0);
+  plain(name);
+  ImGui::PopFont();
+  plain(found->explanation);
+  ImGui::PopTextWrapPos();
+  end_tip();
 }
 
 void heading(const view_context& with, std::string_view text) {

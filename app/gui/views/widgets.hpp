@@ -22,6 +22,12 @@ bool begin_tip(const view_context& with);
 void end_tip();
 void tip_field(const view_context& with, std::string_view label, std::string_view value, float column);
 
+/// If the mouse rests on the last item: a tooltip that explains the term of that name (window/glossary.hpp). Nothing for
+/// a name that is no term.
+void glossary_tip(const view_context& with, std::string_view term);
+/// The same, whatever the mouse rests on: for what is drawn without items. `title`: instead of the term's name.
+void show_term(const view_context& with, std::string_view term, std::string_view title = {});
+
 /// Draws a heading inside a panel.
 void heading(const view_context& with, std::string_view text);
 
