@@ -1,6 +1,7 @@
 #include "app/gui/window/theme.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/gui/window/embedded.hpp"
 #include "imgui_internal.h"
@@ -23,27 +24,29 @@ theme make_dark() {
   t.hover = rgb(0x262C35);
   t.text = rgb(0xE3E7EC);
   t.muted = rgb(0x98A2AE);
-  t.on_colour = rgb(0x0E1114);
-  t.accent = rgb(0x7CC7FF);
-  t.range_fill = rgba(0x7CC7FF, 0x2A);
-  t.warning = rgb(0xF0C24B);
-  t.failure = rgb(0xF07F5A);
-  t.good = rgb(0x4CC3A0);
-  t.limit = rgb(0xE87A4F);
-  t.slices = {rgb(0x2FA98C), rgb(0x56B4E9), rgb(0xE69F00), rgb(0xCC79A7), rgb(0xE06D3C),
-              rgb(0xB59A6A), rgb(0xE8DC5A), rgb(0xE58FBE), rgb(0x7F8C9C), rgb(0x5C6672),
-              rgb(0x8EA3D8), rgb(0xB59A6A), rgb(0xE3E7EC), rgb(0x55C7A9), rgb(0x3A434F)};
-  t.memory = {rgb(0x7F8C9C), rgb(0x4A90D0), rgb(0x9C86D6), rgb(0xCF7C94), rgb(0xB59A6A),
-              rgb(0x56B4E9), rgb(0x49515C), rgb(0x2FA98C), rgb(0x6F7FA8)};
-  t.layers = {rgb(0x4A90D0), rgb(0x3FB08F), rgb(0xD8C65A), rgb(0xCF7C94)};
-  t.directions = {rgb(0x7F8C9C), rgb(0x56B4E9), rgb(0xE69F00), rgb(0xCC79A7), rgb(0xE06D3C), rgb(0xB59A6A)};
-  // none, weight, gradient, optimizer state, activation, input, workspace. None is a color of the bands behind.
-  t.categories = {rgb(0x5F6B78), rgb(0xD0708C), rgb(0xE69F00), rgb(0x9C86D6),
-                  rgb(0x3FB08F), rgb(0xE8DC5A), rgb(0xE06D3C)};
-  t.untracked = rgb(0x6B7684);
-  t.recorder = rgb(0xB59A6A);
-  t.pool_free = rgb(0x3A5D58);
-  t.counter = rgb(0x8EA3D8);
+  t.on_colour = rgb(0x000000);
+  t.on_dark = rgb(0xFFFFFF);
+  t.accent = rgb(0x6BACE4);
+  t.range_fill = rgba(0x6BACE4, 0x2A);
+  t.warning = rgb(0xB59413);
+  t.failure = rgb(0xFF6545);
+  t.good = rgb(0x23B67B);
+  t.limit = rgb(0xFD7527);
+  t.slices = {rgb(0x598A68), rgb(0x33C3FF), rgb(0xFE8F23), rgb(0xA86DAE), rgb(0xD5480A),
+              rgb(0xBBB39C), rgb(0xAAB96C), rgb(0xB171FE), rgb(0xA9B2C5), rgb(0xA4918B),
+              rgb(0xA39BCA), rgb(0xBA8A4C), rgb(0xE3E7EC), rgb(0x46A8A4), rgb(0x3A434F)};
+  t.memory = {rgb(0xACADAA), rgb(0x899EFF), rgb(0x8A74C9), rgb(0xB8745C), rgb(0xC0AE57),
+              rgb(0x61827F), rgb(0x666E79), rgb(0x9EA995), rgb(0x7F93B8)};
+  t.layers = {rgb(0x899EFF), rgb(0x4EE1EC), rgb(0xBADDAD), rgb(0x9F84A8)};
+  t.directions = {rgb(0xA9B2C5), rgb(0x33C3FF), rgb(0xFE8F23), rgb(0xA86DAE), rgb(0xD5480A), rgb(0xBBB39C)};
+  // none, weight, gradient, optimizer state, activation, input, workspace
+  t.categories = {rgb(0xACADAA), rgb(0xE61073), rgb(0x9A6920), rgb(0x7361EA),
+                  rgb(0x008170), rgb(0xE2C90E), rgb(0xD58C5C)};
+  t.untracked = rgb(0x7C8794);
+  t.recorder = rgb(0xE2A3B4);
+  t.reserved = rgb(0x98A2AE);
+  t.pool_free = rgb(0x262D35);
+  t.counter = rgb(0x558FD8);
   return t;
 }
 
@@ -58,26 +61,29 @@ theme make_light() {
   t.hover = rgb(0xE6EEF5);
   t.text = rgb(0x1D232A);
   t.muted = rgb(0x5B6570);
-  t.on_colour = rgb(0x101418);
-  t.accent = rgb(0x0067B0);
-  t.range_fill = rgba(0x0072B2, 0x24);
-  t.warning = rgb(0x9A6700);
-  t.failure = rgb(0xB83A12);
-  t.good = rgb(0x00755A);
-  t.limit = rgb(0xC2410C);
-  t.slices = {rgb(0x4DBD9F), rgb(0x6DBDEB), rgb(0xF0B23C), rgb(0xDB96BC), rgb(0xEC8B5E),
-              rgb(0xC9B184), rgb(0xEBDD4C), rgb(0xE6A3C8), rgb(0xA9B4C0), rgb(0xC7CED6),
-              rgb(0xA5B5E4), rgb(0xC9B184), rgb(0x39424C), rgb(0x78CFB6), rgb(0xDCE1E6)};
-  t.memory = {rgb(0xA9B4C0), rgb(0x4F9BD6), rgb(0xA996DE), rgb(0xDC94A8), rgb(0xC9B184),
-              rgb(0x8CCBF0), rgb(0xC7CED6), rgb(0x4DBD9F), rgb(0x9AA9D0)};
-  t.layers = {rgb(0x4F9BD6), rgb(0x5CC2A6), rgb(0xE3D15E), rgb(0xDC94A8)};
-  t.directions = {rgb(0xA9B4C0), rgb(0x6DBDEB), rgb(0xF0B23C), rgb(0xDB96BC), rgb(0xEC8B5E), rgb(0xC9B184)};
-  t.categories = {rgb(0xB4BDC6), rgb(0xDB8399), rgb(0xF0B23C), rgb(0xA996DE),
-                  rgb(0x5CC2A6), rgb(0xEBDD4C), rgb(0xEC8B5E)};
-  t.untracked = rgb(0x9AA4AF);
-  t.recorder = rgb(0xC9B184);
-  t.pool_free = rgb(0xBFE0D6);
-  t.counter = rgb(0x8398D6);
+  t.on_colour = rgb(0x000000);
+  t.on_dark = rgb(0xFFFFFF);
+  t.accent = rgb(0x1E7097);
+  t.range_fill = rgba(0x1E7097, 0x24);
+  t.warning = rgb(0x714200);
+  t.failure = rgb(0xD5161F);
+  t.good = rgb(0x067E3D);
+  t.limit = rgb(0xFF3A06);
+  t.slices = {rgb(0x13635B), rgb(0x288EDB), rgb(0xA97C04), rgb(0x87319B), rgb(0x7E2A25),
+              rgb(0x858569), rgb(0x6F5800), rgb(0x305AF2), rgb(0x534F6F), rgb(0x607568),
+              rgb(0x7979A5), rgb(0xA55C39), rgb(0x39424C), rgb(0x3A8181), rgb(0xDCE1E6)};
+  t.memory = {rgb(0x5D6275), rgb(0x5E8AFF), rgb(0x785FC3), rgb(0xAA702C), rgb(0x546140),
+              rgb(0x597D8E), rgb(0x8A929B), rgb(0x7D7771), rgb(0x6277A6)};
+  t.layers = {rgb(0x5E8AFF), rgb(0x1F433C), rgb(0x7E9874), rgb(0x512E72)};
+  t.directions = {rgb(0x534F6F), rgb(0x288EDB), rgb(0xA97C04), rgb(0x87319B), rgb(0x7E2A25), rgb(0x858569)};
+  // none, weight, gradient, optimizer state, activation, input, workspace
+  t.categories = {rgb(0x5D6275), rgb(0xAE7EA5), rgb(0x8C5C0E), rgb(0x793DD7),
+                  rgb(0x2D7358), rgb(0x929613), rgb(0x692303)};
+  t.untracked = rgb(0x7A8591);
+  t.recorder = rgb(0xB0486B);
+  t.reserved = rgb(0x5B6570);
+  t.pool_free = rgb(0xE4E9ED);
+  t.counter = rgb(0x5876B4);
   return t;
 }
 
@@ -116,6 +122,17 @@ ImU32 theme::shade(ImU32 colour, std::uint64_t name) const {
   return step < 0.5F ? mix(colour, background, (0.5F - step) * 0.42F) : mix(colour, text, (step - 0.5F) * 0.30F);
 }
 
+ImU32 theme::text_on(ImU32 fill) const {
+  // Relative luminance (WCAG 2). Above 0.179, black has more contrast than white.
+  const auto linear = [](ImU32 channel) {
+    const double v = static_cast<double>(channel & 0xFF) / 255.0;
+    return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+  };
+  const double luminance = 0.2126 * linear(fill >> IM_COL32_R_SHIFT) + 0.7152 * linear(fill >> IM_COL32_G_SHIFT) +
+                           0.0722 * linear(fill >> IM_COL32_B_SHIFT);
+  return luminance > 0.179 ? on_colour : on_dark;
+}
+
 ImU32 theme::of(const query::band& band) const {
   switch (band.role) {
     case query::band_role::untracked:
@@ -123,7 +140,7 @@ ImU32 theme::of(const query::band& band) const {
     case query::band_role::recorder:
       return recorder;
     case query::band_role::reserved:
-      return pool_free;
+      return reserved;
     case query::band_role::total:
       return muted;
     case query::band_role::value:

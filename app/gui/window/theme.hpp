@@ -12,9 +12,11 @@ struct ImFont;
 
 namespace sluice::gui {
 
-/// All colors and sizes of the window. Categories use the Okabe-Ito palette, which is distinguishable with the common
-/// color vision deficiencies (Okabe and Ito, "Color Universal Design", 2008), with lightness adjusted per theme. No
-/// value is shown by color alone. Colors are ImGui's packed RGBA.
+/// All colors and sizes of the window. Every two colors of layers and categories differ by 15 or more (CIEDE2000), also
+/// as people with protanopia, deuteranopia or tritanopia see them; so do those of kernels and copies. No two meanings
+/// share a color, and each has a contrast of 3:1 or more with the background. A search chose them under these rules, with
+/// hues near those of Okabe and Ito ("Color Universal Design", 2008); tests/gui/theme_test.cpp checks the rules. No value
+/// is shown by color alone. Colors are ImGui's packed RGBA.
 struct theme {
   theme_kind kind = theme_kind::dark;
 
@@ -29,7 +31,8 @@ struct theme {
   // Text.
   ImU32 text = 0;
   ImU32 muted = 0;      ///< Units, axis labels, secondary text: contrast at least 4.5:1.
-  ImU32 on_colour = 0;  ///< Text on a colored box.
+  ImU32 on_colour = 0;  ///< Text on a light box; see `text_on`.
+  ImU32 on_dark = 0;    ///< Text on a dark box.
 
   // Colors with a meaning.
   ImU32 accent = 0;      ///< Selection and focus.
@@ -46,12 +49,15 @@ struct theme {
   std::array<ImU32, analysis::category_count> categories{};  ///< By analysis::category.
   ImU32 untracked = 0;                                       ///< Device memory not explained by recorded allocations.
   ImU32 recorder = 0;                                        ///< Device memory used by the recorder itself.
-  ImU32 pool_free = 0;                                       ///< Reserved by a pool but unused.
+  ImU32 reserved = 0;                                        ///< Outline of what an allocator holds.
+  ImU32 pool_free = 0;                                       ///< Faint fill: reserved but unused.
   ImU32 counter = 0;
 
   [[nodiscard]] ImU32 slice(query::slice_kind kind_of_slice) const;
   /// A shade of `colour` chosen by a kernel's name: the same name has the same shade everywhere.
   [[nodiscard]] ImU32 shade(ImU32 colour, std::uint64_t name) const;
+  /// The color for text on `fill`: black or white, at least 4.5:1.
+  [[nodiscard]] ImU32 text_on(ImU32 fill) const;
   [[nodiscard]] ImU32 of(const query::band& band) const;
 };
 

@@ -339,7 +339,7 @@ void memory_map_view::draw_line_labels(const view_context& with, const map_row& 
     if (ImGui::CalcTextSize(label.c_str()).x > right - left) label = size;
     const float width = ImGui::CalcTextSize(label.c_str()).x;
     if (width > right - left) continue;  // A truncated number would be misleading.
-    draw_text_until(list, {left, y}, right + with.px(4), with.colours.on_colour, label);
+    draw_text_until(list, {left, y}, right + with.px(4), with.colours.text_on(fill_of(with, segment, item)), label);
   }
 }
 

@@ -389,7 +389,8 @@ class stacks_view final : public view {
       const bool bright = !matches()[at] || is_unknown(shown_->lines[at]);
       const std::string label = label_of(each.node, right - left);
       const ImVec2 size = ImGui::CalcTextSize(label.c_str());
-      ImGui::PushStyleColor(ImGuiCol_Text, bright ? with.colours.text : with.colours.on_colour);
+      ImGui::PushStyleColor(ImGuiCol_Text,
+                            bright ? with.colours.text : with.colours.text_on(box_of(with, each, rows_, 0).colour));
       ImGui::RenderTextEllipsis(&list, {left, std::floor(box.min.y + (box.height() - line) * 0.5F)}, {right, box.max.y},
                                 right, label.c_str(), label.c_str() + label.size(), &size);
       ImGui::PopStyleColor();
