@@ -4,13 +4,15 @@
 layout(location = 0) in vec2 time_ns;   // begin, end
 layout(location = 1) in vec2 height;    // lower, upper, in units of the track
 layout(location = 2) in vec4 colour;
-layout(location = 3) in uint style;     // bit 0: leave a gap after it, bit 1: hatched, bit 2: dimmed
+layout(location = 3) in uint style;     // bit 0: leave a gap after it, bit 1: hatched, bit 2: dimmed,
+                                        // bit 3: a dot in the middle of the upper edge
 
 uniform float origin_ns;     // batch origin - view start
 uniform float pixels_per_ns;
 uniform vec4 area;           // x, y, width, height of the track in pixels; y points down
 uniform float units;         // track units that fill the height
 uniform vec2 viewport;       // pixels
+uniform float pitch;         // distance of hatch lines in pixels; a dot is half as wide
 
 flat out vec4 paint;
 flat out uint pattern;
@@ -26,6 +28,13 @@ void main() {
   float low = bottom - floor(height.x / units * area.w + 0.5);
   float high = bottom - floor(height.y / units * area.w + 0.5);
   if (height.y > height.x) high = min(high, low - 1.0);
+  if ((style & 8u) != 0u) {
+    float side = max(3.0, floor(pitch * 0.5));
+    left = floor((left + right - side) * 0.5 + 0.5);
+    right = left + side;
+    high = floor(high - side * 0.5 + 0.5);
+    low = high + side;
+  }
   vec2 corner = vec2((gl_VertexID & 1) == 0 ? left : right, (gl_VertexID & 2) == 0 ? low : high);
   gl_Position = vec4(corner.x / viewport.x * 2.0 - 1.0, 1.0 - corner.y / viewport.y * 2.0, 0.0, 1.0);
   paint = colour;

@@ -15,6 +15,7 @@ enum box_style : std::uint32_t {
   gap_after = 1,  ///< Leaves a pixel before the next box if there is space.
   hatched = 2,    ///< Estimated, or untracked.
   dimmed = 4,     ///< Provisional, or filtered out.
+  dot = 8,        ///< A dot of a fixed size in the middle of the box's upper edge: a sample.
 };
 
 /// A box of a track. Times are ns since the batch's origin; exact to a pixel up to a few view widths from the origin.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace sluice::gui {
@@ -30,9 +32,8 @@ void overview_strip::draw(view_context& with, const query::track_list& tracks, c
     }
   draw_streams(with, *shown.engine, tracks, span, upper, list);
 
-  const float line = ImGui::GetTextLineHeight();
-  list.AddText({header.min.x + with.px(12), std::floor((header.min.y + header.max.y - line) * 0.5F)},
-               with.colours.muted, "Overview");
+  draw_left_out(with, where, shown.active, list);
+  draw_name(with, tracks, header, list);
 
   // The range that the timeline shows. The rest is dimmed only by its frame, so that no pixel is painted twice.
   const float left = std::floor(std::clamp(where.x_of(shown.visible.begin), area.min.x, area.max.x));
@@ -60,6 +61,47 @@ void overview_strip::draw(view_context& with, const query::track_list& tracks, c
   handle_mouse(with, where);
 }
 
+/// Hatches the time before and after the work: the timeline opens without it.
+void overview_strip::draw_left_out(const view_context& with, const row_frame& where, query::time_range active,
+                                   ImDrawList& list) {
+  if (active.length() <= 0) return;
+  const float begin = std::clamp(std::floor(where.x_of(active.begin)), where.area.min.x, where.area.max.x);
+  const float end = std::clamp(std::floor(where.x_of(active.end)), where.area.min.x, where.area.max.x);
+  const float pitch = with.px(8);
+  const float height = where.area.height();
+  for (const auto& [left, right] : {std::pair(where.area.min.x, begin), std::pair(end, where.area.max.x)}) {
+    if (right - left < with.px(3)) continue;
+    list.PushClipRect({left, where.area.min.y}, {right, where.area.max.y}, true);
+    // Lines are aligned to the strip, so that the two sides look like one pattern.
+    const float first = where.area.min.x + std::floor((left - where.area.min.x - height) / pitch) * pitch;
+    for (float x = first; x < right; x += pitch)
+      list.AddLine({x, where.area.max.y}, {x + height, where.area.min.y}, with.colours.line);
+    list.PopClipRect();
+  }
+}
+
+/// The strip's name, and how many streams have no place in it.
+void overview_strip::draw_name(const view_context& with, const query::track_list& tracks, const draw::rectangle& header,
+                               ImDrawList& list) {
+  std::size_t copies = 0;
+  std::size_t streams = 0;
+  for (const query::track& each : tracks.tracks) {
+    copies += each.kind == query::track_kind::direction ? 1 : 0;
+    streams += each.kind == query::track_kind::stream ? 1 : 0;
+  }
+  const std::size_t drawn = std::min(streams, bar_count - std::min<std::size_t>(copies, 2));
+  const float line = ImGui::GetTextLineHeight();
+  const float left = header.min.x + with.px(12);
+  const float middle = (header.min.y + header.max.y) * 0.5F;
+  list.AddText({left, std::floor(drawn < streams ? middle - line : middle - line * 0.5F)}, with.colours.muted,
+               "Overview");
+  if (drawn == streams) return;
+  ImGui::PushFont(nullptr, small_text);
+  draw_text_until(list, {left, std::floor(middle)}, header.max.x - with.px(6), with.colours.muted,
+                  std::to_string(drawn) + " of " + std::to_string(streams) + " streams");
+  ImGui::PopFont();
+}
+
 void overview_strip::draw_streams(view_context& with, query::engine& from, const query::track_list& tracks,
                                   query::time_range span, const draw::rectangle& area, ImDrawList& list) {
   const float height = with.px(5);
@@ -81,8 +123,9 @@ void overview_strip::draw_streams(view_context& with, query::engine& from, const
         boxes.clear();
         for (const query::slice& s : drawn.shown->slices) {
           if (s.depth != 0) continue;
+          // These bars are too low to fill a part of the height, as the tracks do: the colour fades instead.
           const ImU32 colour =
-              mix(with.colours.background, with.colours.slice(s.kind), 0.35F + 0.65F * std::clamp(s.busy, 0.0F, 1.0F));
+              mix(with.colours.background, with.colours.slice(s.kind), 0.2F + 0.8F * std::clamp(s.busy, 0.0F, 1.0F));
           const query::time_ns origin = drawn.shown->range.begin;
           boxes.push_back({static_cast<float>(s.begin - origin), static_cast<float>(s.end - origin), 0, 1, colour, 0});
         }

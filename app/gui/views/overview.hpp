@@ -8,8 +8,8 @@
 
 namespace sluice::gui {
 
-/// A strip with the whole recording: memory as an area, stream activity as thin bars, and the range that the timeline
-/// shows. Drag the range to move it; drag an edge, or outside it, to choose another; double-click to show all.
+/// A strip with the whole recording: memory in use as an area under a line of what is reserved, stream activity as thin
+/// bars, and the range that the timeline shows. The time before and after all work is hatched. Drag the range to move it; drag an edge, or outside it, to choose another; double-click to show all.
 class overview_strip {
  public:
   /// Draws in the current window, over `header` and `area`. Queries only what the strip needs.
@@ -20,6 +20,10 @@ class overview_strip {
  private:
   void draw_streams(view_context& with, query::engine& from, const query::track_list& tracks, query::time_range span,
                     const draw::rectangle& area, ImDrawList& list);
+  static void draw_left_out(const view_context& with, const row_frame& where, query::time_range active,
+                            ImDrawList& list);
+  static void draw_name(const view_context& with, const query::track_list& tracks, const draw::rectangle& header,
+                        ImDrawList& list);
   void handle_mouse(view_context& with, const row_frame& where);
 
   static constexpr std::size_t bar_count = 4;

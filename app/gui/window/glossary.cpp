@@ -31,6 +31,10 @@ constexpr auto terms = std::to_array<term>({
     {"busy",
      "The share of a time span in which at least one kernel or copy ran. A pixel that stands for many events is filled "
      "to this share of its height."},
+    {"copies",
+     "Copies in one direction, one box each. Where several share a pixel, the filled height is the share of the time "
+     "in "
+     "which one ran."},
     {"counter",
      "A value that the program or the driver reported now and then. Dots are the values where they changed; between "
      "two "
@@ -56,6 +60,9 @@ constexpr auto terms = std::to_array<term>({
     {"host memory",
      "Memory of the CPU that was allocated through CUDA: pinned or managed. Ordinary memory of the program is not "
      "recorded."},
+    {"host thread",
+     "A thread of the program: its ranges and its calls to CUDA, nested. Calls that wait for the GPU are drawn as "
+     "waits."},
     {"inferred",
      "Concluded by Sluice from call stacks, lifetimes and use, and not said by the program. Tags that the program sets "
      "replace it."},

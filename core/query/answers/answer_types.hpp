@@ -42,6 +42,7 @@ struct track {
   trace::counter_id counter{};
   trace::direction direction = trace::direction::unknown;
   std::uint16_t depth = 1;  ///< The number of rows of nested slices.
+  double maximum = 0;       ///< For memory, pools and counters: an upper bound of their values, without samples.
 };
 
 /// A time span in which the recorder lost events.
@@ -100,6 +101,8 @@ struct band {
   bool by_category = false;                                ///< `category` is used, even if it is none.
   bool stacked = false;   ///< Drawn on top of the stacked bands before it; others are separate lines.
   std::vector<bin> bins;  ///< About as many as the question's width; bytes, bytes/s or the counter's unit.
+  /// For a rate: the share of each bin in which at least one copy ran. Empty for others.
+  std::vector<float> busy;
 };
 
 /// A horizontal line with a label: "PCIe 5 x16 peak 63.0 GB/s", "device memory 141 GB".

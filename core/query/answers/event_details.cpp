@@ -7,6 +7,7 @@
 #include "core/query/answers/answer_functions.hpp"
 #include "core/query/answers/event_text.hpp"
 #include "core/query/answers/rows_about.hpp"
+#include "core/query/answers/same_name.hpp"
 #include "core/query/answers/tensor_details.hpp"
 #include "core/trace/model/names.hpp"
 
@@ -92,6 +93,7 @@ result<event_details> answer_to(const details_question& question, const sources&
     put_tensor_details(*block, from, found);
     return found;
   }
+  if (question.which != same_name::itself) return find_same_name(question.event, question.which, from);
   auto found = find_event(question.event, from);
   if (!found) return fail(error_code::not_found, "there is no such event", from.trace.path());
   put_attributes(question.event, from, *found);

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/base/format.hpp"
+#include "core/base/thread_scratch.hpp"
 #include "core/index/labels.hpp"
 #include "core/query/answers/answer_functions.hpp"
 #include "core/query/engine/bin_source.hpp"
@@ -67,6 +68,24 @@ class composer {
     made_.limits.push_back({std::move(label), value, way});
   }
 
+  /// Says for each rate in what share of each bin copies ran: what `sample` gives is the mean of the whole bin. After
+  /// `finish`. O(copies + bins).
+  result<void> put_busy(series& into, trace::device_id device) const {
+    thread_scratch<timeline::drawn_slice> drawn;
+    for (std::size_t place = 0; place < all_.owners().size(); ++place) {
+      const trace::lane_row& about = all_.owners()[place].about;
+      if (about.what != trace::lane_kind::direction || about.device != device) continue;
+      const auto rate = std::find_if(into.bands.begin(), into.bands.end(),
+                                     [&](const band& each) { return each.direction == about.way; });
+      if (rate == into.bands.end() || rate->bins.empty()) continue;
+      const auto width = static_cast<std::uint32_t>(rate->bins.size());
+      if (auto got = all_.draw(place, into.range, width, *drawn); !got) return got;
+      rate->busy.resize(width, 0);
+      for (const timeline::drawn_slice& each : *drawn) add_busy(each, into.range, rate->busy);
+    }
+    return {};
+  }
+
   /// `ceiling`: an upper bound of the stacked bands' sum; 0 if unknown.
   result<series> finish(double ceiling = 0) {
     if (ceiling > 0) stacked_ = std::min(stacked_, ceiling);
@@ -107,6 +126,20 @@ class composer {
         bin& each = part.bins[at];
         each.at_peak = each.minimum + place * (each.at_peak - each.minimum);
       }
+    }
+  }
+
+  /// Adds the part of each bin that a drawn slice covers. Copies of several streams can cover the same time twice: a
+  /// bin has at most 1.
+  static void add_busy(const timeline::drawn_slice& slice, time_range range, std::vector<float>& busy) {
+    const double ns_per_bin = static_cast<double>(range.length()) / static_cast<double>(busy.size());
+    if (!(ns_per_bin > 0)) return;
+    const double from = static_cast<double>(std::max(slice.item.begin, range.begin) - range.begin) / ns_per_bin;
+    const double to = static_cast<double>(std::min(slice.item.end, range.end) - range.begin) / ns_per_bin;
+    for (auto bin = static_cast<std::size_t>(from); bin < busy.size() && static_cast<double>(bin) < to; ++bin) {
+      const double low = std::max(from, static_cast<double>(bin));
+      const double high = std::min(to, static_cast<double>(bin + 1));
+      busy[bin] = std::min(1.0F, busy[bin] + static_cast<float>(high - low) * std::min(1.0F, slice.busy));
     }
   }
 
@@ -260,7 +293,10 @@ result<series> bandwidth_series(const series_question& question, const track& ro
   } else if (device != nullptr && row.direction != trace::direction::d2d) {
     put_link_limits(all, *device);
   }
-  return all.finish();
+  auto made = all.finish();
+  if (made)
+    if (auto busy = all.put_busy(*made, row.device); !busy) return tl::unexpected<error>(busy.error());
+  return made;
 }
 
 result<series> counter_series(const series_question& question, const track& row, const sources& from) {

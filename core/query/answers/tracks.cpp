@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/base/format.hpp"
+#include "core/index/curves.hpp"
 #include "core/index/labels.hpp"
 #include "core/query/answers/answer_functions.hpp"
 #include "core/query/engine/bin_source.hpp"
@@ -55,17 +56,46 @@ track made(track_kind kind, device_id device = {}, trace::process_id process = {
   return row;
 }
 
+/// An upper bound of the bytes that a device's memory track shows, without samples: the driver's memory is stacked, and
+/// what other layers handed out is a part of it.
+double highest_memory(const bin_source& all, device_id device, const trace::tables& tables) {
+  double stacked = 0;
+  double highest = 0;
+  for (const trace::curve_row& curve : all.curves()) {
+    if (curve.what == curve_kind::memory && curve.device == device && analysis::has_bytes(curve.kind)) {
+      if (analysis::is_in_driver_stack(curve)) {
+        stacked += curve.maximum;
+      } else {
+        highest = std::max(highest, curve.maximum);
+      }
+    } else if (curve.what == curve_kind::pool_reserved) {
+      const trace::pool_row* about = tables.pools.find(curve.pool);
+      if (about != nullptr && about->device == device && analysis::is_driver_pool(*about, curve.has_segments))
+        stacked += curve.maximum;
+    }
+  }
+  const trace::device_row* about = tables.devices.find(device);
+  if (about != nullptr && about->memory_bytes > 0)
+    stacked = std::min(stacked, static_cast<double>(about->memory_bytes));
+  return std::max(stacked, highest);
+}
+
 void visit_curves(const bin_source& all, const trace::tables& tables, const visitor& visit) {
   std::set<device_id> devices;
   for (const trace::curve_row& curve : all.curves()) {
     const bool of_memory = curve.what == curve_kind::memory || curve.what == curve_kind::device_used;
-    if (of_memory && devices.insert(curve.device).second) visit(made(track_kind::memory, curve.device));
+    if (!of_memory || !devices.insert(curve.device).second) continue;
+    track row = made(track_kind::memory, curve.device);
+    row.maximum = highest_memory(all, curve.device, tables);
+    visit(std::move(row));
   }
   std::set<trace::pool_id> pools;
   for (const trace::curve_row& curve : all.curves()) {
     if (curve.pool == trace::pool_id::none || !pools.insert(curve.pool).second) continue;
     track row = made(track_kind::pool);
     row.pool = curve.pool;
+    for (const trace::curve_row& each : all.curves())
+      if (each.pool == curve.pool) row.maximum = std::max(row.maximum, each.maximum);
     if (const trace::pool_row* about = tables.pools.find(curve.pool)) {
       row.process = about->process;
       if (!analysis::is_host_resident(about->kind)) row.device = about->device;
@@ -76,6 +106,7 @@ void visit_curves(const bin_source& all, const trace::tables& tables, const visi
     if (curve.what != curve_kind::counter) continue;
     track row = made(track_kind::counter);
     row.counter = curve.counter;
+    row.maximum = curve.maximum;
     if (const trace::counter_row* about = tables.counters.find(curve.counter)) {
       row.process = about->process;
       row.device = about->device;

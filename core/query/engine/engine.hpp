@@ -87,9 +87,13 @@ struct report_question {
   using answer_type = analysis::report;
 };
 
+/// Which event is meant: the given one, or the nearest one before or after it that has the same name.
+enum class same_name : std::uint8_t { itself, previous, next };
+
 struct details_question {
   trace::event_id event{};
-  trace::block_id block{};  ///< If set, ask about this block instead of an event.
+  trace::block_id block{};              ///< If set, ask about this block instead of an event.
+  same_name which = same_name::itself;  ///< Kernels, calls and ranges have names; copies have directions.
   friend bool operator==(const details_question&, const details_question&) = default;
   using answer_type = event_details;
 };

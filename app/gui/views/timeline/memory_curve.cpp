@@ -1,6 +1,7 @@
 #include "app/gui/views/timeline/memory_curve.hpp"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 namespace sluice::gui {
@@ -22,30 +23,40 @@ void memory_curve::upload(const view_context& with) {
   boxes.clear();
   top_ = 0;
   std::size_t width = 0;
-  for (const query::band& band : shown_->bands) width = std::max(width, band.bins.size());
+  // What the layers above the driver hand out is used; if there are none, all of the driver's memory is.
+  bool above = false;
+  for (const query::band& band : shown_->bands) {
+    width = std::max(width, band.bins.size());
+    above = above || (band.role == query::band_role::used && band.layer != trace::layer::driver);
+  }
   const double ns_per_bin = width == 0 ? 0 : static_cast<double>(shown_->range.length()) / static_cast<double>(width);
-  for (std::size_t at = 0; at < width; ++at) {
-    double highest = 0;
-    for (std::size_t layer = 0; layer < trace::layer_count; ++layer) {
-      double total = 0;
-      for (const query::band& band : shown_->bands)
-        if (band.role == query::band_role::used && static_cast<std::size_t>(band.layer) == layer &&
-            at < band.bins.size())
-          total += band.bins[at].at_peak;
-      highest = std::max(highest, total);
-    }
-    top_ = std::max(top_, highest);
-    const draw::box now{static_cast<float>(static_cast<double>(at) * ns_per_bin),
-                        static_cast<float>(static_cast<double>(at + 1) * ns_per_bin),
-                        0,
-                        static_cast<float>(highest),
-                        mix(with.colours.layers[0], with.colours.background, 0.35F),
-                        0};
-    if (!boxes.empty() && boxes.back().high == now.high) {
-      boxes.back().end = now.end;
+  const auto left = [&](std::size_t at) { return static_cast<float>(static_cast<double>(at) * ns_per_bin); };
+  const ImU32 colour = mix(with.colours.layers[0], with.colours.background, 0.25F);
+  std::size_t last_area = SIZE_MAX;
+  std::size_t last_line = SIZE_MAX;
+  // Adjacent columns of one height become one box.
+  const auto put = [&](std::size_t& last, std::size_t at, float low, float high, ImU32 paint) {
+    if (last != SIZE_MAX && boxes[last].high == high && boxes[last].end == left(at)) {
+      boxes[last].end = left(at + 1);
     } else {
-      boxes.push_back(now);
+      last = boxes.size();
+      boxes.push_back({left(at), left(at + 1), low, high, paint, 0});
     }
+  };
+  for (std::size_t at = 0; at < width; ++at) {
+    std::array<double, trace::layer_count> held{};
+    double reserved = 0;
+    for (const query::band& band : shown_->bands) {
+      if (at >= band.bins.size()) continue;
+      if (band.role == query::band_role::used) held[static_cast<std::size_t>(band.layer)] += band.bins[at].at_peak;
+      if (band.role == query::band_role::reserved) reserved += band.bins[at].at_peak;
+    }
+    reserved += held[0];
+    const double used = above ? *std::max_element(held.begin() + 1, held.end()) : held[0];
+    const auto line = static_cast<float>(std::max(reserved, used));
+    top_ = std::max(top_, std::max(reserved, used));
+    put(last_area, at, 0, static_cast<float>(used), colour);
+    if (line > static_cast<float>(used)) put(last_line, at, line * 0.999999F, line, with.colours.reserved);
   }
   batch_.assign(shown_->range.begin, boxes);
 }

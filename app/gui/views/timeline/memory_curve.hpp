@@ -7,7 +7,7 @@
 
 namespace sluice::gui {
 
-/// A device's memory over time as one curve: at each time, the highest use of any layer.
+/// A device's memory over time: what is in use as an area, what is reserved as a line.
 class memory_curve {
  public:
   /// Draws the time range `span` of a memory track over `area`.

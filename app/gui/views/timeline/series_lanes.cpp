@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <array>
 
+#include "app/gui/window/glossary.hpp"
+
 namespace sluice::gui {
 namespace {
 
+constexpr float outline_fill = 0.16F;  ///< Share of its colour in the faint area inside an outline.
+constexpr float held_line = 0.45F;     ///< The same for the line between two samples.
+constexpr float least_opacity = 0.2F;  ///< Of a rate in a bin in which copies ran for almost no time.
+
 double value_at(const query::series& curves, std::size_t band, std::size_t at, query::track_kind kind) {
-  const auto& bins = curves.bands[band].bins;
-  return at < bins.size() ? std::max(0.0, height_of(bins[at], kind)) : 0.0;
+  return std::max(0.0, height_of(curves.bands[band], at, kind));
 }
 
 std::size_t width_of(const query::series& curves) {
@@ -17,8 +22,9 @@ std::size_t width_of(const query::series& curves) {
   return width;
 }
 
-bool tracked(const query::band& band) {
-  return band.role != query::band_role::untracked && band.role != query::band_role::recorder;
+bool sampled(const query::band& band) {
+  return band.role == query::band_role::untracked || band.role == query::band_role::recorder ||
+         band.role == query::band_role::total;
 }
 
 std::vector<band_stack> levels_of(const query::series& curves, query::track_kind kind) {
@@ -27,22 +33,24 @@ std::vector<band_stack> levels_of(const query::series& curves, query::track_kind
   std::vector<band_stack> levels;
   for (std::size_t i = 0; i < curves.bands.size(); ++i) {
     const query::band& band = curves.bands[i];
+    if (sampled(band)) continue;
     if (band.stacked) {
       stack.bands.push_back(i);
     } else if (band.role == query::band_role::used && kind == query::track_kind::memory &&
                band.layer != trace::layer::driver) {
       above[static_cast<std::size_t>(band.layer)].bands.push_back(i);
-    } else if (band.role != query::band_role::total) {
-      levels.push_back({{i}});
+    } else {
+      levels.push_back({{i}, band.role == query::band_role::reserved ? band_mark::outline : band_mark::area});
     }
   }
-  // Untracked memory is stacked on top of known memory.
-  std::stable_partition(stack.bands.begin(), stack.bands.end(),
-                        [&](std::size_t i) { return curves.bands[i].role != query::band_role::untracked; });
-  // Highest layer first: where it holds everything the driver allocated, its color is visible.
+  // Highest layer first. What it did not hand out is only reserved, as far as the layers below know.
   for (band_stack& each : above)
     if (!each.bands.empty()) levels.insert(levels.begin(), std::move(each));
   if (!stack.bands.empty()) levels.push_back(std::move(stack));
+  if (kind == query::track_kind::memory)
+    for (std::size_t i = 1; i < levels.size(); ++i) levels[i].mark = band_mark::outline;
+  if (kind == query::track_kind::counter)
+    for (band_stack& each : levels) each.mark = band_mark::dots;
   return levels;
 }
 
@@ -79,11 +87,191 @@ void merge_equal(std::vector<draw::box>& boxes) {
   boxes.resize(kept);
 }
 
+/// The part of a band that can be seen in a column.
+struct visible_part {
+  float low = 0;
+  float high = 0;
+};
+
+/// Draws the columns of one lane.
+class lane_painter {
+ public:
+  lane_painter(series_lane& lane, const query::series& curves, query::track_kind kind, const theme& colours)
+      : lane_(lane), curves_(curves), kind_(kind), colours_(colours), width_(width_of(curves)) {
+    ns_per_bin_ = width_ == 0 ? 0 : static_cast<double>(curves.range.length()) / static_cast<double>(width_);
+  }
+
+  void paint(const std::vector<std::size_t>& label_width) {
+    areas_.clear();
+    marks_.clear();
+    parts_.assign(width_ * curves_.bands.size(), {});
+    for (std::size_t at = 0; at < width_; ++at) paint_areas(at);
+    merge_equal(areas_);
+    for (const band_stack& each : lane_.levels) {
+      if (each.mark == band_mark::outline) paint_outline(each);
+      if (each.mark == band_mark::dots)
+        for (const std::size_t band : each.bands) paint_dots(band);
+    }
+    areas_.insert(areas_.end(), marks_.begin(), marks_.end());
+    lane_.batch.assign(curves_.range.begin, areas_);
+    lane_.labels.clear();
+    for (const band_stack& each : lane_.levels)
+      for (const std::size_t band : each.bands)
+        if (each.mark != band_mark::dots && band < label_width.size() && label_width[band] > 0)
+          put_label(band, label_width[band]);
+  }
+
+ private:
+  [[nodiscard]] float left_of(std::size_t at) const {
+    return static_cast<float>(static_cast<double>(at) * ns_per_bin_);
+  }
+  [[nodiscard]] visible_part& part(std::size_t band, std::size_t at) { return parts_[band * width_ + at]; }
+
+  [[nodiscard]] ImU32 colour_of(std::size_t band, std::size_t at, band_mark mark) const {
+    const query::band& what = curves_.bands[band];
+    const ImU32 colour = colours_.of(what);
+    if (mark == band_mark::outline)
+      return what.role == query::band_role::reserved ? colours_.pool_free
+                                                     : mix(colours_.background, colour, outline_fill);
+    if (at < what.busy.size())
+      return mix(colours_.background, colour,
+                 least_opacity + (1 - least_opacity) * std::clamp(what.busy[at], 0.0F, 1.0F));
+    return colour;
+  }
+
+  void paint_areas(std::size_t at) {
+    order_.clear();
+    for (const band_stack& each : lane_.levels) {
+      if (each.mark == band_mark::dots) continue;
+      double total = 0;
+      for (const std::size_t band : each.bands) total += value_at(curves_, band, at, kind_);
+      order_.emplace_back(total, &each);
+    }
+    std::stable_sort(order_.begin(), order_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    double drawn = 0;  // painted up to here
+    for (const auto& [total, each] : order_) {
+      double low = 0;
+      for (const std::size_t band : each->bands) {
+        const double high = low + value_at(curves_, band, at, kind_);
+        if (high > drawn) {
+          const visible_part seen{static_cast<float>(std::max(low, drawn)), static_cast<float>(high)};
+          part(band, at) = seen;
+          areas_.push_back({left_of(at), left_of(at + 1), seen.low, seen.high, colour_of(band, at, each->mark), 0});
+          drawn = high;
+        }
+        low = high;
+      }
+    }
+  }
+
+  /// The upper edge of a stack, with vertical lines where it jumps.
+  void paint_outline(const band_stack& stack) {
+    for (const std::size_t band : stack.bands) {
+      const ImU32 colour = colours_.of(curves_.bands[band]);
+      const auto high = [&](std::size_t at) { return part(band, at).high; };
+      for (std::size_t begin = 0; begin < width_;) {
+        std::size_t end = begin + 1;
+        while (end < width_ && high(end) == high(begin)) ++end;
+        if (high(begin) > 0) line(left_of(begin), left_of(end), high(begin), colour);
+        if (begin > 0 && high(begin - 1) != high(begin)) {
+          // Only beside what is drawn of this band: elsewhere something in front of it is seen.
+          const visible_part& taller = part(band, high(begin) > high(begin - 1) ? begin : begin - 1);
+          const float from = std::max(std::min(high(begin - 1), high(begin)), taller.low);
+          if (taller.high > from) marks_.push_back({left_of(begin), left_of(begin), from, taller.high, colour, 0});
+        }
+        begin = end;
+      }
+    }
+  }
+
+  /// A dot for each new value. A bin with several has two: the highest and the lowest.
+  void paint_dots(std::size_t band) {
+    const auto& bins = curves_.bands[band].bins;
+    const ImU32 colour = colours_.of(curves_.bands[band]);
+    const ImU32 faint = mix(colours_.background, colour, held_line);
+    dots_.clear();
+    double held = 0;
+    for (std::size_t at = 0; at < bins.size(); ++at) {
+      const query::bin& now = bins[at];
+      const auto high = static_cast<float>(now.maximum);
+      if (now.maximum == held && now.minimum == held) {
+        std::size_t end = at + 1;
+        while (end < bins.size() && bins[end].maximum == held && bins[end].minimum == held) ++end;
+        if (high > 0) line(left_of(at), left_of(end), high, faint);
+        at = end - 1;
+        continue;
+      }
+      if (now.minimum < now.maximum)
+        marks_.push_back({left_of(at), left_of(at), static_cast<float>(std::max(0.0, now.minimum)), high, faint, 0});
+      // The value after the bin: known where the next bin has only one.
+      const bool known =
+          now.minimum < now.maximum && at + 1 < bins.size() && bins[at + 1].minimum == bins[at + 1].maximum;
+      held = known ? bins[at + 1].maximum : now.maximum;
+      const auto value = static_cast<float>(held);
+      dots_.push_back({left_of(at), left_of(at + 1), value, value, colour, draw::dot});
+    }
+    marks_.insert(marks_.end(), dots_.begin(), dots_.end());
+  }
+
+  /// A line of one pixel: its upper edge is at `value`.
+  void line(float left, float right, float value, ImU32 colour) {
+    marks_.push_back({left, right, value * 0.999999F, value, colour, 0});
+  }
+
+  /// Finds the place where `columns` columns of a band are highest together.
+  void put_label(std::size_t band, std::size_t columns) {
+    if (columns > width_) return;
+    const std::size_t stride = std::max<std::size_t>(1, columns / 2);
+    visible_part best;
+    std::size_t place = 0;
+    for (std::size_t from = 0; from + columns <= width_; from += stride) {
+      visible_part common = part(band, from);
+      for (std::size_t at = from + 1; at < from + columns && common.high > common.low; ++at) {
+        common.low = std::max(common.low, part(band, at).low);
+        common.high = std::min(common.high, part(band, at).high);
+      }
+      // A later place must be clearly better, so that labels do not jump about.
+      if (common.high - common.low > (best.high - best.low) * 1.02F) {
+        best = common;
+        place = from;
+      }
+    }
+    if (best.high <= best.low) return;
+    const query::time_ns begin = curves_.range.begin;
+    lane_.labels.push_back({band,
+                            {begin + static_cast<query::time_ns>(left_of(place)),
+                             begin + static_cast<query::time_ns>(left_of(place + columns))},
+                            static_cast<double>(best.low),
+                            static_cast<double>(best.high)});
+  }
+
+  series_lane& lane_;
+  const query::series& curves_;
+  query::track_kind kind_;
+  const theme& colours_;
+  std::size_t width_ = 0;
+  double ns_per_bin_ = 0;
+  std::vector<std::pair<double, const band_stack*>> order_;
+  // Kept from call to call: lanes are laid out in each frame of a zoom.
+  static thread_local std::vector<draw::box> areas_;
+  static thread_local std::vector<draw::box> marks_;
+  static thread_local std::vector<draw::box> dots_;
+  static thread_local std::vector<visible_part> parts_;  ///< By band, then by column.
+};
+thread_local std::vector<draw::box> lane_painter::areas_;
+thread_local std::vector<draw::box> lane_painter::marks_;
+thread_local std::vector<draw::box> lane_painter::dots_;
+thread_local std::vector<visible_part> lane_painter::parts_;
+
 }  // namespace
 
-double height_of(const query::bin& bin, query::track_kind kind) {
-  if (kind == query::track_kind::bandwidth) return bin.mean;
-  return kind == query::track_kind::memory ? bin.at_peak : bin.maximum;
+double height_of(const query::band& band, std::size_t bin, query::track_kind kind) {
+  if (bin >= band.bins.size()) return 0;
+  const query::bin& value = band.bins[bin];
+  if (kind == query::track_kind::memory) return value.at_peak;
+  if (kind != query::track_kind::bandwidth) return value.maximum;
+  if (bin >= band.busy.size() || !(band.busy[bin] > 0)) return value.mean;
+  return std::min(value.maximum, value.mean / static_cast<double>(std::min(1.0F, band.busy[bin])));
 }
 
 std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind kind) {
@@ -106,15 +294,16 @@ std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind
                : kind == query::track_kind::memory                                       ? 100
                : kind == query::track_kind::pool || kind == query::track_kind::bandwidth ? 72
                                                                                          : 46;
-  const bool sampled = std::any_of(curves.bands.begin(), curves.bands.end(), [](const auto& b) { return !tracked(b); });
-  if (kind != query::track_kind::memory || !sampled) return lanes;
+  if (kind != query::track_kind::memory) return lanes;
   series_lane device;
-  device.height = 52;
-  device.caption = "whole GPU";
-  device.levels = {all.levels.back()};  // the stack, with untracked memory
-  for (band_stack& each : all.levels)
-    std::erase_if(each.bands, [&](std::size_t i) { return !tracked(curves.bands[i]); });
+  device.height = 56;
+  // The whole first, as it is the highest.
+  for (const query::band_role role : {query::band_role::total, query::band_role::untracked, query::band_role::recorder})
+    for (std::size_t i = 0; i < curves.bands.size(); ++i)
+      if (curves.bands[i].role == role) device.levels.insert(device.levels.begin(), {{i}, band_mark::dots});
+  if (device.levels.empty()) return lanes;
   all.limits = false;
+  if (all.levels.empty()) lanes.clear();
   lanes.push_back(std::move(device));
   return lanes;
 }
@@ -130,40 +319,51 @@ double highest_of(const series_lane& lane, const query::series& curves, query::t
   return highest;
 }
 
-void fill(series_lane& lane, const query::series& curves, query::track_kind kind, const theme& colours) {
-  static thread_local std::vector<draw::box> boxes;
-  boxes.clear();
-  const std::size_t width = width_of(curves);
-  const double ns_per_bin = width == 0 ? 0 : static_cast<double>(curves.range.length()) / static_cast<double>(width);
-  std::vector<std::pair<double, const band_stack*>> order;
-  for (std::size_t at = 0; at < width; ++at) {
-    const auto left = static_cast<float>(static_cast<double>(at) * ns_per_bin);
-    const auto right = static_cast<float>(static_cast<double>(at + 1) * ns_per_bin);
-    order.clear();
-    for (const band_stack& each : lane.levels) {
-      double total = 0;
-      for (const std::size_t band : each.bands) total += value_at(curves, band, at, kind);
-      order.emplace_back(total, &each);
-    }
-    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    double drawn = 0;  // painted up to here
-    for (const auto& [total, each] : order) {
-      double low = 0;
-      for (const std::size_t band : each->bands) {
-        const double high = low + value_at(curves, band, at, kind);
-        if (high > drawn) {
-          const query::band& what = curves.bands[band];
-          const bool hatch = what.role == query::band_role::untracked;
-          boxes.push_back({left, right, static_cast<float>(std::max(low, drawn)), static_cast<float>(high),
-                           colours.of(what), hatch ? draw::hatched : 0U});
-          drawn = high;
-        }
-        low = high;
-      }
-    }
+std::string_view brief(const query::band& band, band_mark mark) {
+  switch (band.role) {
+    case query::band_role::untracked:
+      return "Untracked";
+    case query::band_role::recorder:
+      return "Profiler overhead";
+    case query::band_role::total:
+      return "Whole GPU";
+    case query::band_role::used:
+      if (mark == band_mark::outline &&
+          (band.kind == trace::memory_kind::device || band.kind == trace::memory_kind::pinned))
+        return band.layer == trace::layer::driver ? "Reserved (driver)" : "Reserved (pool)";
+      return band.label;
+    case query::band_role::reserved:
+    case query::band_role::value:
+      break;
   }
-  merge_equal(boxes);
-  lane.batch.assign(curves.range.begin, boxes);
+  return band.label;
+}
+
+std::string_view term_of(const query::band& band, band_mark mark) {
+  switch (band.role) {
+    case query::band_role::untracked:
+      return "untracked";
+    case query::band_role::recorder:
+      return "profiler overhead";
+    case query::band_role::total:
+      return "whole GPU";
+    case query::band_role::reserved:
+      return "reserved";
+    case query::band_role::value:
+      return band.direction == trace::direction::unknown ? "counter" : "bandwidth";
+    case query::band_role::used:
+      break;
+  }
+  if (mark == band_mark::outline) return "reserved";
+  if (band.by_category) return term_of(band.category);
+  if (band.layer != trace::layer::driver) return term_of(band.layer);
+  const std::string_view kind = term_of(band.kind);
+  return kind.empty() ? term_of(band.layer) : kind;
+}
+
+void fill(series_lane& lane, const query::series& curves, query::track_kind kind, const theme& colours,
+          const std::vector<std::size_t>& label_width) {
+  lane_painter(lane, curves, kind, colours).paint(label_width);
 }
 
 }  // namespace sluice::gui

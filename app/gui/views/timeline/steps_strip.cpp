@@ -32,6 +32,7 @@ void steps_strip::draw(view_context& with, query::engine& from, const query::tra
       list, {where.header.min.x + with.px(12), std::floor((where.header.min.y + where.header.max.y - line) * 0.5F)},
       where.header.max.x - with.px(6), with.colours.muted, what.label);
   ImGui::PopFont();
+  if (where.named) show_term(with, "step", what.label);
   list.AddLineH(where.header.min.x, where.area.max.x, where.area.max.y - 1, with.colours.line);
   const auto answer =
       question_.ask(from, {what.id, where.visible, static_cast<std::uint32_t>(std::max(1.0F, where.area.width()))});

@@ -14,45 +14,27 @@ constexpr float overview_height = 56;
 constexpr float ruler_height = 24;
 constexpr float group_height = 24;
 
-struct group {
-  std::string key;
-  std::string title;
-  std::string detail;
-};
-
-/// True if a process was recorded in memory mode, which records no kernels.
-bool lacks_kernels(const trace::tables& tables) {
-  const auto& rows = tables.processes.rows();
-  return std::any_of(rows.begin(), rows.end(),
-                     [](const auto& row) { return row.mode == trace::recording_mode::memory; });
-}
-
-group group_of(const query::track& what, const trace::tables& tables) {
-  if (const trace::device_row* device = tables.devices.find(what.device)) {
-    std::string name = printable(tables.text(device->name));
-    if (name.empty()) name = "Device";
-    // Same name as in the tracks' details, so that these need not repeat it.
-    if (device->kind != trace::device_kind::simulated && device->ordinal >= 0)
-      name += " (GPU " + std::to_string(device->ordinal) + ")";
-    std::string detail;
-    if (device->link_generation != 0)
-      detail = "PCIe " + std::to_string(device->link_generation) + " \xC3\x97" + std::to_string(device->link_width);
-    if (device->memory_bytes != 0)
-      detail += (detail.empty() ? "" : ", ") + format_bytes(static_cast<double>(device->memory_bytes));
-    if (lacks_kernels(tables))
-      detail += (detail.empty() ? "" : ",  ") +
-                format::apart("recorded in memory mode: no kernels (--mode timeline has them)");
-    return {"device " + std::to_string(trace::raw(what.device)), name, detail};
+/// The glossary's term for a track; empty if there is none.
+std::string_view term_of(const query::track& what) {
+  switch (what.kind) {
+    case query::track_kind::memory:
+      return what.device == trace::device_id::none ? "host memory" : "device memory";
+    case query::track_kind::pool:
+      return "pool layer";
+    case query::track_kind::bandwidth:
+      return "bandwidth";
+    case query::track_kind::direction:
+      return "copies";
+    case query::track_kind::stream:
+      return "stream";
+    case query::track_kind::host_thread:
+      return "host thread";
+    case query::track_kind::counter:
+      return "counter";
+    case query::track_kind::steps:
+      return "step";
   }
-  if (const trace::process_row* process = tables.processes.find(what.process)) {
-    const std::string whole = printable(tables.text(process->command));
-    std::string_view command = whole;
-    if (const auto slash = command.substr(0, command.find(' ')).rfind('/'); slash != std::string_view::npos)
-      command.remove_prefix(slash + 1);
-    return {"process " + std::to_string(trace::raw(what.process)), command.empty() ? "Process" : format::apart(command),
-            process->pid != 0 ? "process " + std::to_string(process->pid) : ""};
-  }
-  return {"host", "Host", ""};
+  return {};
 }
 
 /// True for tracks with device times, which arrive late.
@@ -71,11 +53,47 @@ void timeline_view::reset() {
   hovered_time_.reset();
   drag_from_.reset();
   dragging_ = false;
+  ruler_.reset();
+  flows_ = {};
+  step_question_ = {};
+  step_.reset();
+  arranged_ = nullptr;
+  layout_ = {};
+}
+
+track_order& timeline_view::order(const documents& state) { return orders_[state.active()->id]; }
+
+void timeline_view::arrange(const document& shown, const std::shared_ptr<const query::track_list>& tracks) {
+  const track_order& order = orders_[shown.id];
+  if (arranged_ == tracks && arranged_version_ == order.version()) return;
+  arranged_ = tracks;
+  arranged_version_ = order.version();
+  layout_ = order.arrange(*tracks, shown.engine->snapshot()->tables());
+}
+
+/// Selects and shows the event that the user stepped to, once it is known.
+void timeline_view::take_step(const view_context& with) {
+  if (!step_) return;
+  const document& shown = *with.state.active();
+  const auto found = step_question_.ask(*shown.engine, *step_);
+  if (!found.complete && !found.failure) return;
+  step_.reset();
+  if (!found || found->event == trace::event_id::none) return;
+  with.commands.invoke("selection.set", selection{shown.id, selection_kind::event, trace::raw(found->event)});
+  const query::time_range span = found->span;
+  if (span.begin < shown.visible.begin || span.end > shown.visible.end) {
+    // The view keeps its width, so that steps look alike; the event is in its middle.
+    const query::time_ns half = std::max(shown.visible.length(), span.length() * 2) / 2;
+    const query::time_ns middle = span.begin + span.length() / 2;
+    with.commands.invoke("timeline.glide",
+                         query::time_range{saturating_sum(middle, -half), saturating_sum(middle, half)});
+  }
 }
 
 void timeline_view::draw(view_context& with) {
   const document& shown = *with.state.active();
   const auto tracks = tracks_question_.ask(*shown.engine, {});
+  take_step(with);
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const ImVec2 room = ImGui::GetContentRegionAvail();
   if (!tracks || tracks->tracks.empty()) {
@@ -85,6 +103,7 @@ void timeline_view::draw(view_context& with) {
                              : "This recording holds no allocation, copy, kernel or call.");
     return;
   }
+  arrange(shown, tracks.value);
   const float header_width = std::floor(std::min(with.px(header_width_), room.x * 0.32F));
   const float scroll_bar = ImGui::GetStyle().ScrollbarSize;
   const float right = origin.x + room.x - scroll_bar;
@@ -164,8 +183,6 @@ void timeline_view::draw_ruler(view_context& with, const row_frame& where, const
 void timeline_view::draw_tracks(view_context& with, const query::track_list& tracks, const row_frame& where,
                                 const format::time_axis& axis) {
   const document& shown = *with.state.active();
-  const auto snapshot = shown.engine->snapshot();
-  const trace::tables& tables = snapshot->tables();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const bool hovered = ImGui::IsWindowHovered();
 
@@ -180,48 +197,60 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   on_screen_.clear();
   const bool reveals = wanted.number != revealed_ && wanted.what.document == shown.id;
   revealed_ = wanted.number;
+  const bool wanted_is_hidden = reveals && wanted.track != 0 && layout_.hidden > 0 &&
+                                std::none_of(layout_.tracks.begin(), layout_.tracks.end(),
+                                             [&](const placed_track& t) { return t.what->id == wanted.track; });
+  if (wanted_is_hidden) with.commands.invoke("timeline.show_all_tracks");
   row_hit hit;
-  std::string group_key;
-  std::string group_title;
+  flows_.begin();
+  std::size_t group = SIZE_MAX;
   bool folded = false;
-  for (const query::track& each : tracks.tracks) {
-    if (each.kind == query::track_kind::steps) continue;
-    const group belongs = group_of(each, tables);
-    if (belongs.key != group_key) {
-      group_key = belongs.key;
-      group_title = belongs.title;
-      const bool holds_wanted = reveals && std::any_of(tracks.tracks.begin(), tracks.tracks.end(), [&](const auto& t) {
-                                  return t.id == wanted.track && group_of(t, tables).key == group_key;
+  for (const placed_track& placed : layout_.tracks) {
+    const query::track& each = *placed.what;
+    if (placed.group != group) {
+      group = placed.group;
+      const track_group& belongs = layout_.groups[group];
+      const bool holds_wanted = reveals && std::any_of(layout_.tracks.begin(), layout_.tracks.end(), [&](const auto& t) {
+                                  return t.group == group && t.what->id == wanted.track;
                                 });
-      if (holds_wanted) folded_.erase(group_key);
+      if (holds_wanted) folded_.erase(belongs.key);
       y = draw_group(with, where, y, belongs.key, belongs.title, belongs.detail, list);
-      folded = folded_.contains(group_key);
+      folded = folded_.contains(belongs.key);
     }
     if (folded) continue;
     shared_row& row = rows_[each.id];
     if (!row.row) row.row = make_track_row(each);
-    const float height = row.row->height(with, each);
+    const memory_scale scale = scale_of(placed);
+    const float height = row.row->height(with, each, scale);
     if (reveals && each.id == wanted.track) scroll_to(y, y + height, where);
     if (y + height >= where.area.min.y && y <= where.area.max.y) {
       row_frame place = where;
       place.area = {{where.area.min.x, y}, {where.area.max.x, y + height}};
       place.header = {{where.header.min.x, y}, {where.header.max.x, y + height}};
-      place.group = group_title;
+      place.group = layout_.groups[group].title;
+      place.scale = scale;
+      place.named = hovered && place.header.contains(where.mouse) && where.header.contains(where.mouse);
       place.hovered = hovered && !dragging_ && place.area.contains(where.mouse) && where.area.contains(where.mouse);
       on_screen_.push_back(each.id);
       const row_hit found = row.row->draw(with, *shown.engine, each, place, list);
+      if (place.named) name_track(with, each, place);
       if (found.event != trace::event_id::none) hit = found;
       if (is_of_device_times(each.kind)) draw_provisional(with, tracks, place, list);
       list.AddLineH(where.header.min.x, where.area.max.x, y + height - 1, with.colours.grid);
       list.AddLineV(where.area.min.x - 1, y, y + height, with.colours.line);
     }
+    flows_.add_row(each.id, y, height, row.row.get());
     y += height;
   }
+  y = draw_hidden(with, where, y, list);
   ImGui::SetCursorScreenPos({where.header.min.x, top});
   ImGui::Dummy({1, y - top + with.px(8)});
+  flows_.draw(with, *shown.engine, where, list);
   draw_losses(with, tracks, where, list);
   draw_range(with, where, list);
   draw_markers(with, where, list);
+  draw_measure(with, where, list);
+  draw_track_menu(with);
   handle_arrows(with);
   handle_mouse(with, where, hit);
 }
@@ -234,6 +263,57 @@ void timeline_view::scroll_to(float from, float to, const row_frame& where) {
   if (above > 0 && below > 0) ImGui::SetScrollY(ImGui::GetScrollY() + std::min(above, below));
 }
 
+memory_scale timeline_view::scale_of(const placed_track& placed) const {
+  if (placed.memory == 0) return {};
+  const auto row = rows_.find(placed.memory);
+  const bool known = row != rows_.end() && row->second.row;
+  return {placed.largest,
+          known && placed.what->kind != query::track_kind::memory ? row->second.row->bytes_per_pixel() : 0};
+}
+
+/// What the mouse on a track's name does: the first line explains the track, the right button opens its menu.
+void timeline_view::name_track(const view_context& with, const query::track& what, const row_frame& place) {
+  if (ImGui::IsMouseClicked(ImGuiMouseButton_Right)) {
+    menu_track_ = what.id;
+    ImGui::OpenPopup("track menu");
+  } else if (place.mouse.y < place.header.min.y + with.px(22) && !ImGui::IsPopupOpen("track menu")) {
+    show_term(with, term_of(what), what.label);
+  }
+}
+
+/// A line below the tracks that says how many are hidden; a click shows them again.
+float timeline_view::draw_hidden(const view_context& with, const row_frame& where, float y, ImDrawList& list) {
+  if (layout_.hidden == 0) return y;
+  const float height = with.px(group_height);
+  ImGui::SetCursorScreenPos({where.header.min.x, y});
+  if (ImGui::InvisibleButton("hidden tracks", {where.area.max.x - where.header.min.x, height}))
+    with.commands.invoke("timeline.show_all_tracks");
+  const std::string text = format_some(layout_.hidden, "track") + " hidden. Click to show all.";
+  list.AddText({where.header.min.x + with.px(12), std::floor(y + (height - ImGui::GetTextLineHeight()) * 0.5F)},
+               ImGui::IsItemHovered() ? with.colours.text : with.colours.muted, text.c_str());
+  return y + height;
+}
+
+void timeline_view::draw_track_menu(const view_context& with) {
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(with.px(8), with.px(8)));
+  if (ImGui::BeginPopup("track menu")) {
+    const track_order& order = orders_[with.state.active()->id];
+    const selection track{with.state.active()->id, selection_kind::track, menu_track_};
+    if (ImGui::MenuItem(order.pinned(menu_track_) ? "Unpin" : "Pin to the top"))
+      with.commands.invoke("timeline.track_pin", track);
+    if (ImGui::MenuItem("Hide")) with.commands.invoke("timeline.track_hide", track);
+    if (ImGui::MenuItem("Move up")) with.commands.invoke("timeline.track_up", track);
+    if (ImGui::MenuItem("Move down")) with.commands.invoke("timeline.track_down", track);
+    ImGui::Separator();
+    if (ImGui::MenuItem("Show all tracks", nullptr, false, order.changed()))
+      with.commands.invoke("timeline.show_all_tracks");
+    if (ImGui::MenuItem("Group by process", nullptr, order.by_process()))
+      with.commands.invoke("timeline.group_by_process");
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
 float timeline_view::draw_steps(view_context& with, const query::track_list& tracks, const row_frame& where, float y) {
   constexpr std::size_t most = 3;  // At most this many processes, because each has its own strip.
   std::size_t drawn = 0;
@@ -244,6 +324,7 @@ float timeline_view::draw_steps(view_context& with, const query::track_list& tra
     y += with.px(steps_strip::height);
     place.header.max.y = place.area.max.y = y;
     place.hovered = ImGui::IsWindowHovered() && place.area.contains(where.mouse);
+    place.named = ImGui::IsWindowHovered() && place.header.contains(where.mouse);
     steps_[each.id].draw(with, *with.state.active()->engine, each, place);
   }
   return y;
@@ -321,6 +402,44 @@ float timeline_view::draw_group(view_context& with, const row_frame& where, floa
     ImGui::PopFont();
   }
   return y + height;
+}
+
+/// Shift and drag measures a time without selecting it.
+void timeline_view::measure(const row_frame& where) {
+  const query::time_ns now = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));
+  if (now != *drag_from_) ruler_ = query::time_range{std::min(*drag_from_, now), std::max(*drag_from_, now)};
+  if (ImGui::IsMouseDown(ImGuiMouseButton_Left)) return;
+  drag_from_.reset();
+  measures_ = false;
+}
+
+/// The two cursors of the ruler, with the time between them and how often that fits into a second.
+void timeline_view::draw_measure(const view_context& with, const row_frame& where, ImDrawList& list) const {
+  if (!ruler_) return;
+  const auto x_of = [&](query::time_ns time) {
+    return std::floor(std::clamp(where.x_of(time), where.area.min.x - 1, where.area.max.x + 1));
+  };
+  const float left = x_of(ruler_->begin);
+  const float right = x_of(ruler_->end);
+  if (right < where.area.min.x || left > where.area.max.x) return;
+  list.PushClipRect(where.area.min, where.area.max, true);
+  const float y = where.area.min.y + with.px(18);
+  for (const float x : {left, right}) list.AddLineV(x, where.area.min.y, where.area.max.y, with.colours.text);
+  list.AddLineH(left, right, y, with.colours.text);
+  const std::string label = format_time(ruler_->length()) + "  (" +
+                            format::value(1e9 / static_cast<double>(ruler_->length()), format::value_unit::none) +
+                            " per second)";
+  const ImVec2 size = ImGui::CalcTextSize(label.c_str());
+  const float middle = (std::max(left, where.area.min.x) + std::min(right, where.area.max.x) - size.x) * 0.5F;
+  const float text_left =
+      std::floor(std::clamp(middle, where.area.min.x + with.px(8),
+                            std::max(where.area.min.x + with.px(8), where.area.max.x - size.x - with.px(8))));
+  const ImVec2 min(text_left - with.px(6), y - size.y * 0.5F - with.px(2));
+  const ImVec2 max(text_left + size.x + with.px(6), y + size.y * 0.5F + with.px(2));
+  list.AddRectFilled(min, max, with.colours.raised, with.px(4));
+  list.AddRect(min, max, with.colours.text, with.px(4));
+  list.AddText({text_left, min.y + with.px(2)}, with.colours.text, label.c_str());
+  list.PopClipRect();
 }
 
 void timeline_view::draw_range(view_context& with, const row_frame& where, ImDrawList& list) {
@@ -431,7 +550,12 @@ void timeline_view::handle_mouse(view_context& with, const row_frame& where, con
     if (hit.event == trace::event_id::none) return with.commands.invoke("timeline.fit");
     return with.commands.invoke("timeline.go_to", shown_around(hit.span, with.state.active()->active));
   }
-  if (over_axis && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) drag_from_ = where.time_at(where.mouse.x);
+  if (over_axis && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
+    drag_from_ = where.time_at(where.mouse.x);
+    measures_ = io.KeyShift;
+    ruler_.reset();
+  }
+  if (drag_from_ && measures_) return measure(where);
   if (drag_from_ && ImGui::IsMouseDragging(ImGuiMouseButton_Left, with.px(4))) dragging_ = true;
   if (drag_from_ && ImGui::IsMouseReleased(ImGuiMouseButton_Left)) {
     const query::time_ns now = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));

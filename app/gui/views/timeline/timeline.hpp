@@ -4,7 +4,9 @@
 #include <set>
 
 #include "app/gui/views/overview.hpp"
+#include "app/gui/views/timeline/flows.hpp"
 #include "app/gui/views/timeline/steps_strip.hpp"
+#include "app/gui/views/timeline/track_order.hpp"
 #include "app/gui/window/format.hpp"
 
 namespace sluice::gui {
@@ -21,6 +23,10 @@ class timeline_view final : public view {
   void add_commands(const command_home& home) override;  ///< In timeline_commands.cpp.
   [[nodiscard]] std::optional<query::time_ns> hovered_time() const override { return hovered_time_; }
 
+  /// The tracks as they are shown; for tests.
+  [[nodiscard]] const track_layout& layout() const { return layout_; }
+  [[nodiscard]] const std::optional<query::time_range>& measured() const { return ruler_; }
+  [[nodiscard]] const flow_lines& flows() const { return flows_; }
   /// The area of the time axis in the last frame; tests aim the mouse with it.
   [[nodiscard]] const draw::rectangle& axis_area() const { return axis_area_; }
   /// The tracks drawn in the last frame, at least in part; for tests.
@@ -45,6 +51,16 @@ class timeline_view final : public view {
   static void handle_arrows(const view_context& with);
   static void scroll_to(float from, float to, const row_frame& where);
   void handle_mouse(view_context& with, const row_frame& where, const row_hit& hit);
+  void arrange(const document& shown, const std::shared_ptr<const query::track_list>& tracks);
+  void take_step(const view_context& with);
+  [[nodiscard]] memory_scale scale_of(const placed_track& placed) const;
+  void name_track(const view_context& with, const query::track& what, const row_frame& place);
+  float draw_hidden(const view_context& with, const row_frame& where, float y, ImDrawList& list);
+  void draw_track_menu(const view_context& with);
+  void measure(const row_frame& where);
+  void draw_measure(const view_context& with, const row_frame& where, ImDrawList& list) const;
+  void add_track_commands(const command_home& home);  ///< In timeline_commands.cpp.
+  [[nodiscard]] track_order& order(const documents& state);
 
   screen_slot<query::tracks_question> tracks_question_;
   screen_slot<query::details_question> details_question_;
@@ -52,6 +68,16 @@ class timeline_view final : public view {
   std::map<std::uint64_t, shared_row> rows_;
   std::map<std::uint64_t, steps_strip> steps_;
   std::set<std::string> folded_;
+  std::map<document_id, track_order> orders_;
+  std::shared_ptr<const query::track_list> arranged_;  ///< What `layout_` is of.
+  std::uint64_t arranged_version_ = 0;
+  track_layout layout_;
+  std::uint64_t menu_track_ = 0;  ///< The track whose menu is open.
+  flow_lines flows_;
+  std::optional<query::details_question> step_;  ///< The event that the user steps to, until it is known.
+  query::slot<query::details_question> step_question_;
+  std::optional<query::time_range> ruler_;  ///< What Shift and drag measured.
+  bool measures_ = false;                   ///< The drag measures; it does not select.
   std::vector<std::uint64_t> on_screen_;
   std::uint64_t revealed_ = 0;  ///< Number of the last `reveal_request` that was followed.
   std::optional<query::time_ns> hovered_time_;

@@ -122,6 +122,63 @@ void timeline_view::add_commands(const command_home& home) {
                            if (const auto* share = std::get_if<double>(&with)) pan(*share);
                          },
                      .enabled = ready});
+  add_track_commands(home);
+}
+
+void timeline_view::add_track_commands(const command_home& home) {
+  documents& state = home.state;
+  const auto ready = [&state] { return state.ready(); };
+  // For a track's menu, which passes the track as the argument.
+  const auto with_track = [this, &state](void (*act)(track_order&, std::uint64_t, const track_layout&)) {
+    return [this, &state, act](const argument& with) {
+      if (const auto* track = std::get_if<selection>(&with); track != nullptr && track->kind == selection_kind::track)
+        act(order(state), track->id, layout_);
+    };
+  };
+  using layout = const track_layout&;
+  home.commands.add({.id = "timeline.track_pin",
+                     .run = with_track([](track_order& o, std::uint64_t id, layout) { o.toggle_pin(id); }),
+                     .enabled = ready});
+  home.commands.add({.id = "timeline.track_hide",
+                     .run = with_track([](track_order& o, std::uint64_t id, layout) { o.hide(id); }),
+                     .enabled = ready});
+  home.commands.add({.id = "timeline.track_up",
+                     .run = with_track([](track_order& o, std::uint64_t id, layout l) { o.move(id, -1, l); }),
+                     .enabled = ready});
+  home.commands.add({.id = "timeline.track_down",
+                     .run = with_track([](track_order& o, std::uint64_t id, layout l) { o.move(id, 1, l); }),
+                     .enabled = ready});
+  home.commands.add({.id = "timeline.show_all_tracks",
+                     .title = "Show all tracks",
+                     .group = "Timeline",
+                     .run = [this, &state](const argument&) { order(state).reset(); },
+                     .enabled = [this, &state, ready] { return ready() && order(state).changed(); }});
+  home.commands.add({.id = "timeline.group_by_process",
+                     .title = "Group tracks by process",
+                     .group = "Timeline",
+                     .run = [this, &state](const argument&) { order(state).toggle_by_process(); },
+                     .enabled = ready,
+                     .checked = [this, &state, ready] { return ready() && order(state).by_process(); }});
+  const auto step = [this, &state](query::same_name which) {
+    return [this, &state, which](const argument&) {
+      step_ = query::details_question{static_cast<trace::event_id>(state.selected().id), trace::block_id::none, which};
+    };
+  };
+  const auto event_selected = [&state, ready] { return ready() && state.selected().kind == selection_kind::event; };
+  home.commands.add({.id = "timeline.next_same",
+                     .title = "Next event of the same name",
+                     .group = "Timeline",
+                     .keys = {ImGuiKey_N},
+                     .repeats = true,
+                     .run = step(query::same_name::next),
+                     .enabled = event_selected});
+  home.commands.add({.id = "timeline.previous_same",
+                     .title = "Previous event of the same name",
+                     .group = "Timeline",
+                     .keys = {ImGuiMod_Shift | ImGuiKey_N},
+                     .repeats = true,
+                     .run = step(query::same_name::previous),
+                     .enabled = event_selected});
 }
 
 }  // namespace sluice::gui

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "app/gui/draw/boxes.hpp"
+#include "app/gui/views/timeline/series_lanes.hpp"
 #include "app/gui/views/view.hpp"
 #include "core/base/saturating.hpp"
 
@@ -18,6 +20,8 @@ struct row_frame {
   bool hovered = false;  ///< The mouse is over `area`, and nothing covers it.
   ImVec2 mouse{};
   std::string_view group{};  ///< The group heading above the row; its text is not repeated.
+  bool named = false;        ///< The mouse rests on `header`, and nothing covers it.
+  memory_scale scale{};      ///< Of the row's device; without bytes for rows of other values.
 
   [[nodiscard]] double ns_per_pixel() const { return static_cast<double>(visible.length()) / area.width(); }
   [[nodiscard]] float x_of(query::time_ns time) const {
@@ -40,7 +44,12 @@ class track_row {
  public:
   virtual ~track_row() = default;
   /// Height in pixels of the track in its current state.
-  [[nodiscard]] virtual float height(const view_context& with, const query::track& what) const = 0;
+  [[nodiscard]] virtual float height(const view_context& with, const query::track& what,
+                                     const memory_scale& scale) const = 0;
+  /// For memory: bytes per design pixel of its curves, for the other memory of the device; 0 until known.
+  [[nodiscard]] virtual double bytes_per_pixel() const { return 0; }
+  /// Where an event is, in pixels below the top of the row; none if it is not drawn as one box. O(boxes).
+  [[nodiscard]] virtual std::optional<float> middle_of(trace::event_id /*event*/) const { return std::nullopt; }
   /// Draws into `list`. Shows a tooltip for the event under the mouse, and returns that event.
   virtual row_hit draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where,
                        ImDrawList& list) = 0;

@@ -12,7 +12,8 @@
 namespace sluice::gui {
 namespace {
 
-constexpr float axis_width = 62;  // design pixels on the right of the header, for the axis labels
+constexpr float axis_width = 62;      // design pixels on the right of the header, for the axis labels
+constexpr float least_labelled = 14;  // design pixels: lower bands have no name inside
 
 format::value_unit unit_of(const view_context& with, const query::track& what) {
   switch (what.kind) {
@@ -43,19 +44,19 @@ format::value_unit unit_of(const view_context& with, const query::track& what) {
   return format::value_unit::none;
 }
 
-/// A short label for the legend; the tooltip has the full one.
-std::string_view brief(const query::band& band) {
-  if (band.role == query::band_role::untracked) return "Untracked";
-  if (band.role == query::band_role::recorder) return "Profiler overhead";
-  return band.label;
-}
-
 class series_row final : public track_row {
  public:
-  [[nodiscard]] float height(const view_context& with, const query::track& what) const override {
+  [[nodiscard]] float height(const view_context& with, const query::track& what,
+                             const memory_scale& scale) const override {
+    if (is_folded(what, scale)) return with.px(folded_height);
     float height = with.px(padding);
     for (const series_lane& lane : lanes_) height += with.px(lane.height);
     return lanes_.empty() ? with.px(what.kind == query::track_kind::memory ? 106 : 72) : height;
+  }
+
+  [[nodiscard]] double bytes_per_pixel() const override {
+    return shown_ == nullptr || lanes_.empty() ? 0
+                                               : lanes_.front().axis.top / static_cast<double>(lanes_.front().height);
   }
 
   row_hit draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where,
@@ -63,14 +64,19 @@ class series_row final : public track_row {
     const auto answer =
         question_.ask(from, {what.id, where.visible, static_cast<std::uint32_t>(std::max(1.0F, where.area.width())),
                              with.state.memory_by_category});
-    const float below = draw_row_label(with, list, where, what, with.px(axis_width));
+    const bool folded = is_folded(what, where.scale);
+    const float below = draw_row_label(with, list, where, what, folded ? with.px(8) : with.px(axis_width));
+    if (folded) return draw_folded(with, what, where, list);
     if (!answer) return {};
-    if (answer.value != shown_ || answer.complete != complete_ || theme_ != with.colours.kind) {
+    if (answer.value != shown_ || answer.complete != complete_ || theme_ != with.colours.kind ||
+        scale_ != where.scale || pixels_ != with.scale) {
       shown_ = answer.value;
       complete_ = answer.complete;
       theme_ = with.colours.kind;
+      scale_ = where.scale;
+      pixels_ = with.scale;
       unit_ = unit_of(with, what);
-      lay_out(with, what);
+      lay_out(with, what, where.area.width());
     }
     draw::rectangle chart = where.area;
     chart.max.y = chart.min.y + with.px(padding);
@@ -82,24 +88,66 @@ class series_row final : public track_row {
       draw_axis(with, where, inner, lane, list);
       with.boxes.add(list, lane.batch, inner, where.visible, static_cast<float>(lane.axis.top),
                      with.colours.background);
+      draw_labels(with, where, inner, lane, list);
       if (lane.limits) draw_limits(with, inner, lane, list);
+      draw_legend(with, where, &lane == &lanes_.front() ? below : inner.min.y + 2, inner.max.y, lane, list);
     }
-    draw_legend(with, where.header, below, list);
     if (where.hovered) tip(with, what, where);
     return {};
   }
 
  private:
   static constexpr float padding = 6;
+  static constexpr float folded_height = 24;
+  static constexpr double least_share = 0.01;  ///< Of the device's largest lane; smaller ones are one line of text.
 
-  void lay_out(const view_context& with, const query::track& what) {
+  static bool is_folded(const query::track& what, const memory_scale& scale) {
+    return scale.largest > 0 && what.maximum < scale.largest * least_share;
+  }
+
+  /// One line instead of a curve that could not be seen.
+  static row_hit draw_folded(const view_context& with, const query::track& what, const row_frame& where,
+                             ImDrawList& list) {
+    ImGui::PushFont(nullptr, small_text);
+    const std::string text = "at most " + format_bytes(what.maximum) + ", below 1 % of this device's largest";
+    draw_text_until(list,
+                    {where.area.min.x + with.px(6),
+                     std::floor((where.area.min.y + where.area.max.y - ImGui::GetTextLineHeight()) * 0.5F)},
+                    where.area.max.x, with.colours.muted, text);
+    ImGui::PopFont();
+    return {};
+  }
+
+  void lay_out(const view_context& with, const query::track& what, float width) {
     std::vector<series_lane> fresh = lanes_of(*shown_, what.kind);
     for (std::size_t i = 0; i < fresh.size() && i < lanes_.size(); ++i) fresh[i].batch = std::move(lanes_[i].batch);
     lanes_ = std::move(fresh);
-    for (series_lane& lane : lanes_) {
-      lane.axis = axis_for(with, what, lane);
-      fill(lane, *shown_, what.kind, with.colours);
+    std::vector<std::size_t> label_width(shown_->bands.size(), 0);
+    if (what.kind == query::track_kind::memory || what.kind == query::track_kind::pool) {
+      ImGui::PushFont(nullptr, small_text);
+      for (const series_lane& lane : lanes_)
+        for (const band_stack& each : lane.levels)
+          for (const std::size_t band : each.bands) {
+            const float text = text_width(brief(shown_->bands[band], each.mark)) + with.px(10);
+            const auto bins = static_cast<float>(shown_->bands[band].bins.size());
+            label_width[band] = static_cast<std::size_t>(std::ceil(text * bins / std::max(1.0F, width)));
+          }
+      ImGui::PopFont();
     }
+    for (series_lane& lane : lanes_) {
+      if (scale_.bytes_per_pixel > 0 && what.kind != query::track_kind::memory) {
+        // As high as its bytes are to the device's scale; never so low that its name does not fit.
+        const double wanted = what.maximum * 1.08 / scale_.bytes_per_pixel;
+        lane.height =
+            std::clamp(static_cast<float>(std::ceil(wanted)), shown_->bands.size() > 1 ? 46.0F : 34.0F, 160.0F);
+      }
+      lane.axis = axis_for(with, what, lane);
+      fill(lane, *shown_, what.kind, with.colours, label_width);
+    }
+  }
+
+  static float text_width(std::string_view text) {
+    return ImGui::CalcTextSize(text.data(), text.data() + text.size()).x;
   }
 
   [[nodiscard]] format::value_axis axis_for(const view_context& with, const query::track& what,
@@ -108,11 +156,11 @@ class series_row final : public track_row {
     // Space above the highest limit for its name.
     const double room = height / std::max(height - static_cast<double>(with.px(20)), height * 0.5);
     double highest = shown_->maximum;
-    if (what.kind == query::track_kind::memory && !lane.limits) {
-      // The series' maximum includes untracked memory. The first view shows everything, so this is its highest value.
-      // An incomplete answer may contain allocations without their frees.
-      highest = std::max(tracked_highest_, highest_of(lane, *shown_, what.kind));
-      if (complete_) tracked_highest_ = highest;
+    if (what.kind == query::track_kind::memory && &lane == &lanes_.front()) {
+      // The series' maximum includes untracked memory.
+      highest = what.maximum > 0 ? what.maximum : highest_of(lane, *shown_, what.kind);
+    } else if (scale_.bytes_per_pixel > 0 && what.kind != query::track_kind::memory) {
+      return format::value_ticks(scale_.bytes_per_pixel * static_cast<double>(lane.height), unit_, 1);
     }
     double top = highest * 1.08;
     for (const query::limit_line& limit : shown_->limits)
@@ -120,7 +168,7 @@ class series_row final : public track_row {
       if (lane.limits && (what.kind == query::track_kind::bandwidth || limit.value < highest * 4))
         top = std::max(top, limit.value * room);
     if (unit_ == format::value_unit::fraction) top = std::max(top, 1.0);
-    const bool tall = what.kind == query::track_kind::memory && lane.caption == nullptr;
+    const bool tall = what.kind == query::track_kind::memory && &lane == &lanes_.front();
     format::value_axis axis =
         format::value_ticks(top, unit_, tall || what.kind == query::track_kind::bandwidth ? 3 : 2);
     // The space above a link's peak is for its name; a label there would look like a reachable rate.
@@ -133,16 +181,12 @@ class series_row final : public track_row {
     return std::floor(chart.max.y - static_cast<float>(value / lane.axis.top) * chart.height() + 0.5F);
   }
 
-  static void draw_axis(const view_context& with, const row_frame& where, const draw::rectangle& chart,
-                        const series_lane& lane, ImDrawList& list) {
+  void draw_axis(const view_context& with, const row_frame& where, const draw::rectangle& chart,
+                 const series_lane& lane, ImDrawList& list) const {
     ImGui::PushFont(nullptr, small_text);
     const float line = ImGui::GetTextLineHeight();
     float lowest = chart.max.y + std::floor(line * 0.5F);  // labels are drawn upwards; none may touch the one below
-    if (lane.caption != nullptr) {
-      list.AddLineH(where.header.min.x, chart.max.x, chart.min.y, with.colours.grid);
-      list.AddText({where.header.min.x + with.px(12), std::floor((chart.min.y + chart.max.y - line) * 0.5F)},
-                   with.colours.muted, lane.caption);
-    }
+    if (&lane != &lanes_.front()) list.AddLineH(where.header.min.x, chart.max.x, chart.min.y, with.colours.grid);
     for (const format::tick& tick : lane.axis.ticks) {
       const float y = y_of(chart, lane, tick.value);
       list.AddLineH(chart.min.x, chart.max.x, y, with.colours.grid);
@@ -189,30 +233,76 @@ class series_row final : public track_row {
     ImGui::PopFont();
   }
 
-  void draw_legend(const view_context& with, const draw::rectangle& header, float below, ImDrawList& list) const {
+  /// The name of each band inside its area, where that is high enough.
+  void draw_labels(const view_context& with, const row_frame& where, const draw::rectangle& chart,
+                   const series_lane& lane, ImDrawList& list) const {
+    if (lane.labels.empty() || shown_->bands.size() < 2) return;
+    ImGui::PushFont(nullptr, small_text);
+    const float line = ImGui::GetTextLineHeight();
+    const float least = with.px(least_labelled);
+    for (const band_label& each : lane.labels) {
+      const float top = y_of(chart, lane, each.high);
+      const float bottom = y_of(chart, lane, each.low);
+      if (bottom - top < least) continue;
+      const query::band& band = shown_->bands[each.band];
+      const band_mark mark = mark_of(lane, each.band);
+      const std::string_view text = brief(band, mark);
+      const float width = text_width(text);
+      const float left = std::max(where.x_of(each.span.begin), chart.min.x);
+      const float right = std::min(where.x_of(each.span.end), chart.max.x);
+      if (right - left < width + with.px(4)) continue;
+      list.AddText({std::floor((left + right - width) * 0.5F), std::floor((top + bottom - line) * 0.5F)},
+                   mark == band_mark::outline ? with.colours.text : with.colours.text_on(with.colours.of(band)),
+                   text.data(), text.data() + text.size());
+    }
+    ImGui::PopFont();
+  }
+
+  static band_mark mark_of(const series_lane& lane, std::size_t band) {
+    for (const band_stack& each : lane.levels)
+      if (std::find(each.bands.begin(), each.bands.end(), band) != each.bands.end()) return each.mark;
+    return band_mark::area;
+  }
+
+  /// The bands of a lane from the top of the stack down, each with a tooltip that explains it.
+  void draw_legend(const view_context& with, const row_frame& where, float y, float bottom, const series_lane& lane,
+                   ImDrawList& list) const {
     if (shown_->bands.size() < 2) return;
     ImGui::PushFont(nullptr, small_text);
     const float line = ImGui::GetTextLineHeight();
-    const float side = with.px(8);
-    float y = below + 1;
-    const float bottom = lanes_.size() > 1 && lanes_.back().caption != nullptr
-                             ? header.max.y - with.px(lanes_.back().height)
-                             : header.max.y;
-    const float left = header.min.x + with.px(12);
-    const float right = header.max.x - with.px(axis_width);
-    for (const query::band& band : shown_->bands) {
-      if (band.role == query::band_role::total || y + line > bottom) continue;
-      const float top = std::floor(y + (line - side) * 0.5F);
-      const ImU32 colour = with.colours.of(band);
-      const bool hatch = band.role == query::band_role::untracked;
-      list.AddRectFilled({left, top}, {left + side, top + side},
-                         hatch ? mix(with.colours.background, colour, 0.35F) : colour);
-      if (hatch) list.AddRect({left, top}, {left + side, top + side}, colour);
-      const float text_left = left + side + with.px(5);
-      draw_text_until(list, {text_left, y}, right, with.colours.muted, brief(band));
-      y += line;
-    }
+    const float left = where.header.min.x + with.px(12);
+    const float right = where.header.max.x - with.px(axis_width);
+    std::string_view explained;
+    for (auto level = lane.levels.rbegin(); level != lane.levels.rend(); ++level)
+      for (auto at = level->bands.rbegin(); at != level->bands.rend(); ++at) {
+        if (y + line > bottom + 1) continue;
+        const query::band& band = shown_->bands[*at];
+        draw_swatch(with, {left, y}, line, band, level->mark, list);
+        draw_text_until(list, {left + with.px(13), y}, right, with.colours.muted, brief(band, level->mark));
+        if (where.named && where.mouse.y >= y && where.mouse.y < y + line) explained = term_of(band, level->mark);
+        y += line;
+      }
     ImGui::PopFont();
+    if (!explained.empty()) show_term(with, explained);
+  }
+
+  static void draw_swatch(const view_context& with, ImVec2 at, float line, const query::band& band, band_mark mark,
+                          ImDrawList& list) {
+    const float side = with.px(8);
+    const ImU32 colour = with.colours.of(band);
+    const ImVec2 min(at.x, std::floor(at.y + (line - side) * 0.5F));
+    const ImVec2 max(min.x + side, min.y + side);
+    if (mark == band_mark::dots) {
+      const float half = with.px(1.5F);
+      const ImVec2 middle(std::floor((min.x + max.x) * 0.5F), std::floor((min.y + max.y) * 0.5F));
+      list.AddLineH(min.x, max.x, middle.y, mix(with.colours.background, colour, 0.45F));
+      list.AddRectFilled({middle.x - half, middle.y - half}, {middle.x + half, middle.y + half}, colour);
+    } else if (mark == band_mark::outline) {
+      list.AddRectFilled(min, max, mix(with.colours.background, colour, 0.16F));
+      list.AddRect(min, max, colour);
+    } else {
+      list.AddRectFilled(min, max, colour);
+    }
   }
 
   void tip(const view_context& with, const query::track& what, const row_frame& where) const {
@@ -229,10 +319,15 @@ class series_row final : public track_row {
                          static_cast<double>(std::max<query::time_ns>(shown_->range.length(), 1));
     for (const query::band& band : shown_->bands) {
       if (band.bins.empty() || place < 0 || place >= 1) continue;
-      const query::bin& bin = band.bins[std::min(
-          static_cast<std::size_t>(place * static_cast<double>(band.bins.size())), band.bins.size() - 1)];
+      const std::size_t at =
+          std::min(static_cast<std::size_t>(place * static_cast<double>(band.bins.size())), band.bins.size() - 1);
+      const query::bin& bin = band.bins[at];
       swatch(with, with.colours.of(band), band.role == query::band_role::untracked);
-      std::string text = format::value(height_of(bin, what.kind), unit_);
+      std::string text = format::value(height_of(band, at, what.kind), unit_);
+      if (at < band.busy.size() && band.busy[at] < 0.995F)
+        text += band.busy[at] > 0
+                    ? " while copying, " + format_share(static_cast<double>(band.busy[at])) + " of the time"
+                    : "";
       if (what.kind != query::track_kind::bandwidth && bin.minimum < bin.maximum)
         text += " (" + format::value(bin.minimum, unit_) + " to " + format::value(bin.maximum, unit_) + ")";
       tip_field(with, band.label, text, column - with.px(15));
@@ -248,7 +343,8 @@ class series_row final : public track_row {
   theme_kind theme_ = theme_kind::dark;
   format::value_unit unit_ = format::value_unit::none;
   std::vector<series_lane> lanes_;
-  double tracked_highest_ = 0;
+  memory_scale scale_;
+  float pixels_ = 0;
   bool complete_ = false;
 };
 

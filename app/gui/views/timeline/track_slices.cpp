@@ -21,13 +21,23 @@ bool is_copy(query::slice_kind kind) { return kind >= query::slice_kind::h2d && 
 
 class slice_row final : public track_row {
  public:
-  [[nodiscard]] float height(const view_context& with, const query::track& what) const override {
+  [[nodiscard]] float height(const view_context& with, const query::track& what,
+                             const memory_scale& /*scale*/) const override {
     const int lanes = std::clamp<int>(what.depth, 1, most_lanes);
     return with.px(lane_height) * static_cast<float>(lanes) + with.px(padding) * 2;
   }
 
+  [[nodiscard]] std::optional<float> middle_of(trace::event_id event) const override {
+    if (shown_ == nullptr) return std::nullopt;
+    for (const query::slice& s : shown_->slices)
+      if (s.event == event && s.count == 1 && is_drawn(s))
+        return padding_ + lane_ * (static_cast<float>(s.depth) + 0.5F) - 1;
+    return std::nullopt;
+  }
+
   row_hit draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where,
                ImDrawList& list) override {
+    padding_ = with.px(padding);
     lane_ = with.px(lane_height);
     lanes_ = std::clamp<int>(what.depth, 1, most_lanes);
     const draw::rectangle lanes{
@@ -69,7 +79,6 @@ class slice_row final : public track_row {
     ImU32 colour = with.colours.slice(s.kind);
     if (s.kind == query::slice_kind::kernel || s.kind == query::slice_kind::range)
       colour = with.colours.shade(colour, trace::raw(s.name));
-    if (s.count > 1) colour = mix(with.colours.background, colour, 0.3F + 0.7F * std::clamp(s.busy, 0.0F, 1.0F));
     return colour;
   }
 
@@ -80,8 +89,12 @@ class slice_row final : public track_row {
     const float top = lane_ * static_cast<float>(lanes_);
     for (const query::slice& s : shown_->slices) {
       if (!is_drawn(s)) continue;
-      const float high = top - lane_ * static_cast<float>(s.depth);
-      boxes.push_back({static_cast<float>(s.begin - origin), static_cast<float>(s.end - origin), high - lane_ + 2, high,
+      // Several events in a pixel fill it to the share of the time in which they ran, so that the coloured area is the
+      // busy time at every zoom.
+      const float low = top - lane_ * static_cast<float>(s.depth + 1) + 2;
+      const float full = lane_ - 2;
+      const float filled = s.count == 1 ? full : std::max(1.0F, full * std::clamp(s.busy, 0.0F, 1.0F));
+      boxes.push_back({static_cast<float>(s.begin - origin), static_cast<float>(s.end - origin), low, low + filled,
                        colour_of(with, s), s.count == 1 ? draw::gap_after : 0U});
     }
     batch_.assign(origin, boxes);
@@ -119,9 +132,7 @@ class slice_row final : public track_row {
       // A truncated name is still useful; a truncated number is not.
       if (size.x > right - left && (is_copy(s.kind) || right - left < with.px(40))) continue;
       const ImVec2 at(left, std::floor(box.min.y + (box.height() - line) * 0.5F));
-      ImGui::PushStyleColor(ImGuiCol_Text, s.kind == query::slice_kind::sync && with.colours.kind == theme_kind::dark
-                                               ? with.colours.text
-                                               : with.colours.on_colour);
+      ImGui::PushStyleColor(ImGuiCol_Text, with.colours.text_on(colour_of(with, s)));
       ImGui::RenderTextEllipsis(&list, at, ImVec2(right, box.max.y), right, label.c_str(), label.c_str() + label.size(),
                                 &size);
       ImGui::PopStyleColor();
@@ -183,7 +194,7 @@ class slice_row final : public track_row {
     const float column = with.px(88);
     if (s.count > 1) {
       tip_field(with, "events", format_count(s.count) + " in this pixel", column);
-      tip_field(with, "busy", format_share(static_cast<double>(s.busy)), column);
+      tip_field(with, "busy", format_share(static_cast<double>(s.busy)) + " of the time", column);
     } else {
       if (!name.empty()) tip_field(with, "kind", slice_kind_name(s.kind), column);
       tip_field(with, "duration", format_time(s.end - s.begin), column);
@@ -202,6 +213,7 @@ class slice_row final : public track_row {
   theme_kind theme_ = theme_kind::dark;
   float scale_ = 0;
   float lane_ = lane_height;
+  float padding_ = padding;
   int lanes_ = 1;
 };
 

@@ -203,6 +203,31 @@ TEST_F(answers, show_bandwidth_against_the_named_peaks_of_the_link) {
   EXPECT_DOUBLE_EQ(curve->maximum, 60e9) << "of the whole trace";
 }
 
+TEST_F(answers, say_in_what_share_of_each_bin_copies_ran) {
+  made_.standard_tables();
+  made_.add_copy(0, 25, 1000);
+  made_.add_copy(50, 100, 1000);
+  made_.add_copy(150, 200, 1000, direction::d2h);
+  const track row = find(track_kind::bandwidth);
+  const auto made = ask(series_question{row.id, {0, 200}, 2, false});
+  ASSERT_EQ(made->bands.size(), 2U);
+  for (const band& each : made->bands) {
+    ASSERT_EQ(each.busy.size(), each.bins.size());
+    const bool to_device = each.direction == direction::h2d;
+    ASSERT_EQ(each.busy.size(), 2U);
+    EXPECT_NEAR(each.busy[0], to_device ? 0.75F : 0, 0.02F);
+    EXPECT_NEAR(each.busy[1], to_device ? 0 : 0.5F, 0.02F);
+  }
+}
+
+TEST_F(answers, know_the_highest_value_of_tracks_of_memory) {
+  made_.standard_tables();
+  made_.add_alloc(1, 1, 100);
+  made_.add_alloc(2, 2, 50);
+  made_.add_free(3, 1);
+  EXPECT_EQ(find(track_kind::memory).maximum, 150);
+}
+
 TEST_F(answers, refuse_curves_of_a_track_with_slices) {
   made_.standard_tables();
   made_.add_kernel(0, 10);

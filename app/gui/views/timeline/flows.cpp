@@ -1,0 +1,64 @@
+#include "app/gui/views/timeline/flows.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::gui {
+
+std::optional<float> flow_lines::middle_of(std::uint64_t track, trace::event_id event) const {
+  const auto found =
+      std::find_if(rows_.begin(), rows_.end(), [=](const placed_row& row) { return row.track == track; });
+  if (found == rows_.end()) return std::nullopt;
+  return found->top + found->row->middle_of(event).value_or(found->height * 0.5F);
+}
+
+void flow_lines::draw(const view_context& with, query::engine& from, const row_frame& where, ImDrawList& list) {
+  drawn_.clear();
+  const selection& chosen = with.state.selected();
+  query::details_question question;
+  if (chosen.kind == selection_kind::event) {
+    question.event = static_cast<trace::event_id>(chosen.id);
+  } else if (chosen.kind == selection_kind::block) {
+    question.block = static_cast<trace::block_id>(chosen.id);
+  } else {
+    return;
+  }
+  const details about = selected_.ask(from, question);
+  // An answer that is not complete can be about the event selected before.
+  if (!about || !about.complete) return;
+  list.PushClipRect(where.area.min, where.area.max, true);
+  std::size_t next = 0;
+  for (const query::detail& each : about->details) {
+    if (each.link == trace::event_id::none || each.link == about->event || next >= most) continue;
+    const details other = linked_[next++].ask(from, {each.link, trace::block_id::none});
+    if (other && other.complete && other->event == each.link) connect(with, *about.value, *other.value, where, list);
+  }
+  list.PopClipRect();
+}
+
+void flow_lines::connect(const view_context& with, const query::event_details& one, const query::event_details& two,
+                         const row_frame& where, ImDrawList& list) {
+  const query::event_details& early = one.span.begin <= two.span.begin ? one : two;
+  const query::event_details& late = &early == &one ? two : one;
+  const auto early_y = middle_of(early.track, early.event);
+  const auto late_y = middle_of(late.track, late.event);
+  if (!early_y || !late_y) return;
+  // A cause that has ended points from its end; one that still runs, from its begin. Far positions are cut off: they
+  // are outside the view anyway.
+  const auto x_of = [&](query::time_ns time) {
+    return std::clamp(where.x_of(time), where.area.min.x - 10'000, where.area.max.x + 10'000);
+  };
+  const ImVec2 from(x_of(early.span.end <= late.span.begin ? early.span.end : early.span.begin), *early_y);
+  const ImVec2 to(x_of(late.span.begin), *late_y);
+  drawn_.push_back({&early == &one ? two.event : one.event, from, to});
+  const float bend = std::max(with.px(24), std::fabs(to.x - from.x) * 0.4F);
+  const auto curve = [&](ImU32 colour, float width) {
+    list.AddBezierCubic(from, {from.x + bend, from.y}, {to.x - bend, to.y}, to, colour, width, 24);
+  };
+  curve(with.colours.background, with.px(4));  // so that it is seen on boxes of every colour
+  curve(with.colours.text, with.px(1.5F));
+  const float head = with.px(5);
+  list.AddTriangleFilled(to, {to.x - head, to.y - head * 0.7F}, {to.x - head, to.y + head * 0.7F}, with.colours.text);
+}
+
+}  // namespace sluice::gui

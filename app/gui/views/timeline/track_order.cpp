@@ -1,0 +1,159 @@
+#include "app/gui/views/timeline/track_order.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "app/gui/window/format.hpp"
+#include "core/base/format.hpp"
+#include "core/base/printable.hpp"
+
+namespace sluice::gui {
+namespace {
+
+/// True if a process was recorded in memory mode, which records no kernels.
+bool lacks_kernels(const trace::tables& tables) {
+  const auto& rows = tables.processes.rows();
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const auto& row) { return row.mode == trace::recording_mode::memory; });
+}
+
+track_group group_of(const query::track& what, const trace::tables& tables) {
+  if (const trace::device_row* device = tables.devices.find(what.device)) {
+    std::string name = printable(tables.text(device->name));
+    if (name.empty()) name = "Device";
+    // Same name as in the tracks' details, so that these need not repeat it.
+    if (device->kind != trace::device_kind::simulated && device->ordinal >= 0)
+      name += " (GPU " + std::to_string(device->ordinal) + ")";
+    std::string detail;
+    if (device->link_generation != 0)
+      detail = "PCIe " + std::to_string(device->link_generation) + " \xC3\x97" + std::to_string(device->link_width);
+    if (device->memory_bytes != 0)
+      detail += (detail.empty() ? "" : ", ") + format_bytes(static_cast<double>(device->memory_bytes));
+    if (lacks_kernels(tables))
+      detail += (detail.empty() ? "" : ",  ") +
+                format::apart("recorded in memory mode: no kernels (--mode timeline has them)");
+    return {"device " + std::to_string(trace::raw(what.device)), name, detail};
+  }
+  if (const trace::process_row* process = tables.processes.find(what.process)) {
+    const std::string whole = printable(tables.text(process->command));
+    std::string_view command = whole;
+    if (const auto slash = command.substr(0, command.find(' ')).rfind('/'); slash != std::string_view::npos)
+      command.remove_prefix(slash + 1);
+    return {"process " + std::to_string(trace::raw(what.process)), command.empty() ? "Process" : format::apart(command),
+            process->pid != 0 ? "process " + std::to_string(process->pid) : ""};
+  }
+  return {"host", "Host", ""};
+}
+
+/// The group of a process for all that belongs to one, devices' streams included.
+track_group group_by_process(const query::track& what, const trace::tables& tables) {
+  query::track host = what;
+  if (tables.processes.find(what.process) != nullptr) host.device = trace::device_id::none;
+  return group_of(host, tables);
+}
+
+bool counts_bytes(const query::track& what, const trace::tables& tables) {
+  const trace::counter_row* row = tables.counters.find(what.counter);
+  return what.kind == query::track_kind::counter && row != nullptr && row->unit == trace::counter_unit::bytes;
+}
+
+bool is_memory(const query::track& what) {
+  return what.kind == query::track_kind::memory || what.kind == query::track_kind::pool;
+}
+
+/// Puts all memory of a device on the scale of its memory track.
+void share_scales(std::vector<placed_track>& tracks, const trace::tables& tables) {
+  struct scale {
+    double largest = 0;
+    std::uint64_t memory = 0;
+  };
+  std::map<trace::device_id, scale> of;
+  for (const placed_track& each : tracks) {
+    if (!is_memory(*each.what)) continue;
+    scale& own = of[each.what->device];
+    own.largest = std::max(own.largest, each.what->maximum);
+    if (each.what->kind == query::track_kind::memory) own.memory = each.what->id;
+  }
+  for (placed_track& each : tracks) {
+    const auto found = of.find(each.what->device);
+    if (found == of.end() || found->second.memory == 0) continue;
+    // A counter may count anything, such as the bytes of a network, so it follows the scale and does not set it.
+    if (!is_memory(*each.what) && !(counts_bytes(*each.what, tables) && each.what->maximum <= found->second.largest))
+      continue;
+    each.largest = found->second.largest;
+    each.memory = found->second.memory;
+  }
+}
+
+}  // namespace
+
+void track_order::toggle_pin(std::uint64_t track) {
+  if (pinned_.erase(track) == 0) pinned_.insert(track);
+  ++version_;
+}
+
+void track_order::hide(std::uint64_t track) {
+  hidden_.insert(track);
+  ++version_;
+}
+
+void track_order::move(std::uint64_t track, int by, const track_layout& layout) {
+  const auto& all = layout.tracks;
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const placed_track& each) { return each.what->id == track; });
+  if (found == all.end() || (by < 0 && found == all.begin())) return;
+  const auto other = by < 0 ? std::prev(found) : std::next(found);
+  if (other == all.end() || other->group != found->group) return;
+  // From now on each track has the place that it is shown at.
+  for (std::size_t i = 0; i < all.size(); ++i) places_[all[i].what->id] = i;
+  std::swap(places_[track], places_[other->what->id]);
+  ++version_;
+}
+
+void track_order::reset() {
+  pinned_.clear();
+  hidden_.clear();
+  places_.clear();
+  ++version_;
+}
+
+void track_order::toggle_by_process() {
+  by_process_ = !by_process_;
+  places_.clear();
+  ++version_;
+}
+
+track_layout track_order::arrange(const query::track_list& list, const trace::tables& tables) const {
+  track_layout made;
+  std::map<std::string, std::size_t> groups;  // by key
+  if (!pinned_.empty()) {
+    made.groups.push_back({"pinned", "Pinned", ""});
+    groups.emplace("pinned", 0);
+  }
+  for (const query::track& each : list.tracks) {
+    if (each.kind == query::track_kind::steps) continue;
+    if (hidden_.contains(each.id)) {
+      ++made.hidden;
+      continue;
+    }
+    std::size_t group = 0;
+    if (!pinned(each.id)) {
+      track_group own = by_process_ ? group_by_process(each, tables) : group_of(each, tables);
+      const auto [place, fresh] = groups.try_emplace(own.key, made.groups.size());
+      if (fresh) made.groups.push_back(std::move(own));
+      group = place->second;
+    }
+    made.tracks.push_back({&each, group, 0, 0});
+  }
+  const auto place = [&](const placed_track& each) {
+    const auto known = places_.find(each.what->id);
+    return std::tuple(each.group, known == places_.end() ? SIZE_MAX : known->second);
+  };
+  std::stable_sort(made.tracks.begin(), made.tracks.end(),
+                   [&](const placed_track& a, const placed_track& b) { return place(a) < place(b); });
+  share_scales(made.tracks, tables);
+  return made;
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,107 @@
+// How the curves of a track are drawn: only what is known at all times is an area.
+#include "app/gui/views/timeline/series_lanes.hpp"
+
+#include <gtest/gtest.h>
+
+#include "app/gui/window/glossary.hpp"
+
+namespace sluice::gui {
+namespace {
+
+using query::band_role;
+
+query::band band_of(band_role role, trace::layer layer, bool stacked, std::vector<double> values) {
+  query::band made;
+  made.role = role;
+  made.layer = layer;
+  made.kind = trace::memory_kind::device;
+  made.stacked = stacked;
+  for (const double value : values) made.bins.push_back(query::bin::constant(value));
+  return made;
+}
+
+query::series device_memory() {
+  query::series made;
+  made.range = {0, 100};
+  made.bands = {band_of(band_role::used, trace::layer::driver, true, {100, 100}),
+                band_of(band_role::untracked, trace::layer::driver, true, {50, 50}),
+                band_of(band_role::total, trace::layer::driver, false, {150, 150}),
+                band_of(band_role::used, trace::layer::framework, false, {40, 60})};
+  return made;
+}
+
+TEST(series_lanes, fill_what_the_highest_layer_uses_and_outline_what_it_reserved) {
+  const auto lanes = lanes_of(device_memory(), query::track_kind::memory);
+  ASSERT_EQ(lanes.size(), 2U);
+  ASSERT_EQ(lanes[0].levels.size(), 2U);
+  EXPECT_EQ(lanes[0].levels[0].bands, (std::vector<std::size_t>{3}));
+  EXPECT_EQ(lanes[0].levels[0].mark, band_mark::area);
+  EXPECT_EQ(lanes[0].levels[1].bands, (std::vector<std::size_t>{0}));
+  EXPECT_EQ(lanes[0].levels[1].mark, band_mark::outline);
+  EXPECT_EQ(brief(device_memory().bands[0], band_mark::outline), "Reserved (driver)");
+}
+
+TEST(series_lanes, fill_the_drivers_memory_if_no_layer_is_above_it) {
+  query::series only;
+  only.bands = {band_of(band_role::used, trace::layer::driver, true, {100})};
+  const auto lanes = lanes_of(only, query::track_kind::memory);
+  ASSERT_EQ(lanes.size(), 1U);
+  EXPECT_EQ(lanes[0].levels.at(0).mark, band_mark::area);
+}
+
+TEST(series_lanes, draw_samples_as_dots_in_a_lane_of_their_own) {
+  const auto lanes = lanes_of(device_memory(), query::track_kind::memory);
+  ASSERT_EQ(lanes.size(), 2U);
+  std::vector<std::size_t> bands;
+  for (const band_stack& each : lanes[1].levels) {
+    EXPECT_EQ(each.mark, band_mark::dots);
+    bands.insert(bands.end(), each.bands.begin(), each.bands.end());
+  }
+  EXPECT_EQ(bands, (std::vector<std::size_t>{1, 2})) << "bottom first: the whole is the highest";
+  query::series counter;
+  counter.bands = {band_of(band_role::value, trace::layer::driver, false, {1, 2})};
+  EXPECT_EQ(lanes_of(counter, query::track_kind::counter).at(0).levels.at(0).mark, band_mark::dots);
+}
+
+TEST(series_lanes, outline_what_a_pool_reserved) {
+  query::series pool;
+  pool.bands = {band_of(band_role::reserved, trace::layer::driver, false, {100}),
+                band_of(band_role::used, trace::layer::driver, false, {30})};
+  const auto lanes = lanes_of(pool, query::track_kind::pool);
+  EXPECT_EQ(lanes.at(0).levels.at(0).mark, band_mark::outline);
+  EXPECT_EQ(lanes.at(0).levels.at(1).mark, band_mark::area);
+}
+
+TEST(series_lanes, give_each_direction_a_lane_with_the_rate_while_copying) {
+  query::series rates;
+  rates.bands = {band_of(band_role::value, trace::layer::driver, false, {10}),
+                 band_of(band_role::value, trace::layer::driver, false, {10})};
+  rates.bands[0].direction = trace::direction::h2d;
+  rates.bands[1].direction = trace::direction::d2h;
+  rates.bands[0].bins[0] = {0, 50, 10, 50};
+  rates.bands[0].busy = {0.25F};
+  EXPECT_EQ(lanes_of(rates, query::track_kind::bandwidth).size(), 2U);
+  EXPECT_DOUBLE_EQ(height_of(rates.bands[0], 0, query::track_kind::bandwidth), 40)
+      << "10 on average in 25 % of the time";
+  rates.bands[0].busy = {0.1F};
+  EXPECT_DOUBLE_EQ(height_of(rates.bands[0], 0, query::track_kind::bandwidth), 50) << "never above the highest rate";
+  EXPECT_DOUBLE_EQ(height_of(rates.bands[1], 0, query::track_kind::bandwidth), 10) << "without shares: the mean";
+  EXPECT_DOUBLE_EQ(height_of(rates.bands[1], 7, query::track_kind::bandwidth), 0) << "no such bin";
+}
+
+TEST(series_lanes, name_a_term_of_the_glossary_for_each_band) {
+  query::series all = device_memory();
+  all.bands.push_back(band_of(band_role::recorder, trace::layer::driver, true, {1}));
+  all.bands.push_back(band_of(band_role::reserved, trace::layer::driver, false, {1}));
+  all.bands.push_back(band_of(band_role::value, trace::layer::driver, false, {1}));
+  for (std::size_t i = 0; i < trace::memory_kind_count; ++i) {
+    all.bands.push_back(band_of(band_role::used, trace::layer::driver, true, {1}));
+    all.bands.back().kind = static_cast<trace::memory_kind>(i);
+  }
+  for (const query::band& each : all.bands)
+    for (const band_mark mark : {band_mark::area, band_mark::outline, band_mark::dots})
+      EXPECT_NE(find_term(term_of(each, mark)), nullptr) << static_cast<int>(each.role);
+}
+
+}  // namespace
+}  // namespace sluice::gui

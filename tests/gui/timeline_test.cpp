@@ -1,0 +1,175 @@
+// The tracks of the timeline, as a user handles them in a real window.
+#include "app/gui/views/timeline/timeline.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "imgui_internal.h"
+#include "tests/gui/window_fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+using gui::selection;
+using gui::selection_kind;
+
+class timeline_panel : public window_test {
+ protected:
+  const gui::timeline_view& timeline() { return app().find<gui::timeline_view>(); }
+  const query::track* track(std::string_view label) {
+    for (const gui::placed_track& each : timeline().layout().tracks)
+      if (each.what->label == label) return each.what;
+    return nullptr;
+  }
+  selection of(const query::track& what) { return {app().state().active()->id, selection_kind::track, what.id}; }
+  /// The events of a track over the whole recording, in order.
+  std::vector<query::slice> slices_of(std::string_view label) {
+    const document_slices all = app().state().active()->engine->ask_now(
+        query::slices_question{track(label)->id, app().state().active()->span, 16384});
+    return (*all)->slices;
+  }
+  using document_slices = result<std::shared_ptr<const query::slice_list>>;
+  void select(ImGuiTestContext& user, trace::event_id event) {
+    app().invoke("selection.set", selection{app().state().active()->id, selection_kind::event, trace::raw(event)});
+    user.Yield(2);
+    settle(user);
+  }
+  [[nodiscard]] trace::event_id selected() { return static_cast<trace::event_id>(app().state().selected().id); }
+};
+
+TEST_F(timeline_panel, hides_pins_and_moves_tracks) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    const std::size_t all = timeline().layout().tracks.size();
+    const query::track* compute = track("compute");
+    ASSERT_NE(compute, nullptr);
+    app().invoke("timeline.track_pin", of(*compute));
+    user.Yield(3);
+    EXPECT_EQ(timeline().layout().tracks.front().what->label, "compute");
+    EXPECT_EQ(timeline().layout().groups.front().title, "Pinned");
+    app().invoke("timeline.track_hide", of(*track("copy in")));
+    user.Yield(3);
+    EXPECT_EQ(track("copy in"), nullptr);
+    EXPECT_EQ(timeline().layout().tracks.size(), all - 1);
+    app().invoke("timeline.show_all_tracks");
+    user.Yield(3);
+    EXPECT_EQ(timeline().layout().tracks.size(), all);
+    EXPECT_NE(timeline().layout().groups.front().title, "Pinned");
+    const auto place = [&](std::string_view label) {
+      const auto& tracks = timeline().layout().tracks;
+      return std::find_if(tracks.begin(), tracks.end(),
+                          [&](const gui::placed_track& each) { return each.what->label == label; }) -
+             tracks.begin();
+    };
+    const auto before = place("compute");
+    app().invoke("timeline.track_up", of(*track("compute")));
+    user.Yield(3);
+    EXPECT_EQ(place("compute"), before - 1);
+  });
+}
+
+TEST_F(timeline_panel, offers_a_menu_on_the_name_of_a_track) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    const gui::draw::rectangle& area = timeline().axis_area();
+    const std::string first = timeline().layout().tracks.front().what->label;
+    user.MouseMoveToPos({area.min.x - 120, area.min.y + 40});
+    user.MouseClick(ImGuiMouseButton_Right);
+    user.Yield(3);
+    EXPECT_NE(read(user).find("Pin to the top"), std::string::npos);
+    user.ItemClick("//$FOCUSED/Hide");
+    user.Yield(3);
+    EXPECT_EQ(track(first), nullptr) << "the first track is hidden";
+    EXPECT_NE(read(user).find("1 track hidden"), std::string::npos);
+  });
+}
+
+TEST_F(timeline_panel, explains_a_track_where_its_name_is) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    const gui::draw::rectangle& area = timeline().axis_area();
+    user.MouseMoveToPos({area.min.x - 120, area.min.y + 36});
+    user.Yield(3);
+    EXPECT_NE(read(user).find("Memory on the GPU that the recorded programs allocated."), std::string::npos);
+  });
+}
+
+TEST_F(timeline_panel, steps_to_the_next_event_of_the_same_name_and_back) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    const std::vector<query::slice> kernels = slices_of("compute");
+    ASSERT_EQ(kernels.size(), static_cast<std::size_t>(sample::chunks));
+    // Each fifth kernel has the other name.
+    select(user, kernels[4].event);
+    user.KeyPress(ImGuiKey_N);
+    EXPECT_TRUE(wait_until(user, [&] { return selected() == kernels[9].event; }));
+    user.KeyPress(ImGuiMod_Shift | ImGuiKey_N);
+    EXPECT_TRUE(wait_until(user, [&] { return selected() == kernels[4].event; }));
+    user.KeyPress(ImGuiMod_Shift | ImGuiKey_N);
+    user.Yield(5);
+    settle(user);
+    EXPECT_EQ(selected(), kernels[4].event) << "it is the first";
+  });
+}
+
+TEST_F(timeline_panel, shows_the_event_that_it_steps_to) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    const std::vector<query::slice> kernels = slices_of("compute");
+    ASSERT_GT(kernels.size(), 9U);
+    app().invoke("timeline.show", query::time_range{kernels[4].begin - 1000, kernels[4].end + 1000});
+    select(user, kernels[4].event);
+    user.KeyPress(ImGuiKey_N);
+    EXPECT_TRUE(wait_until(user, [&] { return selected() == kernels[9].event; }));
+    settle(user);
+    EXPECT_TRUE(app().state().active()->visible.holds(kernels[9].begin));
+  });
+}
+
+TEST_F(timeline_panel, connects_a_copy_with_the_call_that_asked_for_it) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    const std::vector<query::slice> copies = slices_of("copy in");
+    ASSERT_FALSE(copies.empty());
+    select(user, copies[3].event);
+    ASSERT_TRUE(wait_until(user, [&] { return !timeline().flows().drawn().empty(); }));
+    const auto details = app().state().active()->engine->ask_now(query::details_question{copies[3].event, {}});
+    ASSERT_TRUE(details);
+    const gui::flow_lines::flow flow = timeline().flows().drawn().front();
+    EXPECT_TRUE(std::any_of((*details)->details.begin(), (*details)->details.end(),
+                            [&](const query::detail& each) { return each.link == flow.other; }));
+    EXPECT_LE(flow.from.x, flow.to.x) << "from the call to the copy";
+    EXPECT_NEAR(flow.to.x, place_of(copies[3].begin, 0).x, 1.5F);
+    app().invoke("selection.clear");
+    user.Yield(3);
+    EXPECT_TRUE(timeline().flows().drawn().empty());
+  });
+}
+
+TEST_F(timeline_panel, measures_with_shift_without_selecting) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    const ImVec2 from = place_of(5'000'000, 200);
+    const ImVec2 to = place_of(9'000'000, 200);
+    user.KeyDown(ImGuiMod_Shift);
+    user.MouseMoveToPos(from);
+    user.MouseDown(0);
+    user.MouseMoveToPos(to);
+    user.MouseUp(0);
+    user.KeyUp(ImGuiMod_Shift);
+    user.Yield(2);
+    ASSERT_TRUE(timeline().measured().has_value());
+    const query::time_ns pixel = app().state().active()->visible.length() / 400;
+    EXPECT_NEAR(static_cast<double>(timeline().measured()->length()), 4e6, static_cast<double>(pixel));
+    EXPECT_FALSE(app().state().range().has_value());
+    EXPECT_NE(read(user).find("per second"), std::string::npos);
+    user.MouseMoveToPos(place_of(3'000'000, 200));
+    user.MouseClick(0);
+    user.Yield(2);
+    EXPECT_FALSE(timeline().measured().has_value()) << "a click ends it";
+  });
+}
+
+}  // namespace
+}  // namespace sluice::test
