@@ -68,8 +68,9 @@ TEST(series_lanes, outline_what_a_pool_reserved) {
   pool.bands = {band_of(band_role::reserved, trace::layer::driver, false, {100}),
                 band_of(band_role::used, trace::layer::driver, false, {30})};
   const auto lanes = lanes_of(pool, query::track_kind::pool);
-  EXPECT_EQ(lanes.at(0).levels.at(0).mark, band_mark::outline);
-  EXPECT_EQ(lanes.at(0).levels.at(1).mark, band_mark::area);
+  EXPECT_EQ(lanes.at(0).levels.at(0).bands, (std::vector<std::size_t>{1})) << "in front";
+  EXPECT_EQ(lanes.at(0).levels.at(0).mark, band_mark::area);
+  EXPECT_EQ(lanes.at(0).levels.at(1).mark, band_mark::outline);
 }
 
 TEST(series_lanes, give_each_direction_a_lane_with_the_rate_while_copying) {

@@ -38,6 +38,19 @@ class timeline_panel : public window_test {
   [[nodiscard]] trace::event_id selected() { return static_cast<trace::event_id>(app().state().selected().id); }
 };
 
+TEST_F(timeline_panel, opens_on_the_time_of_the_work) {
+  use([&](ImGuiTestContext& user) {
+    app().open(SLUICE_SOURCE_DIR "/assets/recordings/pytorch-training.sluice");
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().active()->ready(); }));
+    user.Yield(6);
+    settle(user);
+    const gui::document& shown = *app().state().active();
+    EXPECT_LE(shown.visible.begin, shown.active.begin);
+    EXPECT_GE(shown.visible.end, shown.active.end);
+    EXPECT_LT(shown.visible.length(), shown.span.length() * 2 / 3) << "the start of the program is left out";
+  });
+}
+
 TEST_F(timeline_panel, hides_pins_and_moves_tracks) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);

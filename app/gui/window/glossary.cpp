@@ -96,9 +96,8 @@ constexpr auto terms = std::to_array<term>({
      "GPU memory that the recording itself used; it is absent when the program runs without Sluice. The value is an "
      "estimate."},
     {"reserved",
-     "Memory that an allocator holds, used or not. The faint area inside the outline is held but unused: other "
-     "programs "
-     "and allocators cannot have it."},
+     "Memory taken from the driver, used or not. The faint area inside the outline was not handed out by a pool or a "
+     "framework: it is unused, unless the program uses the driver's memory directly."},
     {"step",
      "One iteration of the program's main loop, such as one training batch. Steps come from the program's marks, or "
      "are "

@@ -257,7 +257,11 @@ result<series> pool_series(const series_question& question, const track& row, co
     all.line("Reserved", band_role::reserved, *reserved);
   const curve_row* used = all.find(trace::curve_kind::pool_blocks, of_pool);
   if (used == nullptr) used = all.find(trace::curve_kind::pool_used, of_pool);
-  if (used != nullptr) all.line("Used", band_role::used, *used);
+  if (used != nullptr) {
+    band& made = all.line("Used", band_role::used, *used);
+    if (const trace::pool_row* about = from.trace.tables().pools.find(row.pool))
+      put_kind(made, about->layer, about->kind);
+  }
   return all.finish();
 }
 

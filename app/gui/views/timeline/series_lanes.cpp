@@ -8,9 +8,9 @@
 namespace sluice::gui {
 namespace {
 
-constexpr float outline_fill = 0.16F;  ///< Share of its colour in the faint area inside an outline.
-constexpr float held_line = 0.45F;     ///< The same for the line between two samples.
-constexpr float least_opacity = 0.2F;  ///< Of a rate in a bin in which copies ran for almost no time.
+constexpr float outline_fill = 0.16F;   ///< Share of its colour in the faint area inside an outline.
+constexpr float held_line = 0.45F;      ///< The same for the line between two samples.
+constexpr float least_opacity = 0.35F;  ///< Of a rate in a bin in which copies ran for almost no time.
 
 double value_at(const query::series& curves, std::size_t band, std::size_t at, query::track_kind kind) {
   return std::max(0.0, height_of(curves.bands[band], at, kind));
@@ -51,6 +51,9 @@ std::vector<band_stack> levels_of(const query::series& curves, query::track_kind
     for (std::size_t i = 1; i < levels.size(); ++i) levels[i].mark = band_mark::outline;
   if (kind == query::track_kind::counter)
     for (band_stack& each : levels) each.mark = band_mark::dots;
+  // Of a pool: what it reserved lies behind what is used.
+  std::stable_partition(levels.begin(), levels.end(),
+                        [](const band_stack& each) { return each.mark != band_mark::outline; });
   return levels;
 }
 
@@ -190,7 +193,8 @@ class lane_painter {
     const ImU32 colour = colours_.of(curves_.bands[band]);
     const ImU32 faint = mix(colours_.background, colour, held_line);
     dots_.clear();
-    double held = 0;
+    // Before the first bin: nothing is known to change at the left edge of the view.
+    double held = bins.empty() ? 0 : bins.front().minimum;
     for (std::size_t at = 0; at < bins.size(); ++at) {
       const query::bin& now = bins[at];
       const auto high = static_cast<float>(now.maximum);
@@ -201,7 +205,8 @@ class lane_painter {
         at = end - 1;
         continue;
       }
-      if (now.minimum < now.maximum)
+      // Before the first sample, the curve is 0: that is no value.
+      if (now.minimum < now.maximum && (now.minimum > 0 || held > 0 || !dots_.empty()))
         marks_.push_back({left_of(at), left_of(at), static_cast<float>(std::max(0.0, now.minimum)), high, faint, 0});
       // The value after the bin: known where the next bin has only one.
       const bool known =

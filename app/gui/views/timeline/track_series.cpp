@@ -160,7 +160,7 @@ class series_row final : public track_row {
       // The series' maximum includes untracked memory.
       highest = what.maximum > 0 ? what.maximum : highest_of(lane, *shown_, what.kind);
     } else if (scale_.bytes_per_pixel > 0 && what.kind != query::track_kind::memory) {
-      return format::value_ticks(scale_.bytes_per_pixel * static_cast<double>(lane.height), unit_, 1);
+      return format::value_ticks(scale_.bytes_per_pixel * static_cast<double>(lane.height), unit_, 2);
     }
     double top = highest * 1.08;
     for (const query::limit_line& limit : shown_->limits)

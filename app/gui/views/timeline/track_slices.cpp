@@ -51,7 +51,7 @@ class slice_row final : public track_row {
       shown_ = answer.value;
       theme_ = with.colours.kind;
       scale_ = with.scale;
-      upload(with);
+      upload(with, static_cast<double>(where.area.width()));
     }
     with.boxes.add(list, batch_, lanes, where.visible, lanes.height(), with.colours.background);
     draw_labels(with, where, lanes, list);
@@ -82,18 +82,21 @@ class slice_row final : public track_row {
     return colour;
   }
 
-  void upload(const view_context& with) {
+  void upload(const view_context& with, double width) {
     static thread_local std::vector<draw::box> boxes;
     boxes.clear();
     const query::time_ns origin = shown_->range.begin;
     const float top = lane_ * static_cast<float>(lanes_);
+    const double ns_per_pixel = std::max(1.0, static_cast<double>(shown_->range.length()) / std::max(1.0, width));
     for (const query::slice& s : shown_->slices) {
       if (!is_drawn(s)) continue;
-      // Several events in a pixel fill it to the share of the time in which they ran, so that the coloured area is the
-      // busy time at every zoom.
+      // What is narrower than a pixel fills it to the share of the time in which it ran, so that the coloured area is
+      // the busy time at every zoom. It is never so low that it cannot be seen.
       const float low = top - lane_ * static_cast<float>(s.depth + 1) + 2;
       const float full = lane_ - 2;
-      const float filled = s.count == 1 ? full : std::max(1.0F, full * std::clamp(s.busy, 0.0F, 1.0F));
+      const double share =
+          static_cast<double>(s.busy) * std::min(1.0, static_cast<double>(s.end - s.begin) / ns_per_pixel);
+      const float filled = std::max(with.px(3), full * static_cast<float>(std::clamp(share, 0.0, 1.0)));
       boxes.push_back({static_cast<float>(s.begin - origin), static_cast<float>(s.end - origin), low, low + filled,
                        colour_of(with, s), s.count == 1 ? draw::gap_after : 0U});
     }
