@@ -259,8 +259,9 @@ result<series> pool_series(const series_question& question, const track& row, co
   if (used == nullptr) used = all.find(trace::curve_kind::pool_used, of_pool);
   if (used != nullptr) {
     band& made = all.line("Used", band_role::used, *used);
-    if (const trace::pool_row* about = from.trace.tables().pools.find(row.pool))
-      put_kind(made, about->layer, about->kind);
+    // The blocks of a driver's pool are of the layer `pool`, too.
+    const trace::pool_row* about = from.trace.tables().pools.find(row.pool);
+    if (about != nullptr) put_kind(made, about->layer == layer::driver ? layer::pool : about->layer, about->kind);
   }
   return all.finish();
 }

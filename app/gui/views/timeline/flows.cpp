@@ -50,7 +50,7 @@ void flow_lines::connect(const view_context& with, const query::event_details& o
   };
   const ImVec2 from(x_of(early.span.end <= late.span.begin ? early.span.end : early.span.begin), *early_y);
   const ImVec2 to(x_of(late.span.begin), *late_y);
-  drawn_.push_back({&early == &one ? two.event : one.event, from, to});
+  drawn_.push_back({two.event, from, to});
   const float bend = std::max(with.px(24), std::fabs(to.x - from.x) * 0.4F);
   const auto curve = [&](ImU32 colour, float width) {
     list.AddBezierCubic(from, {from.x + bend, from.y}, {to.x - bend, to.y}, to, colour, width, 24);

@@ -39,6 +39,7 @@ class flow_lines {
   };
   using details = query::answer<query::event_details>;
   [[nodiscard]] std::optional<float> middle_of(std::uint64_t track, trace::event_id event) const;
+  /// `one` is selected, `two` is what it links to.
   void connect(const view_context& with, const query::event_details& one, const query::event_details& two,
                const row_frame& where, ImDrawList& list);
 

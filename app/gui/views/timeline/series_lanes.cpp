@@ -279,6 +279,11 @@ double height_of(const query::band& band, std::size_t bin, query::track_kind kin
   return std::min(value.maximum, value.mean / static_cast<double>(std::min(1.0F, band.busy[bin])));
 }
 
+float usual_height(query::track_kind kind) {
+  if (kind == query::track_kind::memory) return 100;
+  return kind == query::track_kind::pool || kind == query::track_kind::bandwidth ? 72 : 46;
+}
+
 std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind kind) {
   std::vector<series_lane> lanes;
   if (kind == query::track_kind::bandwidth && curves.bands.size() > 1) {
@@ -295,10 +300,7 @@ std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind
   if (curves.bands.size() == 1) all.direction = curves.bands[0].direction;
   const bool by_category =
       std::any_of(curves.bands.begin(), curves.bands.end(), [](const auto& b) { return b.by_category; });
-  all.height = by_category                                                               ? 140
-               : kind == query::track_kind::memory                                       ? 100
-               : kind == query::track_kind::pool || kind == query::track_kind::bandwidth ? 72
-                                                                                         : 46;
+  all.height = by_category ? 140 : usual_height(kind);
   if (kind != query::track_kind::memory) return lanes;
   series_lane device;
   device.height = 56;

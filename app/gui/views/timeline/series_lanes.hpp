@@ -50,6 +50,9 @@ struct memory_scale {
   friend bool operator==(const memory_scale&, const memory_scale&) = default;
 };
 
+/// The height of a track's first lane in design pixels, as far as the kind of track tells.
+[[nodiscard]] float usual_height(query::track_kind kind);
+
 /// Splits `curves` into lanes. Bandwidth: one lane per direction, because directions do not add up and would hide each
 /// other. Device memory: one lane for tracked memory, and one for the samples of the whole GPU, which may be many times
 /// as much.

@@ -49,9 +49,13 @@ class series_row final : public track_row {
   [[nodiscard]] float height(const view_context& with, const query::track& what,
                              const memory_scale& scale) const override {
     if (is_folded(what, scale)) return with.px(folded_height);
+    // By the scale of this frame, and the same before and after the first answer where that can be: rows must not move
+    // later than they have to.
+    if (follows(what, scale)) return with.px(padding) + with.px(scaled_height(what, scale));
+    if (lanes_.empty()) return with.px(padding) + with.px(usual_height(what.kind));
     float height = with.px(padding);
     for (const series_lane& lane : lanes_) height += with.px(lane.height);
-    return lanes_.empty() ? with.px(what.kind == query::track_kind::memory ? 106 : 72) : height;
+    return height;
   }
 
   [[nodiscard]] double bytes_per_pixel() const override {
@@ -105,6 +109,17 @@ class series_row final : public track_row {
     return scale.largest > 0 && what.maximum < scale.largest * least_share;
   }
 
+  /// True for a row that is drawn to the scale of its device's memory track.
+  static bool follows(const query::track& what, const memory_scale& scale) {
+    return scale.bytes_per_pixel > 0 && what.kind != query::track_kind::memory;
+  }
+
+  /// As high as its bytes are to the device's scale, in design pixels; never so low that its name does not fit.
+  static float scaled_height(const query::track& what, const memory_scale& scale) {
+    const double wanted = std::ceil(what.maximum * 1.08 / scale.bytes_per_pixel);
+    return std::clamp(static_cast<float>(wanted), what.kind == query::track_kind::pool ? 46.0F : 34.0F, 160.0F);
+  }
+
   /// One line instead of a curve that could not be seen.
   static row_hit draw_folded(const view_context& with, const query::track& what, const row_frame& where,
                              ImDrawList& list) {
@@ -135,12 +150,7 @@ class series_row final : public track_row {
       ImGui::PopFont();
     }
     for (series_lane& lane : lanes_) {
-      if (scale_.bytes_per_pixel > 0 && what.kind != query::track_kind::memory) {
-        // As high as its bytes are to the device's scale; never so low that its name does not fit.
-        const double wanted = what.maximum * 1.08 / scale_.bytes_per_pixel;
-        lane.height =
-            std::clamp(static_cast<float>(std::ceil(wanted)), shown_->bands.size() > 1 ? 46.0F : 34.0F, 160.0F);
-      }
+      if (follows(what, scale_)) lane.height = scaled_height(what, scale_);
       lane.axis = axis_for(with, what, lane);
       fill(lane, *shown_, what.kind, with.colours, label_width);
     }
@@ -159,7 +169,7 @@ class series_row final : public track_row {
     if (what.kind == query::track_kind::memory && &lane == &lanes_.front()) {
       // The series' maximum includes untracked memory.
       highest = what.maximum > 0 ? what.maximum : highest_of(lane, *shown_, what.kind);
-    } else if (scale_.bytes_per_pixel > 0 && what.kind != query::track_kind::memory) {
+    } else if (follows(what, scale_)) {
       return format::value_ticks(scale_.bytes_per_pixel * static_cast<double>(lane.height), unit_, 2);
     }
     double top = highest * 1.08;
@@ -267,7 +277,7 @@ class series_row final : public track_row {
   /// The bands of a lane from the top of the stack down, each with a tooltip that explains it.
   void draw_legend(const view_context& with, const row_frame& where, float y, float bottom, const series_lane& lane,
                    ImDrawList& list) const {
-    if (shown_->bands.size() < 2) return;
+    if (shown_->bands.size() < 2 && lane.direction == trace::direction::unknown) return;
     ImGui::PushFont(nullptr, small_text);
     const float line = ImGui::GetTextLineHeight();
     const float left = where.header.min.x + with.px(12);
