@@ -157,6 +157,14 @@ void duplicates_builder::place(std::vector<placed_copy>& copies, const index& fr
     next->stack = from.copies().stack_of(next->copy->call);
 }
 
+void duplicates_builder::for_each(const std::function<void(const content_copy&, needless_copy)>& visit) const {
+  for (const repeat& each : repeats_) visit(*each.copy, needless_copy::repeated);
+  for (const placed_copy& each : ups_) {
+    visit(*each.down, needless_copy::returned);
+    visit(*each.copy, needless_copy::returning);
+  }
+}
+
 std::vector<round_trip_stacks> duplicates_builder::round_trips() const {
   std::unordered_map<const content_copy*, trace::stack_id> stack_of;
   for (const placed_copy& down : downs_) stack_of.emplace(down.copy, down.stack);

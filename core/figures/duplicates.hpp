@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <vector>
@@ -128,6 +129,13 @@ struct zero_figures {
 };
 [[nodiscard]] zero_figures sum_of(const std::vector<zero_stack>& all);
 
+/// What a copy moved needlessly.
+enum class needless_copy : std::uint8_t {
+  repeated,  ///< Data that the device had been sent before.
+  returned,  ///< To the host: data that comes back to the device unchanged. Once for each time it comes back.
+  returning  ///< To the device: data that had been copied from it, unchanged.
+};
+
 /// Builds `duplicate_figures` for the copies that began in a range; the earlier copy of their data may be older than
 /// the range. Call stacks and graph launches come from indexes of the recording's sections (consecutive time spans).
 class duplicates_builder {
@@ -138,6 +146,8 @@ class duplicates_builder {
   /// Adds the copies in `run`, the time range that the index `from` covers. O(repeated copies in `run` * log calls).
   void add(const index& from, time_range run);
   [[nodiscard]] duplicate_figures figures() const;
+  /// Visits the copies counted in `duplicate_copies::repeated` and `round_trips`. O(copies found).
+  void for_each(const std::function<void(const content_copy& copy, needless_copy why)>& visit) const;
 
  private:
   struct repeat {

@@ -206,14 +206,7 @@ void index::settle(const trace::snapshot& from) {
 
 const copy_contents& index::contents(const trace::snapshot& from) const {
   if (!known_) return contents_;
-  std::call_once(contents_read_, [&] {
-    std::vector<trace::transfer_event> rows;
-    for (std::size_t chunk = 0; chunk < from.chunks().size(); ++chunk) {
-      if (from.chunks()[chunk].type != trace::row_type::transfer) continue;
-      if (from.read_into<trace::transfer_event>(chunk, rows)) contents_.add(rows);
-    }
-    contents_.settle();
-  });
+  std::call_once(contents_read_, [&] { contents_ = read_contents(from); });
   return contents_;
 }
 

@@ -28,32 +28,6 @@ struct gaps {
   }
 };
 
-std::string_view name_of(gap_cause cause) {
-  switch (cause) {
-    case gap_cause::wait:
-      return "a wait for the GPU";
-    case gap_cause::blocking_copy:
-      return "a copy that blocks";
-    case gap_cause::allocation:
-      return "an allocation by the driver";
-    case gap_cause::release:
-      return "a free by the driver";
-    case gap_cause::loading:
-      return "loading or compiling code";
-    case gap_cause::file:
-      return "reading or writing a file";
-    case gap_cause::garbage:
-      return "Python's garbage collection";
-    case gap_cause::compilation:
-      return "torch.compile";
-    case gap_cause::data:
-      return "waiting for the next batch of the DataLoader";
-    case gap_cause::host:
-      break;
-  }
-  return "the program's own code";
-}
-
 std::string_view advice_for(gap_cause cause, const std::string& maker) {
   switch (cause) {
     case gap_cause::wait:
@@ -104,7 +78,7 @@ void tell(finder& in, gap_cause cause, trace::device_id device, const code_place
   const std::string where = text_of(place);
   std::string text = fmt::format("The GPU{} was idle for {} ({} of the active time) in {}: {}", in.on(device),
                                  format_time(of.total), format_share(in.active_share(static_cast<double>(of.total))),
-                                 format_some(of.count, "gap"), name_of(cause));
+                                 format_some(of.count, "gap"), words_of(cause));
   if (!call.empty()) text += fmt::format(" ({})", call);
   if (!where.empty()) text += (of.longest->stack_is_next && call.empty() ? ", before " : ", at ") + where;
   const std::string_view range = in.tables.text(of.longest->range);

@@ -20,7 +20,8 @@ void copy_waste_builder::add(const index& from, time_range run) {
   }
   const auto& devices = from.devices().devices();
   for (const copy_record& copy : from.copies().copies()) {
-    if (!here.holds(copy.begin) || copy.end == latest_time || copy.host_side == trace::memory_kind::unknown) continue;
+    if (!here.holds(copy.begin) || copy.end == latest_time) continue;
+    if (which_ == copies_grouped::with_host && copy.host_side == trace::memory_kind::unknown) continue;
     const trace::stack_id stack = from.copies().stack_of(copy.call);
     gathered& of = all_[{copy.device, copy.direction, copy.host_side, stack}];
     copy_group& made = of.made;
@@ -53,7 +54,7 @@ void copy_waste_builder::add(const index& from, time_range run) {
     saturating_add(kernel_time_[device], work.kernels.busy(here.begin, here.end));
 }
 
-std::vector<copy_group> copy_waste_builder::groups() const {
+std::vector<copy_group> copy_waste_builder::groups(std::size_t most) const {
   std::vector<copy_group> made;
   for (const auto& [key, of] : all_) {
     copy_group& each = made.emplace_back(of.made);
@@ -64,7 +65,7 @@ std::vector<copy_group> copy_waste_builder::groups() const {
   std::stable_sort(made.begin(), made.end(), [](const copy_group& a, const copy_group& b) {
     return std::tuple(a.alone, a.busy) > std::tuple(b.alone, b.busy);
   });
-  if (made.size() > limit) made.resize(limit);
+  if (made.size() > most) made.resize(most);
   return made;
 }
 

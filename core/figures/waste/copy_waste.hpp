@@ -41,15 +41,22 @@ struct copy_group {
   static constexpr std::uint64_t small_copy = std::uint64_t{64} << 10U;
 };
 
+/// Which copies are grouped.
+enum class copies_grouped : std::uint8_t {
+  with_host,  ///< Those whose host side is known: between host and device.
+  all         ///< Also those inside a device, between devices, and whose host side is not known.
+};
+
 /// Collects these groups from indexes of sections, in order of time.
 class copy_waste_builder {
  public:
-  explicit copy_waste_builder(time_range range) : range_(range) {}
+  explicit copy_waste_builder(time_range range, copies_grouped which = copies_grouped::with_host)
+      : range_(range), which_(which) {}
 
   /// Adds the copies that begin in `run`, the time range of `from`. O(copies * log).
   void add(const index& from, time_range run);
-  /// Longest time alone first, then longest busy.
-  [[nodiscard]] std::vector<copy_group> groups() const;
+  /// Longest time alone first, then longest busy; at most `most`.
+  [[nodiscard]] std::vector<copy_group> groups(std::size_t most = limit) const;
 
   /// Small copies that follow one another within this time form a run.
   static constexpr time_ns longest_pause = 100'000;
@@ -63,6 +70,7 @@ class copy_waste_builder {
     progress_samples progress;  ///< How long the device's kernels had run before copies.
   };
   const time_range range_;
+  const copies_grouped which_;
   std::set<std::pair<trace::device_id, trace::stream_id>> kernel_streams_;
   std::map<way, gathered> all_;
   std::map<trace::device_id, time_ns> kernel_time_;  ///< In the sections so far.

@@ -1,6 +1,7 @@
 #include "core/figures/waste/idle_gaps.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "core/base/saturating.hpp"
 #include "core/index/index.hpp"
@@ -58,6 +59,32 @@ gap_cause idle_gaps_builder::cause_of_copy(const timeline::slice_item& call, std
   if (has(name, "DtoH") && call.bytes <= small_read && length >= least_read_time) return gap_cause::wait;
   // A copy from or to pageable memory waits, whatever its name says.
   return has(name, "Async") && length < blocking_copy_time ? gap_cause::host : gap_cause::blocking_copy;
+}
+
+std::string_view words_of(gap_cause cause) {
+  switch (cause) {
+    case gap_cause::wait:
+      return "a wait for the GPU";
+    case gap_cause::blocking_copy:
+      return "a copy that blocks";
+    case gap_cause::allocation:
+      return "an allocation by the driver";
+    case gap_cause::release:
+      return "a free by the driver";
+    case gap_cause::loading:
+      return "loading or compiling code";
+    case gap_cause::file:
+      return "reading or writing a file";
+    case gap_cause::garbage:
+      return "Python's garbage collection";
+    case gap_cause::compilation:
+      return "torch.compile";
+    case gap_cause::data:
+      return "waiting for the next batch of the DataLoader";
+    case gap_cause::host:
+      break;
+  }
+  return "the program's own code";
 }
 
 idle_gaps_builder::call_kind idle_gaps_builder::kind_of(trace::string_id call) {
@@ -128,8 +155,9 @@ idle_gaps_builder::host_side idle_gaps_builder::host_of(const index& from, time_
   return made;
 }
 
-void idle_gaps_builder::add_gap(const index& from, const host_side& host, trace::device_id device, time_range gap,
-                                time_ns progress) {
+void idle_gaps_builder::add_gap(const index& from, const host_side& host, idle_gap found, time_ns progress) {
+  const trace::device_id device = found.device;
+  const time_range gap = found.span;
   // The call that ran when the device became idle, and the call that took most of the gap.
   const host_call* running = nullptr;
   const host_call* longest = nullptr;
@@ -169,13 +197,63 @@ void idle_gaps_builder::add_gap(const index& from, const host_side& host, trace:
     by_call.stack = culprit->stack;
     set_stack(by_call, host, culprit->begin);
     count(by_call, gap, lost, progress);
+    if (lost * 2 >= gap.length()) {
+      found.cause = by_call.cause;
+      found.caused = lost;
+      found.call = by_call.call;
+      found.stack = by_call.stack;
+      found.stack_is_next = by_call.stack_is_next;
+    }
   }
-  if (gap.length() - lost < shortest_host_gap) return;
+  const bool told = gap.length() - lost >= shortest_host_gap;
+  if (!told && (listed_ == 0 || found.caused > 0)) return list(found);
   gap_group by_host;
   by_host.device = device;
   set_range(by_host, from, gap);
   set_stack(by_host, host, culprit == nullptr ? gap.begin : std::max(gap.begin, culprit->end));
-  count(by_host, gap, gap.length() - lost, progress);
+  if (told) count(by_host, gap, gap.length() - lost, progress);
+  if (found.caused == 0) {
+    found.cause = by_host.cause;
+    found.caused = gap.length() - lost;
+    found.stack = by_host.stack;
+    found.stack_is_next = by_host.stack_is_next;
+    found.range = by_host.range;
+  }
+  list(found);
+}
+
+namespace {
+
+bool is_longer(const idle_gap& a, const idle_gap& b) {
+  return a.span.length() != b.span.length() ? a.span.length() > b.span.length() : a.span.begin < b.span.begin;
+}
+
+}  // namespace
+
+void idle_gaps_builder::list(const idle_gap& gap) {
+  if (listed_ == 0) return;
+  gap_lengths& lengths = lengths_[gap.device];
+  const auto place = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(gap.span.length())) - 1);
+  gap_lengths::bin& bin = lengths.bins[std::min(place, lengths.bins.size() - 1)];
+  ++lengths.count;
+  ++bin.count;
+  saturating_add(lengths.total, gap.span.length());
+  saturating_add(bin.total, gap.span.length());
+  std::vector<idle_gap>& kept = longest_[gap.device];
+  if (kept.size() == listed_) {
+    if (!is_longer(gap, kept.front())) return;
+    std::pop_heap(kept.begin(), kept.end(), is_longer);
+    kept.pop_back();
+  }
+  kept.push_back(gap);
+  std::push_heap(kept.begin(), kept.end(), is_longer);
+}
+
+std::vector<idle_gap> idle_gaps_builder::longest() const {
+  std::vector<idle_gap> all;
+  for (const auto& [device, kept] : longest_) all.insert(all.end(), kept.begin(), kept.end());
+  std::stable_sort(all.begin(), all.end(), is_longer);
+  return all;
 }
 
 void idle_gaps_builder::set_range(gap_group& of, const index& from, time_range gap) {
@@ -259,18 +337,27 @@ void idle_gaps_builder::add(const index& from, time_range run) {
   const time_range here = common_of(range_, run);
   if (here.length() <= 0) return;
   const host_side host = host_of(from, here);
-  std::map<trace::device_id, std::vector<time_range>> busy;
+  struct device_work {
+    time_range span;
+    trace::event_id event{};
+    trace::string_id name{};
+    slice_kind kind{};
+  };
+  std::map<trace::device_id, std::vector<device_work>> busy;
   std::map<trace::process_id, std::vector<queued_work>> works;
   for (const auto& [key, slices] : from.devices().streams()) {
     if (!from.devices().ran_kernels(key.device)) continue;
-    std::vector<time_range>& of_device = busy[key.device];
+    std::vector<device_work>& of_device = busy[key.device];
     std::vector<queued_work>& of_process = works[key.process];
     users_[key.device].insert(key.process);
     const auto stream = static_cast<std::uint32_t>(raw(key.stream));
     time_ns called = -latest_time;
     slices.for_each(here.begin, here.end, [&](const timeline::slice_item& each, std::uint16_t) {
       if (each.end == latest_time) return;
-      of_device.push_back({each.begin, std::max(each.end, each.begin + 1)});
+      of_device.push_back({{each.begin, std::max(each.end, each.begin + 1)},
+                           each.event,
+                           each.name,
+                           static_cast<slice_kind>(each.kind)});
       // Of a work whose call is not known, take it that the call followed that for the work before.
       if (each.queued > 0) called = each.begin - each.queued;
       gain_known_ = gain_known_ || each.queued > 0;
@@ -280,16 +367,26 @@ void idle_gaps_builder::add(const index& from, time_range run) {
   }
   add_gain(std::move(works), from, host);
   for (auto& [device, all] : busy) {
-    std::sort(all.begin(), all.end(), [](const time_range& a, const time_range& b) { return a.begin < b.begin; });
+    std::sort(all.begin(), all.end(),
+              [](const device_work& a, const device_work& b) { return a.span.begin < b.span.begin; });
     if (all.empty()) continue;
     const auto [known, first] = progress_.try_emplace(device);
     device_progress& so_far = known->second;
-    if (first) so_far.until = all.front().begin;
-    for (const time_range& each : all) {
-      if (each.begin - so_far.until >= shortest_gap)
-        add_gap(from, host, device, {so_far.until, each.begin}, so_far.busy);
-      so_far.busy += std::max<time_ns>(each.end - std::max(each.begin, so_far.until), 0);
-      so_far.until = std::max(so_far.until, each.end);
+    if (first) so_far.until = all.front().span.begin;
+    for (const auto& [span, event, name, kind] : all) {
+      if (span.begin - so_far.until >= shortest_gap) {
+        idle_gap gap;
+        gap.device = device;
+        gap.span = {so_far.until, span.begin};
+        gap.before = so_far.last;
+        gap.after = event;
+        gap.after_kind = kind;
+        gap.after_name = name;
+        add_gap(from, host, gap, so_far.busy);
+      }
+      so_far.busy += std::max<time_ns>(span.end - std::max(span.begin, so_far.until), 0);
+      if (span.end >= so_far.until) so_far.last = kind;
+      so_far.until = std::max(so_far.until, span.end);
     }
   }
 }

@@ -12,6 +12,7 @@
 #include "core/figures/waste/run_ahead.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/index/work/host_activity.hpp"
+#include "core/timeline/slice_kind.hpp"
 #include "core/timeline/slice_set.hpp"
 #include "core/timeline/time_range.hpp"
 #include "core/trace/file/reader.hpp"
@@ -41,6 +42,9 @@ inline constexpr std::size_t gap_cause_count = 10;
 /// What a program does in a range of this name; `host` for the program's own ranges.
 [[nodiscard]] gap_cause cause_of_range(std::string_view name);
 
+/// "a wait for the GPU", as findings name the cause.
+[[nodiscard]] std::string_view words_of(gap_cause cause);
+
 /// What a call of this name does while the device has nothing to do. `host` for calls that return at once.
 [[nodiscard]] gap_cause cause_of_call(std::string_view name);
 
@@ -65,6 +69,34 @@ struct gap_group {
   time_ns saved = 0;
 };
 
+/// A time in which a device had nothing to do.
+struct idle_gap {
+  trace::device_id device{};
+  time_range span;
+  gap_cause cause{};           ///< What took most of it.
+  time_ns caused = 0;          ///< The part of `span` that `cause` takes; the rest is the program's own code.
+  trace::string_id call{};     ///< As in `gap_group`.
+  trace::stack_id stack{};     ///< As in `gap_group`.
+  bool stack_is_next = false;  ///< As in `gap_group`.
+  trace::string_id range{};    ///< As in `gap_group`.
+  slice_kind before{};         ///< The work that ended when the gap began.
+  trace::event_id after{};     ///< The work that ended the gap.
+  slice_kind after_kind{};
+  trace::string_id after_name{};
+};
+
+/// All gaps of a device that were found, by length.
+struct gap_lengths {
+  struct bin {
+    std::uint64_t count = 0;
+    time_ns total = 0;
+  };
+  std::uint64_t count = 0;
+  time_ns total = 0;
+  /// In bin i, gaps of [2^i, 2^(i+1)) ns.
+  std::array<bin, 63> bins{};
+};
+
 /// The calls that allocate memory of the driver, and those that free it, by the stack that allocates.
 struct driver_call_group {
   trace::string_id call{};  ///< The allocating call.
@@ -81,13 +113,19 @@ struct driver_call_group {
 /// Finds idle gaps of devices whose kernels were recorded, from indexes of sections in order of time.
 class idle_gaps_builder {
  public:
-  idle_gaps_builder(const trace::tables& tables, time_range range) : tables_(tables), range_(range) {}
+  /// `listed`: how many single gaps to keep, the longest of each device.
+  idle_gaps_builder(const trace::tables& tables, time_range range, std::size_t listed = 0)
+      : tables_(tables), range_(range), listed_(listed) {}
 
   /// Adds the events in `run`, the time range of `from`. O(events * log).
   void add(const index& from, time_range run);
   /// The gaps of a device that are counted, longest total first, at most `limit` groups.
   [[nodiscard]] std::vector<gap_group> gaps() const;
   [[nodiscard]] std::vector<driver_call_group> driver_calls() const;
+  /// The longest gaps of each device, longest first, as many as asked for.
+  [[nodiscard]] std::vector<idle_gap> longest() const;
+  /// By device.
+  [[nodiscard]] const std::map<trace::device_id, gap_lengths>& lengths() const { return lengths_; }
 
   /// Shorter gaps are what launching costs.
   static constexpr time_ns shortest_gap = 10'000;
@@ -123,9 +161,11 @@ class idle_gaps_builder {
   void add_driver_calls(const index& from, time_range run, host_side& to);
   /// Divides a gap between the call that blocked the host and what the host did besides. `progress`: how long the device
   /// was busy before.
-  void add_gap(const index& from, const host_side& host, trace::device_id device, time_range gap, time_ns progress);
+  void add_gap(const index& from, const host_side& host, idle_gap gap, time_ns progress);
   /// Sets the cause of a gap without a call, and its range, from the ranges of the processes that use the device.
   void set_range(gap_group& of, const index& from, time_range gap);
+  /// Keeps the gap if it is among the longest of its device.
+  void list(const idle_gap& gap);
   /// Sets the stack of the next call after `from`, if `of` has none.
   static void set_stack(gap_group& of, const host_side& host, time_ns from);
   void count(const gap_group& one, time_range gap, time_ns lost, time_ns progress);
@@ -141,9 +181,13 @@ class idle_gaps_builder {
 
   const trace::tables& tables_;
   const time_range range_;
+  const std::size_t listed_;
+  std::map<trace::device_id, std::vector<idle_gap>> longest_;  ///< A heap: the shortest of them first.
+  std::map<trace::device_id, gap_lengths> lengths_;
   struct device_progress {
     time_ns until = 0;  ///< End of the last work.
     time_ns busy = 0;   ///< Sum of the busy times.
+    slice_kind last{};  ///< The work that ends at `until`.
   };
   std::map<trace::device_id, device_progress> progress_;
   std::map<trace::device_id, std::set<trace::process_id>> users_;  ///< The processes that gave a device work.

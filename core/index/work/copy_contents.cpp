@@ -6,6 +6,7 @@
 #include <array>
 #include <tuple>
 
+#include "core/trace/file/reader.hpp"
 #include "core/trace/model/content_limits.hpp"
 
 namespace sluice::analysis {
@@ -121,6 +122,24 @@ content_repeats copy_contents::repeats_of(const trace::transfer_event& row) cons
     }
   }
   return found;
+}
+
+copy_contents read_contents(const trace::snapshot& from) {
+  std::vector<std::size_t> chunks;
+  for (std::size_t chunk = 0; chunk < from.chunks().size(); ++chunk)
+    if (from.chunks()[chunk].type == trace::row_type::transfer) chunks.push_back(chunk);
+  std::vector<trace::content_check> checks;
+  const auto checked = [&](std::size_t chunk) {
+    return from.read_column<trace::transfer_event>(chunk, &trace::transfer_event::content, checks) &&
+           std::any_of(checks.begin(), checks.end(), [](auto each) { return each != trace::content_check::none; });
+  };
+  copy_contents made;
+  if (std::none_of(chunks.begin(), chunks.end(), checked)) return made;
+  std::vector<trace::transfer_event> rows;
+  for (const std::size_t chunk : chunks)
+    if (from.read_into<trace::transfer_event>(chunk, rows)) made.add(rows);
+  made.settle();
+  return made;
 }
 
 }  // namespace sluice::analysis

@@ -7,6 +7,10 @@
 #include "core/timeline/time_range.hpp"
 #include "core/trace/model/model.hpp"
 
+namespace sluice::trace {
+class snapshot;
+}
+
 namespace sluice::analysis {
 
 /// A copy from the host or to it whose content was hashed, or should have been.
@@ -88,5 +92,9 @@ class copy_contents {
   std::size_t settled_writes_ = 0;
   time_ns longest_write_ = 0;
 };
+
+/// The contents of all copies in a recording. Empty if none was hashed: then only one column is read. Chunks that cannot
+/// be read are left out. O(copies log copies).
+[[nodiscard]] copy_contents read_contents(const trace::snapshot& from);
 
 }  // namespace sluice::analysis

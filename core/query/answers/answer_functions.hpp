@@ -7,7 +7,11 @@
 
 #include "core/index/index.hpp"
 #include "core/index/tensor_facts.hpp"
+#include "core/query/answers/idle_gaps.hpp"
+#include "core/query/answers/memory_groups.hpp"
 #include "core/query/answers/memory_map.hpp"
+#include "core/query/answers/ranks.hpp"
+#include "core/query/answers/transfers.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/query/engine/stored_sources.hpp"
 
@@ -51,6 +55,11 @@ struct sources {
 /// O(blocks). From the index of a section the step is only valid if it lies inside the section.
 [[nodiscard]] result<memory_step> answer_to(const memory_step_question& question, const sources& from);
 [[nodiscard]] result<what_if_curves> answer_to(const what_if_question& question, const sources& from);
+[[nodiscard]] result<analysis::copy_table> answer_to(const transfers_question& question, const sources& from);
+[[nodiscard]] result<idle_gap_list> answer_to(const idle_gaps_question& question, const sources& from);
+[[nodiscard]] result<rank_rows> answer_to(const ranks_question& question, const sources& from);
+/// O(blocks * log blocks).
+[[nodiscard]] result<memory_groups> answer_to(const memory_groups_question& question, const sources& from);
 
 /// Applies X to every type of question.
 #define SLUICE_FOR_EACH_QUESTION(X) \
@@ -66,20 +75,24 @@ struct sources {
   X(search_question)                \
   X(memory_map_question)            \
   X(memory_step_question)           \
-  X(what_if_question)
+  X(what_if_question)               \
+  X(transfers_question)             \
+  X(idle_gaps_question)             \
+  X(ranks_question)                 \
+  X(memory_groups_question)
 
 /// True for the questions of the timeline, which are answered from bins.
 template <class Question>
 inline constexpr bool draws = std::is_same_v<Question, tracks_question> || std::is_same_v<Question, slices_question> ||
-                              std::is_same_v<Question, series_question>;
+                              std::is_same_v<Question, series_question> || std::is_same_v<Question, ranks_question>;
 
 /// What the index of a section must hold for the answer.
 template <class Question>
 [[nodiscard]] constexpr analysis::section_scope scope_of(const Question& question) {
   using analysis::section_scope;
-  constexpr bool about_blocks = std::is_same_v<Question, memory_map_question> ||
-                                std::is_same_v<Question, memory_step_question> ||
-                                std::is_same_v<Question, what_if_question>;
+  constexpr bool about_blocks =
+      std::is_same_v<Question, memory_map_question> || std::is_same_v<Question, memory_step_question> ||
+      std::is_same_v<Question, what_if_question> || std::is_same_v<Question, memory_groups_question>;
   if constexpr (std::is_same_v<Question, stacks_question>)
     return question.measure == stack_measure::transferred ? section_scope::everything : section_scope::memory;
   if constexpr (std::is_same_v<Question, blocks_question>)

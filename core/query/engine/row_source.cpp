@@ -17,6 +17,9 @@ constexpr std::size_t sections_at_a_time = 6;
 
 std::optional<time_range> time_of(const blocks_question& question, const sources&) { return question.range; }
 std::optional<time_range> time_of(const statistics_question& question, const sources&) { return question.range; }
+std::optional<time_range> time_of(const transfers_question& question, const sources&) { return question.range; }
+std::optional<time_range> time_of(const idle_gaps_question& question, const sources&) { return question.range; }
+std::optional<time_range> time_of(const memory_groups_question& question, const sources&) { return question.range; }
 std::optional<time_range> time_of(const stacks_question& question, const sources&) {
   if (question.measure == stack_measure::live) return time_range{question.at, question.at};
   return question.range;

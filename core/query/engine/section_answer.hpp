@@ -29,10 +29,14 @@ using section_answer_for = std::unique_ptr<section_answer<typename Question::ans
 [[nodiscard]] section_answer_for<statistics_question> gather(const statistics_question& question);
 /// Not for the measure `live`, which is about a moment.
 [[nodiscard]] section_answer_for<stacks_question> gather(const stacks_question& question);
+[[nodiscard]] section_answer_for<transfers_question> gather(const transfers_question& question);
+[[nodiscard]] section_answer_for<idle_gaps_question> gather(const idle_gaps_question& question);
+[[nodiscard]] section_answer_for<memory_groups_question> gather(const memory_groups_question& question);
 
 template <class Question>
 inline constexpr bool reads_sections =
     std::is_same_v<Question, blocks_question> || std::is_same_v<Question, statistics_question> ||
-    std::is_same_v<Question, stacks_question>;
+    std::is_same_v<Question, stacks_question> || std::is_same_v<Question, transfers_question> ||
+    std::is_same_v<Question, idle_gaps_question> || std::is_same_v<Question, memory_groups_question>;
 
 }  // namespace sluice::query

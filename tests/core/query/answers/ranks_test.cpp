@@ -1,0 +1,95 @@
+#include "core/query/answers/ranks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/core/query/answers/in_both_ways.hpp"
+
+namespace sluice::query {
+namespace {
+
+using testing::recording;
+using trace::layer;
+using trace::memory_kind;
+
+/// Two ranks with a device each: rank 1 allocates more, and its device works half of the time.
+void write_ranks(recording& to) {
+  to.standard_tables();
+  for (std::uint64_t rank = 0; rank < 2; ++rank) {
+    trace::process_row process;
+    process.id = trace::process_id{10 + rank};
+    process.pid = 10 + rank;
+    process.rank = static_cast<std::int64_t>(rank);
+    to.writer().add(process);
+    trace::device_row device;
+    device.id = trace::device_id{20 + rank};
+    device.uuid_low = 20 + rank;
+    device.ordinal = static_cast<std::uint32_t>(rank);
+    device.memory_bytes = 1'000'000;
+    to.writer().add(device);
+    auto row = to.event<trace::alloc_event>(100);
+    row.process = process.id;
+    row.block = trace::block_id{1 + rank};
+    row.bytes = 1000 * (rank + 1);
+    row.kind = memory_kind::device;
+    row.device = device.id;
+    to.writer().add(row);
+    for (time_ns begin = 0; begin < 10'000; begin += 100) {
+      auto kernel = to.event<trace::kernel_event>(begin);
+      kernel.process = process.id;
+      kernel.end = begin + (rank == 0 ? 100 : 50);
+      kernel.device = device.id;
+      kernel.stream = trace::stream_id{30 + rank};
+      to.writer().add(kernel);
+    }
+  }
+}
+
+ranks_question about(std::uint32_t width) {
+  ranks_question made;
+  for (std::uint64_t rank = 0; rank < 2; ++rank)
+    made.ranks.push_back(
+        {trace::process_id{10 + rank}, {trace::device_id{20 + rank}, layer::driver, memory_kind::device}});
+  made.range = {0, 10'000};
+  made.width = width;
+  return made;
+}
+
+TEST(ranks, have_their_memory_over_time) {
+  recording made;
+  write_ranks(made);
+  made.close();
+  const rank_rows found = answer_of(made.path(), about(100));
+  ASSERT_EQ(found.rows.size(), 2U);
+  ASSERT_EQ(found.rows[0].memory.size(), 100U);
+  EXPECT_EQ(found.rows[0].memory[0], 0);
+  EXPECT_EQ(found.rows[0].memory[1], 1000);
+  EXPECT_EQ(found.rows[1].memory[50], 2000);
+}
+
+TEST(ranks, have_the_share_of_time_in_which_their_device_is_idle) {
+  recording made;
+  write_ranks(made);
+  made.close();
+  const rank_rows found = answer_of(made.path(), about(10));
+  ASSERT_EQ(found.rows[0].idle.size(), 10U);
+  for (std::size_t part = 0; part < 10; ++part) {
+    EXPECT_NEAR(found.rows[0].idle[part], 0, 0.01);
+    EXPECT_NEAR(found.rows[1].idle[part], 0.5, 0.01);
+  }
+  EXPECT_TRUE(found.rows[0].waiting.empty()) << "no calls were recorded";
+}
+
+TEST(ranks, from_the_tiles_of_a_file_have_the_same_highest_memory) {
+  const auto [whole, tiles] = ask_both_ways(write_ranks, about(64));
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    ASSERT_FALSE(tiles.rows[rank].memory.empty());
+    EXPECT_EQ(*std::max_element(tiles.rows[rank].memory.begin(), tiles.rows[rank].memory.end()),
+              *std::max_element(whole.rows[rank].memory.begin(), whole.rows[rank].memory.end()));
+    EXPECT_EQ(tiles.rows[rank].idle.size(), tiles.rows[rank].memory.size());
+  }
+}
+
+}  // namespace
+}  // namespace sluice::query
