@@ -204,10 +204,9 @@ action declare_screenshot(CLI::App& command) {
       ->type_name("dark|light")
       ->capture_default_str();
   command
-      .add_option(
-          "--view", wanted->view,
-          "Draw only this panel: timeline, summary, details, statistics, blocks, memory-map, stacks, search, query, "
-          "messages")
+      .add_option("--view", wanted->view,
+                  "Draw only this panel: timeline, summary, details, statistics, blocks, memory-map, stacks, what-if, "
+                  "memory-over-time, transfers, idle-gaps, ranks, search, query, messages")
       ->type_name("NAME");
   command.add_option("--scale", wanted->scale, "Scale of text and spacing, for dense displays")
       ->check(number_between(0.5, 4))

@@ -20,5 +20,9 @@ namespace sluice::gui {
 [[nodiscard]] std::unique_ptr<view> make_out_of_memory_view();
 [[nodiscard]] std::unique_ptr<view> make_messages_view();
 [[nodiscard]] std::unique_ptr<view> make_what_if_view();
+[[nodiscard]] std::unique_ptr<view> make_transfers_view();
+[[nodiscard]] std::unique_ptr<view> make_idle_gaps_view();
+[[nodiscard]] std::unique_ptr<view> make_ranks_view();
+[[nodiscard]] std::unique_ptr<view> make_memory_over_time_view();
 
 }  // namespace sluice::gui

@@ -1,7 +1,11 @@
 #include "app/gui/window/screen_text.hpp"
 
 #include "core/base/printable.hpp"
+#include "core/query/answers/idle_gaps.hpp"
+#include "core/query/answers/memory_groups.hpp"
 #include "core/query/answers/memory_map.hpp"
+#include "core/query/answers/ranks.hpp"
+#include "core/query/answers/transfers.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -15,6 +19,13 @@ void texts_of_line(Line& line, Visit&& visit) {
   visit(line.module);
   visit(line.missing);
   visit(line.source);
+}
+
+template <class Place, class Visit>
+void texts_of_place(Place& place, Visit&& visit) {
+  texts_of_line(place.line, visit);
+  texts_of_line(place.caller, visit);
+  visit(place.module);
 }
 
 template <class Failure, class Visit>
@@ -55,6 +66,14 @@ void texts_of(Answer& answer, Visit&& visit) {
     for (auto& each : answer.unused)
       for (auto& group : each.groups) texts_of_line(group.line, visit);
     for (auto& each : answer.out_of_memory) texts_of_failure(each, visit);
+  } else if constexpr (requires { answer.cells; }) {
+    for (auto& each : answer.lines) texts_of_place(each.place, visit);
+    for (auto& each : answer.round_trips) texts_of_place(each.down, visit), texts_of_place(each.up, visit);
+  } else if constexpr (requires { answer.gaps; }) {
+    for (auto& each : answer.gaps) visit(each.place);
+    for (auto& each : answer.lines) visit(each.place);
+  } else if constexpr (requires { answer.group_count; }) {
+    for (auto& each : answer.groups) visit(each.label);
   } else if constexpr (requires { answer.name_count; }) {
     for (auto& each : answer.lines) visit(each);
   } else if constexpr (requires { answer.allocators; }) {
@@ -102,6 +121,10 @@ SLUICE_FOR_SCREEN(search_question)
 SLUICE_FOR_SCREEN(memory_map_question)
 SLUICE_FOR_SCREEN(memory_step_question)
 SLUICE_FOR_SCREEN(what_if_question)
+SLUICE_FOR_SCREEN(transfers_question)
+SLUICE_FOR_SCREEN(idle_gaps_question)
+SLUICE_FOR_SCREEN(ranks_question)
+SLUICE_FOR_SCREEN(memory_groups_question)
 #undef SLUICE_FOR_SCREEN
 
 }  // namespace sluice::gui

@@ -1,0 +1,300 @@
+// When GPUs had nothing to do, and what the host did meanwhile.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/views.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "core/index/labels.hpp"
+#include "core/query/answers/idle_gaps.hpp"
+
+namespace sluice::gui {
+namespace {
+
+using analysis::device_activity;
+using analysis::gap_lengths;
+using query::idle_gap_list;
+
+/// "a wait for the GPU (cuStreamSynchronize), at train.py:12 (step)", as findings say it. `is_next`: what ran is before
+/// `place`.
+std::string words_for(analysis::gap_cause cause, std::string_view call, const std::string& place, bool is_next) {
+  std::string words{analysis::words_of(cause)};
+  if (!call.empty()) words += " (" + std::string(call) + ")";
+  if (place.empty()) return words;
+  return words + (is_next && call.empty() ? ", before " : ", at ") + place;
+}
+
+class idle_gaps_view final : public view {
+  static constexpr float least_beside = 820;  // design pixels; narrower panels have the chart above the tables
+  static constexpr float widest_chart = 620;
+  static constexpr float chart_height = 96;
+
+ public:
+  [[nodiscard]] const char* name() const override { return "Idle gaps"; }
+  [[nodiscard]] bool scrolls() const override { return false; }
+  [[nodiscard]] bool offers_choices() const override { return true; }
+
+  void reset() override {
+    gaps_ = {};
+    statistics_ = {};
+    shown_ = nullptr;
+    only_.reset();
+    chosen_ = {};
+  }
+
+  void add_commands(const command_home& home) override {
+    home.commands.add(
+        {.id = "idle_gaps.open",
+         .title = "Idle gaps",
+         .group = "Go",
+         .icon = icon::chart,
+         .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Idle gaps"); },
+         .enabled = [&state = home.state] { return state.ready(); }});
+  }
+
+  void draw(view_context& with) override {
+    const document& shown = *with.state.active();
+    const query::time_range range = with.state.range().value_or(shown.span);
+    const auto figures = statistics_.ask(*shown.engine, {range});
+    const auto gaps = gaps_.ask(*shown.engine, {range});
+    progress_line(with, figures.complete && gaps.complete, gaps.progress);
+    if (figures.failure || gaps.failure)
+      return empty_state(with, icon::failure, "The gaps could not be read",
+                         (figures.failure ? *figures.failure : *gaps.failure).message);
+    if (!figures) return;
+    const auto& devices = figures.value->devices;
+    if (figures.complete && std::none_of(devices.begin(), devices.end(), has_gaps)) {
+      range_line(with, range);
+      return empty_state(with, icon::chart, "No kernels here",
+                         "Idle gaps are the times between the kernels and copies of a GPU. A recording in memory mode "
+                         "has no kernels.");
+    }
+    if (gaps.value != nullptr && gaps.value != shown_) take(gaps.value);
+    if (only_ && std::none_of(devices.begin(), devices.end(), [&](const auto& each) { return each.device == *only_; }))
+      take_only({});
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const bool beside = room.x >= with.px(least_beside);
+    if (beside) {
+      const float wide = std::min(with.px(widest_chart), room.x * 0.46F);
+      if (ImGui::BeginChild("devices", {wide, 0})) draw_head(with, *figures.value, range, {wide, room.y});
+      ImGui::EndChild();
+      ImGui::SameLine(0, with.px(16));
+      if (ImGui::BeginChild("gaps")) draw_gaps(with);
+      ImGui::EndChild();
+    } else if (ImGui::BeginChild("all")) {
+      draw_head(with, *figures.value, range, {room.x, room.y});
+      draw_gaps(with);
+      ImGui::EndChild();
+    } else {
+      ImGui::EndChild();
+    }
+  }
+
+ private:
+  static bool has_gaps(const device_activity& device) { return device.kernels > 0; }
+
+  void take(const std::shared_ptr<const idle_gap_list>& answer) {
+    shown_ = answer;
+    order();
+  }
+  void take_only(std::optional<trace::device_id> device) {
+    only_ = device;
+    order();
+  }
+  void order() {
+    rows_.clear();
+    if (shown_ == nullptr) return;
+    for (std::size_t i = 0; i < shown_->gaps.size(); ++i)
+      if (!only_ || shown_->gaps[i].gap.device == *only_) rows_.push_back(i);
+  }
+
+  static std::string name_of_device(const view_context& with, trace::device_id device) {
+    const auto snapshot = with.state.active()->engine->snapshot();
+    return printable(analysis::short_label(device, snapshot->tables()));
+  }
+
+  void draw_head(const view_context& with, const analysis::range_statistics& all, query::time_range range,
+                 ImVec2 room) {
+    range_line(with, range);
+    draw_devices(with, all);
+    if (shown_ == nullptr) return note(with, "Reading what the GPUs and the host did.");
+    draw_lengths(with, {room.x, with.px(chart_height)});
+    draw_causes(with);
+  }
+
+  void draw_devices(const view_context& with, const analysis::range_statistics& all) {
+    if (!begin_figures("devices", {"device", "idle", "of its time", "gaps"})) return;
+    int number = 0;
+    for (const device_activity& each : all.devices) {
+      if (!has_gaps(each)) continue;
+      const query::time_ns working = each.last - each.first;
+      ImGui::PushID(number++);
+      if (begin_row(only_ == each.device)) take_only(only_ == each.device ? std::nullopt : std::optional(each.device));
+      if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
+        ImGui::SetTooltip(
+            "Idle: the time between the first and the last work, in which nothing ran.\n"
+            "Gaps: those of at least 10 µs. Click to show only this device.");
+      first_cell(name_of_device(with, each.device));
+      figure_cell(format_time(working - each.busy));
+      figure_cell(working > 0 ? format_share(1 - static_cast<double>(each.busy) / static_cast<double>(working)) : "-");
+      const auto found = shown_ == nullptr ? nullptr : lengths_of(each.device);
+      figure_cell(found == nullptr ? std::string("-") : format_count(found->count), found == nullptr);
+      ImGui::PopID();
+    }
+    ImGui::EndTable();
+  }
+
+  [[nodiscard]] const gap_lengths* lengths_of(trace::device_id device) const {
+    const auto found = shown_->lengths.find(device);
+    return found == shown_->lengths.end() ? nullptr : &found->second;
+  }
+
+  /// Idle time by the length of the gaps: a bar for each octave.
+  void draw_lengths(const view_context& with, ImVec2 size) const {
+    gap_lengths sum;
+    for (const auto& [device, lengths] : shown_->lengths) {
+      if (only_ && device != *only_) continue;
+      for (std::size_t i = 0; i < sum.bins.size(); ++i) {
+        sum.bins[i].count += lengths.bins[i].count;
+        sum.bins[i].total += lengths.bins[i].total;
+      }
+    }
+    const auto any = [](const gap_lengths::bin& bin) { return bin.count > 0; };
+    const auto first = std::find_if(sum.bins.begin(), sum.bins.end(), any);
+    if (first == sum.bins.end()) return;
+    const auto low = static_cast<std::size_t>(first - sum.bins.begin());
+    std::size_t high = low;
+    query::time_ns most = 1;
+    for (std::size_t i = low; i < sum.bins.size(); ++i) {
+      if (sum.bins[i].count > 0) high = i;
+      most = std::max(most, sum.bins[i].total);
+    }
+    heading(with, "Idle time by length of the gaps");
+    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    ImGui::InvisibleButton("##lengths", {std::max(ImGui::GetContentRegionAvail().x, 1.0F), size.y});
+    const bool hovered = ImGui::IsItemHovered();
+    const float text = with.px(small_text);
+    const draw::rectangle area{corner, {corner.x + ImGui::GetItemRectSize().x, corner.y + size.y - text - with.px(4)}};
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    const float wide = std::min(area.width() / static_cast<float>(high - low + 1), with.px(64));
+    list.AddLineH(area.min.x, area.min.x + wide * static_cast<float>(high - low + 1), area.max.y, with.colours.line);
+    float labelled = -1e9F;
+    for (std::size_t i = low; i <= high; ++i) {
+      const float x = std::floor(area.min.x + wide * static_cast<float>(i - low));
+      const float next = std::floor(area.min.x + wide * static_cast<float>(i - low + 1));
+      const float share = static_cast<float>(static_cast<double>(sum.bins[i].total) / static_cast<double>(most));
+      const float top = std::floor(area.max.y - share * (area.height() - with.px(4)));
+      const bool over = hovered && ImGui::GetMousePos().x >= x && ImGui::GetMousePos().x < next;
+      if (sum.bins[i].count > 0)
+        list.AddRectFilled({x, std::min(top, area.max.y - 2)}, {next - with.px(2), area.max.y},
+                           over ? with.colours.accent : with.colours.slice(query::slice_kind::sync));
+      const std::string label = format_time(query::time_ns{1} << i);
+      if (x >= labelled && x + small_width(with, label) <= area.max.x) {
+        list.AddText(with.fonts.regular, text, {x, area.max.y + with.px(3)}, with.colours.muted, label.c_str());
+        labelled = x + small_width(with, label) + with.px(12);
+      }
+      if (!over || sum.bins[i].count == 0 || !begin_tip(with)) continue;
+      ImGui::TextUnformatted((label + " to " + format_time(query::time_ns{2} << i)).c_str());
+      tip_field(with, "gaps", format_count(sum.bins[i].count), with.px(60));
+      tip_field(with, "idle", format_time(sum.bins[i].total), with.px(60));
+      end_tip();
+    }
+  }
+
+  void draw_causes(const view_context& with) {
+    heading(with, "By cause and line");
+    if (shown_->lines.empty()) return note(with, "None.");
+    if (!begin_figures("causes", {"what the host did", "gaps", "idle", "longest"})) return;
+    int number = 0;
+    for (const query::gap_line& each : shown_->lines) {
+      if (only_ && each.device != *only_) continue;
+      ImGui::PushID(number++);
+      if (begin_row()) show_range(with, each.longest_gap);
+      const std::string words = words_for(each.cause, with.text(each.call), each.place, each.stack_is_next);
+      if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal) && begin_tip(with)) {
+        ImGui::TextUnformatted(words.c_str());
+        tip_field(with, "would be saved", format_time(each.saved), with.px(110));
+        if (const std::string_view range = with.text(each.range); !range.empty())
+          tip_field(with, "in the range", range.substr(0, 200), with.px(110));
+        ImGui::TextDisabled("Click to go to the longest gap.");
+        end_tip();
+      }
+      first_cell(words);
+      figure_cell(format_count(each.count));
+      figure_cell(format_time(each.total));
+      figure_cell(format_time(each.longest));
+      ImGui::PopID();
+    }
+    ImGui::EndTable();
+    note(with, "As in the report: gaps below 1 ms count only with a call that takes the time.");
+  }
+
+  void draw_gaps(const view_context& with) {
+    if (shown_ == nullptr) return;
+    std::uint64_t all = 0;
+    for (const auto& [device, lengths] : shown_->lengths)
+      if (!only_ || device == *only_) all += lengths.count;
+    heading(with, rows_.size() < all ? "The longest " + format_count(rows_.size()) + " of " + format_some(all, "gap")
+                                     : format_some(all, "gap") + ", longest first");
+    if (rows_.empty()) return note(with, "No gap of at least 10 µs.");
+    const bool several = shown_->lengths.size() > 1 && !only_;
+    if (!begin_figures("gaps", {"what the host did", "until", "length", "at"})) return;
+    ImGuiListClipper rows;
+    rows.Begin(static_cast<int>(rows_.size()));
+    while (rows.Step())
+      for (int i = rows.DisplayStart; i < rows.DisplayEnd; ++i)
+        draw_gap(with, shown_->gaps[rows_[static_cast<std::size_t>(i)]], i, several);
+    ImGui::EndTable();
+  }
+
+  void draw_gap(const view_context& with, const query::listed_gap& each, int number, bool several) {
+    const analysis::idle_gap& gap = each.gap;
+    ImGui::PushID(number);
+    if (begin_row(chosen_ == gap.span)) {
+      chosen_ = gap.span;
+      with.commands.invoke("selection.set",
+                           selection{with.state.active()->id, selection_kind::event, trace::raw(gap.after)});
+      show_range(with, gap.span);
+    }
+    const std::string words = words_for(gap.cause, with.text(gap.call), each.place, gap.stack_is_next);
+    const std::string_view after = with.text(gap.after_name);
+    if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal) && begin_tip(with)) {
+      const float wide = with.px(110);
+      tip_field(with, "device", name_of_device(with, gap.device), wide);
+      tip_field(with, "from", format_moment(gap.span.begin), wide);
+      tip_field(with, "idle for", format_time(gap.span.length()), wide);
+      tip_field(with, "after", slice_kind_name(gap.before), wide);
+      tip_field(with, "the host", words, wide);
+      if (const std::string_view range = with.text(gap.range); !range.empty())
+        tip_field(with, "in the range", range.substr(0, 200), wide);
+      tip_field(with, "took of it", format_time(gap.caused), wide);
+      tip_field(with, "ended by",
+                std::string(slice_kind_name(gap.after_kind)) + (after.empty() ? "" : ": ") +
+                    std::string(after.substr(0, 200)),
+                wide);
+      end_tip();
+    }
+    first_cell(several ? name_of_device(with, gap.device) + ": " + words : words);
+    ImGui::TableNextColumn();
+    ImGui::TextUnformatted(slice_kind_name(gap.after_kind));
+    figure_cell(format_time(gap.span.length()));
+    figure_cell(format_moment(gap.span.begin), true);
+    ImGui::PopID();
+  }
+
+  screen_slot<query::idle_gaps_question> gaps_;
+  screen_slot<query::statistics_question> statistics_;
+  std::shared_ptr<const idle_gap_list> shown_;  ///< The last answer, perhaps in part.
+  std::vector<std::size_t> rows_;               ///< The gaps that are shown.
+  std::optional<trace::device_id> only_;        ///< Show only this device.
+  query::time_range chosen_;                    ///< The gap that was clicked last.
+};
+
+}  // namespace
+
+std::unique_ptr<view> make_idle_gaps_view() { return std::make_unique<idle_gaps_view>(); }
+
+}  // namespace sluice::gui

@@ -1,0 +1,125 @@
+#include "app/gui/views/memory_over_time/block_shapes.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::gui {
+namespace {
+
+struct change {
+  query::time_ns time = 0;
+  bool birth = false;
+  std::uint32_t block = 0;
+};
+
+/// A block that is live, and the piece that it is in.
+struct placed {
+  std::uint32_t block = 0;
+  std::uint64_t offset = 0;
+  query::time_ns since = 0;
+};
+
+}  // namespace
+
+block_shapes lay_out(std::vector<shaped_block> blocks, query::time_range range, std::size_t columns) {
+  block_shapes made;
+  made.range = range;
+  made.blocks = std::move(blocks);
+  std::vector<change> changes;
+  for (std::uint32_t i = 0; i < made.blocks.size(); ++i) {
+    const shaped_block& each = made.blocks[i];
+    changes.push_back({std::max(each.born, range.begin), true, i});
+    if (each.died < range.end) changes.push_back({std::max(each.died, range.begin), false, i});
+  }
+  std::stable_sort(changes.begin(), changes.end(), [](const change& a, const change& b) { return a.time < b.time; });
+  const auto column_of = [&](query::time_ns time) {
+    return static_cast<std::size_t>(static_cast<double>(time - range.begin) /
+                                    static_cast<double>(std::max<query::time_ns>(range.length(), 1)) *
+                                    static_cast<double>(columns));
+  };
+  std::vector<placed> live;
+  const auto close = [&](const placed& each, query::time_ns until) {
+    if (until > each.since) made.pieces.push_back({each.block, each.since, until, each.offset});
+  };
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < changes.size() && !made.too_many;) {
+    const query::time_ns now = changes[i].time;
+    const std::size_t column = column_of(now);
+    std::uint64_t freed = 0;
+    std::vector<bool> gone;
+    // Blocks are added one by one, and all that go in this column go together.
+    for (; i < changes.size() && column_of(changes[i].time) == column; ++i) {
+      const std::uint32_t block = changes[i].block;
+      if (changes[i].birth) {
+        live.push_back({block, sum, changes[i].time});
+        sum += made.blocks[block].bytes;
+        made.highest = std::max(made.highest, sum);
+        continue;
+      }
+      if (gone.empty()) gone.resize(made.blocks.size());
+      gone[block] = true;
+      freed += made.blocks[block].bytes;
+    }
+    if (gone.empty()) continue;
+    const query::time_ns moved = changes[i - 1].time;
+    std::uint64_t below = 0;
+    std::size_t kept = 0;
+    for (placed& each : live) {
+      const std::uint64_t bytes = made.blocks[each.block].bytes;
+      if (gone[each.block]) {
+        close(each, made.blocks[each.block].died);
+        below += bytes;
+        continue;
+      }
+      if (below > 0) {
+        close(each, moved);
+        each.offset -= below;
+        each.since = std::max(each.since, moved);
+      }
+      live[kept++] = each;
+    }
+    live.resize(kept);
+    sum -= freed;
+    made.too_many = made.pieces.size() > block_shapes::piece_limit;
+  }
+  for (const placed& each : live) close(each, range.end);
+  if (made.too_many) made.pieces.clear();
+  return made;
+}
+
+void draw_shapes(const view_context& with, const time_chart& at, const block_shapes& all, trace::block_id hovered,
+                 trace::block_id chosen) {
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  const float gap = with.px(3);
+  for (const shape_piece& piece : all.pieces) {
+    const shaped_block& block = all.blocks[piece.block];
+    const float left = std::floor(at.x_of(piece.begin)), right = std::floor(at.x_of(piece.end));
+    if (right < at.area.min.x || left > at.area.max.x) continue;
+    const auto low = static_cast<double>(piece.offset);
+    const float top = std::floor(at.y_of(low + static_cast<double>(block.bytes)));
+    const float bottom = std::floor(at.y_of(low));
+    if (bottom <= top) continue;
+    const bool marked = block.block == hovered || block.block == chosen;
+    const ImU32 colour = marked ? mix(block.colour, with.colours.text, 0.45F) : block.colour;
+    // A line of the background between neighbours, if there is room for it.
+    const float under = bottom - top >= gap ? bottom - 1 : bottom;
+    const float beside = right - left >= gap && piece.end == block.died ? right - 1 : right;
+    list.AddRectFilled({left, top}, {std::max(beside, left + 1), under}, colour);
+    if (block.block == chosen)
+      list.AddRect({left, top}, {std::max(right, left + 2), bottom}, with.colours.accent, 0, with.px(1.5F));
+  }
+}
+
+const shaped_block* block_at(const time_chart& at, const block_shapes& all, ImVec2 point) {
+  const query::time_ns time = at.time_at(point.x);
+  const double value = static_cast<double>((at.area.max.y - point.y) / at.area.height()) * at.top;
+  for (const shape_piece& piece : all.pieces) {
+    if (time < piece.begin || time >= piece.end) continue;
+    const shaped_block& block = all.blocks[piece.block];
+    const auto low = static_cast<double>(piece.offset);
+    if (value >= low && value < low + static_cast<double>(block.bytes)) return &block;
+  }
+  return nullptr;
+}
+
+}  // namespace sluice::gui

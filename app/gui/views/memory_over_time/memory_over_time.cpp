@@ -1,0 +1,561 @@
+// Memory over time, stacked by what it is for or by who asked for it; every block a shape of its own when zoomed in.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "app/gui/views/memory_over_time/block_shapes.hpp"
+#include "app/gui/views/memory_over_time/group_chart.hpp"
+#include "app/gui/views/shown_range.hpp"
+#include "app/gui/views/views.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "core/index/labels.hpp"
+#include "core/trace/model/names.hpp"
+
+namespace sluice::gui {
+namespace {
+
+using query::memory_grouping;
+
+constexpr std::uint64_t key_of_others = ~std::uint64_t{0};
+
+/// What the chart is stacked by.
+struct grouping {
+  const char* title;                  ///< Begins with "by ".
+  std::optional<memory_grouping> by;  ///< None: by the curves of the timeline.
+  bool category = false;
+};
+constexpr std::array<grouping, 9> groupings = {{{"by category", std::nullopt, true},
+                                                {"by layer", std::nullopt, false},
+                                                {"by module", memory_grouping::module, false},
+                                                {"by line", memory_grouping::line, false},
+                                                {"by caller", memory_grouping::caller, false},
+                                                {"by package", memory_grouping::package, false},
+                                                {"by owner library", memory_grouping::owner, false},
+                                                {"by stream", memory_grouping::stream, false},
+                                                {"by process or rank", memory_grouping::process, false}}};
+constexpr std::size_t by_category = 0, by_line = 3, by_process = 8;
+
+class memory_over_time_view final : public view {
+  static constexpr float least_beside = 640;  // design pixels; narrower panels have the list below the chart
+  static constexpr float list_width = 300;
+  static constexpr float pixels_a_part = 2;
+
+ public:
+  [[nodiscard]] const char* name() const override { return "Memory over time"; }
+  [[nodiscard]] bool scrolls() const override { return false; }
+  [[nodiscard]] bool offers_choices() const override { return true; }
+
+  void reset() override {
+    report_ = {};
+    tracks_ = {};
+    series_ = {};
+    groups_ = {};
+    count_ = {};
+    blocks_ = {};
+    details_ = {};
+    memory_.reset();
+    grouping_.reset();
+    forget_answers();
+  }
+
+  void add_commands(const command_home& home) override {
+    home.commands.add(
+        {.id = "memory_over_time.open",
+         .title = "Memory over time",
+         .group = "Go",
+         .icon = icon::chart,
+         .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Memory over time"); },
+         .enabled = [&state = home.state] { return state.ready(); }});
+  }
+
+  void draw(view_context& with) override {
+    const auto answer = report_.ask(*with.state.active()->engine, {});
+    if (!answer) return progress_line(with, answer.complete, answer.progress);
+    const analysis::report& all = *answer.value;
+    const std::vector<std::size_t> memories = memories_of(all);
+    if (memories.empty())
+      return empty_state(with, icon::chart, "No memory was recorded", "The recording has no allocations.");
+    if (!memory_ || *memory_ >= all.peaks.size()) memory_ = best_of(all, memories);
+    if (!grouping_) grouping_ = best_grouping(all);
+    draw_choices(with, all, memories);
+    const analysis::memory_peak& of = all.peaks[*memory_];
+    ask(with, all, of);
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const bool beside = room.x >= with.px(least_beside);
+    const float list = std::min(with.px(list_width), room.x * 0.35F);
+    const ImVec2 chart =
+        beside ? ImVec2(room.x - list - with.px(12), room.y) : ImVec2(room.x, std::max(room.y * 0.6F, with.px(100)));
+    draw_chart(with, all, of, chart);
+    if (beside) ImGui::SameLine(0, with.px(12));
+    if (ImGui::BeginChild("groups")) draw_list(with);
+    ImGui::EndChild();
+  }
+
+ private:
+  void forget_answers() {
+    shown_series_ = nullptr;
+    shown_groups_ = nullptr;
+    shown_blocks_ = nullptr;
+    bands_ = {};
+    shapes_ = {};
+    chosen_.reset();
+    hovered_block_ = {};
+    colours_.clear();
+  }
+
+  // --- choices ------------------------------------------------------------------------------------------------------
+
+  static std::vector<std::size_t> memories_of(const analysis::report& all) {
+    std::vector<std::size_t> made;
+    for (std::size_t i = 0; i < all.peaks.size(); ++i)
+      if (all.peaks[i].kind != trace::memory_kind::reservation) made.push_back(i);
+    std::stable_sort(made.begin(), made.end(),
+                     [&](std::size_t a, std::size_t b) { return all.peaks[a].bytes > all.peaks[b].bytes; });
+    return made;
+  }
+
+  /// The innermost layer with at least a quarter of the largest peak: what the program itself asked for.
+  static std::size_t best_of(const analysis::report& all, const std::vector<std::size_t>& memories) {
+    std::size_t best = memories.front();
+    for (const std::size_t each : memories) {
+      const analysis::memory_peak& of = all.peaks[each];
+      if (of.device != all.peaks[memories.front()].device || of.bytes < all.peaks[memories.front()].bytes / 4) continue;
+      if (of.layer > all.peaks[best].layer) best = each;
+    }
+    return best;
+  }
+
+  [[nodiscard]] std::size_t best_grouping(const analysis::report& all) const {
+    const analysis::memory_peak& of = all.peaks[*memory_];
+    const bool categories = std::any_of(all.compositions.begin(), all.compositions.end(), [&](const auto& each) {
+      return each.device == of.device && each.layer == of.layer && each.kind == of.kind && each.shares.size() > 1;
+    });
+    return categories ? by_category : of.lines.empty() ? by_process : by_line;
+  }
+
+  static std::string label_of_memory(const view_context& with, const analysis::memory_peak& of) {
+    const auto snapshot = with.state.active()->engine->snapshot();
+    return printable(analysis::short_label(of.device, snapshot->tables())) + ", " + std::string(name_of(of.layer)) +
+           ": " + std::string(name_of(of.kind));
+  }
+
+  void draw_choices(const view_context& with, const analysis::report& all, const std::vector<std::size_t>& memories) {
+    const float room = ImGui::GetContentRegionAvail().x;
+    ImGui::SetNextItemWidth(std::min(with.px(230), room * 0.48F));
+    if (ImGui::BeginCombo("##memory", gui::label_of(label_of_memory(with, all.peaks[*memory_])).c_str())) {
+      for (const std::size_t each : memories) {
+        ImGui::PushID(static_cast<int>(each));
+        const std::string label =
+            label_of_memory(with, all.peaks[each]) + "  (" + format_bytes(all.peaks[each].bytes) + ")";
+        if (ImGui::Selectable(gui::label_of(label).c_str(), each == *memory_) && each != *memory_) {
+          memory_ = each;
+          forget_answers();
+        }
+        ImGui::PopID();
+      }
+      ImGui::EndCombo();
+    }
+    ImGui::SameLine();
+    ImGui::SetNextItemWidth(std::min(with.px(150), room * 0.3F));
+    if (ImGui::BeginCombo("##by", groupings[*grouping_].title)) {
+      for (std::size_t i = 0; i < groupings.size(); ++i)
+        if (ImGui::Selectable(groupings[i].title, i == *grouping_) && i != *grouping_) {
+          grouping_ = i;
+          forget_answers();
+        }
+      ImGui::EndCombo();
+    }
+    const analysis::memory_peak& of = all.peaks[*memory_];
+    ImGui::SameLine();
+    ImGui::AlignTextToFramePadding();
+    if (link(with, "Peak " + format_bytes(of.bytes))) go_to_moment(with, all, of.time);
+    if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("Go to the peak.");
+  }
+
+  static void go_to_moment(const view_context& with, const analysis::report& all, query::time_ns time) {
+    with.commands.invoke("timeline.go_to", shown_range({time, time}, all.whole.active, all.steps));
+    with.commands.invoke("moment.set", query::time_range{time, time});
+  }
+
+  // --- questions ----------------------------------------------------------------------------------------------------
+
+  void ask(const view_context& with, const analysis::report& all, const analysis::memory_peak& of) {
+    const document& shown = *with.state.active();
+    const query::time_range range = analysis::common_of(shown.target, shown.span);
+    if (range.length() <= 0) return;
+    const auto width = static_cast<std::uint32_t>(
+        std::clamp(ImGui::GetContentRegionAvail().x / with.px(pixels_a_part), 32.0F, 800.0F));
+    const grouping& by = groupings[*grouping_];
+    std::uint64_t live = block_shapes::block_limit + 1;
+    if (by.by) {
+      const auto answer = groups_.ask(*shown.engine, {range, width, *by.by, of.layer, of.device, of.kind});
+      progress_line(with, answer.complete, answer.progress);
+      if (answer.value != nullptr && answer.value != shown_groups_) take(with, answer.value);
+      if (answer.complete) live = answer.value->blocks;
+    } else {
+      ask_series(with, of, range, width);
+      // Counting takes reading the blocks: only where few can be expected.
+      const double share = static_cast<double>(range.length()) / static_cast<double>(shown.span.length());
+      if (by.category && static_cast<double>(all.blocks) * share < 200'000) {
+        const auto answer =
+            count_.ask(*shown.engine, {range, 1, memory_grouping::process, of.layer, of.device, of.kind});
+        if (answer.complete) live = answer.value->blocks;
+      }
+    }
+    if (live > block_shapes::block_limit) {
+      shown_blocks_ = nullptr;
+      shapes_ = {};
+      return;
+    }
+    ask_blocks(with, of, range, width);
+  }
+
+  void ask_series(const view_context& with, const analysis::memory_peak& of, query::time_range range,
+                  std::uint32_t width) {
+    query::engine& engine = *with.state.active()->engine;
+    const auto tracks = tracks_.ask(engine, {});
+    if (!tracks) return;
+    const auto& rows = tracks.value->tracks;
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const query::track& each) {
+      return each.kind == query::track_kind::memory && each.device == of.device;
+    });
+    if (row == rows.end()) return;
+    const auto answer = series_.ask(engine, {row->id, range, width, groupings[*grouping_].category});
+    progress_line(with, answer.complete, answer.progress);
+    if (answer.value == nullptr || answer.value == shown_series_) return;
+    shown_series_ = answer.value;
+    take_series(with, of);
+  }
+
+  void ask_blocks(const view_context& with, const analysis::memory_peak& of, query::time_range range,
+                  std::uint32_t width) {
+    query::blocks_question wanted;
+    wanted.range = range;
+    wanted.layer = of.layer;
+    wanted.sort = query::block_column::born;
+    wanted.descending = false;
+    wanted.rows = block_shapes::block_limit * 4;  // Those of other devices and kinds are among them.
+    if (const auto by = groupings[*grouping_].by) wanted.by = query::attribution_of(*by);
+    const auto answer = blocks_.ask(*with.state.active()->engine, wanted);
+    if (!answer.complete || answer.value == nullptr) return;
+    if (answer.value == shown_blocks_) return;
+    shown_blocks_ = answer.value;
+    take_blocks(with, of, range, width);
+  }
+
+  void take(const view_context& with, const std::shared_ptr<const query::memory_groups>& answer) {
+    shown_groups_ = answer;
+    bands_ = {};
+    bands_.range = answer->range;
+    bands_.moments = answer->moments;
+    colours_.begin_answer();
+    const auto put = [&](const query::memory_group& group, std::uint64_t key, std::string label, ImU32 colour) {
+      memory_band& band = bands_.bands.emplace_back();
+      band.key = key;
+      band.label = std::move(label);
+      band.colour = colour;
+      band.bytes.assign(group.bytes.begin(), group.bytes.end());
+    };
+    for (const query::memory_group& each : answer->groups)
+      put(each, each.key, each.label.empty() ? unnamed() : each.label, colours_.of(with, each.key));
+    const std::uint64_t more = answer->group_count - answer->groups.size();
+    if (!answer->others.bytes.empty())
+      put(answer->others, key_of_others, format_some(more, "other"), with.colours.muted);
+    bands_.settle();
+  }
+
+  [[nodiscard]] const char* unnamed() const {
+    return groupings[*grouping_].by == memory_grouping::stream ? "no stream" : "no stack recorded";
+  }
+
+  void take_series(const view_context& with, const analysis::memory_peak& of) {
+    bands_ = {};
+    bands_.range = shown_series_->range;
+    const bool categories = groupings[*grouping_].category;
+    bands_.nested = !categories;
+    for (const query::band& each : shown_series_->bands) {
+      if (each.role != query::band_role::used || each.kind != of.kind) continue;
+      if (categories ? !each.by_category || each.layer != of.layer : each.by_category) continue;
+      memory_band& band = bands_.bands.emplace_back();
+      band.label = each.label;
+      band.key =
+          categories ? static_cast<std::uint64_t>(each.category) + 1 : static_cast<std::uint64_t>(each.layer) + 1;
+      band.colour = with.colours.of(each);
+      for (const query::bin& bin : each.bins) band.bytes.push_back(categories ? bin.at_peak : bin.maximum);
+    }
+    // A part's values are of a moment that the curves do not tell, except that of the peak.
+    for (std::size_t part = 0; part < bands_.parts(); ++part)
+      bands_.moments.push_back(bands_.begin_of(part) + (bands_.begin_of(part + 1) - bands_.begin_of(part)) / 2);
+    if (const auto part = bands_.part_at(of.time)) bands_.moments[*part] = of.time;
+    bands_.settle();
+  }
+
+  void take_blocks(const view_context& with, const analysis::memory_peak& of, query::time_range range,
+                   std::uint32_t width) {
+    const query::block_table& table = *shown_blocks_;
+    std::vector<shaped_block> blocks;
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+      const query::block_row& row = table.rows[i];
+      if (row.device != of.device || row.kind != of.kind || (row.died != trace::unknown_time && row.died <= row.born))
+        continue;
+      shaped_block& made = blocks.emplace_back();
+      made.block = row.block;
+      made.born = row.born;
+      made.died = row.died == trace::unknown_time ? INT64_MAX : row.died;
+      made.bytes = row.bytes;
+      const memory_band* band = band_of(row, i < table.asked_by.size() ? table.names[table.asked_by[i]] : "");
+      made.group = band == nullptr ? key_of_others : band->key;
+      // Neighbours of one group differ a little, so that their edges show.
+      made.colour = with.colours.shade(band == nullptr ? with.colours.muted : band->colour, trace::raw(row.block));
+    }
+    shapes_ = blocks.size() > block_shapes::block_limit ? block_shapes{} : lay_out(std::move(blocks), range, width);
+  }
+
+  /// The band of a block; null: one of the others.
+  [[nodiscard]] const memory_band* band_of(const query::block_row& row, const std::string& asked_by) const {
+    const grouping& by = groupings[*grouping_];
+    const auto with_key = [&](std::uint64_t key) -> const memory_band* {
+      const auto found = std::find_if(bands_.bands.begin(), bands_.bands.end(),
+                                      [&](const memory_band& each) { return each.key == key; });
+      return found == bands_.bands.end() ? nullptr : &*found;
+    };
+    if (by.category) return with_key(static_cast<std::uint64_t>(row.category.what) + 1);
+    if (by.by == memory_grouping::stream) return with_key(trace::raw(row.stream));
+    if (!by.by || by.by == memory_grouping::process) return bands_.bands.empty() ? nullptr : &bands_.bands.front();
+    const std::string& label = asked_by.empty() ? std::string(unnamed()) : asked_by;
+    const auto found = std::find_if(bands_.bands.begin(), bands_.bands.end(),
+                                    [&](const memory_band& each) { return each.label == label; });
+    return found == bands_.bands.end() ? nullptr : &*found;
+  }
+
+  // --- the chart ----------------------------------------------------------------------------------------------------
+
+  void draw_chart(const view_context& with, const analysis::report& all, const analysis::memory_peak& of, ImVec2 size) {
+    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    ImGui::InvisibleButton("##chart", {std::max(size.x, 1.0F), std::max(size.y, 1.0F)});
+    const bool hovered = ImGui::IsItemHovered();
+    const bool shapes = !shapes_.pieces.empty();
+    const double highest = std::max(bands_.highest, shapes ? static_cast<double>(shapes_.highest) : 0.0);
+    if (highest <= 0) return;
+    const float flags = with.px(small_text) + with.px(4);  // Above the chart: the peak and failures.
+    const time_chart at = begin_time_chart(with, {corner.x, corner.y + flags}, {size.x, size.y - flags},
+                                           with.state.active()->visible, highest, format::value_unit::bytes);
+    if (!at.fits(with)) return;
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    list.PushClipRect(at.area.min, at.area.max, true);
+    const selection& selected = with.state.selected();
+    const auto chosen_block = selected.kind == selection_kind::block ? trace::block_id{selected.id} : trace::block_id{};
+    if (shapes) {
+      draw_shapes(with, at, shapes_, hovered_block_, chosen_block);
+    } else {
+      draw_bands(with, at, bands_, chosen_);
+    }
+    draw_range(with, at);
+    list.PopClipRect();
+    bool on_flag = false;
+    draw_flags(with, at, all, of, hovered, on_flag);
+    hovered_block_ = {};
+    hovered_part_.reset();
+    if (!hovered || on_flag || !at.area.contains(ImGui::GetMousePos())) return;
+    hovered_part_ = bands_.part_at(at.time_at(ImGui::GetMousePos().x));
+    list.AddLineV(std::floor(ImGui::GetMousePos().x), at.area.min.y, at.area.max.y, with.colours.muted);
+    zoom(with, at);
+    if (shapes) {
+      hit_block(with, at);
+    } else {
+      hit_band(with, at);
+    }
+  }
+
+  /// The selected range and the chosen moment.
+  static void draw_range(const view_context& with, const time_chart& at) {
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    if (const auto& range = with.state.range())
+      list.AddRectFilled({at.x_of(range->begin), at.area.min.y}, {at.x_of(range->end), at.area.max.y},
+                         with.colours.range_fill);
+    if (const auto& moment = with.state.moment())
+      list.AddLineV(std::floor(at.x_of(*moment)), at.area.min.y, at.area.max.y, with.colours.accent, with.px(1.5F));
+  }
+
+  /// Marks the peak, and the allocations that failed; a click on a mark goes there.
+  void draw_flags(const view_context& with, const time_chart& at, const analysis::report& all,
+                  const analysis::memory_peak& of, bool hovered, bool& on_flag) const {
+    const float text = with.px(small_text);
+    const float side = with.px(4);
+    float free = -1e9F;  // Labels do not cover one another.
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    const auto flag = [&](query::time_ns time, const std::string& label, ImU32 colour) {
+      const float x = std::floor(at.x_of(time));
+      if (x < at.area.min.x || x > at.area.max.x) return false;
+      const float y = at.area.min.y;
+      list.AddTriangleFilled({x - side, y - side * 1.5F}, {x + side, y - side * 1.5F}, {x, y}, colour);
+      list.AddLineV(x, y, at.area.max.y, mix(colour, with.colours.background, 0.4F));
+      const float wide = small_width(with, label);
+      const float left =
+          x + side + with.px(3) + wide < at.area.max.x ? x + side + with.px(3) : x - side - with.px(3) - wide;
+      float right = x + side;
+      if (left > free && left >= at.area.min.x) {
+        list.AddText(with.fonts.regular, text, {left, y - text - with.px(2)}, colour, label.c_str());
+        free = left + wide + with.px(8);
+        right = std::max(right, left + wide);
+      }
+      const ImVec2 mouse = ImGui::GetMousePos();
+      const bool over = hovered && mouse.y < y && mouse.y > y - text - with.px(6) &&
+                        mouse.x > std::min(left, x - side) && mouse.x < right;
+      if (!over) return false;
+      on_flag = true;
+      ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+      return ImGui::IsMouseClicked(ImGuiMouseButton_Left);
+    };
+    if (flag(of.time, "peak " + format_bytes(of.bytes), with.colours.text)) go_to_moment(with, all, of.time);
+    for (const analysis::failed_allocation& each : all.failures) {
+      if (each.device != of.device) continue;
+      if (!flag(each.time, "failed: " + format_bytes(each.bytes), with.colours.failure)) continue;
+      go_to_moment(with, all, each.time);
+      with.commands.invoke("selection.set",
+                           selection{with.state.active()->id, selection_kind::event, trace::raw(each.event)});
+    }
+  }
+
+  /// The wheel zooms around the mouse; with Shift it moves the view.
+  static void zoom(const view_context& with, const time_chart& at) {
+    const ImGuiIO& io = ImGui::GetIO();
+    if (io.MouseWheelH != 0)
+      with.commands.invoke("timeline.pan", argument(-static_cast<double>(io.MouseWheelH) * 0.15));
+    if (io.MouseWheel == 0) return;
+    if (io.KeyShift) {
+      with.commands.invoke("timeline.pan", argument(-static_cast<double>(io.MouseWheel) * 0.15));
+      return;
+    }
+    const double factor = std::pow(1.25, -static_cast<double>(io.MouseWheel));
+    const query::time_range from = with.state.active()->target;
+    const double share = static_cast<double>((io.MousePos.x - at.area.min.x) / at.area.width());
+    const double length = std::max(static_cast<double>(from.length()) * factor, 2.0);
+    const auto middle = from.begin + static_cast<query::time_ns>(share * static_cast<double>(from.length()));
+    const auto begin = middle - static_cast<query::time_ns>(share * length);
+    with.commands.invoke("timeline.glide", query::time_range{begin, begin + static_cast<query::time_ns>(length)});
+  }
+
+  void hit_band(const view_context& with, const time_chart& at) {
+    const memory_band* const hit = band_at(at, bands_, ImGui::GetMousePos());
+    if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
+      chosen_ = hit == nullptr || chosen_ == hit->key ? std::nullopt : std::optional(hit->key);
+      const query::time_ns time = hovered_part_ ? bands_.moment_of(*hovered_part_) : at.time_at(ImGui::GetMousePos().x);
+      with.commands.invoke("moment.set", query::time_range{time, time});
+    }
+    if (!hovered_part_ || !begin_tip(with)) return;
+    const double total = bands_.total(*hovered_part_);
+    if (hit != nullptr) {
+      const double bytes = hit->bytes[*hovered_part_];
+      swatch(with, hit->colour);
+      ImGui::TextUnformatted(hit->label.c_str());
+      ImGui::TextUnformatted((format_bytes(bytes) + ", " + format_share(total > 0 ? bytes / total : 0)).c_str());
+    }
+    ImGui::TextDisabled(
+        "%s", ("all " + format_bytes(total) + " at " + format_moment(bands_.moment_of(*hovered_part_))).c_str());
+    end_tip();
+  }
+
+  void hit_block(const view_context& with, const time_chart& at) {
+    const shaped_block* const hit = block_at(at, shapes_, ImGui::GetMousePos());
+    const query::time_ns time = at.time_at(ImGui::GetMousePos().x);
+    if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
+      if (hit != nullptr)
+        with.commands.invoke("selection.set",
+                             selection{with.state.active()->id, selection_kind::block, trace::raw(hit->block)});
+      chosen_ = hit == nullptr ? std::nullopt : std::optional(hit->group);
+      with.commands.invoke("moment.set", query::time_range{time, time});
+    }
+    if (hit == nullptr) return;
+    hovered_block_ = hit->block;
+    const auto told = details_.ask(*with.state.active()->engine, {trace::event_id::none, hit->block});
+    if (!begin_tip(with)) return;
+    ImGui::TextUnformatted(format_bytes(hit->bytes).c_str());
+    const bool ends = hit->died != INT64_MAX;
+    const float wide = with.px(80);
+    tip_field(with, "allocated", format_moment(hit->born), wide);
+    tip_field(with, "freed", ends ? format_moment(hit->died) : std::string("never"), wide);
+    if (ends) tip_field(with, "lives for", format_time(hit->died - hit->born), wide);
+    const auto band = std::find_if(bands_.bands.begin(), bands_.bands.end(),
+                                   [&](const memory_band& each) { return each.key == hit->group; });
+    if (band != bands_.bands.end()) tip_field(with, "group", band->label, wide);
+    // The answer may still be about the block that was under the mouse before.
+    if (told.complete && told.value != nullptr && !told.value->stack.empty()) {
+      ImGui::Separator();
+      const std::size_t most = 16;
+      std::vector<symbols::frame_line> stack(
+          told.value->stack.begin(),
+          told.value->stack.begin() + static_cast<std::ptrdiff_t>(std::min(most, told.value->stack.size())));
+      stack_lines(with, stack);
+      if (told.value->stack.size() > most)
+        ImGui::TextDisabled("and %s", format_some(told.value->stack.size() - most, "line").c_str());
+    }
+    end_tip();
+  }
+
+  // --- the list -----------------------------------------------------------------------------------------------------
+
+  /// The part of which the list tells: under the mouse, at the chosen moment, or the highest that is shown.
+  [[nodiscard]] std::size_t told_part(const view_context& with, bool& at_highest) const {
+    at_highest = false;
+    if (hovered_part_ && *hovered_part_ < bands_.parts()) return *hovered_part_;
+    if (const auto& moment = with.state.moment())
+      if (const auto part = bands_.part_at(*moment)) return *part;
+    at_highest = true;
+    return bands_.highest_part;
+  }
+
+  void draw_list(const view_context& with) {
+    if (bands_.parts() == 0) return;
+    bool at_highest = false;
+    const std::size_t part = told_part(with, at_highest);
+    const double total = bands_.total(part);
+    heading(with, format_bytes(total) + (at_highest ? " at the highest shown" : ""));
+    ImGui::TextDisabled("%s", ("at " + format_moment(bands_.moment_of(part))).c_str());
+    if (!begin_figures("bands", {groupings[*grouping_].title + 3, "bytes", "share"})) return;
+    // As they lie over one another.
+    for (std::size_t i = bands_.bands.size(); i-- > 0;) {
+      const memory_band& each = bands_.bands[i];
+      ImGui::PushID(static_cast<int>(i));
+      if (begin_row(chosen_ == each.key)) chosen_ = chosen_ == each.key ? std::nullopt : std::optional(each.key);
+      swatch(with, each.colour);
+      first_cell(each.label);
+      figure_cell(format_bytes(each.bytes[part]));
+      figure_cell(format_share(total > 0 ? each.bytes[part] / total : 0));
+      ImGui::PopID();
+    }
+    ImGui::EndTable();
+    if (bands_.nested) note(with, "Each layer holds the next: they are not added up.");
+    if (shapes_.too_many)
+      note(with, "Too much moves here to draw each block. Zoom in.");
+    else if (shapes_.pieces.empty() && !bands_.nested)
+      note(with, "Zoom in to see each block as a shape of its own.");
+  }
+
+  screen_slot<query::report_question> report_;
+  screen_slot<query::tracks_question> tracks_;
+  screen_slot<query::series_question> series_;
+  screen_slot<query::memory_groups_question> groups_;
+  screen_slot<query::memory_groups_question> count_;  ///< Tells how many blocks there are.
+  screen_slot<query::blocks_question> blocks_;
+  screen_slot<query::details_question> details_;  ///< Of the block under the mouse.
+  std::optional<std::size_t> memory_;             ///< In `report::peaks`.
+  std::optional<std::size_t> grouping_;           ///< In `groupings`.
+  std::shared_ptr<const query::series> shown_series_;
+  std::shared_ptr<const query::memory_groups> shown_groups_;
+  std::shared_ptr<const query::block_table> shown_blocks_;
+  memory_bands bands_;
+  block_shapes shapes_;  ///< Without pieces: bands are drawn.
+  band_colours colours_;
+  std::optional<std::uint64_t> chosen_;      ///< The key of the band that stands out.
+  std::optional<std::size_t> hovered_part_;  ///< In the last frame.
+  trace::block_id hovered_block_{};
+};
+
+}  // namespace
+
+std::unique_ptr<view> make_memory_over_time_view() { return std::make_unique<memory_over_time_view>(); }
+
+}  // namespace sluice::gui

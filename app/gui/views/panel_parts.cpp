@@ -1,0 +1,124 @@
+#include "app/gui/views/panel_parts.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/gui/views/shown_range.hpp"
+#include "app/gui/views/widgets.hpp"
+
+namespace sluice::gui {
+
+bool begin_figures(const char* id, std::initializer_list<const char*> titles) {
+  const ImGuiTableFlags flags =
+      ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_BordersInnerH;
+  if (!ImGui::BeginTable(id, static_cast<int>(titles.size()), flags)) return false;
+  bool first = true;
+  for (const char* title : titles) {
+    ImGui::TableSetupColumn(title, first ? ImGuiTableColumnFlags_WidthStretch : ImGuiTableColumnFlags_WidthFixed);
+    first = false;
+  }
+  ImGui::TableNextRow();
+  first = true;
+  for (const char* title : titles) {
+    ImGui::TableNextColumn();
+    if (first) {
+      ImGui::TextDisabled("%s", title);
+    } else {
+      right_text(title, true);
+    }
+    first = false;
+  }
+  return true;
+}
+
+bool begin_row(bool chosen) {
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  const bool clicked =
+      ImGui::Selectable("##row", chosen, ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap);
+  ImGui::SameLine(0, 0);
+  return clicked;
+}
+
+void first_cell(std::string_view text) { clipped_text(text, ImGui::GetContentRegionAvail().x); }
+
+void figure_cell(std::string_view text, bool muted) {
+  ImGui::TableNextColumn();
+  right_text(text, muted);
+}
+
+void note(const view_context& with, std::string_view text) {
+  ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+  ImGui::PushTextWrapPos(0);
+  ImGui::TextUnformatted(text.data(), text.data() + text.size());
+  ImGui::PopTextWrapPos();
+  ImGui::PopStyleColor();
+}
+
+void show_event(const view_context& with, trace::event_id event) {
+  if (event == trace::event_id::none) return;
+  with.commands.invoke("selection.set", selection{with.state.active()->id, selection_kind::event, trace::raw(event)});
+  with.commands.invoke("selection.reveal");
+}
+
+void show_range(const view_context& with, query::time_range range) {
+  with.commands.invoke("timeline.go_to", shown_around(range, with.state.active()->active));
+}
+
+void range_line(const view_context& with, query::time_range range) {
+  ImGui::AlignTextToFramePadding();
+  if (!with.state.range()) {
+    ImGui::TextDisabled("Whole recording");
+    return;
+  }
+  ImGui::TextDisabled("%s", ("Selected range, " + format_time(range.length())).c_str());
+  ImGui::SameLine();
+  command_button(with, "timeline.zoom_to_range", "Zoom to it");
+  ImGui::SameLine();
+  command_button(with, "selection.clear", "Clear");
+}
+
+float small_width(const view_context& with, std::string_view text) {
+  return with.fonts.regular->CalcTextSizeA(with.px(small_text), FLT_MAX, 0, text.data(), text.data() + text.size()).x;
+}
+
+void draw_time_axis(const view_context& with, const time_chart& at) {
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  const float text = with.px(small_text);
+  list.AddLineH(at.area.min.x, at.area.max.x, std::floor(at.area.max.y), with.colours.line);
+  const auto times = format::time_ticks(at.span, std::max(2, static_cast<int>(at.area.width() / with.px(110))));
+  for (const auto& [time, label] : times.ticks) {
+    const float x = std::floor(at.x_of(time));
+    const float wide = small_width(with, label);
+    if (x < at.area.min.x || x + wide * 0.5F > at.area.max.x) continue;
+    list.AddLineV(x, at.area.max.y, at.area.max.y + with.px(4), with.colours.line);
+    list.AddText(with.fonts.regular, text, {std::max(at.area.min.x, x - wide * 0.5F), at.area.max.y + with.px(5)},
+                 with.colours.muted, label.c_str());
+  }
+}
+
+time_chart begin_time_chart(const view_context& with, ImVec2 corner, ImVec2 size, query::time_range span,
+                            double highest, format::value_unit unit) {
+  const float text = with.px(small_text);
+  const auto values = format::value_ticks(highest * 1.02, unit, std::max(3, static_cast<int>(size.y / with.px(50))));
+  float labels = 0;
+  for (const format::tick& each : values.ticks) labels = std::max(labels, small_width(with, each.label));
+  time_chart at;
+  at.area = {{std::floor(corner.x + labels + with.px(8)), std::floor(corner.y + with.px(8))},
+             {std::floor(corner.x + size.x - with.px(8)), std::floor(corner.y + size.y - text - with.px(8))}};
+  at.span = span;
+  at.top = std::max(values.top, 1e-9);
+  if (!at.fits(with)) return at;
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  for (const format::tick& each : values.ticks) {
+    const float y = std::floor(at.y_of(each.value));
+    list.AddLineH(at.area.min.x, at.area.max.x, y, with.colours.grid);
+    list.AddText(with.fonts.regular, text,
+                 {at.area.min.x - with.px(6) - small_width(with, each.label), y - text * 0.5F - 1}, with.colours.muted,
+                 each.label.c_str());
+  }
+  draw_time_axis(with, at);
+  return at;
+}
+
+}  // namespace sluice::gui

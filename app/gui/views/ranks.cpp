@@ -1,0 +1,351 @@
+// The ranks of a job: which of them needs more memory, waits longer or is slower than the others.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/shown_range.hpp"
+#include "app/gui/views/views.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "core/index/labels.hpp"
+#include "core/query/answers/ranks.hpp"
+
+namespace sluice::gui {
+namespace {
+
+using analysis::rank_figures;
+
+/// A rank, compared with the median of the other ranks.
+struct compared_rank {
+  std::size_t place = 0;         ///< In `report::waste.ranks`.
+  std::optional<double> idle{};  ///< Share of the time between the device's first and last work.
+  double outlying = 0;           ///< The largest difference from the median of the others, as a share of it.
+  std::string why;               ///< Of an outlier: how it differs.
+};
+
+template <class Values, class Value>
+auto median_of_others(const Values& all, std::size_t but, Value&& value) {
+  std::vector<decltype(value(all[0]))> others;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (i != but) others.push_back(value(all[i]));
+  const auto middle = others.begin() + static_cast<std::ptrdiff_t>((others.size() - 1) / 2);
+  std::nth_element(others.begin(), middle, others.end());
+  return *middle;
+}
+
+class ranks_view final : public view {
+  /// A rank that differs from the median of the others by this share is named, as in the report's finding.
+  static constexpr double outlying = 0.1;
+  static constexpr float least_beside = 900;  // design pixels; narrower panels have the maps below the table
+  static constexpr float highest_row = 22;
+  static constexpr float pixels_a_part = 3;
+  static constexpr int shades = 32;
+
+ public:
+  [[nodiscard]] const char* name() const override { return "Ranks"; }
+  [[nodiscard]] bool scrolls() const override { return false; }
+  [[nodiscard]] bool offers_choices() const override { return true; }
+  [[nodiscard]] bool shown_at_first() const override { return false; }  // Most recordings have one rank.
+
+  void reset() override {
+    report_ = {};
+    over_time_ = {};
+    compared_from_ = nullptr;
+    ranks_.clear();
+  }
+
+  void add_commands(const command_home& home) override {
+    home.commands.add({.id = "ranks.open",
+                       .title = "Ranks",
+                       .group = "Go",
+                       .icon = icon::chart,
+                       .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Ranks"); },
+                       .enabled = [&state = home.state] { return state.ready(); }});
+  }
+
+  void draw(view_context& with) override {
+    const auto answer = report_.ask(*with.state.active()->engine, {});
+    progress_line(with, answer.complete, answer.progress);
+    if (!answer) return;
+    const analysis::report& all = *answer.value;
+    if (all.waste.ranks.size() < 2)
+      return empty_state(
+          with, icon::chart, "Fewer than two ranks",
+          format::apart("This panel compares the ranks of a job. Record them with one `sluice record -- torchrun ...`, "
+                        "or join their recordings with `sluice merge`."));
+    if (answer.value != compared_from_) {
+      compared_from_ = answer.value;
+      compare(all);
+    }
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const bool beside = room.x >= with.px(least_beside);
+    if (ImGui::BeginChild("table", beside ? ImVec2(room.x * 0.46F, 0) : ImVec2(0, room.y * 0.5F)))
+      draw_table(with, all);
+    ImGui::EndChild();
+    if (beside) ImGui::SameLine(0, with.px(16));
+    if (ImGui::BeginChild("maps")) draw_maps(with, all);
+    ImGui::EndChild();
+  }
+
+ private:
+  /// Gathers the figures, and puts outliers first.
+  void compare(const analysis::report& all) {
+    ranks_.clear();
+    for (std::size_t i = 0; i < all.waste.ranks.size(); ++i) {
+      const rank_figures& of = all.waste.ranks[i];
+      compared_rank& made = ranks_.emplace_back();
+      made.place = i;
+      for (const analysis::device_activity& each : all.whole.devices)
+        if (each.device == of.device && each.kernels > 0 && each.last > each.first)
+          made.idle = 1 - static_cast<double>(each.busy) / static_cast<double>(each.last - each.first);
+    }
+    for (std::size_t i = 0; i < ranks_.size(); ++i) judge(all, i);
+    std::stable_sort(ranks_.begin(), ranks_.end(), [](const compared_rank& a, const compared_rank& b) {
+      return std::pair(!a.why.empty(), a.outlying) > std::pair(!b.why.empty(), b.outlying);
+    });
+  }
+
+  void judge(const analysis::report& all, std::size_t at) {
+    compared_rank& of = ranks_[at];
+    const auto tell = [&of](double value, double usual, std::string words) {
+      const double by = usual > 0 ? std::abs(value - usual) / usual : 0;
+      if (by < outlying) return;
+      of.outlying = std::max(of.outlying, by);
+      of.why += (of.why.empty() ? "" : "; ") + words;
+    };
+    const auto bytes_of = [&](const compared_rank& each) { return all.waste.ranks[each.place].peak; };
+    const std::uint64_t bytes = bytes_of(of);
+    const std::uint64_t usual = median_of_others(ranks_, at, bytes_of);
+    const std::uint64_t by = bytes > usual ? bytes - usual : usual - bytes;
+    tell(static_cast<double>(bytes), static_cast<double>(usual),
+         "needs " + format_bytes(by) + (bytes > usual ? " more" : " less") + " than the others (" +
+             format_bytes(usual) + ")");
+    const auto step_of = [&](const compared_rank& each) { return all.waste.ranks[each.place].median_step; };
+    const query::time_ns step = step_of(of), usual_step = median_of_others(ranks_, at, step_of);
+    if (step > 0 && usual_step > 0)
+      tell(static_cast<double>(step), static_cast<double>(usual_step),
+           "its steps take " + format_time(step) + ", those of the others " + format_time(usual_step));
+    if (!of.idle) return;
+    const double idle = median_of_others(ranks_, at, [](const compared_rank& each) { return each.idle.value_or(0); });
+    // A difference of the busy time, not of the idle time, which may be next to nothing.
+    tell(1 - *of.idle, 1 - idle,
+         "its GPU is idle " + format_share(*of.idle) + " of the time, those of the others " + format_share(idle));
+  }
+
+  // --- the table ----------------------------------------------------------------------------------------------------
+
+  void draw_table(const view_context& with, const analysis::report& all) const {
+    for (const compared_rank& each : ranks_) {
+      if (each.why.empty()) break;
+      ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
+      ImGui::TextUnformatted(icon::warning);
+      ImGui::PopStyleColor();
+      ImGui::SameLine(0, with.px(6));
+      ImGui::PushTextWrapPos(0);
+      ImGui::TextUnformatted(
+          ("Rank " + std::to_string(all.waste.ranks[each.place].rank) + ": " + each.why + ".").c_str());
+      ImGui::PopTextWrapPos();
+    }
+    if (!begin_figures("ranks", {"rank", "peak", "at", "reserved", "step", "waiting", "GPU idle"})) return;
+    const auto snapshot = with.state.active()->engine->snapshot();
+    for (const compared_rank& each : ranks_) {
+      const rank_figures& of = all.waste.ranks[each.place];
+      ImGui::PushID(static_cast<int>(each.place));
+      if (begin_row()) go_to_moment(with, all, of.peak_time);
+      if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal) && begin_tip(with)) {
+        const auto process = std::find_if(all.processes.begin(), all.processes.end(),
+                                          [&](const auto& row) { return row.process == of.process; });
+        if (process != all.processes.end())
+          ImGui::TextUnformatted(
+              ("Process " + std::to_string(process->pid) + ": " + process->command.substr(0, 200)).c_str());
+        tip_field(with, "device", printable(analysis::device_label(of.device, snapshot->tables())), with.px(70));
+        tip_field(with, "share of it", share_of_device(with, of, static_cast<double>(of.peak)), with.px(70));
+        if (of.collectives > 0)
+          tip_field(with, "collectives",
+                    format_count(of.collectives) + ", " + format_time(of.collective_time) + ", of that " +
+                        format_time(of.waiting) + " waiting for other ranks",
+                    with.px(70));
+        ImGui::TextDisabled("Click to go to its peak.");
+        end_tip();
+      }
+      if (!each.why.empty()) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
+      first_cell("Rank " + std::to_string(of.rank) + ",  " +
+                 printable(analysis::short_label(of.device, snapshot->tables())));
+      if (!each.why.empty()) ImGui::PopStyleColor();
+      figure_cell(format_bytes(of.peak));
+      figure_cell(format_moment(of.peak_time), true);
+      figure_cell(of.reserved > 0 ? format_bytes(of.reserved) : std::string("-"), of.reserved == 0);
+      figure_cell(of.median_step > 0 ? format_time(of.median_step) : std::string("-"), of.median_step == 0);
+      figure_cell(of.collectives > 0 ? format_time(of.waiting) : std::string("-"), of.collectives == 0);
+      figure_cell(each.idle ? format_share(*each.idle) : std::string("-"), !each.idle);
+      ImGui::PopID();
+    }
+    ImGui::EndTable();
+    note(with, "Outliers first: those that differ from the median of the others by 10 % or more.");
+  }
+
+  static std::uint64_t device_bytes(const view_context& with, const rank_figures& of) {
+    const auto snapshot = with.state.active()->engine->snapshot();
+    const trace::device_row* row = snapshot->tables().devices.find(of.device);
+    return row == nullptr ? 0 : row->memory_bytes;
+  }
+  static std::string share_of_device(const view_context& with, const rank_figures& of, double bytes) {
+    const std::uint64_t all = device_bytes(with, of);
+    return all == 0 ? std::string("unknown") : format_share(bytes / static_cast<double>(all));
+  }
+
+  static void go_to_moment(const view_context& with, const analysis::report& all, query::time_ns time) {
+    with.commands.invoke("timeline.go_to", shown_range({time, time}, all.whole.active, all.steps));
+    with.commands.invoke("moment.set", query::time_range{time, time});
+  }
+
+  // --- the maps -----------------------------------------------------------------------------------------------------
+
+  void draw_maps(const view_context& with, const analysis::report& all) {
+    const document& shown = *with.state.active();
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    query::ranks_question wanted;
+    wanted.range = with.state.range().value_or(shown.active);
+    wanted.width = static_cast<std::uint32_t>(std::clamp(room.x / with.px(pixels_a_part), 16.0F, 512.0F));
+    for (const compared_rank& each : ranks_) {
+      const rank_figures& of = all.waste.ranks[each.place];
+      wanted.ranks.push_back({of.process, {of.device, of.layer, of.kind}});
+    }
+    const auto answer = over_time_.ask(*shown.engine, wanted);
+    progress_line(with, answer.complete, answer.progress);
+    if (!answer || answer.value->rows.size() != ranks_.size()) return;
+    const query::rank_rows& rows = *answer.value;
+    double most = 1;
+    bool idle = false, waiting = false;
+    for (const query::rank_row& row : rows.rows) {
+      for (const double bytes : row.memory) most = std::max(most, bytes);
+      idle = idle || !row.idle.empty();
+      waiting = waiting || !row.waiting.empty();
+    }
+    const int maps = 1 + (idle ? 1 : 0) + (waiting ? 1 : 0);
+    // Of each map: its heading and its time axis.
+    const float beside = ImGui::GetTextLineHeightWithSpacing() * 2 + with.px(small_text + 12);
+    const auto rows_in_all = static_cast<float>(maps * static_cast<int>(ranks_.size()));
+    const float high =
+        std::clamp((room.y - beside * static_cast<float>(maps)) / rows_in_all, with.px(4), with.px(highest_row));
+    map_look look{with.colours.slice(query::slice_kind::kernel), 1 / most, high};
+    draw_map(
+        with, all, rows, "Memory, full colour: " + format_bytes(most), look,
+        [](const query::rank_row& row, std::size_t part) { return row.memory[part]; },
+        [&](std::size_t rank, double value) {
+          const rank_figures& of = all.waste.ranks[ranks_[rank].place];
+          return format_bytes(value) + ", " + share_of_device(with, of, value) + " of the device";
+        });
+    look = {with.colours.warning, 1, high};
+    const auto shares = [](std::size_t, double value) { return format_share(value) + " of the time"; };
+    if (idle)
+      draw_map(
+          with, all, rows, "GPU idle", look,
+          [](const query::rank_row& row, std::size_t part) {
+            return part < row.idle.size() ? static_cast<double>(row.idle[part]) : 0.0;
+          },
+          shares);
+    look.colour = with.colours.slice(query::slice_kind::h2d);
+    if (waiting)
+      draw_map(
+          with, all, rows, "Host waits for the GPU", look,
+          [](const query::rank_row& row, std::size_t part) {
+            return part < row.waiting.size() ? static_cast<double>(row.waiting[part]) : 0.0;
+          },
+          shares);
+  }
+
+  struct map_look {
+    ImU32 colour = 0;
+    double scale = 1;  ///< Of the value, to 0..1.
+    float row = 1;     ///< Height in pixels.
+  };
+
+  template <class Value, class Words>
+  void draw_map(const view_context& with, const analysis::report& all, const query::rank_rows& rows,
+                const std::string& title, const map_look& look, Value&& value, Words&& words) {
+    heading(with, title);
+    ImGui::PushID(title.c_str(), title.c_str() + std::min<std::size_t>(title.find(','), title.size()));
+    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    const float names = small_width(with, "Rank 0000") + with.px(8);
+    const float width = ImGui::GetContentRegionAvail().x;
+    const float text = with.px(small_text);
+    const float high = look.row * static_cast<float>(rows.rows.size());
+    ImGui::InvisibleButton("##map", {std::max(width, 1.0F), std::max(high + text + with.px(8), 1.0F)});
+    const bool hovered = ImGui::IsItemHovered();
+    const time_chart at{
+        {{std::floor(corner.x + names), corner.y}, {corner.x + width - with.px(4), corner.y + high}}, rows.range, 1};
+    ImGui::PopID();
+    if (at.area.width() < with.px(40)) return;
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    float named = -1e9F;
+    for (std::size_t rank = 0; rank < rows.rows.size(); ++rank) {
+      const float top = std::floor(corner.y + look.row * static_cast<float>(rank));
+      const float bottom = std::floor(corner.y + look.row * static_cast<float>(rank + 1));
+      if (top >= named) {
+        const std::string label = "Rank " + std::to_string(all.waste.ranks[ranks_[rank].place].rank);
+        list.AddText(with.fonts.regular, text, {corner.x, std::floor((top + bottom - text) * 0.5F)},
+                     ranks_[rank].why.empty() ? with.colours.muted : with.colours.warning, label.c_str());
+        named = top + text;
+      }
+      draw_row(with, at, rows.rows[rank], top, bottom - (look.row > with.px(6) ? 1.0F : 0.0F), look, value);
+    }
+    draw_time_axis(with, at);
+    if (hovered && at.area.contains(ImGui::GetMousePos())) draw_hit(with, all, rows, at, look, value, words);
+  }
+
+  template <class Value>
+  static void draw_row(const view_context& with, const time_chart& at, const query::rank_row& row, float top,
+                       float bottom, const map_look& look, Value&& value) {
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    const std::size_t parts = row.memory.size();
+    const auto shade_of = [&](std::size_t part) {
+      return static_cast<int>(std::lround(std::clamp(value(row, part) * look.scale, 0.0, 1.0) * shades));
+    };
+    for (std::size_t part = 0; part < parts;) {
+      const int shade = shade_of(part);
+      std::size_t next = part + 1;
+      while (next < parts && shade_of(next) == shade) ++next;
+      const auto x_of = [&](std::size_t edge) {
+        return std::floor(at.area.min.x + at.area.width() * static_cast<float>(edge) / static_cast<float>(parts));
+      };
+      // Strong is much: on either theme away from the background.
+      list.AddRectFilled({x_of(part), top}, {x_of(next), bottom},
+                         mix(look.colour, with.colours.background,
+                             0.94F - 0.94F * static_cast<float>(shade) / static_cast<float>(shades)));
+      part = next;
+    }
+  }
+
+  template <class Value, class Words>
+  void draw_hit(const view_context& with, const analysis::report& all, const query::rank_rows& rows,
+                const time_chart& at, const map_look& look, Value&& value, Words&& words) const {
+    const ImVec2 mouse = ImGui::GetMousePos();
+    const auto rank = std::min(rows.rows.size() - 1, static_cast<std::size_t>((mouse.y - at.area.min.y) / look.row));
+    const query::rank_row& row = rows.rows[rank];
+    if (row.memory.empty()) return;
+    const auto part = std::min(
+        row.memory.size() - 1,
+        static_cast<std::size_t>((mouse.x - at.area.min.x) / at.area.width() * static_cast<float>(row.memory.size())));
+    const query::time_ns time = at.time_at(mouse.x);
+    ImGui::GetWindowDrawList()->AddLineV(std::floor(mouse.x), at.area.min.y, at.area.max.y, with.colours.muted);
+    if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) go_to_moment(with, all, time);
+    if (!begin_tip(with)) return;
+    ImGui::TextUnformatted(("Rank " + std::to_string(all.waste.ranks[ranks_[rank].place].rank)).c_str());
+    ImGui::TextUnformatted(words(rank, value(row, part)).c_str());
+    ImGui::TextDisabled("%s", ("at " + format_moment(time)).c_str());
+    end_tip();
+  }
+
+  screen_slot<query::report_question> report_;
+  screen_slot<query::ranks_question> over_time_;
+  std::shared_ptr<const analysis::report> compared_from_;
+  std::vector<compared_rank> ranks_;  ///< Outliers first.
+};
+
+}  // namespace
+
+std::unique_ptr<view> make_ranks_view() { return std::make_unique<ranks_view>(); }
+
+}  // namespace sluice::gui

@@ -1,0 +1,97 @@
+// The panel of idle gaps, in a real window.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/base/format.hpp"
+#include "core/query/answers/idle_gaps.hpp"
+#include "core/query/engine/engine.hpp"
+#include "tests/core/recordings/recording.hpp"
+#include "tests/gui/panel_rows.hpp"
+#include "tests/gui/window_fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+constexpr query::time_ns us = 1000;
+
+class idle_gaps_panel : public window_test {
+ protected:
+  /// Kernels with gaps of 50 us, 100 us, ..., in each of which the host waits; a copy ends the last.
+  void open_panel(ImGuiTestContext& user) {
+    testing::recording made;
+    made.standard_tables();
+    query::time_ns at = 0;
+    for (query::time_ns i = 0; i < 12; ++i) {
+      made.add_kernel(at, at + 100 * us);
+      made.add_call(at + 60 * us, at + 145 * us, "cuStreamSynchronize");
+      at += 100 * us + (i + 1) * 50 * us;
+    }
+    made.add_copy(at, at + 10 * us, 1 << 20);
+    made.close();
+    std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    open_sample(user);
+    app().invoke("idle_gaps.open");
+    user.Yield(4);
+    settle(user);
+  }
+  std::shared_ptr<const query::idle_gap_list> list() {
+    return app().state().active()->engine->ask_now(query::idle_gaps_question{app().state().active()->span}).value();
+  }
+};
+
+TEST_F(idle_gaps_panel, has_the_figures_of_the_report) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    const std::string words = read(user);
+    const auto report = app().state().active()->engine->ask_now(query::report_question{}).value();
+    ASSERT_EQ(report->whole.devices.size(), 1U);
+    const analysis::device_activity& device = report->whole.devices[0];
+    const query::time_ns working = device.last - device.first;
+    EXPECT_NE(words.find(format_time(working - device.busy)), std::string::npos) << words;
+    EXPECT_NE(words.find(format_share(1 - static_cast<double>(device.busy) / static_cast<double>(working))),
+              std::string::npos);
+    ASSERT_FALSE(report->waste.gaps.empty());
+    for (const analysis::gap_group& each : report->waste.gaps) {
+      EXPECT_NE(words.find(format_time(each.total)), std::string::npos) << words;
+      EXPECT_NE(words.find(analysis::words_of(each.cause)), std::string::npos);
+    }
+  });
+}
+
+TEST_F(idle_gaps_panel, ranks_the_gaps_by_length) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    const std::string words = read(user);
+    const auto found = list();
+    ASSERT_EQ(found->gaps.size(), 12U);
+    const std::size_t first = words.find(format_time(found->gaps[0].gap.span.length()));
+    const std::size_t second = words.find(format_time(found->gaps[1].gap.span.length()), first);
+    EXPECT_NE(first, std::string::npos) << words;
+    EXPECT_NE(second, std::string::npos) << words;
+    EXPECT_NE(words.find("a wait for the GPU (cuStreamSynchronize)"), std::string::npos);
+  });
+}
+
+TEST_F(idle_gaps_panel, goes_to_a_gap_and_selects_what_ended_it) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    const auto found = list();
+    const auto rows = rows_of(user, "//Idle gaps");
+    ASSERT_GE(rows.size(), 3U);
+    // The longest gap is the first row of the last table, which is the rightmost or the lowest.
+    const auto right =
+        std::max_element(rows.begin(), rows.end(), [](const ImRect& a, const ImRect& b) { return a.Min.x < b.Min.x; });
+    click_row(user, *right);
+    settle(user);
+    const query::time_range visible = app().state().active()->visible;
+    const analysis::idle_gap& gap = found->gaps[0].gap;
+    EXPECT_LE(visible.begin, gap.span.begin);
+    EXPECT_GE(visible.end, gap.span.end);
+    EXPECT_LT(visible.length(), gap.span.length() * 2);
+    EXPECT_EQ(app().state().selected().id, trace::raw(gap.after));
+  });
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,107 @@
+// The panel that compares ranks, in a real window.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/base/format.hpp"
+#include "core/query/engine/engine.hpp"
+#include "tests/core/recordings/recording.hpp"
+#include "tests/gui/panel_rows.hpp"
+#include "tests/gui/window_fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+class ranks_panel : public window_test {
+ protected:
+  void open_panel(ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("ranks.open");
+    user.Yield(4);
+    settle(user);
+  }
+  /// Four ranks with a device each. Rank 2 needs twice as much memory as the others, and its device works half as long.
+  void open_ranks(ImGuiTestContext& user) {
+    testing::recording made;
+    made.standard_tables();
+    for (std::uint64_t rank = 0; rank < 4; ++rank) {
+      trace::process_row process;
+      process.id = trace::process_id{10 + rank};
+      process.pid = 100 + rank;
+      process.rank = static_cast<std::int64_t>(rank);
+      process.command = made.text("train.py");
+      made.writer().add(process);
+      trace::device_row device;
+      device.id = trace::device_id{20 + rank};
+      device.uuid_low = 20 + rank;
+      device.ordinal = static_cast<std::uint32_t>(rank);
+      device.memory_bytes = 64 * testing::mib;
+      made.writer().add(device);
+      for (std::uint64_t i = 0; i < (rank == 2 ? 2U : 1U); ++i) {
+        auto row = made.event<trace::alloc_event>(100'000);
+        row.process = process.id;
+        row.block = trace::block_id{1 + rank * 10 + i};
+        row.bytes = 8 * testing::mib;
+        row.kind = trace::memory_kind::device;
+        row.device = device.id;
+        made.writer().add(row);
+      }
+      for (query::time_ns begin = 0; begin < 10'000'000; begin += 100'000) {
+        auto kernel = made.event<trace::kernel_event>(begin);
+        kernel.process = process.id;
+        kernel.end = begin + (rank == 2 ? 50'000 : 99'000);
+        kernel.device = device.id;
+        kernel.stream = trace::stream_id{30 + rank};
+        made.writer().add(kernel);
+      }
+    }
+    made.close();
+    std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    open_panel(user);
+  }
+  std::shared_ptr<const analysis::report> report() {
+    return app().state().active()->engine->ask_now(query::report_question{}).value();
+  }
+};
+
+TEST_F(ranks_panel, has_the_peaks_of_the_report) {
+  use([&](ImGuiTestContext& user) {
+    open_ranks(user);
+    const std::string words = read(user);
+    const auto all = report();
+    ASSERT_EQ(all->waste.ranks.size(), 4U);
+    for (const analysis::rank_figures& each : all->waste.ranks) {
+      EXPECT_NE(words.find("Rank " + std::to_string(each.rank)), std::string::npos) << words;
+      EXPECT_NE(words.find(format_bytes(each.peak)), std::string::npos);
+    }
+  });
+}
+
+TEST_F(ranks_panel, names_the_outlier_and_puts_it_first) {
+  use([&](ImGuiTestContext& user) {
+    open_ranks(user);
+    const std::string words = read(user);
+    EXPECT_NE(words.find("Rank 2: needs 8.00 MiB more than the others (8.00 MiB)"), std::string::npos) << words;
+    EXPECT_LT(words.find("Rank 2,"), words.find("Rank 0,"));
+    EXPECT_EQ(words.find("Rank 0: needs"), std::string::npos);
+  });
+}
+
+TEST_F(ranks_panel, goes_to_the_peak_of_a_rank) {
+  use([&](ImGuiTestContext& user) {
+    open_ranks(user);
+    click_row(user, rows_of(user, "//Ranks").at(0));
+    ASSERT_TRUE(app().state().moment());
+    EXPECT_EQ(*app().state().moment(), report()->waste.ranks[2].peak_time);
+  });
+}
+
+TEST_F(ranks_panel, says_when_there_is_one_rank_only) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    EXPECT_NE(read(user).find("Fewer than two ranks"), std::string::npos);
+  });
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,127 @@
+// The panel of copies, in a real window.
+#include <gtest/gtest.h>
+
+#include "core/base/format.hpp"
+#include "core/figures/code_place.hpp"
+#include "core/figures/link_share.hpp"
+#include "core/query/answers/transfers.hpp"
+#include "core/query/engine/engine.hpp"
+#include "core/trace/model/names.hpp"
+#include "tests/gui/panel_rows.hpp"
+#include "tests/gui/window_fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+class transfers_panel : public window_test {
+ protected:
+  void open_panel(ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("transfers.open");
+    user.Yield(4);
+    settle(user);
+  }
+  query::engine& engine() { return *app().state().active()->engine; }
+  std::shared_ptr<const analysis::copy_table> table() {
+    return engine().ask_now(query::transfers_question{app().state().active()->span}).value();
+  }
+};
+
+TEST_F(transfers_panel, has_the_figures_of_the_report) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    const std::string words = read(user);
+    const auto report = engine().ask_now(query::report_question{}).value();
+    ASSERT_EQ(report->whole.transfers.size(), 2U);
+    for (const analysis::transfer_statistics& way : report->whole.transfers) {
+      for (const std::string& figure : {std::string(name_of(way.direction)), format_bytes(way.bytes),
+                                        format_count(way.count), format_time(way.busy), format_rate(way.mean_bandwidth),
+                                        format_share(*analysis::link_share(way.mean_bandwidth, way.link_peak))})
+        EXPECT_NE(words.find(figure), std::string::npos) << figure << " in\n" << words;
+    }
+  });
+}
+
+TEST_F(transfers_panel, lists_the_lines_that_copy) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    const std::string words = read(user);
+    const auto found = table();
+    ASSERT_EQ(found->lines.size(), 2U);
+    for (const analysis::copy_line& line : found->lines) {
+      EXPECT_NE(words.find(text_of(line.place)), std::string::npos) << text_of(line.place) << " in\n" << words;
+      EXPECT_NE(words.find(format_time(line.busy)), std::string::npos);
+    }
+    EXPECT_NE(words.find("record with"), std::string::npos) << "the contents were not compared";
+  });
+}
+
+TEST_F(transfers_panel, goes_to_the_largest_copy_of_a_line) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    const auto rows = rows_of(user, "//Transfers");
+    ASSERT_GE(rows.size(), 4U) << "two directions, two lines";
+    click_row(user, rows[2]);
+    const auto found = table();
+    EXPECT_EQ(app().state().selected().kind, gui::selection_kind::event);
+    EXPECT_EQ(app().state().selected().id, trace::raw(found->lines[0].largest));
+  });
+}
+
+TEST_F(transfers_panel, shows_one_direction_when_it_is_clicked) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    const auto found = table();
+    click_row(user, rows_of(user, "//Transfers").at(0));
+    const std::string words = read(user);
+    const auto first = engine().ask_now(query::report_question{}).value()->whole.transfers[0].direction;
+    for (const analysis::copy_line& line : found->lines)
+      EXPECT_EQ(words.find(text_of(line.place)) != std::string::npos, line.direction == first);
+  });
+}
+
+TEST_F(transfers_panel, selects_the_copy_of_a_dot) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    const ImRect chart = user.ItemInfo("//Transfers/##chart").RectFull;
+    ASSERT_GT(chart.GetWidth(), 100);
+    // All copies are of 16 MB at 53.3 GB/s; the axes go from 8 MiB to 128 MiB, and from 10 to 100 GB/s.
+    const ImVec2 dot{chart.Min.x + 65 + 0.23F * (chart.GetWidth() - 75),
+                     chart.Max.y - 20 - 0.727F * (chart.GetHeight() - 44)};
+    const auto tip_is_shown = [] {
+      const ImGuiWindow* tip = ImGui::FindWindowByName("##Tooltip_00");
+      return tip != nullptr && tip->Active && !tip->Hidden;
+    };
+    bool found = false;
+    for (float y = dot.y - 18; y < dot.y + 20 && !found; y += 6)
+      for (float x = dot.x - 24; x < dot.x + 26 && !found; x += 8) {
+        user.MouseTeleportToPos({x, y});
+        user.Yield(2);
+        found = tip_is_shown();
+      }
+    ASSERT_TRUE(found);
+    EXPECT_NE(read(user).find(format_rate(table()->cells[0].rate)), std::string::npos);
+    user.MouseClick(0);
+    user.Yield(3);
+    EXPECT_EQ(app().state().selected().kind, gui::selection_kind::event);
+  });
+}
+
+TEST_F(transfers_panel, is_limited_to_the_selected_range) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    const query::time_range part{0, 10 * sample::chunk_ns};
+    app().invoke("selection.range", part);
+    app().invoke("transfers.open");
+    user.Yield(4);
+    settle(user);
+    const std::string words = read(user);
+    const auto figures = engine().ask_now(query::statistics_question{part}).value();
+    for (const analysis::transfer_statistics& way : figures->transfers)
+      EXPECT_NE(words.find(format_bytes(way.bytes)), std::string::npos) << words;
+    EXPECT_NE(words.find("Selected range"), std::string::npos);
+  });
+}
+
+}  // namespace
+}  // namespace sluice::test
