@@ -1,6 +1,7 @@
 #include "core/figures/diff.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -46,6 +47,7 @@ class side {
   [[nodiscard]] const compared_figures& figures() const { return of_.figures; }
 
   [[nodiscard]] std::int64_t ordinal(trace::device_id device) const {
+    if (of_.devices_by_order && device != trace::device_id::none) return 0;
     const trace::device_row* row = of_.tables.devices.find(device);
     return row == nullptr ? -1 : row->ordinal;
   }
@@ -78,6 +80,7 @@ class stack_table {
       stack_change& change = changes_[at->second];
       if (fresh || is_after) name(change, named.lines);
       (is_after ? change.after : change.before).add(share.figures);
+      (is_after ? change.stacks_after : change.stacks_before).push_back(share.stack);
     }
   }
 
@@ -140,6 +143,21 @@ void add_transfers(side& of, bool is_after,
 }
 
 }  // namespace
+
+std::string text_to_match(const symbols::frame_line& line) {
+  std::string key;
+  append(key, line);
+  return key;
+}
+
+compared_figures figures_of_device(const compared_figures& all, trace::device_id device) {
+  compared_figures made;
+  std::copy_if(all.memory.begin(), all.memory.end(), std::back_inserter(made.memory),
+               [=](const compared_memory& each) { return each.figures.device == device; });
+  std::copy_if(all.transfers.begin(), all.transfers.end(), std::back_inserter(made.transfers),
+               [=](const compared_transfers& each) { return each.figures.device == device; });
+  return made;
+}
 
 compared_figures figures_to_compare(const index& from, const trace::tables& tables, time_range range) {
   const range_statistics all = measure(from, tables, range);

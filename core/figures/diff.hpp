@@ -33,6 +33,12 @@ struct compared_figures {
   std::vector<compared_transfers> transfers;  ///< By device and direction.
 };
 
+/// The part of `all` that is about `device`.
+[[nodiscard]] compared_figures figures_of_device(const compared_figures& all, trace::device_id device);
+
+/// The text by which `compare` recognises a frame in another recording: two lines are the same code if it is equal.
+[[nodiscard]] std::string text_to_match(const symbols::frame_line& line);
+
 /// Computes the figures of `range` for `compare` from what `from` has read. O(blocks log blocks + copies).
 [[nodiscard]] compared_figures figures_to_compare(const index& from, const trace::tables& tables, time_range range);
 
@@ -40,6 +46,8 @@ struct compared_figures {
 struct diff_side {
   const compared_figures& figures;
   const trace::tables& tables;
+  /// Match devices by their order, not by ordinal: each side is about one device, as of two ranks of a job.
+  bool devices_by_order = false;
 };
 
 /// One call stack before and after. Two stacks are the same if their functions and file names (without folders and line
@@ -49,6 +57,7 @@ struct stack_change {
   std::vector<symbols::frame_line>
       stack;  ///< Innermost frame first, as in the recording `after` if it has the stack. Empty: no stack was recorded.
   stack_figures before, after;
+  std::vector<trace::stack_id> stacks_before, stacks_after;  ///< The recordings' stacks that this stands for.
   [[nodiscard]] bool appeared() const { return before.count == 0 && after.count > 0; }
   [[nodiscard]] bool vanished() const { return before.count > 0 && after.count == 0; }
 };

@@ -7,6 +7,9 @@
 
 #include "core/index/index.hpp"
 #include "core/index/tensor_facts.hpp"
+#include "core/query/answers/comparison.hpp"
+#include "core/query/answers/generations.hpp"
+#include "core/query/answers/holes.hpp"
 #include "core/query/answers/idle_gaps.hpp"
 #include "core/query/answers/memory_groups.hpp"
 #include "core/query/answers/memory_map.hpp"
@@ -60,6 +63,11 @@ struct sources {
 [[nodiscard]] result<rank_rows> answer_to(const ranks_question& question, const sources& from);
 /// O(blocks * log blocks).
 [[nodiscard]] result<memory_groups> answer_to(const memory_groups_question& question, const sources& from);
+[[nodiscard]] result<analysis::compared_side> answer_to(const compared_side_question& question, const sources& from);
+/// Uses neither the index nor the file: see comparison_question.
+[[nodiscard]] result<analysis::comparison> answer_to(const comparison_question& question, const sources& from);
+[[nodiscard]] result<generation_list> answer_to(const generations_question& question, const sources& from);
+[[nodiscard]] result<hole_curve> answer_to(const holes_question& question, const sources& from);
 
 /// Applies X to every type of question.
 #define SLUICE_FOR_EACH_QUESTION(X) \
@@ -79,7 +87,11 @@ struct sources {
   X(transfers_question)             \
   X(idle_gaps_question)             \
   X(ranks_question)                 \
-  X(memory_groups_question)
+  X(memory_groups_question)         \
+  X(compared_side_question)         \
+  X(comparison_question)            \
+  X(generations_question)           \
+  X(holes_question)
 
 /// True for the questions of the timeline, which are answered from bins.
 template <class Question>
@@ -92,7 +104,8 @@ template <class Question>
   using analysis::section_scope;
   constexpr bool about_blocks =
       std::is_same_v<Question, memory_map_question> || std::is_same_v<Question, memory_step_question> ||
-      std::is_same_v<Question, what_if_question> || std::is_same_v<Question, memory_groups_question>;
+      std::is_same_v<Question, what_if_question> || std::is_same_v<Question, memory_groups_question> ||
+      std::is_same_v<Question, generations_question> || std::is_same_v<Question, holes_question>;
   if constexpr (std::is_same_v<Question, stacks_question>)
     return question.measure == stack_measure::transferred ? section_scope::everything : section_scope::memory;
   if constexpr (std::is_same_v<Question, blocks_question>)

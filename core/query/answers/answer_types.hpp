@@ -8,6 +8,7 @@
 #include "core/figures/listed_block.hpp"
 #include "core/figures/stack_tree.hpp"
 #include "core/index/memory/categories.hpp"
+#include "core/query/answers/memory_choices.hpp"
 #include "core/replay/replay.hpp"
 #include "core/symbols/attribution.hpp"
 #include "core/symbols/frames.hpp"
@@ -250,16 +251,6 @@ enum class stack_measure : std::uint8_t {
   live,        ///< Live memory at a moment.
   allocated,   ///< Memory allocated in the range.
   transferred  ///< Bytes copied in the range.
-};
-
-/// Memory of one layer, device and kind, which has its own total.
-struct memory_choice {
-  trace::layer layer = trace::layer::driver;
-  trace::device_id device{};
-  trace::memory_kind kind = trace::memory_kind::unknown;
-  std::uint64_t peak = 0;   ///< In bytes, over the whole recording.
-  std::string label;        ///< "GPU 0, framework: device"
-  bool has_stacks = false;  ///< Some of its blocks have a stack.
 };
 
 /// Call stacks merged into one tree, with the source lines of its nodes.

@@ -65,6 +65,7 @@ class packer {
     largest_ = bytes;
     item.block = block.id;
     item.stack = block.stack;
+    item.pool = block.pool;
     item.name = block.name;
     item.layer = block.layer;
     item.born = block.born;

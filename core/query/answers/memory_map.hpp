@@ -19,6 +19,7 @@ struct address_item {
   std::uint32_t count = 1;  ///< Number of blocks in the item.
   trace::block_id block{};  ///< The block, or the largest of several; the members below are about this block.
   trace::stack_id stack{};
+  trace::pool_id pool{};
   trace::string_id name{};
   trace::layer layer = trace::layer::driver;
   trace::time_ns born = 0;

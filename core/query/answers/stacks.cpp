@@ -13,50 +13,9 @@
 namespace sluice::query {
 namespace {
 
-using analysis::block_record;
-using analysis::memory_key;
-
 constexpr std::string_view no_stack = "(no stack recorded)";
 
-std::string label_of(const memory_key& key, const trace::tables& tables) {
-  const std::string what = fmt::format("{}: {}", name_of(key.layer), name_of(key.kind));
-  if (key.device == trace::device_id::none) return "host, " + what;
-  const trace::device_row* row = tables.devices.find(key.device);
-  return row != nullptr && row->ordinal >= 0 ? fmt::format("GPU {}, {}", row->ordinal, what)
-                                             : fmt::format("{}, {}", analysis::device_label(key.device, tables), what);
-}
-
-memory_choice choice_of(const analysis::listed_memory& listed, const trace::tables& tables) {
-  const memory_key& key = listed.of;
-  return {key.layer, key.device, key.kind, listed.peak, label_of(key, tables), listed.has_stacks};
-}
-
-std::vector<memory_choice> list_choices(const sources& from) {
-  std::vector<memory_choice> all;
-  for (const auto& listed : analysis::list_memories(from.index.memory(), analysis::time_range_of(from.trace)))
-    all.push_back(choice_of(listed, from.trace.tables()));
-  return all;
-}
-
-/// The requested memory. By default the innermost layer that explains a good part of the largest layer's bytes:
-/// framework blocks show which line needs memory, but driver blocks only where the framework ran out of it.
-std::optional<std::size_t> choose(const std::vector<memory_choice>& all, const stacks_question& question) {
-  std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const memory_choice& each = all[i];
-    if (question.layer && each.layer != *question.layer) continue;
-    if (question.device && each.device != *question.device) continue;
-    if (question.kind && each.kind != *question.kind) continue;
-    if (!best) {
-      best = i;
-      continue;
-    }
-    const memory_choice& other = all[*best];
-    if (each.peak < all.front().peak / 4) continue;
-    if (std::pair(each.has_stacks, each.layer) > std::pair(other.has_stacks, other.layer)) best = i;
-  }
-  return best;
-}
+memory_wanted wanted_of(const stacks_question& question) { return {question.layer, question.device, question.kind}; }
 
 /// Adds up the memory of stacks in a range.
 class use_of_range {
@@ -73,7 +32,7 @@ class use_of_range {
       if (first) use_.time = range_.begin;
       return;
     }
-    if (first) about_.choice = choose(about_.choices, question_);
+    if (first) about_.choice = choose(about_.choices, wanted_of(question_));
     if (!about_.choice) return;
     const memory_choice& chosen = about_.choices[*about_.choice];
     const analysis::block_filter filter{chosen.layer, chosen.device, chosen.kind};
@@ -179,7 +138,7 @@ class stacks_of_parts final : public section_answer<stack_view> {
 result<stack_view> live_at(const stacks_question& question, const sources& from) {
   stack_view view;
   view.choices = list_choices(from);
-  view.choice = choose(view.choices, question);
+  view.choice = choose(view.choices, wanted_of(question));
   if (!view.choice) return view_of(question, {}, from, std::move(view));
   const memory_choice& chosen = view.choices[*view.choice];
   const analysis::stack_use use = analysis::live_stacks(from.index.memory(), {chosen.layer, chosen.device, chosen.kind},
@@ -214,7 +173,7 @@ std::optional<result<stack_view>> answer_from_figures(const stacks_question& que
         return view_of(question, copies.use, from, std::move(view));
     return {};
   }
-  view.choice = choose(view.choices, question);
+  view.choice = choose(view.choices, wanted_of(question));
   if (!view.choice) return view_of(question, {}, from, std::move(view));
   const analysis::memory_stacks& chosen = stored_figures.memory[*view.choice];
   const bool peak = question.measure == stack_measure::peak;

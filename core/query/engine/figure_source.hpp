@@ -20,6 +20,12 @@ namespace sluice::query {
 /// Answers for peaks, allocations and copies of the whole recording, but not copies of one direction on all devices.
 [[nodiscard]] std::optional<result<stack_view>> answer_from_figures(const stacks_question& question,
                                                                     const sources& from);
+/// Answers for the whole recording.
+[[nodiscard]] std::optional<result<analysis::compared_side>> answer_from_figures(const compared_side_question& question,
+                                                                                 const sources& from);
+/// Always answers: the question brings its figures with it.
+[[nodiscard]] std::optional<result<analysis::comparison>> answer_from_figures(const comparison_question& question,
+                                                                              const sources& from);
 
 /// No answer to any other question.
 template <class Question>

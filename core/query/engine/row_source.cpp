@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/query/answers/holes.hpp"
+#include "core/query/answers/holes_finder.hpp"
 #include "core/query/answers/search.hpp"
 #include "core/query/answers/what_if.hpp"
 #include "core/query/engine/section_answer.hpp"
@@ -11,7 +13,7 @@ namespace {
 
 /// A question about more sections than this is answered from a few of them at a time.
 constexpr std::size_t most_sections = 16;
-constexpr std::size_t sections_at_a_time = 6;
+constexpr std::size_t sections_in_a_step = 6;
 
 // --- the time that a question is about ------------------------------------------------------------------------------
 
@@ -23,6 +25,10 @@ std::optional<time_range> time_of(const memory_groups_question& question, const 
 std::optional<time_range> time_of(const stacks_question& question, const sources&) {
   if (question.measure == stack_measure::live) return time_range{question.at, question.at};
   return question.range;
+}
+std::optional<time_range> time_of(const compared_side_question& question, const sources&) { return question.range; }
+std::optional<time_range> time_of(const generations_question& question, const sources&) {
+  return time_range{question.at, question.at};
 }
 
 std::optional<time_range> time_of(const memory_map_question& question, const sources&) {
@@ -138,7 +144,7 @@ class answer_by_sections final : public long_answer<typename Question::answer_ty
 
  private:
   result<void> take_next() {
-    const std::size_t last = std::min(next_ + sections_at_a_time - 1, sections_.last);
+    const std::size_t last = std::min(next_ + sections_in_a_step - 1, sections_.last);
     const auto index = store_.index_of(next_, last, scope_, until_cancelled(from_));
     if (!index) return tl::unexpected(index.error());
     const time_range part{done_until_, last == sections_.last ? range_.end : store_.run_of(next_, last).end};
@@ -219,6 +225,9 @@ std::unique_ptr<long_answer<typename Question::answer_type>> start_long_answer(c
   } else if constexpr (std::is_same_v<Question, what_if_question>) {
     if (from.stored == nullptr || !from.stored->sections) return nullptr;
     return std::make_unique<replayer>(from);
+  } else if constexpr (std::is_same_v<Question, holes_question>) {
+    if (from.stored == nullptr || !from.stored->sections) return nullptr;
+    return std::make_unique<hole_finder>(question, from);
   } else if constexpr (reads_sections<Question>) {
     if (from.stored == nullptr || !from.stored->sections) return nullptr;
     const std::optional<time_range> about = time_of(question, from);

@@ -27,6 +27,7 @@ using section_answer_for = std::unique_ptr<section_answer<typename Question::ans
 
 [[nodiscard]] section_answer_for<blocks_question> gather(const blocks_question& question);
 [[nodiscard]] section_answer_for<statistics_question> gather(const statistics_question& question);
+[[nodiscard]] section_answer_for<compared_side_question> gather(const compared_side_question& question);
 /// Not for the measure `live`, which is about a moment.
 [[nodiscard]] section_answer_for<stacks_question> gather(const stacks_question& question);
 [[nodiscard]] section_answer_for<transfers_question> gather(const transfers_question& question);
@@ -36,7 +37,8 @@ using section_answer_for = std::unique_ptr<section_answer<typename Question::ans
 template <class Question>
 inline constexpr bool reads_sections =
     std::is_same_v<Question, blocks_question> || std::is_same_v<Question, statistics_question> ||
-    std::is_same_v<Question, stacks_question> || std::is_same_v<Question, transfers_question> ||
-    std::is_same_v<Question, idle_gaps_question> || std::is_same_v<Question, memory_groups_question>;
+    std::is_same_v<Question, stacks_question> || std::is_same_v<Question, compared_side_question> ||
+    std::is_same_v<Question, transfers_question> || std::is_same_v<Question, idle_gaps_question> ||
+    std::is_same_v<Question, memory_groups_question>;
 
 }  // namespace sluice::query

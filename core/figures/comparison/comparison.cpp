@@ -1,0 +1,207 @@
+#include "core/figures/comparison/comparison.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "core/symbols/attribution.hpp"
+#include "core/trace/model/names.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using symbols::attribution;
+
+std::string device_name(std::int64_t ordinal) {
+  return ordinal < 0 ? std::string("host") : fmt::format("GPU {}", ordinal);
+}
+
+std::uint64_t change_of(const grown_group& of) {
+  return of.before.bytes > of.after.bytes ? of.before.bytes - of.after.bytes : of.after.bytes - of.before.bytes;
+}
+
+std::vector<grown_group> sorted(std::map<std::string, grown_group>&& groups) {
+  std::vector<grown_group> all;
+  for (auto& [key, group] : groups) all.push_back(std::move(group));
+  std::stable_sort(all.begin(), all.end(),
+                   [](const grown_group& a, const grown_group& b) { return change_of(a) > change_of(b); });
+  return all;
+}
+
+void join(grown_group& into, const stack_change& change) {
+  into.before.add(change.before);
+  into.after.add(change.after);
+  into.stacks_before.insert(into.stacks_before.end(), change.stacks_before.begin(), change.stacks_before.end());
+  into.stacks_after.insert(into.stacks_after.end(), change.stacks_after.begin(), change.stacks_after.end());
+}
+
+std::vector<grown_group> by_line(const std::vector<stack_change>& changes) {
+  std::map<std::string, grown_group> groups;
+  for (const stack_change& change : changes) {
+    const bool known = !change.stack.empty();
+    grown_group& group = groups[known ? text_to_match(change.line) : std::string()];
+    group.name = known ? symbols::name_of(change.line) : "no stack recorded";
+    group.place = known ? symbols::place_of(change.line) : std::string();
+    join(group, change);
+  }
+  return sorted(std::move(groups));
+}
+
+/// Names the module of a change by the side that has it. Both sides' stacks have the same functions.
+class module_namer {
+ public:
+  module_namer(const named_side& before, const named_side& after)
+      : before_{before.names, before.tables, symbols::frame_book::lookup::at_once},
+        after_{after.names, after.tables, symbols::frame_book::lookup::at_once},
+        names_before_(before.names),
+        names_after_(after.names) {}
+
+  /// Empty if the stack names none.
+  std::string module_of(const stack_change& change) {
+    if (!change.stacks_after.empty()) return name(after_, names_after_, change.stacks_after.front());
+    return change.stacks_before.empty() ? std::string() : name(before_, names_before_, change.stacks_before.front());
+  }
+
+ private:
+  static std::string name(symbols::attributor& who, symbols::frame_book& names, trace::stack_id stack) {
+    if (stack == trace::stack_id::none) return {};
+    const symbols::line_id line = who.of(stack, attribution::module);
+    return line == who.unknown(attribution::module) ? std::string() : symbols::name_of(names.line(line));
+  }
+  symbols::attributor before_, after_;
+  symbols::frame_book& names_before_;
+  symbols::frame_book& names_after_;
+};
+
+std::vector<grown_group> by_module(const std::vector<stack_change>& changes, module_namer& namer) {
+  std::map<std::string, grown_group> groups;
+  bool named = false;
+  for (const stack_change& change : changes) {
+    const std::string name = namer.module_of(change);
+    named = named || !name.empty();
+    grown_group& group = groups[name];
+    group.name = name.empty() ? "no module" : name;
+    join(group, change);
+  }
+  return named ? sorted(std::move(groups)) : std::vector<grown_group>{};
+}
+
+const peak_composition* composition_of(const compared_side& side, const memory_statistics& of) {
+  for (const peak_composition& each : side.compositions)
+    if (each.device == of.device && each.layer == of.layer && each.kind == of.kind) return &each;
+  return nullptr;
+}
+
+std::vector<grown_group> by_category(const named_side& before, const named_side& after, const memory_change& change) {
+  std::map<std::string, grown_group> groups;
+  const auto add = [&](const peak_composition* of, stack_figures grown_group::*side) {
+    if (of == nullptr) return;
+    for (const category_share& share : of->shares) {
+      grown_group& group = groups[std::string(category_name(share.what))];
+      group.name = category_name(share.what);
+      group.what = share.what;
+      (group.*side).add({share.bytes, share.blocks, 0, 0});
+    }
+  };
+  add(composition_of(before.side, change.before), &grown_group::before);
+  add(composition_of(after.side, change.after), &grown_group::after);
+  return sorted(std::move(groups));
+}
+
+memory_difference difference_of(const named_side& before, const named_side& after, const memory_change& change,
+                                module_namer& namer, const comparison_options& how) {
+  memory_difference made;
+  made.label =
+      fmt::format("{}, {}: {}", how.devices_by_order && change.device >= 0 ? "GPU" : device_name(change.device),
+                  name_of(change.layer), name_of(change.kind));
+  made.layer = change.layer;
+  made.before = change.before;
+  made.after = change.after;
+  made.lines = by_line(change.at_peak);
+  made.modules = by_module(change.at_peak, namer);
+  made.categories = by_category(before, after, change);
+  made.flames = merge_changes(change.at_peak, how.libraries);
+  return made;
+}
+
+/// The sum of a figure over all devices that did work.
+double over_devices(const compared_side& side, const std::function<double(const device_activity&)>& figure) {
+  double sum = 0;
+  for (const device_activity& each : side.statistics.devices) sum += figure(each);
+  return sum;
+}
+
+std::vector<compared_value> values_of(const compared_side& before, const compared_side& after, const difference& found,
+                                      const std::vector<memory_difference>& memory) {
+  std::vector<compared_value> all;
+  const auto add = [&](std::string label, compared_unit unit, double a, double b) {
+    if (a != 0 || b != 0) all.push_back({std::move(label), unit, a, b});
+  };
+  for (const memory_difference& each : memory)
+    add("peak, " + each.label, compared_unit::bytes, static_cast<double>(each.before.maximum),
+        static_cast<double>(each.after.maximum));
+  const auto reserved = [](const compared_side& of) {
+    double most = 0;
+    for (const pool_statistics& pool : of.statistics.pools) most += static_cast<double>(pool.reserved_maximum);
+    return most;
+  };
+  add("reserved by pools, sum of their peaks", compared_unit::bytes, reserved(before), reserved(after));
+  const auto untracked = [](const compared_side& of) {
+    double most = 0;
+    for (const untracked_statistics& each : of.statistics.untracked) most += static_cast<double>(each.maximum);
+    return most;
+  };
+  add("untracked, sum of the devices' peaks", compared_unit::bytes, untracked(before), untracked(after));
+  for (const memory_difference& each : memory)
+    add("allocations, " + each.label, compared_unit::count, static_cast<double>(each.before.allocations),
+        static_cast<double>(each.after.allocations));
+  for (const transfer_change& each : found.transfers) {
+    const std::string what = fmt::format("{}, {}", device_name(each.device), name_of(each.direction));
+    add("copied, " + what, compared_unit::bytes, each.before.bytes, each.after.bytes);
+    add("copies, " + what, compared_unit::count, static_cast<double>(each.before.count),
+        static_cast<double>(each.after.count));
+    add("bandwidth, " + what, compared_unit::rate, each.before.mean_bandwidth, each.after.mean_bandwidth);
+  }
+  add("active time", compared_unit::time, static_cast<double>(before.statistics.active.length()),
+      static_cast<double>(after.statistics.active.length()));
+  add("median step", compared_unit::time, static_cast<double>(before.median_step),
+      static_cast<double>(after.median_step));
+  add("steps", compared_unit::count, static_cast<double>(before.step_count), static_cast<double>(after.step_count));
+  const auto idle = [](const compared_side& side) {
+    return over_devices(side, [&](const device_activity& of) {
+      return std::max(0.0, static_cast<double>(side.statistics.active.length() - of.busy));
+    });
+  };
+  add("GPU busy with kernels", compared_unit::time,
+      over_devices(before, [](const device_activity& of) { return static_cast<double>(of.kernel_busy); }),
+      over_devices(after, [](const device_activity& of) { return static_cast<double>(of.kernel_busy); }));
+  add("GPU waited for copies", compared_unit::time,
+      over_devices(before, [](const device_activity& of) { return static_cast<double>(of.copy_only); }),
+      over_devices(after, [](const device_activity& of) { return static_cast<double>(of.copy_only); }));
+  add("GPU idle in the active time", compared_unit::time, idle(before), idle(after));
+  return all;
+}
+
+}  // namespace
+
+comparison make_comparison(const named_side& before, const named_side& after, const comparison_options& how,
+                           const std::atomic<bool>& cancelled) {
+  const difference found = compare({before.side.figures, before.tables, how.devices_by_order}, before.names,
+                                   {after.side.figures, after.tables, how.devices_by_order}, after.names);
+  comparison made;
+  module_namer namer(before, after);
+  for (const memory_change& change : found.memory) {
+    if (cancelled) return made;
+    made.memory.push_back(difference_of(before, after, change, namer, how));
+  }
+  const auto peak = [](const memory_difference& of) { return std::max(of.before.maximum, of.after.maximum); };
+  std::stable_sort(made.memory.begin(), made.memory.end(), [&](const auto& a, const auto& b) {
+    return a.layer != b.layer ? a.layer > b.layer : peak(a) > peak(b);
+  });
+  made.values = values_of(before.side, after.side, found, made.memory);
+  return made;
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,54 @@
+#include "core/query/answers/memory_choices.hpp"
+
+#include <fmt/format.h>
+
+#include "core/index/labels.hpp"
+#include "core/query/answers/answer_functions.hpp"
+#include "core/trace/model/names.hpp"
+
+namespace sluice::query {
+namespace {
+
+using analysis::memory_key;
+
+std::string label_of(const memory_key& key, const trace::tables& tables) {
+  const std::string what = fmt::format("{}: {}", name_of(key.layer), name_of(key.kind));
+  if (key.device == trace::device_id::none) return "host, " + what;
+  const trace::device_row* row = tables.devices.find(key.device);
+  return row != nullptr && row->ordinal >= 0 ? fmt::format("GPU {}, {}", row->ordinal, what)
+                                             : fmt::format("{}, {}", analysis::device_label(key.device, tables), what);
+}
+
+}  // namespace
+
+memory_choice choice_of(const analysis::listed_memory& listed, const trace::tables& tables) {
+  const memory_key& key = listed.of;
+  return {key.layer, key.device, key.kind, listed.peak, label_of(key, tables), listed.has_stacks};
+}
+
+std::vector<memory_choice> list_choices(const sources& from) {
+  std::vector<memory_choice> all;
+  for (const auto& listed : analysis::list_memories(from.index.memory(), analysis::time_range_of(from.trace)))
+    all.push_back(choice_of(listed, from.trace.tables()));
+  return all;
+}
+
+std::optional<std::size_t> choose(const std::vector<memory_choice>& all, const memory_wanted& wanted) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const memory_choice& each = all[i];
+    if (wanted.layer && each.layer != *wanted.layer) continue;
+    if (wanted.device && each.device != *wanted.device) continue;
+    if (wanted.kind && each.kind != *wanted.kind) continue;
+    if (!best) {
+      best = i;
+      continue;
+    }
+    const memory_choice& other = all[*best];
+    if (each.peak < all.front().peak / 4) continue;
+    if (std::pair(each.has_stacks, each.layer) > std::pair(other.has_stacks, other.layer)) best = i;
+  }
+  return best;
+}
+
+}  // namespace sluice::query

@@ -1,0 +1,203 @@
+// Two sides of a comparison, and what differs between them: the numbers of `sluice diff`, from any source.
+#include "core/query/answers/comparison.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/figures/diff.hpp"
+#include "core/query/engine/engine.hpp"
+#include "core/summary/passes/finalize.hpp"
+#include "tests/core/recordings/steps_program.hpp"
+
+namespace sluice::query {
+namespace {
+
+using testing::mib;
+using testing::ms;
+using testing::recording;
+
+/// Closes a recording so that questions are answered from its sections.
+void close_in_sections(recording& of) {
+  analysis::finalize_options ending;
+  ending.least_events = 1;
+  ending.section_events = 20;
+  ASSERT_TRUE(analysis::finalize(of.writer(), ending));
+}
+
+struct opened {
+  explicit opened(const recording& of) : asked(trace::file::open(of.path()).value()) {}
+  [[nodiscard]] time_range span() const { return analysis::time_range_of(*asked.snapshot()); }
+  std::shared_ptr<const analysis::compared_side> side(time_range range, std::optional<trace::device_id> device = {}) {
+    const auto found = asked.ask_now(compared_side_question{range, device});
+    EXPECT_TRUE(found) << found.error().to_string();
+    return found ? *found : nullptr;
+  }
+  engine asked;
+};
+
+void expect_equal(const analysis::compared_side& a, const analysis::compared_side& b) {
+  ASSERT_EQ(a.figures.memory.size(), b.figures.memory.size());
+  for (std::size_t i = 0; i < a.figures.memory.size(); ++i) {
+    const analysis::compared_memory& x = a.figures.memory[i];
+    const analysis::compared_memory& y = b.figures.memory[i];
+    EXPECT_EQ(x.figures.maximum, y.figures.maximum);
+    EXPECT_EQ(x.figures.maximum_time, y.figures.maximum_time);
+    EXPECT_EQ(x.figures.allocations, y.figures.allocations);
+    EXPECT_EQ(x.at_peak.bytes(), y.at_peak.bytes());
+    EXPECT_EQ(x.at_peak.shares.size(), y.at_peak.shares.size());
+    EXPECT_EQ(x.allocated.bytes(), y.allocated.bytes());
+    EXPECT_EQ(x.at_peak.bytes(), x.figures.maximum) << "the stacks add up to the peak";
+  }
+  ASSERT_EQ(a.figures.transfers.size(), b.figures.transfers.size());
+  for (std::size_t i = 0; i < a.figures.transfers.size(); ++i) {
+    EXPECT_EQ(a.figures.transfers[i].figures.bytes, b.figures.transfers[i].figures.bytes);
+    EXPECT_EQ(a.figures.transfers[i].sites.bytes(), b.figures.transfers[i].sites.bytes());
+  }
+  ASSERT_EQ(a.compositions.size(), b.compositions.size());
+  for (std::size_t i = 0; i < a.compositions.size(); ++i) {
+    EXPECT_EQ(a.compositions[i].bytes, b.compositions[i].bytes);
+    ASSERT_EQ(a.compositions[i].shares.size(), b.compositions[i].shares.size());
+    for (std::size_t k = 0; k < a.compositions[i].shares.size(); ++k)
+      EXPECT_EQ(a.compositions[i].shares[k].bytes, b.compositions[i].shares[k].bytes);
+  }
+  EXPECT_EQ(a.step_count, b.step_count);
+  EXPECT_EQ(a.median_step, b.median_step);
+}
+
+TEST(compared_side, is_the_same_from_sections_and_from_an_index_of_everything) {
+  recording small, large;
+  for (recording* each : {&small, &large}) testing::write_steps(*each, 60, 32 * mib);
+  small.close();
+  close_in_sections(large);
+  opened index(small), sections(large);
+  for (const time_range range : {index.span(), time_range{55 * ms, 555 * ms}, time_range{100 * ms, 131 * ms}})
+    expect_equal(*sections.side(range), *index.side(range));
+  EXPECT_EQ(index.side(index.span())->step_count, 60U);
+  EXPECT_EQ(index.side(index.span())->median_step, 10 * ms);
+  EXPECT_EQ(index.side({100 * ms, 131 * ms})->step_count, 4U) << "that begin in the range";
+}
+
+TEST(compared_side, of_one_device_leaves_the_others_out) {
+  recording made;
+  testing::write_steps(made, 3, 32 * mib);
+  auto row = made.event<trace::alloc_event>(900 * ms);
+  row.block = trace::block_id{900};
+  row.bytes = 7 * mib;
+  row.kind = trace::memory_kind::host;
+  row.layer = trace::layer::user;
+  made.writer().add(row);
+  made.close();
+  opened all(made);
+  EXPECT_EQ(all.side(all.span())->figures.memory.size(), 2U);
+  EXPECT_EQ(all.side(all.span(), trace::device_id{1})->figures.memory.size(), 1U);
+  EXPECT_TRUE(all.side(all.span(), trace::device_id{5})->figures.memory.empty());
+}
+
+class two_recordings : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    testing::write_steps(before_, 10, 32 * mib);
+    testing::write_steps(after_, 20, 48 * mib);
+    before_.close();
+    after_.close();
+    a_ = std::make_unique<opened>(before_);
+    b_ = std::make_unique<opened>(after_);
+  }
+  std::shared_ptr<const analysis::comparison> compared(bool libraries = true) {
+    const comparison_question question{
+        {a_->side(a_->span()), a_->asked.snapshot()}, {b_->side(b_->span()), b_->asked.snapshot()}, {false, libraries}};
+    return b_->asked.ask_now(question).value();
+  }
+  recording before_, after_;
+  std::unique_ptr<opened> a_, b_;
+};
+
+TEST_F(two_recordings, differ_by_what_sluice_diff_says) {
+  const auto found = compared();
+  symbols::frame_book names_a, names_b;
+  const auto side_a = a_->side(a_->span());
+  const auto side_b = b_->side(b_->span());
+  const auto snapshot_a = a_->asked.snapshot();
+  const auto snapshot_b = b_->asked.snapshot();
+  const analysis::difference said = analysis::compare({side_a->figures, snapshot_a->tables()}, names_a,
+                                                      {side_b->figures, snapshot_b->tables()}, names_b);
+  ASSERT_EQ(found->memory.size(), 1U);
+  ASSERT_EQ(said.memory.size(), 1U);
+  EXPECT_EQ(found->memory[0].before.maximum, said.memory[0].before.maximum);
+  EXPECT_EQ(found->memory[0].after.maximum, said.memory[0].after.maximum);
+  EXPECT_EQ(found->memory[0].label, "GPU 0, framework: device");
+  const auto value = [&](std::string_view label) {
+    const auto at = std::find_if(found->values.begin(), found->values.end(),
+                                 [&](const analysis::compared_value& each) { return each.label == label; });
+    EXPECT_NE(at, found->values.end()) << label;
+    return at == found->values.end() ? analysis::compared_value{} : *at;
+  };
+  EXPECT_EQ(value("peak, GPU 0, framework: device").after, static_cast<double>(148 * mib));
+  EXPECT_EQ(value("copied, GPU 0, host to device").before, said.transfers[0].before.bytes);
+  EXPECT_EQ(value("copied, GPU 0, host to device").after, static_cast<double>(80 * mib));
+  EXPECT_EQ(value("median step").before, static_cast<double>(10 * ms));
+  EXPECT_EQ(value("steps").after, 20.0);
+}
+
+TEST_F(two_recordings, name_the_line_and_module_that_grew) {
+  const auto found = compared();
+  const analysis::memory_difference& memory = found->memory.at(0);
+  ASSERT_EQ(memory.lines.size(), 2U);
+  EXPECT_EQ(memory.lines[0].name, "Block.forward");
+  EXPECT_EQ(memory.lines[0].place, "a/model.py:40");
+  EXPECT_EQ(memory.lines[0].before.bytes, 32 * mib);
+  EXPECT_EQ(memory.lines[0].after.bytes, 48 * mib);
+  EXPECT_EQ(memory.lines[1].before, memory.lines[1].after);
+  ASSERT_EQ(memory.modules.size(), 2U) << "the one of the weights has no forward";
+  EXPECT_EQ(memory.modules[0].name, "Block.forward");
+  ASSERT_EQ(memory.lines[0].stacks_after.size(), 1U);
+  std::uint64_t by_category = 0;
+  for (const analysis::grown_group& each : memory.categories) by_category += each.after.bytes;
+  EXPECT_EQ(by_category, memory.after.maximum);
+}
+
+TEST_F(two_recordings, have_a_tree_that_holds_the_larger_side_of_each_stack) {
+  const auto found = compared();
+  const analysis::difference_tree& tree = found->memory.at(0).flames;
+  ASSERT_EQ(tree.tree.nodes.size(), 3U);
+  EXPECT_EQ(tree.before[0], 132 * mib);
+  EXPECT_EQ(tree.after[0], 148 * mib);
+  EXPECT_EQ(tree.tree.nodes[0].all.bytes, 148 * mib);
+  EXPECT_EQ(tree.tree.nodes[0].end, 3U);
+  EXPECT_EQ(tree.lines[tree.tree.nodes[1].line].function, "Net.__init__") << "the heaviest child first";
+  EXPECT_EQ(tree.before[2], 32 * mib);
+  EXPECT_EQ(tree.after[2], 48 * mib);
+}
+
+TEST(difference_tree, folds_libraries_and_keeps_stacks_that_only_one_side_has) {
+  const auto line = [](const char* function, bool own) {
+    symbols::frame_line made;
+    made.kind = trace::frame_kind::python;
+    made.function = function;
+    made.file = own ? "/home/a/own.py" : "/usr/lib/python3/site-packages/torch/library.py";
+    made.own = own;
+    return made;
+  };
+  std::vector<analysis::stack_change> changes(2);
+  changes[0].stack = {line("empty", false), line("call", false), line("main", true)};
+  changes[0].before = {100, 1, 0, 0};
+  changes[1].stack = {line("other", true), line("main", true)};
+  changes[1].after = {30, 2, 0, 0};
+  const analysis::difference_tree folded = analysis::merge_changes(changes, false);
+  ASSERT_EQ(folded.tree.nodes.size(), 4U) << "root, main, empty, other: not call";
+  EXPECT_EQ(folded.tree.nodes[1].all.bytes, 130U);
+  EXPECT_EQ(folded.before[1], 100U);
+  EXPECT_EQ(folded.after[1], 30U);
+  EXPECT_EQ(analysis::merge_changes(changes, true).tree.nodes.size(), 5U);
+}
+
+TEST(difference_tree, of_nothing_is_a_root) {
+  const analysis::difference_tree made = analysis::merge_changes({}, false);
+  ASSERT_EQ(made.tree.nodes.size(), 1U);
+  EXPECT_EQ(made.tree.nodes[0].end, 1U);
+}
+
+}  // namespace
+}  // namespace sluice::query
