@@ -12,6 +12,7 @@
 #include "app/cli/number_option.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
+#include "app/gui/shell/side_files.hpp"
 #include "app/gui/window/window.hpp"
 #include "core/base/freed_memory.hpp"
 #include "core/import/import.hpp"
@@ -45,6 +46,10 @@ result<void> show(const open_options& wanted) {
   // The window says so too; without a display, this is all that is said.
   std::optional<error> trouble;
   for (const std::string& file : wanted.files) {
+    if (gui::is_saved_view(file)) {
+      if (const auto view = gui::read_saved_view(file); !view) return tl::unexpected(view.error());
+      continue;
+    }
     const auto found = importing::recognise(file);
     const bool foreign = found != importing::format::sluice && found != importing::format::unknown;
     if (foreign) continue;  // the window imports it and shows the progress
@@ -77,7 +82,8 @@ bool is_demo(const std::string& name) {
 
 action declare_open(CLI::App& command) {
   auto wanted = std::make_shared<open_options>();
-  command.add_option("FILE", wanted->files, "Recordings to open (default: the welcome screen)")->type_name("");
+  command.add_option("FILE", wanted->files, "Recordings or saved views to open (default: the welcome screen)")
+      ->type_name("");
   add_sources_option(command, wanted->sources_from);
   command.add_option("--demo", wanted->demo, "Run this demo and watch it live")->type_name("NAME");
   command.add_option("--device", wanted->device, "Device to run the demo on")

@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "app/gui/views/blocks.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
+#include "app/gui/window/glossary.hpp"
 #include "core/base/format.hpp"
 #include "imgui_internal.h"
 #include "tests/gui/sample.hpp"
@@ -355,6 +357,28 @@ TEST_F(remembering_window, brings_the_same_tabs_to_the_front_at_the_next_start) 
     user.Yield(6);
     EXPECT_TRUE(ImGui::FindWindowByName("Stacks")->DockTabIsVisible);
     EXPECT_TRUE(ImGui::FindWindowByName("Statistics")->DockTabIsVisible);
+  });
+}
+
+TEST_F(window_test, gives_each_key_to_one_command) {
+  std::map<ImGuiKeyChord, std::string> taken;
+  for (const gui::command& each : app().commands().all())
+    for (const ImGuiKeyChord chord : each.keys) {
+      const auto [other, fresh] = taken.try_emplace(chord, each.id);
+      EXPECT_TRUE(fresh) << each.id << " and " << other->second;
+    }
+}
+
+TEST_F(window_test, explains_its_words) {
+  use([&](ImGuiTestContext& user) {
+    app().invoke("help.words");
+    user.Yield(3);
+    const std::string words = read(user);
+    for (const gui::term& each : gui::all_terms())
+      EXPECT_NE(words.find(each.explanation), std::string::npos) << each.name;
+    user.KeyPress(ImGuiKey_Escape);
+    user.Yield(3);
+    EXPECT_EQ(read(user).find(gui::all_terms()[0].explanation), std::string::npos);
   });
 }
 

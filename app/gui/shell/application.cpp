@@ -119,7 +119,37 @@ void application::save_layout() {
 
 result<void> application::start() { return boxes_.start(); }
 
-void application::open(const std::string& path) { session_.open(path); }
+void application::open(const std::string& path) {
+  if (!is_saved_view(path)) return session_.open(path);
+  const auto wanted = read_saved_view(path);
+  if (!wanted) {
+    notice_ = wanted.error().to_string();
+    failures_.push_back(wanted.error());
+    return;
+  }
+  wanted_view_ = {recording_of(path, *wanted), *wanted};
+  session_.open(wanted_view_->first);
+}
+
+/// Shows the saved view that was opened, once its recording is ready and is the one that it was saved from.
+void application::show_saved_view() {
+  if (!wanted_view_) return;
+  const document* shown = session_.active();
+  if (shown == nullptr || shown->path != wanted_view_->first || !shown->ready()) {
+    if (!session_.opening()) wanted_view_.reset();  // It could not be opened, which was said.
+    return;
+  }
+  const saved_view view = std::exchange(wanted_view_, std::nullopt)->second;
+  if (!view.of.matches(identity_of(*shown))) {
+    notice_ = "the view was saved from another recording named " + view.of.name + ": it is not shown";
+    return;
+  }
+  session_.memory_by_category = view.memory_by_category;
+  session_.go_to(view.visible, false);
+  session_.select_range(view.range);
+  session_.select({shown->id, view.selected, view.id});
+  session_.set_moment(view.moment);
+}
 
 std::string application::own_program() const {
   if (!options_.program.empty()) return options_.program;
@@ -162,6 +192,9 @@ bool application::busy() const {
 bool application::live() const {
   return recorder_.running() ||
          std::any_of(session_.all().begin(), session_.all().end(), [](const auto& d) { return d->live; });
+}
+bool application::playing() const {
+  return std::any_of(views_.begin(), views_.end(), [](const auto& each) { return each->playing(); });
 }
 bool application::animating() const { return session_.moving() || reveal_ || front_tabs_in_ > 0 || raised_ != nullptr; }
 
@@ -215,6 +248,7 @@ void application::frame() {
   draw_panels();
   draw_palette();
   draw_keys();
+  draw_words();
   draw_about();
   paths_.draw(context());
   if (const auto asked = record_dialog_.draw(context(), settings_, recorder_)) start_recording(*asked);
@@ -226,6 +260,7 @@ void application::update() {
   commands_.run_queued();
   session_.update(static_cast<double>(ImGui::GetIO().DeltaTime));
   take_failures();
+  show_saved_view();
   follow_recorder();
   reveal_selection();
   follow_restored();

@@ -14,6 +14,7 @@
 #include "app/gui/shell/record_dialog.hpp"
 #include "app/gui/shell/recorder_process.hpp"
 #include "app/gui/shell/settings.hpp"
+#include "app/gui/shell/side_files.hpp"
 #include "app/gui/views/view.hpp"
 #include "app/gui/views/welcome.hpp"
 
@@ -48,6 +49,7 @@ class application {
   /// Builds one frame. Call between ImGui::NewFrame() and ImGui::Render().
   void frame();
 
+  /// Opens a recording, or a saved view and the recording that it is about.
   void open(const std::string& path);
   void start_demo(const std::string& name);
   /// Queues a command; it runs before the next frame.
@@ -81,6 +83,8 @@ class application {
   /// True while frames must be drawn without input: for a live recording, or a view in motion.
   [[nodiscard]] bool animating() const;
   [[nodiscard]] bool live() const;
+  /// True while a view plays a film.
+  [[nodiscard]] bool playing() const;
   /// Where the user wants a picture of the window's next frame, once; empty: nowhere.
   [[nodiscard]] std::string take_picture_wanted() { return std::exchange(picture_wanted_, {}); }
   /// Shows a message, such as an error, at the bottom of the window.
@@ -105,6 +109,7 @@ class application {
   void start_recording(const record_request& request);
   void save_recording(const std::string& to);
   [[nodiscard]] std::string own_program() const;
+  void show_saved_view();
   void reveal_selection();
   void remember_session();
   void restore_session();
@@ -131,6 +136,7 @@ class application {
   void draw_keys();
   void draw_key_of(const command& each, float column);
   void take_new_key();
+  void draw_words();
   void draw_about();
   void draw_notice();
   void draw_opening();
@@ -174,6 +180,7 @@ class application {
   record_dialog record_dialog_;
   std::shared_ptr<file_dialog> dialog_;
   std::shared_ptr<folder_dialog> sources_dialog_;
+  std::optional<std::pair<std::string, saved_view>> wanted_view_;  ///< Shown once its recording, the path, is open.
   std::string picture_wanted_;
   std::string notice_;
   std::vector<error> failures_;
@@ -182,6 +189,7 @@ class application {
   bool palette_open_ = false;
   bool keys_open_ = false;
   std::string new_key_for_;  ///< Id of the command that gets the next key pressed; empty: none.
+  bool words_open_ = false;
   bool about_open_ = false;
   bool layout_wanted_ = true;
   float below_share_ = 0.30F;          ///< Of the height, for the panels below the timeline, in a new layout.

@@ -190,7 +190,7 @@ void application::add_selection_commands() {
                      },
                  .enabled =
                      [this] {
-                       return palette_open_ || keys_open_ || about_open_ || paths_.is_open() ||
+                       return palette_open_ || keys_open_ || words_open_ || about_open_ || paths_.is_open() ||
                               record_dialog_.is_open() || !notice_.empty() || cancellable() != nullptr ||
                               ready_to_clear();
                      }});
@@ -296,6 +296,9 @@ void application::add_window_commands() {
                  .group = "Help",
                  .keys = {ImGuiKey_F1, ImGuiMod_Shift | ImGuiKey_Slash},
                  .run = [this](const argument&) { keys_open_ = !keys_open_; }});
+  commands_.add({.id = "help.words", .title = "What the words mean", .group = "Help", .run = [this](const argument&) {
+                   words_open_ = !words_open_;
+                 }});
   commands_.add({.id = "help.about", .title = "About Sluice", .group = "Help", .run = [this](const argument&) {
                    about_open_ = true;
                  }});
@@ -303,7 +306,7 @@ void application::add_window_commands() {
 
 /// Closes what lies above the panels, one thing a call. False if there is nothing.
 bool application::close_topmost() {
-  for (bool* open : {&palette_open_, &keys_open_, &about_open_})
+  for (bool* open : {&palette_open_, &keys_open_, &words_open_, &about_open_})
     if (*open) {
       *open = false;
       return true;
@@ -340,9 +343,9 @@ void application::choose_file() {
   if (!pfd::settings::available()) return paths_.open(last_folder());
   // A dialog that is open already may lie behind the window, and cannot be raised: a new one comes to the front.
   if (dialog_) dialog_->dialog.kill();
-  dialog_ = std::make_shared<file_dialog>(file_dialog{
-      pfd::open_file("Open a recording", last_folder(),
-                     {"Recordings", "*.sluice *.pickle *.gz *.json *.sqlite *.csv *.dev*", "All files", "*"})});
+  dialog_ = std::make_shared<file_dialog>(file_dialog{pfd::open_file(
+      "Open a recording", last_folder(),
+      {"Recordings", "*.sluice *.sluiceview *.pickle *.gz *.json *.sqlite *.csv *.dev*", "All files", "*"})});
 }
 
 void application::take_chosen_file() {

@@ -6,6 +6,7 @@
 #include "app/gui/shell/application.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
+#include "app/gui/window/glossary.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/version.hpp"
 #include "imgui_internal.h"
@@ -336,6 +337,24 @@ void application::take_new_key() {
     settings_.save();
     return;
   }
+}
+
+/// The glossary, whole.
+void application::draw_words() {
+  if (!words_open_) return;
+  const view_context with = context();
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  ImGui::SetNextWindowSizeConstraints({0, 0}, {viewport->Size.x - with.px(40), viewport->Size.y - with.px(80)});
+  if (begin_dialog(with, "What the words mean", &words_open_)) {
+    const float width = std::min(with.px(520), viewport->Size.x - with.px(80));
+    for (const term& each : all_terms()) {
+      heading(with, each.name);
+      ImGui::PushTextWrapPos(width);
+      ImGui::TextUnformatted(each.explanation.data(), each.explanation.data() + each.explanation.size());
+      ImGui::PopTextWrapPos();
+    }
+  }
+  end_dialog();
 }
 
 void application::draw_about() {

@@ -79,6 +79,8 @@ class view {
   virtual void follow(const view_context& /*with*/) {}
   /// True while started work is unfinished; a picture waits for it.
   [[nodiscard]] virtual bool busy() const { return false; }
+  /// True while the view plays a film: frames are drawn without input, and a picture does not wait for the end.
+  [[nodiscard]] virtual bool playing() const { return false; }
   /// True if Escape should call `cancel` instead of clearing the selection.
   [[nodiscard]] virtual bool can_cancel() const { return false; }
   virtual void cancel() {}

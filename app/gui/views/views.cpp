@@ -16,13 +16,16 @@ std::vector<std::unique_ptr<view>> make_views(const std::function<void()>& wake,
   all.push_back(make_details_view());
   all.push_back(make_statistics_view());
   all.push_back(std::make_unique<blocks_view>());
+  all.push_back(make_memory_over_time_view());
   all.push_back(std::make_unique<memory_map_view>());
   all.push_back(make_stacks_view());
-  all.push_back(make_what_if_view());
-  all.push_back(make_memory_over_time_view());
   all.push_back(make_transfers_view());
   all.push_back(make_idle_gaps_view());
   all.push_back(make_ranks_view());
+  all.push_back(make_what_if_view());
+  all.push_back(make_compare_view());
+  all.push_back(make_generations_view());
+  all.push_back(make_notes_view());
   all.push_back(std::make_unique<search_view>());
   all.push_back(std::make_unique<query_view>(wake, remembered));
   all.push_back(make_messages_view());

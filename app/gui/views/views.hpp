@@ -24,5 +24,8 @@ namespace sluice::gui {
 [[nodiscard]] std::unique_ptr<view> make_idle_gaps_view();
 [[nodiscard]] std::unique_ptr<view> make_ranks_view();
 [[nodiscard]] std::unique_ptr<view> make_memory_over_time_view();
+[[nodiscard]] std::unique_ptr<view> make_compare_view();
+[[nodiscard]] std::unique_ptr<view> make_generations_view();
+[[nodiscard]] std::unique_ptr<view> make_notes_view();
 
 }  // namespace sluice::gui

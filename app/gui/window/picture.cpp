@@ -117,10 +117,10 @@ bool picture::settle(double seconds) {
     }
     if (now > deadline) break;
     build();
-    if (app_->busy() || app_->animating()) {
+    if ((app_->busy() || app_->animating()) && !app_->playing()) {
       quiet = 0;
       waker_->wait(*app_);
-    } else if (waker_->take()) {
+    } else if (waker_->take() && !app_->playing()) {
       quiet = 0;  // Answered while the frame was built, so not shown yet.
     } else {
       ++quiet;

@@ -1,6 +1,9 @@
 #include "app/gui/window/screen_text.hpp"
 
 #include "core/base/printable.hpp"
+#include "core/query/answers/comparison.hpp"
+#include "core/query/answers/generations.hpp"
+#include "core/query/answers/holes.hpp"
 #include "core/query/answers/idle_gaps.hpp"
 #include "core/query/answers/memory_groups.hpp"
 #include "core/query/answers/memory_map.hpp"
@@ -39,6 +42,14 @@ void texts_of_failure(Failure& of, Visit&& visit) {
     }
 }
 
+template <class Memory, class Visit>
+void texts_of_difference(Memory& of, Visit&& visit) {
+  visit(of.label);
+  for (auto* groups : {&of.lines, &of.modules, &of.categories})
+    for (auto& each : *groups) visit(each.name), visit(each.place);
+  for (auto& line : of.flames.lines) texts_of_line(line, visit);
+}
+
 template <class Answer, class Visit>
 void texts_of(Answer& answer, Visit&& visit) {
   if constexpr (requires { answer.tracks; }) {
@@ -52,6 +63,13 @@ void texts_of(Answer& answer, Visit&& visit) {
     for (auto& each : answer.stack) texts_of_line(each, visit);
   } else if constexpr (requires { answer.asked_by; }) {
     for (auto& each : answer.names) visit(each);
+  } else if constexpr (requires { answer.generations; }) {
+    for (auto& each : answer.choices) visit(each.label);
+    for (auto& each : answer.generations)
+      for (auto& group : each.groups) visit(group.name), visit(group.place);
+  } else if constexpr (requires { answer.values; }) {
+    for (auto& each : answer.values) visit(each.label);
+    for (auto& each : answer.memory) texts_of_difference(each, visit);
   } else if constexpr (requires { answer.choices; }) {
     for (auto& each : answer.lines) texts_of_line(each, visit);
     for (auto& each : answer.choices) visit(each.label);
@@ -125,6 +143,10 @@ SLUICE_FOR_SCREEN(transfers_question)
 SLUICE_FOR_SCREEN(idle_gaps_question)
 SLUICE_FOR_SCREEN(ranks_question)
 SLUICE_FOR_SCREEN(memory_groups_question)
+SLUICE_FOR_SCREEN(compared_side_question)
+SLUICE_FOR_SCREEN(comparison_question)
+SLUICE_FOR_SCREEN(generations_question)
+SLUICE_FOR_SCREEN(holes_question)
 #undef SLUICE_FOR_SCREEN
 
 }  // namespace sluice::gui

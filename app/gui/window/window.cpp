@@ -113,7 +113,7 @@ void window::note_input() {
 }
 
 void window::wait() {
-  if (app_->animating()) return glfwWaitEventsTimeout(animation_interval);
+  if (app_->animating() || app_->playing()) return glfwWaitEventsTimeout(animation_interval);
   if (frames_wanted_ > 0) return glfwPollEvents();
   const double before = glfwGetTime();
   double limit = 0;  // no limit

@@ -77,6 +77,7 @@ void memory_map_view::reset() {
   legend_.clear();
   legend_of_ = {};
   curve_ = {};
+  reset_film();
   folded_.clear();
   fitted_ = true;
   line_bytes_ = 0;
@@ -122,6 +123,7 @@ void memory_map_view::add_commands(const command_home& home) {
                      .group = "Go",
                      .run = [&state](const argument&) { state.set_moment(std::nullopt); },
                      .enabled = [&state, ready] { return ready() && state.moment().has_value(); }});
+  add_film_commands(home);
   const auto shown = [this, ready] { return ready() && shown_ != nullptr; };
   home.commands.add({.id = "map.zoom_in",
                      .title = "Zoom in on the map",
@@ -203,6 +205,7 @@ void memory_map_view::step(bool forward) {
 
 void memory_map_view::follow(const view_context& with) {
   waiting_ = false;
+  follow_film(with);
   if (!stepping_) return;
   const document* of = with.state.active();
   if (of == nullptr || !of->ready()) return stepping_.reset();
@@ -254,8 +257,10 @@ void memory_map_view::draw(view_context& with) {
   waiting_ = !answer.complete && !answer.failure;
   if (answer) shown_ = answer.value;
   learn_legend(with);
+  advance_film(with);
   draw_controls(with);
   draw_strip(with);
+  if (film_row_) draw_holes(with);
   progress_line(with, !waiting_, answer.progress);
   if (answer.failure) return empty_state(with, icon::warning, "Not in this recording", answer.failure->message);
   if (!answer) return;
@@ -276,6 +281,8 @@ void memory_map_view::draw_controls(const view_context& with) {
   ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 0.0F);
   command_button(with, "moment.previous", nullptr, true);
   ImGui::SameLine(0, with.px(2));
+  command_button(with, film_.playing() ? "film.pause" : "film.play", nullptr, true);
+  ImGui::SameLine(0, with.px(2));
   command_button(with, "moment.next", nullptr, true);
   ImGui::PopStyleVar();
   ImGui::SameLine();
@@ -283,6 +290,7 @@ void memory_map_view::draw_controls(const view_context& with) {
   draw_moment(with);
   draw_choices(with);
   draw_legend(with);
+  if (film_row_) draw_film_controls(with);
 }
 
 void memory_map_view::draw_moment(const view_context& with) const {

@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "app/gui/views/memory_map/film.hpp"
 #include "app/gui/views/memory_map/memory_map_layout.hpp"
 #include "app/gui/views/timeline/memory_curve.hpp"
 #include "app/gui/views/view.hpp"
+#include "core/query/answers/holes.hpp"
 
 namespace sluice::gui {
 
@@ -28,6 +30,8 @@ class memory_map_view final : public view {
   /// Completes a `step` once its query is answered.
   void follow(const view_context& with) override;
   [[nodiscard]] bool busy() const override { return stepping_.has_value() || waiting_; }
+
+  [[nodiscard]] bool playing() const override { return film_.playing(); }
 
   // Functions for commands.
   /// Goes to the next or previous allocation or free, once it is found: see `follow`.
@@ -74,6 +78,18 @@ class memory_map_view final : public view {
   void draw_lost_selection(const view_context& with);
   bool draw_empty_state(const view_context& with) const;
 
+  // The film, in memory_map_film.cpp.
+  void add_film_commands(const command_home& home);
+  void reset_film();
+  void follow_film(const view_context& with);
+  void advance_film(const view_context& with);
+  [[nodiscard]] query::time_range film_range(const view_context& with) const;
+  void draw_film_controls(const view_context& with);
+  void draw_holes(const view_context& with);
+  [[nodiscard]] std::size_t layer_of_holes() const;
+  [[nodiscard]] static ImU32 pool_colour(const view_context& with, trace::pool_id pool);
+  [[nodiscard]] static std::string pool_words(const view_context& with, trace::pool_id pool);
+
   // The chart, in memory_map_chart.cpp.
   void draw_chart(view_context& with);
   void lay_out();
@@ -99,8 +115,9 @@ class memory_map_view final : public view {
 
   [[nodiscard]] ImU32 colour_of(const view_context& with, const query::address_segment& segment,
                                 const query::address_item& item) const;
+  /// `thin`: too narrow for a shade of its own to be seen.
   [[nodiscard]] ImU32 fill_of(const view_context& with, const query::address_segment& segment,
-                              const query::address_item& item) const;
+                              const query::address_item& item, bool thin) const;
   [[nodiscard]] float x_of(std::uint64_t offset) const;
   [[nodiscard]] float y_of(std::int64_t line) const {
     return lines_area_.min.y + line_height_ * static_cast<float>(line - first_);
@@ -124,12 +141,22 @@ class memory_map_view final : public view {
   map_order order_ = map_order::address;
   memory_curve curve_;
 
+  film film_;
+  bool film_row_ = false;  ///< The controls of the film are shown.
+  int undrawn_ = 0;        ///< Frames of a playing film in which the panel was hidden.
+  bool by_pool_ = false;   ///< Colours are those of pools.
+  screen_slot<query::slices_question> steps_question_;
+  std::shared_ptr<const query::slice_list> steps_;
+  screen_slot<query::holes_question> holes_question_;
+  std::shared_ptr<const query::hole_curve> hole_curve_;
+
   std::shared_ptr<const query::memory_map> shown_;
   std::vector<std::pair<std::string, ImU32>> legend_;
   /// What the legend was made for; if this changes, the legend is made again.
   struct legend_key {
     std::shared_ptr<const query::memory_map> map;
     bool by_category = false;
+    bool by_pool = false;
     theme_kind theme = theme_kind::dark;
     friend bool operator==(const legend_key&, const legend_key&) = default;
   };
@@ -162,6 +189,7 @@ class memory_map_view final : public view {
     float scale = 0;
     theme_kind theme = theme_kind::dark;
     bool by_category = false;
+    bool by_pool = false;
     map_order order = map_order::address;
     std::size_t folded = 0;
     friend bool operator==(const drawn_state&, const drawn_state&) = default;

@@ -34,6 +34,10 @@ std::string share_used(const query::address_totals& of) {
   return format_share(of.bytes == 0 ? 0 : static_cast<double>(of.used) / static_cast<double>(of.bytes));
 }
 
+float used_share(const query::address_item& of) {
+  return static_cast<float>(of.used) / static_cast<float>(std::max<std::uint64_t>(of.bytes, 1));
+}
+
 std::string figures_of(const query::address_group& group) {
   std::string text = format_count(group.segments) + " of " + format_bytes(group.bytes);
   if (group.lone) return text;
@@ -64,6 +68,7 @@ std::optional<ImVec2> memory_map_view::place_of(trace::block_id segment, std::ui
 
 ImU32 memory_map_view::colour_of(const view_context& with, const query::address_segment& segment,
                                  const query::address_item& item) const {
+  if (by_pool_) return pool_colour(with, item.pool);
   if (with.state.memory_by_category &&
       (item.category.what != analysis::category::none || analysis::holds_tensors(item.layer)))
     return with.colours.categories[static_cast<std::size_t>(item.category.what)];
@@ -74,13 +79,10 @@ ImU32 memory_map_view::colour_of(const view_context& with, const query::address_
 }
 
 ImU32 memory_map_view::fill_of(const view_context& with, const query::address_segment& segment,
-                               const query::address_item& item) const {
+                               const query::address_item& item, bool thin) const {
   const ImU32 colour = colour_of(with, segment, item);
-  if (item.count > 1) {
-    const double used = static_cast<double>(item.used) / static_cast<double>(std::max<std::uint64_t>(item.bytes, 1));
-    return mix(with.colours.pool_free, colour, 0.3F + 0.7F * static_cast<float>(used));
-  }
-  if (with.state.memory_by_category && item.category.what != analysis::category::none) return colour;
+  if (item.count > 1 || thin) return mix(with.colours.pool_free, colour, 0.3F + 0.7F * used_share(item));
+  if (by_pool_ || (with.state.memory_by_category && item.category.what != analysis::category::none)) return colour;
   return with.colours.shade(colour, trace::raw(item.stack) != 0 ? trace::raw(item.stack) : trace::raw(item.name));
 }
 
@@ -112,6 +114,7 @@ void memory_map_view::draw_chart(view_context& with) {
                         with.scale,
                         with.colours.kind,
                         with.state.memory_by_category,
+                        by_pool_,
                         order_,
                         folded_.size()};
   if (!(now == drawn_)) {
@@ -154,7 +157,7 @@ void memory_map_view::lay_out() {
 
 void memory_map_view::learn_legend(const view_context& with) {
   const bool by_category = with.state.memory_by_category;
-  const legend_key now{shown_, by_category, with.colours.kind};
+  const legend_key now{shown_, by_category, by_pool_, with.colours.kind};
   if (now == legend_of_ || shown_ == nullptr) return;
   legend_of_ = now;
   std::map<ImU32, std::string> used;
@@ -171,9 +174,10 @@ void memory_map_view::learn_legend(const view_context& with) {
           by_category && (item.category.what != analysis::category::none || analysis::holds_tensors(item.layer));
       const bool host = item.layer == trace::layer::driver && segment.kind != trace::memory_kind::device &&
                         segment.kind != trace::memory_kind::unknown;
-      used.emplace(colour, tensors ? analysis::category_name(item.category.what)
-                           : host  ? name_of(segment.kind)
-                                   : name_of(item.layer));
+      used.emplace(colour, by_pool_  ? pool_words(with, item.pool)
+                           : tensors ? analysis::category_name(item.category.what)
+                           : host    ? name_of(segment.kind)
+                                     : name_of(item.layer));
     }
   legend_.clear();
   for (const auto& [colour, label] : used) legend_.emplace_back(label, colour);
@@ -297,13 +301,35 @@ void memory_map_view::upload_line(const view_context& with, const map_row& row, 
     into.push_back({static_cast<float>(static_cast<double>(from - begin) * scale),
                     static_cast<float>(static_cast<double>(to - begin) * scale), high - 1 + gap, high, colour, style});
   };
+  // Neighbours thinner than two pixels that look about the same are one box: with a million blocks, a box for each would
+  // take most of a frame.
+  const float width = std::max(1.0F, lines_area_.width());
+  const std::uint64_t pixel = layout_.bytes_per_line() / static_cast<std::uint64_t>(width);
+  constexpr float same_share = 0.1F;  // of used bytes: hardly a shade
+  struct {
+    ImU32 colour = 0;
+    float share = 0;
+    std::uint64_t end = 0;  ///< 0: there is no box to go on with.
+  } run;
   std::uint64_t reached = begin;
   for (std::size_t i = item_at(segment, begin); i < segment.items.size() && segment.items[i].address < end; ++i) {
     const query::address_item& item = segment.items[i];
     const std::uint64_t from = std::max(item.address, begin);
     const std::uint64_t to = std::min(item.address + item.bytes, end);
-    if (from > reached) put(holes_, reached, from, with.colours.pool_free, 0);
-    put(blocks_, from, to, fill_of(with, segment, item), item.count == 1 ? draw::gap_after : 0U);
+    const bool thin = to - from < 2 * pixel;
+    const ImU32 colour = colour_of(with, segment, item);
+    const float share = used_share(item);
+    const bool goes_on = thin && run.end != 0 && run.colour == colour && std::fabs(run.share - share) < same_share &&
+                         from - std::min(from, run.end) <= pixel / 2;
+    if (goes_on) {
+      blocks_.back().end = static_cast<float>(static_cast<double>(to - begin) * static_cast<double>(across) /
+                                              static_cast<double>(layout_.bytes_per_line()));
+      run.end = to;
+    } else {
+      if (from > reached) put(holes_, reached, from, with.colours.pool_free, 0);
+      put(blocks_, from, to, fill_of(with, segment, item, thin), item.count == 1 && !thin ? draw::gap_after : 0U);
+      run = {colour, share, thin ? to : 0};
+    }
     reached = std::max(reached, to);
   }
   if (reached < end) put(holes_, reached, end, with.colours.pool_free, 0);
@@ -339,7 +365,8 @@ void memory_map_view::draw_line_labels(const view_context& with, const map_row& 
     if (ImGui::CalcTextSize(label.c_str()).x > right - left) label = size;
     const float width = ImGui::CalcTextSize(label.c_str()).x;
     if (width > right - left) continue;  // A truncated number would be misleading.
-    draw_text_until(list, {left, y}, right + with.px(4), with.colours.text_on(fill_of(with, segment, item)), label);
+    draw_text_until(list, {left, y}, right + with.px(4), with.colours.text_on(fill_of(with, segment, item, false)),
+                    label);
   }
 }
 

@@ -86,11 +86,9 @@ void draw_links(const view_context& with, const analysis::report& all, const ana
     with.commands.invoke("selection.set", selection{here, selection_kind::event, trace::raw(of.event)});
     with.commands.invoke("selection.reveal");
   }
-  if (is_of_copies(of.kind) && with.commands.find("panel.focus.Transfers") != nullptr && links.add("All copies"))
-    with.commands.invoke("panel.focus.Transfers");
-  if (of.kind == finding_kind::idle_gaps && with.commands.find("panel.focus.Idle gaps") != nullptr &&
-      links.add("All idle gaps"))
-    with.commands.invoke("panel.focus.Idle gaps");
+  if (is_of_copies(of.kind) && links.add("All copies")) with.commands.invoke("panel.focus.Transfers");
+  if (of.kind == finding_kind::rank_imbalance && links.add("All ranks")) with.commands.invoke("panel.focus.Ranks");
+  if (of.kind == finding_kind::idle_gaps && links.add("All idle gaps")) with.commands.invoke("panel.focus.Idle gaps");
   if (of.kind == finding_kind::fragmentation && links.add("Show the map")) {
     with.commands.invoke("moment.set", of.range);
     with.commands.invoke("map.open");

@@ -190,8 +190,7 @@ class summary_view final : public view {
                                  format_some(use.figures.count, "copy");
         if (amount_line(with, format_time(time), whole > 0 ? static_cast<double>(time) / static_cast<double>(whole) : 0,
                         with.colours.directions[static_cast<std::size_t>(each.direction)], text))
-          with.commands.invoke(with.commands.find("panel.focus.Transfers") != nullptr ? "panel.focus.Transfers"
-                                                                                      : "panel.focus.Stacks");
+          with.commands.invoke("panel.focus.Transfers");
         line_context_menu(with, use.line);
         ImGui::PopID();
       }

@@ -210,9 +210,9 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
     if (placed.group != group) {
       group = placed.group;
       const track_group& belongs = layout_.groups[group];
-      const bool holds_wanted = reveals && std::any_of(layout_.tracks.begin(), layout_.tracks.end(), [&](const auto& t) {
-                                  return t.group == group && t.what->id == wanted.track;
-                                });
+      const bool holds_wanted =
+          reveals && std::any_of(layout_.tracks.begin(), layout_.tracks.end(),
+                                 [&](const auto& t) { return t.group == group && t.what->id == wanted.track; });
       if (holds_wanted) folded_.erase(belongs.key);
       y = draw_group(with, where, y, belongs.key, belongs.title, belongs.detail, list);
       folded = folded_.contains(belongs.key);

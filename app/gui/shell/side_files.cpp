@@ -1,0 +1,192 @@
+#include "app/gui/shell/side_files.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/regular_file.hpp"
+#include "core/base/replacement.hpp"
+
+namespace sluice::gui {
+namespace {
+
+using json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t largest_side_file = std::uint64_t{64} << 20;  // bytes: all notes of the longest text
+constexpr std::size_t longest_name = 255;                             // bytes, as file systems have it
+
+/// The integer `name` of an object; nullopt if there is none or it does not fit.
+std::optional<std::int64_t> integer(const json& in, const char* name) {
+  const auto found = in.find(name);
+  if (found == in.end() || !found->is_number_integer()) return std::nullopt;
+  if (found->is_number_unsigned() && found->get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
+    return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+std::optional<std::string> text(const json& in, const char* name, std::size_t longest) {
+  const auto found = in.find(name);
+  if (found == in.end() || !found->is_string()) return std::nullopt;
+  auto value = found->get<std::string>();
+  if (value.size() > longest) return std::nullopt;
+  return value;
+}
+
+/// A range within the times that a recording can have; nullopt if it is not there or ends before it begins.
+std::optional<query::time_range> range_in(const json& in, const char* name) {
+  const auto found = in.find(name);
+  if (found == in.end() || !found->is_object()) return std::nullopt;
+  const auto begin = integer(*found, "begin_ns");
+  const auto end = integer(*found, "end_ns");
+  if (!begin || !end || *end < *begin) return std::nullopt;
+  return analysis::bounded(query::time_range{*begin, *end});
+}
+
+json range_out(query::time_range range) { return {{"begin_ns", range.begin}, {"end_ns", range.end}}; }
+
+json identity_out(const recording_identity& of) {
+  return {{"name", of.name}, {"realtime_origin_ns", of.realtime_origin}, {"begin_ns", of.begin}};
+}
+
+std::optional<recording_identity> identity_in(const json& in) {
+  const auto found = in.find("recording");
+  if (found == in.end() || !found->is_object()) return std::nullopt;
+  const auto name = text(*found, "name", longest_name);
+  const auto origin = integer(*found, "realtime_origin_ns");
+  const auto begin = integer(*found, "begin_ns");
+  if (!name || !origin || !begin) return std::nullopt;
+  // A name, not a path: a view from a stranger must not reach into other folders.
+  if (name->empty() || *name == "." || *name == ".." || name->find('/') != std::string::npos ||
+      name->find('\0') != std::string::npos)
+    return std::nullopt;
+  return recording_identity{*name, *origin, *begin};
+}
+
+const char* word_of(selection_kind kind) {
+  return kind == selection_kind::block ? "block" : kind == selection_kind::event ? "event" : "none";
+}
+
+std::pair<selection_kind, std::uint64_t> target_in(const json& in) {
+  for (const selection_kind kind : {selection_kind::block, selection_kind::event})
+    if (const auto id = integer(in, word_of(kind)); id && *id > 0) return {kind, static_cast<std::uint64_t>(*id)};
+  return {selection_kind::none, 0};
+}
+
+/// Parses a file whose `key` is the version 1.
+result<json> read_object(const std::string& path, const char* key, const char* what) {
+  const auto bytes = read_regular_file(path, largest_side_file);
+  if (!bytes) return tl::unexpected(bytes.error());
+  json all = json::parse(*bytes, nullptr, false);
+  if (all.is_discarded() || !all.is_object())
+    return fail(error_code::corrupt, fmt::format("is not a file of {}: expected a JSON object", what), path);
+  const auto version = integer(all, key);
+  if (!version) return fail(error_code::foreign, fmt::format("is not a file of {}: it has no \"{}\"", what, key), path);
+  if (*version != 1)
+    return fail(error_code::newer_version, fmt::format("was written by a newer Sluice: {} {}", key, *version), path);
+  return all;
+}
+
+result<void> write_object(const std::string& path, const json& all) {
+  auto place = replacement::of_file(path);
+  if (!place) return tl::unexpected(place.error());
+  std::ofstream file(place->path(), std::ios::binary);
+  file << all.dump(1, ' ', false, json::error_handler_t::replace) << '\n';
+  file.close();
+  if (!file) return fail(error_code::io, "cannot be written", path);
+  return place->commit();
+}
+
+}  // namespace
+
+recording_identity identity_of(const document& of) {
+  const auto snapshot = of.engine->snapshot();
+  return {fs::path(of.path).filename().string(), snapshot->realtime_origin(), of.span.begin};
+}
+
+result<std::vector<note>> read_notes(const std::string& path, const recording_identity& of) {
+  const auto all = read_object(path, "sluice_notes", "notes");
+  if (!all) return tl::unexpected(all.error());
+  const auto about = identity_in(*all);
+  if (!about) return fail(error_code::corrupt, "does not say which recording its notes are about", path);
+  if (!about->matches(of))
+    return fail(error_code::foreign, "its notes are about another recording", path, "rename or remove the file");
+  const auto list = all->find("notes");
+  if (list == all->end() || !list->is_array()) return fail(error_code::corrupt, "has no list of notes", path);
+  if (list->size() > note::most)
+    return fail(error_code::corrupt, fmt::format("has {} notes; at most {} are read", list->size(), note::most), path);
+  std::vector<note> notes;
+  for (const json& each : *list) {
+    const auto number = notes.size() + 1;
+    if (!each.is_object()) return fail(error_code::corrupt, fmt::format("note {} is not an object", number), path);
+    const auto range = range_in(each, "time");
+    const auto words = text(each, "text", note::longest_text);
+    if (!range) return fail(error_code::corrupt, fmt::format("note {} has no valid time", number), path);
+    if (!words)
+      return fail(error_code::corrupt,
+                  fmt::format("note {} has no text of at most {} bytes", number, note::longest_text), path);
+    const auto [kind, id] = target_in(each);
+    notes.push_back({*range, kind, id, *words});
+  }
+  return notes;
+}
+
+result<void> write_notes(const std::string& path, const recording_identity& of, const std::vector<note>& notes) {
+  json all = {{"sluice_notes", 1}, {"recording", identity_out(of)}, {"notes", json::array()}};
+  for (const note& each : notes) {
+    json one = {{"time", range_out(each.range)}};
+    if (each.about != selection_kind::none) one[word_of(each.about)] = each.id;
+    one["text"] = each.text;
+    all["notes"].push_back(std::move(one));
+  }
+  return write_object(path, all);
+}
+
+std::string notes_path(const std::string& recording) { return recording + ".notes.json"; }
+
+std::string notes_path_in(const std::string& config_folder, const std::string& recording) {
+  if (config_folder.empty()) return {};
+  std::error_code failed;
+  const std::string whole = fs::absolute(recording, failed).lexically_normal().string();
+  return fmt::format("{}/notes/{:016x}.json", config_folder, XXH3_64bits(whole.data(), whole.size()));
+}
+
+bool is_saved_view(const std::string& path) { return path.ends_with(".sluiceview"); }
+
+result<saved_view> read_saved_view(const std::string& path) {
+  const auto all = read_object(path, "sluice_view", "a saved view");
+  if (!all) return tl::unexpected(all.error());
+  const auto of = identity_in(*all);
+  if (!of) return fail(error_code::corrupt, "does not name the recording it is about", path);
+  const auto visible = range_in(*all, "visible");
+  if (!visible || visible->length() <= 0) return fail(error_code::corrupt, "has no valid visible range", path);
+  saved_view made;
+  made.of = *of;
+  made.visible = *visible;
+  made.range = range_in(*all, "range");
+  if (const auto moment = integer(*all, "moment_ns")) made.moment = analysis::bounded(*moment);
+  if (const auto selected = all->find("selected"); selected != all->end() && selected->is_object())
+    std::tie(made.selected, made.id) = target_in(*selected);
+  if (const auto category = all->find("memory_by_category"); category != all->end() && category->is_boolean())
+    made.memory_by_category = category->get<bool>();
+  return made;
+}
+
+result<void> write_saved_view(const std::string& path, const saved_view& view) {
+  json all = {{"sluice_view", 1}, {"recording", identity_out(view.of)}, {"visible", range_out(view.visible)}};
+  if (view.range) all["range"] = range_out(*view.range);
+  if (view.moment) all["moment_ns"] = *view.moment;
+  if (view.selected != selection_kind::none) all["selected"] = json{{word_of(view.selected), view.id}};
+  all["memory_by_category"] = view.memory_by_category;
+  return write_object(path, all);
+}
+
+std::string recording_of(const std::string& view_path, const saved_view& view) {
+  return (fs::path(view_path).parent_path() / view.of.name).string();
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,548 @@
+#include "app/gui/views/compare/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "app/gui/views/views.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
+#include "core/base/printable.hpp"
+#include "core/index/labels.hpp"
+
+namespace sluice::gui {
+namespace {
+
+constexpr float comparison_beside = 900;  // design pixels; narrower panels have the curves above the tables
+constexpr float least_curves = 90;
+constexpr float side_combo_width = 250;
+
+/// Continues on the same line if there is space for `width`.
+void next_control(float width) {
+  ImGui::SameLine();
+  if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
+}
+
+std::string amount_of(analysis::compared_unit unit, double value) {
+  switch (unit) {
+    case analysis::compared_unit::bytes:
+      return format_bytes(value);
+    case analysis::compared_unit::count:
+      return format_count(static_cast<std::uint64_t>(value));
+    case analysis::compared_unit::time:
+      return format_time(static_cast<query::time_ns>(value));
+    case analysis::compared_unit::rate:
+      return format::value(value, format::value_unit::rate);
+  }
+  return {};
+}
+
+ImU32 change_colour(const theme& colours, double before, double after) {
+  return before == after ? colours.muted : after > before ? colours.failure : colours.accent;
+}
+
+void coloured_change(const theme& colours, double before, double after, const std::string& amount) {
+  ImGui::PushStyleColor(ImGuiCol_Text, change_colour(colours, before, after));
+  right_text(change_words(before, after, amount));
+  ImGui::PopStyleColor();
+}
+
+/// The word for a side, with the colour of its curve.
+void side_name(const view_context& with, std::size_t side, const char* word) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float edge = with.px(9);
+  const float top = std::floor(at.y + (ImGui::GetFrameHeight() - edge) * 0.5F);
+  ImGui::GetWindowDrawList()->AddRectFilled({at.x, top}, {at.x + edge, top + edge},
+                                            aligned_curves::colour_of(side, with.colours));
+  ImGui::Dummy({edge, ImGui::GetFrameHeight()});
+  ImGui::SameLine(0, with.px(6));
+  ImGui::AlignTextToFramePadding();
+  ImGui::TextDisabled("%s", word);
+}
+
+void comparison_head(std::initializer_list<const char*> titles) {
+  ImGui::TableNextRow();
+  for (const char* title : titles) {
+    ImGui::TableNextColumn();
+    if (title == *titles.begin()) {
+      ImGui::TextDisabled("%s", title);
+    } else {
+      right_text(title, true);
+    }
+  }
+}
+
+}  // namespace
+
+void compare_view::add_commands(const command_home& home) {
+  documents& state = home.state;
+  const auto ready = [&state] { return state.ready(); };
+  home.commands.add({.id = "compare.open",
+                     .title = "Compare",
+                     .group = "Go",
+                     .icon = icon::chart,
+                     .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Compare"); },
+                     .enabled = ready});
+  home.commands.add({.id = "compare.with",
+                     .title = "Compare with another recording...",
+                     .group = "Go",
+                     .icon = icon::open,
+                     .run =
+                         [this, &state, &commands = home.commands](const argument& with) {
+                           opening_from_ = state.active()->id;
+                           if (const auto* path = std::get_if<std::string>(&with)) {
+                             commands.invoke("file.open_path", *path);
+                           } else {
+                             commands.invoke("file.open");
+                           }
+                           commands.invoke("compare.open");
+                         },
+                     .enabled = ready});
+  home.commands.add({.id = "compare.with_range",
+                     .title = "Compare with this range",
+                     .group = "Go",
+                     .run =
+                         [this, &state, &commands = home.commands](const argument&) {
+                           kept_ = {state.active()->id, *state.range()};
+                           before_ = {.kind = side_choice::what::kept_range};
+                           after_ = {.kind = side_choice::what::selected_range};
+                           commands.invoke("compare.open");
+                         },
+                     .enabled = [&state, ready] { return ready() && state.range().has_value(); }});
+  home.commands.add({.id = "compare.devices",
+                     .title = "Compare two GPUs of this recording",
+                     .group = "Go",
+                     .run =
+                         [this, &state, &commands = home.commands](const argument&) {
+                           const document& of = *state.active();
+                           const auto& devices = of.engine->snapshot()->tables().devices.rows();
+                           before_ = {side_choice::what::device, of.id, devices[0].id};
+                           after_ = {side_choice::what::device, of.id, devices[1].id};
+                           commands.invoke("compare.open");
+                         },
+                     .enabled =
+                         [&state, ready] {
+                           return ready() && state.active()->engine->snapshot()->tables().devices.rows().size() > 1;
+                         }});
+  home.commands.add({.id = "compare.swap",
+                     .title = "Swap the compared sides",
+                     .group = "Go",
+                     .run = [this](const argument&) { std::swap(before_, after_); },
+                     .enabled = [this] { return shown_ != nullptr; }});
+  home.commands.add({.id = "compare.align", .run = [this](const argument& with) {
+                       const auto* by = std::get_if<std::string>(&with);
+                       if (by != nullptr) align_ = *by == "step" ? alignment::step : alignment::time;
+                     }});
+  home.commands.add({.id = "compare.tab", .run = [this](const argument& with) {
+                       if (const auto* title = std::get_if<std::string>(&with)) tab_ = *title;
+                     }});
+  home.commands.add({.id = "compare.go",
+                     .run =
+                         [&state, &commands = home.commands](const argument& with) {
+                           const auto* what = std::get_if<selection>(&with);
+                           if (what == nullptr || state.find(what->document) == nullptr) return;
+                           state.activate(what->document);
+                           if (what->kind != selection_kind::none) commands.invoke("selection.set", *what);
+                         },
+                     .enabled = ready});
+}
+
+const document* compare_view::find(const documents& in, document_id id) {
+  for (const auto& each : in.all())
+    if (each->id == id) return each.get();
+  return nullptr;
+}
+
+std::optional<compare_view::side> compare_view::resolve(const view_context& with, const side_choice& choice) const {
+  using what = side_choice::what;
+  const auto words = [](const document& of, query::time_range range) {
+    return of.title + ", " + format_moment(range.begin) + " to " + format_moment(range.end);
+  };
+  if (choice.kind == what::selected_range) {
+    const document* of = with.state.active();
+    if (of == nullptr || !of->ready() || !with.state.range()) return std::nullopt;
+    return side{of, *with.state.range(), std::nullopt, words(*of, *with.state.range())};
+  }
+  if (choice.kind == what::kept_range) {
+    const document* of = kept_ ? find(with.state, kept_->document) : nullptr;
+    if (of == nullptr || !of->ready()) return std::nullopt;
+    return side{of, kept_->range, std::nullopt, words(*of, kept_->range)};
+  }
+  const document* of = find(with.state, choice.document);
+  if (choice.kind == what::none || of == nullptr || !of->ready()) return std::nullopt;
+  if (choice.kind == what::whole) return side{of, of->span, std::nullopt, of->title};
+  return side{of, of->span, choice.device, of->title + ", " + device_words(*of, choice.device)};
+}
+
+/// "GPU 1 (rank 1)".
+std::string compare_view::device_words(const document& of, trace::device_id device) const {
+  return printable(analysis::short_label(device, of.engine->snapshot()->tables()));
+}
+
+void compare_view::choose_defaults(const view_context& with) {
+  using what = side_choice::what;
+  const document* active = with.state.active();
+  const auto gone = [&](const side_choice& choice) {
+    const bool names = choice.kind == what::whole || choice.kind == what::device;
+    return choice.kind == what::none || (names && find(with.state, choice.document) == nullptr);
+  };
+  if (gone(after_)) after_ = {what::whole, active->id, {}};
+  if (!gone(before_)) return;
+  before_ = {};
+  for (const auto& each : with.state.all())
+    if (each->id != after_.document && each->ready()) before_ = {what::whole, each->id, {}};
+}
+
+void compare_view::follow(const view_context& with) {
+  if (opening_from_ != document_id::none) {
+    const document* active = with.state.active();
+    if (active != nullptr && active->ready() && active->id != opening_from_) {
+      before_ = {side_choice::what::whole, opening_from_, {}};
+      after_ = {side_choice::what::whole, active->id, {}};
+      opening_from_ = document_id::none;
+    } else if (!with.state.opening() && (active == nullptr || stop_opening_)) {
+      opening_from_ = document_id::none;
+    }
+    stop_opening_ = opening_from_ != document_id::none && with.state.opening();
+  }
+  if (!jump_) return;
+  const document* of = find(with.state, jump_->document);
+  if (of == nullptr || !of->ready()) return jump_.reset();
+  const auto answer = jump_question_.ask(*of->engine, jump_->question);
+  if (answer.failure) return jump_.reset();
+  if (!answer || !answer.complete) return;
+  for (const query::block_row& row : answer->rows) {
+    if (row.device != jump_->device || row.kind != jump_->kind) continue;
+    if (jump_->category ? row.category.what != *jump_->category : !jump_->stacks.contains(trace::raw(row.stack)))
+      continue;
+    with.commands.invoke("compare.go", selection{jump_->document, selection_kind::block, trace::raw(row.block)});
+    with.commands.invoke("moment.set", query::time_range{jump_->time, jump_->time});
+    break;
+  }
+  jump_.reset();
+}
+
+void compare_view::draw(view_context& with) {
+  choose_defaults(with);
+  draw_controls(with);
+  const std::optional<side> before = resolve(with, before_);
+  const std::optional<side> after = resolve(with, after_);
+  waiting_ = false;
+  if (!before || !after || before->same_as(*after)) {
+    shown_ = nullptr;
+    return draw_missing(with, before.has_value(), after.has_value());
+  }
+  if (!ask(with, *before, *after)) return;
+  draw_answer(with, *before, *after);
+}
+
+void compare_view::draw_controls(const view_context& with) {
+  const float width = std::min(with.px(side_combo_width), ImGui::GetContentRegionAvail().x - with.px(76));
+  side_name(with, 0, "before");
+  ImGui::SameLine(0, with.px(6));
+  ImGui::SetNextItemWidth(width);
+  draw_side_combo(with, "##before", before_);
+  next_control(width + with.px(60));
+  side_name(with, 1, "after");
+  ImGui::SameLine(0, with.px(6));
+  ImGui::SetNextItemWidth(width);
+  draw_side_combo(with, "##after", after_);
+  next_control(with.px(50));
+  command_button(with, "compare.swap", "Swap");
+  if (shown_ == nullptr) return;
+  draw_memory_combo(with);
+  const bool steps =
+      sides_[0] != nullptr && sides_[1] != nullptr && sides_[0]->steps.size() > 1 && sides_[1]->steps.size() > 1;
+  if (!steps) return;
+  next_control(with.px(130));
+  ImGui::SetNextItemWidth(with.px(130));
+  if (!ImGui::BeginCombo("##align", align_ == alignment::time ? "align by time" : "align by step")) return;
+  if (ImGui::Selectable("align by time", align_ == alignment::time)) align_ = alignment::time;
+  if (ImGui::Selectable("align by step", align_ == alignment::step)) align_ = alignment::step;
+  ImGui::EndCombo();
+}
+
+void compare_view::draw_side_combo(const view_context& with, const char* id, side_choice& choice) {
+  const auto now = resolve(with, choice);
+  if (!ImGui::BeginCombo(id, now ? label_of(now->label).c_str() : "choose...", ImGuiComboFlags_HeightLarge)) return;
+  using what = side_choice::what;
+  for (const auto& each : with.state.all()) {
+    if (!each->ready()) continue;
+    ImGui::PushID(static_cast<int>(each->id));
+    draw_choices_of(with, *each, choice);
+    ImGui::PopID();
+  }
+  if (with.state.range() && ImGui::Selectable("the selected range", choice.kind == what::selected_range))
+    choice = {.kind = what::selected_range};
+  if (const auto kept = resolve(with, {.kind = what::kept_range}))
+    if (ImGui::Selectable((label_of(kept->label) + "##kept").c_str(), choice.kind == what::kept_range))
+      choice = {.kind = what::kept_range};
+  ImGui::Separator();
+  if (ImGui::Selectable("Open another recording...")) with.commands.invoke("compare.with");
+  ImGui::EndCombo();
+}
+
+void compare_view::draw_choices_of(const view_context& with, const document& of, side_choice& choice) {
+  using what = side_choice::what;
+  const auto offer = [&](const std::string& label, const side_choice& made) {
+    if (ImGui::Selectable(label_of(label).c_str(), choice == made)) choice = made;
+  };
+  offer(of.title, {what::whole, of.id, {}});
+  const auto snapshot = of.engine->snapshot();
+  if (snapshot->tables().devices.rows().size() < 2) return;
+  const auto report =
+      &of == with.state.active() ? ranks_question_.ask(*of.engine, {}) : query::answer<analysis::report>{};
+  for (const trace::device_row& device : snapshot->tables().devices.rows()) {
+    std::string label = "    " + device_words(of, device.id);
+    if (report)
+      for (const auto& rank : report->waste.ranks)
+        if (rank.device == device.id) label += ", rank " + std::to_string(rank.rank);
+    ImGui::PushID(static_cast<int>(trace::raw(device.id)));
+    offer(label, {what::device, of.id, device.id});
+    ImGui::PopID();
+  }
+}
+
+void compare_view::draw_missing(const view_context& with, bool before, bool after) const {
+  const bool ranges = after_.kind == side_choice::what::selected_range;
+  if (before && after) {
+    empty_state(with, icon::chart, "Both sides are the same",
+                ranges ? "Now select another range on the timeline." : "Choose another recording, range or GPU above.");
+  } else if (ranges && before) {
+    empty_state(with, icon::chart, "Nothing to compare with", "Now select another range on the timeline.");
+  } else {
+    empty_state(with, icon::chart, "Nothing to compare with",
+                "Open another recording, or select a range and choose \"Compare with this range\".");
+  }
+  const float width = ImGui::CalcTextSize("Open another recording...").x + with.px(50);
+  ImGui::SetCursorPosX(std::max(0.0F, (ImGui::GetWindowWidth() - width) * 0.5F));
+  command_button(with, "compare.with", "Open another recording...");
+}
+
+bool compare_view::ask(const view_context& with, const side& before, const side& after) {
+  const std::array<const side*, 2> both = {&before, &after};
+  std::array<query::side_of_recording, 2> given;
+  failure_.clear();
+  progress_ = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto answer = side_questions_[i].ask(*both[i]->of->engine, {both[i]->range, both[i]->device});
+    progress_ += answer.progress * 0.45F;
+    if (answer.failure) failure_ = answer.failure->message;
+    if (answer.complete) {
+      sides_[i] = answer.value;
+    } else {
+      waiting_ = !answer.failure;
+    }
+    given[i] = {answer.complete ? answer.value : nullptr, both[i]->of->engine->snapshot()};
+  }
+  const bool devices = before.device.has_value() && after.device.has_value();
+  if (given[0].side != nullptr && given[1].side != nullptr) {
+    const auto answer = question_.ask(*after.of->engine, {given[0], given[1], {devices, libraries_}});
+    if (answer.failure) failure_ = answer.failure->message;
+    waiting_ = !answer.complete && !answer.failure;
+    if (answer) shown_ = answer.value;
+  }
+  progress_line(with, !waiting_, std::max(0.1F, progress_));
+  if (!failure_.empty()) {
+    empty_state(with, icon::warning, "These cannot be compared", failure_);
+    return false;
+  }
+  if (shown_ == nullptr || sides_[0] == nullptr || sides_[1] == nullptr) {
+    ImGui::TextDisabled("Comparing...");
+    return false;
+  }
+  choose_memory();
+  return true;
+}
+
+/// The memory that was chosen; by default the innermost with at least a quarter of the largest peak.
+void compare_view::choose_memory() {
+  const auto peak = [](const analysis::memory_difference& of) { return std::max(of.before.maximum, of.after.maximum); };
+  std::uint64_t most = 0;
+  for (const analysis::memory_difference& each : shown_->memory) most = std::max(most, peak(each));
+  memory_ = shown_->memory.size();
+  for (std::size_t i = shown_->memory.size(); i-- > 0;)
+    if (peak(shown_->memory[i]) >= most / 4) memory_ = i;
+  for (std::size_t i = 0; i < shown_->memory.size(); ++i)
+    if (shown_->memory[i].label == memory_label_) memory_ = i;
+}
+
+void compare_view::draw_memory_combo(const view_context& with) {
+  if (memory_ >= shown_->memory.size() || shown_->memory.size() < 2) return;
+  next_control(with.px(190));
+  ImGui::SetNextItemWidth(with.px(190));
+  if (!ImGui::BeginCombo("##memory", label_of(shown_->memory[memory_].label).c_str())) return;
+  for (std::size_t i = 0; i < shown_->memory.size(); ++i) {
+    const analysis::memory_difference& each = shown_->memory[i];
+    ImGui::PushID(static_cast<int>(i));
+    if (ImGui::Selectable(label_of(each.label).c_str(), i == memory_)) {
+      memory_label_ = each.label;
+      memory_ = i;
+    }
+    ImGui::PopID();
+  }
+  ImGui::EndCombo();
+}
+
+void compare_view::draw_curves(view_context& with, const side& before, const side& after, ImVec2 size) {
+  const analysis::memory_difference& memory = shown_->memory[memory_];
+  std::array<aligned_side, 2> sides;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const side& of = i == 0 ? before : after;
+    // Of a whole recording its active time: a program may import libraries for seconds first.
+    const query::time_range active = sides_[i]->statistics.active;
+    const query::time_range drawn = of.range == of.of->span && active.length() > 0 ? active : of.range;
+    sides[i] = {
+        of.of->engine.get(), drawn, drawn.begin, sides_[i].get(), i == 0 ? &memory.before : &memory.after, of.label};
+  }
+  curves_.draw(with, sides, align_, size);
+}
+
+void compare_view::draw_answer(view_context& with, const side& before, const side& after) {
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const bool beside = room.x >= with.px(comparison_beside);
+  const bool above = !beside && room.y > with.px(least_curves) * 3;
+  const bool any = memory_ < shown_->memory.size();
+  if (any && beside) {
+    draw_curves(with, before, after, {room.x * 0.5F, room.y});
+    ImGui::SameLine(0, with.px(16));
+  } else if (any && above) {
+    draw_curves(with, before, after, {room.x, room.y * 0.4F});
+  }
+  if (ImGui::BeginChild("tables") && ImGui::BeginTabBar("what")) {
+    const auto begin_tab = [this](const char* title) {
+      return ImGui::BeginTabItem(title, nullptr, tab_ == title ? ImGuiTabItemFlags_SetSelected : 0);
+    };
+    if (begin_tab("What grew")) {
+      draw_grown(with, before, after);
+      ImGui::EndTabItem();
+    }
+    if (begin_tab("Figures")) {
+      draw_figures(with);
+      ImGui::EndTabItem();
+    }
+    if (any && begin_tab("Flame graph")) {
+      flames_.draw(with, shown_->memory[memory_].flames, shown_);
+      ImGui::EndTabItem();
+    }
+    // In a small panel, the curves have a tab of their own.
+    if (any && !beside && !above && begin_tab("Curves")) {
+      draw_curves(with, before, after, ImGui::GetContentRegionAvail());
+      ImGui::EndTabItem();
+    }
+    tab_.clear();
+    ImGui::EndTabBar();
+  }
+  ImGui::EndChild();
+}
+
+void compare_view::draw_figures(const view_context& with) const {
+  const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings |
+                                ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
+  if (!ImGui::BeginTable("figures", 4, flags)) return;
+  ImGui::TableSetupColumn("figure", ImGuiTableColumnFlags_WidthStretch);
+  for (const char* title : {"before", "after", "difference"})
+    ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
+  comparison_head({"figure", "before", "after", "difference"});
+  for (const analysis::compared_value& each : shown_->values) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    clipped_text(each.label, ImGui::GetContentRegionAvail().x);
+    ImGui::TableNextColumn();
+    right_text(amount_of(each.unit, each.before));
+    ImGui::TableNextColumn();
+    right_text(amount_of(each.unit, each.after));
+    ImGui::TableNextColumn();
+    const double by = each.after > each.before ? each.after - each.before : each.before - each.after;
+    coloured_change(with.colours, each.before, each.after, amount_of(each.unit, by));
+  }
+  ImGui::EndTable();
+}
+
+void compare_view::draw_grown(const view_context& with, const side& before, const side& after) {
+  if (memory_ >= shown_->memory.size()) return ImGui::TextDisabled("Neither side allocates memory.");
+  const analysis::memory_difference& memory = shown_->memory[memory_];
+  struct choice {
+    grouping by;
+    const char* title;
+    const std::vector<analysis::grown_group>* groups;
+  };
+  const std::array<choice, 3> choices = {{{grouping::module, "by module", &memory.modules},
+                                          {grouping::line, "by line", &memory.lines},
+                                          {grouping::category, "by category", &memory.categories}}};
+  if (!by_chosen_) by_ = memory.modules.empty() ? grouping::line : grouping::module;
+  const auto* now = std::find_if(choices.begin(), choices.end(), [&](const choice& each) { return each.by == by_; });
+  if (now->groups->empty()) now = &choices[1];
+  for (const choice& each : choices) {
+    if (&each != choices.begin()) ImGui::SameLine();
+    ImGui::BeginDisabled(each.groups->empty());
+    if (ImGui::RadioButton(each.title, now == &each)) by_ = each.by, by_chosen_ = true;
+    ImGui::EndDisabled();
+  }
+  ImGui::SameLine(0, with.px(16));
+  clipped_text("live at the peak: " + format_bytes(memory.before.maximum) + " to " + format_bytes(memory.after.maximum),
+               ImGui::GetContentRegionAvail().x);
+  draw_grown_rows(with, *now->groups, before, after);
+}
+
+void compare_view::draw_grown_rows(const view_context& with, const std::vector<analysis::grown_group>& groups,
+                                   const side& before, const side& after) {
+  const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings |
+                                ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
+  if (!ImGui::BeginTable("grown", 5, flags)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("name", ImGuiTableColumnFlags_WidthStretch);
+  for (const char* title : {"before", "after", "difference", "blocks"})
+    ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
+  comparison_head({"asked by", "before", "after", "difference", "blocks"});
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(groups.size()));
+  while (clipper.Step())
+    for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row) {
+      const analysis::grown_group& each = groups[static_cast<std::size_t>(row)];
+      ImGui::PushID(row);
+      ImGui::TableNextRow();
+      ImGui::TableNextColumn();
+      const ImGuiSelectableFlags whole = ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap;
+      if (ImGui::Selectable("##row", false, whole)) go_to(each, before, after);
+      if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
+        ImGui::SetTooltip("Click to select its largest block at the peak, in the recording where it is larger.");
+      ImGui::SameLine(0, 0);
+      clipped_text(each.place.empty() || each.place == each.name ? each.name : each.name + "  " + each.place,
+                   ImGui::GetContentRegionAvail().x);
+      ImGui::TableNextColumn();
+      right_text(format_bytes(each.before.bytes));
+      ImGui::TableNextColumn();
+      right_text(format_bytes(each.after.bytes));
+      ImGui::TableNextColumn();
+      const auto a = static_cast<double>(each.before.bytes);
+      const auto b = static_cast<double>(each.after.bytes);
+      coloured_change(with.colours, a, b, format_bytes(a < b ? b - a : a - b));
+      ImGui::TableNextColumn();
+      right_text(format_count(each.before.count) + " to " + format_count(each.after.count), true);
+      ImGui::PopID();
+    }
+  ImGui::EndTable();
+}
+
+void compare_view::go_to(const analysis::grown_group& group, const side& before, const side& after) {
+  const bool later = group.after.bytes >= group.before.bytes;
+  const analysis::memory_difference& memory = shown_->memory[memory_];
+  const analysis::memory_statistics& of = later ? memory.after : memory.before;
+  jump made;
+  made.document = (later ? after : before).of->id;
+  made.time = of.maximum_time;
+  made.question.range = {of.maximum_time, of.maximum_time + 1};
+  made.question.layer = of.layer;
+  made.question.by = symbols::attribution::line;
+  made.device = of.device;
+  made.kind = of.kind;
+  for (const trace::stack_id each : later ? group.stacks_after : group.stacks_before)
+    made.stacks.insert(trace::raw(each));
+  if (made.stacks.empty()) made.category = group.what;
+  jump_ = std::move(made);
+}
+
+std::unique_ptr<view> make_compare_view() { return std::make_unique<compare_view>(); }
+
+}  // namespace sluice::gui

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "app/gui/views/compare/aligned_curves.hpp"
+#include "app/gui/views/compare/difference_flames.hpp"
+#include "app/gui/views/view.hpp"
+#include "core/query/answers/comparison.hpp"
+
+namespace sluice::gui {
+
+/// What one side of the comparison is.
+struct side_choice {
+  enum class what : std::uint8_t { none, whole, selected_range, kept_range, device };
+  what kind = what::none;
+  document_id document = document_id::none;  ///< For `whole`, `device`.
+  trace::device_id device{};                 ///< For `device`.
+  friend bool operator==(const side_choice&, const side_choice&) = default;
+};
+
+/// Compares two recordings, two ranges of one, or two devices (ranks): curves over one another, figures, what grew, and a
+/// flame graph of the difference. Stays as it is when another document becomes active.
+class compare_view final : public view {
+ public:
+  [[nodiscard]] const char* name() const override { return "Compare"; }
+  [[nodiscard]] bool shown_at_first() const override { return false; }
+  [[nodiscard]] bool scrolls() const override { return false; }
+  [[nodiscard]] bool offers_choices() const override { return true; }
+  void add_commands(const command_home& home) override;
+  void draw(view_context& with) override;
+  void follow(const view_context& with) override;
+  [[nodiscard]] bool busy() const override { return jump_.has_value() || waiting_; }
+
+  // For tests.
+  [[nodiscard]] std::shared_ptr<const analysis::comparison> shown() const { return shown_; }
+  [[nodiscard]] const aligned_curves& curves() const { return curves_; }
+
+ private:
+  /// A side that can be asked about.
+  struct side {
+    const document* of = nullptr;
+    query::time_range range;
+    std::optional<trace::device_id> device;
+    std::string label;
+    [[nodiscard]] bool same_as(const side& other) const {
+      return of == other.of && range == other.range && device == other.device;
+    }
+  };
+  struct kept_range {
+    document_id document = document_id::none;
+    query::time_range range;
+  };
+  /// Goes to the largest block of a group once it is found.
+  struct jump {
+    document_id document = document_id::none;
+    query::time_ns time = 0;
+    query::blocks_question question;
+    trace::device_id device{};
+    trace::memory_kind kind = trace::memory_kind::unknown;
+    std::unordered_set<std::uint64_t> stacks;
+    std::optional<analysis::category> category;
+  };
+  enum class grouping : std::uint8_t { line, module, category };
+
+  [[nodiscard]] static const document* find(const documents& in, document_id id);
+  [[nodiscard]] std::optional<side> resolve(const view_context& with, const side_choice& choice) const;
+  void choose_defaults(const view_context& with);
+  void draw_controls(const view_context& with);
+  void draw_side_combo(const view_context& with, const char* id, side_choice& choice);
+  void draw_choices_of(const view_context& with, const document& of, side_choice& choice);
+  [[nodiscard]] std::string device_words(const document& of, trace::device_id device) const;
+  void draw_missing(const view_context& with, bool before, bool after) const;
+  [[nodiscard]] bool ask(const view_context& with, const side& before, const side& after);
+  void choose_memory();
+  void draw_answer(view_context& with, const side& before, const side& after);
+  void draw_curves(view_context& with, const side& before, const side& after, ImVec2 size);
+  void draw_memory_combo(const view_context& with);
+  void draw_figures(const view_context& with) const;
+  void draw_grown(const view_context& with, const side& before, const side& after);
+  void draw_grown_rows(const view_context& with, const std::vector<analysis::grown_group>& groups, const side& before,
+                       const side& after);
+  void go_to(const analysis::grown_group& group, const side& before, const side& after);
+
+  side_choice before_, after_;
+  std::optional<kept_range> kept_;
+  document_id opening_from_ = document_id::none;  ///< The document to compare the next opened one with.
+  bool stop_opening_ = false;
+  std::array<screen_slot<query::compared_side_question>, 2> side_questions_;
+  screen_slot<query::comparison_question> question_;
+  screen_slot<query::report_question> ranks_question_;
+  screen_slot<query::blocks_question> jump_question_;
+  std::array<std::shared_ptr<const analysis::compared_side>, 2> sides_;
+  std::shared_ptr<const analysis::comparison> shown_;
+  std::string failure_;
+  bool waiting_ = false;  ///< The last frame had no complete answer.
+  float progress_ = 0;
+  std::string memory_label_;  ///< The chosen memory; empty: the innermost with a good part of the largest peak.
+  std::size_t memory_ = 0;    ///< Its place in `shown_->memory`.
+  grouping by_ = grouping::line;
+  bool by_chosen_ = false;
+  std::string tab_;  ///< The tab to bring to the front in the next frame; empty: stays.
+  alignment align_ = alignment::time;
+  bool libraries_ = false;
+  aligned_curves curves_;
+  difference_flames flames_;
+  std::optional<jump> jump_;
+};
+
+}  // namespace sluice::gui

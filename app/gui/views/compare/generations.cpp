@@ -1,0 +1,272 @@
+// Generations of memory: what was allocated after each mark and still lives.
+#include "core/query/answers/generations.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "app/gui/views/views.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
+
+namespace sluice::gui {
+namespace {
+
+constexpr float generations_beside = 760;  // design pixels; narrower panels have the two tables above one another
+constexpr std::size_t most_marks = 64;
+
+/// Lists the generations of the active document, and the lines that hold the chosen one.
+class generations_view final : public view {
+ public:
+  [[nodiscard]] const char* name() const override { return "Generations"; }
+  [[nodiscard]] bool shown_at_first() const override { return false; }
+  [[nodiscard]] bool scrolls() const override { return false; }
+  [[nodiscard]] bool offers_choices() const override { return true; }
+  [[nodiscard]] bool busy() const override { return waiting_; }
+
+  void reset() override {
+    question_ = {};
+    shown_ = nullptr;
+    choice_.reset();
+    chosen_ = 0;
+  }
+
+  void add_commands(const command_home& home) override {
+    documents& state = home.state;
+    home.commands.add({.id = "generations.mark",
+                       .title = "Mark generation",
+                       .group = "Go",
+                       .run =
+                           [this, &state, &commands = home.commands](const argument& with) {
+                             const auto* at = std::get_if<query::time_range>(&with);
+                             mark(*state.active(), at != nullptr ? at->begin : moment_of(state));
+                             commands.invoke("panel.focus.Generations");
+                           },
+                       .enabled = [&state] { return state.ready(); }});
+    home.commands.add({.id = "generations.clear",
+                       .title = "Remove all generation marks",
+                       .group = "Go",
+                       .run = [this, &state](const argument&) { marks_.erase(state.active()->id); },
+                       .enabled = [this, &state] { return state.ready() && marks_.contains(state.active()->id); }});
+  }
+
+  void draw(view_context& with) override {
+    const document& of = *with.state.active();
+    waiting_ = false;
+    const auto found = marks_.find(of.id);
+    if (found == marks_.end() || found->second.empty()) {
+      shown_ = nullptr;
+      empty_state(with, icon::chart, "No generation is marked",
+                  "Choose a moment, for example between two steps, and mark a generation there: this panel then lists "
+                  "what was allocated after the mark and still lives.");
+      const float width = ImGui::CalcTextSize("Mark generation").x + with.px(24);
+      ImGui::SetCursorPosX(std::max(0.0F, (ImGui::GetWindowWidth() - width) * 0.5F));
+      command_button(with, "generations.mark");
+      return;
+    }
+    const auto answer = question_.ask(*of.engine, question(with, of, found->second));
+    waiting_ = !answer.complete && !answer.failure;
+    progress_line(with, !waiting_, answer.progress);
+    if (answer) shown_ = answer.value;
+    draw_controls(with);
+    if (answer.failure) return empty_state(with, icon::warning, "Not in this recording", answer.failure->message);
+    if (shown_ != nullptr) draw_tables(with, found->second);
+  }
+
+ private:
+  /// The chosen moment; else the begin of the selected range; else now, or the begin of what is visible.
+  static query::time_ns moment_of(const documents& state) {
+    const document& of = *state.active();
+    if (state.moment()) return *state.moment();
+    if (state.range()) return state.range()->begin;
+    return of.live ? of.span.end : std::max(of.span.begin, of.visible.begin);
+  }
+
+  void mark(const document& of, query::time_ns time) {
+    std::vector<query::time_ns>& marks = marks_[of.id];
+    if (marks.size() >= most_marks) return;
+    const auto place = std::lower_bound(marks.begin(), marks.end(), time);
+    if (place != marks.end() && *place == time) return;
+    chosen_ = static_cast<std::size_t>(place - marks.begin()) + 1;
+    marks.insert(place, time);
+  }
+
+  [[nodiscard]] query::generations_question question(const view_context& with, const document& of,
+                                                     const std::vector<query::time_ns>& marks) const {
+    query::generations_question wanted;
+    wanted.marks = marks;
+    wanted.at = at_moment_ && with.state.moment() ? *with.state.moment() : of.span.end;
+    if (choice_) {
+      wanted.layer = choice_->layer;
+      wanted.device = choice_->device;
+      wanted.kind = choice_->kind;
+    }
+    wanted.by = by_;
+    return wanted;
+  }
+
+  static void place_control(float width) {
+    ImGui::SameLine();
+    if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
+  }
+
+  void draw_controls(const view_context& with) {
+    command_button(with, "generations.mark");
+    place_control(with.px(200));
+    ImGui::SetNextItemWidth(with.px(200));
+    const char* ends[] = {"alive at the end", "alive at the chosen moment"};
+    if (ImGui::BeginCombo("##at", ends[at_moment_ ? 1 : 0])) {
+      if (ImGui::Selectable(ends[0], !at_moment_)) at_moment_ = false;
+      if (ImGui::Selectable(ends[1], at_moment_)) at_moment_ = true;
+      ImGui::EndCombo();
+    }
+    if (shown_ != nullptr && shown_->choices.size() > 1) draw_memory_combo(with);
+    place_control(with.px(150));
+    ImGui::SetNextItemWidth(with.px(150));
+    if (ImGui::BeginCombo("##by", gui::title_of(by_))) {
+      for (std::size_t i = 0; i < symbols::attribution_count; ++i) {
+        const auto by = static_cast<symbols::attribution>(i);
+        if (ImGui::Selectable(gui::title_of(by), by == by_)) by_ = by;
+      }
+      ImGui::EndCombo();
+    }
+    if (at_moment_ && !with.state.moment()) {
+      place_control(with.px(220));
+      ImGui::AlignTextToFramePadding();
+      ImGui::TextDisabled("no moment is chosen: at the end");
+    }
+  }
+
+  void draw_memory_combo(const view_context& with) {
+    place_control(with.px(190));
+    ImGui::SetNextItemWidth(with.px(190));
+    const std::string label = shown_->choice ? shown_->choices[*shown_->choice].label : std::string("memory");
+    if (!ImGui::BeginCombo("##memory", label_of(label).c_str(), ImGuiComboFlags_HeightLarge)) return;
+    for (const query::memory_choice& each : shown_->choices)
+      if (ImGui::Selectable((label_of(each.label) + "##choice").c_str(), each.label == label)) choice_ = each;
+    ImGui::EndCombo();
+  }
+
+  void draw_tables(const view_context& with, const std::vector<query::time_ns>& marks) {
+    // After a new mark, the answer may still be about the marks of before.
+    const std::size_t chosen = std::min(chosen_, shown_->generations.size() - 1);
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const bool beside = room.x >= with.px(generations_beside);
+    const ImVec2 first = beside ? ImVec2(room.x * 0.45F, 0) : ImVec2(0, room.y * 0.45F);
+    if (ImGui::BeginChild("generations", first)) draw_generations(with, marks);
+    ImGui::EndChild();
+    if (beside) ImGui::SameLine(0, with.px(16));
+    if (ImGui::BeginChild("groups")) draw_groups(with, shown_->generations[chosen]);
+    ImGui::EndChild();
+  }
+
+  static constexpr ImGuiTableFlags table_flags = static_cast<ImGuiTableFlags>(ImGuiTableFlags_SizingFixedFit) |
+                                                 static_cast<ImGuiTableFlags>(ImGuiTableFlags_NoSavedSettings) |
+                                                 static_cast<ImGuiTableFlags>(ImGuiTableFlags_BordersInnerH) |
+                                                 static_cast<ImGuiTableFlags>(ImGuiTableFlags_ScrollY);
+
+  static void head(std::initializer_list<const char*> titles) {
+    ImGui::TableNextRow();
+    for (const char* title : titles) {
+      ImGui::TableNextColumn();
+      if (title == *titles.begin()) {
+        ImGui::TextDisabled("%s", title);
+      } else {
+        right_text(title, true);
+      }
+    }
+  }
+
+  static std::string words_of(const query::generation& each, std::size_t number, std::size_t count) {
+    if (number == 0) return "before the first mark, at " + format_moment(each.end);
+    std::string words = std::to_string(number) + ": from " + format_moment(each.begin);
+    if (number + 1 < count) words += " to " + format_moment(each.end);
+    return words;
+  }
+
+  void draw_generations(const view_context& with, const std::vector<query::time_ns>& marks) {
+    if (!ImGui::BeginTable("generations", 4, table_flags)) return;
+    ImGui::TableSetupScrollFreeze(0, 1);
+    ImGui::TableSetupColumn("generation", ImGuiTableColumnFlags_WidthStretch);
+    for (const char* title : {"alive", "blocks", "##remove"})
+      ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
+    head({"allocated", "alive", "blocks", ""});
+    query::time_ns removed = trace::unknown_time;
+    for (std::size_t i = 0; i < shown_->generations.size(); ++i) {
+      const query::generation& each = shown_->generations[i];
+      ImGui::PushID(static_cast<int>(i));
+      ImGui::TableNextRow();
+      ImGui::TableNextColumn();
+      const ImGuiSelectableFlags whole = ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap;
+      if (ImGui::Selectable("##generation", i == chosen_, whole)) {
+        chosen_ = i;
+        if (i > 0) with.commands.invoke("moment.set", query::time_range{each.begin, each.begin});
+      }
+      ImGui::SameLine(0, 0);
+      clipped_text(words_of(each, i, shown_->generations.size()), ImGui::GetContentRegionAvail().x);
+      ImGui::TableNextColumn();
+      right_text(format_bytes(each.bytes));
+      ImGui::TableNextColumn();
+      right_text(format_count(each.blocks), true);
+      ImGui::TableNextColumn();
+      if (i > 0 && ImGui::SmallButton(icon::close)) removed = each.begin;
+      if (i > 0 && ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("Remove this mark.");
+      ImGui::PopID();
+    }
+    ImGui::EndTable();
+    if (removed == trace::unknown_time) return;
+    std::vector<query::time_ns> kept = marks;
+    std::erase(kept, removed);
+    marks_[with.state.active()->id] = std::move(kept);
+  }
+
+  static void draw_groups(const view_context& with, const query::generation& of) {
+    if (of.blocks == 0) return ImGui::TextDisabled("Nothing of this generation is alive.");
+    if (!ImGui::BeginTable("groups", 3, table_flags)) return;
+    ImGui::TableSetupScrollFreeze(0, 1);
+    ImGui::TableSetupColumn("asked by", ImGuiTableColumnFlags_WidthStretch);
+    for (const char* title : {"alive", "blocks"}) ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
+    head({"asked by", "alive", "blocks"});
+    ImGuiListClipper clipper;
+    clipper.Begin(static_cast<int>(of.groups.size()));
+    while (clipper.Step())
+      for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row) {
+        const query::generation_group& each = of.groups[static_cast<std::size_t>(row)];
+        ImGui::PushID(row);
+        ImGui::TableNextRow();
+        ImGui::TableNextColumn();
+        const ImGuiSelectableFlags whole = ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap;
+        if (ImGui::Selectable("##group", false, whole))
+          with.commands.invoke("selection.set",
+                               selection{with.state.active()->id, selection_kind::block, trace::raw(each.largest)});
+        if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
+          ImGui::SetTooltip("Click to select the largest block, %s.", format_bytes(each.largest_bytes).c_str());
+        ImGui::SameLine(0, 0);
+        clipped_text(each.place.empty() || each.place == each.name ? each.name : each.name + "  " + each.place,
+                     ImGui::GetContentRegionAvail().x);
+        ImGui::TableNextColumn();
+        right_text(format_bytes(each.bytes));
+        ImGui::TableNextColumn();
+        right_text(format_count(each.blocks), true);
+        ImGui::PopID();
+      }
+    ImGui::EndTable();
+    if (of.other_bytes > 0) ImGui::TextDisabled("and %s more", format_bytes(of.other_bytes).c_str());
+  }
+
+  screen_slot<query::generations_question> question_;
+  std::shared_ptr<const query::generation_list> shown_;
+  std::map<document_id, std::vector<query::time_ns>> marks_;  ///< In order of time.
+  std::optional<query::memory_choice> choice_;
+  symbols::attribution by_ = symbols::attribution::line;
+  bool at_moment_ = false;
+  std::size_t chosen_ = 0;
+  bool waiting_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<view> make_generations_view() { return std::make_unique<generations_view>(); }
+
+}  // namespace sluice::gui

@@ -1,0 +1,325 @@
+// Notes and bookmarks of the active recording, kept in a file beside it; and saved views.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "app/gui/shell/side_files.hpp"
+#include "app/gui/views/views.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
+#include "core/base/printable.hpp"
+#include "imgui_stdlib.h"
+#include "portable_file_dialogs.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr std::size_t no_note = ~std::size_t{0};
+
+class notes_view final : public view {
+ public:
+  [[nodiscard]] const char* name() const override { return "Notes"; }
+  [[nodiscard]] bool shown_at_first() const override { return false; }
+  [[nodiscard]] bool scrolls() const override { return false; }
+  [[nodiscard]] bool offers_choices() const override { return true; }
+
+  void reset() override { chosen_ = editing_ = no_note; }
+
+  void add_commands(const command_home& home) override {
+    const std::string layout = home.remembered.layout_file();
+    if (!layout.empty()) config_folder_ = std::filesystem::path(layout).parent_path().string();
+    documents& state = home.state;
+    const command_registry& commands = home.commands;
+    const auto ready = [&state] { return state.ready(); };
+    home.commands.add({.id = "notes.add",
+                       .title = "Add a note",
+                       .group = "Go",
+                       .keys = {ImGuiKey_B},
+                       .run = [this, &state, &commands](const argument& with) { add(state, commands, with); },
+                       .enabled = ready});
+    const auto chosen = [this, &state] { return state.ready() && chosen_ < list(state).size(); };
+    home.commands.add({.id = "notes.edit",
+                       .title = "Edit the note",
+                       .group = "Go",
+                       .run =
+                           [this, &state](const argument& with) {
+                             if (const auto* words = std::get_if<std::string>(&with))
+                               return set_text(*state.active(), chosen_, *words);
+                             editing_ = chosen_;
+                             focus_ = true;
+                           },
+                       .enabled = chosen});
+    home.commands.add({.id = "notes.delete",
+                       .title = "Delete the note",
+                       .group = "Go",
+                       .run =
+                           [this, &state](const argument&) {
+                             std::vector<note>& notes = all_[state.active()->id].notes;
+                             notes.erase(notes.begin() + static_cast<std::ptrdiff_t>(chosen_));
+                             chosen_ = editing_ = no_note;
+                             save(*state.active());
+                           },
+                       .enabled = chosen});
+    const auto any = [this, &state] { return state.ready() && !list(state).empty(); };
+    home.commands.add({.id = "notes.previous",
+                       .title = "Previous note",
+                       .group = "Go",
+                       .keys = {ImGuiKey_LeftBracket},
+                       .run = [this, &state, &commands](const argument&) { step(state, commands, false); },
+                       .enabled = any});
+    home.commands.add({.id = "notes.next",
+                       .title = "Next note",
+                       .group = "Go",
+                       .keys = {ImGuiKey_RightBracket},
+                       .run = [this, &state, &commands](const argument&) { step(state, commands, true); },
+                       .enabled = any});
+    home.commands.add(
+        {.id = "view.save",
+         .title = "Save this view...",
+         .group = "Go",
+         .run = [this, &state](const argument& with) { save_view(state, std::get_if<std::string>(&with)); },
+         .enabled = ready});
+  }
+
+  /// Reads the notes of a recording when it is first active, and finishes a file dialog.
+  void follow(const view_context& with) override {
+    const document* of = with.state.active();
+    if (of != nullptr && of->ready() && !all_.contains(of->id)) load(*of);
+    if (!dialog_ || !dialog_->ready(0)) return;
+    const std::string path = dialog_->result();
+    dialog_.reset();
+    if (!path.empty() && of != nullptr && of->ready()) write_view(with.state, path);
+  }
+
+  void draw(view_context& with) override {
+    const document& of = *with.state.active();
+    const std::vector<note>& notes = list(with.state);
+    command_button(with, "notes.add");
+    ImGui::SameLine();
+    command_button(with, "notes.delete", "Delete");
+    ImGui::SameLine();
+    command_button(with, "view.save");
+    if (const std::string& said = all_[of.id].said; !said.empty())
+      clipped_text(printable(said), ImGui::GetContentRegionAvail().x);
+    if (const std::string& trouble = all_[of.id].trouble; !trouble.empty()) {
+      ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
+      ImGui::TextWrapped("%s", printable(trouble).c_str());
+      ImGui::PopStyleColor();
+    }
+    if (notes.empty()) {
+      return empty_state(with, icon::info, "No notes",
+                         "Choose a moment, range, block or event and add a note about it. Notes are kept in a small "
+                         "file beside the recording.");
+    }
+    draw_list(with, notes);
+  }
+
+ private:
+  struct notes_of_document {
+    std::vector<note> notes;   ///< By time.
+    std::string trouble;       ///< Why notes are not where they should be; empty if all is well.
+    std::string said;          ///< That a view was saved, and where.
+    bool read_failed = false;  ///< The file holds something else, and must not be overwritten.
+  };
+
+  [[nodiscard]] const std::vector<note>& list(const documents& state) { return all_[state.active()->id].notes; }
+
+  void load(const document& of) {
+    notes_of_document& made = all_[of.id];
+    for (const std::string& path : {notes_path(of.path), notes_path_in(config_folder_, of.path)}) {
+      if (path.empty()) continue;
+      auto found = read_notes(path, identity_of(of));
+      if (!found && found.error().code == error_code::not_found) continue;
+      if (!found) {
+        made.trouble = "The notes are not read: " + found.error().to_string();
+        made.read_failed = true;
+        return;
+      }
+      made.notes = std::move(*found);
+      sort(made.notes);
+      return;
+    }
+  }
+
+  void save(const document& of) {
+    notes_of_document& all = all_[of.id];
+    if (all.read_failed || of.removed_at_close) return;
+    all.trouble.clear();
+    const auto written = write_notes(notes_path(of.path), identity_of(of), all.notes);
+    if (written) return;
+    const std::string other = notes_path_in(config_folder_, of.path);
+    if (other.empty()) {
+      all.trouble = "The notes are not saved: " + written.error().to_string();
+      return;
+    }
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(other).parent_path(), ignored);
+    const auto kept = write_notes(other, identity_of(of), all.notes);
+    all.trouble = kept ? "The folder of the recording cannot be written. The notes are kept in " + other
+                       : "The notes are not saved: " + kept.error().to_string();
+  }
+
+  static void sort(std::vector<note>& notes) {
+    std::stable_sort(notes.begin(), notes.end(), [](const note& a, const note& b) {
+      return std::pair(a.range.begin, a.range.end) < std::pair(b.range.begin, b.range.end);
+    });
+  }
+
+  void add(const documents& state, const command_registry& commands, const argument& with) {
+    const document& of = *state.active();
+    notes_of_document& all = all_[of.id];
+    if (all.read_failed || all.notes.size() >= note::most) return;
+    note made;
+    const selection& selected = state.selected();
+    if (selected.kind == selection_kind::block || selected.kind == selection_kind::event) {
+      made.about = selected.kind;
+      made.id = selected.id;
+    }
+    const query::time_ns now = state.moment().value_or((of.visible.begin + of.visible.end) / 2);
+    made.range = state.range().value_or(query::time_range{now, now});
+    if (const auto* words = std::get_if<std::string>(&with)) made.text = words->substr(0, note::longest_text);
+    all.notes.push_back(made);
+    sort(all.notes);
+    chosen_ = static_cast<std::size_t>(std::find(all.notes.begin(), all.notes.end(), made) - all.notes.begin());
+    save(of);
+    commands.invoke("panel.focus.Notes");
+    if (!made.text.empty()) return;
+    editing_ = chosen_;
+    focus_ = true;
+  }
+
+  void set_text(const document& of, std::size_t which, const std::string& words) {
+    std::vector<note>& notes = all_[of.id].notes;
+    if (which >= notes.size()) return;
+    notes[which].text = words.substr(0, note::longest_text);
+    save(of);
+  }
+
+  void step(const documents& state, const command_registry& commands, bool forward) {
+    const std::size_t count = list(state).size();
+    if (chosen_ >= count) {
+      chosen_ = forward ? 0 : count - 1;
+    } else {
+      chosen_ = (chosen_ + (forward ? 1 : count - 1)) % count;
+    }
+    go_to(state, commands, list(state)[chosen_]);
+  }
+
+  static void go_to(const documents& state, const command_registry& commands, const note& to) {
+    const document& of = *state.active();
+    commands.invoke("moment.set", query::time_range{to.range.begin, to.range.begin});
+    if (to.range.length() > 0) commands.invoke("selection.range", to.range);
+    if (to.about != selection_kind::none) commands.invoke("selection.set", selection{of.id, to.about, to.id});
+    const bool shown = to.range.begin >= of.visible.begin && to.range.end <= of.visible.end;
+    if (shown) return;
+    const query::time_ns half = std::max<query::time_ns>({of.visible.length() / 2, to.range.length(), 1});
+    const query::time_ns middle = to.range.begin + to.range.length() / 2;
+    commands.invoke("timeline.go_to", query::time_range{middle - half, middle + half});
+  }
+
+  static std::string words_of(const note& each) {
+    if (each.about == selection_kind::block) return "block " + std::to_string(each.id);
+    if (each.about == selection_kind::event) return "event " + std::to_string(each.id);
+    return each.range.length() > 0 ? "range of " + format_time(each.range.length()) : "moment";
+  }
+
+  void draw_list(const view_context& with, const std::vector<note>& notes) {
+    const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings |
+                                  ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
+    if (!ImGui::BeginTable("notes", 3, flags)) return;
+    ImGui::TableSetupColumn("at", ImGuiTableColumnFlags_WidthFixed);
+    ImGui::TableSetupColumn("about", ImGuiTableColumnFlags_WidthFixed);
+    ImGui::TableSetupColumn("text", ImGuiTableColumnFlags_WidthStretch);
+    ImGuiListClipper clipper;
+    clipper.Begin(static_cast<int>(notes.size()));
+    if (focus_ && editing_ < notes.size()) clipper.IncludeItemByIndex(static_cast<int>(editing_));
+    while (clipper.Step())
+      for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row)
+        draw_row(with, notes[static_cast<std::size_t>(row)], static_cast<std::size_t>(row));
+    ImGui::EndTable();
+  }
+
+  void draw_row(const view_context& with, const note& each, std::size_t row) {
+    ImGui::PushID(static_cast<int>(row));
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    const ImGuiSelectableFlags whole =
+        ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap | ImGuiSelectableFlags_AllowDoubleClick;
+    if (ImGui::Selectable("##note", row == chosen_, whole)) {
+      chosen_ = row;
+      if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
+        editing_ = row;
+        focus_ = true;
+      }
+      go_to(with.state, with.commands, each);
+    }
+    ImGui::SameLine(0, 0);
+    ImGui::TextUnformatted(format_moment(each.range.begin).c_str());
+    ImGui::TableNextColumn();
+    ImGui::TextDisabled("%s", words_of(each).c_str());
+    ImGui::TableNextColumn();
+    if (row == editing_) {
+      draw_editor(*with.state.active(), row);
+    } else if (each.text.empty()) {
+      ImGui::TextDisabled("(empty: double-click to write)");
+    } else {
+      clipped_text(printable(each.text), ImGui::GetContentRegionAvail().x);
+    }
+    ImGui::PopID();
+  }
+
+  void draw_editor(const document& of, std::size_t row) {
+    if (focus_) {
+      draft_ = all_[of.id].notes[row].text;
+      ImGui::SetKeyboardFocusHere();
+      focus_ = false;
+    }
+    ImGui::SetNextItemWidth(-FLT_MIN);
+    const bool entered = ImGui::InputText("##text", &draft_, ImGuiInputTextFlags_EnterReturnsTrue);
+    if (!entered && !ImGui::IsItemDeactivated()) return;
+    set_text(of, row, draft_);
+    editing_ = no_note;
+  }
+
+  void save_view(const documents& state, const std::string* path) {
+    if (path != nullptr) return write_view(state, *path);
+    if (!pfd::settings::available()) return write_view(state, state.active()->path + ".sluiceview");
+    dialog_ = std::make_unique<pfd::save_file>("Save this view", state.active()->path + ".sluiceview",
+                                               std::vector<std::string>{"Saved views", "*.sluiceview"});
+  }
+
+  void write_view(const documents& state, const std::string& wanted) {
+    const document& of = *state.active();
+    const std::string path = is_saved_view(wanted) ? wanted : wanted + ".sluiceview";
+    saved_view made;
+    made.of = identity_of(of);
+    made.visible = of.target;
+    made.range = state.range();
+    made.moment = state.moment();
+    const selection& selected = state.selected();
+    if (selected.kind == selection_kind::block || selected.kind == selection_kind::event) {
+      made.selected = selected.kind;
+      made.id = selected.id;
+    }
+    made.memory_by_category = state.memory_by_category;
+    const auto written = write_saved_view(path, made);
+    all_[of.id].trouble = written ? "" : "The view is not saved: " + written.error().to_string();
+    all_[of.id].said = written ? "The view is saved in " + path + ". Send it together with the recording." : "";
+  }
+
+  std::string config_folder_;
+  std::map<document_id, notes_of_document> all_;
+  std::size_t chosen_ = no_note;
+  std::size_t editing_ = no_note;
+  bool focus_ = false;
+  std::string draft_;
+  std::unique_ptr<pfd::save_file> dialog_;
+};
+
+}  // namespace
+
+std::unique_ptr<view> make_notes_view() { return std::make_unique<notes_view>(); }
+
+}  // namespace sluice::gui

@@ -1,0 +1,150 @@
+// The film of the memory map: its clock alone, and in a real window.
+#include "app/gui/views/memory_map/film.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "app/gui/views/memory_map/memory_map.hpp"
+#include "tests/core/recordings/steps_program.hpp"
+#include "tests/gui/window_fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+using gui::film;
+using testing::mib;
+using testing::ms;
+
+TEST(film_clock, goes_on_by_the_time_that_has_passed) {
+  film of;
+  const query::time_range over{1000, 121'000};
+  EXPECT_FALSE(of.advance(1000, over, true, 1.0)) << "not played yet";
+  of.play();
+  of.speed = 0;  // a 120th a second
+  EXPECT_EQ(of.advance(1000, over, true, 1.0), 2000);
+  EXPECT_EQ(of.advance(2000, over, true, 0.5), 2500);
+}
+
+TEST(film_clock, waits_until_a_moment_is_drawn_and_then_catches_up) {
+  film of;
+  of.play();
+  of.speed = 0;
+  const query::time_range over{0, 120'000};
+  EXPECT_FALSE(of.advance(0, over, false, 1.0));
+  EXPECT_FALSE(of.advance(0, over, false, 1.0));
+  EXPECT_EQ(of.advance(0, over, true, 1.0), 3000);
+}
+
+TEST(film_clock, begins_again_at_the_end) {
+  film of;
+  of.play();
+  EXPECT_EQ(of.advance(95, {0, 100}, true, 100.0), 0);
+  EXPECT_EQ(of.advance(500, {0, 100}, true, 100.0), 0) << "from outside";
+  of.pause();
+  EXPECT_FALSE(of.advance(5, {0, 100}, true, 100.0));
+}
+
+TEST(film_steps, are_found_around_and_beside_a_time) {
+  std::vector<query::slice> steps(3);
+  for (int i = 0; i < 3; ++i) {
+    steps[static_cast<std::size_t>(i)].begin = 10 + i * 10;
+    steps[static_cast<std::size_t>(i)].end = 18 + i * 10;
+  }
+  EXPECT_EQ(gui::step_around(steps, 22), (query::time_range{20, 28}));
+  EXPECT_EQ(gui::step_around(steps, 29), (query::time_range{30, 38})) << "between two: the next";
+  EXPECT_EQ(gui::step_around(steps, 99), (query::time_range{30, 38}));
+  EXPECT_FALSE(gui::step_around({}, 5));
+  EXPECT_EQ(gui::neighbour_step(steps, 20, true), 30);
+  EXPECT_EQ(gui::neighbour_step(steps, 20, false), 10);
+  EXPECT_FALSE(gui::neighbour_step(steps, 30, true));
+}
+
+class memory_film : public window_test {
+ protected:
+  void open_steps(ImGuiTestContext& user) {
+    {
+      testing::recording made;
+      testing::write_steps(made, 10, 32 * mib);
+      made.close();
+      std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    }
+    open_sample(user);
+    app().invoke("map.open");
+    user.Yield(4);
+    settle(user);
+  }
+};
+
+TEST_F(memory_film, plays_through_moments_until_it_is_paused) {
+  use([&](ImGuiTestContext& user) {
+    open_steps(user);
+    EXPECT_FALSE(app().playing()) << "nothing is redrawn without input";
+    app().invoke("film.play");
+    std::set<query::time_ns> seen;
+    EXPECT_TRUE(wait_until(user, [&] {
+      if (app().state().moment()) seen.insert(*app().state().moment());
+      return seen.size() >= 5;
+    }));
+    EXPECT_TRUE(app().playing());
+    app().invoke("film.pause");
+    user.Yield(3);
+    settle(user);
+    const auto stays = app().state().moment();
+    user.Yield(10);
+    EXPECT_FALSE(app().playing());
+    EXPECT_EQ(app().state().moment(), stays);
+  });
+}
+
+TEST_F(memory_film, stops_when_its_panel_is_hidden) {
+  use([&](ImGuiTestContext& user) {
+    open_steps(user);
+    app().invoke("film.play");
+    user.Yield(8);
+    EXPECT_TRUE(app().playing());
+    app().invoke("panel.Memory map");
+    user.Yield(30);
+    EXPECT_FALSE(app().playing());
+  });
+}
+
+TEST_F(memory_film, goes_from_step_to_step) {
+  use([&](ImGuiTestContext& user) {
+    open_steps(user);
+    app().invoke("moment.set", query::time_range{35 * ms, 35 * ms});
+    user.Yield(2);
+    app().invoke("film.next_step");
+    user.Yield(3);
+    EXPECT_EQ(app().state().moment(), 40 * ms);
+    app().invoke("film.previous_step");
+    user.Yield(3);
+    EXPECT_EQ(app().state().moment(), 30 * ms);
+  });
+}
+
+TEST_F(memory_film, shows_its_controls_and_the_free_space_below_them) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("map.open");
+    user.Yield(4);
+    app().invoke("film.play");
+    user.Yield(5);
+    app().invoke("film.pause");
+    user.Yield(3);
+    settle(user);
+    const std::string words = read(user);
+    EXPECT_NE(words.find("repeat the active time"), std::string::npos) << words;
+    EXPECT_NE(words.find("a second"), std::string::npos) << words;
+    user.SetRef("//Memory map");
+    user.ComboClick("##colours/by pool");
+    user.SetRef("");
+    user.Yield(4);
+    settle(user);
+    EXPECT_NE(read(user).find("chunk pool"), std::string::npos) << "the legend names pools";
+  });
+}
+
+}  // namespace
+}  // namespace sluice::test

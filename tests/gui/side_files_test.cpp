@@ -1,0 +1,120 @@
+// Notes and saved views on disk: they come back as they were, and hostile files are refused in one line.
+#include "app/gui/shell/side_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/gui/sample.hpp"
+
+namespace sluice::gui {
+namespace {
+
+class side_files : public ::testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(path); }
+  void write(const std::string& text) const { std::ofstream(path, std::ios::binary) << text; }
+  void expect_refused(const std::string& text, const std::string& why) const {
+    write(text);
+    const auto found = read_notes(path, of);
+    ASSERT_FALSE(found) << text;
+    const std::string line = found.error().to_string();
+    EXPECT_NE(line.find(why), std::string::npos) << line;
+    EXPECT_EQ(line.find('\n'), std::string::npos);
+  }
+
+  const std::string path = test::own_path("notes.json");
+  const recording_identity of{"a.sluice", 1'700'000'000'000'000'000, 42};
+  const std::string head =
+      R"({"sluice_notes": 1, "recording": {"name": "a.sluice", "realtime_origin_ns": 1700000000000000000, "begin_ns": 42})";
+};
+
+TEST_F(side_files, keep_notes_as_they_were) {
+  const std::vector<note> notes = {{{5, 5}, selection_kind::none, 0, "a moment"},
+                                   {{10, 20}, selection_kind::none, 0, "a range, \"quoted\"\nand two lines"},
+                                   {{30, 30}, selection_kind::block, 7, "Grüße"},
+                                   {{40, 40}, selection_kind::event, 8, ""}};
+  ASSERT_TRUE(write_notes(path, of, notes));
+  const auto found = read_notes(path, of);
+  ASSERT_TRUE(found) << found.error().to_string();
+  EXPECT_EQ(*found, notes);
+}
+
+TEST_F(side_files, of_no_notes_are_not_found) { EXPECT_EQ(read_notes(path, of).error().code, error_code::not_found); }
+
+TEST_F(side_files, about_another_recording_are_refused) {
+  ASSERT_TRUE(write_notes(path, of, {}));
+  EXPECT_TRUE(read_notes(path, {"renamed.sluice", of.realtime_origin, of.begin}));
+  const auto other = read_notes(path, {"a.sluice", of.realtime_origin + 1, of.begin});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, error_code::foreign);
+}
+
+TEST_F(side_files, with_hostile_content_are_refused_in_one_line) {
+  expect_refused("", "expected a JSON object");
+  expect_refused("[]", "expected a JSON object");
+  expect_refused("{\"a\": \"\xFF\"}", "expected a JSON object");
+  expect_refused(std::string(100'000, '['), "expected a JSON object");
+  expect_refused("{}", "it has no \"sluice_notes\"");
+  expect_refused(R"({"sluice_notes": 2})", "newer Sluice");
+  expect_refused(R"({"sluice_notes": 1})", "which recording");
+  expect_refused(head + "}", "no list of notes");
+  expect_refused(head + R"(, "notes": [7]})", "note 1 is not an object");
+  expect_refused(head + R"(, "notes": [{"text": "x"}]})", "no valid time");
+  expect_refused(head + R"(, "notes": [{"text": "x", "time": {"begin_ns": 5, "end_ns": 4}}]})", "no valid time");
+  expect_refused(head + R"(, "notes": [{"text": "x", "time": {"begin_ns": 1e400, "end_ns": 4}}]})", "expected a JSON");
+  expect_refused(head + R"(, "notes": [{"text": "x", "time": {"begin_ns": 18446744073709551615, "end_ns": 4}}]})",
+                 "no valid time");
+  expect_refused(head + R"(, "notes": [{"time": {"begin_ns": 1, "end_ns": 4}}]})", "no text");
+  expect_refused(
+      head + R"(, "notes": [{"time": {"begin_ns": 1, "end_ns": 4}, "text": ")" + std::string(5000, 'x') + R"("}]})",
+      "no text of at most");
+  std::string many = head + ", \"notes\": [0";
+  for (int i = 0; i < 10'000; ++i) many += ",0";
+  expect_refused(many + "]}", "at most 10000");
+}
+
+TEST_F(side_files, keep_a_view_as_it_was) {
+  saved_view view;
+  view.of = of;
+  view.visible = {100, 2000};
+  view.range = query::time_range{150, 160};
+  view.moment = 155;
+  view.selected = selection_kind::block;
+  view.id = 12;
+  view.memory_by_category = false;
+  ASSERT_TRUE(write_saved_view(path, view));
+  const auto found = read_saved_view(path);
+  ASSERT_TRUE(found) << found.error().to_string();
+  EXPECT_EQ(found->visible, view.visible);
+  EXPECT_EQ(found->range, view.range);
+  EXPECT_EQ(found->moment, view.moment);
+  EXPECT_EQ(found->selected, view.selected);
+  EXPECT_EQ(found->id, view.id);
+  EXPECT_FALSE(found->memory_by_category);
+  EXPECT_TRUE(found->of.matches(of));
+}
+
+TEST_F(side_files, of_a_view_name_no_file_in_another_folder) {
+  for (const char* name : {"../secret", "/etc/passwd", "..", ".", "", "a/b"}) {
+    write(std::string(R"({"sluice_view": 1, "recording": {"name": ")") + name +
+          R"(", "realtime_origin_ns": 0, "begin_ns": 0}, "visible": {"begin_ns": 0, "end_ns": 9}})");
+    const auto found = read_saved_view(path);
+    ASSERT_FALSE(found) << name;
+    EXPECT_EQ(found.error().code, error_code::corrupt);
+  }
+}
+
+TEST(side_file_paths, lie_beside_the_recording_or_in_the_config_folder) {
+  EXPECT_EQ(notes_path("/data/a.sluice"), "/data/a.sluice.notes.json");
+  EXPECT_EQ(notes_path_in("", "/data/a.sluice"), "");
+  EXPECT_NE(notes_path_in("/c", "/data/a.sluice"), notes_path_in("/c", "/data/b.sluice"));
+  EXPECT_TRUE(notes_path_in("/c", "/data/a.sluice").starts_with("/c/notes/"));
+  saved_view view;
+  view.of.name = "a.sluice";
+  EXPECT_EQ(recording_of("/tmp/x.sluiceview", view), "/tmp/a.sluice");
+}
+
+}  // namespace
+}  // namespace sluice::gui
