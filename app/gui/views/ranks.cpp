@@ -21,7 +21,6 @@ struct compared_rank {
   std::size_t place = 0;         ///< In `report::waste.ranks`.
   std::optional<double> idle{};  ///< Share of the time between the device's first and last work.
   double outlying = 0;           ///< The largest difference from the median of the others, as a share of it.
-  std::string why;               ///< Of an outlier: how it differs.
 };
 
 template <class Values, class Value>
@@ -101,50 +100,37 @@ class ranks_view final : public view {
           made.idle = 1 - static_cast<double>(each.busy) / static_cast<double>(each.last - each.first);
     }
     for (std::size_t i = 0; i < ranks_.size(); ++i) judge(all, i);
-    std::stable_sort(ranks_.begin(), ranks_.end(), [](const compared_rank& a, const compared_rank& b) {
-      return std::pair(!a.why.empty(), a.outlying) > std::pair(!b.why.empty(), b.outlying);
+    const auto peak_of = [&](const compared_rank& each) { return all.waste.ranks[each.place].peak; };
+    std::stable_sort(ranks_.begin(), ranks_.end(), [&](const compared_rank& a, const compared_rank& b) {
+      return std::pair(a.outlying >= outlying, peak_of(a)) > std::pair(b.outlying >= outlying, peak_of(b));
     });
   }
 
+  /// How far a rank is from the median of the others: in its peak, its step, and how busy its GPU is.
   void judge(const analysis::report& all, std::size_t at) {
     compared_rank& of = ranks_[at];
-    const auto tell = [&of](double value, double usual, std::string words) {
-      const double by = usual > 0 ? std::abs(value - usual) / usual : 0;
-      if (by < outlying) return;
-      of.outlying = std::max(of.outlying, by);
-      of.why += (of.why.empty() ? "" : "; ") + words;
+    const auto differs = [&](auto&& value) {
+      const auto mine = static_cast<double>(value(of));
+      const auto usual = static_cast<double>(median_of_others(ranks_, at, value));
+      if (usual > 0) of.outlying = std::max(of.outlying, std::abs(mine - usual) / usual);
     };
-    const auto bytes_of = [&](const compared_rank& each) { return all.waste.ranks[each.place].peak; };
-    const std::uint64_t bytes = bytes_of(of);
-    const std::uint64_t usual = median_of_others(ranks_, at, bytes_of);
-    const std::uint64_t by = bytes > usual ? bytes - usual : usual - bytes;
-    tell(static_cast<double>(bytes), static_cast<double>(usual),
-         "needs " + format_bytes(by) + (bytes > usual ? " more" : " less") + " than the others (" +
-             format_bytes(usual) + ")");
-    const auto step_of = [&](const compared_rank& each) { return all.waste.ranks[each.place].median_step; };
-    const query::time_ns step = step_of(of), usual_step = median_of_others(ranks_, at, step_of);
-    if (step > 0 && usual_step > 0)
-      tell(static_cast<double>(step), static_cast<double>(usual_step),
-           "its steps take " + format_time(step) + ", those of the others " + format_time(usual_step));
-    if (!of.idle) return;
-    const double idle = median_of_others(ranks_, at, [](const compared_rank& each) { return each.idle.value_or(0); });
-    // A difference of the busy time, not of the idle time, which may be next to nothing.
-    tell(1 - *of.idle, 1 - idle,
-         "its GPU is idle " + format_share(*of.idle) + " of the time, those of the others " + format_share(idle));
+    differs([&](const compared_rank& each) { return all.waste.ranks[each.place].peak; });
+    differs([&](const compared_rank& each) { return all.waste.ranks[each.place].median_step; });
+    if (of.idle) differs([](const compared_rank& each) { return 1 - each.idle.value_or(1); });
   }
 
   // --- the table ----------------------------------------------------------------------------------------------------
 
   void draw_table(const view_context& with, const analysis::report& all) const {
-    for (const compared_rank& each : ranks_) {
-      if (each.why.empty()) break;
+    // What the report says of them.
+    for (const analysis::finding& each : all.findings) {
+      if (each.kind != analysis::finding_kind::rank_imbalance) continue;
       ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
       ImGui::TextUnformatted(icon::warning);
       ImGui::PopStyleColor();
       ImGui::SameLine(0, with.px(6));
       ImGui::PushTextWrapPos(0);
-      ImGui::TextUnformatted(
-          ("Rank " + std::to_string(all.waste.ranks[each.place].rank) + ": " + each.why + ".").c_str());
+      ImGui::TextUnformatted(each.text.c_str());
       ImGui::PopTextWrapPos();
     }
     if (!begin_figures("ranks", {"rank", "peak", "at", "reserved", "step", "waiting", "GPU idle"})) return;
@@ -169,10 +155,10 @@ class ranks_view final : public view {
         ImGui::TextDisabled("Click to go to its peak.");
         end_tip();
       }
-      if (!each.why.empty()) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
+      if (each.outlying >= outlying) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
       first_cell("Rank " + std::to_string(of.rank) + ",  " +
                  printable(analysis::short_label(of.device, snapshot->tables())));
-      if (!each.why.empty()) ImGui::PopStyleColor();
+      if (each.outlying >= outlying) ImGui::PopStyleColor();
       figure_cell(format_bytes(of.peak));
       figure_cell(format_moment(of.peak_time), true);
       figure_cell(of.reserved > 0 ? format_bytes(of.reserved) : std::string("-"), of.reserved == 0);
@@ -286,7 +272,7 @@ class ranks_view final : public view {
       if (top >= named) {
         const std::string label = "Rank " + std::to_string(all.waste.ranks[ranks_[rank].place].rank);
         list.AddText(with.fonts.regular, text, {corner.x, std::floor((top + bottom - text) * 0.5F)},
-                     ranks_[rank].why.empty() ? with.colours.muted : with.colours.warning, label.c_str());
+                     ranks_[rank].outlying < outlying ? with.colours.muted : with.colours.warning, label.c_str());
         named = top + text;
       }
       draw_row(with, at, rows.rows[rank], top, bottom - (look.row > with.px(6) ? 1.0F : 0.0F), look, value);
