@@ -9,7 +9,7 @@
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/index/labels.hpp"
-#include "core/query/answers/idle_gaps.hpp"
+#include "core/query/answers/panels/idle_gaps.hpp"
 
 namespace sluice::gui {
 namespace {

@@ -9,7 +9,7 @@
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/index/labels.hpp"
-#include "core/query/answers/ranks.hpp"
+#include "core/query/answers/panels/ranks.hpp"
 
 namespace sluice::gui {
 namespace {

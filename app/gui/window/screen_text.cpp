@@ -1,14 +1,14 @@
 #include "app/gui/window/screen_text.hpp"
 
 #include "core/base/printable.hpp"
-#include "core/query/answers/comparison.hpp"
-#include "core/query/answers/generations.hpp"
-#include "core/query/answers/holes.hpp"
-#include "core/query/answers/idle_gaps.hpp"
-#include "core/query/answers/memory_groups.hpp"
 #include "core/query/answers/memory_map.hpp"
-#include "core/query/answers/ranks.hpp"
-#include "core/query/answers/transfers.hpp"
+#include "core/query/answers/panels/comparison.hpp"
+#include "core/query/answers/panels/generations.hpp"
+#include "core/query/answers/panels/holes.hpp"
+#include "core/query/answers/panels/idle_gaps.hpp"
+#include "core/query/answers/panels/memory_groups.hpp"
+#include "core/query/answers/panels/ranks.hpp"
+#include "core/query/answers/panels/transfers.hpp"
 
 namespace sluice::gui {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/query/answers/holes.hpp"
-#include "core/query/answers/holes_finder.hpp"
+#include "core/query/answers/panels/holes.hpp"
+#include "core/query/answers/panels/holes_finder.hpp"
 #include "core/query/answers/search.hpp"
 #include "core/query/answers/what_if.hpp"
 #include "core/query/engine/section_answer.hpp"

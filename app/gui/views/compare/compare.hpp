@@ -10,7 +10,7 @@
 #include "app/gui/views/compare/aligned_curves.hpp"
 #include "app/gui/views/compare/difference_flames.hpp"
 #include "app/gui/views/view.hpp"
-#include "core/query/answers/comparison.hpp"
+#include "core/query/answers/panels/comparison.hpp"
 
 namespace sluice::gui {
 

@@ -1,5 +1,5 @@
 // Generations of memory: what was allocated after each mark and still lives.
-#include "core/query/answers/generations.hpp"
+#include "core/query/answers/panels/generations.hpp"
 
 #include <algorithm>
 #include <map>

@@ -12,7 +12,7 @@
 #include "app/gui/views/memory_map/memory_map_layout.hpp"
 #include "app/gui/views/timeline/memory_curve.hpp"
 #include "app/gui/views/view.hpp"
-#include "core/query/answers/holes.hpp"
+#include "core/query/answers/panels/holes.hpp"
 
 namespace sluice::gui {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/gui/views/panel_parts.hpp"
-#include "core/query/answers/memory_groups.hpp"
+#include "core/query/answers/panels/memory_groups.hpp"
 
 /// Groups of memory over time, on top of one another.
 namespace sluice::gui {

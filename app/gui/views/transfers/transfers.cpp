@@ -12,7 +12,7 @@
 #include "core/figures/code_place.hpp"
 #include "core/figures/link_share.hpp"
 #include "core/index/labels.hpp"
-#include "core/query/answers/transfers.hpp"
+#include "core/query/answers/panels/transfers.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {

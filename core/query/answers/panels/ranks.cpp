@@ -1,4 +1,4 @@
-#include "core/query/answers/ranks.hpp"
+#include "core/query/answers/panels/ranks.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "core/query/answers/generations.hpp"
+#include "core/query/answers/panels/generations.hpp"
 
 #include <algorithm>
 #include <unordered_map>

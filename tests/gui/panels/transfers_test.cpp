@@ -4,10 +4,10 @@
 #include "core/base/format.hpp"
 #include "core/figures/code_place.hpp"
 #include "core/figures/link_share.hpp"
-#include "core/query/answers/transfers.hpp"
+#include "core/query/answers/panels/transfers.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/trace/model/names.hpp"
-#include "tests/gui/panel_rows.hpp"
+#include "tests/gui/panels/panel_rows.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {

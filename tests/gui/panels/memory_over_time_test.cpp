@@ -3,11 +3,11 @@
 
 #include "app/gui/views/memory_over_time/block_shapes.hpp"
 #include "core/base/format.hpp"
-#include "core/query/answers/memory_groups.hpp"
+#include "core/query/answers/panels/memory_groups.hpp"
 #include "core/query/engine/engine.hpp"
 #include "imgui_internal.h"
 #include "tests/core/recordings/torch_program.hpp"
-#include "tests/gui/panel_rows.hpp"
+#include "tests/gui/panels/panel_rows.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {

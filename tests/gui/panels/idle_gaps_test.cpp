@@ -4,10 +4,10 @@
 #include <filesystem>
 
 #include "core/base/format.hpp"
-#include "core/query/answers/idle_gaps.hpp"
+#include "core/query/answers/panels/idle_gaps.hpp"
 #include "core/query/engine/engine.hpp"
 #include "tests/core/recordings/recording.hpp"
-#include "tests/gui/panel_rows.hpp"
+#include "tests/gui/panels/panel_rows.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {

@@ -1,5 +1,5 @@
 // The free space of segments over time, as the memory map of each moment has it.
-#include "core/query/answers/holes.hpp"
+#include "core/query/answers/panels/holes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/query/answers/comparison.hpp"
+#include "core/query/answers/panels/comparison.hpp"
 
 #include "core/query/engine/figure_source.hpp"
 #include "core/query/engine/section_answer.hpp"

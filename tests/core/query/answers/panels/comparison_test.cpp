@@ -1,5 +1,5 @@
 // Two sides of a comparison, and what differs between them: the numbers of `sluice diff`, from any source.
-#include "core/query/answers/comparison.hpp"
+#include "core/query/answers/panels/comparison.hpp"
 
 #include <gtest/gtest.h>
 

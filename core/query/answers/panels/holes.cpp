@@ -1,8 +1,8 @@
-#include "core/query/answers/holes.hpp"
+#include "core/query/answers/panels/holes.hpp"
 
 #include <algorithm>
 
-#include "core/query/answers/holes_finder.hpp"
+#include "core/query/answers/panels/holes_finder.hpp"
 
 namespace sluice::query {
 namespace {

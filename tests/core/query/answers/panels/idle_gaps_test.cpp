@@ -1,4 +1,4 @@
-#include "core/query/answers/idle_gaps.hpp"
+#include "core/query/answers/panels/idle_gaps.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/query/answers/transfers.hpp"
+#include "core/query/answers/panels/transfers.hpp"
 
 #include <memory>
 #include <optional>

@@ -6,7 +6,7 @@
 #include "core/base/format.hpp"
 #include "core/query/engine/engine.hpp"
 #include "tests/core/recordings/recording.hpp"
-#include "tests/gui/panel_rows.hpp"
+#include "tests/gui/panels/panel_rows.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {

@@ -1,5 +1,5 @@
 // Generations: what was allocated after each mark and still lives, as SQL counts it.
-#include "core/query/answers/generations.hpp"
+#include "core/query/answers/panels/generations.hpp"
 
 #include <gtest/gtest.h>
 

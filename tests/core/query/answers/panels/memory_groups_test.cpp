@@ -1,4 +1,4 @@
-#include "core/query/answers/memory_groups.hpp"
+#include "core/query/answers/panels/memory_groups.hpp"
 
 #include <gtest/gtest.h>
 
