@@ -87,7 +87,8 @@ TEST_F(record_panel, records_a_program_shows_it_live_and_saves_a_copy) {
     EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().ready(); }));
     EXPECT_TRUE(app().live());
     EXPECT_TRUE(wait_until(user, [&] { return app().recorder().output().find("[train me.py]") != std::string::npos; }));
-    EXPECT_NE(read(user).find("[python][train me.py]"), std::string::npos) << "what the program writes is shown";
+    EXPECT_TRUE(wait_until(user, [&] { return read(user).find("[python][train me.py]") != std::string::npos; }))
+        << "what the program writes is shown";
     take_picture(user, "recording");
     EXPECT_FALSE(app().commands().enabled(*app().commands().find("file.save_as"))) << "it is still being written";
 

@@ -1,7 +1,6 @@
 #include "app/gui/shell/editor.hpp"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,8 +11,7 @@
 #include <string_view>
 
 #include "app/gui/shell/recorder_process.hpp"
-
-extern char** environ;
+#include "app/gui/shell/spawn.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -63,14 +61,11 @@ result<void> open_in_editor(const std::string& file, std::uint64_t line) {
                 "set $VISUAL or $EDITOR, for example to code");
   // The shell ends at once, so the editor is nobody's child that had to be waited for.
   words.insert(words.begin(), {"/bin/sh", "-c", "\"$@\" &", "sh"});
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   pid_t child = 0;
-  const int error = posix_spawn(&child, arguments.front(), &files, nullptr, arguments.data(), environ);
+  const int error = spawn(words, files, child);
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) return fail(error_code::io, "the editor cannot start: " + describe_errno(error), words[4]);
   waitpid(child, nullptr, 0);

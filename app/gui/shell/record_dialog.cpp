@@ -24,6 +24,16 @@ constexpr std::array<std::pair<const char*, const char*>, 4> stacks = {
 constexpr std::array<std::pair<std::uint64_t, const char*>, 4> rings = {
     {{0, "All of it"}, {64 << 20, "The last 64 MiB"}, {256 << 20, "The last 256 MiB"}, {1 << 30, "The last 1 GiB"}}};
 
+constexpr float label_width = 96;  // design pixels
+
+/// A label in front of the next item, which gets the rest of the line.
+void label(const view_context& with, const char* text) {
+  ImGui::AlignTextToFramePadding();
+  ImGui::TextDisabled("%s", text);
+  ImGui::SameLine(with.px(label_width));
+  ImGui::SetNextItemWidth(-1);
+}
+
 template <class Choices, class Value>
 void choose(const char* id, const Choices& choices, Value& chosen) {
   const auto now = std::find_if(choices.begin(), choices.end(), [&](const auto& each) { return each.first == chosen; });
@@ -37,7 +47,7 @@ void choose(const char* id, const Choices& choices, Value& chosen) {
 
 void record_dialog::open() {
   open_ = focus_ = true;
-  looked_at_ = 0;
+  looked_at_ = output_read_at_ = 0;
 }
 
 result<record_request> record_dialog::request() const {
@@ -61,6 +71,7 @@ std::optional<record_request> record_dialog::draw(const view_context& with, cons
   ImGui::SetNextWindowSize(size, ImGuiCond_Appearing);
   ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
+  read_output(recorder);
   std::optional<record_request> asked;
   if (ImGui::Begin("Record a program", &open_,
                    ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking)) {
@@ -68,7 +79,7 @@ std::optional<record_request> record_dialog::draw(const view_context& with, cons
       draw_running(with, recorder);
     } else {
       asked = draw_fields(with, remembered);
-      if (!recorder.recording().empty() && !recorder.is_demo() && !recorder.output().empty()) {
+      if (!recorder.recording().empty() && !recorder.is_demo() && !output_.empty()) {
         heading(with, "What " + recorder.name() + " wrote");
         draw_running(with, recorder);
       }
@@ -82,29 +93,22 @@ std::optional<record_request> record_dialog::draw(const view_context& with, cons
 }
 
 std::optional<record_request> record_dialog::draw_fields(const view_context& with, const settings& remembered) {
-  const float column = with.px(96);
-  const auto label = [&](const char* text) {
-    ImGui::AlignTextToFramePadding();
-    ImGui::TextDisabled("%s", text);
-    ImGui::SameLine(column);
-    ImGui::SetNextItemWidth(-1);
-  };
   if (focus_) ImGui::SetKeyboardFocusHere();
   focus_ = false;
-  label("Program");
+  label(with, "Program");
   bool start = ImGui::InputTextWithHint("##command", "python train.py --steps 100", &command_,
                                         ImGuiInputTextFlags_EnterReturnsTrue);
   if (!remembered.commands().empty()) {
-    label("Recent");
+    label(with, "Recent");
     if (ImGui::BeginCombo("##recent", "choose a command of before", ImGuiComboFlags_HeightLarge)) {
       for (const std::string& each : remembered.commands())
         if (ImGui::Selectable(label_of(printable(each)).c_str())) command_ = each;
       ImGui::EndCombo();
     }
   }
-  label("Folder");
+  label(with, "Folder");
   ImGui::InputTextWithHint("##folder", "where the window was started", &wanted_.folder);
-  label("Environment");
+  label(with, "Environment");
   ImGui::InputTextWithHint("##environment", "NAME=value NAME=value", &environment_);
   draw_choices(with);
   const auto asked = request();
@@ -128,19 +132,21 @@ std::optional<record_request> record_dialog::draw_fields(const view_context& wit
   return *asked;
 }
 
+/// A file is not read in every frame.
+void record_dialog::read_output(const recorder_process& recorder) {
+  constexpr double read_every = 0.25;  // seconds
+  if (output_read_at_ != 0 && ImGui::GetTime() - output_read_at_ < read_every) return;
+  output_ = printable(recorder.output(), line_ends::keep);
+  output_read_at_ = ImGui::GetTime();
+}
+
 void record_dialog::draw_choices(const view_context& with) {
-  const float column = with.px(96);
-  const auto label = [&](const char* text) {
-    ImGui::AlignTextToFramePadding();
-    ImGui::TextDisabled("%s", text);
-    ImGui::SameLine(column);
-    ImGui::SetNextItemWidth(-1);
-  };
-  label("Record");
+  const float column = with.px(label_width);
+  label(with, "Record");
   choose("##mode", modes, wanted_.mode);
-  label("Call stacks");
+  label(with, "Call stacks");
   choose("##stacks", stacks, wanted_.stacks);
-  label("Keep");
+  label(with, "Keep");
   choose("##ring", rings, wanted_.ring_bytes);
   ImGui::SetCursorPosX(column);
   ImGui::Checkbox("find data that is copied again and again", &wanted_.find_duplicates);
@@ -155,7 +161,7 @@ void record_dialog::draw_running(const view_context& with, const recorder_proces
   }
   ImGui::BeginChild("output", {0, recorder.running() ? 0 : with.px(120)}, ImGuiChildFlags_Borders);
   ImGui::PushTextWrapPos(0);
-  ImGui::TextUnformatted(printable(recorder.output(), line_ends::keep).c_str());
+  ImGui::TextUnformatted(output_.c_str());
   ImGui::PopTextWrapPos();
   if (recorder.running()) ImGui::SetScrollHereY(1);
   ImGui::EndChild();
@@ -178,7 +184,7 @@ void record_dialog::draw_others(const view_context& with) {
       with.commands.invoke("file.open_live", each.file);
       open_ = false;
     }
-    ImGui::SameLine(with.px(96));
+    ImGui::SameLine(with.px(label_width));
     clipped_text(printable(each.command.empty() ? each.file : each.command), ImGui::GetContentRegionAvail().x);
     ImGui::PopID();
   }

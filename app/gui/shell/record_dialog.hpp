@@ -22,6 +22,7 @@ class record_dialog {
 
  private:
   [[nodiscard]] std::optional<record_request> draw_fields(const view_context& with, const settings& remembered);
+  void read_output(const recorder_process& recorder);
   void draw_choices(const view_context& with);
   void draw_running(const view_context& with, const recorder_process& recorder) const;
   void draw_others(const view_context& with);
@@ -34,7 +35,9 @@ class record_dialog {
   std::string environment_;
   record_request wanted_;  ///< Without command and environment, which are still text.
   std::vector<running_recording> others_;
-  double looked_at_ = 0;  ///< When `others_` was filled, in ImGui's time.
+  std::string output_;         ///< The end of what the recorded program has written, printable.
+  double output_read_at_ = 0;  ///< When `output_` was read, in ImGui's time.
+  double looked_at_ = 0;       ///< When `others_` was filled, in ImGui's time.
 };
 
 }  // namespace sluice::gui

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,7 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-extern char** environ;
+#include "app/gui/shell/spawn.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -133,7 +132,7 @@ result<void> recorder_process::start_demo(const std::string& program, const std:
   errors_ = *folder + "/errors.txt";
   std::vector<std::string> words = {program, "demo", name, "--pace", "-o", recording_};
   if (!device.empty()) words.insert(words.end(), {"--device", device});
-  return start(std::move(words), {}, "/dev/null");
+  return start(words, {}, "/dev/null");
 }
 
 result<void> recorder_process::start_recording(const std::string& program, const record_request& request) {
@@ -151,14 +150,12 @@ result<void> recorder_process::start_recording(const std::string& program, const
   errors_ = *folder + "/output.txt";
   std::vector<std::string> words = record_words(request, recording_);
   words.insert(words.begin(), program);
-  return start(std::move(words), request.folder, nullptr);
+  return start(words, request.folder, nullptr);
 }
 
 /// `output` null: standard output goes where standard error goes.
-result<void> recorder_process::start(std::vector<std::string> words, const std::string& folder, const char* output) {
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
+result<void> recorder_process::start(const std::vector<std::string>& words, const std::string& folder,
+                                     const char* output) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -171,7 +168,7 @@ result<void> recorder_process::start(std::vector<std::string> words, const std::
   }
   if (!folder.empty()) posix_spawn_file_actions_addchdir_np(&files, folder.c_str());
   pid_t child = 0;
-  const int failed = posix_spawn(&child, arguments.front(), &files, nullptr, arguments.data(), environ);
+  const int failed = spawn(words, files, child);
   posix_spawn_file_actions_destroy(&files);
   if (failed != 0)
     return fail(error_code::io, name_ + " cannot start: " + describe_errno(failed),

@@ -68,7 +68,8 @@ class recorder_process {
   static constexpr std::size_t most_output = std::size_t{16} << 10;
 
  private:
-  [[nodiscard]] result<void> start(std::vector<std::string> words, const std::string& folder, const char* output);
+  [[nodiscard]] result<void> start(const std::vector<std::string>& words, const std::string& folder,
+                                   const char* output);
   [[nodiscard]] result<std::string> new_folder();
 
   pid_t pid_ = 0;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -99,7 +100,8 @@ void blocks_view::draw(view_context& with) {
   const document& shown = *with.state.active();
   const auto report = report_.ask(*shown.engine, {});
   if (!layer_chosen_ && report && report.complete) {
-    filter_.layer = innermost_layer(*report.value);
+    // The innermost layer, whose blocks hold no others: each size then stands there once.
+    if (const analysis::memory_peak* peak = main_peak(*report.value)) filter_.layer = peak->layer;
     layer_chosen_ = true;
   }
   draw_filters(with, report.value.get());
@@ -132,14 +134,6 @@ void blocks_view::draw(view_context& with) {
   }
   draw_table(with, table);
   draw_footer(with, table);
-}
-
-/// The layer of blocks that hold no other blocks: each size then stands there once.
-std::optional<trace::layer> blocks_view::innermost_layer(const analysis::report& of) {
-  std::optional<trace::layer> found;
-  for (const analysis::memory_peak& each : of.peaks)
-    if (analysis::is_device_resident(each.kind) && (!found || each.layer > *found)) found = each.layer;
-  return found;
 }
 
 /// Scrolls to the block that is to be revealed. If it is not among the rows, asks for more, then drops the filters.

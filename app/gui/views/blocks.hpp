@@ -56,7 +56,6 @@ class blocks_view final : public view {
   };
 
   void start_over();
-  [[nodiscard]] static std::optional<trace::layer> innermost_layer(const analysis::report& of);
   void look_for_wanted(const query::block_table& table);
   void draw_filters(const view_context& with, const analysis::report* report);
   void draw_moment_filter(const view_context& with, const analysis::report* report);

@@ -8,6 +8,18 @@
 
 namespace sluice::gui {
 
+void figure_heads(std::initializer_list<const char*> titles) {
+  ImGui::TableNextRow();
+  for (const char* const& title : titles) {
+    ImGui::TableNextColumn();
+    if (&title == titles.begin()) {
+      ImGui::TextDisabled("%s", title);
+    } else {
+      right_text(title, true);
+    }
+  }
+}
+
 bool begin_figures(const char* id, std::initializer_list<const char*> titles) {
   const ImGuiTableFlags flags =
       ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_BordersInnerH;
@@ -17,17 +29,7 @@ bool begin_figures(const char* id, std::initializer_list<const char*> titles) {
     ImGui::TableSetupColumn(title, first ? ImGuiTableColumnFlags_WidthStretch : ImGuiTableColumnFlags_WidthFixed);
     first = false;
   }
-  ImGui::TableNextRow();
-  first = true;
-  for (const char* title : titles) {
-    ImGui::TableNextColumn();
-    if (first) {
-      ImGui::TextDisabled("%s", title);
-    } else {
-      right_text(title, true);
-    }
-    first = false;
-  }
+  figure_heads(titles);
   return true;
 }
 
@@ -53,6 +55,15 @@ void note(const view_context& with, std::string_view text) {
   ImGui::TextUnformatted(text.data(), text.data() + text.size());
   ImGui::PopTextWrapPos();
   ImGui::PopStyleColor();
+}
+
+const analysis::memory_peak* main_peak(const analysis::report& all) {
+  const analysis::memory_peak* found = nullptr;
+  for (const analysis::memory_peak& each : all.peaks)
+    if (analysis::is_device_resident(each.kind) &&
+        (found == nullptr || each.layer > found->layer || (each.layer == found->layer && each.bytes > found->bytes)))
+      found = &each;
+  return found;
 }
 
 void show_event(const view_context& with, trace::event_id event) {

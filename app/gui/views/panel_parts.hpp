@@ -10,6 +10,8 @@
 /// What panels of figures share: tables of numbers, charts over time, and what a click on a row does.
 namespace sluice::gui {
 
+/// A row of headings in a table: the first at the left, the others, which are of numbers, at the right.
+void figure_heads(std::initializer_list<const char*> titles);
 /// Begins a table with headings. The first column gets the width that the others leave, which are numbers. If true, end
 /// it with ImGui::EndTable.
 bool begin_figures(const char* id, std::initializer_list<const char*> titles);
@@ -26,6 +28,8 @@ void note(const view_context& with, std::string_view text);
 
 /// Selects an event and shows it in the timeline. Nothing for `event_id::none`.
 void show_event(const view_context& with, trace::event_id event);
+/// The highest peak of device memory, of the innermost layer: what the shares of findings refer to. Null without any.
+[[nodiscard]] const analysis::memory_peak* main_peak(const analysis::report& all);
 /// Shows a range in the timeline, with some space on either side.
 void show_range(const view_context& with, query::time_range range);
 

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <initializer_list>
 
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
@@ -12,37 +12,6 @@ namespace sluice::gui {
 namespace {
 
 using analysis::range_statistics;
-
-/// Begins a table as wide as the panel. The first column gets the width left by the numbers.
-bool begin_table(const char* id, std::initializer_list<const char*> titles) {
-  const ImGuiTableFlags flags =
-      ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_BordersInnerH;
-  if (!ImGui::BeginTable(id, static_cast<int>(titles.size()), flags)) return false;
-  bool first = true;
-  for (const char* title : titles) {
-    ImGui::TableSetupColumn(title, first ? ImGuiTableColumnFlags_WidthStretch : ImGuiTableColumnFlags_WidthFixed);
-    first = false;
-  }
-  ImGui::TableNextRow();
-  first = true;
-  for (const char* title : titles) {
-    ImGui::TableNextColumn();
-    if (first) {
-      ImGui::TextDisabled("%s", title);
-    } else {
-      right_text(title, true);
-    }
-    first = false;
-  }
-  return true;
-}
-
-void first_cell(std::string_view text) { clipped_text(text, ImGui::GetContentRegionAvail().x); }
-
-void next(std::string_view text) {
-  ImGui::TableNextColumn();
-  right_text(text);
-}
 
 std::string kind_text(trace::layer layer, trace::memory_kind kind) {
   return std::string(name_of(layer)) + ", " + std::string(name_of(kind));
@@ -102,32 +71,32 @@ class statistics_view final : public view {
   static void draw_memory(const view_context& with, const range_statistics& all) {
     if (all.memory.empty() && all.untracked.empty()) return;
     heading(with, "Memory use");
-    if (!begin_table("memory", {"layer, kind", "peak", "mean", "at end"})) return;
+    if (!begin_figures("memory", {"layer, kind", "peak", "mean", "at end"})) return;
     for (const auto& each : all.memory) {
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       swatch(with, with.colours.layers[static_cast<std::size_t>(each.layer)]);
       first_cell(kind_text(each.layer, each.kind));
-      next(format_bytes(each.maximum));
-      next(format_bytes(each.mean));
-      next(format_bytes(each.at_end));
+      figure_cell(format_bytes(each.maximum));
+      figure_cell(format_bytes(each.mean));
+      figure_cell(format_bytes(each.at_end));
     }
     for (const auto& each : all.untracked) {
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       swatch(with, with.colours.untracked, true);
       first_cell("untracked");
-      next(format_bytes(each.maximum));
-      next(format_bytes(each.mean));
-      next(format_bytes(each.at_end));
+      figure_cell(format_bytes(each.maximum));
+      figure_cell(format_bytes(each.mean));
+      figure_cell(format_bytes(each.at_end));
       if (each.recorder == 0) continue;
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       swatch(with, with.colours.recorder);
       first_cell("Profiler overhead");
-      next("");
-      next("");
-      next(format_bytes(each.recorder));
+      figure_cell("");
+      figure_cell("");
+      figure_cell(format_bytes(each.recorder));
     }
     ImGui::EndTable();
     if (all.untracked.empty()) return;
@@ -143,15 +112,15 @@ class statistics_view final : public view {
     const auto active = [](const analysis::memory_statistics& m) { return m.allocations + m.frees > 0; };
     if (std::none_of(all.memory.begin(), all.memory.end(), active)) return;
     heading(with, "Allocations");
-    if (!begin_table("allocations", {"layer, kind", "allocated", "freed"})) return;
+    if (!begin_figures("allocations", {"layer, kind", "allocated", "freed"})) return;
     for (const auto& each : all.memory) {
       if (!active(each)) continue;
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       swatch(with, with.colours.layers[static_cast<std::size_t>(each.layer)]);
       first_cell(kind_text(each.layer, each.kind));
-      next(format_bytes(each.allocated_bytes) + " in " + format_count(each.allocations));
-      next(format_bytes(each.freed_bytes) + " in " + format_count(each.frees));
+      figure_cell(format_bytes(each.allocated_bytes) + " in " + format_count(each.allocations));
+      figure_cell(format_bytes(each.freed_bytes) + " in " + format_count(each.frees));
     }
     ImGui::EndTable();
   }
@@ -209,16 +178,16 @@ class statistics_view final : public view {
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
     heading(with, "Pools");
-    if (!begin_table("pools", {"pool", "reserved", "used", "occupancy"})) return;
+    if (!begin_figures("pools", {"pool", "reserved", "used", "occupancy"})) return;
     for (const auto& each : all.pools) {
       const trace::pool_row* row = tables.pools.find(each.pool);
       const std::string_view name = row != nullptr ? with.text(row->name) : std::string_view{};
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       first_cell(name.empty() ? "pool" : name);
-      next(format_bytes(each.reserved_maximum));
-      next(format_bytes(each.used_maximum));
-      next(format_share(each.used_share));
+      figure_cell(format_bytes(each.reserved_maximum));
+      figure_cell(format_bytes(each.used_maximum));
+      figure_cell(format_share(each.used_share));
     }
     ImGui::EndTable();
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
@@ -232,7 +201,7 @@ class statistics_view final : public view {
     heading(with, of > names.size()
                       ? std::string(title) + ", " + std::to_string(names.size()) + " of " + format_count(of)
                       : title);
-    if (!begin_table(title, {"name", "total", "count", "longest"})) return;
+    if (!begin_figures(title, {"name", "total", "count", "longest"})) return;
     int row = 0;
     for (const auto& each : names) {
       ImGui::TableNextRow();
@@ -240,9 +209,9 @@ class statistics_view final : public view {
       ImGui::PushID(row++);
       draw_name(with, each);
       ImGui::PopID();
-      next(format_time(each.total));
-      next(format_count(each.count));
-      next(format_time(each.longest));
+      figure_cell(format_time(each.total));
+      figure_cell(format_count(each.count));
+      figure_cell(format_time(each.longest));
     }
     ImGui::EndTable();
   }
@@ -276,16 +245,16 @@ class statistics_view final : public view {
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
     heading(with, "Host threads");
-    if (!begin_table("threads", {"thread", "calls", "in calls", "waiting"})) return;
+    if (!begin_figures("threads", {"thread", "calls", "in calls", "waiting"})) return;
     for (const auto& each : all.threads) {
       const trace::thread_row* row = tables.threads.find(each.thread);
       const std::string_view name = row != nullptr ? with.text(row->name) : std::string_view{};
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       first_cell(std::string(name.empty() ? "thread" : name) + (row != nullptr ? " " + std::to_string(row->tid) : ""));
-      next(format_count(each.calls));
-      next(format_time(each.call_busy));
-      next(format_time(each.wait_busy));
+      figure_cell(format_count(each.calls));
+      figure_cell(format_time(each.call_busy));
+      figure_cell(format_time(each.wait_busy));
     }
     ImGui::EndTable();
     for (const auto& each : all.threads)

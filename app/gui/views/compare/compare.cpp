@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -58,18 +59,6 @@ void side_name(const view_context& with, std::size_t side, const char* word) {
   ImGui::SameLine(0, with.px(6));
   ImGui::AlignTextToFramePadding();
   ImGui::TextDisabled("%s", word);
-}
-
-void comparison_head(std::initializer_list<const char*> titles) {
-  ImGui::TableNextRow();
-  for (const char* title : titles) {
-    ImGui::TableNextColumn();
-    if (title == *titles.begin()) {
-      ImGui::TextDisabled("%s", title);
-    } else {
-      right_text(title, true);
-    }
-  }
 }
 
 }  // namespace
@@ -443,7 +432,7 @@ void compare_view::draw_figures(const view_context& with) const {
   ImGui::TableSetupColumn("figure", ImGuiTableColumnFlags_WidthStretch);
   for (const char* title : {"before", "after", "difference"})
     ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
-  comparison_head({"figure", "before", "after", "difference"});
+  figure_heads({"figure", "before", "after", "difference"});
   for (const analysis::compared_value& each : shown_->values) {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
@@ -494,7 +483,7 @@ void compare_view::draw_grown_rows(const view_context& with, const std::vector<a
   ImGui::TableSetupColumn("name", ImGuiTableColumnFlags_WidthStretch);
   for (const char* title : {"before", "after", "difference", "blocks"})
     ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
-  comparison_head({"asked by", "before", "after", "difference", "blocks"});
+  figure_heads({"asked by", "before", "after", "difference", "blocks"});
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(groups.size()));
   while (clipper.Step())

@@ -108,14 +108,8 @@ void difference_flames::draw_path(const view_context& with, const analysis::diff
 }
 
 void difference_flames::upload(const view_context& with, const analysis::difference_tree& of) {
-  flames_ = lay_out(of.tree, zoom_, analysis::stack_weight::bytes, static_cast<double>(drawn_.width));
-  // The root is described by the line above the chart.
-  if (zoom_ == 0 && !flames_.empty()) {
-    flames_.erase(flames_.begin());
-    for (flame& each : flames_) --each.row;
-  }
-  rows_ = 0;
-  for (const flame& each : flames_) rows_ = std::max(rows_, each.row + 1);
+  flames_ = lay_out_below_root(of.tree, zoom_, analysis::stack_weight::bytes, static_cast<double>(drawn_.width));
+  rows_ = rows_of(flames_);
   std::vector<draw::box> boxes;
   boxes.reserve(flames_.size());
   for (const flame& each : flames_) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -166,18 +167,6 @@ class generations_view final : public view {
                                                  static_cast<ImGuiTableFlags>(ImGuiTableFlags_BordersInnerH) |
                                                  static_cast<ImGuiTableFlags>(ImGuiTableFlags_ScrollY);
 
-  static void head(std::initializer_list<const char*> titles) {
-    ImGui::TableNextRow();
-    for (const char* title : titles) {
-      ImGui::TableNextColumn();
-      if (title == *titles.begin()) {
-        ImGui::TextDisabled("%s", title);
-      } else {
-        right_text(title, true);
-      }
-    }
-  }
-
   static std::string words_of(const query::generation& each, std::size_t number, std::size_t count) {
     if (number == 0) return "before the first mark, at " + format_moment(each.end);
     std::string words = std::to_string(number) + ": from " + format_moment(each.begin);
@@ -191,7 +180,7 @@ class generations_view final : public view {
     ImGui::TableSetupColumn("generation", ImGuiTableColumnFlags_WidthStretch);
     for (const char* title : {"alive", "blocks", "##remove"})
       ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
-    head({"allocated", "alive", "blocks", ""});
+    figure_heads({"allocated", "alive", "blocks", ""});
     query::time_ns removed = trace::unknown_time;
     for (std::size_t i = 0; i < shown_->generations.size(); ++i) {
       const query::generation& each = shown_->generations[i];
@@ -227,7 +216,7 @@ class generations_view final : public view {
     ImGui::TableSetupScrollFreeze(0, 1);
     ImGui::TableSetupColumn("asked by", ImGuiTableColumnFlags_WidthStretch);
     for (const char* title : {"alive", "blocks"}) ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
-    head({"asked by", "alive", "blocks"});
+    figure_heads({"asked by", "alive", "blocks"});
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(of.groups.size()));
     while (clipper.Step())

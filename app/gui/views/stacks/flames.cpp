@@ -27,6 +27,17 @@ std::vector<flame> lay_out(const analysis::stack_tree& tree, std::uint32_t zoom,
   return placed;
 }
 
+std::vector<flame> lay_out_below_root(const analysis::stack_tree& tree, std::uint32_t zoom, analysis::stack_weight by,
+                                      double pixels) {
+  std::vector<flame> flames = lay_out(tree, zoom, by, pixels);
+  if (zoom != 0 || flames.empty()) return flames;
+  flames.erase(flames.begin());
+  for (flame& each : flames) --each.row;
+  return flames;
+}
+
+std::uint32_t rows_of(const std::vector<flame>& flames) { return flames.empty() ? 0 : flames.back().row + 1; }
+
 std::uint32_t find_node(const query::stack_view& view, std::uint64_t id) {
   const auto found = std::find(view.ids.begin(), view.ids.end(), id);
   return found == view.ids.end() ? 0 : static_cast<std::uint32_t>(found - view.ids.begin());

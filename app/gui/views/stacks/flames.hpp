@@ -20,6 +20,12 @@ struct flame {
 [[nodiscard]] std::vector<flame> lay_out(const analysis::stack_tree& tree, std::uint32_t zoom,
                                          analysis::stack_weight by, double pixels);
 
+/// As `lay_out`, without the root, which a line above the chart describes: its callees are then in row 0.
+[[nodiscard]] std::vector<flame> lay_out_below_root(const analysis::stack_tree& tree, std::uint32_t zoom,
+                                                    analysis::stack_weight by, double pixels);
+/// The number of rows.
+[[nodiscard]] std::uint32_t rows_of(const std::vector<flame>& flames);
+
 /// The node with this id, or the root if there is none.
 [[nodiscard]] std::uint32_t find_node(const query::stack_view& view, std::uint64_t id);
 

@@ -327,14 +327,8 @@ class stacks_view final : public view {
   }
 
   void upload(const view_context& with, float width) {
-    flames_ = lay_out(shown_->tree, zoomed_, weight(), static_cast<double>(width));
-    // The root is described by the line above the chart.
-    if (zoomed_ == 0 && !flames_.empty()) {
-      flames_.erase(flames_.begin());
-      for (flame& each : flames_) --each.row;
-    }
-    rows_ = 0;
-    for (const flame& each : flames_) rows_ = std::max(rows_, each.row + 1);
+    flames_ = lay_out_below_root(shown_->tree, zoomed_, weight(), static_cast<double>(width));
+    rows_ = rows_of(flames_);
     std::vector<draw::box> boxes;
     boxes.reserve(flames_.size());
     for (const flame& each : flames_) boxes.push_back(box_of(with, each, rows_, 1 / with.px(row_height)));

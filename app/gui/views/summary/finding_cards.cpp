@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -143,15 +144,6 @@ void draw_card(const view_context& with, const analysis::report& all, const anal
 }
 
 }  // namespace
-
-const analysis::memory_peak* main_peak(const analysis::report& all) {
-  const analysis::memory_peak* found = nullptr;
-  for (const analysis::memory_peak& each : all.peaks)
-    if (analysis::is_device_resident(each.kind) &&
-        (found == nullptr || each.layer > found->layer || (each.layer == found->layer && each.bytes > found->bytes)))
-      found = &each;
-  return found;
-}
 
 void draw_finding_cards(const view_context& with, const analysis::report& all) {
   const auto is_open = [](const analysis::finding& each) { return each.severity != trace::severity::info; };

@@ -13,7 +13,4 @@ inline constexpr std::size_t most_open_cards = 5;
 /// Draws errors and warnings, then the rest, folded, as "Also noticed".
 void draw_finding_cards(const view_context& with, const analysis::report& all);
 
-/// The highest peak of device memory, of the innermost layer: what the findings' shares refer to. Null without any.
-[[nodiscard]] const analysis::memory_peak* main_peak(const analysis::report& all);
-
 }  // namespace sluice::gui

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/summary/finding_cards.hpp"
 #include "app/gui/views/views.hpp"
