@@ -194,6 +194,10 @@ void find_slow_rank(finder& in, const ranks& all) {
   f.saves = in.time(lost, saving_basis::measured);
 }
 
+/// Sharded training gathers in each step; DistributedDataParallel gathers once, to compare shapes when it starts. So one
+/// all-gather in this many all-reduces is none.
+constexpr std::uint64_t reductions_a_gather = 10;
+
 /// The bytes of weights and of optimizer state by line. Blocks without a stack are one line.
 struct kept_state {
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> lines;  ///< Bytes and blocks.
@@ -224,9 +228,10 @@ void find_rank_imbalance(finder& in) {
 
 void find_replicated_state(finder& in) {
   const ranks& all = in.of.waste.ranks;
-  // Ranks that exchange gradients and gather nothing have the weights as a whole.
-  const bool replicated =
-      std::all_of(all.begin(), all.end(), [](const rank_figures& of) { return of.reductions > 0 && of.gathers == 0; });
+  // Ranks that exchange gradients and gather nothing in their steps have the weights as a whole.
+  const bool replicated = std::all_of(all.begin(), all.end(), [](const rank_figures& of) {
+    return of.reductions > 0 && of.gathers <= of.reductions / reductions_a_gather;
+  });
   if (all.size() < 2 || !replicated || !in.trains()) return;
   const kept_state first = state_of(all.front(), in.places);
   for (const rank_figures& each : all)

@@ -133,10 +133,12 @@ constexpr auto rules = std::to_array<finding_rule>({
      "together is told by name and overlap: groups of ranks that communicate at the same time are taken for one."},
     {replicated_state, "replicated_state", "Each rank holds all weights and all of the optimizer's state.",
      "A note: all ranks hold the same number of bytes and blocks of weights and optimizer state, line by line, and "
-     "their "
-     "collectives are all-reduces, without all-gathers and reduce-scatters; sharding would win 3 % of the peak.",
-     "What the blocks contain: with tensor parallelism, shards are equally large, too. Needs kernel times (record "
-     "--mode "
+     "their collectives are all-reduces, with at most one all-gather or reduce-scatter in ten; sharding would win 3 % "
+     "of "
+     "the peak.",
+     "What the blocks contain: with tensor parallelism, shards are equally large, too. Sharding that gathers once in "
+     "more "
+     "than ten all-reduces. Needs kernel times (record --mode "
      "timeline)."},
     {pageable_copies, "pageable_copies", "Copies from or to pageable memory are staged by the driver, and slow.",
      "16 MiB or more and 10 % of the bytes of a direction, slower than 75 % of the link. What pinning saves is the "

@@ -278,6 +278,22 @@ TEST(replicated_state, is_noted_if_all_ranks_hold_the_same_and_only_reduce) {
   EXPECT_NE(found->text.find("16.0 MiB of weights and 32.0 MiB of optimizer state"), std::string::npos) << found->text;
 }
 
+TEST(replicated_state, is_noted_although_ranks_gather_once_at_their_start) {
+  wasteful_recording told;
+  replicas(told, "ncclDevKernel_AllGather_RING_LL");  // DistributedDataParallel compares the shapes of its parameters.
+  for (time_ns i = 0; i < 10; ++i)
+    for (const std::uint64_t process : {10, 11}) kernel(told, process, 100 + i * 100, 120 + i * 100, all_reduce);
+  EXPECT_NE(testing::find(testing::report_of(told.made), finding_kind::replicated_state), nullptr);
+}
+
+TEST(replicated_state, is_none_if_ranks_gather_again_and_again) {
+  wasteful_recording told;
+  replicas(told, "ncclDevKernel_AllGather_RING_LL");
+  for (time_ns i = 0; i < 9; ++i)
+    for (const std::uint64_t process : {10, 11}) kernel(told, process, 100 + i * 100, 120 + i * 100, all_reduce);
+  EXPECT_EQ(testing::find(testing::report_of(told.made), finding_kind::replicated_state), nullptr);
+}
+
 TEST(replicated_state, is_none_of_shards) {
   wasteful_recording told;
   replicas(told, "ncclDevKernel_AllGather_RING_LL");
