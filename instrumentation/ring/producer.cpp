@@ -495,11 +495,11 @@ std::uint64_t introduce_pool_stream(pool_stream_record pool_stream) noexcept {
   return has_room(sizeof pool_stream) && emit(pool_stream) ? pool_stream.key : 0;
 }
 
-bool has_room(std::size_t bytes) noexcept {
-  const thread_state& self = this_thread;
-  const std::uint32_t in_force = epoch_in_force.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
-  return self.epoch != in_force || self.slot->ring.fits(bytes);
+bool has_ring() noexcept {
+  return this_thread.epoch == epoch_in_force.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
 }
+
+bool has_room(std::size_t bytes) noexcept { return !has_ring() || this_thread.slot->ring.fits(bytes); }
 
 std::uint64_t intern(const char* text) noexcept { return text == nullptr ? 0 : intern(text, strlen(text)); }
 

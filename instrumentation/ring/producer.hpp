@@ -73,6 +73,9 @@ bool emit_with(record_header* record, record_type type, std::size_t bytes, const
 /// key, for this thread and fork children until the next `start`; 0 if it was not sent, or nothing is recorded.
 std::uint64_t introduce_pool_stream(pool_stream_record pool_stream) noexcept;
 
+/// True if the calling thread has recorded something since `start`.
+[[nodiscard]] bool has_ring() noexcept;
+
 /// True if the calling thread's ring could take an ordinary record of `bytes` now, or if nothing is
 /// recorded. For the recorder's own threads, which can wait for space; the program's threads must not.
 [[nodiscard]] bool has_room(std::size_t bytes) noexcept;

@@ -79,6 +79,10 @@ TEST(capture_library, exports_its_entry_points_only) {
   }
   // What the Python module beside the library tells of the interpreter: see python/sitecustomize.py.
   for (const char* name : {"sluice_now", "sluice_range"}) EXPECT_TRUE(exported.erase(name)) << name;
+  // In which threads wait for one another: see intercept/waits.cpp.
+  for (const char* name : {"sem_wait", "sem_timedwait", "sem_clockwait", "pthread_cond_wait", "pthread_cond_timedwait",
+                           "pthread_cond_clockwait"})
+    EXPECT_TRUE(exported.erase(name)) << name;
   EXPECT_TRUE(exported.contains("InitializeInjection"));
   EXPECT_TRUE(exported.contains("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"));
   // And what leads to the driver: its own functions, those of the list and of entry_points.cpp, and dlsym.

@@ -180,11 +180,11 @@ constexpr auto rules = std::to_array<finding_rule>({
     {idle_gaps, "idle_gaps", "The GPU has nothing to do while the host does something else.",
      "Idle gaps of 1 ms or more in which the host is in no call, or loads code, or reads files; 4 or more, 0.5 % of "
      "the working time. Garbage collection, torch.compile and the DataLoader are named if ranges of theirs cover half "
-     "of "
-     "a gap: Sluice adds these to PyTorch programs.",
-     "Needs kernel times (record --mode timeline). The line is the next one that allocates or copies. Waits for locks, "
-     "and "
-     "what threads without ranges do."},
+     "of a gap, and locks, other threads and Python's GIL if all threads that launch work wait for them in half of it: "
+     "Sluice adds these ranges.",
+     "Needs kernel times (record --mode timeline). The line is the next one that allocates or copies. Not seen: waits "
+     "for "
+     "a mutex of C or C++, and what threads without ranges do."},
 });
 static_assert(rules.size() == finding_kind_count);
 static_assert([] {

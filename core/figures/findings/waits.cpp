@@ -56,6 +56,13 @@ std::string_view advice_for(gap_cause cause, const std::string& maker) {
       return "Load ahead: more workers (num_workers), prefetch_factor, persistent_workers=True, less work for each "
              "sample, "
              "or the transforms on the GPU.";
+    case gap_cause::lock:
+      return "See in the timeline what the other threads do in the gaps. Let the thread that is waited for work ahead "
+             "(queue more than one item), hold the lock for less, or give each thread data of its own.";
+    case gap_cause::gil:
+      return "Move what the other Python threads do to processes (multiprocessing, DataLoader(num_workers=...)), or "
+             "into "
+             "code that releases the GIL (NumPy, PyTorch).";
     case gap_cause::host:
       break;
   }

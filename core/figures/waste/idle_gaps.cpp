@@ -50,6 +50,8 @@ gap_cause cause_of_range(std::string_view name) {
   if (name == "garbage collection") return gap_cause::garbage;
   if (name == "torch.compile") return gap_cause::compilation;
   if (name == "next batch of the DataLoader" || name.starts_with("enumerate(DataLoader)")) return gap_cause::data;
+  if (name == "waiting for a lock" || name == "waiting for another thread") return gap_cause::lock;
+  if (name == "waiting for Python's GIL") return gap_cause::gil;
   return gap_cause::host;
 }
 
@@ -81,6 +83,10 @@ std::string_view words_of(gap_cause cause) {
       return "torch.compile";
     case gap_cause::data:
       return "waiting for the next batch of the DataLoader";
+    case gap_cause::lock:
+      return "waiting for a lock or another thread";
+    case gap_cause::gil:
+      return "waiting for Python's GIL";
     case gap_cause::host:
       break;
   }
@@ -209,7 +215,7 @@ void idle_gaps_builder::add_gap(const index& from, const host_side& host, idle_g
   if (!told && (listed_ == 0 || found.caused > 0)) return list(found);
   gap_group by_host;
   by_host.device = device;
-  set_range(by_host, from, gap);
+  set_range(by_host, from, host, gap);
   set_stack(by_host, host, culprit == nullptr ? gap.begin : std::max(gap.begin, culprit->end));
   if (told) count(by_host, gap, gap.length() - lost, progress);
   if (found.caused == 0) {
@@ -256,9 +262,11 @@ std::vector<idle_gap> idle_gaps_builder::longest() const {
   return all;
 }
 
-void idle_gaps_builder::set_range(gap_group& of, const index& from, time_range gap) {
+void idle_gaps_builder::set_range(gap_group& of, const index& from, const host_side& host, time_range gap) {
   // The innermost range that covers half of the gap, of those that name a cause and of all others.
   time_ns shortest = latest_time;
+  bool some_wait = false, all_wait = true;  // Of the threads that launch work.
+  time_ns for_locks = 0, for_gil = 0;
   const auto users = users_.find(of.device);
   for (const auto& [key, work] : from.host().threads()) {
     if (users == users_.end() || !users->second.contains(key.process)) continue;
@@ -275,7 +283,18 @@ void idle_gaps_builder::set_range(gap_group& of, const index& from, time_range g
     // Collecting garbage and compiling happen inside of other ranges: they are the closer cause.
     for (const gap_cause cause : {gap_cause::data, gap_cause::compilation, gap_cause::garbage})
       if (covered[static_cast<std::size_t>(cause)] * 2 >= gap.length()) of.cause = cause;
+    const auto thread = host.threads.find(key);
+    if (thread == host.threads.end() || !thread->second.launches_after(gap.begin)) continue;
+    const time_ns locks = covered[static_cast<std::size_t>(gap_cause::lock)];
+    const time_ns gil = covered[static_cast<std::size_t>(gap_cause::gil)];
+    const bool waits = (locks + gil) * 2 >= gap.length();
+    some_wait = some_wait || waits;
+    all_wait = all_wait && waits;
+    for_locks += locks;
+    for_gil += gil;
   }
+  if (some_wait && all_wait && of.cause == gap_cause::host)
+    of.cause = for_gil > for_locks ? gap_cause::gil : gap_cause::lock;
 }
 
 void idle_gaps_builder::set_stack(gap_group& of, const host_side& host, time_ns from) {

@@ -25,19 +25,22 @@ class index;
 
 /// What kept the host from giving the device work.
 enum class gap_cause : std::uint8_t {
-  host,           ///< No call into CUDA: the program's own code, a data loader, garbage collection, a lock.
+  host,           ///< No call into CUDA: the program's own code.
   wait,           ///< A call that only waits for the device (cuStreamSynchronize).
   blocking_copy,  ///< A copy that returns when it is done: synchronous, or from or to pageable memory.
   allocation,     ///< cuMemAlloc and its like.
   release,        ///< cuMemFree and its like, which wait for the device.
   loading,        ///< Modules, libraries and graphs: compiling, loading, instantiating.
   file,           ///< Reading or writing a file.
-  // The program's own code, in a range of one of these names. Sluice's Python module makes such ranges.
+  // The program's own code, in a range of one of these names. Sluice makes such ranges: see instrumentation/capture.
   garbage,      ///< "garbage collection": Python's.
   compilation,  ///< "torch.compile".
-  data          ///< "next batch of the DataLoader", or torch.profiler's "enumerate(DataLoader)...".
+  data,         ///< "next batch of the DataLoader", or torch.profiler's "enumerate(DataLoader)...".
+  // Only if all threads that launch work wait: some always do, as those of a backward pass between two passes.
+  lock,  ///< "waiting for a lock", "waiting for another thread".
+  gil    ///< "waiting for Python's GIL".
 };
-inline constexpr std::size_t gap_cause_count = 10;
+inline constexpr std::size_t gap_cause_count = 12;
 
 /// What a program does in a range of this name; `host` for the program's own ranges.
 [[nodiscard]] gap_cause cause_of_range(std::string_view name);
@@ -152,6 +155,9 @@ class idle_gaps_builder {
   struct thread_calls {
     bool launches = false;         ///< It gives devices work.
     std::vector<host_call> calls;  ///< In order of begin.
+    [[nodiscard]] bool launches_after(time_ns time) const {
+      return launches && !calls.empty() && calls.back().begin >= time;
+    }
   };
   struct host_side {
     std::map<thread_key, thread_calls> threads;
@@ -163,7 +169,7 @@ class idle_gaps_builder {
   /// was busy before.
   void add_gap(const index& from, const host_side& host, idle_gap gap, time_ns progress);
   /// Sets the cause of a gap without a call, and its range, from the ranges of the processes that use the device.
-  void set_range(gap_group& of, const index& from, time_range gap);
+  void set_range(gap_group& of, const index& from, const host_side& host, time_range gap);
   /// Keeps the gap if it is among the longest of its device.
   void list(const idle_gap& gap);
   /// Sets the stack of the next call after `from`, if `of` has none.

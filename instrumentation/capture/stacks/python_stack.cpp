@@ -37,6 +37,7 @@ struct alignas(64) interpreter {
   void* (*this_thread)() = nullptr;  ///< PyGILState_GetThisThreadState: only reads thread-specific data.
   int (*finalizing)() = nullptr;     ///< May be null; used without `finalizing_at`.
   std::uint64_t evaluation_begin = 0, evaluation_end = 0;
+  std::uint64_t code_begin = 0, code_end = 0;  ///< The segment of its file with the evaluation loop.
 };
 SLUICE_HOT_DATA constinit interpreter python;
 constinit std::atomic<bool> search_over{false};
@@ -86,6 +87,20 @@ const python_layout* layout_of(void* library, unsigned version) {
   return !says || agrees_with_debug_offsets(*layout, runtime) ? layout : nullptr;
 }
 
+int find_code(dl_phdr_info* info, std::size_t, void*) {
+  for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = info->dlpi_phdr[i];
+    const std::uint64_t begin = info->dlpi_addr + part.p_vaddr;
+    if (part.p_type != PT_LOAD || python.evaluation_begin < begin || python.evaluation_begin >= begin + part.p_memsz) {
+      continue;
+    }
+    python.code_begin = begin;
+    python.code_end = begin + part.p_memsz;
+    return 1;
+  }
+  return 0;
+}
+
 void find_evaluation(void* library) {
   void* begin = dlsym(library, "_PyEval_EvalFrameDefault");
   Dl_info where{};
@@ -94,6 +109,7 @@ void find_evaluation(void* library) {
   if (entry == nullptr) return;
   python.evaluation_begin = reinterpret_cast<std::uint64_t>(begin);
   python.evaluation_end = python.evaluation_begin + entry->st_size;
+  dl_iterate_phdr(find_code, nullptr);
 }
 
 /// Finds the key of the thread-specific data with Python's thread state, to read it directly: sets a value for each key
@@ -439,6 +455,10 @@ SLUICE_HOT std::uint64_t python_place() noexcept {
 
 bool in_python_evaluation(std::uint64_t pc) noexcept {
   return python.found.load(std::memory_order_relaxed) && pc > python.evaluation_begin && pc <= python.evaluation_end;
+}
+
+bool is_in_python(std::uint64_t pc) noexcept {
+  return python.found.load(std::memory_order_acquire) && pc >= python.code_begin && pc < python.code_end;
 }
 
 }  // namespace sluice::capture

@@ -181,6 +181,32 @@ TEST_F(sluice_module, ranges_of_idle_causes_change_nothing_for_the_program) {
   EXPECT_TRUE(run.tables().processes.rows().empty()) << "a process that does nothing else is in no recording";
 }
 
+TEST_F(sluice_module, ranges_say_for_what_the_threads_of_a_program_wait) {
+  run_options options = sluice_module::options("");
+  options.arguments = {SLUICE_SOURCE_DIR "/tests/instrumentation/capture/fake/waits.py"};
+  EXPECT_EQ(run_bare(options), 0);
+  const recording run = record(options);
+  EXPECT_EQ(run.status, 0);
+  std::map<std::string, time_ns> waited;
+  for (const host_range_event& each : run.ranges) {
+    EXPECT_GE(each.end - each.time, 100'000) << text(run, each.name);
+    waited[text(run, each.name)] += each.end - each.time;
+  }
+  EXPECT_GE(waited["waiting for a lock"], 100'000'000)
+      << "30 ms or more each for a lock, an event, a queue, a thread's end";
+  EXPECT_GE(waited["waiting for Python's GIL"], 5'000'000);
+  EXPECT_EQ(run.tables().threads.rows().size(), 1U) << "the others recorded nothing";
+}
+
+TEST_F(sluice_module, waits_are_left_out_in_memory_mode) {
+  run_options options = sluice_module::options("");
+  options.arguments = {SLUICE_SOURCE_DIR "/tests/instrumentation/capture/fake/waits.py"};
+  options.mode = "memory";
+  const recording run = record(options);
+  EXPECT_EQ(run.status, 0);
+  EXPECT_TRUE(run.ranges.empty());
+}
+
 /// A folder with a sitecustomize of the machine.
 TEST_F(sluice_module, the_machines_sitecustomize_runs_nevertheless) {
   const std::string folder = testing::TempDir() + "/sitecustomize-" + std::to_string(getpid());

@@ -193,6 +193,47 @@ TEST(idle_gaps, are_the_programs_own_code_if_such_ranges_cover_little_of_them) {
   EXPECT_EQ(gaps[0].cause, gap_cause::host);
 }
 
+/// Eight kernels of 100 us, 3 ms from one begin to the next; the threads that launched them wait in the gaps, each in a
+/// range of its name, or do not (""). A thread that launched only in the beginning has ended.
+std::vector<gap_group> gaps_of_threads(const std::vector<std::string_view>& waits, bool one_more_has_ended = false) {
+  wasteful_recording told;
+  const auto call = [&](std::uint64_t thread, time_ns at) {
+    auto row = told.made.event<trace::api_call_event>(at * us);
+    row.end = row.time + 5 * us;
+    row.name = told.made.text("cuLaunchKernel");
+    row.thread = trace::thread_id{thread};
+    told.made.writer().add(row);
+  };
+  for (time_ns i = 0; i < 8; ++i) {
+    told.kernel(i * 3000, i * 3000 + 100);
+    if (one_more_has_ended && i == 0) call(9, 10);
+    for (std::size_t thread = 0; thread < waits.size(); ++thread) {
+      call(thread + 1, i * 3000 + 20);
+      if (waits[thread].empty() || i == 7) continue;
+      auto row = told.made.event<trace::host_range_event>((i * 3000 + 200) * us);
+      row.end = (i * 3000 + 2900) * us;
+      row.name = told.made.text(waits[thread]);
+      row.thread = trace::thread_id{thread + 1};
+      told.made.writer().add(row);
+    }
+  }
+  return told.waste().gaps;
+}
+
+TEST(idle_gaps, are_caused_by_a_lock_if_all_threads_that_launch_wait) {
+  const auto cause_if = [](const std::vector<std::string_view>& waits, bool one_more_has_ended = false) {
+    const auto gaps = gaps_of_threads(waits, one_more_has_ended);
+    EXPECT_EQ(gaps.size(), 1U);
+    return gaps.empty() ? gap_cause::wait : gaps[0].cause;
+  };
+  EXPECT_EQ(cause_if({"waiting for a lock"}), gap_cause::lock);
+  EXPECT_EQ(cause_if({"waiting for another thread"}), gap_cause::lock);
+  EXPECT_EQ(cause_if({"waiting for Python's GIL"}), gap_cause::gil);
+  EXPECT_EQ(cause_if({"waiting for Python's GIL", "waiting for another thread"}), gap_cause::lock);
+  EXPECT_EQ(cause_if({"", "waiting for another thread"}), gap_cause::host) << "the thread of a backward pass";
+  EXPECT_EQ(cause_if({"waiting for a lock"}, true), gap_cause::lock) << "a thread that has ended does nothing";
+}
+
 TEST(idle_gaps, name_the_programs_innermost_range_around_the_longest) {
   wasteful_recording told;
   for (time_ns i = 0; i < 8; ++i) told.kernel(i * 3000, i * 3000 + 100);
