@@ -61,12 +61,12 @@ block_state block_uses::state_of(std::size_t at) const {
   const time_ns last = last_use(at);
   const time_ns since = last == trace::unknown_time ? block.born : last;
   const bool comes_back = touches.of(block).last.known() && touches.of(block).last.time >= time_;
-  const std::uint64_t works = touches.works_in({since + 1, time_});
+  const std::uint64_t works = touches.works_in(block.process, {since + 1, time_});
   const bool state = what == category::weight || what == category::optimizer_state;
   const bool made_for_this_step = what != category::none && !state && is_of_this_step(at);
   if (!comes_back && !made_for_this_step && works >= held_works) {
     const time_ns end = block.freed() ? block.died : latest_time;
-    if (touches.works_in({time_, end}) >= held_works) return block_state::unused;
+    if (touches.works_in(block.process, {time_, end}) >= held_works) return block_state::unused;
   }
   const bool for_long = step_begin_ != trace::unknown_time
                             ? steps_->begun_between(since, time_) >= steps_idle_

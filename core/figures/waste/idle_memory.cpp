@@ -112,7 +112,8 @@ std::vector<idle_memory_builder::interval> idle_memory_builder::intervals_of(con
   const block_touches used = from.touches().of(block);
   const std::uint64_t least_works = std::clamp<std::uint64_t>(from.touches().touches() / few_touches, 1, idle_works);
   const auto add = [&](idle_reason reason, time_range idle, std::uint64_t times = 1) {
-    if (idle.length() > 0 && from.touches().works_in(idle) >= times * least_works) all.push_back({reason, idle});
+    if (idle.length() > 0 && from.touches().works_in(block.process, idle) >= times * least_works)
+      all.push_back({reason, idle});
   };
   if (!used.last.known()) {
     add(idle_reason::never_used, {block.born, end});
@@ -226,6 +227,7 @@ void idle_memory_builder::add(const index& from, time_range run) {
     const block_record& block = blocks[i];
     if (!takes_device_memory(block) || block.kind == trace::memory_kind::physical || !block.live_in(here)) continue;
     memory& of = all_[key_of(block)];
+    of.processes.insert(block.process);
     const category what = facts->categories[i].what;
     for (const interval& each : intervals_of(block, facts->categories[i], from)) add_idle(of, block, what, each, here);
     if (const auto found = reusable.find(i); found != reusable.end())
@@ -237,8 +239,7 @@ void idle_memory_builder::add(const index& from, time_range run) {
   }
 }
 
-void idle_memory_builder::count(const block_record& block, const interval& each, time_ns peak, const index& from,
-                                idle_group& in) {
+void idle_memory_builder::count(const block_record& block, const interval& each, const index& from, idle_group& in) {
   ++in.blocks_at_peak;
   saturating_add(in.bytes_at_peak, block.bytes);
   // If two are equally large, take the lower id, so that the order of arrival does not matter.
@@ -247,16 +248,18 @@ void idle_memory_builder::count(const block_record& block, const interval& each,
   in.largest = block.id;
   in.largest_bytes = block.bytes;
   in.idle = each.idle;
-  const bool comes_back = each.reason == idle_reason::between_uses;
-  in.works = from.touches().works_in({each.idle.begin, comes_back ? each.idle.end : std::min(each.idle.end, peak + 1)});
+  in.works = from.touches().works_in(block.process, each.idle);
 }
 
 void idle_memory_builder::look(const memory_peak& peak, const index& from) {
   const memory_key key{peak.device, peak.layer, peak.kind};
   const auto of = all_.find(key);
   if (of == all_.end()) return;
-  of->second.works = from.touches().works_in(range_);
-  of->second.kernels = from.touches().kernels_in(range_);
+  of->second.works = of->second.kernels = 0;
+  for (const trace::process_id process : of->second.processes) {
+    of->second.works += from.touches().works_in(process, range_);
+    of->second.kernels += from.touches().kernels_in(process, range_);
+  }
   const auto facts = from.tensors(trace_);
   const auto reusable = find_reusable(from, range_);
   const births made_here(from.memory(), key, peak.time);
@@ -272,13 +275,14 @@ void idle_memory_builder::look(const memory_peak& peak, const index& from) {
       if (!each.idle.holds(peak.time)) continue;
       const auto found = of->second.groups.find({each.reason, block.stack, block.name, facts->categories[i].what});
       if (found == of->second.groups.end()) continue;
-      count(block, each, peak.time, from, found->second.made);
+      count(block, each, from, found->second.made);
       if (each.reason != idle_reason::held_late) continue;
       born[&found->second].push_back(block.born);
       if (made_here.could_replace(each.idle.begin, block.bytes))
         saturating_add(found->second.made.replaced, block.bytes);
       const time_ns successor = made_here.successor_of(block, each.idle.begin);
-      if (successor != trace::unknown_time && from.touches().works_in({successor, block.died}) <= reassigned_works)
+      if (successor != trace::unknown_time &&
+          from.touches().works_in(block.process, {successor, block.died}) <= reassigned_works)
         saturating_add(found->second.made.reassigned, block.bytes);
     }
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -48,7 +49,7 @@ struct idle_group {
   trace::block_id largest{};  ///< The largest block that is idle at the peak.
   std::uint64_t largest_bytes = 0;
   time_range idle;          ///< When the largest block was idle.
-  std::uint64_t works = 0;  ///< Launches and copies of others in that time; up to the peak, if it is not used again.
+  std::uint64_t works = 0;  ///< Other launches and copies of its process in that time.
   time_ns first_birth = 0;  ///< Of the blocks that are idle at the peak: the first birth and the last.
   time_ns last_birth = 0;
   std::uint64_t spread = 0;  ///< In how many eighths of the kernels from the first birth to the peak some were born.
@@ -115,6 +116,7 @@ class idle_memory_builder {
     double highest = 0;
     std::uint64_t works = 0;
     std::uint64_t kernels = 0;
+    std::set<trace::process_id> processes;
     std::map<origin, group> groups;
     std::vector<idle_group> accumulating;
   };
@@ -128,7 +130,7 @@ class idle_memory_builder {
   /// Adds the idle time of a block to its group.
   void add_idle(memory& to, const block_record& block, category what, const interval& each, time_range run);
   /// Counts an idle block that is live at the peak.
-  static void count(const block_record& block, const interval& each, time_ns peak, const index& from, idle_group& in);
+  static void count(const block_record& block, const interval& each, const index& from, idle_group& in);
   [[nodiscard]] std::vector<interval> intervals_of(const block_record& block, const block_category& is,
                                                    const index& from) const;
   [[nodiscard]] double rate_of(trace::device_id device) const;

@@ -96,7 +96,7 @@ void touch_index::add(const trace::touch_event& row, const trace::tables& tables
     if (!copy) {
       keep_earlier(of.first_kernel, bounded(row.time));
       const bool fills = only_fills(row.name, tables);
-      add_access(block, bounded(row.time), 0, fills ? access_kind::clear : access_kind::kernel);
+      add_access(block, row.process, bounded(row.time), 0, fills ? access_kind::clear : access_kind::kernel);
     }
     return join(of.first, of.last, {bounded(row.time), row.id});
   }
@@ -115,12 +115,22 @@ void touch_index::add(const trace::touch_event& row, const trace::tables& tables
   graph_uses_.push_back({row.graph, 1, row.id, row.id});
 }
 
-void touch_index::add_access(const uses_of_block& of, time_ns time, std::uint64_t bytes, access_kind kind) {
+touch_index::process_works& touch_index::works_of(trace::process_id process) {
+  if (last_worker_ < works_.size() && works_[last_worker_].process == process) return works_[last_worker_];
+  const auto known = std::find_if(works_.begin(), works_.end(),
+                                  [process](const process_works& each) { return each.process == process; });
+  last_worker_ = static_cast<std::size_t>(known - works_.begin());
+  return known != works_.end() ? *known : works_.emplace_back(process_works{process, {}, {}});
+}
+
+void touch_index::add_access(const uses_of_block& of, trace::process_id user, time_ns time, std::uint64_t bytes,
+                             access_kind kind) {
   if (!collects_accesses_) return;
   accesses_.push_back({of.block, time, bytes, kind, static_cast<std::uint32_t>(&of - blocks_.data())});
   // The touches of one launch share its time, and follow one another.
-  if (works_.empty() || works_.back() != time) works_.push_back(time);
-  if (kind == access_kind::kernel && (kernels_.empty() || kernels_.back() != time)) kernels_.push_back(time);
+  auto& [process, works, kernels] = works_of(user);
+  if (works.empty() || works.back() != time) works.push_back(time);
+  if (kind == access_kind::kernel && (kernels.empty() || kernels.back() != time)) kernels.push_back(time);
 }
 
 template <class Copy>
@@ -134,7 +144,7 @@ void touch_index::add_copy(const Copy& row, time_ns time) {
     join(of.first, of.last, {time, row.id});
     const bool written = id == row.destination_block;
     const bool uploaded = written && row.direction == trace::direction::h2d;
-    add_access(block, time, row.bytes,
+    add_access(block, row.process, time, row.bytes,
                uploaded  ? access_kind::upload
                : written ? access_kind::write
                          : access_kind::read);
@@ -157,7 +167,7 @@ void touch_index::add(const trace::memset_event& row) {
   uses_of_block& block = at(row.block);
   ++block.direct.copies;
   join(block.direct.first, block.direct.last, {time, row.id});
-  add_access(block, time, row.bytes, access_kind::clear);
+  add_access(block, row.process, time, row.bytes, access_kind::clear);
 }
 
 void touch_index::add(const trace::graph_launch_event& row) {
@@ -187,9 +197,11 @@ void touch_index::settle() {
     of.sorted = true;
   }
   if (accesses_.size() == settled_accesses_) return;
-  for (std::vector<time_ns>* const times : {&works_, &kernels_}) {
-    timeline::sort_runs(*times, std::less<>());
-    times->erase(std::unique(times->begin(), times->end()), times->end());
+  for (process_works& each : works_) {
+    for (std::vector<time_ns>* const times : {&each.works, &each.kernels}) {
+      timeline::sort_runs(*times, std::less<>());
+      times->erase(std::unique(times->begin(), times->end()), times->end());
+    }
   }
   // Counting sort by block: rows come in order of time, mostly.
   first_access_.assign(blocks_.size() + 1, 0);
@@ -216,9 +228,31 @@ std::span<const access> touch_index::accesses_to(trace::block_id block) const {
   return std::span(accesses_).subspan(first_access_[place], first_access_[place + 1] - first_access_[place]);
 }
 
-std::uint64_t touch_index::works_in(time_range range) const { return count_in(works_, range); }
+std::uint64_t touch_index::works_in(trace::process_id process, time_range range) const {
+  std::uint64_t count = 0;
+  for (const process_works& each : works_)
+    if (each.process == process) count += count_in(each.works, range);
+  return count;
+}
 
-std::uint64_t touch_index::kernels_in(time_range range) const { return count_in(kernels_, range); }
+std::uint64_t touch_index::works_in(time_range range) const {
+  std::uint64_t count = 0;
+  for (const process_works& each : works_) count += count_in(each.works, range);
+  return count;
+}
+
+std::uint64_t touch_index::kernels_in(trace::process_id process, time_range range) const {
+  std::uint64_t count = 0;
+  for (const process_works& each : works_)
+    if (each.process == process) count += count_in(each.kernels, range);
+  return count;
+}
+
+std::uint64_t touch_index::kernels_in(time_range range) const {
+  std::uint64_t count = 0;
+  for (const process_works& each : works_) count += count_in(each.kernels, range);
+  return count;
+}
 
 block_touches touch_index::of(const block_record& block) const {
   if (const auto known = known_.find(raw(block.id)); known != known_.end()) return known->second;

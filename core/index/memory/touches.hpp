@@ -113,9 +113,12 @@ class touch_index {
   [[nodiscard]] std::span<const access> accesses() const { return accesses_; }
   /// Returns the accesses to one block, in order of time. O(1).
   [[nodiscard]] std::span<const access> accesses_to(trace::block_id block) const;
-  /// The number of launches and copies in `range` that access any block, in rows added here. O(log launches).
+  /// The number of launches and copies in `range` that access any block, in rows added here: those of `process`, or of
+  /// all processes. O(processes + log launches).
+  [[nodiscard]] std::uint64_t works_in(trace::process_id process, time_range range) const;
   [[nodiscard]] std::uint64_t works_in(time_range range) const;
-  /// Of these, the launches of kernels that do more than fill memory with one value. O(log launches).
+  /// Of these, the launches of kernels that do more than fill memory with one value. O(processes + log launches).
+  [[nodiscard]] std::uint64_t kernels_in(trace::process_id process, time_range range) const;
   [[nodiscard]] std::uint64_t kernels_in(time_range range) const;
 
   /// True if the recording has no touches. Then no block can be called unused.
@@ -156,7 +159,15 @@ class touch_index {
   };
 
   uses_of_block& at(trace::block_id id);
-  void add_access(const uses_of_block& of, time_ns time, std::uint64_t bytes, access_kind kind);
+  /// Times of launches and copies of a process, sorted, each once.
+  struct process_works {
+    trace::process_id process{};
+    std::vector<time_ns> works;
+    std::vector<time_ns> kernels;  ///< Of these, those of kernels that do not only fill.
+  };
+
+  void add_access(const uses_of_block& of, trace::process_id user, time_ns time, std::uint64_t bytes, access_kind kind);
+  process_works& works_of(trace::process_id process);
   [[nodiscard]] bool leaves_out(time_ns time) const { return time < run_.begin || time >= run_.end; }
   template <class Copy>
   void add_copy(const Copy& row, time_ns time);
@@ -173,8 +184,8 @@ class touch_index {
   std::unordered_map<std::uint64_t, block_touches> known_;  ///< By block id, from `set_known`.
   std::vector<access> accesses_;
   std::vector<std::size_t> first_access_;  ///< By place of the block, and one more: where its accesses begin.
-  std::vector<time_ns> works_;             ///< Times of launches and copies, sorted, each once.
-  std::vector<time_ns> kernels_;           ///< Of these, those of kernels that do not only fill.
+  std::vector<process_works> works_;
+  std::size_t last_worker_ = 0;  ///< In `works_`: rows of a process follow one another.
   std::size_t settled_accesses_ = 0;
   bool collects_accesses_ = true;
   std::uint64_t touches_ = 0;

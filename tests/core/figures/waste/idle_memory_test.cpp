@@ -50,6 +50,29 @@ TEST(idle_memory, is_not_claimed_without_uses) {
   EXPECT_TRUE(told.waste().idle.empty());
 }
 
+/// A block is used, and freed long after; in between `process` launches a kernel every 10 us.
+bool is_held_late_while_works(std::uint64_t process) {
+  wasteful_recording told;
+  told.alloc(0, 1, 4 * mib);
+  told.work(20, 400, 1);
+  told.alloc(395, 2, 4 * mib);
+  for (time_ns time = 400; time < 800; time += 10) {
+    auto row = told.made.event<trace::touch_event>(time * us);
+    row.process = trace::process_id{process};
+    row.block = trace::block_id{2};
+    row.name = told.made.text("gemm");
+    told.made.writer().add(row);
+  }
+  told.free(900, 1);
+  told.free(910, 2);
+  return group_of(told.waste(), idle_reason::held_late) != nullptr;
+}
+
+TEST(idle_memory, is_idle_while_its_own_process_works) {
+  EXPECT_TRUE(is_held_late_while_works(1));
+  EXPECT_FALSE(is_held_late_while_works(2)) << "another rank, for which this one may wait";
+}
+
 TEST(idle_memory, is_a_block_long_before_its_first_use) {
   wasteful_recording told;
   told.alloc(0, 1, 4 * mib);
@@ -64,7 +87,7 @@ TEST(idle_memory, is_a_block_long_before_its_first_use) {
   EXPECT_EQ(found->largest, trace::block_id{1});
   EXPECT_EQ(found->saved, 4 * mib);
   EXPECT_EQ(found->idle, (time_range{0, 300 * us}));
-  EXPECT_EQ(found->works, 0U) << "up to the peak, where the second block is born";
+  EXPECT_EQ(found->works, 18U) << "also after the peak, as the idle time";
   EXPECT_EQ(group_of(all, idle_reason::held_late), nullptr);
 }
 
@@ -83,7 +106,7 @@ TEST(idle_memory, is_a_block_long_after_its_last_use) {
   EXPECT_EQ(found->largest, trace::block_id{1});
   EXPECT_EQ(found->saved, 4 * mib);
   EXPECT_EQ(found->idle, (time_range{190 * us + 1, 510 * us}));
-  EXPECT_EQ(found->works, 5U) << "until the peak";
+  EXPECT_EQ(found->works, 24U) << "before the peak and after it";
   EXPECT_EQ(found->replaced, 4 * mib) << "the second block would fit in its place";
 }
 
