@@ -1,8 +1,11 @@
 #include "tests/gui/window_fixture.hpp"
 
+#include <GLFW/glfw3.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "app/gui/gl/png.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
@@ -36,6 +39,8 @@ void window_test::SetUp() {
   ImGuiTestEngine_Start(engine_, ImGui::GetCurrentContext());
   window_->after_frame = [this] {
     write_picture();
+    if (const ImVec2 size = std::exchange(wanted_size_, ImVec2()); size.x > 0)
+      glfwSetWindowSize(glfwGetCurrentContext(), static_cast<int>(size.x), static_cast<int>(size.y));
     ImGuiTestEngine_PostSwap(engine_);
   };
 
@@ -72,7 +77,7 @@ void window_test::use(std::function<void(ImGuiTestContext&)> steps) {
   test->UserData = this;
   test->TestFunc = [](ImGuiTestContext* user) { static_cast<window_test*>(user->Test->UserData)->steps_(*user); };
   ImGuiTestEngine_QueueTest(engine_, test, ImGuiTestRunFlags_RunFromCommandLine);
-  while (!ImGuiTestEngine_IsTestQueueEmpty(engine_)) ASSERT_TRUE(window_->step()) << "the window closed";
+  while (!ImGuiTestEngine_IsTestQueueEmpty(engine_)) ASSERT_TRUE(window_->step() || stays_open) << "the window closed";
   EXPECT_EQ(test->Output.Status, ImGuiTestStatus_Success);
 }
 
@@ -122,6 +127,16 @@ void window_test::take_picture(ImGuiTestContext& user, const std::string& name) 
   user.Yield(2);
   picture_ = std::string(folder) + "/" + name + ".png";
   wait_until(user, [&] { return picture_.empty(); });
+}
+
+void window_test::resize(ImGuiTestContext& user, int width, int height) {
+  wanted_size_ = ImVec2(static_cast<float>(width), static_cast<float>(height));
+  const auto has_it = [&] {
+    const ImVec2 size = ImGui::GetIO().DisplaySize;
+    return static_cast<int>(size.x) == width && static_cast<int>(size.y) == height;
+  };
+  EXPECT_TRUE(wait_until(user, has_it)) << width << "x" << height;
+  user.Yield(2);
 }
 
 ImVec2 window_test::place_of(query::time_ns time, float down) {

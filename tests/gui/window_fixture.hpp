@@ -34,11 +34,14 @@ class window_test : public ::testing::Test {
   std::string read(ImGuiTestContext& user);
   /// Writes the window to NAME.png in the folder $SLUICE_TEST_PICTURES, for people to look at. Nothing if it is not set.
   void take_picture(ImGuiTestContext& user, const std::string& name);
+  /// Gives the window another size, as a user who drags its corner.
+  void resize(ImGuiTestContext& user, int width, int height);
   /// Where `time` is on the screen, `down` pixels below the top of the tracks.
   ImVec2 place_of(query::time_ns time, float down);
 
   const std::string path = test::own_path("window.sluice");
   std::string config_folder;  ///< Empty: nothing is remembered.
+  bool stays_open = false;    ///< The window goes on when it is closed: for steps that may hit that by chance.
 
  private:
   void write_picture();
@@ -48,6 +51,7 @@ class window_test : public ::testing::Test {
   std::function<void(ImGuiTestContext&)> steps_;
   std::string words_;
   bool listening_ = false;
+  ImVec2 wanted_size_;   ///< What the window is to have; zero: what it has.
   std::string picture_;  ///< Where the next frame is to be written; empty: nowhere.
 };
 
