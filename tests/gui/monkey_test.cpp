@@ -33,8 +33,10 @@ class monkey : public window_test {
     window_test::SetUp();
     damage();
     recordings_ = {path, folder_ / "damaged.sluice", folder_ / "none.sluice"};
-    for (const char* name : {"pytorch-training", "overlap"})
-      recordings_.push_back(SLUICE_SOURCE_DIR "/assets/recordings/" + std::string(name) + ".sluice");
+    for (const char* name : {"pytorch-training.sluice", "overlap.sluice"}) {
+      std::filesystem::copy_file(SLUICE_SOURCE_DIR "/assets/recordings/" + std::string(name), folder_ / name);
+      recordings_.push_back(folder_ / name);  // Its notes lie beside it.
+    }
   }
   void TearDown() override {
     window_test::TearDown();

@@ -38,9 +38,10 @@ void window_test::SetUp() {
   io.ConfigWatchdogWarning = 120;
   ImGuiTestEngine_Start(engine_, ImGui::GetCurrentContext());
   window_->after_frame = [this] {
-    write_picture();
-    if (const ImVec2 size = std::exchange(wanted_size_, ImVec2()); size.x > 0)
-      glfwSetWindowSize(glfwGetCurrentContext(), static_cast<int>(size.x), static_cast<int>(size.y));
+    if (work_ != nullptr) {
+      work_();
+      work_ = nullptr;
+    }
     ImGuiTestEngine_PostSwap(engine_);
   };
 
@@ -81,6 +82,14 @@ void window_test::use(std::function<void(ImGuiTestContext&)> steps) {
   EXPECT_EQ(test->Output.Status, ImGuiTestStatus_Success);
 }
 
+bool window_test::draw_until(const std::function<bool()>& done) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > deadline || !window_->step()) return false;
+  }
+  return true;
+}
+
 bool window_test::wait_until(ImGuiTestContext& user, const std::function<bool()>& done) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (!done()) {
@@ -112,25 +121,24 @@ std::string window_test::read(ImGuiTestContext& user) {
   return words_;
 }
 
-/// On the window's thread, where the OpenGL context is current.
-void window_test::write_picture() {
-  if (picture_.empty()) return;
-  const ImVec2 size = ImGui::GetIO().DisplaySize;
-  const gui::gl::image shown = gui::gl::read_framebuffer(0, static_cast<int>(size.x), static_cast<int>(size.y));
-  EXPECT_TRUE(gui::gl::write_png(shown, picture_));
-  picture_.clear();
+void window_test::on_window_thread(ImGuiTestContext& user, std::function<void()> work) {
+  work_ = std::move(work);
+  wait_until(user, [&] { return work_ == nullptr; });
 }
 
 void window_test::take_picture(ImGuiTestContext& user, const std::string& name) {
   const char* folder = std::getenv("SLUICE_TEST_PICTURES");
   if (folder == nullptr) return;
   user.Yield(2);
-  picture_ = std::string(folder) + "/" + name + ".png";
-  wait_until(user, [&] { return picture_.empty(); });
+  on_window_thread(user, [&] {
+    const ImVec2 size = ImGui::GetIO().DisplaySize;
+    const gui::gl::image shown = gui::gl::read_framebuffer(0, static_cast<int>(size.x), static_cast<int>(size.y));
+    EXPECT_TRUE(gui::gl::write_png(shown, std::string(folder) + "/" + name + ".png"));
+  });
 }
 
 void window_test::resize(ImGuiTestContext& user, int width, int height) {
-  wanted_size_ = ImVec2(static_cast<float>(width), static_cast<float>(height));
+  on_window_thread(user, [&] { glfwSetWindowSize(glfwGetCurrentContext(), width, height); });
   const auto has_it = [&] {
     const ImVec2 size = ImGui::GetIO().DisplaySize;
     return static_cast<int>(size.x) == width && static_cast<int>(size.y) == height;

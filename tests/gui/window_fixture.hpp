@@ -22,6 +22,10 @@ class window_test : public ::testing::Test {
   /// Runs `steps` as the user, frame by frame, until it returns. Failed IM_CHECKs fail the test.
   void use(std::function<void(ImGuiTestContext&)> steps);
 
+  /// Draws frames until `done`, or a minute has passed; whether it was. Outside of `use`, which takes the place of the
+  /// display's own mouse and keys.
+  bool draw_until(const std::function<bool()>& done);
+
   // For the steps.
   gui::application& app() { return window_->app(); }
   /// Frames until `done`, or a minute has passed; whether it was.
@@ -34,6 +38,8 @@ class window_test : public ::testing::Test {
   std::string read(ImGuiTestContext& user);
   /// Writes the window to NAME.png in the folder $SLUICE_TEST_PICTURES, for people to look at. Nothing if it is not set.
   void take_picture(ImGuiTestContext& user, const std::string& name);
+  /// Runs `work` on the window's thread after a frame, where its OpenGL context is current.
+  void on_window_thread(ImGuiTestContext& user, std::function<void()> work);
   /// Gives the window another size, as a user who drags its corner.
   void resize(ImGuiTestContext& user, int width, int height);
   /// Where `time` is on the screen, `down` pixels below the top of the tracks.
@@ -44,15 +50,12 @@ class window_test : public ::testing::Test {
   bool stays_open = false;    ///< The window goes on when it is closed: for steps that may hit that by chance.
 
  private:
-  void write_picture();
-
   std::unique_ptr<gui::window> window_;
   ImGuiTestEngine* engine_ = nullptr;
   std::function<void(ImGuiTestContext&)> steps_;
   std::string words_;
   bool listening_ = false;
-  ImVec2 wanted_size_;   ///< What the window is to have; zero: what it has.
-  std::string picture_;  ///< Where the next frame is to be written; empty: nowhere.
+  std::function<void()> work_;  ///< For the window's thread, after the next frame.
 };
 
 }  // namespace sluice::test

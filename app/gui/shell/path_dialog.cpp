@@ -5,6 +5,7 @@
 
 #include "app/gui/views/widgets.hpp"
 #include "core/base/printable.hpp"
+#include "imgui_internal.h"
 #include "imgui_stdlib.h"
 
 namespace sluice::gui {

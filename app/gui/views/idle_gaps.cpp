@@ -120,7 +120,7 @@ class idle_gaps_view final : public view {
                  ImVec2 room) {
     range_line(with, range);
     draw_devices(with, all);
-    if (shown_ == nullptr) return note(with, "Reading what the GPUs and the host did.");
+    if (shown_ == nullptr) return remark(with, "Reading what the GPUs and the host did.");
     draw_lengths(with, {room.x, with.px(chart_height)});
     draw_causes(with);
   }
@@ -206,7 +206,7 @@ class idle_gaps_view final : public view {
 
   void draw_causes(const view_context& with) {
     heading(with, "By cause and line");
-    if (shown_->lines.empty()) return note(with, "None.");
+    if (shown_->lines.empty()) return remark(with, "None.");
     if (!begin_figures("causes", {"what the host did", "gaps", "idle", "longest"})) return;
     int number = 0;
     for (const query::gap_line& each : shown_->lines) {
@@ -229,7 +229,7 @@ class idle_gaps_view final : public view {
       ImGui::PopID();
     }
     ImGui::EndTable();
-    note(with, "As in the report: gaps below 1 ms count only with a call that takes the time.");
+    remark(with, "As in the report: gaps below 1 ms count only with a call that takes the time.");
   }
 
   void draw_gaps(const view_context& with) {
@@ -239,7 +239,7 @@ class idle_gaps_view final : public view {
       if (!only_ || device == *only_) all += lengths.count;
     heading(with, rows_.size() < all ? "The longest " + format_count(rows_.size()) + " of " + format_some(all, "gap")
                                      : format_some(all, "gap") + ", longest first");
-    if (rows_.empty()) return note(with, "No gap of at least 10 µs.");
+    if (rows_.empty()) return remark(with, "No gap of at least 10 µs.");
     const bool several = shown_->lengths.size() > 1 && !only_;
     if (!begin_figures("gaps", {"what the host did", "until", "length", "at"})) return;
     ImGuiListClipper rows;

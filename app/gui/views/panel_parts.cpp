@@ -49,7 +49,7 @@ void figure_cell(std::string_view text, bool muted) {
   right_text(text, muted);
 }
 
-void note(const view_context& with, std::string_view text) {
+void remark(const view_context& with, std::string_view text) {
   ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
   ImGui::PushTextWrapPos(0);
   ImGui::TextUnformatted(text.data(), text.data() + text.size());

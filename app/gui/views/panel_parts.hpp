@@ -24,7 +24,7 @@ void first_cell(std::string_view text);
 void figure_cell(std::string_view text, bool muted = false);
 
 /// A paragraph of secondary text.
-void note(const view_context& with, std::string_view text);
+void remark(const view_context& with, std::string_view text);
 
 /// Selects an event and shows it in the timeline. Nothing for `event_id::none`.
 void show_event(const view_context& with, trace::event_id event);

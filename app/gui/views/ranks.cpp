@@ -168,7 +168,7 @@ class ranks_view final : public view {
       ImGui::PopID();
     }
     ImGui::EndTable();
-    note(with, "Outliers first: those that differ from the median of the others by 10 % or more.");
+    remark(with, "Outliers first: those that differ from the median of the others by 10 % or more.");
   }
 
   static std::uint64_t device_bytes(const view_context& with, const rank_figures& of) {

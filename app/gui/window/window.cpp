@@ -3,6 +3,7 @@
 #include <GLFW/glfw3.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "app/gui/gl/gl.hpp"
 #include "app/gui/gl/png.hpp"
@@ -57,6 +58,14 @@ result<std::unique_ptr<window>> window::create(application_options content) {
   glfwSwapInterval(1);
   if (!gl::load(&glfwGetProcAddress)) return no_window("the display's OpenGL is older than 3.3");
 
+  if (!has_wayland && is_remote_display(x11) && remote_frames::available()) {
+    made->remote_.emplace();
+    content.animations = false;
+    glfwSetWindowRefreshCallback(made->handle_, [](GLFWwindow* handle) {
+      static_cast<window*>(glfwGetWindowUserPointer(handle))->remote_->forget();
+    });
+  }
+
   content.wake = [] { glfwPostEmptyEvent(); };
   made->app_ = std::make_unique<application>(std::move(content));
   glfwSetWindowUserPointer(made->handle_, made.get());
@@ -68,6 +77,10 @@ result<std::unique_ptr<window>> window::create(application_options content) {
   ImGui_ImplGlfw_InitForOpenGL(made->handle_, true);
   ImGui_ImplOpenGL3_Init("#version 330 core");
   made->backends_ = true;
+  // After the backend's own callback, which this one calls.
+  glfwSetKeyCallback(made->handle_, [](GLFWwindow* handle, int key, int code, int action, int modifiers) {
+    static_cast<window*>(glfwGetWindowUserPointer(handle))->take_key({key, code, action, modifiers});
+  });
   made->take_scale();
   if (auto started = made->app_->start(); !started) return tl::unexpected(started.error());
   glfwShowWindow(made->handle_);
@@ -107,6 +120,15 @@ void window::take_scale() {
   app_->set_scale(done_already > 0 ? content / done_already : content);
 }
 
+void window::take_key(const key_event& event) {
+  const bool modifier = event.key >= GLFW_KEY_LEFT_SHIFT && event.key <= GLFW_KEY_RIGHT_SUPER;
+  const bool releases_modifier = modifier && event.action == GLFW_RELEASE;
+  // The backend asks which modifiers are down now, so that what comes after has to wait too.
+  if (!late_keys_.empty() || (releases_modifier && key_pressed_)) return late_keys_.push_back(event);
+  key_pressed_ = key_pressed_ || (!modifier && event.action == GLFW_PRESS);
+  ImGui_ImplGlfw_KeyCallback(handle_, event.key, event.code, event.action, event.modifiers);
+}
+
 void window::note_input() {
   frames_wanted_ = frames_after_input;
   last_input_ = glfwGetTime();
@@ -134,6 +156,7 @@ void window::run() {
 }
 
 bool window::step() {
+  for (const key_event& each : std::exchange(late_keys_, {})) take_key(each);
   glfwPollEvents();
   take_scale();
   int width = 0;
@@ -143,11 +166,16 @@ bool window::step() {
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     build_frame(*app_);
+    key_pressed_ = false;
     draw_frame(*app_, width, height);
     if (const std::string picture = app_->take_picture_wanted(); !picture.empty())
       if (auto saved = gl::write_png(gl::read_framebuffer(0, width, height), picture); !saved)
         app_->say(saved.error().to_string());
-    glfwSwapBuffers(handle_);
+    if (remote_) {
+      remote_->show(handle_, width, height);
+    } else {
+      glfwSwapBuffers(handle_);
+    }
     if (frames_wanted_ > 0) --frames_wanted_;
   } else {
     frames_wanted_ = 0;

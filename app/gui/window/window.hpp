@@ -2,9 +2,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "app/gui/shell/application.hpp"
+#include "app/gui/window/remote_display.hpp"
 
 struct GLFWwindow;
 
@@ -35,9 +38,20 @@ class window {
   void note_input();
   void take_scale();
 
+  struct key_event {
+    int key = 0, code = 0, action = 0, modifiers = 0;  ///< As GLFW has them.
+  };
+  /// Gives a key to ImGui. ImGui sees all that happened between two frames at once: if a modifier is pressed, then a key,
+  /// and the modifier is released first, as fast hands do, the key would be one without a modifier. So the release waits
+  /// for the next frame.
+  void take_key(const key_event& event);
+
   GLFWwindow* handle_ = nullptr;
   std::unique_ptr<application> app_;
+  std::optional<remote_frames> remote_;  ///< If the display is at the other end of a network.
   std::string title_;
+  std::vector<key_event> late_keys_;  ///< For the next frame.
+  bool key_pressed_ = false;          ///< In this frame, a key that is no modifier.
   int frames_wanted_ = 3;
   double last_input_ = 0;
   bool backends_ = false;

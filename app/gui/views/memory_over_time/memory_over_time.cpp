@@ -527,11 +527,11 @@ class memory_over_time_view final : public view {
       ImGui::PopID();
     }
     ImGui::EndTable();
-    if (bands_.nested) note(with, "Each layer holds the next: they are not added up.");
+    if (bands_.nested) remark(with, "Each layer holds the next: they are not added up.");
     if (shapes_.too_many)
-      note(with, "Too much moves here to draw each block. Zoom in.");
+      remark(with, "Too much moves here to draw each block. Zoom in.");
     else if (shapes_.pieces.empty() && !bands_.nested)
-      note(with, "Zoom in to see each block as a shape of its own.");
+      remark(with, "Zoom in to see each block as a shape of its own.");
   }
 
   screen_slot<query::report_question> report_;

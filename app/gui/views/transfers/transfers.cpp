@@ -187,13 +187,13 @@ class transfers_view final : public view {
   void draw_tables(const view_context& with, const analysis::range_statistics& all, query::time_range range) {
     range_line(with, range);
     draw_ways(with, all);
-    if (shown_ == nullptr) return note(with, "Reading the copies.");
+    if (shown_ == nullptr) return remark(with, "Reading the copies.");
     draw_lines(with, all);
     draw_storms(with);
     draw_round_trips(with);
     if (!shown_->contents_checked) {
       ImGui::Dummy({0, with.px(4)});
-      note(with, "It is not known which copies repeat data: record with " + format::apart("--find-duplicates") + ".");
+      remark(with, "It is not known which copies repeat data: record with " + format::apart("--find-duplicates") + ".");
     }
   }
 
@@ -235,7 +235,7 @@ class transfers_view final : public view {
 
   void draw_lines(const view_context& with, const analysis::range_statistics& all) {
     heading(with, "By line");
-    if (order_.empty()) return note(with, "None.");
+    if (order_.empty()) return remark(with, "None.");
     const float room = ImGui::GetContentRegionAvail().x;
     int fit = 0;
     float used = 0;

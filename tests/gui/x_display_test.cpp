@@ -1,0 +1,241 @@
+// The window and its X server: a display at the other end of a network; keys as the server sends them.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "app/gui/gl/png.hpp"
+#include "imgui_internal.h"
+#include "tests/gui/display.hpp"
+#include "tests/gui/window_fixture.hpp"
+
+// The last, for its macros.
+#include <X11/Xlib.h>
+#include <X11/Xutil.h>
+#include <X11/keysym.h>
+#include <dlfcn.h>
+
+constexpr int x_key_press = KeyPress, x_key_release = KeyRelease;
+#undef KeyPress
+#undef KeyRelease
+#undef None
+#undef Status
+#undef Success
+
+struct GLFWwindow;
+extern "C" {
+Display* glfwGetX11Display();
+Window glfwGetX11Window(GLFWwindow* window);
+GLFWwindow* glfwGetCurrentContext();
+}
+
+namespace sluice::test {
+namespace {
+
+/// Xlib, as GLFW loads it.
+template <class Function>
+Function* x11(const char* name) {
+  static void* const library = dlopen("libX11.so.6", RTLD_NOW);
+  return reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+/// Passes connections to a port of this machine on to the X server's socket, as ssh -X does.
+class relay {
+ public:
+  explicit relay(const std::string& display) {
+    server_.sun_family = AF_UNIX;
+    std::snprintf(server_.sun_path, sizeof server_.sun_path, "/tmp/.X11-unix/X%s", display.c_str() + 1);
+    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    // A display's number is its port less 6000.
+    for (number_ = 100; number_ < 400; ++number_) {
+      sockaddr_in at{};
+      at.sin_family = AF_INET;
+      at.sin_port = htons(static_cast<std::uint16_t>(6000 + number_));
+      at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      if (bind(listener_, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0) break;
+    }
+    listen(listener_, 8);
+    thread_ = std::thread([this] { pass_on(); });
+  }
+  relay(const relay&) = delete;
+  relay& operator=(const relay&) = delete;
+  ~relay() {
+    ends_ = true;
+    thread_.join();
+    close(listener_);
+  }
+  [[nodiscard]] std::string display() const { return "127.0.0.1:" + std::to_string(number_); }
+  /// Bytes that went to the server.
+  [[nodiscard]] std::uint64_t sent() const { return sent_; }
+
+ private:
+  void pass_on() {
+    std::vector<std::array<int, 2>> pairs;  // Client, server.
+    std::vector<char> buffer(1 << 16);
+    while (!ends_) {
+      std::vector<pollfd> all{{listener_, POLLIN, 0}};
+      for (const auto& [client, server] : pairs) {
+        all.push_back({client, POLLIN, 0});
+        all.push_back({server, POLLIN, 0});
+      }
+      if (poll(all.data(), all.size(), 20) <= 0) continue;
+      for (std::size_t i = pairs.size(); i-- > 0;)
+        for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+          if ((all[1 + i * 2 + side].revents & (POLLIN | POLLHUP)) == 0) continue;
+          const ssize_t got = read(pairs[i][side], buffer.data(), buffer.size());
+          if (got <= 0 || !write_all(pairs[i][1 - side], buffer.data(), static_cast<std::size_t>(got))) {
+            for (const int each : pairs[i]) close(each);
+            pairs.erase(pairs.begin() + static_cast<std::ptrdiff_t>(i));
+            break;
+          }
+          if (side == 0) sent_ += static_cast<std::uint64_t>(got);
+        }
+      if ((all[0].revents & POLLIN) == 0) continue;
+      const int client = accept(listener_, nullptr, nullptr);
+      const int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      if (connect(server, reinterpret_cast<sockaddr*>(&server_), sizeof server_) == 0)
+        pairs.push_back({client, server});
+    }
+    for (const auto& pair : pairs)
+      for (const int each : pair) close(each);
+  }
+  static bool write_all(int to, const char* bytes, std::size_t count) {
+    while (count > 0) {
+      const ssize_t put = send(to, bytes, count, MSG_NOSIGNAL);
+      if (put <= 0) return false;
+      bytes += put;
+      count -= static_cast<std::size_t>(put);
+    }
+    return true;
+  }
+
+  sockaddr_un server_{};
+  int listener_ = -1;
+  int number_ = 0;
+  std::atomic<bool> ends_{false};
+  std::atomic<std::uint64_t> sent_{0};
+  std::thread thread_;
+};
+
+class remote_window : public window_test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(start_display());
+    local_ = std::getenv("DISPLAY");
+    through_ = std::make_unique<relay>(local_);
+    setenv("DISPLAY", through_->display().c_str(), 1);
+    window_test::SetUp();
+  }
+  void TearDown() override {
+    window_test::TearDown();
+    through_.reset();
+    setenv("DISPLAY", local_.c_str(), 1);
+  }
+
+  /// How many pixels of the window on the screen are others than those that were drawn; the least of some frames, for a
+  /// frame that is sent whole cannot be read back.
+  std::size_t wrong_pixels(ImGuiTestContext& user) {
+    user.Yield(3);
+    std::size_t least = wrong_pixels_now(user);
+    for (int frame = 0; frame < 5 && least > 0; ++frame) least = std::min(least, wrong_pixels_now(user));
+    return least;
+  }
+  std::size_t wrong_pixels_now(ImGuiTestContext& user) {
+    std::size_t wrong = 0;
+    on_window_thread(user, [&] {
+      const ImVec2 size = ImGui::GetIO().DisplaySize;
+      const auto width = static_cast<unsigned>(size.x), height = static_cast<unsigned>(size.y);
+      const gui::gl::image drawn = gui::gl::read_framebuffer(0, static_cast<int>(width), static_cast<int>(height));
+      Display* const display = glfwGetX11Display();
+      x11<int(Display*, Bool)>("XSync")(display, False);
+      XImage* const shown = x11<XImage*(Display*, Drawable, int, int, unsigned, unsigned, unsigned long, int)>(
+          "XGetImage")(display, glfwGetX11Window(glfwGetCurrentContext()), 0, 0, width, height, AllPlanes, ZPixmap);
+      ASSERT_NE(shown, nullptr);
+      ASSERT_EQ(shown->bits_per_pixel, 32);
+      for (unsigned y = 0; y < height; ++y)
+        for (unsigned x = 0; x < width; ++x) {
+          // Blue, green, red; the picture has red first.
+          const char* const screen = shown->data + y * static_cast<unsigned>(shown->bytes_per_line) + x * 4;
+          const auto* const mine = reinterpret_cast<const char*>(drawn.pixels.data()) + (y * width + x) * 3;
+          wrong += screen[2] != mine[0] || screen[1] != mine[1] || screen[0] != mine[2] ? 1 : 0;
+        }
+      shown->f.destroy_image(shown);
+    });
+    return wrong;
+  }
+
+  std::string local_;
+  std::unique_ptr<relay> through_;
+};
+
+TEST_F(remote_window, shows_what_it_draws_though_it_sends_only_what_changed) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    EXPECT_EQ(wrong_pixels(user), 0U);
+    user.MouseTeleportToPos(ImVec2(400, 300));
+    user.Yield(3);
+    user.MouseTeleportToPos(ImVec2(420, 310));
+    EXPECT_EQ(wrong_pixels(user), 0U) << "a moved cursor and its tooltip";
+    app().invoke("window.palette");
+    EXPECT_EQ(wrong_pixels(user), 0U);
+    user.KeyPress(ImGuiKey_Escape);
+    EXPECT_EQ(wrong_pixels(user), 0U);
+    resize(user, 900, 600);
+    settle(user);
+    EXPECT_EQ(wrong_pixels(user), 0U);
+    app().invoke("window.theme");
+    settle(user);
+    EXPECT_EQ(wrong_pixels(user), 0U);
+    EXPECT_GT(through_->sent(), 0U);
+  });
+}
+
+/// All between two frames.
+TEST_F(window_test, a_chord_counts_also_if_its_modifier_is_released_first) {
+  app().open(path);
+  ASSERT_TRUE(draw_until([&] { return app().state().active() != nullptr && app().state().active()->ready(); }));
+  int frames = 0;
+  ASSERT_TRUE(draw_until([&] { return ++frames > 10; }));
+  Display* const display = glfwGetX11Display();
+  const Window window = glfwGetX11Window(glfwGetCurrentContext());
+  Time now = 1000;
+  const auto send_key = [&](KeySym key, bool down) {
+    XEvent event{};
+    event.xkey.type = down ? x_key_press : x_key_release;
+    event.xkey.display = display;
+    event.xkey.window = window;
+    event.xkey.keycode = x11<KeyCode(Display*, KeySym)>("XKeysymToKeycode")(display, key);
+    event.xkey.time = ++now;
+    event.xkey.same_screen = True;
+    x11<int(Display*, Window, Bool, long, XEvent*)>("XSendEvent")(display, window, False,
+                                                                  down ? KeyPressMask : KeyReleaseMask, &event);
+  };
+  send_key(XK_Control_L, true);
+  x11<int(Display*, Bool)>("XSync")(display, False);
+  frames = 0;
+  ASSERT_TRUE(draw_until([&] { return ++frames > 3; }));  // As if it was pressed a little before.
+  send_key(XK_p, true);
+  send_key(XK_Control_L, false);
+  send_key(XK_p, false);
+  x11<int(Display*, Bool)>("XSync")(display, False);
+  EXPECT_TRUE(draw_until([&] {
+    const ImGuiWindow* palette = ImGui::FindWindowByName("##palette");
+    return app().playing() || (palette != nullptr && palette->Active);
+  }));
+  EXPECT_FALSE(app().playing()) << "what the key does without the modifier";
+}
+
+}  // namespace
+}  // namespace sluice::test
