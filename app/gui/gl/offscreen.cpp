@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -125,6 +126,22 @@ image read_framebuffer(unsigned framebuffer, int width, int height) {
     std::memcpy(picture.pixels.data() + y * row, upside_down.data() + (static_cast<std::size_t>(height) - 1 - y) * row,
                 row);
   return picture;
+}
+
+image part_of(const image& whole, int left, int top, int right, int bottom) {
+  left = std::clamp(left, 0, whole.width);
+  right = std::clamp(right, 0, whole.width);
+  top = std::clamp(top, 0, whole.height);
+  bottom = std::clamp(bottom, 0, whole.height);
+  if (left >= right || top >= bottom) return whole;
+  image part{right - left, bottom - top, {}};
+  const auto bytes = [](int pixels) { return static_cast<std::size_t>(pixels) * 3; };
+  part.pixels.resize(bytes(part.width) * static_cast<std::size_t>(part.height));
+  for (int y = 0; y < part.height; ++y)
+    std::memcpy(part.pixels.data() + bytes(part.width) * static_cast<std::size_t>(y),
+                whole.pixels.data() + bytes(whole.width) * static_cast<std::size_t>(top + y) + bytes(left),
+                bytes(part.width));
+  return part;
 }
 
 }  // namespace sluice::gui::gl

@@ -48,4 +48,7 @@ class offscreen_context {
 /// Returns the current content of `framebuffer` (0: the window's back buffer).
 [[nodiscard]] image read_framebuffer(unsigned framebuffer, int width, int height);
 
+/// The part of `whole` from (left, top) up to (right, bottom), in pixels, as far as it lies inside; all if that is empty.
+[[nodiscard]] image part_of(const image& whole, int left, int top, int right, int bottom);
+
 }  // namespace sluice::gui::gl

@@ -165,7 +165,7 @@ void application::start_demo(const std::string& name) {
   progress_ = -1;
   progress_tracks_ = {};
   progress_series_ = {};
-  recording_tried_ = false;
+  recording_tried_ = recording_shown_ = false;
 }
 
 void application::start_recording(const record_request& request) {
@@ -177,7 +177,7 @@ void application::start_recording(const record_request& request) {
   progress_ = -1;
   progress_tracks_ = {};
   progress_series_ = {};
-  recording_tried_ = false;
+  recording_tried_ = recording_shown_ = false;
 }
 
 bool application::warns(std::string_view panel) const {
@@ -196,7 +196,10 @@ bool application::live() const {
 bool application::playing() const {
   return std::any_of(views_.begin(), views_.end(), [](const auto& each) { return each->playing(); });
 }
-bool application::animating() const { return session_.moving() || reveal_ || front_tabs_in_ > 0 || raised_ != nullptr; }
+bool application::animating() const {
+  const bool reads = paths_.reading() || record_dialog_.reading() || saving_.running();
+  return session_.moving() || reveal_ || front_tabs_in_ > 0 || raised_ != nullptr || reads;
+}
 
 std::string application::title() const {
   const document* shown = session_.active();
@@ -264,6 +267,7 @@ void application::update() {
   follow_recorder();
   reveal_selection();
   follow_restored();
+  follow_saving();
   raise_wanted();
   for (const auto& each : views_) each->follow(context());
   if (dialog_) take_chosen_file();
@@ -299,6 +303,10 @@ void application::follow_recorder() {
       !failed) {
     session_.open(recorder_.recording(), true);
     recording_tried_ = true;
+  }
+  if (shown != nullptr && shown->ready() && !recording_shown_) {
+    recording_shown_ = true;
+    record_dialog_.close();  // It covers what is recorded. Opened again, it has the program's output.
   }
   if (shown != nullptr && !shown->removed_at_close) {
     shown->removed_at_close = true;
@@ -498,7 +506,18 @@ void application::draw_panel(view& which, view_context& with) {
   const ImGuiWindow* below = ImGui::FindWindowByName(first_at(panel_place::below).name());
   if (!centre && below != nullptr && below->DockId != 0)
     ImGui::SetNextWindowDockID(below->DockId, ImGuiCond_FirstUseEver);
-  if (ImGui::Begin(which.name(), centre ? nullptr : &which.visible, flags)) which.draw(with);
+  const bool shown = ImGui::Begin(which.name(), centre ? nullptr : &which.visible, flags);
+  const bool on_tab = !centre && ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right);
+  if (shown) {
+    const bool copied = panel_to_copy_ == which.name();
+    if (copied) ImGui::LogToClipboard();
+    which.draw(with);
+    if (copied) {
+      ImGui::LogFinish();
+      panel_to_copy_.clear();
+    }
+  }
+  draw_panel_menu(which, with, on_tab);
   if (which.warns()) mark_tab(with);
   ImGui::End();
   if (centre) ImGui::PopStyleVar();

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/gui/shell/background.hpp"
 #include "app/gui/shell/commands.hpp"
 #include "app/gui/shell/documents.hpp"
 #include "app/gui/shell/path_dialog.hpp"
@@ -85,8 +86,14 @@ class application {
   [[nodiscard]] bool live() const;
   /// True while a view plays a film.
   [[nodiscard]] bool playing() const;
-  /// Where the user wants a picture of the window's next frame, once; empty: nowhere.
-  [[nodiscard]] std::string take_picture_wanted() { return std::exchange(picture_wanted_, {}); }
+  /// A picture of the window's next frame, or of a part of it.
+  struct wanted_picture {
+    std::string path;  ///< Empty: none is wanted.
+    ImVec2 min{};      ///< The part, in ImGui's units; empty: all.
+    ImVec2 max{};
+  };
+  /// The picture that the user wants, once.
+  [[nodiscard]] wanted_picture take_picture_wanted() { return std::exchange(picture_wanted_, {}); }
   /// Shows a message, such as an error, at the bottom of the window.
   void say(std::string message) { notice_ = std::move(message); }
   [[nodiscard]] bool wants_to_close() const { return closing_; }
@@ -102,6 +109,7 @@ class application {
   void save_layout();
   void add_commands();
   void add_file_commands();
+  void add_saving_commands();  ///< In application_saving.cpp.
   void add_selection_commands();
   void add_window_commands();
   void update();
@@ -128,6 +136,10 @@ class application {
   void bring_forward(topic of) const;
   [[nodiscard]] bool would_cover_choices(const view& which) const;
   void draw_panel(view& which, view_context& with);
+  static void draw_panel_menu(const view& of, const view_context& with, bool on_tab);
+  void follow_saving();
+  /// The name of the active document, as the begin of names of files.
+  [[nodiscard]] std::string name_to_save() const;
   /// Shows a panel and gives it the focus. One that was hidden gets its tab only after it was drawn, so this takes a few
   /// frames.
   void raise(view& which);
@@ -173,6 +185,7 @@ class application {
   std::map<std::string, query::time_range> restored_;  ///< Ranges to show once these files are ready.
   double progress_ = -1;
   bool recording_tried_ = false;  ///< The recorder's file is being opened.
+  bool recording_shown_ = false;  ///< The view shows it.
 
   struct file_dialog;
   struct folder_dialog;
@@ -181,7 +194,11 @@ class application {
   std::shared_ptr<file_dialog> dialog_;
   std::shared_ptr<folder_dialog> sources_dialog_;
   std::optional<std::pair<std::string, saved_view>> wanted_view_;  ///< Shown once its recording, the path, is open.
-  std::string picture_wanted_;
+  wanted_picture picture_wanted_;
+  std::string panel_to_save_;  ///< The panel whose picture is to be saved, while a path is asked for.
+  std::string panel_to_copy_;  ///< The panel whose next frame is copied as text; empty: none.
+  std::string table_to_save_;  ///< CSV, while a path is asked for.
+  background<result<void>> saving_;
   std::string notice_;
   std::vector<error> failures_;
   std::string palette_text_;

@@ -19,6 +19,7 @@ struct application::folder_dialog {
 void application::add_commands() {
   // Menus list a group's commands in this order: views add theirs to "Go" after those of the selection.
   add_file_commands();
+  add_saving_commands();
   add_selection_commands();
   for (const auto& each : views_) each->add_commands({commands_, session_, settings_});
   add_window_commands();
@@ -72,20 +73,6 @@ void application::add_file_commands() {
                        }
                      },
                  .enabled = [this] { return session_.ready() && !session_.active()->live; }});
-  commands_.add({.id = "file.save_picture",
-                 .title = "Save a picture...",
-                 .group = "File",
-                 .keys = {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_S},
-                 .run = [this](const argument& with) {
-                   if (const auto* path = std::get_if<std::string>(&with)) {
-                     picture_wanted_ = *path;
-                   } else {
-                     const document* shown = session_.active();
-                     const std::string name =
-                         shown == nullptr ? "sluice" : std::filesystem::path(shown->title).stem().string();
-                     paths_.save(last_folder(), name + ".png", "file.save_picture");
-                   }
-                 }});
   commands_.add({.id = "file.sources_from",
                  .title = "Look for sources in...",
                  .group = "File",

@@ -56,9 +56,17 @@ void command_registry::invoke(std::string_view id, argument with) const {
 
 bool command_registry::run_queued() {
   const auto queued = std::exchange(queue_, {});
+  ran_.clear();
   for (const auto& [id, with] : queued)
-    if (const command* what = find(id); what != nullptr && enabled(*what)) what->run(with);
+    if (const command* what = find(id); what != nullptr && enabled(*what)) {
+      if (what->run) what->run(with);
+      ran_.push_back(id);
+    }
   return !queued.empty();
+}
+
+bool command_registry::just_ran(std::string_view id) const {
+  return std::find(ran_.begin(), ran_.end(), id) != ran_.end();
 }
 
 void command_registry::take_keys() const {

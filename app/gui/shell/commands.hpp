@@ -14,20 +14,27 @@
 /// invoke commands by id.
 namespace sluice::gui {
 
-/// The argument of a command: a path or name, a selection, a time range, a fraction, or a filter of blocks.
-using argument = std::variant<std::monostate, std::string, selection, query::time_range, double, blocks_filter>;
+/// A table to save: `name` for its file, and the CSV.
+struct table_text {
+  std::string name;
+  std::string csv;
+};
+
+/// The argument of a command: a path or name, a selection, a time range, a fraction, a filter of blocks, or a table.
+using argument =
+    std::variant<std::monostate, std::string, selection, query::time_range, double, blocks_filter, table_text>;
 
 struct command {
   std::string id{};     ///< Stable id, e.g. "timeline.zoom_in".
   std::string title{};  ///< "Zoom in", for menus and palette. Empty: not listed, because the command needs an argument.
   std::string group{};  ///< "Timeline": its menu, and its heading in the palette.
   const char* icon = nullptr;
-  std::vector<ImGuiKeyChord> keys{};  ///< The first one is shown.
-  bool repeats = false;               ///< Repeats while the key is held.
-  std::function<void(const argument&)> run{};
-  std::function<bool()> enabled{};  ///< Whether the command can run now; null means always.
-  std::function<bool()> checked{};  ///< For a toggle: whether it is on.
-  bool remapped = false;            ///< The user chose the keys.
+  std::vector<ImGuiKeyChord> keys{};           ///< The first one is shown.
+  bool repeats = false;                        ///< Repeats while the key is held.
+  std::function<void(const argument&)> run{};  ///< Null: views act on it, see `command_registry::just_ran`.
+  std::function<bool()> enabled{};             ///< Whether the command can run now; null means always.
+  std::function<bool()> checked{};             ///< For a toggle: whether it is on.
+  bool remapped = false;                       ///< The user chose the keys.
 };
 
 class command_registry {
@@ -44,12 +51,15 @@ class command_registry {
   void invoke(std::string_view id, argument with = {}) const;
   /// Runs the queued commands. Returns true if there were any.
   bool run_queued();
+  /// True in the frame in which the command ran: for one that acts on what has the focus, which only its view knows.
+  [[nodiscard]] bool just_ran(std::string_view id) const;
   /// Queues the commands whose keys were pressed in this frame.
   void take_keys() const;
 
  private:
   std::vector<command> commands_;
   mutable std::vector<std::pair<std::string, argument>> queue_;
+  std::vector<std::string> ran_;  ///< Ids of the commands that ran before this frame.
 };
 
 /// The chord that `key_text` shows as `text`; none if it is not one.

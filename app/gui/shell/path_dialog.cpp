@@ -29,7 +29,8 @@ void path_dialog::open(const std::string& folder) {
   const fs::path start = folder.empty() ? fs::current_path(failed) : fs::path(folder);
   text_ = start.string();
   if (!text_.ends_with('/')) text_ += '/';
-  read_for_.clear();
+  found_ = {};
+  entered_ = false;
   open_ = focus_ = true;
   command_ = opens;
 }
@@ -40,23 +41,28 @@ void path_dialog::save(const std::string& folder, const std::string& name, const
   command_ = command;
 }
 
-void path_dialog::read() {
-  if (read_for_ == text_) return;
-  read_for_ = text_;
-  found_.clear();
-  const fs::path folder = folder_of(text_);
-  const std::string begin = text_.ends_with('/') ? std::string() : fs::path(text_).filename().string();
+/// Runs in the background: a folder may lie on a slow file system.
+path_dialog::listing path_dialog::list(const std::string& text) {
+  listing made;
+  made.text = text;
   std::error_code failed;
-  for (fs::directory_iterator at(folder, failed), end; !failed && at != end && found_.size() < most_entries;
-       at.increment(failed)) {
+  made.is_folder = fs::is_directory(text, failed);
+  const std::string begin = text.ends_with('/') ? std::string() : fs::path(text).filename().string();
+  for (fs::directory_iterator at(folder_of(text), failed), end;
+       !failed && at != end && made.entries.size() < most_entries; at.increment(failed)) {
     const std::string name = at->path().filename().string();
     const bool hidden = name.starts_with('.') && !begin.starts_with('.');
     if (hidden || !name.starts_with(begin)) continue;
     std::error_code unknown;
-    found_.push_back({at->path().string(), at->is_directory(unknown)});
+    made.entries.push_back({at->path().string(), at->is_directory(unknown)});
   }
-  std::sort(found_.begin(), found_.end(),
+  std::sort(made.entries.begin(), made.entries.end(),
             [](const entry& a, const entry& b) { return a.folder != b.folder ? a.folder : a.path < b.path; });
+  return made;
+}
+
+void path_dialog::read() {
+  if (found_.text != text_) reading_.start([text = text_] { return list(text); });
 }
 
 void path_dialog::take(const view_context& with, const entry& chosen) {
@@ -70,6 +76,7 @@ void path_dialog::take(const view_context& with, const entry& chosen) {
 }
 
 void path_dialog::draw(const view_context& with) {
+  if (auto found = reading_.take()) found_ = std::move(*found);
   if (!open_) return;
   read();
   const bool saves = command_ != opens;
@@ -85,9 +92,9 @@ void path_dialog::draw(const view_context& with) {
                    ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking);
   if (focus_) ImGui::SetKeyboardFocusHere();
   ImGui::SetNextItemWidth(-1);
-  const bool entered =
-      ImGui::InputTextWithHint("##path_text", saves ? "Path of the file, then Enter" : "Path of a recording", &text_,
-                               ImGuiInputTextFlags_EnterReturnsTrue);
+  if (ImGui::InputTextWithHint("##path_text", saves ? "Path of the file, then Enter" : "Path of a recording", &text_,
+                               ImGuiInputTextFlags_EnterReturnsTrue))
+    entered_ = true;
   if (focus_ && ImGui::IsItemActive()) {
     // The cursor goes to the end: a folder was completed.
     if (ImGuiInputTextState* state = ImGui::GetInputTextState(ImGui::GetItemID())) state->ReloadUserBufAndMoveToEnd();
@@ -95,7 +102,7 @@ void path_dialog::draw(const view_context& with) {
   }
   ImGui::BeginChild("found");
   const entry* chosen = nullptr;
-  for (const entry& each : found_) {
+  for (const entry& each : found_.entries) {
     const std::string name = fs::path(each.path).filename().string() + (each.folder ? "/" : "");
     ImGui::PushID(each.path.c_str());
     if (ImGui::Selectable(label_of(printable(name)).c_str())) {
@@ -109,16 +116,16 @@ void path_dialog::draw(const view_context& with) {
     }
     ImGui::PopID();
   }
-  if (found_.empty() && !saves) ImGui::TextDisabled("No such file or folder.");
+  if (found_.entries.empty() && found_.text == text_ && !saves) ImGui::TextDisabled("No such file or folder.");
   ImGui::EndChild();
   ImGui::End();
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();
   if (chosen != nullptr) {
     take(with, entry(*chosen));
-  } else if (entered) {
-    std::error_code failed;
-    take(with, {text_, fs::is_directory(text_, failed)});
+  } else if (entered_ && found_.text == text_) {
+    entered_ = false;
+    take(with, {text_, found_.is_folder});
   }
 }
 

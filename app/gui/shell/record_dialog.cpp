@@ -63,6 +63,7 @@ result<record_request> record_dialog::request() const {
 
 std::optional<record_request> record_dialog::draw(const view_context& with, const settings& remembered,
                                                   const recorder_process& recorder) {
+  if (auto found = looking_.take()) others_ = std::move(*found);
   if (!open_) return std::nullopt;
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   const ImVec2 size(std::min(with.px(620), viewport->Size.x - with.px(24)),
@@ -171,7 +172,7 @@ void record_dialog::draw_running(const view_context& with, const recorder_proces
 void record_dialog::draw_others(const view_context& with) {
   constexpr double look_every = 2;  // seconds
   if (looked_at_ == 0 || ImGui::GetTime() - looked_at_ > look_every) {
-    others_ = running_recordings();
+    looking_.start(running_recordings);
     looked_at_ = ImGui::GetTime();
   }
   if (others_.empty()) return;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/gui/shell/background.hpp"
 #include "app/gui/shell/recorder_process.hpp"
 #include "app/gui/shell/settings.hpp"
 #include "app/gui/views/view.hpp"
@@ -16,6 +17,8 @@ class record_dialog {
   void open();
   void close() { open_ = false; }
   [[nodiscard]] bool is_open() const { return open_; }
+  /// True while the recordings that run elsewhere are being looked for.
+  [[nodiscard]] bool reading() const { return looking_.running(); }
   /// Draws the dialog if it is open. Returns what the user asked to record, once.
   [[nodiscard]] std::optional<record_request> draw(const view_context& with, const settings& remembered,
                                                    const recorder_process& recorder);
@@ -37,7 +40,8 @@ class record_dialog {
   std::vector<running_recording> others_;
   std::string output_;         ///< The end of what the recorded program has written, printable.
   double output_read_at_ = 0;  ///< When `output_` was read, in ImGui's time.
-  double looked_at_ = 0;       ///< When `others_` was filled, in ImGui's time.
+  double looked_at_ = 0;       ///< When `others_` was looked for last, in ImGui's time.
+  background<std::vector<running_recording>> looking_;
 };
 
 }  // namespace sluice::gui

@@ -8,7 +8,6 @@
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
-#include "core/base/csv_text.hpp"
 #include "core/trace/model/names.hpp"
 #include "imgui_stdlib.h"
 
@@ -23,6 +22,7 @@ constexpr auto unsorted = static_cast<block_column>(0xff);
 struct column {
   block_cell what;
   const char* title;
+  const char* csv;  ///< In the header of CSV.
   block_column sort;
   float width;  ///< As a share of the table's width.
   bool figures = false;
@@ -30,25 +30,31 @@ struct column {
   const char* tip = nullptr;
 };
 constexpr std::array<column, 15> columns = {{
-    {block_cell::size, "Size", block_column::bytes, 84, true},
-    {block_cell::line, "Asked for by", unsorted, 220},
-    {block_cell::category, "Category", block_column::category, 110},
-    {block_cell::born, "Allocated", block_column::born, 92, true},
-    {block_cell::died, "Freed", block_column::died, 92, true},
-    {block_cell::lifetime, "Lifetime", block_column::lifetime, 84, true},
-    {block_cell::last_use, "Last use", block_column::last_use, 92, true, false,
+    {block_cell::size, "Size", "bytes", block_column::bytes, 84, true},
+    {block_cell::line, "Asked for by", "asked_by", unsorted, 220},
+    {block_cell::category, "Category", "category", block_column::category, 110},
+    {block_cell::born, "Allocated", "allocated_ns", block_column::born, 92, true},
+    {block_cell::died, "Freed", "freed_ns", block_column::died, 92, true},
+    {block_cell::lifetime, "Lifetime", "lifetime_ns", block_column::lifetime, 84, true},
+    {block_cell::last_use, "Last use", "last_use_ns", block_column::last_use, 92, true, false,
      "When the last kernel or copy that names the block was enqueued."},
-    {block_cell::idle, "Held unused", block_column::idle, 92, true, false,
+    {block_cell::idle, "Held unused", "held_unused_ns", block_column::idle, 92, true, false,
      "How long the block was held after its last use, or without any."},
-    {block_cell::step, "Step", unsorted, 48, true, false, "The step in which the block was allocated."},
-    {block_cell::address, "Address", block_column::address, 120},
-    {block_cell::name, "Name", block_column::name, 110},
-    {block_cell::layer, "Layer", block_column::layer, 96, false, true},
-    {block_cell::kind, "Kind", block_column::kind, 74, false, true},
-    {block_cell::first_use, "First use", block_column::first_use, 92, true, true,
+    {block_cell::step, "Step", "step", unsorted, 48, true, false, "The step in which the block was allocated."},
+    {block_cell::address, "Address", "address", block_column::address, 120},
+    {block_cell::name, "Name", "name", block_column::name, 110},
+    {block_cell::layer, "Layer", "layer", block_column::layer, 96, false, true},
+    {block_cell::kind, "Kind", "kind", block_column::kind, 74, false, true},
+    {block_cell::first_use, "First use", "first_use_ns", block_column::first_use, 92, true, true,
      "When the first kernel or copy that names the block was enqueued."},
-    {block_cell::uses, "Uses", unsorted, 60, true, true, "How many kernels and copies named the block."},
+    {block_cell::uses, "Uses", "uses", unsorted, 60, true, true, "How many kernels and copies named the block."},
 }};
+
+constexpr std::array<table_column, columns.size()> block_columns = [] {
+  std::array<table_column, columns.size()> made{};
+  for (std::size_t i = 0; i < columns.size(); ++i) made[i] = {columns[i].title, columns[i].csv};
+  return made;
+}();
 
 constexpr std::array<std::uint64_t, 5> sizes = {0, 1 << 20, 16 << 20, 256 << 20, std::uint64_t{1} << 30};
 
@@ -78,6 +84,7 @@ void blocks_view::reset() {
   filter_ = {};
   layer_chosen_ = false;
   wanted_ = {};
+  whole_wanted_.reset();
   start_over();
 }
 
@@ -132,8 +139,24 @@ void blocks_view::draw(view_context& with) {
                        : no_filter                              ? "Nothing was allocated in this range."
                                                                 : "No block in this range passes the filters above.");
   }
+  if (whole_wanted_ && answer.complete) take_whole(with, content_of(with, table), table);
   draw_table(with, table);
   draw_footer(with, table);
+}
+
+/// Copies or saves the table if all rows that can be shown are known; else asks for them.
+void blocks_view::take_whole(const view_context& with, const table_content& content, const query::block_table& table) {
+  const std::size_t most = query::block_table::row_limit;
+  if (table.rows.size() < std::min<std::uint64_t>(table.count, most) && wanted_rows_ < most) {
+    wanted_rows_ = most;
+    return;
+  }
+  if (*whole_wanted_) {
+    save_csv(with, content);
+  } else {
+    copy_csv(content);
+  }
+  whole_wanted_.reset();
 }
 
 /// Scrolls to the block that is to be revealed. If it is not among the rows, asks for more, then drops the filters.
@@ -226,6 +249,12 @@ void blocks_view::draw_moment_filter(const view_context& with, const analysis::r
 void blocks_view::draw_footer(const view_context& with, const query::block_table& table) const {
   std::string text = format_some(table.count, "block") + ", " + format_bytes(static_cast<double>(table.total_bytes));
   if (!filter_.layer) text += " (a layer's blocks lie inside those of the layer below)";
+  const bool limited = filter_ != blocks_filter{.range = filter_.range, .layer = filter_.layer};
+  if (limited) {
+    text += ", with these filters";
+  } else if (!filter_.range && !with.state.range()) {
+    text += filter_.layer ? ", all of this layer" : " in all";
+  }
   const std::uint64_t most = query::block_table::row_limit;
   if (most < table.count) text += "; the first " + format_count(most) + " are shown";
   if (filter_.range && filter_.range->length() == 1) {
@@ -278,9 +307,11 @@ void blocks_view::draw_table(const view_context& with, const query::block_table&
     specs->SpecsDirty = false;
   }
   if (known < std::min(rows, first_ + fits)) wanted_rows_ = query::block_table::row_limit;
+  const table_content content = content_of(with, table);
   for (std::int64_t i = first_; i < std::min(known, first_ + fits); ++i)
-    draw_row(with, table, static_cast<std::size_t>(i));
+    draw_row(with, content, table, static_cast<std::size_t>(i));
   ImGui::EndTable();
+  menu_.scroll_by_keys(first_, fits, known);
 }
 
 /// Like ImGui::TableHeadersRow(), but right-aligns the titles of numeric columns, like their numbers.
@@ -302,7 +333,8 @@ void blocks_view::draw_headings() {
   }
 }
 
-void blocks_view::draw_row(const view_context& with, const query::block_table& table, std::size_t at) {
+void blocks_view::draw_row(const view_context& with, const table_content& content, const query::block_table& table,
+                           std::size_t at) {
   const query::block_row& row = table.rows[at];
   const selection& chosen = with.state.selected();
   const bool selected = chosen.kind == selection_kind::block && chosen.id == trace::raw(row.block);
@@ -312,141 +344,109 @@ void blocks_view::draw_row(const view_context& with, const query::block_table& t
   bool first = true;
   for (const column& each : columns) {
     if (!ImGui::TableNextColumn()) continue;
-    if (first) draw_row_selector(with, table, at, selected);
+    if (first) {
+      const ImVec2 begin = ImGui::GetCursorPos();
+      if (menu_.item(with, content, at, selected, ImGuiSelectableFlags_AllowDoubleClick)) {
+        with.commands.invoke("selection.set", block_of(with, row.block));
+        if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) with.commands.invoke("selection.reveal");
+      }
+      ImGui::SetCursorPos(begin);
+    }
     first = false;
     draw_cell(with, table, at, each.what);
   }
   ImGui::PopID();
 }
 
-/// Spans all columns; the cells are drawn over it.
-void blocks_view::draw_row_selector(const view_context& with, const query::block_table& table, std::size_t at,
-                                    bool selected) {
+table_content blocks_view::content_of(const view_context& with, const query::block_table& table) {
+  table_content made{"Blocks", block_columns, table.rows.size()};
+  made.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+    for (const column& each : columns) to.push_back(cell(with, table, row, each.what));
+  };
+  made.target = [&](std::size_t row) {
+    row_target target;
+    target.shows = block_of(with, table.rows[row].block);
+    return target;
+  };
+  made.more = [&](std::size_t row) { filter_entries(table, row); };
+  made.whole = [this](bool save) { whole_wanted_ = save; };
+  return made;
+}
+
+/// Entries of the menu that limit the list to blocks like this one.
+void blocks_view::filter_entries(const query::block_table& table, std::size_t at) {
   const query::block_row& row = table.rows[at];
-  const ImVec2 begin = ImGui::GetCursorPos();
-  if (ImGui::Selectable("##row", selected,
-                        ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowDoubleClick |
-                            ImGuiSelectableFlags_AllowOverlap)) {
-    with.commands.invoke("selection.set",
-                         selection{with.state.active()->id, selection_kind::block, trace::raw(row.block)});
-    if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) with.commands.invoke("selection.reveal");
-  }
-  const std::string line = at < table.asked_by.size() ? table.names[table.asked_by[at]] : std::string();
-  if (ImGui::BeginPopupContextItem("menu")) {
-    if (ImGui::MenuItem("Show on the timeline")) {
-      with.commands.invoke("selection.set",
-                           selection{with.state.active()->id, selection_kind::block, trace::raw(row.block)});
-      with.commands.invoke("selection.reveal");
-    }
-    if (ImGui::MenuItem("Only blocks of this line", nullptr, false, !line.empty())) {
-      filter_.text = line;
-      start_over();
-    }
-    if (ImGui::MenuItem("Only blocks that live when this is allocated")) {
-      filter_.range = query::time_range{row.born, row.born + 1};
-      start_over();
-    }
-    ImGui::Separator();
-    if (ImGui::MenuItem("Copy the row")) ImGui::SetClipboardText(as_text(with, table, at, at + 1, '\t').c_str());
-    if (ImGui::MenuItem("Copy the line", nullptr, false, !line.empty())) ImGui::SetClipboardText(line.c_str());
-    if (ImGui::MenuItem("Copy the table as CSV"))
-      ImGui::SetClipboardText(as_text(with, table, 0, table.rows.size(), ',').c_str());
-    ImGui::EndPopup();
-  }
-  ImGui::SetCursorPos(begin);
+  const blocks_filter before = filter_;
+  const std::string who = at < table.asked_by.size() ? table.names[table.asked_by[at]] : std::string();
+  if (ImGui::MenuItem(
+          table.by == symbols::attribution::line ? "Only blocks of this line" : "Only blocks asked for by it", nullptr,
+          false, !who.empty()))
+    filter_.text = who;
+  if (row.category.what != analysis::category::none && ImGui::MenuItem("Only blocks of this category"))
+    filter_.category = row.category.what;
+  if (ImGui::MenuItem("Only blocks of at least this size")) filter_.least_bytes = row.bytes;
+  if (ImGui::MenuItem("Only blocks that live when this is allocated"))
+    filter_.range = query::time_range{row.born, row.born + 1};
+  if (ImGui::MenuItem("Remove all filters", nullptr, false, filter_ != blocks_filter{})) filter_ = {};
+  ImGui::Separator();
+  if (filter_ != before) start_over();
 }
 
 void blocks_view::draw_cell(const view_context& with, const query::block_table& table, std::size_t at,
-                            block_cell what) const {
+                            block_cell what) {
   const query::block_row& row = table.rows[at];
   if (what == block_cell::category) return draw_category(with, row.category);
   if (what == block_cell::layer) swatch(with, with.colours.layers[static_cast<std::size_t>(row.layer)]);
-  const std::string text = cell_text(with, table, at, what);
+  const table_cell value = cell(with, table, at, what);
   const auto is = std::find_if(columns.begin(), columns.end(), [what](const column& c) { return c.what == what; });
-  const bool muted = text == "never" || text == "-";
-  if (is->figures) return right_text(text, muted);
-  clipped_text(text, ImGui::GetContentRegionAvail().x);
+  if (is->figures) return right_text(value.shown(), value.muted());
+  clipped_text(value.shown(), ImGui::GetContentRegionAvail().x);
 }
 
-std::string blocks_view::cell_text(const view_context& with, const query::block_table& table, std::size_t at,
-                                   block_cell what) const {
+table_cell blocks_view::cell(const view_context& with, const query::block_table& table, std::size_t at,
+                             block_cell what) {
   const query::block_row& row = table.rows[at];
   const bool kept = row.died == trace::unknown_time;
   const auto use = [&](query::time_ns time) {
-    if (!table.uses_known) return std::string("-");
-    return time == trace::unknown_time ? std::string("never") : format_moment(time);
+    if (!table.uses_known) return table_cell::none();
+    return time == trace::unknown_time ? table_cell::none("never") : table_cell::moment(time);
   };
   switch (what) {
     case block_cell::size:
-      return format_bytes(static_cast<double>(row.bytes));
+      return table_cell::bytes(row.bytes);
     case block_cell::line:
-      return at < table.asked_by.size() ? table.names[table.asked_by[at]] : std::string();
+      return table_cell::text(at < table.asked_by.size() ? table.names[table.asked_by[at]] : std::string());
     case block_cell::category:
-      return std::string(row.category.what == analysis::category::none ? ""
-                                                                       : analysis::category_name(row.category.what));
+      return table_cell::text(
+          row.category.what == analysis::category::none ? "" : analysis::category_name(row.category.what));
     case block_cell::born:
-      return format_moment(row.born);
+      return table_cell::moment(row.born);
     case block_cell::died:
-      return kept ? std::string("never") : format_moment(row.died);
+      return kept ? table_cell::none("never") : table_cell::moment(row.died);
     case block_cell::lifetime:
-      return kept ? std::string("-") : format_time(row.died - row.born);
+      return kept ? table_cell::none() : table_cell::duration(row.died - row.born);
     case block_cell::first_use:
       return use(row.first_use);
     case block_cell::last_use:
       return use(row.last_use);
     case block_cell::idle:
-      return table.uses_known ? format_time(query::idle_at_end(row, with.state.active()->span.end)) : std::string("-");
+      return table.uses_known ? table_cell::duration(query::idle_at_end(row, with.state.active()->span.end))
+                              : table_cell::none();
     case block_cell::uses:
-      return table.uses_known ? format_count(row.uses) : std::string("-");
+      return table.uses_known ? table_cell::count(row.uses) : table_cell::none();
     case block_cell::step:
-      return at < table.steps.size() && table.steps[at] >= 0 ? std::to_string(table.steps[at]) : std::string("-");
+      return at < table.steps.size() && table.steps[at] >= 0 ? table_cell::text(std::to_string(table.steps[at]))
+                                                             : table_cell::none();
     case block_cell::address:
-      return format_address(row.address);
+      return table_cell::address(row.address);
     case block_cell::layer:
-      return std::string(name_of(row.layer));
+      return table_cell::text(name_of(row.layer));
     case block_cell::kind:
-      return std::string(name_of(row.kind));
+      return table_cell::text(name_of(row.kind));
     case block_cell::name:
-      return std::string(with.text(row.name));
+      return table_cell::text(with.text(row.name));
   }
-  return {};
-}
-
-/// Rows with their headings, for the clipboard. For CSV sizes are in bytes and times in ns, as SQL has them.
-std::string blocks_view::as_text(const view_context& with, const query::block_table& table, std::size_t from,
-                                 std::size_t to, char separator) const {
-  std::string made;
-  const auto put = [&](const std::string& text, bool last) {
-    if (separator == ',') {
-      append_csv(made, text);
-    } else {
-      made += text;
-    }
-    made += last ? '\n' : separator;
-  };
-  for (const column& each : columns) put(each.title, &each == &columns.back());
-  for (std::size_t at = from; at < to; ++at) {
-    const query::block_row& row = table.rows[at];
-    const auto raw_time = [&](query::time_ns time) {
-      return time == trace::unknown_time ? std::string() : std::to_string(time);
-    };
-    for (const column& each : columns) {
-      std::string text = cell_text(with, table, at, each.what);
-      if (separator == ',') {
-        if (each.what == block_cell::size) text = std::to_string(row.bytes);
-        if (each.what == block_cell::born) text = raw_time(row.born);
-        if (each.what == block_cell::died) text = raw_time(row.died);
-        if (each.what == block_cell::lifetime)
-          text = row.died == trace::unknown_time ? std::string() : std::to_string(row.died - row.born);
-        if (each.what == block_cell::first_use) text = raw_time(row.first_use);
-        if (each.what == block_cell::last_use) text = raw_time(row.last_use);
-        if (each.what == block_cell::idle && table.uses_known)
-          text = std::to_string(query::idle_at_end(row, with.state.active()->span.end));
-      }
-      put(text, &each == &columns.back());
-    }
-  }
-  return made;
+  return table_cell::none();
 }
 
 void blocks_view::draw_category(const view_context& with, const analysis::block_category& is) {

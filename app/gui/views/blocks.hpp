@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/row_menu.hpp"
 
 namespace sluice::gui {
 
@@ -62,13 +62,14 @@ class blocks_view final : public view {
   void draw_footer(const view_context& with, const query::block_table& table) const;
   void draw_table(const view_context& with, const query::block_table& table);
   static void draw_headings();
-  void draw_row(const view_context& with, const query::block_table& table, std::size_t at);
-  void draw_row_selector(const view_context& with, const query::block_table& table, std::size_t at, bool selected);
-  void draw_cell(const view_context& with, const query::block_table& table, std::size_t at, block_cell what) const;
-  [[nodiscard]] std::string cell_text(const view_context& with, const query::block_table& table, std::size_t at,
-                                      block_cell what) const;
-  [[nodiscard]] std::string as_text(const view_context& with, const query::block_table& table, std::size_t from,
-                                    std::size_t to, char separator) const;
+  void draw_row(const view_context& with, const table_content& content, const query::block_table& table,
+                std::size_t at);
+  static void draw_cell(const view_context& with, const query::block_table& table, std::size_t at, block_cell what);
+  [[nodiscard]] static table_cell cell(const view_context& with, const query::block_table& table, std::size_t at,
+                                       block_cell what);
+  [[nodiscard]] table_content content_of(const view_context& with, const query::block_table& table);
+  void filter_entries(const query::block_table& table, std::size_t at);
+  void take_whole(const view_context& with, const table_content& content, const query::block_table& table);
   static void draw_category(const view_context& with, const analysis::block_category& is);
 
   screen_slot<query::blocks_question> question_;
@@ -86,6 +87,8 @@ class blocks_view final : public view {
   std::vector<trace::block_id> on_screen_;
   std::uint64_t count_ = 0;
   std::optional<std::int64_t> scroll_to_;
+  row_menu menu_;
+  std::optional<bool> whole_wanted_;  ///< The table is to be copied (false) or saved once all its rows are known.
 };
 
 }  // namespace sluice::gui

@@ -1,11 +1,15 @@
 #include <algorithm>
+#include <array>
 
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 
 namespace sluice::gui {
 namespace {
+
+constexpr std::array<table_column, 2> detail_columns = {{{"what", "what"}, {"value", "value"}}};
 
 /// Everything known about the selected event or block, with links to related items.
 class details_view final : public view {
@@ -42,15 +46,31 @@ class details_view final : public view {
     for (const query::detail& each : found.details)
       column = std::max(column, ImGui::CalcTextSize(each.label.c_str()).x + with.px(16));
     column = std::min(column, ImGui::GetContentRegionAvail().x * 0.45F);
-    int row = 0;
-    for (const query::detail& each : found.details) {
-      ImGui::PushID(row++);
+    table_content content{"Details", detail_columns, found.details.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      to.push_back(table_cell::text(found.details[row].label));
+      to.push_back(table_cell::text(found.details[row].value));
+    };
+    content.target = [&](std::size_t row) {
+      const query::detail& each = found.details[row];
+      row_target made;
+      made.shows = each.link != trace::event_id::none ? event_of(with, each.link) : block_of(with, each.block);
+      return made;
+    };
+    for (std::size_t row = 0; row < found.details.size(); ++row) {
+      const query::detail& each = found.details[row];
+      ImGui::PushID(static_cast<int>(row));
+      const ImVec2 begin = ImGui::GetCursorPos();
+      const float room = std::max(1.0F, ImGui::GetContentRegionAvail().x - column);
+      rows_.item(with, content, row, false, 0,
+                 {0, ImGui::CalcTextSize(each.value.data(), each.value.data() + each.value.size(), false, room).y});
+      ImGui::SetCursorPos(begin);
       draw_row(with, each, column);
       ImGui::PopID();
     }
     if (!found.stack.empty()) {
       heading(with, "Stack");
-      stack_lines(with, found.stack);
+      stack_lines(with, found.stack, &rows_);
     }
   }
 
@@ -73,6 +93,7 @@ class details_view final : public view {
   }
 
   screen_slot<query::details_question> question_;
+  row_menu rows_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/index/labels.hpp"
@@ -17,6 +18,20 @@ namespace {
 using analysis::device_activity;
 using analysis::gap_lengths;
 using query::idle_gap_list;
+
+constexpr std::array<table_column, 4> idle_device_columns = {
+    {{"device", "device"}, {"idle", "idle_ns"}, {"of its time", "idle_share"}, {"gaps", "gaps"}}};
+constexpr std::array<table_column, 6> cause_columns = {{{"what the host did", "what_the_host_did"},
+                                                        {"gaps", "gaps"},
+                                                        {"idle", "idle_ns"},
+                                                        {"longest", "longest_ns"},
+                                                        {nullptr, "device"},
+                                                        {nullptr, "saved_ns"}}};
+constexpr std::array<table_column, 5> gap_columns = {{{"what the host did", "what_the_host_did"},
+                                                      {"until", "until"},
+                                                      {"length", "length_ns"},
+                                                      {"at", "begin_ns"},
+                                                      {nullptr, "device"}}};
 
 /// "a wait for the GPU (cuStreamSynchronize), at train.py:12 (step)", as findings say it. `is_next`: what ran is before
 /// `place`.
@@ -127,21 +142,30 @@ class idle_gaps_view final : public view {
 
   void draw_devices(const view_context& with, const analysis::range_statistics& all) {
     if (!begin_figures("devices", {"device", "idle", "of its time", "gaps"})) return;
-    int number = 0;
-    for (const device_activity& each : all.devices) {
-      if (!has_gaps(each)) continue;
+    std::vector<const device_activity*> shown;
+    for (const device_activity& each : all.devices)
+      if (has_gaps(each)) shown.push_back(&each);
+    table_content content{"Idle time by device", idle_device_columns, shown.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      const device_activity& each = *shown[row];
       const query::time_ns working = each.last - each.first;
-      ImGui::PushID(number++);
-      if (begin_row(only_ == each.device)) take_only(only_ == each.device ? std::nullopt : std::optional(each.device));
+      to.push_back(table_cell::text(name_of_device(with, each.device)));
+      to.push_back(table_cell::duration(working - each.busy));
+      to.push_back(working > 0 ? table_cell::share(1 - static_cast<double>(each.busy) / static_cast<double>(working))
+                               : table_cell::none());
+      const auto found = shown_ == nullptr ? nullptr : lengths_of(each.device);
+      to.push_back(found == nullptr ? table_cell::none() : table_cell::count(found->count));
+    };
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      const device_activity& each = *shown[i];
+      ImGui::PushID(static_cast<int>(i));
+      if (table_.begin_row(with, content, i, only_ == each.device))
+        take_only(only_ == each.device ? std::nullopt : std::optional(each.device));
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
         ImGui::SetTooltip(
             "Idle: the time between the first and the last work, in which nothing ran.\n"
             "Gaps: those of at least 10 µs. Click to show only this device.");
-      first_cell(name_of_device(with, each.device));
-      figure_cell(format_time(working - each.busy));
-      figure_cell(working > 0 ? format_share(1 - static_cast<double>(each.busy) / static_cast<double>(working)) : "-");
-      const auto found = shown_ == nullptr ? nullptr : lengths_of(each.device);
-      figure_cell(found == nullptr ? std::string("-") : format_count(found->count), found == nullptr);
+      row_menu::draw_cells(table_.cells(content, i));
       ImGui::PopID();
     }
     ImGui::EndTable();
@@ -176,6 +200,7 @@ class idle_gaps_view final : public view {
     const ImVec2 corner = ImGui::GetCursorScreenPos();
     ImGui::InvisibleButton("##lengths", {std::max(ImGui::GetContentRegionAvail().x, 1.0F), size.y});
     const bool hovered = ImGui::IsItemHovered();
+    panel_context_menu(with);
     const float text = with.px(small_text);
     const draw::rectangle area{corner, {corner.x + ImGui::GetItemRectSize().x, corner.y + size.y - text - with.px(4)}};
     ImDrawList& list = *ImGui::GetWindowDrawList();
@@ -208,12 +233,33 @@ class idle_gaps_view final : public view {
     heading(with, "By cause and line");
     if (shown_->lines.empty()) return remark(with, "None.");
     if (!begin_figures("causes", {"what the host did", "gaps", "idle", "longest"})) return;
-    int number = 0;
-    for (const query::gap_line& each : shown_->lines) {
-      if (only_ && each.device != *only_) continue;
-      ImGui::PushID(number++);
-      if (begin_row()) show_range(with, each.longest_gap);
-      const std::string words = words_for(each.cause, with.text(each.call), each.place, each.stack_is_next);
+    std::vector<const query::gap_line*> lines;
+    for (const query::gap_line& each : shown_->lines)
+      if (!only_ || each.device == *only_) lines.push_back(&each);
+    const auto words_of_line = [&](const query::gap_line& each) {
+      return words_for(each.cause, with.text(each.call), each.place, each.stack_is_next);
+    };
+    table_content content{"Idle time by cause", cause_columns, lines.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      const query::gap_line& each = *lines[row];
+      to.push_back(table_cell::text(words_of_line(each)));
+      to.push_back(table_cell::count(each.count));
+      to.push_back(table_cell::duration(each.total));
+      to.push_back(table_cell::duration(each.longest));
+      to.push_back(table_cell::text(name_of_device(with, each.device)));
+      to.push_back(table_cell::duration(each.saved));
+    };
+    content.target = [&](std::size_t row) {
+      row_target made;
+      made.range = lines[row]->longest_gap;
+      if (!lines[row]->place.empty()) made.line = lines[row]->line;
+      return made;
+    };
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const query::gap_line& each = *lines[i];
+      ImGui::PushID(static_cast<int>(i));
+      if (table_.begin_row(with, content, i)) show_range(with, each.longest_gap);
+      const std::string words = words_of_line(each);
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal) && begin_tip(with)) {
         ImGui::TextUnformatted(words.c_str());
         tip_field(with, "would be saved", format_time(each.saved), with.px(110));
@@ -222,10 +268,7 @@ class idle_gaps_view final : public view {
         ImGui::TextDisabled("Click to go to the longest gap.");
         end_tip();
       }
-      first_cell(words);
-      figure_cell(format_count(each.count));
-      figure_cell(format_time(each.total));
-      figure_cell(format_time(each.longest));
+      row_menu::draw_cells(std::span(table_.cells(content, i)).first(4));
       ImGui::PopID();
     }
     ImGui::EndTable();
@@ -242,18 +285,36 @@ class idle_gaps_view final : public view {
     if (rows_.empty()) return remark(with, "No gap of at least 10 µs.");
     const bool several = shown_->lengths.size() > 1 && !only_;
     if (!begin_figures("gaps", {"what the host did", "until", "length", "at"})) return;
+    table_content content{"Idle gaps", gap_columns, rows_.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      const query::listed_gap& each = shown_->gaps[rows_[row]];
+      const std::string words = words_for(each.gap.cause, with.text(each.gap.call), each.place, each.gap.stack_is_next);
+      to.push_back(table_cell::words(several ? name_of_device(with, each.gap.device) + ": " + words : words, words));
+      to.push_back(table_cell::text(slice_kind_name(each.gap.after_kind)));
+      to.push_back(table_cell::duration(each.gap.span.length()));
+      to.push_back(table_cell::moment(each.gap.span.begin));
+      to.push_back(table_cell::text(name_of_device(with, each.gap.device)));
+    };
+    content.target = [&](std::size_t row) {
+      const query::listed_gap& each = shown_->gaps[rows_[row]];
+      row_target made;
+      made.shows = event_of(with, each.gap.after);
+      made.range = each.gap.span;
+      if (!each.place.empty()) made.line = each.line;
+      return made;
+    };
     ImGuiListClipper rows;
     rows.Begin(static_cast<int>(rows_.size()));
     while (rows.Step())
-      for (int i = rows.DisplayStart; i < rows.DisplayEnd; ++i)
-        draw_gap(with, shown_->gaps[rows_[static_cast<std::size_t>(i)]], i, several);
+      for (int i = rows.DisplayStart; i < rows.DisplayEnd; ++i) draw_gap(with, content, static_cast<std::size_t>(i));
     ImGui::EndTable();
   }
 
-  void draw_gap(const view_context& with, const query::listed_gap& each, int number, bool several) {
+  void draw_gap(const view_context& with, const table_content& content, std::size_t row) {
+    const query::listed_gap& each = shown_->gaps[rows_[row]];
     const analysis::idle_gap& gap = each.gap;
-    ImGui::PushID(number);
-    if (begin_row(chosen_ == gap.span)) {
+    ImGui::PushID(static_cast<int>(row));
+    if (table_.begin_row(with, content, row, chosen_ == gap.span)) {
       chosen_ = gap.span;
       with.commands.invoke("selection.set",
                            selection{with.state.active()->id, selection_kind::event, trace::raw(gap.after)});
@@ -277,11 +338,12 @@ class idle_gaps_view final : public view {
                 wide);
       end_tip();
     }
-    first_cell(several ? name_of_device(with, gap.device) + ": " + words : words);
+    const std::vector<table_cell>& cells = table_.cells(content, row);
+    first_cell(cells[0].shown());
     ImGui::TableNextColumn();
-    ImGui::TextUnformatted(slice_kind_name(gap.after_kind));
-    figure_cell(format_time(gap.span.length()));
-    figure_cell(format_moment(gap.span.begin), true);
+    ImGui::TextUnformatted(cells[1].shown().c_str());
+    figure_cell(cells[2].shown());
+    figure_cell(cells[3].shown(), true);
     ImGui::PopID();
   }
 
@@ -291,6 +353,7 @@ class idle_gaps_view final : public view {
   std::vector<std::size_t> rows_;               ///< The gaps that are shown.
   std::optional<trace::device_id> only_;        ///< Show only this device.
   query::time_range chosen_;                    ///< The gap that was clicked last.
+  row_menu table_;
 };
 
 }  // namespace

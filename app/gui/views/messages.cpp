@@ -1,11 +1,16 @@
 #include <algorithm>
+#include <array>
 
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 
 namespace sluice::gui {
 namespace {
+
+constexpr std::array<table_column, 3> message_columns = {
+    {{nullptr, "severity"}, {"message", "message"}, {"at", "time_ns"}}};
 
 /// Messages of the recording, the file and the program.
 class messages_view final : public view {
@@ -32,42 +37,78 @@ class messages_view final : public view {
     const auto snapshot = shown.engine->snapshot();
     const auto answer = question_.ask(*shown.engine, {});
     progress_line(with, answer.complete, answer.progress);
-    bool any = false;
-    if (snapshot->simulated()) {
-      any = true;
-      line(with, icon::flask, with.colours.accent, "Simulated device",
-           "Every clock of this recording is simulated: its times follow a documented model of costs, not a GPU.");
-    }
-    if (!snapshot->complete() && !shown.live) {
-      any = true;
-      line(with, icon::warning, with.colours.warning, "This recording was never closed",
-           "Its writer died. Everything that reached the file is shown.");
-    }
+    std::vector<line> lines;
+    if (snapshot->simulated())
+      lines.push_back({"info", icon::flask, with.colours.accent, "Simulated device",
+                       "Every clock of this recording is simulated: its times follow a documented model of costs, not "
+                       "a GPU.",
+                       0});
+    if (!snapshot->complete() && !shown.live)
+      lines.push_back({"warning", icon::warning, with.colours.warning, "This recording was never closed",
+                       "Its writer died. Everything that reached the file is shown.", 0});
     if (answer)
       for (const query::message& each : *answer.value) {
-        any = true;
         const bool info = each.severity == trace::severity::info;
-        const ImU32 colour = each.severity == trace::severity::error ? with.colours.failure
-                             : info                                  ? with.colours.accent
-                                                                     : with.colours.warning;
-        line(with, info ? icon::info : icon::warning, colour, each.text,
-             each.time != 0 ? "at " + format_moment(each.time) : std::string());
+        const bool failed = each.severity == trace::severity::error;
+        const ImU32 colour = failed ? with.colours.failure : info ? with.colours.accent : with.colours.warning;
+        lines.push_back({failed ? "error"
+                         : info ? "info"
+                                : "warning",
+                         info ? icon::info : icon::warning, colour, each.text,
+                         each.time != 0 ? "at " + format_moment(each.time) : std::string(), each.time});
       }
-    if (!any && answer.complete)
+    draw_lines(with, lines);
+    if (lines.empty() && answer.complete)
       empty_state(with, icon::info, "No messages", "The recording is whole: nothing was lost, nothing is doubtful.");
   }
 
  private:
-  static void line(const view_context& with, const char* sign, ImU32 colour, std::string_view text,
-                   std::string_view detail) {
-    ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(colour), "%s", sign);
+  struct line {
+    const char* severity;
+    const char* sign;
+    ImU32 colour;
+    std::string_view text;  ///< Of the answer.
+    std::string detail;
+    query::time_ns time;  ///< 0: none.
+  };
+
+  void draw_lines(const view_context& with, const std::vector<line>& lines) {
+    table_content content{"Messages", message_columns, lines.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      const line& each = lines[row];
+      to.push_back(table_cell::text(each.severity));
+      to.push_back(table_cell::text(each.text));
+      to.push_back(each.time != 0 ? table_cell::moment(each.time) : table_cell::none(""));
+    };
+    content.target = [&](std::size_t row) {
+      row_target made;
+      if (lines[row].time != 0) made.range = query::time_range{lines[row].time, lines[row].time};
+      return made;
+    };
+    for (std::size_t row = 0; row < lines.size(); ++row) {
+      ImGui::PushID(static_cast<int>(row));
+      draw_line(with, content, row, lines[row]);
+      ImGui::PopID();
+    }
+  }
+
+  void draw_line(const view_context& with, const table_content& content, std::size_t row, const line& each) {
+    const ImVec2 begin = ImGui::GetCursorPos();
+    const float wrap = std::max(1.0F, ImGui::GetContentRegionAvail().x - with.px(34));
+    const auto height = [wrap](std::string_view text) {
+      return ImGui::CalcTextSize(text.data(), text.data() + text.size(), false, wrap).y;
+    };
+    const float below = each.detail.empty() ? 0 : height(each.detail) + ImGui::GetStyle().ItemSpacing.y;
+    rows_.item(with, content, row, false, 0, {0, height(each.text) + below});
+    ImGui::SetCursorPos(begin);
+    ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(each.colour), "%s", each.sign);
     ImGui::SameLine(with.px(34));
     ImGui::BeginGroup();
     ImGui::PushTextWrapPos(0);
-    ImGui::TextUnformatted(text.data(), text.data() + text.size());
-    if (!detail.empty()) {
+    ImGui::TextUnformatted(each.text.data(), each.text.data() + each.text.size());
+    if (!each.detail.empty()) {
       ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-      ImGui::TextUnformatted(detail.data(), detail.data() + detail.size());
+      ImGui::TextUnformatted(each.detail.c_str());
       ImGui::PopStyleColor();
     }
     ImGui::PopTextWrapPos();
@@ -75,6 +116,7 @@ class messages_view final : public view {
   }
 
   screen_slot<query::messages_question> question_;
+  row_menu rows_;
   bool warns_ = false;
 };
 

@@ -1,11 +1,13 @@
 // Notes and bookmarks of the active recording, kept in a file beside it; and saved views.
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "app/gui/shell/side_files.hpp"
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -17,6 +19,9 @@ namespace sluice::gui {
 namespace {
 
 constexpr std::size_t no_note = ~std::size_t{0};
+
+constexpr std::array<table_column, 4> note_columns = {
+    {{"at", "begin_ns"}, {"about", "about"}, {"text", "text"}, {nullptr, "end_ns"}}};
 
 class notes_view final : public view {
  public:
@@ -232,22 +237,38 @@ class notes_view final : public view {
     ImGui::TableSetupColumn("at", ImGuiTableColumnFlags_WidthFixed);
     ImGui::TableSetupColumn("about", ImGuiTableColumnFlags_WidthFixed);
     ImGui::TableSetupColumn("text", ImGuiTableColumnFlags_WidthStretch);
+    table_content content{"Notes", note_columns, notes.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      to.push_back(table_cell::moment(notes[row].range.begin));
+      to.push_back(table_cell::text(words_of(notes[row])));
+      to.push_back(table_cell::text(printable(notes[row].text)));
+      to.push_back(table_cell::moment(notes[row].range.end));
+    };
+    content.target = [&](std::size_t row) {
+      row_target made;
+      made.range = notes[row].range;
+      if (notes[row].about != selection_kind::none)
+        made.shows = {with.state.active()->id, notes[row].about, notes[row].id};
+      return made;
+    };
+    content.more = [&](std::size_t row) {
+      chosen_ = row;  // The commands are about the chosen note.
+      for (const char* id : {"notes.edit", "notes.delete"}) command_entry(with, id);
+    };
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(notes.size()));
     if (focus_ && editing_ < notes.size()) clipper.IncludeItemByIndex(static_cast<int>(editing_));
     while (clipper.Step())
       for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row)
-        draw_row(with, notes[static_cast<std::size_t>(row)], static_cast<std::size_t>(row));
+        draw_row(with, content, notes[static_cast<std::size_t>(row)], static_cast<std::size_t>(row));
     ImGui::EndTable();
   }
 
-  void draw_row(const view_context& with, const note& each, std::size_t row) {
+  void draw_row(const view_context& with, const table_content& content, const note& each, std::size_t row) {
     ImGui::PushID(static_cast<int>(row));
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    const ImGuiSelectableFlags whole =
-        ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap | ImGuiSelectableFlags_AllowDoubleClick;
-    if (ImGui::Selectable("##note", row == chosen_, whole)) {
+    if (rows_.item(with, content, row, row == chosen_, ImGuiSelectableFlags_AllowDoubleClick)) {
       chosen_ = row;
       if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
         editing_ = row;
@@ -316,6 +337,7 @@ class notes_view final : public view {
   bool focus_ = false;
   std::string draft_;
   std::unique_ptr<pfd::save_file> dialog_;
+  row_menu rows_;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <set>
 
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -8,6 +10,10 @@
 
 namespace sluice::gui {
 namespace {
+
+constexpr std::array<table_column, 5> holder_columns = {
+    {{"bytes", "bytes"}, {"who", "who"}, {nullptr, "blocks"}, {nullptr, "held_bytes"}, {nullptr, "last_use_ns"}}};
+constexpr std::array<table_column, 2> fact_columns = {{{"what", "what"}, {"value", "value"}}};
 
 /// The first allocation that failed for want of memory: what there was, who held it, and what would have let it fit. A
 /// recording with one opens at that moment, with this panel in front.
@@ -83,10 +89,28 @@ class out_of_memory_view final : public view {
     commands.invoke(std::string("panel.focus.") + name());  // Last: Details come forward with the selection.
   }
 
-  static void draw_failure(const view_context& with, const analysis::report& all,
-                           const analysis::out_of_memory_report& of) {
+  void draw_failure(const view_context& with, const analysis::report& all, const analysis::out_of_memory_report& of) {
     heading(with, "Out of memory at " + format_moment(of.figures.time));
-    for (const auto& [label, said] : of.facts) field(with, label, said, with.px(90));
+    table_content facts{"Out of memory", fact_columns, of.facts.size()};
+    facts.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      to.push_back(table_cell::text(of.facts[row].first));
+      to.push_back(table_cell::text(of.facts[row].second));
+    };
+    facts.target = [&](std::size_t) {
+      row_target made;
+      made.shows = event_of(with, of.figures.event);
+      return made;
+    };
+    for (std::size_t row = 0; row < of.facts.size(); ++row) {
+      const auto& [label, said] = of.facts[row];
+      ImGui::PushID(static_cast<int>(row));
+      const ImVec2 begin = ImGui::GetCursorPos();
+      const float room = std::max(1.0F, ImGui::GetContentRegionAvail().x - with.px(90));
+      rows_.item(with, facts, row, false, 0, {0, ImGui::CalcTextSize(said.c_str(), nullptr, false, room).y});
+      ImGui::SetCursorPos(begin);
+      field(with, label, said, with.px(90));
+      ImGui::PopID();
+    }
     if (link(with, "Show this moment")) with.commands.invoke("failure.show");
     ImGui::SameLine();
     if (link(with, "Show the map")) {
@@ -136,25 +160,62 @@ class out_of_memory_view final : public view {
     return text.empty() ? "no stack was recorded for these" : text;
   }
 
-  /// Each row selects the largest block of what it stands for, and shows it.
-  static void draw_list(const view_context& with, const analysis::out_of_memory_report& of, const char* title,
-                        const analysis::oom_list& list, by what) {
-    if (list.lines.empty()) return;
-    heading(with, title);
-    ImGui::PushID(title);
-    int number = 0;
-    for (const analysis::oom_line& each : list.lines) {
-      ImGui::PushID(number++);
-      if (what == by::category) swatch(with, with.colours.categories[static_cast<std::size_t>(each.what)]);
+  static table_content content_of(const view_context& with, const analysis::out_of_memory_report& of, const char* title,
+                                  const analysis::oom_list& list, by what) {
+    table_content made{title, holder_columns, list.lines.size()};
+    made.cells = [&, what](std::size_t row, std::vector<table_cell>& to) {
+      const analysis::oom_line& each = list.lines[row];
       const bool pins = each.pinned_bytes > 0;
-      ImGui::TextDisabled("%s", format_bytes(pins ? each.pinned_bytes : each.bytes).c_str());
-      ImGui::SameLine(with.px(what == by::category ? 115 : 100));
       std::string text = words_of(each, what) + ", " + format_some(each.blocks, "block");
       if (pins) text += " of " + format_bytes(each.bytes);
       if (&list == &of.unused)
         text += each.last_use == trace::unknown_time
                     ? ", never used"
                     : ", last used " + format_time(of.figures.time - each.last_use) + " before";
+      to.push_back(table_cell::bytes(pins ? each.pinned_bytes : each.bytes));
+      to.push_back(table_cell::words(text, words_of(each, what)));
+      to.push_back(table_cell::count(each.blocks));
+      to.push_back(table_cell::bytes(each.bytes));
+      to.push_back(each.last_use == trace::unknown_time ? table_cell::none() : table_cell::moment(each.last_use));
+    };
+    made.target = [&, what](std::size_t row) {
+      const analysis::oom_line& each = list.lines[row];
+      row_target target;
+      target.shows = block_of(with, each.largest);
+      if (what != by::category && each.place.known) target.line = each.place.line;
+      blocks_filter blocks;
+      blocks.layer = of.figures.layer;
+      blocks.range = query::time_range{of.figures.time, of.figures.time + 1};
+      if (what == by::category) blocks.category = each.what;
+      if (what == by::module) blocks.text = each.place.module;
+      if (what == by::line && each.place.known) blocks.text = symbols::place_and_name_of(each.place.line);
+      target.blocks = blocks;
+      return target;
+    };
+    return made;
+  }
+
+  /// Each row selects the largest block of what it stands for, and shows it.
+  void draw_list(const view_context& with, const analysis::out_of_memory_report& of, const char* title,
+                 const analysis::oom_list& list, by what) {
+    if (list.lines.empty()) return;
+    heading(with, title);
+    ImGui::PushID(title);
+    const table_content content = content_of(with, of, title, list, what);
+    for (std::size_t row = 0; row < list.lines.size(); ++row) {
+      const analysis::oom_line& each = list.lines[row];
+      ImGui::PushID(static_cast<int>(row));
+      const std::vector<table_cell>& cells = rows_.cells(content, row);
+      const std::string amount = cells[0].shown(), text = cells[1].shown();
+      const float left = with.px(what == by::category ? 115 : 100);
+      const ImVec2 begin = ImGui::GetCursorPos();
+      const float room = std::max(1.0F, begin.x + ImGui::GetContentRegionAvail().x - left);
+      if (rows_.item(with, content, row, false, 0, {0, ImGui::CalcTextSize(text.c_str(), nullptr, false, room).y}))
+        select(with, each.largest);
+      ImGui::SetCursorPos(begin);
+      if (what == by::category) swatch(with, with.colours.categories[static_cast<std::size_t>(each.what)]);
+      ImGui::TextDisabled("%s", amount.c_str());
+      ImGui::SameLine(left);
       ImGui::PushTextWrapPos(0);
       if (link(with, text)) select(with, each.largest);
       ImGui::PopTextWrapPos();
@@ -177,6 +238,7 @@ class out_of_memory_view final : public view {
   std::optional<failure> failed_at_;
   std::set<document_id> opened_;  ///< Documents whose failure has been shown.
   bool asking_ = false;
+  row_menu rows_;
 };
 
 }  // namespace

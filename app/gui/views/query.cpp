@@ -87,6 +87,7 @@ query_view::~query_view() {
 }
 
 void query_view::add_commands(const command_home& home) {
+  commands_ = &home.commands;
   const auto ready = [&state = home.state] { return state.ready(); };
   const auto rows_shown = [this, ready] { return ready() && has_rows(); };
   home.commands.add({.id = "query.run",
@@ -176,7 +177,7 @@ void query_view::save(const std::string& path) {
   if (!task_ || !trace_ || saving_.valid()) return;
   if (path.empty()) {
     if (!pfd::settings::available()) {
-      said_ = "no file dialog here: use sluice query --format csv";
+      commands_->invoke("file.ask_path", table_text{"query.csv", "query.save"});
     } else if (!dialog_) {
       dialog_ =
           std::make_unique<pfd::save_file>("Save all rows", "query.csv", std::vector<std::string>{"CSV", "*.csv"});
@@ -382,15 +383,29 @@ void query_view::draw_rows(const view_context& with, const query::sql_answer& sh
       ImGui::TableSetupColumn(label_of(printable(shown.columns[i].name)).c_str(), ImGuiTableColumnFlags_WidthFixed,
                               widths_[i] + with.px(4));
     draw_headings(shown, widths_.size());
+    const std::vector<table_column> all(widths_.size(), {"", ""});  // The commands write the header.
+    table_content content{"Query", all, static_cast<std::size_t>(rows)};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      for (std::size_t i = 0; i < all.size(); ++i)
+        to.push_back(table_cell::text(printable(shown.text(row, i), line_ends::keep)));
+    };
+    content.target = [&](std::size_t row) {
+      row_target made;
+      made.shows = target_of(shown, row, with.state.active()->id).value_or(selection{});
+      return made;
+    };
+    content.whole = [&](bool save) { with.commands.invoke(save ? "query.save" : "query.copy"); };
     for (std::int64_t i = first_; i < std::min(rows, first_ + fits); ++i)
-      draw_row(with, shown, static_cast<std::uint64_t>(i));
+      draw_row(with, content, shown, static_cast<std::uint64_t>(i));
     ImGui::EndTable();
+    menu_.scroll_by_keys(first_, fits, rows);
   }
   ImGui::PopID();
   ImGui::PopID();
 }
 
-void query_view::draw_row(const view_context& with, const query::sql_answer& shown, std::uint64_t row) {
+void query_view::draw_row(const view_context& with, const table_content& content, const query::sql_answer& shown,
+                          std::uint64_t row) {
   const document_id in = with.state.active()->id;
   const auto leads_to = target_of(shown, row, in);
   const selection& chosen = with.state.selected();
@@ -402,8 +417,8 @@ void query_view::draw_row(const view_context& with, const query::sql_answer& sho
     if (!ImGui::TableNextColumn() && i > 0) continue;
     if (i == 0) {
       const ImVec2 at = ImGui::GetCursorPos();
-      clicked = ImGui::Selectable("##row", selected,
-                                  ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowDoubleClick);
+      clicked =
+          menu_.item(with, content, static_cast<std::size_t>(row), selected, ImGuiSelectableFlags_AllowDoubleClick);
       ImGui::SetCursorPos(at);
     }
     const std::string text = printable(shown.text(row, i), line_ends::keep);

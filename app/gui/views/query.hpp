@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/gui/shell/settings.hpp"
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/row_menu.hpp"
 #include "core/query/sql/sql_task.hpp"
 
 namespace pfd {
@@ -58,7 +58,8 @@ class query_view final : public view {
   void draw_state(const view_context& with) const;
   void draw_answer(const view_context& with);
   void draw_rows(const view_context& with, const query::sql_answer& shown);
-  void draw_row(const view_context& with, const query::sql_answer& shown, std::uint64_t row);
+  void draw_row(const view_context& with, const table_content& content, const query::sql_answer& shown,
+                std::uint64_t row);
   void measure(const view_context& with, const query::sql_answer& shown);
 
   std::function<void()> wake_;
@@ -79,6 +80,8 @@ class query_view final : public view {
   std::shared_ptr<std::atomic<bool>> save_cancelled_;
   std::future<std::string> saving_;
   std::string said_;  ///< Result message of the last save.
+  const command_registry* commands_ = nullptr;
+  row_menu menu_;
 };
 
 }  // namespace sluice::gui

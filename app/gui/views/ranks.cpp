@@ -1,10 +1,12 @@
 // The ranks of a job: which of them needs more memory, waits longer or is slower than the others.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
@@ -15,6 +17,15 @@ namespace sluice::gui {
 namespace {
 
 using analysis::rank_figures;
+
+constexpr std::array<table_column, 8> rank_columns = {{{"rank", "rank"},
+                                                       {"peak", "peak_bytes"},
+                                                       {"at", "peak_time_ns"},
+                                                       {"reserved", "reserved_bytes"},
+                                                       {"step", "median_step_ns"},
+                                                       {"waiting", "waiting_ns"},
+                                                       {"GPU idle", "idle_share"},
+                                                       {nullptr, "device"}}};
 
 /// A rank, compared with the median of the other ranks.
 struct compared_rank {
@@ -38,6 +49,7 @@ class ranks_view final : public view {
   static constexpr double outlying = 0.1;
   static constexpr float least_beside = 900;  // design pixels; narrower panels have the maps below the table
   static constexpr float highest_row = 22;
+  static constexpr float least_row = 14;  // each row has its label; maps that do not fit scroll
   static constexpr float pixels_a_part = 3;
   static constexpr int shades = 32;
 
@@ -121,7 +133,7 @@ class ranks_view final : public view {
 
   // --- the table ----------------------------------------------------------------------------------------------------
 
-  void draw_table(const view_context& with, const analysis::report& all) const {
+  void draw_table(const view_context& with, const analysis::report& all) {
     // What the report says of them.
     for (const analysis::finding& each : all.findings) {
       if (each.kind != analysis::finding_kind::rank_imbalance) continue;
@@ -135,10 +147,30 @@ class ranks_view final : public view {
     }
     if (!begin_figures("ranks", {"rank", "peak", "at", "reserved", "step", "waiting", "GPU idle"})) return;
     const auto snapshot = with.state.active()->engine->snapshot();
-    for (const compared_rank& each : ranks_) {
+    table_content content{"Ranks", rank_columns, ranks_.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      const rank_figures& of = all.waste.ranks[ranks_[row].place];
+      const std::string device = printable(analysis::short_label(of.device, snapshot->tables()));
+      to.push_back(table_cell::words("Rank " + std::to_string(of.rank) + ",  " + device, std::to_string(of.rank)));
+      to.push_back(table_cell::bytes(of.peak));
+      to.push_back(table_cell::moment(of.peak_time));
+      to.push_back(of.reserved > 0 ? table_cell::bytes(of.reserved) : table_cell::none());
+      to.push_back(of.median_step > 0 ? table_cell::duration(of.median_step) : table_cell::none());
+      to.push_back(of.collectives > 0 ? table_cell::duration(of.waiting) : table_cell::none());
+      to.push_back(ranks_[row].idle ? table_cell::share(*ranks_[row].idle) : table_cell::none());
+      to.push_back(table_cell::text(device));
+    };
+    content.target = [&](std::size_t row) {
+      const rank_figures& of = all.waste.ranks[ranks_[row].place];
+      row_target made;
+      made.range = query::time_range{of.peak_time, of.peak_time};
+      return made;
+    };
+    for (std::size_t at = 0; at < ranks_.size(); ++at) {
+      const compared_rank& each = ranks_[at];
       const rank_figures& of = all.waste.ranks[each.place];
-      ImGui::PushID(static_cast<int>(each.place));
-      if (begin_row()) go_to_moment(with, all, of.peak_time);
+      ImGui::PushID(static_cast<int>(at));
+      if (rows_.begin_row(with, content, at)) go_to_moment(with, all, of.peak_time);
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal) && begin_tip(with)) {
         const auto process = std::find_if(all.processes.begin(), all.processes.end(),
                                           [&](const auto& row) { return row.process == of.process; });
@@ -156,15 +188,10 @@ class ranks_view final : public view {
         end_tip();
       }
       if (each.outlying >= outlying) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
-      first_cell("Rank " + std::to_string(of.rank) + ",  " +
-                 printable(analysis::short_label(of.device, snapshot->tables())));
+      const std::vector<table_cell>& cells = rows_.cells(content, at);
+      first_cell(cells[0].shown());
       if (each.outlying >= outlying) ImGui::PopStyleColor();
-      figure_cell(format_bytes(of.peak));
-      figure_cell(format_moment(of.peak_time), true);
-      figure_cell(of.reserved > 0 ? format_bytes(of.reserved) : std::string("-"), of.reserved == 0);
-      figure_cell(of.median_step > 0 ? format_time(of.median_step) : std::string("-"), of.median_step == 0);
-      figure_cell(of.collectives > 0 ? format_time(of.waiting) : std::string("-"), of.collectives == 0);
-      figure_cell(each.idle ? format_share(*each.idle) : std::string("-"), !each.idle);
+      for (std::size_t i = 1; i < 7; ++i) figure_cell(cells[i].shown(), cells[i].muted() || i == 2);
       ImGui::PopID();
     }
     ImGui::EndTable();
@@ -213,8 +240,8 @@ class ranks_view final : public view {
     // Of each map: its heading and its time axis.
     const float beside = ImGui::GetTextLineHeightWithSpacing() * 2 + with.px(small_text + 12);
     const auto rows_in_all = static_cast<float>(maps * static_cast<int>(ranks_.size()));
-    const float high =
-        std::clamp((room.y - beside * static_cast<float>(maps)) / rows_in_all, with.px(4), with.px(highest_row));
+    const float high = std::clamp((room.y - beside * static_cast<float>(maps)) / rows_in_all, with.px(least_row),
+                                  with.px(highest_row));
     map_look look{with.colours.slice(query::slice_kind::kernel), 1 / most, high};
     draw_map(
         with, all, rows, "Memory, full colour: " + format_bytes(most), look,
@@ -260,6 +287,7 @@ class ranks_view final : public view {
     const float high = look.row * static_cast<float>(rows.rows.size());
     ImGui::InvisibleButton("##map", {std::max(width, 1.0F), std::max(high + text + with.px(8), 1.0F)});
     const bool hovered = ImGui::IsItemHovered();
+    panel_context_menu(with);
     const time_chart at{
         {{std::floor(corner.x + names), corner.y}, {corner.x + width - with.px(4), corner.y + high}}, rows.range, 1};
     ImGui::PopID();
@@ -328,6 +356,7 @@ class ranks_view final : public view {
   screen_slot<query::ranks_question> over_time_;
   std::shared_ptr<const analysis::report> compared_from_;
   std::vector<compared_rank> ranks_;  ///< Outliers first.
+  row_menu rows_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "app/gui/views/search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "app/gui/views/widgets.hpp"
@@ -9,6 +10,14 @@
 
 namespace sluice::gui {
 namespace {
+
+constexpr std::array<table_column, 6> found_columns = {{{"Name", "name"},
+                                                        {"Kind", "kind"},
+                                                        {"Count", "count"},
+                                                        {"Total time", "total_ns"},
+                                                        {"First at", "first_ns"},
+                                                        {"Longest", "longest_ns"}}};
+constexpr std::array<table_column, 1> found_line_columns = {{{"line", "line"}}};
 
 const char* kind_name(trace::row_type kind) {
   switch (kind) {
@@ -166,15 +175,31 @@ void search_view::draw_lines(const view_context& with, const query::search_resul
                             (found.lines.size() == query::search_results::line_limit ? " or more)" : ")");
   if (!section(with, title, true)) return;
   constexpr std::size_t most = 6;
+  table_content content{"Lines of code", found_line_columns, found.lines.size()};
+  content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+    to.push_back(table_cell::text(found.lines[row]));
+  };
+  const auto filter_of = [&](std::size_t row) {
+    blocks_filter filter;
+    filter.text = found.lines[row];
+    return filter;
+  };
+  content.target = [&](std::size_t row) {
+    row_target made;
+    made.blocks = filter_of(row);
+    return made;
+  };
+  ImGui::PushID("lines");
   for (std::size_t i = 0; i < found.lines.size() && i < most; ++i) {
     ImGui::PushID(static_cast<int>(i));
-    if (link(with, found.lines[i])) {
-      blocks_filter filter;
-      filter.text = found.lines[i];
-      with.commands.invoke("blocks.show", filter);
-    }
+    const ImVec2 begin = ImGui::GetCursorPos();
+    bool follow = rows_.item(with, content, i);
+    ImGui::SetCursorPos(begin);
+    follow = link(with, found.lines[i]) || follow;
+    if (follow) with.commands.invoke("blocks.show", filter_of(i));
     ImGui::PopID();
   }
+  ImGui::PopID();
   if (found.lines.size() > most) ImGui::TextDisabled("and more: type more of it");
 }
 
@@ -190,37 +215,48 @@ void search_view::draw_table(const view_context& with, const query::search_resul
   ImGui::TableSetupColumn("First at", ImGuiTableColumnFlags_WidthStretch, 1);
   ImGui::TableSetupColumn("Longest", ImGuiTableColumnFlags_WidthStretch, 1);
   ImGui::TableHeadersRow();
+  table_content content{"Found events", found_columns, found.names.size()};
+  content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+    const query::found_name& each = found.names[row];
+    const query::time_ns length = each.longest.end - each.longest.begin;
+    to.push_back(table_cell::text(with.text(each.name)));
+    to.push_back(table_cell::text(kind_name(each.kind)));
+    to.push_back(table_cell::count(each.count));
+    to.push_back(each.time > 0 ? table_cell::duration(each.time) : table_cell::none());
+    to.push_back(table_cell::moment(each.first.begin));
+    to.push_back(length > 0 ? table_cell::duration(length) : table_cell::none(""));
+  };
+  content.target = [&](std::size_t row) {
+    row_target made;
+    made.shows = event_of(with, found.names[row].first.event);
+    return made;
+  };
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(found.names.size()));
   while (clipper.Step())
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
       ImGui::PushID(i);
-      draw_row(with, found.names[static_cast<std::size_t>(i)]);
+      draw_row(with, content, static_cast<std::size_t>(i), found.names[static_cast<std::size_t>(i)]);
       ImGui::PopID();
     }
   ImGui::EndTable();
 }
 
-void search_view::draw_row(const view_context& with, const query::found_name& row) {
-  ImGui::TableNextRow();
-  ImGui::TableNextColumn();
+void search_view::draw_row(const view_context& with, const table_content& content, std::size_t at,
+                           const query::found_name& row) {
   const bool chosen =
       with.state.selected().kind == selection_kind::event && with.state.selected().id == trace::raw(row.first.event);
-  const ImGuiSelectableFlags whole = ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap;
-  if (ImGui::Selectable("##row", chosen, whole)) go_to(with, row.first);
-  ImGui::SameLine(0, 0);
-  clipped_text(with.text(row.name), ImGui::GetContentRegionAvail().x);
+  if (rows_.begin_row(with, content, at, chosen)) go_to(with, row.first);
+  const std::vector<table_cell>& cells = rows_.cells(content, at);
+  clipped_text(cells[0].shown(), ImGui::GetContentRegionAvail().x);
   ImGui::TableNextColumn();
-  ImGui::TextUnformatted(kind_name(row.kind));
+  ImGui::TextUnformatted(cells[1].shown().c_str());
+  for (std::size_t i = 2; i < 5; ++i) {
+    ImGui::TableNextColumn();
+    right_text(cells[i].shown(), cells[i].muted());
+  }
   ImGui::TableNextColumn();
-  right_text(format_count(row.count));
-  ImGui::TableNextColumn();
-  right_text(row.time > 0 ? format_time(row.time) : std::string("-"), row.time == 0);
-  ImGui::TableNextColumn();
-  right_text(format_moment(row.first.begin));
-  ImGui::TableNextColumn();
-  const query::time_ns length = row.longest.end - row.longest.begin;
-  if (length > 0 && link(with, format_time(length))) go_to(with, row.longest);
+  if (!cells[5].muted() && link(with, cells[5].shown())) go_to(with, row.longest);
 }
 
 void search_view::go_to(const view_context& with, const query::found_event& event) {

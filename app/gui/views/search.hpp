@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/row_menu.hpp"
 
 namespace sluice::gui {
 
@@ -27,10 +27,10 @@ class search_view final : public view {
   void ask(const view_context& with);
   /// Selects the next or previous of the found events, from the selected one or the visible range on.
   void step(const documents& state, const command_registry& commands, int by) const;
-  static void draw_lines(const view_context& with, const query::search_results& found);
+  void draw_lines(const view_context& with, const query::search_results& found);
   void draw_state(const view_context& with) const;
-  static void draw_table(const view_context& with, const query::search_results& found);
-  static void draw_row(const view_context& with, const query::found_name& row);
+  void draw_table(const view_context& with, const query::search_results& found);
+  void draw_row(const view_context& with, const table_content& content, std::size_t at, const query::found_name& row);
   static void go_to(const view_context& with, const query::found_event& event);
 
   screen_slot<query::search_question> question_;
@@ -39,6 +39,7 @@ class search_view final : public view {
   float progress_ = 0;
   bool searching_ = false;
   bool stopped_ = false;  ///< Cancelled by the user before the end.
+  row_menu rows_;
 };
 
 }  // namespace sluice::gui

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
@@ -12,6 +14,20 @@ namespace sluice::gui {
 namespace {
 
 using analysis::range_statistics;
+
+constexpr std::array<table_column, 4> memory_use_columns = {
+    {{"layer, kind", "memory"}, {"peak", "peak_bytes"}, {"mean", "mean_bytes"}, {"at end", "bytes_at_end"}}};
+constexpr std::array<table_column, 5> allocation_columns = {{{"layer, kind", "memory"},
+                                                             {"allocated", "allocated_bytes"},
+                                                             {"freed", "freed_bytes"},
+                                                             {nullptr, "allocations"},
+                                                             {nullptr, "frees"}}};
+constexpr std::array<table_column, 4> pool_columns = {
+    {{"pool", "pool"}, {"reserved", "reserved_bytes"}, {"used", "used_bytes"}, {"occupancy", "occupancy"}}};
+constexpr std::array<table_column, 4> name_columns = {
+    {{"name", "name"}, {"total", "total_ns"}, {"count", "count"}, {"longest", "longest_ns"}}};
+constexpr std::array<table_column, 4> thread_columns = {
+    {{"thread", "thread"}, {"calls", "calls"}, {"in calls", "call_ns"}, {"waiting", "waiting_ns"}}};
 
 std::string kind_text(trace::layer layer, trace::memory_kind kind) {
   return std::string(name_of(layer)) + ", " + std::string(name_of(kind));
@@ -68,35 +84,41 @@ class statistics_view final : public view {
     command_button(with, "selection.clear", "Clear");
   }
 
-  static void draw_memory(const view_context& with, const range_statistics& all) {
+  void draw_memory(const view_context& with, const range_statistics& all) {
     if (all.memory.empty() && all.untracked.empty()) return;
     heading(with, "Memory use");
     if (!begin_figures("memory", {"layer, kind", "peak", "mean", "at end"})) return;
-    for (const auto& each : all.memory) {
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
-      swatch(with, with.colours.layers[static_cast<std::size_t>(each.layer)]);
-      first_cell(kind_text(each.layer, each.kind));
-      figure_cell(format_bytes(each.maximum));
-      figure_cell(format_bytes(each.mean));
-      figure_cell(format_bytes(each.at_end));
-    }
+    struct line {
+      std::string name;
+      ImU32 colour;
+      std::array<table_cell, 3> figures;
+      bool outlined = false;
+    };
+    std::vector<line> lines;
+    const auto figures_of = [](const auto& each) {
+      return std::array{table_cell::bytes(each.maximum), table_cell::bytes(each.mean), table_cell::bytes(each.at_end)};
+    };
+    for (const auto& each : all.memory)
+      lines.push_back({kind_text(each.layer, each.kind), with.colours.layers[static_cast<std::size_t>(each.layer)],
+                       figures_of(each)});
     for (const auto& each : all.untracked) {
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
-      swatch(with, with.colours.untracked, true);
-      first_cell("untracked");
-      figure_cell(format_bytes(each.maximum));
-      figure_cell(format_bytes(each.mean));
-      figure_cell(format_bytes(each.at_end));
-      if (each.recorder == 0) continue;
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
-      swatch(with, with.colours.recorder);
-      first_cell("Profiler overhead");
-      figure_cell("");
-      figure_cell("");
-      figure_cell(format_bytes(each.recorder));
+      lines.push_back({"untracked", with.colours.untracked, figures_of(each), true});
+      if (each.recorder > 0)
+        lines.push_back({"Profiler overhead",
+                         with.colours.recorder,
+                         {table_cell::none(""), table_cell::none(""), table_cell::bytes(each.recorder)}});
+    }
+    table_content content{"Memory use", memory_use_columns, lines.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      to.push_back(table_cell::text(lines[row].name));
+      to.insert(to.end(), lines[row].figures.begin(), lines[row].figures.end());
+    };
+    for (std::size_t row = 0; row < lines.size(); ++row) {
+      ImGui::PushID(static_cast<int>(row));
+      rows_.begin_row(with, content, row);
+      swatch(with, lines[row].colour, lines[row].outlined);
+      row_menu::draw_cells(rows_.cells(content, row));
+      ImGui::PopID();
     }
     ImGui::EndTable();
     if (all.untracked.empty()) return;
@@ -108,19 +130,31 @@ class statistics_view final : public view {
     ImGui::PopStyleColor();
   }
 
-  static void draw_allocations(const view_context& with, const range_statistics& all) {
+  void draw_allocations(const view_context& with, const range_statistics& all) {
     const auto active = [](const analysis::memory_statistics& m) { return m.allocations + m.frees > 0; };
     if (std::none_of(all.memory.begin(), all.memory.end(), active)) return;
     heading(with, "Allocations");
     if (!begin_figures("allocations", {"layer, kind", "allocated", "freed"})) return;
-    for (const auto& each : all.memory) {
-      if (!active(each)) continue;
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
-      swatch(with, with.colours.layers[static_cast<std::size_t>(each.layer)]);
-      first_cell(kind_text(each.layer, each.kind));
-      figure_cell(format_bytes(each.allocated_bytes) + " in " + format_count(each.allocations));
-      figure_cell(format_bytes(each.freed_bytes) + " in " + format_count(each.frees));
+    std::vector<const analysis::memory_statistics*> shown;
+    for (const auto& each : all.memory)
+      if (active(each)) shown.push_back(&each);
+    table_content content{"Allocations", allocation_columns, shown.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      const analysis::memory_statistics& each = *shown[row];
+      to.push_back(table_cell::text(kind_text(each.layer, each.kind)));
+      to.push_back(table_cell::words(format_bytes(each.allocated_bytes) + " in " + format_count(each.allocations),
+                                     std::to_string(each.allocated_bytes)));
+      to.push_back(table_cell::words(format_bytes(each.freed_bytes) + " in " + format_count(each.frees),
+                                     std::to_string(each.freed_bytes)));
+      to.push_back(table_cell::count(each.allocations));
+      to.push_back(table_cell::count(each.frees));
+    };
+    for (std::size_t row = 0; row < shown.size(); ++row) {
+      ImGui::PushID(static_cast<int>(row));
+      rows_.begin_row(with, content, row);
+      swatch(with, with.colours.layers[static_cast<std::size_t>(shown[row]->layer)]);
+      row_menu::draw_cells(std::span(rows_.cells(content, row)).first(3));
+      ImGui::PopID();
     }
     ImGui::EndTable();
   }
@@ -173,60 +207,72 @@ class statistics_view final : public view {
     }
   }
 
-  static void draw_pools(const view_context& with, const range_statistics& all) {
+  void draw_pools(const view_context& with, const range_statistics& all) {
     if (all.pools.empty()) return;
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
     heading(with, "Pools");
     if (!begin_figures("pools", {"pool", "reserved", "used", "occupancy"})) return;
-    for (const auto& each : all.pools) {
-      const trace::pool_row* row = tables.pools.find(each.pool);
-      const std::string_view name = row != nullptr ? with.text(row->name) : std::string_view{};
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
-      first_cell(name.empty() ? "pool" : name);
-      figure_cell(format_bytes(each.reserved_maximum));
-      figure_cell(format_bytes(each.used_maximum));
-      figure_cell(format_share(each.used_share));
-    }
+    table_content content{"Pools", pool_columns, all.pools.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      const auto& each = all.pools[row];
+      const trace::pool_row* pool = tables.pools.find(each.pool);
+      const std::string_view name = pool != nullptr ? with.text(pool->name) : std::string_view{};
+      to.push_back(table_cell::text(name.empty() ? "pool" : name));
+      to.push_back(table_cell::bytes(each.reserved_maximum));
+      to.push_back(table_cell::bytes(each.used_maximum));
+      to.push_back(table_cell::share(each.used_share));
+    };
+    for (std::size_t row = 0; row < content.rows; ++row) rows_.draw_row(with, content, row);
     ImGui::EndTable();
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
     ImGui::TextWrapped("Highest reserved and used; occupancy is mean used over mean reserved.");
     ImGui::PopStyleColor();
   }
 
-  static void draw_names(const view_context& with, const char* title, const std::vector<analysis::named_time>& names,
-                         std::uint64_t of) {
+  void draw_names(const view_context& with, const char* title, const std::vector<analysis::named_time>& names,
+                  std::uint64_t of) {
     if (names.empty()) return;
     heading(with, of > names.size()
                       ? std::string(title) + ", " + std::to_string(names.size()) + " of " + format_count(of)
                       : title);
     if (!begin_figures(title, {"name", "total", "count", "longest"})) return;
-    int row = 0;
-    for (const auto& each : names) {
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
-      ImGui::PushID(row++);
-      draw_name(with, each);
+    table_content content{title, name_columns, names.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      const std::string_view full = with.text(names[row].name);
+      to.push_back(table_cell::words(short_name(full), full));
+      to.push_back(table_cell::duration(names[row].total));
+      to.push_back(table_cell::count(names[row].count));
+      to.push_back(table_cell::duration(names[row].longest));
+    };
+    content.target = [&](std::size_t row) {
+      row_target made;
+      made.shows = event_of(with, names[row].longest_event);
+      made.find = with.text(names[row].name);
+      return made;
+    };
+    for (std::size_t row = 0; row < names.size(); ++row) {
+      ImGui::PushID(static_cast<int>(row));
+      if (rows_.begin_row(with, content, row)) show_event(with, names[row].longest_event);
+      draw_name(with, names[row]);
+      const std::vector<table_cell>& cells = rows_.cells(content, row);
+      for (std::size_t i = 1; i < cells.size(); ++i) figure_cell(cells[i].shown());
       ImGui::PopID();
-      figure_cell(format_time(each.total));
-      figure_cell(format_count(each.count));
-      figure_cell(format_time(each.longest));
     }
     ImGui::EndTable();
   }
 
-  /// Links to the longest event of this name.
+  /// The name, in the row that is the last item: it leads to the longest event of this name.
   static void draw_name(const view_context& with, const analysis::named_time& each) {
     const std::string_view full = with.text(each.name);
     const bool leads = each.longest_event != trace::event_id::none;
+    const bool hovered = ImGui::IsItemHovered();
+    const bool rests = ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal);
     ImGui::PushStyleColor(ImGuiCol_Text, leads ? with.colours.accent : with.colours.text);
-    ImGui::BeginGroup();
     first_cell(short_name(full));
-    ImGui::EndGroup();
     ImGui::PopStyleColor();
-    if (leads && ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
-    if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal) && begin_tip(with)) {
+    if (leads && hovered) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+    if (rests && begin_tip(with)) {
       ImGui::PushTextWrapPos(with.px(460));
       ImGui::TextUnformatted(full.data(), full.data() + std::min<std::size_t>(full.size(), 2000));
       ImGui::PopTextWrapPos();
@@ -234,28 +280,26 @@ class statistics_view final : public view {
       tip_field(with, "mean", format_time(mean), with.px(60));
       end_tip();
     }
-    if (!leads || !ImGui::IsItemClicked()) return;
-    const document_id here = with.state.active()->id;
-    with.commands.invoke("selection.set", selection{here, selection_kind::event, trace::raw(each.longest_event)});
-    with.commands.invoke("selection.reveal");
   }
 
-  static void draw_threads(const view_context& with, const range_statistics& all) {
+  void draw_threads(const view_context& with, const range_statistics& all) {
     if (all.threads.empty()) return;
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
     heading(with, "Host threads");
     if (!begin_figures("threads", {"thread", "calls", "in calls", "waiting"})) return;
-    for (const auto& each : all.threads) {
-      const trace::thread_row* row = tables.threads.find(each.thread);
-      const std::string_view name = row != nullptr ? with.text(row->name) : std::string_view{};
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
-      first_cell(std::string(name.empty() ? "thread" : name) + (row != nullptr ? " " + std::to_string(row->tid) : ""));
-      figure_cell(format_count(each.calls));
-      figure_cell(format_time(each.call_busy));
-      figure_cell(format_time(each.wait_busy));
-    }
+    table_content content{"Host threads", thread_columns, all.threads.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      const auto& each = all.threads[row];
+      const trace::thread_row* thread = tables.threads.find(each.thread);
+      const std::string_view name = thread != nullptr ? with.text(thread->name) : std::string_view{};
+      to.push_back(table_cell::text(std::string(name.empty() ? "thread" : name) +
+                                    (thread != nullptr ? " " + std::to_string(thread->tid) : "")));
+      to.push_back(table_cell::count(each.calls));
+      to.push_back(table_cell::duration(each.call_busy));
+      to.push_back(table_cell::duration(each.wait_busy));
+    };
+    for (std::size_t row = 0; row < content.rows; ++row) rows_.draw_row(with, content, row);
     ImGui::EndTable();
     for (const auto& each : all.threads)
       if (each.file_operations > 0)
@@ -265,6 +309,7 @@ class statistics_view final : public view {
   }
 
   screen_slot<query::statistics_question> question_;
+  row_menu rows_;
 };
 
 }  // namespace

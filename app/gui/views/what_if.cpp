@@ -1,8 +1,10 @@
 // What the allocator would have reserved under other settings, as curves over one another.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -16,6 +18,13 @@ using query::replayed_policy;
 constexpr float widest_table = 620;  // design pixels
 constexpr float least_beside = 900;  // narrower panels have the chart above the table
 constexpr float least_chart = 120;
+
+constexpr std::array<table_column, 6> policy_columns = {{{"policy", "policy"},
+                                                         {"reserved", "peak_reserved_bytes"},
+                                                         {"against native", "against_native_bytes"},
+                                                         {"segments", "segments"},
+                                                         {"driver calls", "driver_calls"},
+                                                         {nullptr, "failed_allocations"}}};
 
 /// Curves keep their colours whichever of them are there. They are those of the palette that differ most.
 ImU32 colour_of(std::size_t policy, const theme& colours) {
@@ -179,42 +188,56 @@ class what_if_view final : public view {
         right_text(ImGui::TableGetColumnName(column), true);
       }
     }
-    const std::uint64_t native = of.policies.empty() ? 0 : of.policies.front().figures.peak_reserved;
+    table_content content{"What if", policy_columns, of.policies.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) { add_cells(of, row, to); };
+    content.more = [&](std::size_t row) {
+      if (ImGui::MenuItem(is_hidden(row) ? "Show its curve" : "Hide its curve")) hide(row, !is_hidden(row));
+      if (ImGui::MenuItem("Show only its curve"))
+        for (std::size_t i = 0; i < of.policies.size(); ++i) hide(i, i != row);
+      if (ImGui::MenuItem("Show all curves")) hidden_.clear();
+    };
     for (std::size_t i = 0; i < of.policies.size(); ++i) {
       ImGui::PushID(static_cast<int>(i));
-      draw_row(with, of.policies[i], i, native);
+      draw_row(with, content, i, of.policies[i].figures.failures > 0);
       ImGui::PopID();
     }
     ImGui::EndTable();
   }
 
-  void draw_row(const view_context& with, const replayed_policy& policy, std::size_t at, std::uint64_t native) {
-    const replay::replay_figures& figures = policy.figures;
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
+  static void add_cells(const replayed_allocator& of, std::size_t row, std::vector<table_cell>& to) {
+    const replay::replay_figures& figures = of.policies[row].figures;
+    const std::uint64_t native = of.policies.front().figures.peak_reserved;
+    const bool fails = figures.failures > 0;
+    to.push_back(table_cell::text(of.policies[row].policy));
+    to.push_back(fails ? table_cell::words("out of memory", "") : table_cell::bytes(figures.peak_reserved));
+    if (row == 0 || fails) {
+      to.push_back(table_cell::none());
+    } else {
+      const auto by = static_cast<std::int64_t>(figures.peak_reserved) - static_cast<std::int64_t>(native);
+      to.push_back(table_cell::words(against(figures.peak_reserved, native), std::to_string(by)));
+    }
+    to.push_back(table_cell::count(figures.segments));
+    to.push_back(table_cell::count(figures.driver_calls));
+    to.push_back(table_cell::count(figures.failures));
+  }
+
+  void draw_row(const view_context& with, const table_content& content, std::size_t at, bool fails) {
     const bool hidden = is_hidden(at);
-    const ImGuiSelectableFlags whole = ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap;
-    if (ImGui::Selectable("##row", false, whole)) hide(at, !hidden);
+    if (rows_.begin_row(with, content, at)) hide(at, !hidden);
     if (ImGui::IsItemHovered()) hovered_row_ = at;
-    ImGui::SameLine(0, 0);
     const ImU32 colour = colour_of(at, with.colours);
     swatch(with, hidden ? mix(colour, with.colours.background, 0.8F) : colour);
     if (hidden) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-    clipped_text(policy.policy, ImGui::GetContentRegionAvail().x);
+    const std::vector<table_cell>& cells = rows_.cells(content, at);
+    clipped_text(cells[0].shown(), ImGui::GetContentRegionAvail().x);
     ImGui::TableNextColumn();
-    if (figures.failures > 0) {
-      ImGui::PushStyleColor(ImGuiCol_Text, with.colours.failure);
-      right_text("out of memory");
-      ImGui::PopStyleColor();
-    } else {
-      right_text(format_bytes(figures.peak_reserved));
+    if (fails) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.failure);
+    right_text(cells[1].shown());
+    if (fails) ImGui::PopStyleColor();
+    for (std::size_t i = 2; i < 5; ++i) {
+      ImGui::TableNextColumn();
+      right_text(cells[i].shown(), cells[i].muted());
     }
-    ImGui::TableNextColumn();
-    right_text(at == 0 || figures.failures > 0 ? std::string("-") : against(figures.peak_reserved, native), at == 0);
-    ImGui::TableNextColumn();
-    right_text(format_count(figures.segments));
-    ImGui::TableNextColumn();
-    right_text(format_count(figures.driver_calls));
     if (hidden) ImGui::PopStyleColor();
   }
 
@@ -255,6 +278,7 @@ class what_if_view final : public view {
     const float text = with.px(small_text);
     ImGui::InvisibleButton("##chart", {std::max(size.x, 1.0F), std::max(size.y, 1.0F)});
     const bool hovered = ImGui::IsItemHovered();
+    panel_context_menu(with);
     std::uint64_t highest = 0;
     for (std::size_t i = 0; i < of.policies.size(); ++i)
       if (!is_hidden(i)) highest = std::max(highest, of.policies[i].figures.peak_reserved);
@@ -362,6 +386,7 @@ class what_if_view final : public view {
   std::size_t hovered_row_ = none;                      ///< The policy under the mouse, in the table.
   bool replaying_ = false;
   bool stopped_ = false;  ///< By the user, before the end.
+  row_menu rows_;
 };
 
 }  // namespace

@@ -239,14 +239,14 @@ bool command_button(const view_context& with, std::string_view id, const char* l
   return pressed;
 }
 
-void swatch(const view_context& with, ImU32 colour, bool hatched) {
+void swatch(const view_context& with, ImU32 colour, bool outlined) {
   const float side = with.px(9);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float top = at.y + (ImGui::GetTextLineHeight() - side) * 0.5F;
   const ImVec2 min(std::floor(at.x), std::floor(top));
   const ImVec2 max(min.x + side, min.y + side);
   ImDrawList* list = ImGui::GetWindowDrawList();
-  if (hatched) {
+  if (outlined) {
     list->AddRectFilled(min, max, mix(with.colours.background, colour, 0.35F));
     list->AddRect(min, max, colour);
   } else {

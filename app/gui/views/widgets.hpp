@@ -11,6 +11,8 @@
 /// Small widgets shared by several views.
 namespace sluice::gui {
 
+class row_menu;
+
 /// Centers a headline and advice in the rest of the window: explains why nothing is shown.
 void empty_state(const view_context& with, const char* icon, std::string_view headline, std::string_view advice);
 
@@ -49,20 +51,16 @@ void right_text(std::string_view text, bool muted = false);
 /// A button for a command, disabled if the command is. Its tooltip shows the key. `label` null: the command's title.
 bool command_button(const view_context& with, std::string_view id, const char* label = nullptr, bool icon_only = false);
 
-/// A colored square for a legend entry; the label follows on the same line.
-void swatch(const view_context& with, ImU32 colour, bool hatched = false);
+/// A colored square for a legend entry; the label follows on the same line. `outlined`: pale with an outline, as what is
+/// untracked or unknown.
+void swatch(const view_context& with, ImU32 colour, bool outlined = false);
 
 /// Text that looks and behaves like a link. Returns true when clicked.
 bool link(const view_context& with, std::string_view text);
 
-/// Adds the entries for a line of code to an open context menu: its blocks, copying it, opening it in an editor.
-void line_menu(const view_context& with, const symbols::frame_line& line);
-/// A context menu for the last item, which shows a line of code.
-void line_context_menu(const view_context& with, const symbols::frame_line& line);
-
 /// Draws a stack, innermost frame first: the program's own lines with their source, other lines muted. The line by
-/// which the stack is named elsewhere is marked.
-void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack);
+/// which the stack is named elsewhere is marked. `rows`: the lines are rows with menus; null in tooltips.
+void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack, row_menu* rows = nullptr);
 
 /// A short name for a stack line: C++ names without namespaces and arguments.
 [[nodiscard]] std::string short_name(const symbols::frame_line& line);

@@ -46,7 +46,7 @@ template <class Memory, class Visit>
 void texts_of_difference(Memory& of, Visit&& visit) {
   visit(of.label);
   for (auto* groups : {&of.lines, &of.modules, &of.categories})
-    for (auto& each : *groups) visit(each.name), visit(each.place);
+    for (auto& each : *groups) visit(each.name), visit(each.place), texts_of_line(each.line, visit);
   for (auto& line : of.flames.lines) texts_of_line(line, visit);
 }
 
@@ -88,8 +88,8 @@ void texts_of(Answer& answer, Visit&& visit) {
     for (auto& each : answer.lines) texts_of_place(each.place, visit);
     for (auto& each : answer.round_trips) texts_of_place(each.down, visit), texts_of_place(each.up, visit);
   } else if constexpr (requires { answer.gaps; }) {
-    for (auto& each : answer.gaps) visit(each.place);
-    for (auto& each : answer.lines) visit(each.place);
+    for (auto& each : answer.gaps) visit(each.place), texts_of_line(each.line, visit);
+    for (auto& each : answer.lines) visit(each.place), texts_of_line(each.line, visit);
   } else if constexpr (requires { answer.group_count; }) {
     for (auto& each : answer.groups) visit(each.label);
   } else if constexpr (requires { answer.name_count; }) {

@@ -74,6 +74,13 @@ result<std::unique_ptr<window>> window::create(application_options content) {
     for (int i = 0; i < count; ++i) self->app_->invoke("file.open_path", std::string(paths[i]));
     self->note_input();
   });
+  // The window moved to another monitor, or the scale of this one was changed. On Wayland both callbacks tell.
+  glfwSetWindowContentScaleCallback(made->handle_, [](GLFWwindow* handle, float, float) {
+    static_cast<window*>(glfwGetWindowUserPointer(handle))->take_scale();
+  });
+  glfwSetFramebufferSizeCallback(made->handle_, [](GLFWwindow* handle, int, int) {
+    static_cast<window*>(glfwGetWindowUserPointer(handle))->take_scale();
+  });
   ImGui_ImplGlfw_InitForOpenGL(made->handle_, true);
   ImGui_ImplOpenGL3_Init("#version 330 core");
   made->backends_ = true;
@@ -118,6 +125,7 @@ void window::take_scale() {
   glfwGetFramebufferSize(handle_, &pixels, nullptr);
   const float done_already = width > 0 ? static_cast<float>(pixels) / static_cast<float>(width) : 1;
   app_->set_scale(done_already > 0 ? content / done_already : content);
+  note_input();
 }
 
 void window::take_key(const key_event& event) {
@@ -158,7 +166,6 @@ void window::run() {
 bool window::step() {
   for (const key_event& each : std::exchange(late_keys_, {})) take_key(each);
   glfwPollEvents();
-  take_scale();
   int width = 0;
   int height = 0;
   glfwGetFramebufferSize(handle_, &width, &height);
@@ -168,9 +175,14 @@ bool window::step() {
     build_frame(*app_);
     key_pressed_ = false;
     draw_frame(*app_, width, height);
-    if (const std::string picture = app_->take_picture_wanted(); !picture.empty())
-      if (auto saved = gl::write_png(gl::read_framebuffer(0, width, height), picture); !saved)
-        app_->say(saved.error().to_string());
+    if (const auto picture = app_->take_picture_wanted(); !picture.path.empty()) {
+      const ImVec2 scale = ImGui::GetIO().DisplayFramebufferScale;
+      const gl::image all = gl::read_framebuffer(0, width, height);
+      const gl::image part =
+          gl::part_of(all, static_cast<int>(picture.min.x * scale.x), static_cast<int>(picture.min.y * scale.y),
+                      static_cast<int>(picture.max.x * scale.x), static_cast<int>(picture.max.y * scale.y));
+      if (auto saved = gl::write_png(part, picture.path); !saved) app_->say(saved.error().to_string());
+    }
     if (remote_) {
       remote_->show(handle_, width, height);
     } else {

@@ -44,6 +44,7 @@ std::vector<grown_group> by_line(const std::vector<stack_change>& changes) {
     grown_group& group = groups[known ? text_to_match(change.line) : std::string()];
     group.name = known ? symbols::name_of(change.line) : "no stack recorded";
     group.place = known ? symbols::place_of(change.line) : std::string();
+    if (known) group.line = change.line;
     join(group, change);
   }
   return sorted(std::move(groups));

@@ -25,8 +25,9 @@ struct compared_value {
 
 /// Memory at the peak by what it is attributed to. Its stacks are ids of each side's own recording.
 struct grown_group {
-  std::string name;   ///< "forward", "GPT2MLP.forward", "activation".
-  std::string place;  ///< "model.py:70"; empty if there is none.
+  std::string name;          ///< "forward", "GPT2MLP.forward", "activation".
+  std::string place;         ///< "model.py:70"; empty if there is none.
+  symbols::frame_line line;  ///< Of `place`, for a group of a line.
   category what = category::none;
   stack_figures before, after;
   std::vector<trace::stack_id> stacks_before, stacks_after;  ///< Empty for a category.

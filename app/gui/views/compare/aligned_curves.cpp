@@ -1,4 +1,5 @@
 #include "app/gui/views/compare/aligned_curves.hpp"
+#include "app/gui/views/row_menu.hpp"
 
 #include <cmath>
 
@@ -72,6 +73,7 @@ void aligned_curves::draw(view_context& with, const std::array<aligned_side, 2>&
   const float text = with.px(small_text);
   ImGui::InvisibleButton("##curves", {std::max(size.x, 1.0F), std::max(size.y, 1.0F)});
   const bool hovered = ImGui::IsItemHovered();
+  panel_context_menu(with);
   const auto values =
       format::value_ticks(top_ * 1.02, format::value_unit::bytes, std::max(2, static_cast<int>(size.y / with.px(50))));
   float labels = 0;

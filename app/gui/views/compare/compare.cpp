@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -17,6 +18,29 @@ namespace {
 constexpr float comparison_beside = 900;  // design pixels; narrower panels have the curves above the tables
 constexpr float least_curves = 90;
 constexpr float side_combo_width = 250;
+
+constexpr std::array<table_column, 5> figure_columns = {
+    {{"figure", "figure"}, {"before", "before"}, {"after", "after"}, {"difference", "difference"}, {nullptr, "unit"}}};
+constexpr std::array<table_column, 6> grown_columns = {{{"asked by", "asked_by"},
+                                                        {"before", "bytes_before"},
+                                                        {"after", "bytes_after"},
+                                                        {"difference", "bytes_difference"},
+                                                        {"blocks", "blocks_before"},
+                                                        {nullptr, "blocks_after"}}};
+
+const char* unit_of(analysis::compared_unit unit) {
+  switch (unit) {
+    case analysis::compared_unit::bytes:
+      return "bytes";
+    case analysis::compared_unit::count:
+      return "count";
+    case analysis::compared_unit::time:
+      return "ns";
+    case analysis::compared_unit::rate:
+      return "bytes_per_second";
+  }
+  return "";
+}
 
 /// Continues on the same line if there is space for `width`.
 void next_control(float width) {
@@ -42,9 +66,18 @@ ImU32 change_colour(const theme& colours, double before, double after) {
   return before == after ? colours.muted : after > before ? colours.failure : colours.accent;
 }
 
-void coloured_change(const theme& colours, double before, double after, const std::string& amount) {
+/// A number as text, without an exponent where it is whole.
+std::string plain_number(double value) {
+  return value == std::floor(value) && std::abs(value) < 9e15 ? std::to_string(static_cast<std::int64_t>(value))
+                                                              : std::to_string(value);
+}
+
+/// The figures of a row that compares: before, after, and by how much in the colour of the change.
+void change_cells(const theme& colours, std::span<const table_cell> cells, double before, double after) {
+  figure_cell(cells[1].shown());
+  figure_cell(cells[2].shown());
   ImGui::PushStyleColor(ImGuiCol_Text, change_colour(colours, before, after));
-  right_text(change_words(before, after, amount));
+  figure_cell(cells[3].shown());
   ImGui::PopStyleColor();
 }
 
@@ -425,7 +458,7 @@ void compare_view::draw_answer(view_context& with, const side& before, const sid
   ImGui::EndChild();
 }
 
-void compare_view::draw_figures(const view_context& with) const {
+void compare_view::draw_figures(const view_context& with) {
   const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings |
                                 ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
   if (!ImGui::BeginTable("figures", 4, flags)) return;
@@ -433,17 +466,24 @@ void compare_view::draw_figures(const view_context& with) const {
   for (const char* title : {"before", "after", "difference"})
     ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
   figure_heads({"figure", "before", "after", "difference"});
-  for (const analysis::compared_value& each : shown_->values) {
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    clipped_text(each.label, ImGui::GetContentRegionAvail().x);
-    ImGui::TableNextColumn();
-    right_text(amount_of(each.unit, each.before));
-    ImGui::TableNextColumn();
-    right_text(amount_of(each.unit, each.after));
-    ImGui::TableNextColumn();
-    const double by = each.after > each.before ? each.after - each.before : each.before - each.after;
-    coloured_change(with.colours, each.before, each.after, amount_of(each.unit, by));
+  table_content content{"Comparison", figure_columns, shown_->values.size()};
+  content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+    const analysis::compared_value& each = shown_->values[row];
+    const std::string by = amount_of(each.unit, std::abs(each.after - each.before));
+    to.push_back(table_cell::text(each.label));
+    to.push_back(table_cell::words(amount_of(each.unit, each.before), plain_number(each.before)));
+    to.push_back(table_cell::words(amount_of(each.unit, each.after), plain_number(each.after)));
+    to.push_back(table_cell::words(change_words(each.before, each.after, by), plain_number(each.after - each.before)));
+    to.push_back(table_cell::text(unit_of(each.unit)));
+  };
+  for (std::size_t row = 0; row < content.rows; ++row) {
+    const analysis::compared_value& each = shown_->values[row];
+    ImGui::PushID(static_cast<int>(row));
+    rows_.begin_row(with, content, row);
+    const std::vector<table_cell>& cells = rows_.cells(content, row);
+    first_cell(cells[0].shown());
+    change_cells(with.colours, cells, each.before, each.after);
+    ImGui::PopID();
   }
   ImGui::EndTable();
 }
@@ -484,31 +524,38 @@ void compare_view::draw_grown_rows(const view_context& with, const std::vector<a
   for (const char* title : {"before", "after", "difference", "blocks"})
     ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
   figure_heads({"asked by", "before", "after", "difference", "blocks"});
+  table_content content{"What grew", grown_columns, groups.size()};
+  content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+    const analysis::grown_group& each = groups[row];
+    const auto a = static_cast<double>(each.before.bytes);
+    const auto b = static_cast<double>(each.after.bytes);
+    to.push_back(
+        table_cell::text(each.place.empty() || each.place == each.name ? each.name : each.name + "  " + each.place));
+    to.push_back(table_cell::bytes(each.before.bytes));
+    to.push_back(table_cell::bytes(each.after.bytes));
+    to.push_back(table_cell::words(change_words(a, b, format_bytes(std::abs(b - a))), plain_number(b - a)));
+    to.push_back(table_cell::words(format_count(each.before.count) + " to " + format_count(each.after.count),
+                                   std::to_string(each.before.count)));
+    to.push_back(table_cell::count(each.after.count));
+  };
+  content.target = [&](std::size_t row) {
+    row_target made;
+    if (!groups[row].line.file.empty() || !groups[row].line.function.empty()) made.line = groups[row].line;
+    return made;
+  };
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(groups.size()));
   while (clipper.Step())
     for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row) {
       const analysis::grown_group& each = groups[static_cast<std::size_t>(row)];
       ImGui::PushID(row);
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
-      const ImGuiSelectableFlags whole = ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap;
-      if (ImGui::Selectable("##row", false, whole)) go_to(each, before, after);
+      if (rows_.begin_row(with, content, static_cast<std::size_t>(row))) go_to(each, before, after);
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
         ImGui::SetTooltip("Click to select its largest block at the peak, in the recording where it is larger.");
-      ImGui::SameLine(0, 0);
-      clipped_text(each.place.empty() || each.place == each.name ? each.name : each.name + "  " + each.place,
-                   ImGui::GetContentRegionAvail().x);
-      ImGui::TableNextColumn();
-      right_text(format_bytes(each.before.bytes));
-      ImGui::TableNextColumn();
-      right_text(format_bytes(each.after.bytes));
-      ImGui::TableNextColumn();
-      const auto a = static_cast<double>(each.before.bytes);
-      const auto b = static_cast<double>(each.after.bytes);
-      coloured_change(with.colours, a, b, format_bytes(a < b ? b - a : a - b));
-      ImGui::TableNextColumn();
-      right_text(format_count(each.before.count) + " to " + format_count(each.after.count), true);
+      const std::vector<table_cell>& cells = rows_.cells(content, static_cast<std::size_t>(row));
+      first_cell(cells[0].shown());
+      change_cells(with.colours, cells, static_cast<double>(each.before.bytes), static_cast<double>(each.after.bytes));
+      figure_cell(cells[4].shown(), true);
       ImGui::PopID();
     }
   ImGui::EndTable();

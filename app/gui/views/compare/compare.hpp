@@ -9,6 +9,7 @@
 
 #include "app/gui/views/compare/aligned_curves.hpp"
 #include "app/gui/views/compare/difference_flames.hpp"
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/view.hpp"
 #include "core/query/answers/panels/comparison.hpp"
 
@@ -80,7 +81,7 @@ class compare_view final : public view {
   void draw_answer(view_context& with, const side& before, const side& after);
   void draw_curves(view_context& with, const side& before, const side& after, ImVec2 size);
   void draw_memory_combo(const view_context& with);
-  void draw_figures(const view_context& with) const;
+  void draw_figures(const view_context& with);
   void draw_grown(const view_context& with, const side& before, const side& after);
   void draw_grown_rows(const view_context& with, const std::vector<analysis::grown_group>& groups, const side& before,
                        const side& after);
@@ -109,6 +110,7 @@ class compare_view final : public view {
   aligned_curves curves_;
   difference_flames flames_;
   std::optional<jump> jump_;
+  row_menu rows_;
 };
 
 }  // namespace sluice::gui

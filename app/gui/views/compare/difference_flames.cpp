@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "imgui_internal.h"
@@ -67,6 +68,7 @@ void difference_flames::draw(view_context& with, const analysis::difference_tree
   ImGui::InvisibleButton("flames", {width, std::max(1.0F, area.height())});
   const bool hovered = ImGui::IsItemHovered();
   const bool clicked = ImGui::IsItemClicked(ImGuiMouseButton_Left);
+  panel_context_menu(with);
   ImDrawList& list = *ImGui::GetWindowDrawList();
   with.boxes.add(list, batch_, area, {0, difference_width}, static_cast<float>(rows_), with.colours.background);
   draw_labels(with, of, area, list);

@@ -2,11 +2,13 @@
 #include "core/query/answers/panels/generations.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -16,6 +18,14 @@ namespace {
 
 constexpr float generations_beside = 760;  // design pixels; narrower panels have the two tables above one another
 constexpr std::size_t most_marks = 64;
+
+constexpr std::array<table_column, 5> generation_columns = {{{"allocated", "generation"},
+                                                             {"alive", "bytes"},
+                                                             {"blocks", "blocks"},
+                                                             {nullptr, "begin_ns"},
+                                                             {nullptr, "end_ns"}}};
+constexpr std::array<table_column, 3> generation_group_columns = {
+    {{"asked by", "asked_by"}, {"alive", "bytes"}, {"blocks", "blocks"}}};
 
 /// Lists the generations of the active document, and the lines that hold the chosen one.
 class generations_view final : public view {
@@ -182,17 +192,31 @@ class generations_view final : public view {
       ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
     figure_heads({"allocated", "alive", "blocks", ""});
     query::time_ns removed = trace::unknown_time;
+    table_content content{"Generations", generation_columns, shown_->generations.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      const query::generation& each = shown_->generations[row];
+      to.push_back(table_cell::words(words_of(each, row, shown_->generations.size()), std::to_string(row)));
+      to.push_back(table_cell::bytes(each.bytes));
+      to.push_back(table_cell::count(each.blocks));
+      to.push_back(row > 0 ? table_cell::moment(each.begin) : table_cell::none());
+      to.push_back(table_cell::moment(each.end));
+    };
+    content.target = [&](std::size_t row) {
+      row_target made;
+      const query::generation& each = shown_->generations[row];
+      if (row > 0) made.range = query::time_range{each.begin, std::max(each.begin, each.end)};
+      return made;
+    };
+    content.more = [&](std::size_t row) {
+      if (ImGui::MenuItem("Remove this mark", nullptr, false, row > 0)) removed = shown_->generations[row].begin;
+    };
     for (std::size_t i = 0; i < shown_->generations.size(); ++i) {
       const query::generation& each = shown_->generations[i];
       ImGui::PushID(static_cast<int>(i));
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
-      const ImGuiSelectableFlags whole = ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap;
-      if (ImGui::Selectable("##generation", i == chosen_, whole)) {
+      if (rows_.begin_row(with, content, i, i == chosen_)) {
         chosen_ = i;
         if (i > 0) with.commands.invoke("moment.set", query::time_range{each.begin, each.begin});
       }
-      ImGui::SameLine(0, 0);
       clipped_text(words_of(each, i, shown_->generations.size()), ImGui::GetContentRegionAvail().x);
       ImGui::TableNextColumn();
       right_text(format_bytes(each.bytes));
@@ -210,30 +234,38 @@ class generations_view final : public view {
     marks_[with.state.active()->id] = std::move(kept);
   }
 
-  static void draw_groups(const view_context& with, const query::generation& of) {
+  void draw_groups(const view_context& with, const query::generation& of) {
     if (of.blocks == 0) return ImGui::TextDisabled("Nothing of this generation is alive.");
     if (!ImGui::BeginTable("groups", 3, table_flags)) return;
     ImGui::TableSetupScrollFreeze(0, 1);
     ImGui::TableSetupColumn("asked by", ImGuiTableColumnFlags_WidthStretch);
     for (const char* title : {"alive", "blocks"}) ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
     figure_heads({"asked by", "alive", "blocks"});
+    const auto name_of = [](const query::generation_group& each) {
+      return each.place.empty() || each.place == each.name ? each.name : each.name + "  " + each.place;
+    };
+    table_content content{"Generation by line", generation_group_columns, of.groups.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      to.push_back(table_cell::text(name_of(of.groups[row])));
+      to.push_back(table_cell::bytes(of.groups[row].bytes));
+      to.push_back(table_cell::count(of.groups[row].blocks));
+    };
+    content.target = [&](std::size_t row) {
+      row_target made;
+      made.shows = block_of(with, of.groups[row].largest);
+      return made;
+    };
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(of.groups.size()));
     while (clipper.Step())
       for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row) {
         const query::generation_group& each = of.groups[static_cast<std::size_t>(row)];
         ImGui::PushID(row);
-        ImGui::TableNextRow();
-        ImGui::TableNextColumn();
-        const ImGuiSelectableFlags whole = ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap;
-        if (ImGui::Selectable("##group", false, whole))
-          with.commands.invoke("selection.set",
-                               selection{with.state.active()->id, selection_kind::block, trace::raw(each.largest)});
+        if (rows_.begin_row(with, content, static_cast<std::size_t>(row)))
+          with.commands.invoke("selection.set", block_of(with, each.largest));
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
           ImGui::SetTooltip("Click to select the largest block, %s.", format_bytes(each.largest_bytes).c_str());
-        ImGui::SameLine(0, 0);
-        clipped_text(each.place.empty() || each.place == each.name ? each.name : each.name + "  " + each.place,
-                     ImGui::GetContentRegionAvail().x);
+        clipped_text(name_of(each), ImGui::GetContentRegionAvail().x);
         ImGui::TableNextColumn();
         right_text(format_bytes(each.bytes));
         ImGui::TableNextColumn();
@@ -252,6 +284,7 @@ class generations_view final : public view {
   bool at_moment_ = false;
   std::size_t chosen_ = 0;
   bool waiting_ = false;
+  row_menu rows_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "app/gui/views/memory_map/film.hpp"
 #include "app/gui/views/memory_map/memory_map_layout.hpp"
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/timeline/memory_curve.hpp"
 #include "app/gui/views/view.hpp"
 #include "core/query/answers/panels/holes.hpp"
@@ -107,6 +108,7 @@ class memory_map_view final : public view {
   void handle_wheel(const view_context& with);
   [[nodiscard]] std::optional<spot> spot_at(ImVec2 mouse) const;
   void hover(const view_context& with, const spot& at);
+  void open_menu(const view_context& with, const spot& at);  ///< In memory_map_menu.cpp.
   void tip(const view_context& with, const spot& at);
   void tip_of_block(const view_context& with, const spot& at);
   void tip_of_segment(const view_context& with, const query::address_segment& segment) const;
@@ -170,6 +172,7 @@ class memory_map_view final : public view {
   selection revealed_;            ///< The selection already scrolled to, if it is on the map.
   query::time_ns step_revealed_ = trace::unknown_time;
   double zoom_wanted_ = 1;
+  row_menu menu_;
 
   // State of the last frame.
   draw::rectangle lines_area_{};  ///< Area of the bars.

@@ -459,12 +459,16 @@ std::optional<memory_map_view::spot> memory_map_view::spot_at(ImVec2 mouse) cons
 }
 
 void memory_map_view::handle_mouse(const view_context& with) {
+  menu_.draw_opened(with);
   if (!ImGui::IsWindowHovered()) return;
   handle_wheel(with);
   const ImVec2 mouse = ImGui::GetMousePos();
   const float left = lines_area_.min.x - header_width_;
   if (mouse.x < left || mouse.x >= lines_area_.max.x || ImGui::IsAnyItemActive()) return;
-  if (const auto at = spot_at(mouse)) hover(with, *at);
+  const auto at = spot_at(mouse);
+  if (!at) return;
+  hover(with, *at);
+  if (ImGui::IsMouseReleased(ImGuiMouseButton_Right)) open_menu(with, *at);
 }
 
 void memory_map_view::handle_wheel(const view_context& with) {

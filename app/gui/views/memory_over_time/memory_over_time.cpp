@@ -7,6 +7,7 @@
 
 #include "app/gui/views/memory_over_time/block_shapes.hpp"
 #include "app/gui/views/memory_over_time/group_chart.hpp"
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
@@ -336,6 +337,7 @@ class memory_over_time_view final : public view {
     const ImVec2 corner = ImGui::GetCursorScreenPos();
     ImGui::InvisibleButton("##chart", {std::max(size.x, 1.0F), std::max(size.y, 1.0F)});
     const bool hovered = ImGui::IsItemHovered();
+    menu_.draw_opened(with);
     const bool shapes = !shapes_.pieces.empty();
     const double highest = std::max(bands_.highest, shapes ? static_cast<double>(shapes_.highest) : 0.0);
     if (highest <= 0) return;
@@ -445,6 +447,7 @@ class memory_over_time_view final : public view {
       const query::time_ns time = hovered_part_ ? bands_.moment_of(*hovered_part_) : at.time_at(ImGui::GetMousePos().x);
       with.commands.invoke("moment.set", query::time_range{time, time});
     }
+    if (hovered_part_ && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) open_menu(hit);
     if (!hovered_part_ || !begin_tip(with)) return;
     const double total = bands_.total(*hovered_part_);
     if (hit != nullptr) {
@@ -456,6 +459,17 @@ class memory_over_time_view final : public view {
     ImGui::TextDisabled(
         "%s", ("all " + format_bytes(total) + " at " + format_moment(bands_.moment_of(*hovered_part_))).c_str());
     end_tip();
+  }
+
+  /// The menu of a band at the part under the mouse; null: of all memory there.
+  void open_menu(const memory_band* band) {
+    const query::time_ns time = bands_.moment_of(*hovered_part_);
+    row_target target;
+    target.blocks.emplace();
+    target.blocks->range = query::time_range{time, time + 1};
+    const double bytes = band != nullptr ? band->bytes[*hovered_part_] : bands_.total(*hovered_part_);
+    const std::string name = band != nullptr ? band->label : "all memory";
+    menu_.open(target, name, name + "\t" + format_bytes(bytes) + "\t" + format_moment(time));
   }
 
   void hit_block(const view_context& with, const time_chart& at) {
@@ -470,6 +484,13 @@ class memory_over_time_view final : public view {
     }
     if (hit == nullptr) return;
     hovered_block_ = hit->block;
+    if (ImGui::IsMouseReleased(ImGuiMouseButton_Right)) {
+      row_target target;
+      target.shows = block_of(with, hit->block);
+      menu_.open(target, "Block of " + format_bytes(hit->bytes),
+                 format_bytes(hit->bytes) + "\t" + format_moment(hit->born) + "\t" +
+                     (hit->died != INT64_MAX ? format_moment(hit->died) : std::string("never")));
+    }
     const auto told = details_.ask(*with.state.active()->engine, {trace::event_id::none, hit->block});
     if (!begin_tip(with)) return;
     ImGui::TextUnformatted(format_bytes(hit->bytes).c_str());
@@ -552,6 +573,7 @@ class memory_over_time_view final : public view {
   std::optional<std::uint64_t> chosen_;      ///< The key of the band that stands out.
   std::optional<std::size_t> hovered_part_;  ///< In the last frame.
   trace::block_id hovered_block_{};
+  row_menu menu_;
 };
 
 }  // namespace

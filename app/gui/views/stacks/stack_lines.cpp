@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/views/widgets.hpp"
 
@@ -13,6 +15,12 @@ void tip(const view_context& with, const symbols::frame_line& line) {
   if (!line.source.empty()) ImGui::TextDisabled("%s", line.source.c_str());
   ImGui::PopTextWrapPos();
   end_tip();
+}
+
+/// What stands below the line: why its name is missing, or its source.
+std::string_view second_line(const symbols::frame_line& line) {
+  if (!line.missing.empty()) return line.missing;
+  return line.own ? std::string_view(line.source) : std::string_view();
 }
 
 /// Name on the left, place on the right; the name is shortened if necessary.
@@ -34,58 +42,60 @@ void one_line(const view_context& with, const symbols::frame_line& line, bool na
   ImGui::SameLine(indent + room - place_width);  // measured from the start of the group
   ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
   clipped_text(place, place_width + 1);
-  const bool remark = !line.missing.empty();
-  if (remark || (line.own && !line.source.empty())) {
+  if (const std::string_view more = second_line(line); !more.empty()) {
     ImGui::SetCursorPosX(left + indent * 2);
-    clipped_text(remark ? line.missing : line.source, room - indent);
+    clipped_text(more, room - indent);
   }
   ImGui::PopStyleColor();
   ImGui::EndGroup();
-  if (ImGui::IsItemHovered()) tip(with, line);
-  ImGui::PushID(place.c_str());
-  if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) ImGui::OpenPopup("line");
-  if (ImGui::BeginPopup("line")) {
-    line_menu(with, line);
-    ImGui::EndPopup();
-  }
-  ImGui::PopID();
 }
+
+constexpr std::array<table_column, 4> stack_columns = {
+    {{"function", "function"}, {"place", "file"}, {nullptr, "line"}, {"source", "source"}}};
 
 }  // namespace
 
-void line_menu(const view_context& with, const symbols::frame_line& line) {
-  if (ImGui::MenuItem("List the blocks of this line")) {
-    blocks_filter filter;
-    filter.text = symbols::place_and_name_of(line);
-    with.commands.invoke("blocks.show", filter);
+void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack, row_menu* rows) {
+  std::vector<const symbols::frame_line*> lines;
+  for (const symbols::frame_line& line : stack) lines.push_back(&line);
+  const std::size_t named = symbols::line_to_name(lines);
+  table_content content{"Stack", stack_columns, stack.size()};
+  content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+    const symbols::frame_line& line = stack[row];
+    to.push_back(table_cell::text(symbols::name_of(line)));
+    to.push_back(table_cell::words(symbols::place_of(line), line.file.empty() ? line.module : line.file));
+    to.push_back(line.line > 0 ? table_cell::count(line.line) : table_cell::none());
+    to.push_back(table_cell::text(line.source));
+  };
+  content.target = [&](std::size_t row) {
+    row_target made;
+    made.line = stack[row];
+    return made;
+  };
+  constexpr float gap = 3;  // design pixels
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(gap)));
+  ImGui::PushID("stack");
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    if (rows == nullptr) {
+      one_line(with, stack[i], i == named && stack.size() > 1);
+      continue;
+    }
+    ImGui::PushID(static_cast<int>(i));
+    const ImVec2 begin = ImGui::GetCursorPos();
+    const float line = ImGui::GetTextLineHeight();
+    rows->item(with, content, i, false, 0, {0, second_line(stack[i]).empty() ? line : line * 2 + with.px(gap)});
+    if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) tip(with, stack[i]);
+    ImGui::SetCursorPos(begin);
+    one_line(with, stack[i], i == named && stack.size() > 1);
+    ImGui::PopID();
   }
-  ImGui::Separator();
-  const std::string whole = line.file.empty() ? line.module : line.file + ":" + std::to_string(line.line);
-  if (ImGui::MenuItem("Copy file:line", nullptr, false, !whole.empty())) ImGui::SetClipboardText(whole.c_str());
-  if (ImGui::MenuItem("Copy the function's name")) ImGui::SetClipboardText(symbols::name_of(line).c_str());
-  if (!line.source.empty() && ImGui::MenuItem("Copy the source line")) ImGui::SetClipboardText(line.source.c_str());
-  if (ImGui::MenuItem("Open in the editor", nullptr, false, !line.file.empty()))
-    with.commands.invoke("source.open", whole);
-}
-
-void line_context_menu(const view_context& with, const symbols::frame_line& line) {
-  if (!ImGui::BeginPopupContextItem("line_menu")) return;
-  line_menu(with, line);
-  ImGui::EndPopup();
+  ImGui::PopID();
+  ImGui::PopStyleVar();
 }
 
 std::string short_name(const symbols::frame_line& line) {
   const std::string name = symbols::name_of(line);
   return line.kind == trace::frame_kind::native && !line.function.empty() ? short_name(name) : name;
-}
-
-void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack) {
-  std::vector<const symbols::frame_line*> lines;
-  for (const symbols::frame_line& line : stack) lines.push_back(&line);
-  const std::size_t named = symbols::line_to_name(lines);
-  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(3)));
-  for (std::size_t i = 0; i < stack.size(); ++i) one_line(with, stack[i], i == named && stack.size() > 1);
-  ImGui::PopStyleVar();
 }
 
 }  // namespace sluice::gui

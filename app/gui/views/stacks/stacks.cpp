@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/stacks/flames.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/views/views.hpp"
@@ -355,6 +356,7 @@ class stacks_view final : public view {
     with.boxes.add(list, batch_, area, {0, across_width}, static_cast<float>(rows_), with.colours.background);
     draw_labels(with, area, list);
     if (hovered) hover(with, area, list, clicked);
+    menu_.draw_opened(with);
     ImGui::EndChild();
   }
 
@@ -400,7 +402,7 @@ class stacks_view final : public view {
     return ImGui::CalcTextSize((label + more).c_str()).x < room ? label + more : label;
   }
 
-  void hover(const view_context& with, const draw::rectangle& area, ImDrawList& list, bool clicked) const {
+  void hover(const view_context& with, const draw::rectangle& area, ImDrawList& list, bool clicked) {
     const ImVec2 mouse = ImGui::GetMousePos();
     for (const flame& each : flames_) {
       const draw::rectangle box = place_of(with, area, each);
@@ -409,8 +411,26 @@ class stacks_view final : public view {
       tip(with, each.node);
       if (each.node != zoomed_) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
       if (clicked && each.node != zoomed_) zoom_to(with, shown_->ids[each.node]);
+      if (ImGui::IsMouseReleased(ImGuiMouseButton_Right)) open_menu(each.node);
       return;
     }
+  }
+
+  void open_menu(std::uint32_t at) {
+    const analysis::stack_node& node = shown_->tree.nodes[at];
+    row_target target;
+    target.line = shown_->lines[node.line];
+    const std::string text = symbols::text_of(*target.line) + "\t" + figure(node.all);
+    menu_.open(target, symbols::name_of(*target.line), text,
+               [this, id = shown_->ids[at], name = target.line->function](const view_context& with) {
+                 if (ImGui::MenuItem("Zoom to it")) zoom_to(with, id);
+                 if (ImGui::MenuItem("Show all stacks", nullptr, false, zoom_ != 0)) zoom_to(with, 0);
+                 if (!name.empty() && ImGui::MenuItem("Highlight this name")) {
+                   search_ = name;
+                   matches_.clear();
+                 }
+                 ImGui::Separator();
+               });
   }
 
   void tip(const view_context& with, std::uint32_t at) const {
@@ -475,6 +495,7 @@ class stacks_view final : public view {
   std::uint32_t rows_ = 0;
   draw::box_batch batch_;
   drawn_state drawn_;
+  row_menu menu_;
 };
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/summary/finding_cards.hpp"
 #include "app/gui/views/views.hpp"
@@ -14,6 +16,13 @@ namespace {
 
 /// What the peak is split by: its categories, or `symbols::attribution`.
 using split = std::optional<symbols::attribution>;
+
+constexpr std::array<table_column, 4> held_columns = {
+    {{"size", "bytes"}, {"share", "share"}, {"what", "what"}, {"blocks", "blocks"}}};
+constexpr std::array<table_column, 5> copying_columns = {
+    {{"time", "time_ns"}, {"share", "share"}, {"line", "line"}, {nullptr, "bytes"}, {nullptr, "copies"}}};
+constexpr std::array<table_column, 5> unused_columns = {
+    {{"size", "bytes_at_peak"}, {"share", "share"}, {"line", "line"}, {nullptr, "blocks"}, {nullptr, "longest_ns"}}};
 
 double share_of(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -71,11 +80,12 @@ class summary_view final : public view {
     ImGui::PopTextWrapPos();
   }
 
-  /// Lists the blocks at the peak that pass `filter`.
-  static void show_blocks(const view_context& with, const analysis::memory_peak& peak, blocks_filter filter) {
+  /// The blocks that are live at the peak.
+  static blocks_filter at_peak(const analysis::memory_peak& peak) {
+    blocks_filter filter;
     filter.layer = peak.layer;
     filter.range = query::time_range{peak.time, peak.time + 1};
-    with.commands.invoke("blocks.show", filter);
+    return filter;
   }
 
   /// What holds the highest peak: by category, line, module.
@@ -99,8 +109,8 @@ class summary_view final : public view {
   }
 
   /// A bar of all categories, then a line for each.
-  static void draw_composition(const view_context& with, const analysis::memory_peak& peak,
-                               const analysis::peak_composition& of) {
+  void draw_composition(const view_context& with, const analysis::memory_peak& peak,
+                        const analysis::peak_composition& of) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float width = ImGui::GetContentRegionAvail().x;
     const float height = with.px(12);
@@ -115,16 +125,33 @@ class summary_view final : public view {
     }
     ImGui::Dummy({width, height + with.px(2)});
     ImGui::PushID("category");
-    int number = 0;
-    for (const analysis::category_share& share : of.shares) {
-      ImGui::PushID(number++);
+    const auto filter_of = [&](std::size_t row) {
+      blocks_filter filter = at_peak(peak);
+      filter.category = of.shares[row].what;
+      return filter;
+    };
+    table_content content{"Peak by category", held_columns, of.shares.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      const analysis::category_share& share = of.shares[row];
+      to.push_back(table_cell::bytes(share.bytes));
+      to.push_back(table_cell::share(share_of(share.bytes, of.bytes)));
+      to.push_back(table_cell::text(analysis::category_name(share.what)));
+      to.push_back(table_cell::words(format_some(share.blocks, "block"), std::to_string(share.blocks)));
+    };
+    content.target = [&](std::size_t row) {
+      row_target made;
+      made.blocks = filter_of(row);
+      return made;
+    };
+    for (std::size_t row = 0; row < of.shares.size(); ++row) {
+      const analysis::category_share& share = of.shares[row];
+      ImGui::PushID(static_cast<int>(row));
       const std::string text =
           std::string(analysis::category_name(share.what)) + ", " + format_some(share.blocks, "block");
-      blocks_filter filter;
-      filter.category = share.what;
       if (amount_line(with, format_bytes(static_cast<double>(share.bytes)), share_of(share.bytes, of.bytes),
                       with.colours.categories[static_cast<std::size_t>(share.what)], text))
-        show_blocks(with, peak, filter);
+        with.commands.invoke("blocks.show", filter_of(row));
+      rows_.follow_item(with, content, row);
       ImGui::PopID();
     }
     ImGui::PopID();
@@ -145,22 +172,44 @@ class summary_view final : public view {
     attribution_combo("##held_by", held_by_, answer->grouped_by.value_or(symbols::attribution::line));
     const std::vector<analysis::stack_node>& nodes = answer->tree.nodes;
     if (nodes.empty()) return;
-    constexpr int most = 10;
+    constexpr std::size_t most = 10;
+    std::vector<const analysis::stack_node*> holders;
+    for (std::size_t at = 1; at < nodes.size() && holders.size() < most; at = nodes[at].end)
+      holders.push_back(&nodes[at]);
+    const auto line_of = [&](std::size_t row) -> const symbols::frame_line& {
+      return answer->lines[holders[row]->line];
+    };
+    const auto filter_of = [&](std::size_t row) {
+      blocks_filter filter = at_peak(peak);
+      filter.text = symbols::place_and_name_of(line_of(row));
+      return filter;
+    };
+    table_content content{"Peak by line", held_columns, holders.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      const std::uint64_t blocks = holders[row]->all.count;
+      to.push_back(table_cell::bytes(holders[row]->all.bytes));
+      to.push_back(table_cell::share(share_of(holders[row]->all.bytes, nodes[0].all.bytes)));
+      to.push_back(table_cell::text(symbols::place_and_name_of(line_of(row))));
+      to.push_back(table_cell::words(format_some(blocks, "block"), std::to_string(blocks)));
+    };
+    content.target = [&](std::size_t row) {
+      row_target made;
+      made.line = line_of(row);
+      made.blocks = filter_of(row);
+      return made;
+    };
     std::uint64_t listed = 0;
-    int number = 0;
     ImGui::PushID("holder");
-    for (std::size_t at = 1; at < nodes.size(); at = nodes[at].end) {
-      const analysis::stack_node& node = nodes[at];
-      if (number == most) break;
-      ImGui::PushID(number++);
+    for (std::size_t row = 0; row < holders.size(); ++row) {
+      const analysis::stack_node& node = *holders[row];
+      ImGui::PushID(static_cast<int>(row));
       listed += node.all.bytes;
-      const symbols::frame_line& line = answer->lines[node.line];
-      blocks_filter filter;
-      filter.text = symbols::place_and_name_of(line);
+      const blocks_filter filter = filter_of(row);
       if (amount_line(with, format_bytes(static_cast<double>(node.all.bytes)),
-                      share_of(node.all.bytes, nodes[0].all.bytes), with.colours.accent, filter.text, line.source))
-        show_blocks(with, peak, filter);
-      line_context_menu(with, line);
+                      share_of(node.all.bytes, nodes[0].all.bytes), with.colours.accent, filter.text,
+                      line_of(row).source))
+        with.commands.invoke("blocks.show", filter);
+      rows_.follow_item(with, content, row);
       ImGui::PopID();
     }
     ImGui::PopID();
@@ -169,7 +218,7 @@ class summary_view final : public view {
     if (link(with, "All call stacks")) with.commands.invoke("panel.focus.Stacks");
   }
 
-  static void draw_copies(const view_context& with, const analysis::report& all) {
+  void draw_copies(const view_context& with, const analysis::report& all) {
     if (all.copying.empty() && all.whole.transfers.empty()) return;
     if (!section(with, "What copies", true)) return;
     for (const analysis::transfer_statistics& way : all.whole.transfers)
@@ -183,34 +232,72 @@ class summary_view final : public view {
       ImGui::TextDisabled("%s, time the GPU waited%s", std::string(name_of(each.direction)).c_str(),
                           each.kernels_known ? "" : " is not known: time copying");
       const query::time_ns whole = each.kernels_known ? each.uses.total.alone : each.uses.total.busy;
+      const auto time_of = [&](const analysis::line_use& use) {
+        return each.kernels_known ? use.figures.alone : use.figures.busy;
+      };
+      const auto words_of = [](const analysis::line_use& use) {
+        return symbols::place_and_name_of(use.line) + ", " + format_bytes(static_cast<double>(use.figures.bytes)) +
+               " in " + format_some(use.figures.count, "copy");
+      };
+      table_content content{"What copies", copying_columns, each.uses.lines.size()};
+      content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+        const analysis::line_use& use = each.uses.lines[row];
+        to.push_back(table_cell::duration(time_of(use)));
+        to.push_back(table_cell::share(whole > 0 ? static_cast<double>(time_of(use)) / static_cast<double>(whole) : 0));
+        to.push_back(table_cell::words(words_of(use), symbols::place_and_name_of(use.line)));
+        to.push_back(table_cell::bytes(use.figures.bytes));
+        to.push_back(table_cell::count(use.figures.count));
+      };
+      content.target = [&](std::size_t row) {
+        row_target made;
+        made.line = each.uses.lines[row].line;
+        return made;
+      };
+      std::size_t row = 0;
       for (const analysis::line_use& use : each.uses.lines) {
         ImGui::PushID(number++);
-        const query::time_ns time = each.kernels_known ? use.figures.alone : use.figures.busy;
-        const std::string text = symbols::place_and_name_of(use.line) + ", " +
-                                 format_bytes(static_cast<double>(use.figures.bytes)) + " in " +
-                                 format_some(use.figures.count, "copy");
+        const query::time_ns time = time_of(use);
+        const std::string text = words_of(use);
         if (amount_line(with, format_time(time), whole > 0 ? static_cast<double>(time) / static_cast<double>(whole) : 0,
                         with.colours.directions[static_cast<std::size_t>(each.direction)], text))
           with.commands.invoke("panel.focus.Transfers");
-        line_context_menu(with, use.line);
+        rows_.follow_item(with, content, row++);
         ImGui::PopID();
       }
     }
   }
 
   /// Memory held after its last use, by line.
-  static void draw_unused(const view_context& with, const analysis::report& all) {
+  void draw_unused(const view_context& with, const analysis::report& all) {
     const bool any = std::any_of(all.unused.begin(), all.unused.end(), [](const auto& u) { return !u.groups.empty(); });
     if (!any || !section(with, "What is never used again", false)) return;
     int number = 0;
     for (const analysis::unused_memory& each : all.unused) {
       ImGui::TextDisabled("%s of %s at the peak, %s on average", format_bytes(each.bytes_at_peak).c_str(),
                           format_bytes(each.peak_bytes).c_str(), format_bytes(each.mean_bytes).c_str());
+      const auto where_of = [&](const analysis::unused_group& group) {
+        return group.stack != trace::stack_id::none ? symbols::place_and_name_of(group.line)
+                                                    : std::string(with.text(group.name));
+      };
+      table_content content{"Never used again", unused_columns, each.groups.size()};
+      content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+        const analysis::unused_group& group = each.groups[row];
+        to.push_back(table_cell::bytes(group.bytes_at_peak));
+        to.push_back(table_cell::share(share_of(group.bytes_at_peak, each.peak_bytes)));
+        to.push_back(table_cell::text(where_of(group)));
+        to.push_back(table_cell::count(group.blocks));
+        to.push_back(table_cell::duration(group.longest));
+      };
+      content.target = [&](std::size_t row) {
+        row_target made;
+        made.shows = block_of(with, each.groups[row].longest_block);
+        if (each.groups[row].stack != trace::stack_id::none) made.line = each.groups[row].line;
+        return made;
+      };
+      std::size_t row = 0;
       for (const analysis::unused_group& group : each.groups) {
         ImGui::PushID(number++);
-        const std::string_view name = with.text(group.name);
-        const std::string where =
-            group.stack != trace::stack_id::none ? symbols::place_and_name_of(group.line) : std::string(name);
+        const std::string where = where_of(group);
         const std::string text =
             where + ", " + format_some(group.blocks, "block") + ", at most for " + format_time(group.longest);
         if (amount_line(with, format_bytes(group.bytes_at_peak), share_of(group.bytes_at_peak, each.peak_bytes),
@@ -219,6 +306,7 @@ class summary_view final : public view {
                                                           trace::raw(group.longest_block)});
           with.commands.invoke("selection.reveal");
         }
+        rows_.follow_item(with, content, row++);
         ImGui::PopID();
       }
       if (each.never_touched > 0) {
@@ -328,6 +416,7 @@ class summary_view final : public view {
   screen_slot<query::report_question> question_;
   screen_slot<query::stacks_question> stacks_;
   split held_by_;  ///< None: what splits the peak most evenly.
+  row_menu rows_;
 };
 
 }  // namespace

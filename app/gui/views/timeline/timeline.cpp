@@ -251,8 +251,10 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   draw_markers(with, where, list);
   draw_measure(with, where, list);
   draw_track_menu(with);
+  menu_.draw_opened(with);
   handle_arrows(with);
   handle_mouse(with, where, hit);
+  open_menus(with, where, hit);
 }
 
 /// Scrolls no further than it takes to show the rows from `from` to `to`, given in pixels of this frame.
@@ -292,26 +294,6 @@ float timeline_view::draw_hidden(const view_context& with, const row_frame& wher
   list.AddText({where.header.min.x + with.px(12), std::floor(y + (height - ImGui::GetTextLineHeight()) * 0.5F)},
                ImGui::IsItemHovered() ? with.colours.text : with.colours.muted, text.c_str());
   return y + height;
-}
-
-void timeline_view::draw_track_menu(const view_context& with) {
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(with.px(8), with.px(8)));
-  if (ImGui::BeginPopup("track menu")) {
-    const track_order& order = orders_[with.state.active()->id];
-    const selection track{with.state.active()->id, selection_kind::track, menu_track_};
-    if (ImGui::MenuItem(order.pinned(menu_track_) ? "Unpin" : "Pin to the top"))
-      with.commands.invoke("timeline.track_pin", track);
-    if (ImGui::MenuItem("Hide")) with.commands.invoke("timeline.track_hide", track);
-    if (ImGui::MenuItem("Move up")) with.commands.invoke("timeline.track_up", track);
-    if (ImGui::MenuItem("Move down")) with.commands.invoke("timeline.track_down", track);
-    ImGui::Separator();
-    if (ImGui::MenuItem("Show all tracks", nullptr, false, order.changed()))
-      with.commands.invoke("timeline.show_all_tracks");
-    if (ImGui::MenuItem("Group by process", nullptr, order.by_process()))
-      with.commands.invoke("timeline.group_by_process");
-    ImGui::EndPopup();
-  }
-  ImGui::PopStyleVar();
 }
 
 float timeline_view::draw_steps(view_context& with, const query::track_list& tracks, const row_frame& where, float y) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "app/gui/views/overview.hpp"
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/timeline/flows.hpp"
 #include "app/gui/views/timeline/steps_strip.hpp"
 #include "app/gui/views/timeline/track_order.hpp"
@@ -56,7 +57,9 @@ class timeline_view final : public view {
   [[nodiscard]] memory_scale scale_of(const placed_track& placed) const;
   void name_track(const view_context& with, const query::track& what, const row_frame& place);
   float draw_hidden(const view_context& with, const row_frame& where, float y, ImDrawList& list);
-  void draw_track_menu(const view_context& with);
+  void draw_track_menu(const view_context& with);  ///< In timeline_menus.cpp, as the next two.
+  void open_menus(const view_context& with, const row_frame& where, const row_hit& hit);
+  void open_menu_of(const view_context& with, const row_hit& hit);
   void measure(const row_frame& where);
   void draw_measure(const view_context& with, const row_frame& where, ImDrawList& list) const;
   void add_track_commands(const command_home& home);  ///< In timeline_commands.cpp.
@@ -73,6 +76,7 @@ class timeline_view final : public view {
   std::uint64_t arranged_version_ = 0;
   track_layout layout_;
   std::uint64_t menu_track_ = 0;  ///< The track whose menu is open.
+  row_menu menu_;
   flow_lines flows_;
   std::optional<query::details_question> step_;  ///< The event that the user steps to, until it is known.
   query::slot<query::details_question> step_question_;

@@ -37,6 +37,8 @@ struct row_frame {
 struct row_hit {
   trace::event_id event{};
   query::time_range span;
+  std::uint64_t track = 0;
+  query::slice what{};  ///< As it is drawn.
 };
 
 /// Draws one track; holds its query and its boxes on the GPU.

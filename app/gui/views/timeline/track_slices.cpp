@@ -179,7 +179,7 @@ class slice_row final : public track_row {
     list.AddRect({box.min.x - 1, box.min.y - 1}, {box.max.x + 1, box.max.y + 1}, with.colours.text);
     list.PopClipRect();
     tip(with, what, *best);
-    return {best->event, {best->begin, best->end}};
+    return {best->event, {best->begin, best->end}, what.id, *best};
   }
 
   static void tip(const view_context& with, const query::track& what, const query::slice& s) {

@@ -1,4 +1,5 @@
 #include "app/gui/views/transfers/copy_chart.hpp"
+#include "app/gui/views/row_menu.hpp"
 
 #include <algorithm>
 #include <array>
@@ -29,6 +30,7 @@ class copy_chart {
     const ImVec2 corner = ImGui::GetCursorScreenPos();
     ImGui::InvisibleButton("##chart", {std::max(size.x, 1.0F), std::max(size.y, 1.0F)});
     const bool hovered = ImGui::IsItemHovered();
+    panel_context_menu(with);
     if (table_.cells.empty()) return;
     const auto is_shown = shown();
     double peak = 0, attainable = 0;

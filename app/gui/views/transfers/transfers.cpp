@@ -6,6 +6,7 @@
 #include <string>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/transfers/copy_chart.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
@@ -25,25 +26,54 @@ using analysis::transfer_statistics;
 enum class line_column : std::uint8_t { line, bytes, rate, share, time, count, kernels, host, repeated, trips };
 struct column {
   const char* title;
+  const char* csv;  ///< In the header of CSV.
   line_column what;
   float width;  // design pixels
   const char* about;
 };
 /// In the order in which they are dropped from the end if there is little room.
 constexpr std::array<column, 10> columns = {{
-    {"line, direction", line_column::line, 170, "The line of the program that asked for the copies."},
-    {"bytes", line_column::bytes, 66, "Bytes copied."},
-    {"rate", line_column::rate, 68, "Bytes divided by the time in which they were copied."},
-    {"of peak", line_column::share, 56, "The rate as a share of the link's theoretical peak."},
-    {"time", line_column::time, 62, "Sum of the copies' durations."},
-    {"with kernels", line_column::kernels, 86,
+    {"line, direction", "line", line_column::line, 170, "The line of the program that asked for the copies."},
+    {"bytes", "bytes", line_column::bytes, 66, "Bytes copied."},
+    {"rate", "bytes_per_second", line_column::rate, 68, "Bytes divided by the time in which they were copied."},
+    {"of peak", "share_of_peak", line_column::share, 56, "The rate as a share of the link's theoretical peak."},
+    {"time", "time_ns", line_column::time, 62, "Sum of the copies' durations."},
+    {"with kernels", "share_with_kernels", line_column::kernels, 86,
      "The share of the time in which a kernel ran, too. The rest is waiting."},
-    {"copies", line_column::count, 54, "Number of copies."},
-    {"pageable", line_column::host, 70,
+    {"copies", "copies", line_column::count, 54, "Number of copies."},
+    {"pageable", "pageable_share", line_column::host, 70,
      "The share of the bytes whose host side is pageable memory. The rest is pinned."},
-    {"repeated", line_column::repeated, 74, "Bytes that the GPU had been sent before."},
-    {"round trips", line_column::trips, 82, "Bytes that went to the host and came back unchanged: both ways."},
+    {"repeated", "repeated_bytes", line_column::repeated, 74, "Bytes that the GPU had been sent before."},
+    {"round trips", "round_trip_bytes", line_column::trips, 82,
+     "Bytes that went to the host and came back unchanged: both ways."},
 }};
+
+/// As `columns`; CSV has device and direction in columns of their own.
+constexpr std::array<table_column, columns.size() + 2> line_columns = [] {
+  std::array<table_column, columns.size() + 2> made{};
+  for (std::size_t i = 0; i < columns.size(); ++i) made[i] = {columns[i].title, columns[i].csv};
+  made[columns.size()] = {nullptr, "device"};
+  made[columns.size() + 1] = {nullptr, "direction"};
+  return made;
+}();
+constexpr std::array<table_column, 9> way_columns = {{{"direction", "direction"},
+                                                      {"bytes", "bytes"},
+                                                      {"rate", "bytes_per_second"},
+                                                      {"of peak", "share_of_peak"},
+                                                      {"copies", "copies"},
+                                                      {"busy", "busy_ns"},
+                                                      {"pageable", "pageable_bytes"},
+                                                      {"pinned", "pinned_bytes"},
+                                                      {nullptr, "device"}}};
+constexpr std::array<table_column, 5> storm_columns = {{{"line, direction", "line"},
+                                                        {"copies", "copies"},
+                                                        {"average", "average_bytes"},
+                                                        {"time in all", "time_ns"},
+                                                        {nullptr, "direction"}}};
+constexpr std::array<table_column, 4> trip_columns = {{{"to the host, and back unchanged", "lines"},
+                                                       {"copies", "copies"},
+                                                       {"bytes back", "bytes"},
+                                                       {"time of both", "time_ns"}}};
 
 std::string name_of_line(const copy_line& line) {
   std::string name = text_of(line.place);
@@ -52,9 +82,16 @@ std::string name_of_line(const copy_line& line) {
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-std::string share_of_peak(double rate, double peak) {
+table_cell share_of_peak(double rate, double peak) {
   const auto of = analysis::link_share(rate, peak);
-  return of ? format_share(*of) : "-";
+  return of ? table_cell::share(*of) : table_cell::none();
+}
+
+row_target target_of(const view_context& with, const analysis::code_place& place, trace::event_id event) {
+  row_target made;
+  made.shows = event_of(with, event);
+  if (place.known) made.line = place.line;
+  return made;
 }
 
 /// The value that a column sorts by.
@@ -177,9 +214,11 @@ class transfers_view final : public view {
   std::string on(const view_context& with, trace::device_id device, const analysis::range_statistics& all) const {
     const bool several = std::any_of(all.transfers.begin(), all.transfers.end(),
                                      [&](const auto& each) { return each.device != all.transfers.front().device; });
-    if (!several) return {};
+    return several ? device_words(with, device) + ", " : std::string();
+  }
+  static std::string device_words(const view_context& with, trace::device_id device) {
     const auto snapshot = with.state.active()->engine->snapshot();
-    return printable(analysis::short_label(device, snapshot->tables())) + ", ";
+    return printable(analysis::short_label(device, snapshot->tables()));
   }
 
   // --- tables -------------------------------------------------------------------------------------------------------
@@ -203,34 +242,40 @@ class transfers_view final : public view {
               ? begin_figures("ways", {"direction", "bytes", "rate", "of peak", "copies", "busy", "pageable", "pinned"})
               : begin_figures("few", {"direction", "bytes", "rate", "of peak"})))
       return;
-    int number = 0;
-    for (const transfer_statistics& each : all.transfers) {
-      ImGui::PushID(number++);
+    table_content content{"Copies by direction", way_columns, all.transfers.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) { add_way(with, all, all.transfers[row], to); };
+    const std::size_t shown = wide ? 8 : 4;
+    for (std::size_t i = 0; i < all.transfers.size(); ++i) {
+      const transfer_statistics& each = all.transfers[i];
+      ImGui::PushID(static_cast<int>(i));
       const copy_way of{each.device, each.direction};
-      if (begin_row(only_ == of)) {
+      if (rows_.begin_row(with, content, i, only_ == of)) {
         only_ = only_ == of ? std::nullopt : std::optional(of);
         sort_lines();
       }
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("Click to show only these copies.");
       swatch(with, with.colours.directions[static_cast<std::size_t>(each.direction)]);
-      first_cell(on(with, each.device, all) + std::string(name_of(each.direction)));
-      figure_cell(format_bytes(each.bytes));
-      figure_cell(format_rate(each.mean_bandwidth));
-      figure_cell(share_of_peak(each.mean_bandwidth, each.link_peak));
-      if (wide) draw_more_of_way(each);
+      row_menu::draw_cells(std::span(rows_.cells(content, i)).first(shown));
       ImGui::PopID();
     }
     ImGui::EndTable();
   }
 
-  static void draw_more_of_way(const transfer_statistics& each) {
-    figure_cell(format_count(each.count));
-    figure_cell(format_time(each.busy));
+  void add_way(const view_context& with, const analysis::range_statistics& all, const transfer_statistics& each,
+               std::vector<table_cell>& to) const {
+    to.push_back(
+        table_cell::words(on(with, each.device, all) + std::string(name_of(each.direction)), name_of(each.direction)));
+    to.push_back(table_cell::bytes(each.bytes));
+    to.push_back(table_cell::rate(each.mean_bandwidth));
+    to.push_back(share_of_peak(each.mean_bandwidth, each.link_peak));
+    to.push_back(table_cell::count(each.count));
+    to.push_back(table_cell::duration(each.busy));
     for (const trace::memory_kind side : {trace::memory_kind::host, trace::memory_kind::pinned}) {
       const auto part =
           std::find_if(each.parts.begin(), each.parts.end(), [&](const auto& of) { return of.host_side == side; });
-      figure_cell(part == each.parts.end() ? std::string("-") : format_bytes(part->bytes), part == each.parts.end());
+      to.push_back(part == each.parts.end() ? table_cell::none() : table_cell::bytes(part->bytes));
     }
+    to.push_back(table_cell::text(device_words(with, each.device)));
   }
 
   void draw_lines(const view_context& with, const analysis::range_statistics& all) {
@@ -250,11 +295,22 @@ class transfers_view final : public view {
     ImGui::PushID(fit);  // A table keeps its number of columns.
     if (ImGui::BeginTable("lines", fit, flags)) {
       set_up_columns(with, fit);
+      table_content content{"Copies by line", line_columns, order_.size()};
+      content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+        const copy_line& line = shown_->lines[order_[row]];
+        for (const column& each : columns) to.push_back(cell(with, all, line, each.what));
+        to.push_back(table_cell::text(device_words(with, line.device)));
+        to.push_back(table_cell::text(name_of(line.direction)));
+      };
+      content.target = [&](std::size_t row) {
+        const copy_line& line = shown_->lines[order_[row]];
+        return target_of(with, line.place, line.largest);
+      };
       ImGuiListClipper rows;
       rows.Begin(static_cast<int>(order_.size()));
       while (rows.Step())
         for (int i = rows.DisplayStart; i < rows.DisplayEnd; ++i)
-          draw_line(with, all, shown_->lines[order_[static_cast<std::size_t>(i)]], i, fit);
+          draw_line(with, content, static_cast<std::size_t>(i), static_cast<std::size_t>(fit));
       ImGui::EndTable();
     }
     ImGui::PopID();
@@ -294,51 +350,53 @@ class transfers_view final : public view {
     if (room > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room);
   }
 
-  void draw_line(const view_context& with, const analysis::range_statistics& all, const copy_line& line, int number,
-                 int fit) const {
-    ImGui::PushID(number);
+  void draw_line(const view_context& with, const table_content& content, std::size_t row, std::size_t fit) {
+    const copy_line& line = shown_->lines[order_[row]];
+    ImGui::PushID(static_cast<int>(row));
     const selection& chosen = with.state.selected();
-    if (begin_row(chosen.kind == selection_kind::event && chosen.id == trace::raw(line.largest)))
+    if (rows_.begin_row(with, content, row,
+                        chosen.kind == selection_kind::event && chosen.id == trace::raw(line.largest)))
       show_event(with, line.largest);
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) draw_line_tip(with, line);
     swatch(with, with.colours.directions[static_cast<std::size_t>(line.direction)]);
-    first_cell(name_of_line(line) + ",  " + on(with, line.device, all) + std::string(name_of(line.direction)));
-    const auto of_way = std::find_if(all.transfers.begin(), all.transfers.end(), [&](const auto& each) {
-      return each.device == line.device && each.direction == line.direction;
-    });
-    const double peak = of_way == all.transfers.end() ? 0 : of_way->link_peak;
-    for (int i = 1; i < fit; ++i) draw_cell(line, columns[static_cast<std::size_t>(i)].what, peak);
+    row_menu::draw_cells(std::span(rows_.cells(content, row)).first(fit));
     ImGui::PopID();
   }
 
-  static void draw_cell(const copy_line& line, line_column what, double peak) {
+  table_cell cell(const view_context& with, const analysis::range_statistics& all, const copy_line& line,
+                  line_column what) const {
     const auto bytes_or_none = [](std::uint64_t bytes) {
-      figure_cell(bytes > 0 ? format_bytes(bytes) : std::string("-"), bytes == 0);
+      return bytes > 0 ? table_cell::bytes(bytes) : table_cell::none();
     };
     switch (what) {
+      case line_column::line:
+        return table_cell::words(
+            name_of_line(line) + ",  " + on(with, line.device, all) + std::string(name_of(line.direction)),
+            name_of_line(line));
       case line_column::bytes:
-        return figure_cell(format_bytes(line.bytes));
+        return table_cell::bytes(line.bytes);
       case line_column::rate:
-        return figure_cell(format_rate(line.rate()));
-      case line_column::share:
-        return figure_cell(share_of_peak(line.rate(), peak));
+        return table_cell::rate(line.rate());
+      case line_column::share: {
+        const auto of_way = std::find_if(all.transfers.begin(), all.transfers.end(), [&](const auto& each) {
+          return each.device == line.device && each.direction == line.direction;
+        });
+        return share_of_peak(line.rate(), of_way == all.transfers.end() ? 0 : of_way->link_peak);
+      }
       case line_column::count:
-        return figure_cell(format_count(line.count));
+        return table_cell::count(line.count);
       case line_column::kernels:
-        return figure_cell(line.kernels_known ? format_share(value_of(line, what)) : std::string("-"),
-                           !line.kernels_known);
+        return line.kernels_known ? table_cell::share(value_of(line, what)) : table_cell::none();
       case line_column::host:
-        return figure_cell(has_host_side(line.direction) ? format_share(value_of(line, what)) : std::string("-"),
-                           !has_host_side(line.direction));
+        return has_host_side(line.direction) ? table_cell::share(value_of(line, what)) : table_cell::none();
       case line_column::repeated:
         return bytes_or_none(line.repeated.bytes);
       case line_column::trips:
         return bytes_or_none(line.round_trips.bytes);
-      case line_column::line:
       case line_column::time:
         break;
     }
-    figure_cell(format_time(line.busy));
+    return table_cell::duration(line.busy);
   }
 
   static void draw_line_tip(const view_context& with, const copy_line& line) {
@@ -355,49 +413,68 @@ class transfers_view final : public view {
     end_tip();
   }
 
-  void draw_storms(const view_context& with) const {
+  void draw_storms(const view_context& with) {
     const auto is_shown = is_only();
-    const auto told = [&](const copy_line& each) { return each.storm && is_shown(each); };
-    if (std::none_of(shown_->lines.begin(), shown_->lines.end(), told)) return;
+    std::vector<const copy_line*> storms;
+    for (const copy_line& each : shown_->lines)
+      if (each.storm && is_shown(each)) storms.push_back(&each);
+    if (storms.empty()) return;
     heading(with, "Many small copies");
     if (!begin_figures("storms", {"line, direction", "copies", "average", "time in all"})) return;
-    int number = 0;
-    for (const copy_line& each : shown_->lines) {
-      if (!told(each)) continue;
-      ImGui::PushID(number++);
-      if (begin_row()) {
-        with.commands.invoke("selection.range", each.range);
-        show_range(with, each.range);
+    table_content content{"Many small copies", storm_columns, storms.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      const copy_line& each = *storms[row];
+      to.push_back(
+          table_cell::words(name_of_line(each) + ",  " + std::string(name_of(each.direction)), name_of_line(each)));
+      to.push_back(table_cell::count(each.small));
+      to.push_back(table_cell::bytes(share(static_cast<double>(each.small_bytes), static_cast<double>(each.small))));
+      to.push_back(table_cell::duration(each.small_spread));
+      to.push_back(table_cell::text(name_of(each.direction)));
+    };
+    content.target = [&](std::size_t row) {
+      row_target made = target_of(with, storms[row]->place, trace::event_id::none);
+      made.range = storms[row]->range;
+      return made;
+    };
+    for (std::size_t i = 0; i < storms.size(); ++i) {
+      ImGui::PushID(static_cast<int>(i));
+      if (rows_.begin_row(with, content, i)) {
+        with.commands.invoke("selection.range", storms[i]->range);
+        show_range(with, storms[i]->range);
       }
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("Click to select their range.");
-      swatch(with, with.colours.directions[static_cast<std::size_t>(each.direction)]);
-      first_cell(name_of_line(each) + ",  " + std::string(name_of(each.direction)));
-      figure_cell(format_count(each.small));
-      figure_cell(format_bytes(share(static_cast<double>(each.small_bytes), static_cast<double>(each.small))));
-      figure_cell(format_time(each.small_spread));
+      swatch(with, with.colours.directions[static_cast<std::size_t>(storms[i]->direction)]);
+      row_menu::draw_cells(std::span(rows_.cells(content, i)).first(4));
       ImGui::PopID();
     }
     ImGui::EndTable();
   }
 
-  void draw_round_trips(const view_context& with) const {
+  void draw_round_trips(const view_context& with) {
     if (shown_->round_trips.empty()) return;
     heading(with, "Round trips");
     if (!begin_figures("trips", {"to the host, and back unchanged", "copies", "bytes back", "time of both"})) return;
-    int number = 0;
-    for (const analysis::round_trip_line& each : shown_->round_trips) {
-      ImGui::PushID(number++);
-      if (begin_row()) show_event(with, each.largest);
+    const auto named = [](const analysis::code_place& place) {
+      std::string name = text_of(place);
+      return name.empty() ? std::string("no stack recorded") : name;
+    };
+    table_content content{"Round trips", trip_columns, shown_->round_trips.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      const analysis::round_trip_line& each = shown_->round_trips[row];
+      to.push_back(table_cell::text(named(each.down) + ", back at " + named(each.up)));
+      to.push_back(table_cell::count(each.to_device.copies));
+      to.push_back(table_cell::bytes(each.to_device.bytes));
+      to.push_back(table_cell::duration(each.to_host.busy + each.to_device.busy));
+    };
+    content.target = [&](std::size_t row) {
+      return target_of(with, shown_->round_trips[row].up, shown_->round_trips[row].largest);
+    };
+    for (std::size_t i = 0; i < content.rows; ++i) {
+      ImGui::PushID(static_cast<int>(i));
+      if (rows_.begin_row(with, content, i)) show_event(with, shown_->round_trips[i].largest);
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
         ImGui::SetTooltip("Click to select the largest copy back to the GPU.");
-      const auto named = [](const analysis::code_place& place) {
-        std::string name = text_of(place);
-        return name.empty() ? std::string("no stack recorded") : name;
-      };
-      first_cell(named(each.down) + ", back at " + named(each.up));
-      figure_cell(format_count(each.to_device.copies));
-      figure_cell(format_bytes(each.to_device.bytes));
-      figure_cell(format_time(each.to_host.busy + each.to_device.busy));
+      row_menu::draw_cells(rows_.cells(content, i));
       ImGui::PopID();
     }
     ImGui::EndTable();
@@ -410,6 +487,7 @@ class transfers_view final : public view {
   std::optional<copy_way> only_;             ///< Show only these copies.
   line_column sort_ = line_column::time;
   bool descending_ = true;
+  row_menu rows_;
 };
 
 }  // namespace

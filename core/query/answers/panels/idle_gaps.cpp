@@ -15,7 +15,8 @@ std::vector<gap_line> lines_of(const std::vector<analysis::gap_group>& groups, a
   std::vector<gap_line> made;
   std::map<std::tuple<trace::device_id, analysis::gap_cause, std::string>, std::size_t> known;
   for (const analysis::gap_group& each : groups) {
-    std::string place = text_of(places.of(each.stack));
+    const analysis::code_place& of = places.of(each.stack);
+    std::string place = text_of(of);
     const auto [at, fresh] = known.try_emplace({each.device, each.cause, place}, made.size());
     if (fresh) {
       gap_line& line = made.emplace_back();
@@ -23,6 +24,7 @@ std::vector<gap_line> lines_of(const std::vector<analysis::gap_group>& groups, a
       line.cause = each.cause;
       line.call = each.call;
       line.place = std::move(place);
+      line.line = of.line;
       line.stack_is_next = each.stack_is_next;
     }
     gap_line& line = made[at->second];
@@ -57,7 +59,10 @@ class gaps_of_parts final : public section_answer<idle_gap_list> {
     const analysis::naming names{from.frames, from.lookup, &from.provisional};
     analysis::code_places places(from.trace.tables(), names);
     made.lengths = gaps_->lengths();
-    for (const analysis::idle_gap& each : gaps_->longest()) made.gaps.push_back({each, text_of(places.of(each.stack))});
+    for (const analysis::idle_gap& each : gaps_->longest()) {
+      const analysis::code_place& of = places.of(each.stack);
+      made.gaps.push_back({each, text_of(of), of.line});
+    }
     made.lines = lines_of(gaps_->gaps(), places);
     return made;
   }

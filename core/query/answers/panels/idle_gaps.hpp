@@ -11,7 +11,8 @@ namespace sluice::query {
 
 struct listed_gap {
   analysis::idle_gap gap;
-  std::string place;  ///< "train.py:12 (make_batch)" of `gap.stack`; empty if unknown.
+  std::string place;         ///< "train.py:12 (make_batch)" of `gap.stack`; empty if unknown.
+  symbols::frame_line line;  ///< Of `place`.
 };
 
 /// The gaps of one device with one cause at one line: the figures of the findings about an idle device.
@@ -21,6 +22,7 @@ struct gap_line {
   trace::string_id call{};     ///< Of the longest gap.
   trace::string_id range{};    ///< Of the longest gap; see `analysis::gap_group::range`.
   std::string place;           ///< Empty if unknown.
+  symbols::frame_line line;    ///< Of `place`.
   bool stack_is_next = false;  ///< What ran is before `place`.
   std::uint64_t count = 0;
   trace::time_ns total = 0;

@@ -1,0 +1,127 @@
+// Copying and saving what panels show: tables, texts, pictures.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "app/gui/shell/application.hpp"
+#include "app/gui/views/row_menu.hpp"
+#include "core/base/replacement.hpp"
+#include "imgui_internal.h"
+
+namespace sluice::gui {
+namespace {
+
+result<void> write_text(const std::string& text, const std::string& path) {
+  auto place = replacement::of_file(path);
+  if (!place) return tl::unexpected(place.error());
+  std::ofstream file(place->path(), std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) return fail(error_code::io, "the table cannot be written", path);
+  return place->commit();
+}
+
+/// "Copies by line" as a part of a file's name.
+std::string file_name_of(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == ' ' || c == '/' || c == ','; }, '-');
+  return name;
+}
+
+}  // namespace
+
+std::string application::name_to_save() const {
+  const document* shown = session_.active();
+  return shown == nullptr ? "sluice" : std::filesystem::path(shown->title).stem().string();
+}
+
+void application::add_saving_commands() {
+  const auto has_document = [this] { return session_.active() != nullptr; };
+  commands_.add({.id = "file.save_picture",
+                 .title = "Save a picture...",
+                 .group = "File",
+                 .keys = {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_S},
+                 .run = [this](const argument& with) {
+                   if (const auto* path = std::get_if<std::string>(&with)) {
+                     picture_wanted_ = {*path, {}, {}};
+                   } else {
+                     paths_.save(last_folder(), name_to_save() + ".png", "file.save_picture");
+                   }
+                 }});
+  // Of one panel, whose name is the argument; then with the path.
+  commands_.add({.id = "panel.save_picture",
+                 .run =
+                     [this](const argument& with) {
+                       const auto* panel = std::get_if<std::string>(&with);
+                       if (panel == nullptr) return;
+                       panel_to_save_ = *panel;
+                       paths_.save(last_folder(), name_to_save() + "-" + file_name_of(*panel) + ".png",
+                                   "panel.save_picture_as");
+                     },
+                 .enabled = has_document});
+  commands_.add({.id = "panel.save_picture_as",
+                 .run =
+                     [this](const argument& with) {
+                       const auto* path = std::get_if<std::string>(&with);
+                       const ImGuiWindow* panel = ImGui::FindWindowByName(panel_to_save_.c_str());
+                       if (path == nullptr || panel == nullptr) return;
+                       const ImRect area = panel->Rect();
+                       picture_wanted_ = {*path, area.Min, area.Max};
+                     },
+                 .enabled = has_document});
+  commands_.add({.id = "panel.copy_text",
+                 .run =
+                     [this](const argument& with) {
+                       if (const auto* panel = std::get_if<std::string>(&with)) panel_to_copy_ = *panel;
+                     },
+                 .enabled = has_document});
+  commands_.add({.id = "row.copy",
+                 .title = "Copy the row",
+                 .group = "Panels",
+                 .keys = {ImGuiMod_Ctrl | ImGuiKey_C, ImGuiMod_Ctrl | ImGuiKey_Insert},
+                 .enabled = has_document});
+  commands_.add({.id = "table.save",
+                 .run =
+                     [this](const argument& with) {
+                       const auto* table = std::get_if<table_text>(&with);
+                       if (table == nullptr) return;
+                       table_to_save_ = table->csv;
+                       paths_.save(last_folder(), name_to_save() + "-" + file_name_of(table->name) + ".csv",
+                                   "table.save_as");
+                     },
+                 .enabled = has_document});
+  commands_.add({.id = "table.save_as",
+                 .run =
+                     [this](const argument& with) {
+                       const auto* path = std::get_if<std::string>(&with);
+                       if (path == nullptr || saving_.running()) return;
+                       saving_.start([text = std::move(table_to_save_), to = *path] { return write_text(text, to); });
+                       table_to_save_.clear();
+                     },
+                 .enabled = [this] { return !table_to_save_.empty(); }});
+  // Where a view asks for a path itself: the table's name is that of the file, its text the command that takes the path.
+  commands_.add({.id = "file.ask_path", .run = [this](const argument& with) {
+                   if (const auto* asked = std::get_if<table_text>(&with))
+                     paths_.save(last_folder(), asked->name, asked->csv);
+                 }});
+}
+
+void application::follow_saving() {
+  if (const auto done = saving_.take(); done && !*done) notice_ = done->error().to_string();
+}
+
+/// A right click beside the items of a panel, or on its tab.
+void application::draw_panel_menu(const view& of, const view_context& with, bool on_tab) {
+  ImGui::PushID("panel menu");
+  const bool beside = ImGui::IsMouseReleased(ImGuiMouseButton_Right) &&
+                      ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) && !ImGui::IsAnyItemHovered() &&
+                      !ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  if (on_tab || (beside && of.place() != panel_place::centre)) ImGui::OpenPopup("menu");
+  if (ImGui::BeginPopup("menu")) {
+    panel_entries(with);
+    ImGui::EndPopup();
+  }
+  ImGui::PopID();
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,92 @@
+// Context menus of the timeline: of a track's name, of a box, of a moment.
+#include "app/gui/views/shown_range.hpp"
+#include "app/gui/views/timeline/timeline.hpp"
+#include "app/gui/views/widgets.hpp"
+
+namespace sluice::gui {
+
+void timeline_view::draw_track_menu(const view_context& with) {
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(with.px(8), with.px(8)));
+  if (ImGui::BeginPopup("track menu")) {
+    const track_order& order = orders_[with.state.active()->id];
+    const selection track{with.state.active()->id, selection_kind::track, menu_track_};
+    if (ImGui::MenuItem(order.pinned(menu_track_) ? "Unpin" : "Pin to the top"))
+      with.commands.invoke("timeline.track_pin", track);
+    if (ImGui::MenuItem("Hide")) with.commands.invoke("timeline.track_hide", track);
+    if (ImGui::MenuItem("Move up")) with.commands.invoke("timeline.track_up", track);
+    if (ImGui::MenuItem("Move down")) with.commands.invoke("timeline.track_down", track);
+    ImGui::Separator();
+    if (ImGui::MenuItem("Show all tracks", nullptr, false, order.changed()))
+      with.commands.invoke("timeline.show_all_tracks");
+    if (ImGui::MenuItem("Group by process", nullptr, order.by_process()))
+      with.commands.invoke("timeline.group_by_process");
+    ImGui::Separator();
+    if (ImGui::MenuItem("Copy the name") && arranged_ != nullptr)
+      for (const query::track& each : arranged_->tracks)
+        if (each.id == menu_track_) ImGui::SetClipboardText(each.label.c_str());
+    panel_entries(with);
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
+/// A right click without a drag opens the menu of the box under the mouse, or of the moment; the Menu key and Shift+F10
+/// that of the selected event.
+void timeline_view::open_menus(const view_context& with, const row_frame& where, const row_hit& hit) {
+  const ImGuiIO& io = ImGui::GetIO();
+  const float still = with.px(4);
+  const bool clicked = ImGui::IsWindowHovered() && where.area.contains(where.mouse) && !ImGui::IsAnyItemHovered() &&
+                       ImGui::IsMouseReleased(ImGuiMouseButton_Right) &&
+                       io.MouseDragMaxDistanceSqr[ImGuiMouseButton_Right] < still * still;
+  const selection& chosen = with.state.selected();
+  const bool key = ImGui::IsKeyReleased(ImGuiKey_Menu) || (io.KeyShift && ImGui::IsKeyPressed(ImGuiKey_F10, false));
+  if (key && ImGui::IsWindowFocused() && chosen.kind == selection_kind::event) {
+    row_hit of_selection;
+    of_selection.event = trace::event_id{chosen.id};
+    return open_menu_of(with, of_selection);
+  }
+  if (!clicked) return;
+  if (hit.event != trace::event_id::none) return open_menu_of(with, hit);
+  const query::time_ns time = where.time_at(where.mouse.x);
+  row_target target;
+  target.blocks.emplace();
+  target.blocks->range = query::time_range{time, time + 1};
+  menu_.open(target, "at " + format_moment(time), {}, [time](const view_context& now) {
+    const query::time_range at{time, time};
+    if (ImGui::MenuItem("Show the memory map of this moment")) {
+      now.commands.invoke("moment.set", at);
+      now.commands.invoke("map.open");
+    }
+    if (ImGui::MenuItem("Mark a generation here")) now.commands.invoke("generations.mark", at);
+    if (ImGui::MenuItem("Add a note here")) {
+      now.commands.invoke("moment.set", at);
+      now.commands.invoke("notes.add");
+    }
+    ImGui::Separator();
+  });
+}
+
+/// The menu of an event. It becomes the selected one, which the commands of the menu are about.
+void timeline_view::open_menu_of(const view_context& with, const row_hit& hit) {
+  row_target target;
+  target.shows = event_of(with, hit.event);
+  with.commands.invoke("selection.set", target.shows);
+  std::string name, text;
+  const bool known = hit.span.length() > 0;
+  if (known) {
+    target.range = hit.span;
+    target.find = with.text(hit.what.name);
+    name = target.find.empty() ? slice_kind_name(hit.what.kind) : target.find;
+    text = name + "\t" + slice_kind_name(hit.what.kind) + "\t" + format_moment(hit.span.begin) + "\t" +
+           format_time(hit.span.length());
+    if (hit.what.bytes > 0) text += "\t" + format_bytes(hit.what.bytes);
+  }
+  const selection track{with.state.active()->id, selection_kind::track, hit.track};
+  menu_.open(target, name, text, [track](const view_context& now) {
+    for (const char* id : {"timeline.next_same", "timeline.previous_same"}) command_entry(now, id);
+    if (track.id != 0 && ImGui::MenuItem("Hide this track")) now.commands.invoke("timeline.track_hide", track);
+    ImGui::Separator();
+  });
+}
+
+}  // namespace sluice::gui
