@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "app/gui/shell/recorder_process.hpp"
+#include "imgui_internal.h"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {
@@ -86,6 +87,9 @@ TEST_F(record_panel, records_a_program_shows_it_live_and_saves_a_copy) {
     EXPECT_TRUE(wait_until(user, [&] { return app().recorder().running(); }));
     EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().ready(); }));
     EXPECT_TRUE(app().live());
+    user.Yield(3);
+    EXPECT_FALSE(ImGui::FindWindowByName("Record a program")->WasActive) << "it does not cover what is recorded";
+    app().invoke("record.open");
     EXPECT_TRUE(wait_until(user, [&] { return app().recorder().output().find("[train me.py]") != std::string::npos; }));
     EXPECT_TRUE(wait_until(user, [&] { return read(user).find("[python][train me.py]") != std::string::npos; }))
         << "what the program writes is shown";

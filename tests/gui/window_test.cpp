@@ -465,8 +465,8 @@ TEST_F(window_test, chooses_a_file_by_its_path) {
     user.ItemInput("//###path/##path_text");
     const std::filesystem::path whole = std::filesystem::absolute(path);
     user.KeyCharsReplace((whole.parent_path() / whole.stem()).c_str());
-    user.Yield(3);
-    EXPECT_NE(read(user).find(whole.filename().string()), std::string::npos) << "the files that begin so are listed";
+    EXPECT_TRUE(wait_until(user, [&] { return read(user).find(whole.filename().string()) != std::string::npos; }))
+        << "the files that begin so are listed";
     user.KeyCharsAppend(".sluice");
     user.KeyPress(ImGuiKey_Enter);
     EXPECT_TRUE(wait_until(user, [&] { return app().state().ready(); }));

@@ -6,6 +6,7 @@
 
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
+#include "imgui_internal.h"
 #include "imgui_stdlib.h"
 
 namespace sluice::gui {
@@ -89,7 +90,10 @@ void search_view::reset() {
 }
 
 void search_view::find(const std::string& text) {
-  if (!text.empty()) text_ = text;
+  if (!text.empty() && text != text_) {
+    ImGui::ClearActiveID();  // While it is active, the input box has its own copy of the text.
+    text_ = text;
+  }
   found_ = nullptr;
   stopped_ = false;
 }

@@ -8,6 +8,7 @@
 #include "core/base/format.hpp"
 #include "core/query/engine/engine.hpp"
 #include "tests/core/recordings/steps_program.hpp"
+#include "tests/gui/panels/panel_rows.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {
@@ -59,8 +60,9 @@ TEST_F(generations_panel, selects_the_largest_block_of_a_line) {
   use([&](ImGuiTestContext& user) {
     open_leak(user);
     mark(user, 9 * ms);
-    user.ItemClick("//Generations/**/##group");
-    user.Yield(3);
+    const auto rows = rows_of(user, "//Generations");
+    const auto right = [](const ImRect& a, const ImRect& b) { return a.Min.x < b.Min.x; };
+    click_row(user, *std::max_element(rows.begin(), rows.end(), right));  // The lines stand beside the generations.
     EXPECT_EQ(app().state().selected().kind, gui::selection_kind::block);
   });
 }

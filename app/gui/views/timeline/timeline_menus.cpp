@@ -40,7 +40,7 @@ void timeline_view::open_menus(const view_context& with, const row_frame& where,
                        io.MouseDragMaxDistanceSqr[ImGuiMouseButton_Right] < still * still;
   const selection& chosen = with.state.selected();
   const bool key = ImGui::IsKeyReleased(ImGuiKey_Menu) || (io.KeyShift && ImGui::IsKeyPressed(ImGuiKey_F10, false));
-  if (key && ImGui::IsWindowFocused() && chosen.kind == selection_kind::event) {
+  if (key && ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows) && chosen.kind == selection_kind::event) {
     row_hit of_selection;
     of_selection.event = trace::event_id{chosen.id};
     return open_menu_of(with, of_selection);

@@ -1,0 +1,426 @@
+// What every table of the panels offers: a row that keys move, copying it, a menu by mouse and by keyboard, and CSV.
+#include "app/gui/views/row_menu.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "app/gui/views/blocks.hpp"
+#include "app/gui/views/compare/compare.hpp"
+#include "app/gui/views/panel_parts.hpp"
+#include "core/base/format.hpp"
+#include "core/query/answers/panels/generations.hpp"
+#include "core/query/answers/panels/idle_gaps.hpp"
+#include "core/query/engine/engine.hpp"
+#include "imgui_internal.h"
+#include "tests/core/recordings/replayed_program.hpp"
+#include "tests/core/recordings/steps_program.hpp"
+#include "tests/core/recordings/torch_program.hpp"
+#include "tests/gui/panels/panel_rows.hpp"
+#include "tests/gui/window_fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+using strings = std::vector<std::string>;
+
+/// The records of a CSV file (RFC 4180).
+std::vector<strings> parsed(const std::string& csv) {
+  std::vector<strings> rows(1, strings(1));
+  bool quoted = false;
+  for (std::size_t i = 0; i < csv.size(); ++i) {
+    const char c = csv[i];
+    if (quoted && c == '"' && i + 1 < csv.size() && csv[i + 1] == '"') {
+      rows.back().back() += csv[++i];
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && c == ',') {
+      rows.back().emplace_back();
+    } else if (!quoted && c == '\n') {
+      rows.emplace_back(1);
+    } else {
+      rows.back().back() += c;
+    }
+  }
+  EXPECT_FALSE(quoted);
+  EXPECT_EQ(rows.back(), strings(1)) << "the last line ends";
+  rows.pop_back();
+  return rows;
+}
+
+strings split(const std::string& text, char at) {
+  strings parts(1);
+  for (const char c : text) {
+    if (c == at) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+TEST(csv_of, has_a_header_plain_numbers_and_no_formulas) {
+  const std::array<gui::table_column, 5> columns = {
+      {{"size", "bytes"}, {"time", "time_ns"}, {"name", "name"}, {nullptr, "only_in_csv"}, {"share", "share"}}};
+  gui::table_content table{"Test", columns, 2};
+  table.cells = [](std::size_t row, std::vector<gui::table_cell>& to) {
+    to.push_back(gui::table_cell::bytes(std::uint64_t{3} << 20));
+    to.push_back(row == 0 ? gui::table_cell::duration(-5) : gui::table_cell::none("never"));
+    to.push_back(gui::table_cell::text(row == 0 ? "=1+1" : "a \"b\", c"));
+    to.push_back(gui::table_cell::count(7));
+    to.push_back(gui::table_cell::share(0.25));
+  };
+  EXPECT_EQ(gui::csv_of(table),
+            "bytes,time_ns,name,only_in_csv,share\n"
+            "3145728,-5,\"'=1+1\",7,0.25\n"
+            "3145728,,\"a \"\"b\"\", c\",7,0.25\n");
+  EXPECT_EQ(gui::text_of_row(table, 1), "3.00 MiB\tnever\ta \"b\", c\t" + format_share(0.25));
+}
+
+class row_menus;
+
+/// A table: how it comes onto the screen, and what a column of it holds in CSV.
+struct table_case {
+  const char* panel;
+  const char* column;
+  void (*open)(row_menus&, ImGuiTestContext&);
+  strings (*expected)(row_menus&);
+  std::size_t cells = SIZE_MAX;  ///< So many of a row's cells are on the screen; the others are hidden columns.
+  const char* item = "##row";
+};
+
+void PrintTo(const table_case& of, std::ostream* to) { *to << of.panel; }
+
+class row_menus : public window_test, public ::testing::WithParamInterface<table_case> {
+ public:
+  using window_test::app;
+  using window_test::path;
+
+  /// The recording is the sample unless `write` makes another.
+  void show(ImGuiTestContext& user, const std::function<void(testing::recording&)>& write = {}) {
+    if (write) {
+      testing::recording made;
+      write(made);
+      made.close();
+      std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    }
+    open_sample(user);
+    focus(user, GetParam().panel);
+  }
+  void focus(ImGuiTestContext& user, const std::string& panel) {
+    app().invoke("panel.focus." + panel);
+    user.Yield(6);
+    settle(user);
+  }
+  void command(ImGuiTestContext& user, const char* id, gui::argument with) {
+    app().invoke(id, std::move(with));
+    user.Yield(4);
+    settle(user);
+  }
+  const gui::document& document() { return *app().state().active(); }
+  template <class Question>
+  auto ask(const Question& question) {
+    return document().engine->ask_now(question).value();
+  }
+  auto report() { return ask(query::report_question{}); }
+
+ protected:
+  /// The rows on the screen: those of the table at the left first, from the top down.
+  std::vector<ImRect> rows(ImGuiTestContext& user) {
+    ImGuiTestItemList items;
+    user.GatherItems(&items, (std::string("//") + GetParam().panel).c_str(), 20);
+    std::vector<ImRect> found;
+    for (const ImGuiTestItemInfo& each : items)
+      if (std::string_view(each.DebugLabel) == GetParam().item) found.push_back(each.RectClipped);
+    std::sort(found.begin(), found.end(), [](const ImRect& a, const ImRect& b) {
+      return a.Min.x != b.Min.x ? a.Min.x < b.Min.x : a.Min.y < b.Min.y;
+    });
+    return found;
+  }
+  static std::string clipboard() {
+    const char* text = ImGui::GetClipboardText();
+    return text == nullptr ? std::string() : std::string(text);
+  }
+  static bool menu_is_open(ImGuiTestContext& user) {
+    return user.ItemExists("//$FOCUSED/Copy the row") && user.ItemExists("//$FOCUSED/Copy the table as CSV");
+  }
+  void choose(ImGuiTestContext& user, const char* entry) {
+    user.ItemClick((std::string("//$FOCUSED/") + entry).c_str());
+    user.Yield(3);
+    settle(user);
+  }
+  void open_menu(ImGuiTestContext& user, const ImRect& row) {
+    user.MouseMoveToPos({row.Max.x - 6, row.GetCenter().y});
+    user.MouseClick(1);
+    user.Yield(3);
+  }
+};
+
+TEST_P(row_menus, copy_a_row_by_mouse_and_by_keyboard_and_the_table_as_csv) {
+  use([&](ImGuiTestContext& user) {
+    const table_case& of = GetParam();
+    of.open(*this, user);
+    const std::string words = read(user);
+    const auto all = rows(user);
+    ASSERT_FALSE(all.empty()) << words;
+
+    open_menu(user, all.front());
+    ASSERT_TRUE(menu_is_open(user)) << "by mouse";
+    take_picture(user, std::string("menu of ") + of.panel);
+    choose(user, "Copy the row");
+    const std::string row = clipboard();
+    const strings cells = split(row, '\t');
+    for (std::size_t i = 0; i < std::min(of.cells, cells.size()); ++i)
+      EXPECT_NE(words.find(cells[i]), std::string::npos) << '"' << cells[i] << "\" in\n" << words;
+
+    ImGui::SetClipboardText("");
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_C);
+    user.Yield(4);
+    EXPECT_EQ(clipboard(), row) << "the row has the focus";
+
+    user.KeyPress(ImGuiKey_Menu);
+    user.Yield(4);
+    ASSERT_TRUE(menu_is_open(user)) << "by keyboard";
+    choose(user, "Copy the table as CSV");
+    const auto csv = parsed(clipboard());
+    const strings expected = of.expected(*this);
+    ASSERT_EQ(csv.size(), expected.size() + 1) << clipboard();
+    const auto column = std::find(csv[0].begin(), csv[0].end(), of.column);
+    ASSERT_NE(column, csv[0].end()) << clipboard();
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_EQ(csv[i + 1].size(), csv[0].size());
+      EXPECT_EQ(csv[i + 1][static_cast<std::size_t>(column - csv[0].begin())], expected[i]) << "row " << i;
+    }
+
+    if (all.size() < 2 || expected.size() < 2) return;
+    user.KeyPress(ImGuiKey_DownArrow);
+    user.Yield(3);
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_C);
+    user.Yield(4);
+    EXPECT_NE(clipboard(), row) << "the arrow keys move to another row";
+  });
+}
+
+template <class Rows, class Value>
+strings numbers(const Rows& rows, Value&& value) {
+  strings made;
+  for (const auto& each : rows) made.push_back(std::to_string(value(each)));
+  return made;
+}
+
+void show_sample(row_menus& of, ImGuiTestContext& user) { of.show(user); }
+
+// --- blocks, copies, gaps, statistics --------------------------------------------------------------------------------
+
+strings largest_blocks(row_menus& of) {
+  query::blocks_question wanted;
+  wanted.range = of.document().span;
+  wanted.layer = of.app().find<gui::blocks_view>().filter().layer;
+  return numbers(of.ask(wanted)->rows, [](const query::block_row& each) { return each.bytes; });
+}
+
+strings copied(row_menus& of) {
+  return numbers(of.report()->whole.transfers, [](const auto& each) { return static_cast<std::uint64_t>(each.bytes); });
+}
+
+strings idle(row_menus& of) {
+  std::vector<analysis::device_activity> working;
+  const auto all = of.report();
+  for (const auto& each : all->whole.devices)
+    if (each.kernels > 0) working.push_back(each);
+  return numbers(working, [](const auto& each) { return each.last - each.first - each.busy; });
+}
+
+strings peaks(row_menus& of) {
+  const auto all = of.report();
+  strings made = numbers(all->whole.memory, [](const auto& each) { return static_cast<std::uint64_t>(each.maximum); });
+  for (const auto& each : all->whole.untracked) {
+    made.push_back(std::to_string(static_cast<std::uint64_t>(each.maximum)));
+    if (each.recorder > 0) made.emplace_back();
+  }
+  return made;
+}
+
+// --- details, messages, search, query, notes ---------------------------------------------------------------------------
+
+void show_details(row_menus& of, ImGuiTestContext& user) {
+  of.show(user);
+  of.command(user, "selection.set", gui::selection{of.document().id, gui::selection_kind::block, 1});
+  of.focus(user, "Details");
+}
+strings details(row_menus& of) {
+  strings made;
+  const auto all = of.ask(query::details_question{trace::event_id::none, trace::block_id{1}});
+  for (const query::detail& each : all->details) made.push_back(each.value);
+  return made;
+}
+
+strings messages(row_menus& of) {
+  strings made;
+  const auto all = of.ask(query::messages_question{});
+  for (const query::message& each : *all) made.push_back(each.text);
+  return made;
+}
+
+constexpr const char* searched = "e";
+void show_search(row_menus& of, ImGuiTestContext& user) {
+  of.show(user);
+  of.command(user, "search.find", std::string(searched));
+}
+strings found(row_menus& of) {
+  return numbers(of.ask(query::search_question{searched})->names, [](const auto& each) { return each.count; });
+}
+
+void show_query(row_menus& of, ImGuiTestContext& user) {
+  of.show(user);
+  of.command(user, "query.run", std::string("SELECT id, bytes FROM blocks ORDER BY id LIMIT 5"));
+}
+strings asked(row_menus& of) {
+  query::blocks_question wanted;
+  wanted.range = of.document().span;
+  wanted.sort = query::block_column::born;
+  std::vector<query::block_row> rows = of.ask(wanted)->rows;
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.block < b.block; });
+  rows.resize(5);
+  return numbers(rows, [](const query::block_row& each) { return each.bytes; });
+}
+
+void show_notes(row_menus& of, ImGuiTestContext& user) {
+  of.show(user);
+  for (const query::time_ns at : {1'000'000, 2'000'000}) {
+    of.command(user, "moment.set", query::time_range{at, at});
+    of.command(user, "notes.add", "seen at " + std::to_string(at));
+  }
+}
+strings notes(row_menus& /*of*/) { return {"seen at 1000000", "seen at 2000000"}; }
+
+// --- generations, compare, what if, ranks, out of memory, summary --------------------------------------------------------
+
+using testing::mib;
+using testing::ms;
+
+void write_leak(testing::recording& made) { testing::write_steps(made, 10, 32 * mib, 3 * mib); }
+
+void show_generations(row_menus& of, ImGuiTestContext& user) {
+  of.show(user, write_leak);
+  of.command(user, "generations.mark", query::time_range{9 * ms, 9 * ms});
+}
+strings generations(row_menus& of) {
+  const query::generations_question wanted{.marks = {9 * ms}, .at = of.document().span.end};
+  return numbers(of.ask(wanted)->generations, [](const auto& each) { return each.bytes; });
+}
+
+void show_compare(row_menus& of, ImGuiTestContext& user) {
+  of.show(user, write_leak);
+  of.command(user, "selection.range", query::time_range{9 * ms, 30 * ms});
+  of.command(user, "compare.with_range", {});
+  of.command(user, "selection.range", query::time_range{60 * ms, 100 * ms});
+  of.focus(user, "Compare");
+}
+strings grown(row_menus& of) {
+  const auto& memory = of.app().find<gui::compare_view>().shown()->memory.at(0);
+  return numbers(memory.modules.empty() ? memory.lines : memory.modules,
+                 [](const analysis::grown_group& each) { return each.before.bytes; });
+}
+
+void show_what_if(row_menus& of, ImGuiTestContext& user) {
+  of.show(user, [](testing::recording& made) {
+    testing::replayed_program program(made);
+    testing::grow_slowly(program, 10);
+  });
+}
+strings policies(row_menus& of) {
+  return numbers(of.ask(query::what_if_question{})->allocators.at(0).policies,
+                 [](const query::replayed_policy& each) { return each.figures.peak_reserved; });
+}
+
+/// A job of two ranks, of which the second needs more memory.
+void write_ranks(testing::recording& made) {
+  made.standard_tables();
+  for (std::uint64_t rank = 0; rank < 2; ++rank) {
+    trace::process_row process;
+    process.id = trace::process_id{10 + rank};
+    process.pid = 100 + rank;
+    process.rank = static_cast<std::int64_t>(rank);
+    process.command = made.text("train.py");
+    made.writer().add(process);
+    trace::device_row device;
+    device.id = trace::device_id{20 + rank};
+    device.uuid_low = 20 + rank;
+    device.ordinal = static_cast<std::uint32_t>(rank);
+    device.memory_bytes = 64 * mib;
+    made.writer().add(device);
+    auto row = made.event<trace::alloc_event>(100'000);
+    row.process = process.id;
+    row.block = trace::block_id{1 + rank};
+    row.bytes = (8 + 4 * rank) * mib;
+    row.kind = trace::memory_kind::device;
+    row.device = device.id;
+    made.writer().add(row);
+    for (query::time_ns begin = 0; begin < 1'000'000; begin += 100'000) {
+      auto kernel = made.event<trace::kernel_event>(begin);
+      kernel.process = process.id;
+      kernel.end = begin + 50'000;
+      kernel.device = device.id;
+      kernel.stream = trace::stream_id{30 + rank};
+      made.writer().add(kernel);
+    }
+  }
+}
+void show_ranks(row_menus& of, ImGuiTestContext& user) { of.show(user, write_ranks); }
+strings ranks(row_menus& /*of*/) { return {std::to_string(12 * mib), std::to_string(8 * mib)}; }
+
+void show_failure(row_menus& of, ImGuiTestContext& user) {
+  of.show(user, [](testing::recording& made) { testing::write_history(made); });
+}
+strings facts(row_menus& of) {
+  strings made;
+  const auto all = of.report();
+  for (const auto& [label, said] : all->out_of_memory.at(0).facts) made.push_back(said);
+  return made;
+}
+
+void show_summary(row_menus& of, ImGuiTestContext& user) {
+  std::filesystem::copy_file(SLUICE_SOURCE_DIR "/assets/recordings/pytorch-training.sluice", of.path,
+                             std::filesystem::copy_options::overwrite_existing);
+  of.show(user);
+}
+strings held(row_menus& of) {
+  const auto all = of.report();
+  const analysis::memory_peak* peak = gui::main_peak(*all);
+  for (const analysis::peak_composition& each : all->compositions)
+    if (each.layer == peak->layer && each.kind == peak->kind && each.device == peak->device)
+      return numbers(each.shares, [](const auto& share) { return share.bytes; });
+  return {};
+}
+
+const table_case cases[] = {
+    {"Blocks", "bytes", show_sample, largest_blocks, 4},
+    {"Transfers", "bytes", show_sample, copied, 4},
+    {"Idle gaps", "idle_ns", show_sample, idle},
+    {"Statistics", "peak_bytes", show_sample, peaks},
+    {"Details", "value", show_details, details},
+    {"Messages", "message", show_sample, messages},
+    {"Search", "count", show_search, found},
+    {"Query", "bytes", show_query, asked},
+    {"Notes", "text", show_notes, notes},
+    {"Generations", "bytes", show_generations, generations},
+    {"Compare", "bytes_before", show_compare, grown},
+    {"What if", "peak_reserved_bytes", show_what_if, policies},
+    {"Ranks", "peak_bytes", show_ranks, ranks},
+    {"Out of memory", "value", show_failure, facts},
+    {"Summary", "bytes", show_summary, held, 3, "line"},
+};
+
+std::string name_of_case(const ::testing::TestParamInfo<table_case>& of) {
+  std::string name = of.param.panel;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(panels, row_menus, ::testing::ValuesIn(cases), name_of_case);
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,177 @@
+// Copying and saving what is on the screen, the menus of boxes, and another scale while the window is open.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "app/gui/views/timeline/timeline.hpp"
+#include "core/base/format.hpp"
+#include "core/query/engine/engine.hpp"
+#include "imgui_internal.h"
+#include "tests/gui/sample.hpp"
+#include "tests/gui/window_fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+class panel_saving : public window_test {
+ protected:
+  static std::string content_of(const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  static std::string clipboard() {
+    const char* text = ImGui::GetClipboardText();
+    return text == nullptr ? std::string() : std::string(text);
+  }
+  /// Answers the dialog that asks for a path.
+  void type_path(ImGuiTestContext& user, const std::string& file) {
+    user.Yield(3);
+    user.ItemInput("//###path/##path_text");
+    user.KeyCharsReplaceEnter(file.c_str());
+    EXPECT_TRUE(wait_until(user, [&] { return std::filesystem::exists(file); })) << app().notice();
+    settle(user);
+  }
+  /// Two bytes of a PNG's width or height, which stand in its header, highest first.
+  static int number_at(const std::string& png, std::size_t at) {
+    return static_cast<unsigned char>(png.at(at + 2)) * 256 + static_cast<unsigned char>(png.at(at + 3));
+  }
+  static bool has(ImGuiTestContext& user, const char* entry) {
+    return user.ItemExists((std::string("//$FOCUSED/") + entry).c_str());
+  }
+
+  void TearDown() override {
+    window_test::TearDown();
+    std::filesystem::remove(saved);
+  }
+  const std::string saved = std::filesystem::absolute(test::own_path("saved")).string();
+};
+
+TEST_F(panel_saving, saves_a_table_where_the_user_says) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("table.save", gui::table_text{"Blocks", "bytes\n1\n"});
+    user.Yield(3);
+    EXPECT_NE(read(user).find("window-Blocks.csv"), std::string::npos) << "a name is proposed";
+    type_path(user, saved);
+    EXPECT_EQ(content_of(saved), "bytes\n1\n");
+  });
+}
+
+TEST_F(panel_saving, says_why_a_table_is_not_saved) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("table.save", gui::table_text{"Blocks", "bytes\n"});
+    user.Yield(3);
+    app().invoke("table.save_as", std::string("/no/such/folder/x.csv"));
+    EXPECT_TRUE(wait_until(user, [&] { return !app().notice().empty(); }));
+    EXPECT_NE(app().notice().find("/no/such/folder/x.csv"), std::string::npos) << app().notice();
+  });
+}
+
+TEST_F(panel_saving, saves_a_picture_of_one_panel) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("panel.focus.Statistics");
+    user.Yield(4);
+    settle(user);
+    app().invoke("panel.save_picture", std::string("Statistics"));
+    type_path(user, saved);
+    const std::string png = content_of(saved);
+    ASSERT_GT(png.size(), 100U);
+    const ImGuiWindow* panel = ImGui::FindWindowByName("Statistics");
+    EXPECT_NEAR(number_at(png, 16), panel->Rect().GetWidth(), 1);
+    EXPECT_NEAR(number_at(png, 20), panel->Rect().GetHeight(), 1);
+  });
+}
+
+TEST_F(panel_saving, copies_a_panel_as_text_from_the_menu_of_its_tab) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("panel.focus.Statistics");
+    user.Yield(4);
+    settle(user);
+    const ImGuiWindow* panel = ImGui::FindWindowByName("Statistics");
+    user.MouseMoveToPos(panel->DC.DockTabItemRect.GetCenter());
+    user.MouseClick(1);
+    user.Yield(3);
+    ASSERT_TRUE(has(user, "Copy the panel as text"));
+    user.ItemClick("//$FOCUSED/Copy the panel as text");
+    user.Yield(4);
+    const auto all = app().state().active()->engine->ask_now(query::report_question{}).value();
+    EXPECT_NE(clipboard().find("Memory use"), std::string::npos) << clipboard();
+    for (const auto& each : all->whole.memory)
+      EXPECT_NE(clipboard().find(format_bytes(each.maximum)), std::string::npos) << clipboard();
+  });
+}
+
+TEST_F(panel_saving, a_box_of_the_timeline_has_a_menu) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    // Down the tracks, in the middle of a copy, until its box is hit.
+    const ImVec2 top = place_of(5'150'000, 0);
+    const float bottom = app().find<gui::timeline_view>().axis_area().max.y;
+    bool found = false;
+    for (float y = top.y + 8; y < bottom && !found; y += 8) {
+      user.MouseMoveToPos({top.x, y});
+      user.MouseClick(1);
+      user.Yield(3);
+      found = has(user, "Next event of the same name");
+      if (!found) user.PopupCloseAll();
+    }
+    ASSERT_TRUE(found);
+    ASSERT_EQ(app().state().selected().kind, gui::selection_kind::event) << "the menu is about the selection";
+    const auto event = static_cast<trace::event_id>(app().state().selected().id);
+    EXPECT_TRUE(has(user, "Zoom to its time"));
+    take_picture(user, "menu of a box");
+    user.ItemClick("//$FOCUSED/Copy as text");
+    user.Yield(3);
+    const auto about =
+        app().state().active()->engine->ask_now(query::details_question{event, trace::block_id::none}).value();
+    EXPECT_NE(clipboard().find(format_time(about->span.length())), std::string::npos) << clipboard();
+
+    // The same by keyboard, for the selected event.
+    user.MouseMoveToPos({top.x, bottom - 2});
+    app().invoke("selection.set",
+                 gui::selection{app().state().active()->id, gui::selection_kind::event, trace::raw(event)});
+    user.WindowFocus("//Timeline");
+    user.Yield(2);
+    user.KeyPress(ImGuiMod_Shift | ImGuiKey_F10);
+    user.Yield(3);
+    EXPECT_TRUE(has(user, "Next event of the same name"));
+  });
+}
+
+TEST_F(panel_saving, follows_another_scale_while_it_is_open) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("panel.focus.Statistics");
+    user.Yield(4);
+    settle(user);
+    const float before = ImGui::GetFontSize();
+    const auto row_height = [&] {
+      ImGuiTestItemList items;
+      user.GatherItems(&items, "//Statistics", 20);
+      for (const ImGuiTestItemInfo& each : items)
+        if (std::string_view(each.DebugLabel) == "##row") return each.RectFull.GetHeight();
+      return 0.0F;
+    };
+    const float row = row_height();
+    ASSERT_GT(row, 0);
+    app().set_scale(2);  // As the callbacks of the desktop's window do.
+    user.Yield(4);
+    settle(user);
+    EXPECT_NEAR(ImGui::GetFontSize(), before * 2, 0.5F);
+    EXPECT_NEAR(row_height(), row * 2, 3);
+    EXPECT_NE(read(user).find("256 MiB"), std::string::npos) << "the panel is still there";
+    app().set_scale(1);
+    user.Yield(4);
+    settle(user);
+    EXPECT_NEAR(ImGui::GetFontSize(), before, 0.5F);
+    EXPECT_NEAR(row_height(), row, 1);
+  });
+}
+
+}  // namespace
+}  // namespace sluice::test
