@@ -292,6 +292,9 @@ void application::draw_keys() {
     heading(with, "Keys on the timeline, after a click on it");
     tip_field(with, "Left, Right", "move along the time", column);
     tip_field(with, "Up, Down", "scroll the tracks", column);
+    heading(with, "Rows of tables, after a click on one");
+    tip_field(with, "Up, Down", "go to another row", column);
+    tip_field(with, "Menu, Shift+F10", "what can be done with the row; also a right click, as on boxes", column);
     heading(with, "Keys of commands: click one, then press another");
     for (const command& each : commands_.all())
       if (!each.title.empty() && (!each.keys.empty() || each.remapped)) draw_key_of(each, column);

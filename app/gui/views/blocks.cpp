@@ -16,6 +16,9 @@ namespace {
 
 using query::block_column;
 
+constexpr float least_for_filters = 170;  // design pixels of the panel's height
+constexpr float least_for_footer = 90;
+
 /// Columns that cannot be sorted by: they are only known of the rows that are shown.
 constexpr auto unsorted = static_cast<block_column>(0xff);
 
@@ -140,8 +143,9 @@ void blocks_view::draw(view_context& with) {
                                                                 : "No block in this range passes the filters above.");
   }
   if (whole_wanted_ && answer.complete) take_whole(with, content_of(with, table), table);
-  draw_table(with, table);
-  draw_footer(with, table);
+  const bool footer = ImGui::GetContentRegionAvail().y > with.px(least_for_footer);
+  draw_table(with, table, footer);
+  if (footer) draw_footer(with, table);
 }
 
 /// Copies or saves the table if all rows that can be shown are known; else asks for them.
@@ -178,14 +182,37 @@ void blocks_view::look_for_wanted(const query::block_table& table) {
   }
 }
 
+/// A low panel shows the text alone, and the other filters when a button is pressed: the rows need the space.
 void blocks_view::draw_filters(const view_context& with, const analysis::report* report) {
+  const blocks_filter before = filter_;
+  const bool low = ImGui::GetContentRegionAvail().y < with.px(least_for_filters);
+  const float button = low ? ImGui::CalcTextSize("Filters (on)").x + ImGui::GetStyle().FramePadding.x * 2 +
+                                 ImGui::GetStyle().ItemSpacing.x
+                           : 0;
+  ImGui::SetNextItemWidth(std::min(with.px(240), std::max(with.px(60), ImGui::GetContentRegionAvail().x - button)));
+  ImGui::InputTextWithHint("##filter", "Line, function, module, name or address", &filter_.text);
+  if (!low) {
+    draw_filter_choices(with, report);
+  } else {
+    blocks_filter others = filter_;
+    others.text.clear();
+    others.layer.reset();
+    ImGui::SameLine();
+    if (ImGui::Button(others == blocks_filter{} ? "Filters###filters" : "Filters (on)###filters"))
+      ImGui::OpenPopup("filters");
+    if (ImGui::BeginPopup("filters")) {
+      draw_filter_choices(with, report);
+      ImGui::EndPopup();
+    }
+  }
+  if (filter_ != before) start_over();
+}
+
+void blocks_view::draw_filter_choices(const view_context& with, const analysis::report* report) {
   const auto fits = [&](float width) {
     ImGui::SameLine();
     if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
   };
-  const blocks_filter before = filter_;
-  ImGui::SetNextItemWidth(std::min(with.px(240), ImGui::GetContentRegionAvail().x));
-  ImGui::InputTextWithHint("##filter", "Line, function, module, name or address", &filter_.text);
   fits(with.px(118));
   ImGui::SetNextItemWidth(with.px(118));
   if (ImGui::BeginCombo("##layer", filter_.layer ? name_of(*filter_.layer).data() : "all layers")) {
@@ -222,7 +249,6 @@ void blocks_view::draw_filters(const view_context& with, const analysis::report*
   fits(with.px(170));
   ImGui::SetNextItemWidth(with.px(170));
   attribution_combo("##by", by_, shown_by_);
-  if (filter_ != before) start_over();
 }
 
 /// "at the peak", or the time that a link from elsewhere chose.
@@ -265,9 +291,9 @@ void blocks_view::draw_footer(const view_context& with, const query::block_table
   clipped_text(text, ImGui::GetContentRegionAvail().x);
 }
 
-void blocks_view::draw_table(const view_context& with, const query::block_table& table) {
+void blocks_view::draw_table(const view_context& with, const query::block_table& table, bool footer) {
   ImVec2 room = ImGui::GetContentRegionAvail();
-  room.y -= ImGui::GetTextLineHeightWithSpacing();  // The footer.
+  if (footer) room.y -= ImGui::GetTextLineHeightWithSpacing();
   const float row_height = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
   const float bar = ImGui::GetStyle().ScrollbarSize;
   const auto fits = static_cast<std::int64_t>(std::max(1.0F, std::floor(room.y / row_height) - 1));
@@ -366,6 +392,7 @@ table_content blocks_view::content_of(const view_context& with, const query::blo
   made.target = [&](std::size_t row) {
     row_target target;
     target.shows = block_of(with, table.rows[row].block);
+    target.lists_blocks = false;
     return target;
   };
   made.more = [&](std::size_t row) { filter_entries(table, row); };

@@ -58,9 +58,10 @@ class blocks_view final : public view {
   void start_over();
   void look_for_wanted(const query::block_table& table);
   void draw_filters(const view_context& with, const analysis::report* report);
+  void draw_filter_choices(const view_context& with, const analysis::report* report);
   void draw_moment_filter(const view_context& with, const analysis::report* report);
   void draw_footer(const view_context& with, const query::block_table& table) const;
-  void draw_table(const view_context& with, const query::block_table& table);
+  void draw_table(const view_context& with, const query::block_table& table, bool footer);
   static void draw_headings();
   void draw_row(const view_context& with, const table_content& content, const query::block_table& table,
                 std::size_t at);

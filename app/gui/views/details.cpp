@@ -55,6 +55,7 @@ class details_view final : public view {
       const query::detail& each = found.details[row];
       row_target made;
       made.shows = each.link != trace::event_id::none ? event_of(with, each.link) : block_of(with, each.block);
+      if (made.shows.kind == selection_kind::none) made.shows = with.state.selected();
       return made;
     };
     for (std::size_t row = 0; row < found.details.size(); ++row) {

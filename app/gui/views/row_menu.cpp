@@ -162,18 +162,26 @@ void command_entry(const view_context& with, std::string_view id) {
     with.commands.invoke(id);
 }
 
-void line_entries(const view_context& with, const symbols::frame_line& line) {
-  const std::string whole = line.file.empty() ? line.module : line.file + ":" + std::to_string(line.line);
-  if (!whole.empty() && ImGui::MenuItem(line.file.empty() ? "Copy the module's path" : "Copy file:line"))
-    ImGui::SetClipboardText(whole.c_str());
-  if (ImGui::MenuItem("Copy the function's name")) ImGui::SetClipboardText(symbols::name_of(line).c_str());
-  if (!line.source.empty() && ImGui::MenuItem("Copy the source line")) ImGui::SetClipboardText(line.source.c_str());
-  if (ImGui::MenuItem("Open in the editor", nullptr, false, !line.file.empty()))
-    with.commands.invoke("source.open", whole);
+namespace {
+
+/// Copying a line of code and opening it in an editor. Null: it is not known, or not yet.
+void line_entries(const view_context& with, const symbols::frame_line* line) {
+  const bool has_file = line != nullptr && !line->file.empty();
+  std::string place;
+  if (line != nullptr) place = has_file ? line->file + ":" + std::to_string(line->line) : line->module;
+  if (ImGui::MenuItem("Copy file:line", nullptr, false, !place.empty())) ImGui::SetClipboardText(place.c_str());
+  if (ImGui::MenuItem("Copy the function's name", nullptr, false, line != nullptr))
+    ImGui::SetClipboardText(symbols::name_of(*line).c_str());
+  if (ImGui::MenuItem("Copy the source line", nullptr, false, line != nullptr && !line->source.empty()))
+    ImGui::SetClipboardText(line->source.c_str());
+  if (ImGui::MenuItem("Open in the editor", nullptr, false, has_file)) with.commands.invoke("source.open", place);
 }
+
+}  // namespace
 
 void target_entries(const view_context& with, const row_target& target) {
   const bool leads = target.shows.kind == selection_kind::event || target.shows.kind == selection_kind::block;
+  const symbols::frame_line* const line = target.line ? &*target.line : nullptr;
   if (leads && ImGui::MenuItem("Show on the timeline")) {
     with.commands.invoke("selection.set", target.shows);
     with.commands.invoke("selection.reveal");
@@ -185,18 +193,18 @@ void target_entries(const view_context& with, const row_target& target) {
   if (target.range && ImGui::MenuItem("Zoom to its time")) show_range(with, *target.range);
   if (target.range && target.range->length() > 0 && ImGui::MenuItem("Select its time"))
     with.commands.invoke("selection.range", *target.range);
-  std::optional<blocks_filter> blocks = target.blocks;
-  if (!blocks && target.line) {
-    blocks.emplace();
-    blocks->text = symbols::place_and_name_of(*target.line);
+  if (target.blocks && ImGui::MenuItem("List its blocks")) with.commands.invoke("blocks.show", *target.blocks);
+  if ((leads || line != nullptr) && !target.blocks && target.lists_blocks &&
+      ImGui::MenuItem("List the blocks of this line", nullptr, false, line != nullptr)) {
+    blocks_filter filter;
+    filter.text = symbols::place_and_name_of(*line);
+    with.commands.invoke("blocks.show", filter);
   }
-  if (blocks && ImGui::MenuItem(target.blocks ? "List its blocks" : "List the blocks of this line"))
-    with.commands.invoke("blocks.show", *blocks);
   if (!target.find.empty() && ImGui::MenuItem("Find this name in Search"))
     with.commands.invoke("search.find", target.find.substr(0, longest_searched));
-  if (!target.line) return;
+  if (!leads && line == nullptr) return;
   ImGui::Separator();
-  line_entries(with, *target.line);
+  line_entries(with, line);
 }
 
 void panel_entries(const view_context& with) {
@@ -247,7 +255,7 @@ bool row_menu::draw_row(const view_context& with, const table_content& content, 
 
 bool row_menu::item(const view_context& with, const table_content& content, std::size_t row, bool chosen, int flags,
                     ImVec2 size) {
-  const bool has_focus = ImGui::GetFocusID() == ImGui::GetID("##row");
+  const bool has_focus = ImGui::GetFocusID() == ImGui::GetID("##row") || ImGui::IsPopupOpen("row menu");
   const bool clicked =
       ImGui::Selectable("##row", chosen || has_focus,
                         flags | ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap, size);
@@ -284,13 +292,14 @@ void row_menu::find_line(const view_context& with, row_target& target) {
 
 void row_menu::draw_menu(const view_context& with, const table_content& content, std::size_t row) {
   if (!ImGui::BeginPopupContextItem("row menu")) return;
+  const float top = ImGui::GetCursorPosY();
   if (content.more) content.more(row);
   if (content.target) {
     row_target target = content.target(row);
     find_line(with, target);
     target_entries(with, target);
   }
-  if (content.more || content.target) ImGui::Separator();
+  if (ImGui::GetCursorPosY() > top) ImGui::Separator();
   const command* copy = with.commands.find("row.copy");
   const std::string key = copy == nullptr ? std::string() : key_text(*copy);
   if (ImGui::MenuItem("Copy the row", key.empty() ? nullptr : key.c_str()))

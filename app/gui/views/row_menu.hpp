@@ -70,6 +70,7 @@ struct row_target {
   std::optional<symbols::frame_line> line{};
   std::optional<blocks_filter> blocks{};  ///< Its blocks.
   std::string find{};                     ///< A name that Search finds.
+  bool lists_blocks = true;               ///< False where the table itself is the list of blocks.
 };
 
 /// A table of a panel. The functions are only called while it is drawn, copied, or its menu is open.
@@ -93,12 +94,11 @@ void copy_csv(const table_content& content);
 /// Asks where to save the table, and saves it.
 void save_csv(const view_context& with, const table_content& content);
 
-/// Entries of an open menu: for what `target` stands for; a command by its title and key; the panel itself.
+/// Entries of an open menu: for what `target` stands for; a command by its title and key; the panel itself. Those for a
+/// line of code are there, disabled, for every event and block, because its line is known a little later.
 void target_entries(const view_context& with, const row_target& target);
 void command_entry(const view_context& with, std::string_view id);
 void panel_entries(const view_context& with);
-/// The entries for a line of code: its blocks, copying it, opening it in an editor.
-void line_entries(const view_context& with, const symbols::frame_line& line);
 
 /// A context menu for the last item, a chart: copies or saves the panel.
 void panel_context_menu(const view_context& with);

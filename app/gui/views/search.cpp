@@ -193,7 +193,6 @@ void search_view::draw_lines(const view_context& with, const query::search_resul
     made.blocks = filter_of(row);
     return made;
   };
-  ImGui::PushID("lines");
   for (std::size_t i = 0; i < found.lines.size() && i < most; ++i) {
     ImGui::PushID(static_cast<int>(i));
     const ImVec2 begin = ImGui::GetCursorPos();
@@ -203,7 +202,6 @@ void search_view::draw_lines(const view_context& with, const query::search_resul
     if (follow) with.commands.invoke("blocks.show", filter_of(i));
     ImGui::PopID();
   }
-  ImGui::PopID();
   if (found.lines.size() > most) ImGui::TextDisabled("and more: type more of it");
 }
 

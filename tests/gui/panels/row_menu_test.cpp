@@ -265,7 +265,7 @@ strings messages(row_menus& of) {
   return made;
 }
 
-constexpr const char* searched = "e";
+constexpr const char* searched = "scale_and_add";
 void show_search(row_menus& of, ImGuiTestContext& user) {
   of.show(user);
   of.command(user, "search.find", std::string(searched));

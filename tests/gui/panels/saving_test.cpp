@@ -165,6 +165,16 @@ TEST_F(panel_saving, follows_another_scale_while_it_is_open) {
     EXPECT_NEAR(ImGui::GetFontSize(), before * 2, 0.5F);
     EXPECT_NEAR(row_height(), row * 2, 3);
     EXPECT_NE(read(user).find("256 MiB"), std::string::npos) << "the panel is still there";
+    app().invoke("panel.focus.Blocks");
+    user.Yield(4);
+    settle(user);
+    take_picture(user, "scale 2");
+    EXPECT_TRUE(user.ItemExists("//Blocks/**/##row")) << "the filters of a low panel leave space for rows";
+    user.ItemClick("//Blocks/###filters");
+    user.Yield(3);
+    EXPECT_TRUE(user.ItemExists("//$FOCUSED/never freed"));
+    user.PopupCloseAll();
+    app().invoke("panel.focus.Statistics");
     app().set_scale(1);
     user.Yield(4);
     settle(user);

@@ -540,7 +540,13 @@ void compare_view::draw_grown_rows(const view_context& with, const std::vector<a
   };
   content.target = [&](std::size_t row) {
     row_target made;
-    if (!groups[row].line.file.empty() || !groups[row].line.function.empty()) made.line = groups[row].line;
+    const analysis::grown_group& each = groups[row];
+    if (!each.line.file.empty() || !each.line.function.empty()) made.line = each.line;
+    blocks_filter blocks;
+    const bool by_category = &groups == &shown_->memory[memory_].categories;
+    if (by_category) blocks.category = each.what;
+    if (made.line) blocks.text = symbols::place_and_name_of(*made.line);
+    if (by_category || made.line) made.blocks = blocks;
     return made;
   };
   ImGuiListClipper clipper;

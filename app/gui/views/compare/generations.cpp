@@ -253,6 +253,11 @@ class generations_view final : public view {
     content.target = [&](std::size_t row) {
       row_target made;
       made.shows = block_of(with, of.groups[row].largest);
+      if (by_ == symbols::attribution::line && of.groups[row].place.empty()) return made;  // No stack was recorded.
+      made.blocks.emplace();
+      made.blocks->text =
+          of.groups[row].place.empty() ? of.groups[row].name : of.groups[row].place + ", " + of.groups[row].name;
+      made.blocks->range = query::time_range{shown_->at, shown_->at + 1};
       return made;
     };
     ImGuiListClipper clipper;
