@@ -17,6 +17,18 @@ TEST(commands, run_when_the_queue_is_taken) {
   EXPECT_FALSE(commands.run_queued());
 }
 
+TEST(commands, that_views_act_on_have_run_for_one_frame) {
+  command_registry commands;
+  commands.add({.id = "copy", .title = "Copy"});
+  EXPECT_FALSE(commands.just_ran("copy"));
+  commands.invoke("copy");
+  commands.run_queued();
+  EXPECT_TRUE(commands.just_ran("copy"));
+  EXPECT_FALSE(commands.just_ran("paste"));
+  commands.run_queued();
+  EXPECT_FALSE(commands.just_ran("copy"));
+}
+
 TEST(commands, get_their_argument) {
   command_registry commands;
   query::time_range got;

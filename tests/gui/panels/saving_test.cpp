@@ -1,10 +1,12 @@
 // Copying and saving what is on the screen, the menus of boxes, and another scale while the window is open.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "app/gui/views/blocks.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
 #include "core/base/format.hpp"
 #include "core/query/engine/engine.hpp"
@@ -140,6 +142,67 @@ TEST_F(panel_saving, a_box_of_the_timeline_has_a_menu) {
     user.KeyPress(ImGuiMod_Shift | ImGuiKey_F10);
     user.Yield(3);
     EXPECT_TRUE(has(user, "Next event of the same name"));
+  });
+}
+
+TEST_F(panel_saving, long_tables_are_copied_whole_and_keys_scroll_them) {
+  use([&](ImGuiTestContext& user) {
+    app().open(SLUICE_SOURCE_DIR "/assets/recordings/pytorch-training.sluice");
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().ready(); }));
+    user.Yield(6);
+    app().invoke("panel.focus.Blocks");
+    user.Yield(4);
+    settle(user);
+    const gui::blocks_view& blocks = app().find<gui::blocks_view>();
+    ASSERT_GT(blocks.count(), query::block_table::first_rows) << "more than is asked for at first";
+    const trace::block_id first = blocks.blocks_on_screen().front();
+    const std::size_t shown = blocks.blocks_on_screen().size();
+    user.ItemClick("//Blocks/**/##row");
+    user.Yield(2);
+    for (std::size_t i = 0; i < shown + 2; ++i) {
+      user.KeyPress(ImGuiKey_DownArrow);
+      user.Yield(3);
+    }
+    const auto& now = blocks.blocks_on_screen();
+    EXPECT_EQ(std::find(now.begin(), now.end(), first), now.end()) << "scrolled past the first row";
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_C);
+    user.Yield(3);
+    EXPECT_FALSE(clipboard().empty()) << "the row at which the keys arrived";
+
+    user.KeyPress(ImGuiKey_Menu);
+    user.Yield(3);
+    user.ItemClick("//$FOCUSED/Copy the table as CSV");
+    user.Yield(3);
+    settle(user);
+    const std::string csv = clipboard();
+    EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), static_cast<std::ptrdiff_t>(blocks.count() + 1));
+  });
+}
+
+TEST_F(panel_saving, a_block_of_the_memory_map_has_a_menu) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("moment.set", query::time_range{18'130'000, 18'130'000});
+    app().invoke("map.open");
+    user.Yield(6);
+    settle(user);
+    const ImRect area = ImGui::FindWindowByName("Memory map")->InnerRect;
+    bool found = false;
+    for (float y = area.GetCenter().y; y < area.Max.y && !found; y += 6)
+      for (float x = area.Min.x + area.GetWidth() * 0.3F; x < area.Max.x && !found; x += area.GetWidth() * 0.2F) {
+        user.MouseMoveToPos({x, y});
+        user.MouseClick(1);
+        user.Yield(2);
+        found = has(user, "Show in Details");
+        if (!found) user.PopupCloseAll();
+      }
+    ASSERT_TRUE(found);
+    take_picture(user, "menu of a block");
+    EXPECT_EQ(app().state().selected().kind, gui::selection_kind::block);
+    user.ItemClick("//$FOCUSED/List the blocks of this moment");
+    user.Yield(4);
+    settle(user);
+    EXPECT_EQ(app().find<gui::blocks_view>().filter().range, (query::time_range{18'130'000, 18'130'001}));
   });
 }
 
