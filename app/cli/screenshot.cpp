@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -26,6 +27,7 @@
 #include "app/cli/verbs.hpp"
 #include "app/gui/gl/png.hpp"
 #include "app/gui/window/picture.hpp"
+#include "app/gui/window/tour.hpp"
 #include "core/base/freed_memory.hpp"
 
 namespace sluice::cli {
@@ -47,6 +49,7 @@ struct screenshot_options {
   bool force = false;
   double scale = 1;
   int frames = 0;
+  std::vector<std::string> steps;     ///< See gui::parse_tour_step.
   std::vector<std::string> commands;  ///< "ID" or "ID=ARGUMENT", run in this order.
   std::string wait = "0";             ///< Seconds to keep drawing; a demo started by a command runs meanwhile.
   std::string mouse;                  ///< "X,Y": mouse position.
@@ -91,12 +94,31 @@ std::pair<std::string, gui::argument> parse_command(const std::string& text, que
   return {id, value};
 }
 
-void print_frame_times(gui::picture& shown, int frames) {
-  std::vector<double> times;
-  for (int i = 0; i < frames; ++i) times.push_back(shown.step() * 1e3);
-  std::sort(times.begin(), times.end());
-  std::printf("frames %d, median %.2f ms, fastest %.2f ms, slowest %.2f ms\n", frames, times[times.size() / 2],
-              times.front(), times.back());
+/// The steps to measure; --frames is one that only draws.
+result<std::vector<gui::tour_step>> parse_steps(const screenshot_options& wanted) {
+  std::vector<gui::tour_step> made;
+  if (wanted.frames > 0) made.push_back({.frames = wanted.frames});
+  for (const std::string& each : wanted.steps) {
+    auto step = gui::parse_tour_step(each);
+    if (!step) return tl::unexpected(step.error());
+    made.push_back(std::move(*step));
+  }
+  return made;
+}
+
+/// Takes the steps one after another and prints what each of them cost, then all of their frames.
+result<void> take_tour(gui::picture& shown, const std::vector<gui::tour_step>& steps,
+                       const std::function<result<void>(const std::string&)>& invoke) {
+  gui::tour_cost all;
+  for (const gui::tour_step& step : steps) {
+    const auto cost = gui::run_tour_step(shown, step, timeout_seconds, invoke);
+    if (!cost) return tl::unexpected(cost.error());
+    if (steps.size() > 1 || step.until_done) say(step.text + ": " + gui::words_of(*cost));
+    all.frames.insert(all.frames.end(), cost->frames.begin(), cost->frames.end());
+    all.empty_frames.insert(all.empty_frames.end(), cost->empty_frames.begin(), cost->empty_frames.end());
+  }
+  if (!all.frames.empty()) say(gui::words_of(all));
+  return {};
 }
 
 result<void> draw(const screenshot_options& wanted) {
@@ -108,6 +130,8 @@ result<void> draw(const screenshot_options& wanted) {
   if (!seconds || *seconds > longest_wait)
     return fail(error_code::invalid_argument,
                 fmt::format("'{}' will not do; expected seconds up to {}", wanted.wait, longest_wait), "--wait");
+  const auto steps = parse_steps(wanted);
+  if (!steps) return tl::unexpected(steps.error());
   const auto mouse = parse_place(wanted.mouse);
   if (!wanted.mouse.empty() && !mouse)
     return fail(error_code::invalid_argument, "'" + wanted.mouse + "' is no place; expected X,Y in pixels", "--mouse");
@@ -145,11 +169,15 @@ result<void> draw(const screenshot_options& wanted) {
     shown.app().invoke("timeline.show", *range);
     if (auto settled = settle(); !settled) return settled;
   }
-  for (const std::string& each : wanted.commands) {
-    auto [id, with] = parse_command(each, whole);
+  const auto invoke = [&](const std::string& text) -> result<void> {
+    auto [id, with] = parse_command(text, whole);
     if (shown.app().commands().find(id) == nullptr)
-      return fail(error_code::invalid_argument, "there is no command '" + id + "'", "--run");
+      return fail(error_code::invalid_argument, "there is no command '" + id + "'");
     shown.app().invoke(id, std::move(with));
+    return {};
+  };
+  for (const std::string& each : wanted.commands) {
+    if (auto known = invoke(each); !known) return known;
     if (auto settled = settle(); !settled) return settled;
   }
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(*seconds);
@@ -162,7 +190,7 @@ result<void> draw(const screenshot_options& wanted) {
     for (int i = 0; i < 60; ++i) shown.step();  // tooltips appear after a delay
     if (auto settled = settle(); !settled) return settled;
   }
-  if (wanted.frames > 0) print_frame_times(shown, wanted.frames);
+  if (auto taken = take_tour(shown, *steps, invoke); !taken) return taken;
   return wanted.out.empty() ? result<void>{} : gui::gl::write_png(shown.read(), wanted.out);
 }
 
@@ -217,10 +245,11 @@ action declare_screenshot(CLI::App& command) {
       ->type_name("COUNT");
   // For pictures in documents and for bug reports; not listed in the help.
   command.add_option("--run", wanted->commands, "Run this command of the window first")->group("");
+  command.add_option("--step", wanted->steps, "Then do this and print the times of frames; can be repeated")->group("");
   command.add_option("--wait", wanted->wait, "Go on drawing for so many seconds")->group("");
   command.add_option("--mouse", wanted->mouse, "Where the mouse rests, X,Y")->group("");
   return [wanted] {
-    if (wanted->out.empty() && wanted->frames == 0) {
+    if (wanted->out.empty() && wanted->frames == 0 && wanted->steps.empty()) {
       complain("screenshot: no picture named; add -o picture.png");
       return status_usage;
     }

@@ -9,6 +9,7 @@
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/trace/model/names.hpp"
+#include "imgui_internal.h"
 #include "imgui_stdlib.h"
 
 namespace sluice::gui {
@@ -77,6 +78,12 @@ void blocks_view::add_commands(const command_home& home) {
                              start_over();
                              commands.invoke("panel.focus.Blocks");
                            }
+                         },
+                     .enabled = [&state = home.state] { return state.ready(); }});
+  home.commands.add({.id = "blocks.sort",
+                     .run =
+                         [this](const argument& with) {
+                           if (const auto* title = std::get_if<std::string>(&with)) sort_wanted_ = *title;
                          },
                      .enabled = [&state = home.state] { return state.ready(); }});
 }
@@ -324,6 +331,7 @@ void blocks_view::draw_table(const view_context& with, const query::block_table&
     if (each.sort == block_column::bytes) own |= ImGuiTableColumnFlags_DefaultSort;
     ImGui::TableSetupColumn(each.title, own, each.width, static_cast<ImGuiID>(each.sort));
   }
+  sort_as_wanted();
   draw_headings();
   if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs != nullptr && specs->SpecsDirty) {
     if (specs->SpecsCount > 0) {
@@ -338,6 +346,17 @@ void blocks_view::draw_table(const view_context& with, const query::block_table&
     draw_row(with, content, table, static_cast<std::size_t>(i));
   ImGui::EndTable();
   menu_.scroll_by_keys(first_, fits, known);
+}
+
+/// Sorts by the column that a command named, as a click on its heading does.
+void blocks_view::sort_as_wanted() {
+  const auto is =
+      std::find_if(columns.begin(), columns.end(), [this](const column& c) { return c.title == sort_wanted_; });
+  if (is != columns.end() && is->sort != unsorted)
+    ImGui::TableSetColumnSortDirection(static_cast<int>(is - columns.begin()),
+                                       is->figures ? ImGuiSortDirection_Descending : ImGuiSortDirection_Ascending,
+                                       false);
+  sort_wanted_.clear();
 }
 
 /// Like ImGui::TableHeadersRow(), but right-aligns the titles of numeric columns, like their numbers.

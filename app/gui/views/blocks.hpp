@@ -62,6 +62,7 @@ class blocks_view final : public view {
   void draw_moment_filter(const view_context& with, const analysis::report* report);
   void draw_footer(const view_context& with, const query::block_table& table) const;
   void draw_table(const view_context& with, const query::block_table& table, bool footer);
+  void sort_as_wanted();
   static void draw_headings();
   void draw_row(const view_context& with, const table_content& content, const query::block_table& table,
                 std::size_t at);
@@ -82,6 +83,7 @@ class blocks_view final : public view {
   symbols::attribution shown_by_ = symbols::attribution::line;
   query::block_column sort_ = query::block_column::bytes;
   bool descending_ = true;
+  std::string sort_wanted_;  ///< Title of the column to sort by next; empty: none.
   std::int64_t first_ = 0;
   std::uint64_t revealed_ = 0;  ///< Number of the last `reveal_request` that was followed.
   wanted_block wanted_;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <ctime>
 #include <mutex>
 #include <utility>
 
@@ -24,6 +25,17 @@ void forget_glyphs() {
   ImFontAtlas* atlas = ImGui::GetIO().Fonts;
   ImFontAtlasBuildDiscardBakes(atlas, 0);  // Otherwise the new texture is sized for the old ones.
   ImFontAtlasBuildClear(atlas);
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// The processor time of this thread.
+double thread_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 }  // namespace
@@ -93,11 +105,23 @@ void picture::draw() {
   glFinish();
 }
 
-double picture::step() {
+frame_cost picture::step() {
+  frame_cost cost;
   const auto begin = std::chrono::steady_clock::now();
+  const double processor = thread_seconds();
   build();
+  cost.own_processor = thread_seconds() - processor;
   draw();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  cost.whole = seconds_since(begin);
+  return cost;
+}
+
+double picture::step_empty() {
+  const auto begin = std::chrono::steady_clock::now();
+  context_->bind();
+  draw_empty_frame(*app_, context_->width(), context_->height());
+  glFinish();
+  return seconds_since(begin);
 }
 
 void picture::move_mouse(float x, float y) { ImGui::GetIO().AddMousePosEvent(x, y); }

@@ -17,6 +17,12 @@ struct picture_options {
   theme_kind theme = theme_kind::dark;
 };
 
+/// What one frame cost, in seconds.
+struct frame_cost {
+  double whole = 0;          ///< Until the GL had finished.
+  double own_processor = 0;  ///< Processor time of this thread for what the frame shows, without drawing it.
+};
+
 /// Draws the window's content without a window or display server, for `sluice screenshot` and tests. One at a time, on
 /// one thread.
 class picture {
@@ -29,8 +35,11 @@ class picture {
   picture& operator=(const picture&) = delete;
 
   [[nodiscard]] application& app() { return *app_; }
-  /// Draws one frame. Returns the seconds it took, until the GL had finished.
-  double step();
+  /// Draws one frame.
+  frame_cost step();
+  /// Clears the picture and draws one line of text into it, without the application: what any frame costs here.
+  /// Returns the seconds until the GL had finished. Call after `step`.
+  double step_empty();
   /// Runs frames until all queries are answered and nothing moves; draws only the first and the last. False after
   /// `seconds`. Progress of an import or summary restarts that time, because a large recording takes minutes.
   bool settle(double seconds);

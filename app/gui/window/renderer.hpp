@@ -10,4 +10,7 @@ void build_frame(application& app);
 /// Draws the frame built last into the bound framebuffer, `width` x `height` pixels.
 void draw_frame(const application& app, int width, int height);
 
+/// Draws only one line of text, for comparison. A frame must have been built before.
+void draw_empty_frame(const application& app, int width, int height);
+
 }  // namespace sluice::gui
