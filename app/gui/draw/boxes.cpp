@@ -1,5 +1,9 @@
 #include "app/gui/draw/boxes.hpp"
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -8,8 +12,37 @@
 
 namespace sluice::gui::draw {
 
+void simplify(std::vector<box>& boxes, float units, float rows) {
+  if (!(units > 0) || !(rows >= 1)) return;
+  const float per_row = units / rows;
+  const auto row_of = [per_row](float value) { return std::floor(value / per_row + 0.5F); };
+  // The last box of a height, by its hash: where two meet, neighbours only stay apart.
+  std::array<std::size_t, 64> last{};
+  last.fill(SIZE_MAX);
+  std::size_t kept = 0;
+  for (box now : boxes) {
+    const float low = row_of(now.low);
+    const float high = now.high > now.low ? std::max(row_of(now.high), low + 1) : low;
+    now.low = low * per_row;
+    now.high = high * per_row;
+    std::size_t& before = last[(std::bit_cast<std::uint32_t>(low) * 2'654'435'761U) >> 26U];
+    if (before != SIZE_MAX && now.style == 0) {
+      box& joined = boxes[before];
+      if (joined.style == 0 && joined.end == now.begin && joined.begin < joined.end && joined.low == now.low &&
+          joined.high == now.high && joined.colour == now.colour) {
+        joined.end = now.end;
+        continue;
+      }
+    }
+    before = kept;
+    boxes[kept++] = now;
+  }
+  boxes.resize(kept);
+}
+
 box_batch::~box_batch() {
   if (buffer_ != 0) glDeleteBuffers(1, &buffer_);
+  if (indices_ != 0) glDeleteBuffers(1, &indices_);
   if (vertex_array_ != 0) glDeleteVertexArrays(1, &vertex_array_);
 }
 
@@ -21,38 +54,54 @@ box_batch& box_batch::operator=(box_batch&& other) noexcept {
   std::swap(capacity_, other.capacity_);
   std::swap(vertex_array_, other.vertex_array_);
   std::swap(buffer_, other.buffer_);
+  std::swap(indices_, other.indices_);
   return *this;
 }
 
+/// Four vertices a box, joined by indices to two triangles. Instances would be shorter, but software GL prepares a draw
+/// for each of them.
 void box_batch::assign(query::time_ns origin, const std::vector<box>& boxes) {
   origin_ = origin;
   count_ = boxes.size();
   if (count_ == 0) return;
+  GLint previous = 0;
+  glGetIntegerv(GL_VERTEX_ARRAY_BINDING, &previous);
   if (vertex_array_ == 0) {
     glGenVertexArrays(1, &vertex_array_);
     glGenBuffers(1, &buffer_);
-    GLint previous = 0;
-    glGetIntegerv(GL_VERTEX_ARRAY_BINDING, &previous);
+    glGenBuffers(1, &indices_);
     glBindVertexArray(vertex_array_);
     glBindBuffer(GL_ARRAY_BUFFER, buffer_);
     const auto attribute = [](GLuint index, std::size_t offset) {
       glEnableVertexAttribArray(index);
-      glVertexAttribDivisor(index, 1);
       return reinterpret_cast<const void*>(offset);
     };
     glVertexAttribPointer(0, 2, GL_FLOAT, GL_FALSE, sizeof(box), attribute(0, offsetof(box, begin)));
     glVertexAttribPointer(1, 2, GL_FLOAT, GL_FALSE, sizeof(box), attribute(1, offsetof(box, low)));
     glVertexAttribPointer(2, 4, GL_UNSIGNED_BYTE, GL_TRUE, sizeof(box), attribute(2, offsetof(box, colour)));
     glVertexAttribIPointer(3, 1, GL_UNSIGNED_INT, sizeof(box), attribute(3, offsetof(box, style)));
-    glBindVertexArray(static_cast<GLuint>(previous));
   }
+  glBindVertexArray(vertex_array_);
   glBindBuffer(GL_ARRAY_BUFFER, buffer_);
-  const auto bytes = static_cast<GLsizeiptr>(count_ * sizeof(box));
-  if (count_ > capacity_) {
-    capacity_ = count_ + count_ / 2;
-    glBufferData(GL_ARRAY_BUFFER, static_cast<GLsizeiptr>(capacity_ * sizeof(box)), nullptr, GL_DYNAMIC_DRAW);
-  }
-  glBufferSubData(GL_ARRAY_BUFFER, 0, bytes, boxes.data());
+  if (count_ > capacity_) grow();
+  static thread_local std::vector<box> corners;
+  corners.clear();
+  for (const box& each : boxes) corners.insert(corners.end(), 4, each);
+  glBufferSubData(GL_ARRAY_BUFFER, 0, static_cast<GLsizeiptr>(corners.size() * sizeof(box)), corners.data());
+  glBindVertexArray(static_cast<GLuint>(previous));
+}
+
+/// Makes room for the boxes, with their indices. The batch's vertex array and buffer are bound.
+void box_batch::grow() {
+  capacity_ = count_ + count_ / 2;
+  glBufferData(GL_ARRAY_BUFFER, static_cast<GLsizeiptr>(capacity_ * 4 * sizeof(box)), nullptr, GL_DYNAMIC_DRAW);
+  std::vector<GLuint> indices;
+  indices.reserve(capacity_ * 6);
+  for (GLuint first = 0; indices.size() < capacity_ * 6; first += 4)
+    for (const GLuint corner : {0U, 1U, 2U, 0U, 2U, 3U}) indices.push_back(first + corner);
+  glBindBuffer(GL_ELEMENT_ARRAY_BUFFER, indices_);
+  glBufferData(GL_ELEMENT_ARRAY_BUFFER, static_cast<GLsizeiptr>(indices.size() * sizeof(GLuint)), indices.data(),
+               GL_STATIC_DRAW);
 }
 
 struct box_renderer::call {
@@ -126,7 +175,7 @@ void box_renderer::render(const call& what, const ImDrawCmd& command) {
   glUniform4f(background_, behind.x, behind.y, behind.z, 1);
   glUniform1f(pitch_, 6.0F * scale.x);
   glBindVertexArray(what.vertex_array);
-  glDrawArraysInstanced(GL_TRIANGLE_STRIP, 0, 4, what.count);
+  glDrawElements(GL_TRIANGLES, what.count * 6, GL_UNSIGNED_INT, nullptr);
 }
 
 }  // namespace sluice::gui::draw

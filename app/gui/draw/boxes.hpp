@@ -8,7 +8,7 @@
 #include "imgui.h"
 
 /// The renderer of the timeline. The boxes of a track are uploaded to the GPU once per query answer and drawn by one
-/// instanced call per frame, however many there are. Panning and zooming only change uniforms.
+/// call per frame, however many there are. Panning and zooming only change uniforms.
 namespace sluice::gui::draw {
 
 enum box_style : std::uint32_t {
@@ -27,6 +27,11 @@ struct box {
   ImU32 colour = 0;
   std::uint32_t style = 0;
 };
+
+/// Rounds heights to whole rows of pixels, as drawing does, and joins boxes without style that follow one another and
+/// are equal then: the picture stays the same with fewer boxes. `units` of height are drawn as `rows` pixels. Boxes of
+/// one height must be in order of time. O(boxes).
+void simplify(std::vector<box>& boxes, float units, float rows);
 
 struct rectangle {
   ImVec2 min;
@@ -53,11 +58,13 @@ class box_batch {
 
  private:
   friend class box_renderer;
+  void grow();
   query::time_ns origin_ = 0;
   std::size_t count_ = 0;
   std::size_t capacity_ = 0;
   unsigned vertex_array_ = 0;
   unsigned buffer_ = 0;
+  unsigned indices_ = 0;
 };
 
 /// Draws box batches. One per GL context.

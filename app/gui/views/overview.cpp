@@ -123,12 +123,14 @@ void overview_strip::draw_streams(view_context& with, query::engine& from, const
         boxes.clear();
         for (const query::slice& s : drawn.shown->slices) {
           if (s.depth != 0) continue;
-          // These bars are too low to fill a part of the height, as the tracks do: the colour fades instead.
-          const ImU32 colour =
-              mix(with.colours.background, with.colours.slice(s.kind), 0.2F + 0.8F * std::clamp(s.busy, 0.0F, 1.0F));
+          // These bars are too low to fill a part of the height, as the tracks do: the colour fades instead, in steps
+          // that the eye does not see.
+          const float share = std::round(std::clamp(s.busy, 0.0F, 1.0F) * 50) / 50;
+          const ImU32 colour = mix(with.colours.background, with.colours.slice(s.kind), 0.2F + 0.8F * share);
           const query::time_ns origin = drawn.shown->range.begin;
           boxes.push_back({static_cast<float>(s.begin - origin), static_cast<float>(s.end - origin), 0, 1, colour, 0});
         }
+        draw::simplify(boxes, 1, 1);
         drawn.batch.assign(drawn.shown->range.begin, boxes);
       }
       with.boxes.add(list, drawn.batch, lane, span, 1, with.colours.background);

@@ -20,6 +20,7 @@ struct picture_options {
 /// What one frame cost, in seconds.
 struct frame_cost {
   double whole = 0;          ///< Until the GL had finished.
+  double processor = 0;      ///< Processor time of the process, with the threads of a software GL and of queries.
   double own_processor = 0;  ///< Processor time of this thread for what the frame shows, without drawing it.
 };
 

@@ -139,14 +139,17 @@ std::string words_of(const tour_cost& cost) {
   if (cost.frames.empty()) return fmt::format("done after {:.3f} s", cost.done);
   const std::vector<double> all = sorted_ms(cost.frames, &frame_cost::whole);
   const std::vector<double> own = sorted_ms(cost.frames, &frame_cost::own_processor);
+  const std::vector<double> processor = sorted_ms(cost.frames, &frame_cost::processor);
   std::vector<double> empty = cost.empty_frames;
   std::sort(empty.begin(), empty.end());
   const double least = quantile(empty, 0.5) * 1e3;
-  return fmt::format(
-      "frames {}, median {:.2f} ms, 99th percentile {:.2f} ms, slowest {:.2f} ms; our part of the processor: median "
-      "{:.2f} ms, 99th percentile {:.2f} ms; clear and text {:.2f} ms, ratio {:.1f}",
-      all.size(), quantile(all, 0.5), quantile(all, 0.99), all.back(), quantile(own, 0.5), quantile(own, 0.99), least,
-      quantile(all, 0.5) / std::max(least, 1e-6));
+  std::string text =
+      fmt::format("frames {}, fastest {:.2f} ms, median {:.2f} ms, 99th percentile {:.2f} ms, slowest {:.2f} ms",
+                  all.size(), all.front(), quantile(all, 0.5), quantile(all, 0.99), all.back());
+  text += fmt::format("; processor {:.2f} ms, at least {:.2f} ms", quantile(processor, 0.5), processor.front());
+  text += fmt::format("; our part {:.2f} ms, 99th percentile {:.2f} ms", quantile(own, 0.5), quantile(own, 0.99));
+  text += fmt::format("; clear and text {:.2f} ms, ratio {:.1f}", least, quantile(all, 0.5) / std::max(least, 1e-6));
+  return text;
 }
 
 }  // namespace sluice::gui

@@ -44,8 +44,8 @@ struct tour_cost {
 [[nodiscard]] result<tour_cost> run_tour_step(picture& shown, const tour_step& step, double timeout,
                                               const std::function<result<void>(const std::string&)>& invoke);
 
-/// "median 4.21 ms, 99th percentile 6.10 ms, slowest 7.00 ms; of that on the processor, without GL: ...; an empty frame
-/// with one line of text 0.60 ms, ratio 7.0".
+/// One line: wall-clock times of frames; processor time of a frame in all threads, and that of our part without the GL,
+/// medians; the median of empty frames, and how many of those the median frame takes.
 [[nodiscard]] std::string words_of(const tour_cost& cost);
 
 }  // namespace sluice::gui

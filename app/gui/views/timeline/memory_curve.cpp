@@ -13,12 +13,12 @@ void memory_curve::draw(view_context& with, query::engine& from, std::uint64_t t
   if (answer.value != shown_ || theme_ != with.colours.kind) {
     shown_ = answer.value;
     theme_ = with.colours.kind;
-    upload(with);
+    upload(with, area.height());
   }
-  with.boxes.add(list, batch_, area, span, static_cast<float>(std::max(top_ * 1.05, 1.0)), with.colours.background);
+  with.boxes.add(list, batch_, area, span, units(), with.colours.background);
 }
 
-void memory_curve::upload(const view_context& with) {
+void memory_curve::upload(const view_context& with, float height) {
   static thread_local std::vector<draw::box> boxes;
   boxes.clear();
   top_ = 0;
@@ -32,17 +32,6 @@ void memory_curve::upload(const view_context& with) {
   const double ns_per_bin = width == 0 ? 0 : static_cast<double>(shown_->range.length()) / static_cast<double>(width);
   const auto left = [&](std::size_t at) { return static_cast<float>(static_cast<double>(at) * ns_per_bin); };
   const ImU32 colour = mix(with.colours.layers[0], with.colours.background, 0.25F);
-  std::size_t last_area = SIZE_MAX;
-  std::size_t last_line = SIZE_MAX;
-  // Adjacent columns of one height become one box.
-  const auto put = [&](std::size_t& last, std::size_t at, float low, float high, ImU32 paint) {
-    if (last != SIZE_MAX && boxes[last].high == high && boxes[last].end == left(at)) {
-      boxes[last].end = left(at + 1);
-    } else {
-      last = boxes.size();
-      boxes.push_back({left(at), left(at + 1), low, high, paint, 0});
-    }
-  };
   for (std::size_t at = 0; at < width; ++at) {
     std::array<double, trace::layer_count> held{};
     double reserved = 0;
@@ -55,9 +44,11 @@ void memory_curve::upload(const view_context& with) {
     const double used = above ? *std::max_element(held.begin() + 1, held.end()) : held[0];
     const auto line = static_cast<float>(std::max(reserved, used));
     top_ = std::max(top_, std::max(reserved, used));
-    put(last_area, at, 0, static_cast<float>(used), colour);
-    if (line > static_cast<float>(used)) put(last_line, at, line * 0.999999F, line, with.colours.reserved);
+    boxes.push_back({left(at), left(at + 1), 0, static_cast<float>(used), colour, 0});
+    if (line > static_cast<float>(used))
+      boxes.push_back({left(at), left(at + 1), line * 0.999999F, line, with.colours.reserved, 0});
   }
+  draw::simplify(boxes, units(), height);
   batch_.assign(shown_->range.begin, boxes);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "app/gui/draw/boxes.hpp"
@@ -15,7 +16,9 @@ class memory_curve {
             const draw::rectangle& area, ImDrawList& list);
 
  private:
-  void upload(const view_context& with);
+  void upload(const view_context& with, float height);
+  /// The value at the top of the chart.
+  [[nodiscard]] float units() const { return static_cast<float>(std::max(top_ * 1.05, 1.0)); }
 
   screen_slot<query::series_question> question_;
   std::shared_ptr<const query::series> shown_;

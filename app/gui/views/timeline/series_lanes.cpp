@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "app/gui/window/glossary.hpp"
 
@@ -57,39 +58,6 @@ std::vector<band_stack> levels_of(const query::series& curves, query::track_kind
   return levels;
 }
 
-/// Merges equal adjacent columns into one box, so that a recording with few changes needs few boxes.
-void merge_equal(std::vector<draw::box>& boxes) {
-  std::size_t kept = 0;
-  std::array<std::size_t, 64> last{};  // by position in the column
-  std::size_t position = 0;
-  std::size_t known = 0;
-  float column = -1;
-  for (std::size_t i = 0; i < boxes.size(); ++i) {
-    const draw::box now = boxes[i];
-    if (i == 0 || now.begin != column) position = 0;
-    column = now.begin;
-    bool grown = false;
-    if (position < known && position < last.size()) {
-      draw::box& before = boxes[last[position]];
-      if (before.end == now.begin && before.low == now.low && before.high == now.high && before.colour == now.colour &&
-          before.style == now.style) {
-        before.end = now.end;
-        grown = true;
-      }
-    }
-    if (!grown) {
-      boxes[kept] = now;
-      if (position < last.size()) {
-        last[position] = kept;
-        known = std::max(known, position + 1);
-      }
-      ++kept;
-    }
-    ++position;
-  }
-  boxes.resize(kept);
-}
-
 /// The part of a band that can be seen in a column.
 struct visible_part {
   float low = 0;
@@ -109,13 +77,13 @@ class lane_painter {
     marks_.clear();
     parts_.assign(width_ * curves_.bands.size(), {});
     for (std::size_t at = 0; at < width_; ++at) paint_areas(at);
-    merge_equal(areas_);
     for (const band_stack& each : lane_.levels) {
       if (each.mark == band_mark::outline) paint_outline(each);
       if (each.mark == band_mark::dots)
         for (const std::size_t band : each.bands) paint_dots(band);
     }
     areas_.insert(areas_.end(), marks_.begin(), marks_.end());
+    draw::simplify(areas_, static_cast<float>(lane_.axis.top), lane_.pixels);
     lane_.batch.assign(curves_.range.begin, areas_);
     lane_.labels.clear();
     for (const band_stack& each : lane_.levels)
@@ -167,11 +135,18 @@ class lane_painter {
     }
   }
 
+  /// The value at the upper edge of the pixel that `value` is in.
+  [[nodiscard]] float on_row(float value) const {
+    if (!(lane_.pixels >= 1) || !(lane_.axis.top > 0)) return value;
+    const float per_row = static_cast<float>(lane_.axis.top) / lane_.pixels;
+    return std::floor(value / per_row + 0.5F) * per_row;
+  }
+
   /// The upper edge of a stack, with vertical lines where it jumps.
   void paint_outline(const band_stack& stack) {
     for (const std::size_t band : stack.bands) {
       const ImU32 colour = colours_.of(curves_.bands[band]);
-      const auto high = [&](std::size_t at) { return part(band, at).high; };
+      const auto high = [&](std::size_t at) { return on_row(part(band, at).high); };
       for (std::size_t begin = 0; begin < width_;) {
         std::size_t end = begin + 1;
         while (end < width_ && high(end) == high(begin)) ++end;

@@ -37,6 +37,7 @@ struct series_lane {
   std::vector<band_stack> levels;
   trace::direction direction = trace::direction::unknown;  ///< The copy direction that the lane shows, if only one.
   float height = 46;                                       ///< In design pixels.
+  float pixels = 0;                                        ///< Height of the chart in pixels, for `fill`; 0: not known.
   bool limits = true;                                      ///< True if limit lines are drawn.
   format::value_axis axis;
   draw::box_batch batch;

@@ -21,6 +21,7 @@ void steps_strip::upload(const view_context& with) {
     boxes.push_back({static_cast<float>(s.begin - origin), static_cast<float>(s.end - origin), 0, 1, own,
                      s.count == 1 ? draw::gap_after : 0U});
   }
+  draw::simplify(boxes, 1, 1);
   batch_.assign(origin, boxes);
 }
 

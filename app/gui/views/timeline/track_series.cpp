@@ -152,6 +152,7 @@ class series_row final : public track_row {
     for (series_lane& lane : lanes_) {
       if (follows(what, scale_)) lane.height = scaled_height(what, scale_);
       lane.axis = axis_for(with, what, lane);
+      lane.pixels = with.px(lane.height) - 1;
       fill(lane, *shown_, what.kind, with.colours, label_width);
     }
   }

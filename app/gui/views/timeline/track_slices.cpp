@@ -100,6 +100,7 @@ class slice_row final : public track_row {
       boxes.push_back({static_cast<float>(s.begin - origin), static_cast<float>(s.end - origin), low, low + filled,
                        colour_of(with, s), s.count == 1 ? draw::gap_after : 0U});
     }
+    draw::simplify(boxes, top, top);
     batch_.assign(origin, boxes);
   }
 
