@@ -85,6 +85,14 @@ action declare_generate(CLI::App& command) {
       ->check(whole_between(1, 64))
       ->type_name("N")
       ->capture_default_str();
+  command.add_option("--kept-blocks", options->what.kept_blocks, "Small blocks to allocate first and keep to the end")
+      ->check(whole_between(0, 100'000'000))
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--kept-stacks", options->what.kept_stacks, "Different call stacks that allocate these")
+      ->check(whole_between(1, 100'000'000))
+      ->type_name("N")
+      ->capture_default_str();
   command.add_option("--tile", options->recording, "Repeat this recording instead of generating one")
       ->type_name("RECORDING");
   command.add_option("-o", options->output, "File to write")->required()->type_name("FILE");

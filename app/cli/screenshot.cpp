@@ -117,7 +117,9 @@ result<void> take_tour(gui::picture& shown, const std::vector<gui::tour_step>& s
     all.frames.insert(all.frames.end(), cost->frames.begin(), cost->frames.end());
     all.empty_frames.insert(all.empty_frames.end(), cost->empty_frames.begin(), cost->empty_frames.end());
   }
-  if (!all.frames.empty()) say(gui::words_of(all));
+  if (all.frames.empty()) return {};
+  say(gui::words_of(all));
+  shown.step();  // An empty frame was the last one.
   return {};
 }
 

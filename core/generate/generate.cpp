@@ -122,6 +122,8 @@ result<generated> generate(const generate_options& options, const std::string& p
     return fail(error_code::invalid_argument, std::to_string(options.processes) + " processes cannot be generated",
                 path, "ask for 1 to 64");
   }
+  if (options.kept_stacks == 0)
+    return fail(error_code::invalid_argument, "blocks are kept from no call stack", path, "ask for at least one");
   const model what =
       options.pattern == program_pattern::training ? training_model(options.stacks) : inference_model(options.stacks);
   trace::writer_options how;

@@ -19,6 +19,11 @@ struct generate_options {
   bool timeline = true;  ///< Also kernels and launches; false: only what memory mode records.
   stack_choice stacks = stack_choice::python;
   std::uint32_t processes = 1;  ///< Number of ranks, each with its own device.
+  /// Small blocks that each process allocates before its first step and keeps, such as the entries of a cache.
+  std::uint64_t kept_blocks = 0;
+  /// The number of different call stacks that allocate kept blocks, in turn. The stacks form a tree with ten callees for
+  /// each caller.
+  std::uint64_t kept_stacks = 1;
 };
 
 }  // namespace sluice::generate

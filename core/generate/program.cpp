@@ -19,27 +19,53 @@ trace::stack_id common_state::stack(std::uint32_t index) {
     frames_.resize(what.frames.size());
   }
   if (stacks_[index] != trace::stack_id::none) return stacks_[index];
-  trace::file_writer& file = rows.file();
   std::uint64_t caller = 0;
   for (const std::uint32_t f : what.stacks[index]) {
-    if (frames_[f] == trace::frame_id::none) {
-      const frame_model& from = what.frames[f];
-      frames_[f] = trace::frame_id{++last_frame_};
-      trace::frame_row row;
-      row.id = frames_[f];
-      row.kind = from.kind;
-      row.function = file.intern(from.function);
-      row.file = file.intern(from.file);
-      row.module = file.intern(from.module);
-      row.line = from.line;
-      row.address = from.address;
-      file.add(row);
-    }
-    const auto [edge, fresh] = edges_.try_emplace({caller, raw(frames_[f])}, edges_.size() + 1);
-    if (fresh) file.add(trace::stack_row{trace::stack_id{edge->second}, trace::stack_id{caller}, frames_[f]});
-    caller = edge->second;
+    if (frames_[f] == trace::frame_id::none) frames_[f] = add_frame(what.frames[f]);
+    caller = raw(call_from(caller, frames_[f]));
   }
   return stacks_[index] = trace::stack_id{caller};
+}
+
+trace::frame_id common_state::add_frame(const frame_model& from) {
+  trace::file_writer& file = rows.file();
+  trace::frame_row row;
+  row.id = trace::frame_id{++last_frame_};
+  row.kind = from.kind;
+  row.function = file.intern(from.function);
+  row.file = file.intern(from.file);
+  row.module = file.intern(from.module);
+  row.line = from.line;
+  row.address = from.address;
+  file.add(row);
+  return row.id;
+}
+
+trace::stack_id common_state::call_from(std::uint64_t caller, trace::frame_id frame) {
+  const auto [edge, fresh] = edges_.try_emplace({caller, raw(frame)}, edges_.size() + 1);
+  if (fresh) rows.file().add(trace::stack_row{trace::stack_id{edge->second}, trace::stack_id{caller}, frame});
+  return trace::stack_id{edge->second};
+}
+
+trace::stack_id common_state::kept_stack(std::uint64_t which) {
+  if (options.stacks == stack_choice::none) return trace::stack_id::none;
+  constexpr std::uint64_t callees = 10;
+  std::uint64_t caller = 0;
+  std::size_t level = 0;
+  for (std::uint64_t rest = options.kept_stacks; rest > 0; rest /= callees, which /= callees, ++level) {
+    const std::size_t callee = which % callees;
+    if (kept_frames_.size() <= level * callees) {
+      for (std::uint64_t i = 0; i < callees; ++i) {
+        frame_model made;
+        made.function = "level_" + std::to_string(level) + "_part_" + std::to_string(i);
+        made.file = "cache.py";
+        made.line = 100 * (level + 1) + i;
+        kept_frames_.push_back(add_frame(made));
+      }
+    }
+    caller = raw(call_from(caller, kept_frames_[level * callees + callee]));
+  }
+  return trace::stack_id{caller};
 }
 
 program::program(common_state& common, std::uint32_t rank)
@@ -60,6 +86,7 @@ program::program(common_state& common, std::uint32_t rank)
   now_ = first_moment();
   add_tables();
   for (const operation& o : common_.what.setup) todo_.push_back({action::run, &o, 64, nullptr});
+  if (common_.options.kept_blocks > 0) todo_.push_back({action::keep});
 }
 
 void program::add_tables() {
@@ -174,6 +201,9 @@ bool program::advance() {
     case action::run:
       run(*now.of, now.scale);
       if (waiting_) return false;
+      break;
+    case action::keep:
+      if (keep_more()) return true;
       break;
     case action::begin_range:
       open_ranges_.push_back(now_);

@@ -25,13 +25,19 @@ struct common_state {
   /// Returns the id of the model's stack `index`. Its rows are written on first use.
   trace::stack_id stack(std::uint32_t index);
   trace::string_id kernel(std::uint32_t index);
+  /// Returns the id of the `which`-th call stack of kept blocks; it has as many levels as `options.kept_stacks` has
+  /// digits.
+  trace::stack_id kept_stack(std::uint64_t which);
 
  private:
+  trace::stack_id call_from(std::uint64_t caller, trace::frame_id frame);
+  trace::frame_id add_frame(const frame_model& from);
   std::vector<trace::stack_id> stacks_;
   std::vector<trace::frame_id> frames_;
   std::vector<trace::string_id> kernels_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> edges_;  ///< (caller, frame) to stack.
   std::uint64_t last_frame_ = 0;
+  std::vector<trace::frame_id> kept_frames_;  ///< Ten for each level.
 };
 
 /// A process that runs a model, with its own clock, allocator and device. Writes its events to the shared file.
@@ -61,7 +67,7 @@ class program {
   void finish();
 
  private:
-  enum class action : std::uint8_t { run, begin_range, end_range, mark_step, admit, retire, discard, trim };
+  enum class action : std::uint8_t { run, keep, begin_range, end_range, mark_step, admit, retire, discard, trim };
   struct item {
     action what = action::run;
     const operation* of = nullptr;
@@ -89,8 +95,12 @@ class program {
 
   void run(const operation& o, std::uint32_t scale);
   void give_birth(const operation& o, std::uint32_t scale);
+  /// Allocates a framework block.
+  void allocate(std::uint64_t bytes, bool autograd, trace::stack_id stack);
+  /// Allocates some of the kept blocks. Returns false once there are all.
+  bool keep_more();
   void kill(slot s);
-  void add_segment(const caching_allocator::place& place, const operation& o);
+  void add_segment(const caching_allocator::place& place, bool autograd, trace::stack_id stack);
   void free_segments();
   void launch(const operation& o, std::uint32_t scale);
   void copy(const operation& o, std::uint32_t scale);
@@ -141,6 +151,7 @@ class program {
   std::map<std::uint64_t, trace::alloc_event> live_;           ///< Live blocks by block id.
   std::uint64_t pinned_ = 0;                                   ///< Address of the pinned staging buffer.
   std::uint64_t pinned_block_ = 0;
+  std::uint64_t kept_ = 0;
   std::uint64_t pool_used_ = 0, pool_reserved_ = 0, next_cache_ = 0;
   std::vector<std::uint64_t> free_cache_;
   std::vector<request> requests_;

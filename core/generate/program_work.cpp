@@ -76,24 +76,37 @@ void program::run(const operation& o, std::uint32_t scale) {
 
 void program::give_birth(const operation& o, std::uint32_t scale) {
   for (const birth& b : o.births) {
-    now_ += chance_.around(5'200, 95, 25);
-    const auto place = allocator_.allocate(scaled(b.bytes, scale));
-    if (place.grew) add_segment(place, o);
-    auto alloc = row<trace::alloc_event>(now_, o.autograd);
-    alloc.block = trace::block_id{++common_.blocks};
-    alloc.parent = trace::block_id{segments_[place.segment]};
-    alloc.layer = trace::layer::framework;
-    alloc.kind = trace::memory_kind::device;
-    alloc.device = device_;
-    alloc.address = place.address;
-    alloc.bytes = place.bytes;
-    alloc.stack = common_.stack(o.stack);
-    alloc.name = common_.rows.file().intern("PyTorch");
-    common_.rows.now(alloc);
-    live_.emplace(common_.blocks, alloc);
+    allocate(scaled(b.bytes, scale), o.autograd, common_.stack(o.stack));
     kill(b.tensor);
-    tensors_[b.tensor] = {common_.blocks, place.address};
+    tensors_[b.tensor] = {common_.blocks, live_.at(common_.blocks).address};
   }
+}
+
+void program::allocate(std::uint64_t bytes, bool autograd, trace::stack_id stack) {
+  now_ += chance_.around(5'200, 95, 25);
+  const auto place = allocator_.allocate(bytes);
+  if (place.grew) add_segment(place, autograd, stack);
+  auto alloc = row<trace::alloc_event>(now_, autograd);
+  alloc.block = trace::block_id{++common_.blocks};
+  alloc.parent = trace::block_id{segments_[place.segment]};
+  alloc.layer = trace::layer::framework;
+  alloc.kind = trace::memory_kind::device;
+  alloc.device = device_;
+  alloc.address = place.address;
+  alloc.bytes = place.bytes;
+  alloc.stack = stack;
+  alloc.name = common_.rows.file().intern("PyTorch");
+  common_.rows.now(alloc);
+  live_.emplace(common_.blocks, alloc);
+}
+
+bool program::keep_more() {
+  constexpr std::uint64_t at_once = 1'000;
+  constexpr std::uint64_t most_granules = 32;  // of 512 bytes
+  const generate_options& options = common_.options;
+  for (std::uint64_t i = 0; i < at_once && kept_ < options.kept_blocks; ++i, ++kept_)
+    allocate(512 * chance_.between(1, most_granules), false, common_.kept_stack(kept_ % options.kept_stacks));
+  return kept_ < options.kept_blocks;
 }
 
 void program::kill(slot s) {
@@ -112,8 +125,8 @@ void program::kill(slot s) {
   of = {};
 }
 
-void program::add_segment(const caching_allocator::place& place, const operation& o) {
-  auto alloc = row<trace::alloc_event>(0, o.autograd);
+void program::add_segment(const caching_allocator::place& place, bool autograd, trace::stack_id stack) {
+  auto alloc = row<trace::alloc_event>(0, autograd);
   alloc.call_begin = now_;
   now_ += chance_.around(140'000, 40, 20);
   alloc.time = now_;
@@ -124,7 +137,7 @@ void program::add_segment(const caching_allocator::place& place, const operation
   alloc.address = place.segment;
   alloc.bytes = place.segment_bytes;
   alloc.correlation = ++correlation_;
-  alloc.stack = common_.stack(o.stack);
+  alloc.stack = stack;
   alloc.name = common_.rows.file().intern("cuMemAlloc");
   common_.rows.now(alloc);
   segments_[place.segment] = common_.blocks;

@@ -1,6 +1,7 @@
 // What one core writes: trace_writing rows FILE adds the rows of a trace, kept in memory, to a new one; trace_writing rings EVENTS puts what a
 // training's threads say into rings and takes it from there into a file. Prints events a second of processor time, of the writer's
-// side alone, and bytes an event. Files lie in memory, so that no disk is measured.
+// side alone, and bytes an event. Files lie in memory, so that no disk is measured. trace_writing live FILE RATE SECONDS writes FILE as it
+// grows while a program makes RATE events a second.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <ctime>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/generate/random.hpp"
@@ -216,21 +218,65 @@ class speaker {
   std::uint32_t correlation_ = 0;
 };
 
+/// A program and the rings that it writes to, with what takes them from there to a file.
+struct recording_program {
+  explicit recording_program(trace::file_writer& writer) : rows(writer, clock_anchor{0, origin, 0}, {}) {
+    producer_identity who;
+    who.pid = who.start_time = who.image = 1;
+    recorded_process& process = rows.add_process(who, 1);
+    host = std::make_unique<ring>(std::size_t{1} << 23, process);
+    device = std::make_unique<ring>(std::size_t{1} << 23, process);
+    thread_record introduction{};
+    introduction.tid = 1;
+    host->put(0, introduction);
+    introduction.tid = 2;
+    device->put(0, introduction);
+    says = std::make_unique<speaker>(*host, *device);
+  }
+  /// Takes what is in the rings. False if that failed.
+  bool take() {
+    if (!rows.take(host->source, *host->reader) || !rows.take(device->source, *device->reader)) return false;
+    rows.advance({0, origin + says->now(), 0});
+    return true;
+  }
+  assembler rows;
+  std::unique_ptr<ring> host, device;
+  std::unique_ptr<speaker> says;
+};
+
+/// Writes a file as a recorder does while a program makes `rate` events a second.
+int write_live(const char* path, double rate, double seconds) {
+  auto created = trace::file_writer::create(path);
+  if (!created) {
+    std::fprintf(stderr, "trace_writing: %s\n", created.error().to_string().c_str());
+    return 1;
+  }
+  trace::file_writer& writer = *created;
+  recording_program program(writer);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto flush_period = session_options{}.flush_period;
+  auto flushed = begin;
+  double said = 0;
+  for (double now = 0; now < seconds;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    now = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    // No more than the rings hold, however long this process slept.
+    for (int i = 0; i < 10'000 && said < now * rate; ++i) said += static_cast<double>(program.says->launch());
+    if (!program.take()) return 1;
+    if (std::chrono::steady_clock::now() - flushed < flush_period) continue;
+    flushed = std::chrono::steady_clock::now();
+    if (!writer.flush()) return 1;
+  }
+  program.rows.finish({0, origin + program.says->now(), 0});
+  if (!writer.close()) return 1;
+  print("live", seconds, writer.events(), writer.bytes_written());
+  return 0;
+}
+
 int write_from_rings(std::uint64_t events) {
   const memory_file file;
   auto writer = std::move(trace::file_writer::create(file.path()).value());
-  assembler rows(writer, clock_anchor{0, origin, 0}, {});
-  producer_identity who;
-  who.pid = who.start_time = who.image = 1;
-  recorded_process& process = rows.add_process(who, 1);
-  ring host(std::size_t{1} << 23, process);
-  ring device(std::size_t{1} << 23, process);
-  thread_record introduction{};
-  introduction.tid = 1;
-  host.put(0, introduction);
-  introduction.tid = 2;
-  device.put(0, introduction);
-  speaker program(host, device);
+  recording_program program(writer);
   double seconds = 0;
   std::uint64_t said = 256;
   // As often as a recorder that has nothing to wait for.
@@ -239,10 +285,9 @@ int write_from_rings(std::uint64_t events) {
   // About as much as a busy program says in a turn of 20 ms.
   constexpr int launches_a_turn = 2'000;
   while (said < events) {
-    for (int i = 0; i < launches_a_turn; ++i) said += program.launch();
+    for (int i = 0; i < launches_a_turn; ++i) said += program.says->launch();
     const double begin = processor_seconds();
-    if (!rows.take(host.source, *host.reader) || !rows.take(device.source, *device.reader)) return 1;
-    rows.advance({0, origin + program.now(), 0});
+    if (!program.take()) return 1;
     double taken = processor_seconds() - begin;
     if (seconds + taken - flushed >= flush_period) {
       if (!writer.flush()) return 1;
@@ -252,7 +297,7 @@ int write_from_rings(std::uint64_t events) {
     seconds += taken;
   }
   const double begin = processor_seconds();
-  rows.finish({0, origin + program.now(), 0});
+  program.rows.finish({0, origin + program.says->now(), 0});
   if (!writer.close()) return 1;
   seconds += processor_seconds() - begin;
   print("rings", seconds, writer.events(), writer.bytes_written());
@@ -266,6 +311,9 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "rows") == 0) return sluice::write_rows(argv[2]);
   if (argc == 3 && std::strcmp(argv[1], "rings") == 0)
     return sluice::write_from_rings(std::strtoull(argv[2], nullptr, 10));
-  std::fprintf(stderr, "usage: trace_writing rows FILE | trace_writing rings EVENTS\n");
+  if (argc == 5 && std::strcmp(argv[1], "live") == 0)
+    return sluice::write_live(argv[2], std::strtod(argv[3], nullptr), std::strtod(argv[4], nullptr));
+  std::fprintf(stderr,
+               "usage: trace_writing rows FILE | trace_writing rings EVENTS | trace_writing live FILE RATE SECONDS\n");
   return 2;
 }

@@ -56,6 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
         shape{"all-stacks", {.events = 50'000, .stacks = stack_choice::all}},
         shape{"no-stacks", {.events = 50'000, .stacks = stack_choice::none}},
         shape{"ranks", {.events = 150'000, .processes = 3}},
+        shape{"kept", {.events = 150'000, .kept_blocks = 9'000, .kept_stacks = 4'000}},
         shape{"inference", {.events = 150'000, .pattern = program_pattern::inference}},
         shape{"inference-ranks",
               {.events = 150'000, .pattern = program_pattern::inference, .timeline = false, .processes = 2}}),
@@ -81,6 +82,20 @@ TEST(generate, refuses_too_many_processes) {
   const temporary file("many");
   EXPECT_FALSE(generate({.processes = 65}, file.path()));
   EXPECT_FALSE(generate({.processes = 0}, file.path()));
+}
+
+TEST(generate, keeps_blocks_from_as_many_call_stacks_as_wanted) {
+  const temporary file("kept");
+  ASSERT_TRUE(generate({.events = 60'000, .kept_blocks = 5'000, .kept_stacks = 1'234}, file.path()));
+  const auto now = read(file.path());
+  const lives known(*now);
+  std::map<std::uint64_t, std::uint64_t> kept;  // by call stack
+  for (const auto& [block, life] : known.blocks)
+    if (life.died == INT64_MAX && life.born.layer == trace::layer::framework && life.born.bytes <= 16'384)
+      ++kept[raw(life.born.stack)];
+  const auto often = [](const auto& each) { return each.second >= 4; };
+  EXPECT_GE(std::count_if(kept.begin(), kept.end(), often), 1'234);
+  EXPECT_FALSE(generate({.kept_blocks = 1, .kept_stacks = 0}, file.path()));
 }
 
 TEST(generate, puts_a_collective_at_one_end_for_all_ranks) {
