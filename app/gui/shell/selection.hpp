@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/query/answers/answer_types.hpp"
+#include "core/query/answers/panels/memory_groups.hpp"
 
 namespace sluice::gui {
 
@@ -35,6 +36,10 @@ struct blocks_filter {
   std::uint64_t least_bytes = 0;
   bool only_unfreed = false;
   bool only_unused = false;
+  std::optional<trace::device_id> device{};
+  std::optional<trace::memory_kind> kind{};
+  std::optional<query::block_groups> groups{};  ///< Of memory over time.
+  std::string group_words{};                    ///< What device, kind and groups are called together; printable.
   friend bool operator==(const blocks_filter&, const blocks_filter&) = default;
 };
 

@@ -108,7 +108,7 @@ recording_identity identity_of(const document& of) {
   return {fs::path(of.path).filename().string(), snapshot->realtime_origin(), of.span.begin};
 }
 
-result<std::vector<note>> read_notes(const std::string& path, const recording_identity& of) {
+result<std::vector<user_note>> read_notes(const std::string& path, const recording_identity& of) {
   const auto all = read_object(path, "sluice_notes", "notes");
   if (!all) return tl::unexpected(all.error());
   const auto about = identity_in(*all);
@@ -117,27 +117,27 @@ result<std::vector<note>> read_notes(const std::string& path, const recording_id
     return fail(error_code::foreign, "its notes are about another recording", path, "rename or remove the file");
   const auto list = all->find("notes");
   if (list == all->end() || !list->is_array()) return fail(error_code::corrupt, "has no list of notes", path);
-  if (list->size() > note::most)
-    return fail(error_code::corrupt, fmt::format("has {} notes; at most {} are read", list->size(), note::most), path);
-  std::vector<note> notes;
+  if (list->size() > user_note::most)
+    return fail(error_code::corrupt, fmt::format("has {} notes; at most {} are read", list->size(), user_note::most), path);
+  std::vector<user_note> notes;
   for (const json& each : *list) {
     const auto number = notes.size() + 1;
     if (!each.is_object()) return fail(error_code::corrupt, fmt::format("note {} is not an object", number), path);
     const auto range = range_in(each, "time");
-    const auto words = text(each, "text", note::longest_text);
+    const auto words = text(each, "text", user_note::longest_text);
     if (!range) return fail(error_code::corrupt, fmt::format("note {} has no valid time", number), path);
     if (!words)
       return fail(error_code::corrupt,
-                  fmt::format("note {} has no text of at most {} bytes", number, note::longest_text), path);
+                  fmt::format("note {} has no text of at most {} bytes", number, user_note::longest_text), path);
     const auto [kind, id] = target_in(each);
     notes.push_back({*range, kind, id, *words});
   }
   return notes;
 }
 
-result<void> write_notes(const std::string& path, const recording_identity& of, const std::vector<note>& notes) {
+result<void> write_notes(const std::string& path, const recording_identity& of, const std::vector<user_note>& notes) {
   json all = {{"sluice_notes", 1}, {"recording", identity_out(of)}, {"notes", json::array()}};
-  for (const note& each : notes) {
+  for (const user_note& each : notes) {
     json one = {{"time", range_out(each.range)}};
     if (each.about != selection_kind::none) one[word_of(each.about)] = each.id;
     one["text"] = each.text;

@@ -25,7 +25,7 @@ struct recording_identity {
 [[nodiscard]] recording_identity identity_of(const document& of);
 
 /// A text about a time, a range, a block or an event.
-struct note {
+struct user_note {
   query::time_range range;                      ///< begin == end: a moment.
   selection_kind about = selection_kind::none;  ///< `block` or `event`, or `none` for the time alone.
   std::uint64_t id = 0;                         ///< Of the block or event.
@@ -33,15 +33,15 @@ struct note {
 
   static constexpr std::size_t longest_text = 4096;  ///< In bytes.
   static constexpr std::size_t most = 10'000;        ///< Notes in a file.
-  friend bool operator==(const note&, const note&) = default;
+  friend bool operator==(const user_note&, const user_note&) = default;
 };
 
 /// Reads a file of notes; not_found if there is none. `of`: the recording they must be about. Errors: io, corrupt,
 /// foreign.
-[[nodiscard]] result<std::vector<note>> read_notes(const std::string& path, const recording_identity& of);
+[[nodiscard]] result<std::vector<user_note>> read_notes(const std::string& path, const recording_identity& of);
 /// Writes the file atomically. Errors: those of `replacement`.
 [[nodiscard]] result<void> write_notes(const std::string& path, const recording_identity& of,
-                                       const std::vector<note>& notes);
+                                       const std::vector<user_note>& notes);
 
 /// "a.sluice.notes.json", beside the recording.
 [[nodiscard]] std::string notes_path(const std::string& recording);

@@ -69,23 +69,29 @@ std::string size_words(std::uint64_t bytes) {
 }  // namespace
 
 void blocks_view::add_commands(const command_home& home) {
+  const auto ready = [&state = home.state] { return state.ready(); };
+  const auto take = [this](const argument& with) {
+    const auto* wanted = std::get_if<blocks_filter>(&with);
+    if (wanted == nullptr) return false;
+    filter_ = *wanted;
+    layer_chosen_ = true;
+    start_over();
+    return true;
+  };
+  // Sets the filter, but leaves in front what is in front.
+  home.commands.add({.id = "blocks.filter", .run = [take](const argument& with) { take(with); }, .enabled = ready});
   home.commands.add({.id = "blocks.show",
                      .run =
-                         [this, &commands = home.commands](const argument& with) {
-                           if (const auto* wanted = std::get_if<blocks_filter>(&with)) {
-                             filter_ = *wanted;
-                             layer_chosen_ = true;
-                             start_over();
-                             commands.invoke("panel.focus.Blocks");
-                           }
+                         [take, &commands = home.commands](const argument& with) {
+                           if (take(with)) commands.invoke("panel.focus.Blocks");
                          },
-                     .enabled = [&state = home.state] { return state.ready(); }});
+                     .enabled = ready});
   home.commands.add({.id = "blocks.sort",
                      .run =
                          [this](const argument& with) {
                            if (const auto* title = std::get_if<std::string>(&with)) sort_wanted_ = *title;
                          },
-                     .enabled = [&state = home.state] { return state.ready(); }});
+                     .enabled = ready});
 }
 
 void blocks_view::reset() {
@@ -134,6 +140,9 @@ void blocks_view::draw(view_context& with) {
   wanted.category = filter_.category;
   wanted.least_bytes = filter_.least_bytes;
   wanted.only_unused = filter_.only_unused;
+  wanted.device = filter_.device;
+  wanted.kind = filter_.kind;
+  wanted.groups = filter_.groups;
   wanted.with_uses = true;
   const auto answer = question_.ask(*shown.engine, wanted);
   progress_line(with, answer.complete, answer.progress);
@@ -253,6 +262,7 @@ void blocks_view::draw_filter_choices(const view_context& with, const analysis::
   fits(with.px(100));
   ImGui::Checkbox("never used", &filter_.only_unused);
   draw_moment_filter(with, report);
+  draw_group_filter(with);
   fits(with.px(170));
   ImGui::SetNextItemWidth(with.px(170));
   attribution_combo("##by", by_, shown_by_);
@@ -277,6 +287,23 @@ void blocks_view::draw_moment_filter(const view_context& with, const analysis::r
     filter_.range.reset();
     if (on) filter_.range = at_peak();
   }
+}
+
+/// The group of memory over time that the list is limited to.
+void blocks_view::draw_group_filter(const view_context& with) {
+  if (!filter_.groups && !filter_.device && !filter_.kind) return;
+  ImGui::SameLine();
+  if (ImGui::GetContentRegionAvail().x < with.px(140)) ImGui::NewLine();
+  constexpr std::size_t longest = 40;  // characters
+  bool on = true;
+  if (ImGui::Checkbox((label_of(shortened(filter_.group_words, longest)) + "###group").c_str(), &on)) {
+    filter_.groups.reset();
+    filter_.device.reset();
+    filter_.kind.reset();
+    filter_.group_words.clear();
+  }
+  if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
+    ImGui::SetTooltip("Only blocks of %s", filter_.group_words.c_str());
 }
 
 void blocks_view::draw_footer(const view_context& with, const query::block_table& table) const {

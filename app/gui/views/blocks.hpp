@@ -60,6 +60,7 @@ class blocks_view final : public view {
   void draw_filters(const view_context& with, const analysis::report* report);
   void draw_filter_choices(const view_context& with, const analysis::report* report);
   void draw_moment_filter(const view_context& with, const analysis::report* report);
+  void draw_group_filter(const view_context& with);
   void draw_footer(const view_context& with, const query::block_table& table) const;
   void draw_table(const view_context& with, const query::block_table& table, bool footer);
   void sort_as_wanted();

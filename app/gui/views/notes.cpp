@@ -61,7 +61,7 @@ class notes_view final : public view {
                        .group = "Go",
                        .run =
                            [this, &state](const argument&) {
-                             std::vector<note>& notes = all_[state.active()->id].notes;
+                             std::vector<user_note>& notes = all_[state.active()->id].notes;
                              notes.erase(notes.begin() + static_cast<std::ptrdiff_t>(chosen_));
                              chosen_ = editing_ = no_note;
                              save(*state.active());
@@ -100,7 +100,7 @@ class notes_view final : public view {
 
   void draw(view_context& with) override {
     const document& of = *with.state.active();
-    const std::vector<note>& notes = list(with.state);
+    const std::vector<user_note>& notes = list(with.state);
     command_button(with, "notes.add");
     ImGui::SameLine();
     command_button(with, "notes.delete", "Delete");
@@ -123,13 +123,13 @@ class notes_view final : public view {
 
  private:
   struct notes_of_document {
-    std::vector<note> notes;   ///< By time.
+    std::vector<user_note> notes;   ///< By time.
     std::string trouble;       ///< Why notes are not where they should be; empty if all is well.
     std::string said;          ///< That a view was saved, and where.
     bool read_failed = false;  ///< The file holds something else, and must not be overwritten.
   };
 
-  [[nodiscard]] const std::vector<note>& list(const documents& state) { return all_[state.active()->id].notes; }
+  [[nodiscard]] const std::vector<user_note>& list(const documents& state) { return all_[state.active()->id].notes; }
 
   void load(const document& of) {
     notes_of_document& made = all_[of.id];
@@ -166,8 +166,8 @@ class notes_view final : public view {
                        : "The notes are not saved: " + kept.error().to_string();
   }
 
-  static void sort(std::vector<note>& notes) {
-    std::stable_sort(notes.begin(), notes.end(), [](const note& a, const note& b) {
+  static void sort(std::vector<user_note>& notes) {
+    std::stable_sort(notes.begin(), notes.end(), [](const user_note& a, const user_note& b) {
       return std::pair(a.range.begin, a.range.end) < std::pair(b.range.begin, b.range.end);
     });
   }
@@ -175,8 +175,8 @@ class notes_view final : public view {
   void add(const documents& state, const command_registry& commands, const argument& with) {
     const document& of = *state.active();
     notes_of_document& all = all_[of.id];
-    if (all.read_failed || all.notes.size() >= note::most) return;
-    note made;
+    if (all.read_failed || all.notes.size() >= user_note::most) return;
+    user_note made;
     const selection& selected = state.selected();
     if (selected.kind == selection_kind::block || selected.kind == selection_kind::event) {
       made.about = selected.kind;
@@ -184,7 +184,7 @@ class notes_view final : public view {
     }
     const query::time_ns now = state.moment().value_or((of.visible.begin + of.visible.end) / 2);
     made.range = state.range().value_or(query::time_range{now, now});
-    if (const auto* words = std::get_if<std::string>(&with)) made.text = words->substr(0, note::longest_text);
+    if (const auto* words = std::get_if<std::string>(&with)) made.text = words->substr(0, user_note::longest_text);
     all.notes.push_back(made);
     sort(all.notes);
     chosen_ = static_cast<std::size_t>(std::find(all.notes.begin(), all.notes.end(), made) - all.notes.begin());
@@ -196,9 +196,9 @@ class notes_view final : public view {
   }
 
   void set_text(const document& of, std::size_t which, const std::string& words) {
-    std::vector<note>& notes = all_[of.id].notes;
+    std::vector<user_note>& notes = all_[of.id].notes;
     if (which >= notes.size()) return;
-    notes[which].text = words.substr(0, note::longest_text);
+    notes[which].text = words.substr(0, user_note::longest_text);
     save(of);
   }
 
@@ -212,7 +212,7 @@ class notes_view final : public view {
     go_to(state, commands, list(state)[chosen_]);
   }
 
-  static void go_to(const documents& state, const command_registry& commands, const note& to) {
+  static void go_to(const documents& state, const command_registry& commands, const user_note& to) {
     const document& of = *state.active();
     commands.invoke("moment.set", query::time_range{to.range.begin, to.range.begin});
     if (to.range.length() > 0) commands.invoke("selection.range", to.range);
@@ -224,13 +224,13 @@ class notes_view final : public view {
     commands.invoke("timeline.go_to", query::time_range{middle - half, middle + half});
   }
 
-  static std::string words_of(const note& each) {
+  static std::string words_of(const user_note& each) {
     if (each.about == selection_kind::block) return "block " + std::to_string(each.id);
     if (each.about == selection_kind::event) return "event " + std::to_string(each.id);
     return each.range.length() > 0 ? "range of " + format_time(each.range.length()) : "moment";
   }
 
-  void draw_list(const view_context& with, const std::vector<note>& notes) {
+  void draw_list(const view_context& with, const std::vector<user_note>& notes) {
     const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings |
                                   ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
     if (!ImGui::BeginTable("notes", 3, flags)) return;
@@ -264,7 +264,7 @@ class notes_view final : public view {
     ImGui::EndTable();
   }
 
-  void draw_row(const view_context& with, const table_content& content, const note& each, std::size_t row) {
+  void draw_row(const view_context& with, const table_content& content, const user_note& each, std::size_t row) {
     ImGui::PushID(static_cast<int>(row));
     ImGui::TableNextRow();
     ImGui::TableNextColumn();

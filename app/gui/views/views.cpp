@@ -5,24 +5,26 @@
 #include "app/gui/views/query.hpp"
 #include "app/gui/views/search.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
+#include "app/gui/views/what_if_replay.hpp"
 
 namespace sluice::gui {
 
 std::vector<std::unique_ptr<view>> make_views(const std::function<void()>& wake, const settings& remembered) {
   std::vector<std::unique_ptr<view>> all;
+  const auto replay = std::make_shared<what_if_replay>();
   all.push_back(std::make_unique<timeline_view>());
   all.push_back(make_summary_view());
   all.push_back(make_out_of_memory_view());
   all.push_back(make_details_view());
   all.push_back(make_statistics_view());
   all.push_back(std::make_unique<blocks_view>());
-  all.push_back(make_memory_over_time_view());
+  all.push_back(make_memory_over_time_view(replay));
   all.push_back(std::make_unique<memory_map_view>());
   all.push_back(make_stacks_view());
   all.push_back(make_transfers_view());
   all.push_back(make_idle_gaps_view());
   all.push_back(make_ranks_view());
-  all.push_back(make_what_if_view());
+  all.push_back(make_what_if_view(replay));
   all.push_back(make_compare_view());
   all.push_back(make_generations_view());
   all.push_back(make_notes_view());

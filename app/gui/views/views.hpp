@@ -12,6 +12,8 @@ namespace sluice::gui {
 [[nodiscard]] std::vector<std::unique_ptr<view>> make_views(const std::function<void()>& wake,
                                                             const settings& remembered);
 
+class what_if_replay;
+
 // Views without a header of their own.
 [[nodiscard]] std::unique_ptr<view> make_details_view();
 [[nodiscard]] std::unique_ptr<view> make_statistics_view();
@@ -19,11 +21,11 @@ namespace sluice::gui {
 [[nodiscard]] std::unique_ptr<view> make_stacks_view();
 [[nodiscard]] std::unique_ptr<view> make_out_of_memory_view();
 [[nodiscard]] std::unique_ptr<view> make_messages_view();
-[[nodiscard]] std::unique_ptr<view> make_what_if_view();
+[[nodiscard]] std::unique_ptr<view> make_what_if_view(std::shared_ptr<what_if_replay> replay);
 [[nodiscard]] std::unique_ptr<view> make_transfers_view();
 [[nodiscard]] std::unique_ptr<view> make_idle_gaps_view();
 [[nodiscard]] std::unique_ptr<view> make_ranks_view();
-[[nodiscard]] std::unique_ptr<view> make_memory_over_time_view();
+[[nodiscard]] std::unique_ptr<view> make_memory_over_time_view(std::shared_ptr<what_if_replay> replay);
 [[nodiscard]] std::unique_ptr<view> make_compare_view();
 [[nodiscard]] std::unique_ptr<view> make_generations_view();
 [[nodiscard]] std::unique_ptr<view> make_notes_view();

@@ -6,6 +6,7 @@
 
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
+#include "app/gui/views/what_if_replay.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 
@@ -26,34 +27,16 @@ constexpr std::array<table_column, 6> policy_columns = {{{"policy", "policy"},
                                                          {"driver calls", "driver_calls"},
                                                          {nullptr, "failed_allocations"}}};
 
-/// Curves keep their colours whichever of them are there. They are those of the palette that differ most.
-ImU32 colour_of(std::size_t policy, const theme& colours) {
-  using analysis::category;
-  const auto of = [&](category what) { return colours.categories[static_cast<std::size_t>(what)]; };
-  const ImU32 all[] = {colours.text,
-                       colours.directions[static_cast<std::size_t>(trace::direction::h2d)],
-                       of(category::gradient),
-                       of(category::workspace),
-                       of(category::optimizer_state),
-                       of(category::activation),
-                       of(category::input),
-                       of(category::weight),
-                       colours.muted};
-  return all[policy % std::size(all)];
-}
-
 /// Replays the requests of PyTorch's allocator in the background and compares its settings.
 class what_if_view final : public view {
  public:
+  explicit what_if_view(std::shared_ptr<what_if_replay> replay) : replay_(std::move(replay)) {}
   [[nodiscard]] const char* name() const override { return "What if"; }
   [[nodiscard]] bool shown_at_first() const override { return false; }
   [[nodiscard]] bool scrolls() const override { return false; }
 
   void reset() override {
-    question_ = {};
-    stopped_ = false;
-    replaying_ = false;
-    shown_ = nullptr;
+    replay_->reset();
     chosen_ = 0;
     hidden_.clear();
   }
@@ -69,60 +52,40 @@ class what_if_view final : public view {
                        .title = "Stop the replay",
                        .group = "Go",
                        .icon = icon::stop,
-                       .run = [this](const argument&) { stop(); },
-                       .enabled = [this] { return replaying_; }});
+                       .run = [this](const argument&) { replay_->stop(); },
+                       .enabled = [this] { return replay_->replaying(); }});
     home.commands.add({.id = "what_if.replay",
                        .icon = icon::play,
-                       .run = [this](const argument&) { stopped_ = false; },
-                       .enabled = [this] { return stopped_; }});
+                       .run = [this](const argument&) { replay_->resume(); },
+                       .enabled = [this] { return replay_->stopped(); }});
   }
 
   void draw(view_context& with) override {
-    const document& shown = *with.state.active();
-    if (shown.live) {
-      replaying_ = false;
+    if (with.state.active()->live)
       return empty_state(with, icon::chart, "Not while recording",
                          "When the recording ends, its requests are replayed under other settings of the allocator.");
-    }
-    if (!stopped_ && !ask(with)) return;
-    if (stopped_) {
+    replay_->ask(with);
+    progress_line(with, !replay_->replaying(), replay_->progress());
+    if (const auto& failure = replay_->failure())
+      return empty_state(with, icon::failure, "The requests could not be read", failure->message);
+    if (replay_->stopped()) {
       command_button(with, "what_if.replay", "Replay");
       ImGui::SameLine();
       ImGui::TextDisabled("The replay was stopped.");
     }
-    if (shown_ == nullptr) {
-      if (!stopped_)
-        empty_state(with, icon::chart, "Replaying",
-                    "The recorded requests are replayed under other settings of the allocator.");
-      return;
-    }
-    draw_answer(with, *shown_);
+    if (replay_->shown() != nullptr) return draw_answer(with, *replay_->shown());
+    if (!replay_->stopped())
+      empty_state(with, icon::chart, "Replaying",
+                  "The recorded requests are replayed under other settings of the allocator.");
   }
 
  private:
-  void stop() {
-    question_ = {};
-    replaying_ = false;
-    stopped_ = true;
-  }
-
-  /// False if it failed, and said so.
-  bool ask(const view_context& with) {
-    const auto answer = question_.ask(*with.state.active()->engine, {});
-    replaying_ = !answer.complete && !answer.failure;
-    progress_line(with, !replaying_, answer.progress);
-    if (answer) shown_ = answer.value;
-    if (!answer.failure) return true;
-    empty_state(with, icon::failure, "The requests could not be read", answer.failure->message);
-    return false;
-  }
-
   void draw_answer(const view_context& with, const query::what_if_curves& all) {
     if (all.too_many)
       return empty_state(with, icon::chart, "Too many blocks to replay here",
                          "`sluice whatif` replays recordings of any size.");
     if (all.allocators.empty()) {
-      if (!replaying_)
+      if (!replay_->replaying())
         empty_state(with, icon::chart, "No allocations of PyTorch",
                     "Only requests to PyTorch's caching allocator can be replayed under its other settings.");
       return;
@@ -165,7 +128,7 @@ class what_if_view final : public view {
     }
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", words.c_str());
-    if (replaying_) {
+    if (replay_->replaying()) {
       ImGui::SameLine();
       command_button(with, "what_if.stop", "Stop");
     }
@@ -225,7 +188,7 @@ class what_if_view final : public view {
     const bool hidden = is_hidden(at);
     if (rows_.begin_row(with, content, at)) hide(at, !hidden);
     if (ImGui::IsItemHovered()) hovered_row_ = at;
-    const ImU32 colour = colour_of(at, with.colours);
+    const ImU32 colour = policy_colour(at, with.colours);
     swatch(with, hidden ? mix(colour, with.colours.background, 0.8F) : colour);
     if (hidden) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
     const std::vector<table_cell>& cells = rows_.cells(content, at);
@@ -338,7 +301,7 @@ class what_if_view final : public view {
       if (count > 2 && points[count - 3].y == y) points.erase(points.end() - 2);
     }
     const bool dimmed = hovered_row_ != none && hovered_row_ != which;
-    const ImU32 colour = colour_of(which, with.colours);
+    const ImU32 colour = policy_colour(which, with.colours);
     list.AddPolyline(points.data(), static_cast<int>(points.size()),
                      dimmed ? mix(colour, with.colours.background, 0.7F) : colour,
                      with.px(hovered_row_ == which ? 2.5F : 1.5F), ImDrawFlags_None);
@@ -356,13 +319,13 @@ class what_if_view final : public view {
       return of.policies[a].reserved[part] > of.policies[b].reserved[part];
     });
     for (const std::size_t i : order)
-      list.AddCircleFilled({x, at.y_of(of.policies[i].reserved[part])}, with.px(3), colour_of(i, with.colours));
+      list.AddCircleFilled({x, at.y_of(of.policies[i].reserved[part])}, with.px(3), policy_colour(i, with.colours));
     if (!begin_tip(with)) return;
     ImGui::TextDisabled("%s", ("reserved at " + format_moment(at.time_of(part))).c_str());
     float wide = 0;
     for (const std::size_t i : order) wide = std::max(wide, ImGui::CalcTextSize(of.policies[i].policy.c_str()).x);
     for (const std::size_t i : order) {
-      swatch(with, colour_of(i, with.colours));
+      swatch(with, policy_colour(i, with.colours));
       const float from = ImGui::GetCursorPosX();
       ImGui::TextUnformatted(of.policies[i].policy.c_str());
       ImGui::SameLine(from + wide + with.px(16));
@@ -379,18 +342,17 @@ class what_if_view final : public view {
 
   static constexpr std::size_t none = ~std::size_t{0};
 
-  screen_slot<query::what_if_question> question_;
-  std::shared_ptr<const query::what_if_curves> shown_;  ///< The last answer, perhaps in part.
+  std::shared_ptr<what_if_replay> replay_;
   std::size_t chosen_ = 0;                              ///< The allocator that is shown.
   std::vector<bool> hidden_;                            ///< By policy: clicked away.
   std::size_t hovered_row_ = none;                      ///< The policy under the mouse, in the table.
-  bool replaying_ = false;
-  bool stopped_ = false;  ///< By the user, before the end.
   row_menu rows_;
 };
 
 }  // namespace
 
-std::unique_ptr<view> make_what_if_view() { return std::make_unique<what_if_view>(); }
+std::unique_ptr<view> make_what_if_view(std::shared_ptr<what_if_replay> replay) {
+  return std::make_unique<what_if_view>(std::move(replay));
+}
 
 }  // namespace sluice::gui

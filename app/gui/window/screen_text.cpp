@@ -3,11 +3,13 @@
 #include "core/base/printable.hpp"
 #include "core/query/answers/memory_map.hpp"
 #include "core/query/answers/panels/comparison.hpp"
+#include "core/query/answers/panels/durations.hpp"
 #include "core/query/answers/panels/generations.hpp"
 #include "core/query/answers/panels/holes.hpp"
 #include "core/query/answers/panels/idle_gaps.hpp"
 #include "core/query/answers/panels/memory_groups.hpp"
 #include "core/query/answers/panels/ranks.hpp"
+#include "core/query/answers/panels/step_statistics.hpp"
 #include "core/query/answers/panels/transfers.hpp"
 
 namespace sluice::gui {
@@ -96,6 +98,9 @@ void texts_of(Answer& answer, Visit&& visit) {
     for (auto& each : answer.lines) visit(each);
   } else if constexpr (requires { answer.allocators; }) {
     for (auto& each : answer.allocators) visit(each.label);
+  } else if constexpr (requires { answer.step_count; answer.figures; answer.measured; }) {
+    for (auto& each : answer.processes) visit(each.label);
+    for (auto& each : answer.figures) visit(each.label);
   } else if constexpr (requires { answer.begin()->severity; }) {
     for (auto& each : answer) visit(each.text);
   }
@@ -147,6 +152,8 @@ SLUICE_FOR_SCREEN(compared_side_question)
 SLUICE_FOR_SCREEN(comparison_question)
 SLUICE_FOR_SCREEN(generations_question)
 SLUICE_FOR_SCREEN(holes_question)
+SLUICE_FOR_SCREEN(durations_question)
+SLUICE_FOR_SCREEN(step_statistics_question)
 #undef SLUICE_FOR_SCREEN
 
 }  // namespace sluice::gui

@@ -9,11 +9,13 @@
 #include "core/index/tensor_facts.hpp"
 #include "core/query/answers/memory_map.hpp"
 #include "core/query/answers/panels/comparison.hpp"
+#include "core/query/answers/panels/durations.hpp"
 #include "core/query/answers/panels/generations.hpp"
 #include "core/query/answers/panels/holes.hpp"
 #include "core/query/answers/panels/idle_gaps.hpp"
 #include "core/query/answers/panels/memory_groups.hpp"
 #include "core/query/answers/panels/ranks.hpp"
+#include "core/query/answers/panels/step_statistics.hpp"
 #include "core/query/answers/panels/transfers.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/query/engine/stored_sources.hpp"
@@ -68,6 +70,8 @@ struct sources {
 [[nodiscard]] result<analysis::comparison> answer_to(const comparison_question& question, const sources& from);
 [[nodiscard]] result<generation_list> answer_to(const generations_question& question, const sources& from);
 [[nodiscard]] result<hole_curve> answer_to(const holes_question& question, const sources& from);
+[[nodiscard]] result<duration_histogram> answer_to(const durations_question& question, const sources& from);
+[[nodiscard]] result<step_statistics> answer_to(const step_statistics_question& question, const sources& from);
 
 /// Applies X to every type of question.
 #define SLUICE_FOR_EACH_QUESTION(X) \
@@ -91,7 +95,9 @@ struct sources {
   X(compared_side_question)         \
   X(comparison_question)            \
   X(generations_question)           \
-  X(holes_question)
+  X(holes_question)                 \
+  X(durations_question)             \
+  X(step_statistics_question)
 
 /// True for the questions of the timeline, which are answered from bins.
 template <class Question>

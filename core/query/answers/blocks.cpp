@@ -10,6 +10,7 @@
 #include "core/figures/attribution_choice.hpp"
 #include "core/figures/unfreed.hpp"
 #include "core/index/tensor_facts.hpp"
+#include "core/query/answers/panels/block_groups.hpp"
 #include "core/query/engine/section_answer.hpp"
 
 namespace sluice::query {
@@ -134,6 +135,7 @@ class table_of_blocks final : public section_answer<block_table> {
 
   result<void> add(const sources& from, time_range part) override {
     if (!filter_) filter_.emplace(question_.filter, from);
+    if (question_.groups && !groups_) groups_.emplace(*question_.groups, from);
     const auto facts = from.index.tensors(from.trace);
     steps_ = facts->steps;
     const analysis::cut_end end(from.trace);
@@ -149,10 +151,13 @@ class table_of_blocks final : public section_answer<block_table> {
       // Blocks that live on from the previous section were counted there.
       if (part.begin != range_.begin && block.born < part.begin) continue;
       if (question_.layer && block.layer != *question_.layer) continue;
+      if (question_.device && block.device != *question_.device) continue;
+      if (question_.kind && block.kind != *question_.kind) continue;
       if (question_.only_unfreed && !analysis::is_unfreed(block, end)) continue;
       if (block.bytes < question_.least_bytes) continue;
       const auto category = seen <= facts->categories.size() ? facts->categories[seen - 1] : analysis::block_category{};
       if (question_.category && category.what != *question_.category) continue;
+      if (groups_ && !groups_->takes(block)) continue;
       if (!filter_->takes(block)) continue;
       block_row row = analysis::listed(block, category);
       if (uses) row.set_uses(touches.of(block));
@@ -200,6 +205,7 @@ class table_of_blocks final : public section_answer<block_table> {
   const blocks_question question_;
   const time_range range_;
   std::optional<text_filter> filter_;
+  std::optional<group_filter> groups_;
   std::shared_ptr<const analysis::step_facts> steps_;
   block_table table_;
 };

@@ -10,6 +10,7 @@
 #include "core/figures/range_statistics.hpp"
 #include "core/figures/report.hpp"
 #include "core/query/answers/answer_types.hpp"
+#include "core/query/answers/panels/memory_groups.hpp"
 #include "core/summary/memory_limit.hpp"
 #include "core/trace/file/reader.hpp"
 
@@ -67,7 +68,10 @@ struct blocks_question {
   std::optional<analysis::category> category{};
   std::uint64_t least_bytes = 0;  ///< Only blocks of at least this size.
   bool only_unused = false;       ///< Only blocks that no launch and no copy named. None if no uses were recorded.
-  bool with_uses = false;         ///< Fill in first and last uses. Costs reading them from a recording with sections.
+  std::optional<trace::device_id> device{};  ///< None: of all devices. `device_id::none`: of no device.
+  std::optional<trace::memory_kind> kind{};
+  std::optional<block_groups> groups{};  ///< As in the answer to a `memory_groups_question`.
+  bool with_uses = false;                ///< Fill in first and last uses. Costs reading them from a recording with sections.
   /// True if an answer needs the uses of blocks.
   [[nodiscard]] bool needs_uses() const;
   friend bool operator==(const blocks_question&, const blocks_question&) = default;

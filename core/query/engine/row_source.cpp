@@ -4,6 +4,7 @@
 
 #include "core/query/answers/panels/holes.hpp"
 #include "core/query/answers/panels/holes_finder.hpp"
+#include "core/query/answers/panels/long_panels.hpp"
 #include "core/query/answers/search.hpp"
 #include "core/query/answers/what_if.hpp"
 #include "core/query/engine/section_answer.hpp"
@@ -225,6 +226,9 @@ std::unique_ptr<long_answer<typename Question::answer_type>> start_long_answer(c
   } else if constexpr (std::is_same_v<Question, what_if_question>) {
     if (from.stored == nullptr || !from.stored->sections) return nullptr;
     return std::make_unique<replayer>(from);
+  } else if constexpr (std::is_same_v<Question, durations_question> ||
+                       std::is_same_v<Question, step_statistics_question>) {
+    return start_long_panel(question, from);
   } else if constexpr (std::is_same_v<Question, holes_question>) {
     if (from.stored == nullptr || !from.stored->sections) return nullptr;
     return std::make_unique<hole_finder>(question, from);

@@ -35,10 +35,10 @@ class notes_panel : public window_test {
     user.Yield(6);
     settle(user);
   }
-  std::vector<gui::note> stored(const std::string& at) {
+  std::vector<gui::user_note> stored(const std::string& at) {
     auto found = gui::read_notes(at, gui::identity_of(*app().state().active()));
     EXPECT_TRUE(found) << found.error().to_string();
-    return found.value_or(std::vector<gui::note>{});
+    return found.value_or(std::vector<gui::user_note>{});
   }
   void run(ImGuiTestContext& user, const char* id, gui::argument with = {}) {
     app().invoke(id, std::move(with));

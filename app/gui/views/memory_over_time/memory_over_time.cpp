@@ -7,8 +7,9 @@
 
 #include "app/gui/views/memory_over_time/block_shapes.hpp"
 #include "app/gui/views/memory_over_time/group_chart.hpp"
+#include "app/gui/views/memory_over_time/reserved_curves.hpp"
+#include "app/gui/views/memory_over_time/time_flags.hpp"
 #include "app/gui/views/row_menu.hpp"
-#include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/index/labels.hpp"
@@ -44,6 +45,7 @@ class memory_over_time_view final : public view {
   static constexpr float pixels_a_part = 2;
 
  public:
+  explicit memory_over_time_view(std::shared_ptr<what_if_replay> replay) : reserved_(std::move(replay)) {}
   [[nodiscard]] const char* name() const override { return "Memory over time"; }
   [[nodiscard]] bool scrolls() const override { return false; }
   [[nodiscard]] bool offers_choices() const override { return true; }
@@ -56,6 +58,7 @@ class memory_over_time_view final : public view {
     count_ = {};
     blocks_ = {};
     details_ = {};
+    reserved_.reset();
     memory_.reset();
     grouping_.reset();
     forget_answers();
@@ -90,7 +93,7 @@ class memory_over_time_view final : public view {
         beside ? ImVec2(room.x - list - with.px(12), room.y) : ImVec2(room.x, std::max(room.y * 0.6F, with.px(100)));
     draw_chart(with, all, of, chart);
     if (beside) ImGui::SameLine(0, with.px(12));
-    if (ImGui::BeginChild("groups")) draw_list(with);
+    if (ImGui::BeginChild("groups")) draw_list(with, of);
     ImGui::EndChild();
   }
 
@@ -173,11 +176,13 @@ class memory_over_time_view final : public view {
     ImGui::AlignTextToFramePadding();
     if (link(with, "Peak " + format_bytes(of.bytes))) go_to_moment(with, all, of.time);
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("Go to the peak.");
-  }
-
-  static void go_to_moment(const view_context& with, const analysis::report& all, query::time_ns time) {
-    with.commands.invoke("timeline.go_to", shown_range({time, time}, all.whole.active, all.steps));
-    with.commands.invoke("moment.set", query::time_range{time, time});
+    const bool framework = std::any_of(all.peaks.begin(), all.peaks.end(), [&](const analysis::memory_peak& each) {
+      return each.device == of.device && each.layer == trace::layer::framework;
+    });
+    if (!framework) return;
+    ImGui::SameLine();
+    if (ImGui::GetContentRegionAvail().x < with.px(120)) ImGui::NewLine();
+    reserved_.draw_choice(with, of.device, std::min(with.px(150), room * 0.4F));
   }
 
   // --- questions ----------------------------------------------------------------------------------------------------
@@ -339,11 +344,13 @@ class memory_over_time_view final : public view {
     const bool hovered = ImGui::IsItemHovered();
     menu_.draw_opened(with);
     const bool shapes = !shapes_.pieces.empty();
-    const double highest = std::max(bands_.highest, shapes ? static_cast<double>(shapes_.highest) : 0.0);
+    const query::time_range visible = with.state.active()->visible;
+    const double highest = std::max({bands_.highest, shapes ? static_cast<double>(shapes_.highest) : 0.0,
+                                     reserved_.highest(of.device, visible)});
     if (highest <= 0) return;
     const float flags = with.px(small_text) + with.px(4);  // Above the chart: the peak and failures.
-    const time_chart at = begin_time_chart(with, {corner.x, corner.y + flags}, {size.x, size.y - flags},
-                                           with.state.active()->visible, highest, format::value_unit::bytes);
+    const time_chart at = begin_time_chart(with, {corner.x, corner.y + flags}, {size.x, size.y - flags}, visible,
+                                           highest, format::value_unit::bytes);
     if (!at.fits(with)) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
     list.PushClipRect(at.area.min, at.area.max, true);
@@ -355,9 +362,9 @@ class memory_over_time_view final : public view {
       draw_bands(with, at, bands_, chosen_);
     }
     draw_range(with, at);
+    reserved_.draw(with, at, of.device);
     list.PopClipRect();
-    bool on_flag = false;
-    draw_flags(with, at, all, of, hovered, on_flag);
+    const bool on_flag = draw_flags(with, at, all, of, hovered);
     hovered_block_ = {};
     hovered_part_.reset();
     if (!hovered || on_flag || !at.area.contains(ImGui::GetMousePos())) return;
@@ -367,8 +374,40 @@ class memory_over_time_view final : public view {
     if (shapes) {
       hit_block(with, at);
     } else {
-      hit_band(with, at);
+      hit_band(with, at, of);
     }
+  }
+
+  /// The blocks of a band at a moment.
+  [[nodiscard]] blocks_filter blocks_of(const memory_band& band, const analysis::memory_peak& of,
+                                        query::time_ns time) const {
+    const grouping& by = groupings[*grouping_];
+    blocks_filter made;
+    made.range = query::time_range{time, time + 1};
+    made.layer = of.layer;
+    made.device = of.device;
+    made.kind = of.kind;
+    made.group_words = band.label;
+    if (by.category) {
+      made.category = static_cast<analysis::category>(band.key - 1);
+    } else if (!by.by) {
+      made.layer = static_cast<trace::layer>(band.key - 1);
+    } else if (band.key != key_of_others) {
+      made.groups = query::block_groups{*by.by, {band.key}, false};
+    } else {
+      made.groups = query::block_groups{*by.by, {}, true};
+      for (const memory_band& each : bands_.bands)
+        if (each.key != key_of_others) made.groups->keys.push_back(each.key);
+    }
+    return made;
+  }
+
+  /// Chooses a band, and limits the list of blocks to its blocks at a moment; chosen again, it is let go.
+  void choose(const view_context& with, const memory_band* band, const analysis::memory_peak& of, query::time_ns time) {
+    const bool shows = ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
+    if (band == nullptr || (chosen_ == band->key && !shows)) return chosen_.reset();
+    chosen_ = band->key;
+    with.commands.invoke(shows ? "blocks.show" : "blocks.filter", blocks_of(*band, of, time));
   }
 
   /// The selected range and the chosen moment.
@@ -379,46 +418,6 @@ class memory_over_time_view final : public view {
                          with.colours.range_fill);
     if (const auto& moment = with.state.moment())
       list.AddLineV(std::floor(at.x_of(*moment)), at.area.min.y, at.area.max.y, with.colours.accent, with.px(1.5F));
-  }
-
-  /// Marks the peak, and the allocations that failed; a click on a mark goes there.
-  void draw_flags(const view_context& with, const time_chart& at, const analysis::report& all,
-                  const analysis::memory_peak& of, bool hovered, bool& on_flag) const {
-    const float text = with.px(small_text);
-    const float side = with.px(4);
-    float free = -1e9F;  // Labels do not cover one another.
-    ImDrawList& list = *ImGui::GetWindowDrawList();
-    const auto flag = [&](query::time_ns time, const std::string& label, ImU32 colour) {
-      const float x = std::floor(at.x_of(time));
-      if (x < at.area.min.x || x > at.area.max.x) return false;
-      const float y = at.area.min.y;
-      list.AddTriangleFilled({x - side, y - side * 1.5F}, {x + side, y - side * 1.5F}, {x, y}, colour);
-      list.AddLineV(x, y, at.area.max.y, mix(colour, with.colours.background, 0.4F));
-      const float wide = small_width(with, label);
-      const float left =
-          x + side + with.px(3) + wide < at.area.max.x ? x + side + with.px(3) : x - side - with.px(3) - wide;
-      float right = x + side;
-      if (left > free && left >= at.area.min.x) {
-        list.AddText(with.fonts.regular, text, {left, y - text - with.px(2)}, colour, label.c_str());
-        free = left + wide + with.px(8);
-        right = std::max(right, left + wide);
-      }
-      const ImVec2 mouse = ImGui::GetMousePos();
-      const bool over = hovered && mouse.y < y && mouse.y > y - text - with.px(6) &&
-                        mouse.x > std::min(left, x - side) && mouse.x < right;
-      if (!over) return false;
-      on_flag = true;
-      ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
-      return ImGui::IsMouseClicked(ImGuiMouseButton_Left);
-    };
-    if (flag(of.time, "peak " + format_bytes(of.bytes), with.colours.text)) go_to_moment(with, all, of.time);
-    for (const analysis::failed_allocation& each : all.failures) {
-      if (each.device != of.device) continue;
-      if (!flag(each.time, "failed: " + format_bytes(each.bytes), with.colours.failure)) continue;
-      go_to_moment(with, all, each.time);
-      with.commands.invoke("selection.set",
-                           selection{with.state.active()->id, selection_kind::event, trace::raw(each.event)});
-    }
   }
 
   /// The wheel zooms around the mouse; with Shift it moves the view.
@@ -440,11 +439,11 @@ class memory_over_time_view final : public view {
     with.commands.invoke("timeline.glide", query::time_range{begin, begin + static_cast<query::time_ns>(length)});
   }
 
-  void hit_band(const view_context& with, const time_chart& at) {
+  void hit_band(const view_context& with, const time_chart& at, const analysis::memory_peak& of) {
     const memory_band* const hit = band_at(at, bands_, ImGui::GetMousePos());
     if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
-      chosen_ = hit == nullptr || chosen_ == hit->key ? std::nullopt : std::optional(hit->key);
       const query::time_ns time = hovered_part_ ? bands_.moment_of(*hovered_part_) : at.time_at(ImGui::GetMousePos().x);
+      choose(with, hit, of, time);
       with.commands.invoke("moment.set", query::time_range{time, time});
     }
     if (hovered_part_ && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) open_menu(hit);
@@ -458,6 +457,8 @@ class memory_over_time_view final : public view {
     }
     ImGui::TextDisabled(
         "%s", ("all " + format_bytes(total) + " at " + format_moment(bands_.moment_of(*hovered_part_))).c_str());
+    reserved_.tell(with, of.device, bands_.moment_of(*hovered_part_));
+    if (hit != nullptr) ImGui::TextDisabled("Click: Blocks lists its blocks. Double-click: show them.");
     end_tip();
   }
 
@@ -528,19 +529,25 @@ class memory_over_time_view final : public view {
     return bands_.highest_part;
   }
 
-  void draw_list(const view_context& with) {
+  void draw_list(const view_context& with, const analysis::memory_peak& of) {
     if (bands_.parts() == 0) return;
     bool at_highest = false;
     const std::size_t part = told_part(with, at_highest);
     const double total = bands_.total(part);
     heading(with, format_bytes(total) + (at_highest ? " at the highest shown" : ""));
     ImGui::TextDisabled("%s", ("at " + format_moment(bands_.moment_of(part))).c_str());
+    const query::time_ns time = bands_.moment_of(part);
+    reserved_.tell(with, of.device, time);
+    const auto chosen = std::find_if(bands_.bands.begin(), bands_.bands.end(),
+                                     [&](const memory_band& each) { return chosen_ == each.key; });
+    if (chosen != bands_.bands.end() && link(with, "Show its blocks"))
+      with.commands.invoke("blocks.show", blocks_of(*chosen, of, time));
     if (!begin_figures("bands", {groupings[*grouping_].title + 3, "bytes", "share"})) return;
     // As they lie over one another.
     for (std::size_t i = bands_.bands.size(); i-- > 0;) {
       const memory_band& each = bands_.bands[i];
       ImGui::PushID(static_cast<int>(i));
-      if (begin_row(chosen_ == each.key)) chosen_ = chosen_ == each.key ? std::nullopt : std::optional(each.key);
+      if (begin_row(chosen_ == each.key)) choose(with, &each, of, time);
       swatch(with, each.colour);
       first_cell(each.label);
       figure_cell(format_bytes(each.bytes[part]));
@@ -562,6 +569,7 @@ class memory_over_time_view final : public view {
   screen_slot<query::memory_groups_question> count_;  ///< Tells how many blocks there are.
   screen_slot<query::blocks_question> blocks_;
   screen_slot<query::details_question> details_;  ///< Of the block under the mouse.
+  reserved_curves reserved_;
   std::optional<std::size_t> memory_;             ///< In `report::peaks`.
   std::optional<std::size_t> grouping_;           ///< In `groupings`.
   std::shared_ptr<const query::series> shown_series_;
@@ -578,6 +586,8 @@ class memory_over_time_view final : public view {
 
 }  // namespace
 
-std::unique_ptr<view> make_memory_over_time_view() { return std::make_unique<memory_over_time_view>(); }
+std::unique_ptr<view> make_memory_over_time_view(std::shared_ptr<what_if_replay> replay) {
+  return std::make_unique<memory_over_time_view>(std::move(replay));
+}
 
 }  // namespace sluice::gui

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/index/labels.hpp"
+#include "core/query/answers/panels/block_groups.hpp"
 #include "core/query/engine/section_answer.hpp"
 
 namespace sluice::query {
@@ -222,7 +223,7 @@ class memory_sweep {
         memory_group& group = made.groups.emplace_back();
         if (line == who.unknown(*by)) continue;
         group.label = symbols::place_and_name_of(from.frames.line(line));
-        group.key = std::hash<std::string>{}(group.label);
+        group.key = key_of_group(group.label);
       }
       return groups;
     }

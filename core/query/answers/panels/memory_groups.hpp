@@ -53,6 +53,14 @@ struct memory_groups_question {
   [[nodiscard]] analysis::block_filter filter() const { return {layer, device, kind}; }
 };
 
+/// Some of the groups, to select their blocks.
+struct block_groups {
+  memory_grouping by = memory_grouping::line;
+  std::vector<std::uint64_t> keys;  ///< As of `memory_group::key`.
+  bool except = false;              ///< Not these groups, but all others.
+  friend bool operator==(const block_groups&, const block_groups&) = default;
+};
+
 /// What stacks are named by in this grouping; none for streams and processes.
 [[nodiscard]] constexpr std::optional<symbols::attribution> attribution_of(memory_grouping by) {
   switch (by) {

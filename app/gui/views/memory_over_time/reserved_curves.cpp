@@ -1,0 +1,119 @@
+#include "app/gui/views/memory_over_time/reserved_curves.hpp"
+
+#include <algorithm>
+
+#include "app/gui/views/widgets.hpp"
+#include "core/base/format.hpp"
+
+namespace sluice::gui {
+
+template <class Visit>
+void reserved_curves::for_each(trace::device_id device, Visit&& visit) const {
+  if (replay_->shown() == nullptr) return;
+  for (const query::replayed_allocator& allocator : replay_->shown()->allocators) {
+    if (allocator.device != device) continue;
+    for (std::size_t i = 0; i < allocator.policies.size(); ++i)
+      if (is_chosen(i)) visit(allocator, allocator.policies[i], i);
+  }
+}
+
+void reserved_curves::reset() {
+  replay_->reset();
+  chosen_.clear();
+}
+
+bool reserved_curves::any() const { return std::find(chosen_.begin(), chosen_.end(), true) != chosen_.end(); }
+
+void reserved_curves::draw_choice(const view_context& with, trace::device_id device, float width) {
+  if (with.state.active()->live) return;
+  if (any()) replay_->ask(with);
+  ImGui::SetNextItemWidth(width);
+  const auto count = static_cast<std::uint64_t>(std::count(chosen_.begin(), chosen_.end(), true));
+  const std::string words = count == 0 ? std::string("reserved, if...") : "reserved, if: " + format_count(count);
+  if (ImGui::BeginCombo("##what_if", words.c_str(), ImGuiComboFlags_HeightLarge)) {
+    replay_->ask(with);
+    draw_policies(with, device);
+    ImGui::EndCombo();
+  } else if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) {
+    ImGui::SetTooltip("What PyTorch's allocator would have reserved under other settings,\nas lines over the chart.");
+  }
+  progress_line(with, !replay_->replaying() || !any(), replay_->progress());
+}
+
+void reserved_curves::draw_policies(const view_context& with, trace::device_id device) {
+  if (const auto& failure = replay_->failure())
+    return ImGui::TextDisabled("The requests could not be read: %s", failure->message.c_str());
+  if (replay_->stopped()) {
+    ImGui::TextDisabled("The replay was stopped.");
+    command_button(with, "what_if.replay", "Replay");
+    return;
+  }
+  const auto& all = replay_->shown();
+  if (all != nullptr && all->too_many)
+    return ImGui::TextDisabled("Too many blocks to replay here. `sluice whatif` replays recordings of any size.");
+  const query::replayed_allocator* of = nullptr;
+  if (all != nullptr)
+    for (const query::replayed_allocator& each : all->allocators)
+      if (each.device == device && (of == nullptr || each.policies.size() > of->policies.size())) of = &each;
+  if (of == nullptr)
+    return ImGui::TextDisabled("%s", replay_->replaying() ? "Replaying..." : "No allocations of PyTorch on this device.");
+  if (ImGui::Selectable("none", !any(), ImGuiSelectableFlags_NoAutoClosePopups)) chosen_.clear();
+  for (std::size_t i = 0; i < of->policies.size(); ++i) {
+    ImGui::PushID(static_cast<int>(i));
+    bool on = is_chosen(i);
+    if (ImGui::Checkbox("##on", &on)) {
+      chosen_.resize(std::max(chosen_.size(), i + 1));
+      chosen_[i] = on;
+    }
+    ImGui::SameLine();
+    swatch(with, policy_colour(i, with.colours));
+    const replay::replay_figures& figures = of->policies[i].figures;
+    const std::string peak =
+        figures.failures > 0 ? std::string("out of memory") : "peak " + format_bytes(figures.peak_reserved);
+    ImGui::TextUnformatted(of->policies[i].policy.c_str());
+    ImGui::SameLine(0, with.px(12));
+    ImGui::TextDisabled("%s", peak.c_str());
+    ImGui::PopID();
+  }
+  if (replay_->replaying()) ImGui::TextDisabled("Replaying...");
+}
+
+double reserved_curves::highest(trace::device_id device, query::time_range range) const {
+  double most = 0;
+  for_each(device, [&](const auto& /*allocator*/, const query::replayed_policy& policy, std::size_t) {
+    const query::what_if_curves& all = *replay_->shown();
+    const auto first = replayed_part_at(all, std::max(range.begin, all.span.begin));
+    const auto last = replayed_part_at(all, std::min(range.end, all.span.end) - 1);
+    if (!first || !last) return;
+    for (std::size_t part = *first; part <= *last && part < policy.reserved.size(); ++part)
+      most = std::max(most, static_cast<double>(policy.reserved[part]));
+  });
+  return most;
+}
+
+void reserved_curves::draw(const view_context& with, const time_chart& at, trace::device_id device) const {
+  for_each(device, [&](const auto& /*allocator*/, const query::replayed_policy& policy, std::size_t i) {
+    // Bands have these colours too: the background keeps lines and bands apart.
+    draw_reserved(at, *replay_->shown(), policy, with.colours.background, with.px(4));
+    draw_reserved(at, *replay_->shown(), policy, policy_colour(i, with.colours), with.px(2));
+  });
+}
+
+void reserved_curves::tell(const view_context& with, trace::device_id device, query::time_ns time) const {
+  if (!any() || replay_->shown() == nullptr) return;
+  const auto part = replayed_part_at(*replay_->shown(), time);
+  if (!part) return;
+  bool first = true;
+  for_each(device, [&](const query::replayed_allocator& allocator, const query::replayed_policy& policy, std::size_t i) {
+    if (*part >= policy.reserved.size()) return;
+    if (first) ImGui::TextDisabled("Reserved, if");
+    first = false;
+    swatch(with, policy_colour(i, with.colours));
+    ImGui::TextUnformatted(format_bytes(policy.reserved[*part]).c_str());
+    ImGui::SameLine(0, with.px(8));
+    const bool several = replay_->shown()->allocators.size() > 1;
+    ImGui::TextUnformatted((several ? policy.policy + ", " + allocator.label : policy.policy).c_str());
+  });
+}
+
+}  // namespace sluice::gui

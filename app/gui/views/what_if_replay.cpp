@@ -1,0 +1,76 @@
+#include "app/gui/views/what_if_replay.hpp"
+
+#include <algorithm>
+
+#include "app/gui/views/panel_parts.hpp"
+
+namespace sluice::gui {
+
+void what_if_replay::ask(const view_context& with) {
+  if (stopped_) return;
+  const auto answer = question_.ask(*with.state.active()->engine, {});
+  replaying_ = !answer.complete && !answer.failure;
+  progress_ = answer.progress;
+  failure_ = answer.failure;
+  if (answer) shown_ = answer.value;
+}
+
+void what_if_replay::stop() {
+  question_ = {};
+  replaying_ = false;
+  stopped_ = true;
+}
+
+void what_if_replay::reset() {
+  question_ = {};
+  shown_ = nullptr;
+  failure_.reset();
+  replaying_ = false;
+  stopped_ = false;
+}
+
+/// Curves keep their colours whichever of them are there. They are those of the palette that differ most.
+ImU32 policy_colour(std::size_t policy, const theme& colours) {
+  using analysis::category;
+  const auto of = [&](category what) { return colours.categories[static_cast<std::size_t>(what)]; };
+  const ImU32 all[] = {colours.text,
+                       colours.directions[static_cast<std::size_t>(trace::direction::h2d)],
+                       of(category::gradient),
+                       of(category::workspace),
+                       of(category::optimizer_state),
+                       of(category::activation),
+                       of(category::input),
+                       of(category::weight),
+                       colours.muted};
+  return all[policy % std::size(all)];
+}
+
+std::optional<std::size_t> replayed_part_at(const query::what_if_curves& curves, query::time_ns time) {
+  if (!curves.span.holds(time)) return std::nullopt;
+  const double share =
+      static_cast<double>(time - curves.span.begin) / static_cast<double>(std::max<query::time_ns>(curves.span.length(), 1));
+  return std::min(query::what_if_curves::parts - 1,
+                  static_cast<std::size_t>(share * static_cast<double>(query::what_if_curves::parts)));
+}
+
+void draw_reserved(const time_chart& at, const query::what_if_curves& curves, const query::replayed_policy& policy,
+                   ImU32 colour, float thickness) {
+  static thread_local std::vector<ImVec2> points;
+  points.clear();
+  const auto time_of = [&](std::size_t part) {
+    const double share = static_cast<double>(part) / static_cast<double>(query::what_if_curves::parts);
+    return curves.span.begin + static_cast<query::time_ns>(share * static_cast<double>(curves.span.length()));
+  };
+  for (std::size_t part = 0; part < policy.reserved.size(); ++part) {
+    if (time_of(part + 1) < at.span.begin || time_of(part) > at.span.end) continue;
+    const float y = at.y_of(static_cast<double>(policy.reserved[part]));
+    if (points.empty() || points.back().y != y) points.emplace_back(at.x_of(time_of(part)), y);
+    points.emplace_back(at.x_of(time_of(part + 1)), y);
+    const std::size_t count = points.size();
+    if (count > 2 && points[count - 3].y == y) points.erase(points.end() - 2);
+  }
+  ImGui::GetWindowDrawList()->AddPolyline(points.data(), static_cast<int>(points.size()), colour, thickness,
+                                          ImDrawFlags_None);
+}
+
+}  // namespace sluice::gui
