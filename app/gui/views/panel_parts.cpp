@@ -110,6 +110,13 @@ void draw_time_axis(const view_context& with, const time_chart& at) {
 
 time_chart begin_time_chart(const view_context& with, ImVec2 corner, ImVec2 size, query::time_range span,
                             double highest, format::value_unit unit) {
+  const time_chart at = begin_value_chart(with, corner, size, span, highest, unit);
+  if (at.fits(with)) draw_time_axis(with, at);
+  return at;
+}
+
+time_chart begin_value_chart(const view_context& with, ImVec2 corner, ImVec2 size, query::time_range span,
+                             double highest, format::value_unit unit) {
   const float text = with.px(small_text);
   const auto values = format::value_ticks(highest * 1.02, unit, std::max(3, static_cast<int>(size.y / with.px(50))));
   float labels = 0;
@@ -128,7 +135,6 @@ time_chart begin_time_chart(const view_context& with, ImVec2 corner, ImVec2 size
                  {at.area.min.x - with.px(6) - small_width(with, each.label), y - text * 0.5F - 1}, with.colours.muted,
                  each.label.c_str());
   }
-  draw_time_axis(with, at);
   return at;
 }
 

@@ -64,6 +64,9 @@ struct time_chart {
 /// Places a chart with a value axis at its left, from 0 to at least `highest`, and a time axis below, and draws both.
 time_chart begin_time_chart(const view_context& with, ImVec2 corner, ImVec2 size, query::time_range span,
                             double highest, format::value_unit unit);
+/// The same without the time axis: `span` is of anything that is counted, as steps.
+time_chart begin_value_chart(const view_context& with, ImVec2 corner, ImVec2 size, query::time_range span,
+                             double highest, format::value_unit unit);
 /// The time axis alone, below `area`.
 void draw_time_axis(const view_context& with, const time_chart& at);
 

@@ -77,15 +77,24 @@ constexpr auto terms = std::to_array<term>({
     {"managed memory",
      "Memory that CPU and GPU share under one address (cudaMallocManaged). The driver moves its pages to the side that "
      "uses them, and each move costs time."},
+    {"median",
+     "The value in the middle: half of the values are lower, half are higher. Unlike a mean, it does not move if a few "
+     "values are extreme."},
     {"not categorised",
      "Framework memory whose purpose is not known. Tag it in the program, or record call stacks, to learn more."},
     {"optimizer state",
      "What an optimizer keeps for each weight, such as Adam's two moments. It lives as long as the training and is "
      "often "
      "twice the size of the weights."},
+    {"outlier",
+     "A step whose value is far from the median: by more than 5 % of it and by more than 5 times the usual deviation. "
+     "Outliers are looked for among 5 steps or more."},
     {"pageable",
      "Ordinary host memory, which the system can move. Copies from it go through a buffer of the driver, so they are "
      "slower and block the calling thread."},
+    {"percentile",
+     "The 99th percentile is the value that 99 of 100 events do not exceed. It shows how slow the slow ones are without "
+     "the very slowest."},
     {"pinned",
      "Host memory that stays in place (cudaHostAlloc, pin_memory). Only copies from pinned memory run at full rate and "
      "beside kernels."},

@@ -1,11 +1,15 @@
 // The panel of memory over time, in a real window; and the layout of its shapes.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "app/gui/views/blocks.hpp"
 #include "app/gui/views/memory_over_time/block_shapes.hpp"
 #include "core/base/format.hpp"
 #include "core/query/answers/panels/memory_groups.hpp"
 #include "core/query/engine/engine.hpp"
 #include "imgui_internal.h"
+#include "tests/core/recordings/replayed_program.hpp"
 #include "tests/core/recordings/torch_program.hpp"
 #include "tests/gui/panels/panel_rows.hpp"
 #include "tests/gui/window_fixture.hpp"
@@ -158,6 +162,84 @@ TEST_F(memory_over_time_panel, draws_each_block_where_there_are_few_and_selects_
             .value();
     ASSERT_FALSE(told->stack.empty());
     EXPECT_NE(words.find(symbols::name_of(told->stack.front())), std::string::npos) << words;
+  });
+}
+
+TEST_F(memory_over_time_panel, limits_the_list_of_blocks_to_what_the_chosen_group_holds) {
+  use([&](ImGuiTestContext& user) {
+    open_panel(user);
+    choose(user, "##by", "by line");
+    user.MouseTeleportToPos({4, 4});
+    user.Yield(3);
+    settle(user);
+    const analysis::memory_peak peak = shown();
+    const auto groups =
+        engine()
+            .ask_now(query::memory_groups_question{app().state().active()->span, 400, query::memory_grouping::line,
+                                                   peak.layer, peak.device, peak.kind})
+            .value();
+    const auto rows = rows_of(user, "//Memory over time");
+    ASSERT_EQ(rows.size(), groups->groups.size()) << "with the highest group at the bottom";
+    click_row(user, rows.back());
+    settle(user);
+    const gui::blocks_filter limited = app().find<gui::blocks_view>().filter();
+    ASSERT_TRUE(limited.groups);
+    EXPECT_EQ(limited.groups->keys, (std::vector<std::uint64_t>{groups->groups[0].key}));
+    EXPECT_EQ(limited.group_words, groups->groups[0].label);
+    query::blocks_question asked;
+    asked.range = limited.range.value();
+    asked.layer = limited.layer;
+    asked.device = limited.device;
+    asked.kind = limited.kind;
+    asked.groups = limited.groups;
+    const auto blocks = engine().ask_now(asked).value();
+    EXPECT_EQ(blocks->total_bytes, groups->groups[0].at_peak);
+    take_picture(user, "memory over time, a band chosen");
+    user.ItemClick("//Memory over time/**/Show its blocks");
+    user.Yield(6);
+    settle(user);
+    EXPECT_EQ(app().find<gui::blocks_view>().count(), blocks->count);
+    const std::string words = read(user);
+    EXPECT_NE(words.find(format_some(blocks->count, "block") + ", " + format_bytes(blocks->total_bytes)),
+              std::string::npos)
+        << words;
+    take_picture(user, "blocks of a band");
+  });
+}
+
+TEST_F(memory_over_time_panel, draws_what_the_allocator_would_have_reserved_as_the_panel_what_if_has_it) {
+  use([&](ImGuiTestContext& user) {
+    {
+      testing::recording made;
+      testing::replayed_program program(made);
+      testing::grow_slowly(program, 30);
+      made.close();
+      std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    }
+    open_panel(user);
+    choose(user, "##by", "by layer");
+    app().invoke("memory_over_time.what_if", std::string("expandable_segments:True"));
+    user.Yield(3);
+    settle(user);
+    const auto curves = engine().ask_now(query::what_if_question{}).value();
+    ASSERT_EQ(curves->allocators.size(), 1U);
+    const auto& policies = curves->allocators[0].policies;
+    const auto policy = std::find_if(policies.begin(), policies.end(),
+                                     [](const auto& each) { return each.policy == "expandable_segments:True"; });
+    ASSERT_NE(policy, policies.end());
+    const query::time_ns time = curves->span.begin + curves->span.length() / 2;
+    app().invoke("moment.set", query::time_range{time, time});
+    user.MouseTeleportToPos({4, 4});
+    user.Yield(3);
+    const std::string words = read(user);
+    EXPECT_NE(words.find("Reserved, if"), std::string::npos) << words;
+    EXPECT_NE(words.find("expandable_segments:True"), std::string::npos) << words;
+    EXPECT_NE(words.find(format_bytes(policy->reserved.at(query::what_if_curves::parts / 2))), std::string::npos)
+        << words;
+    take_picture(user, "memory over time, reserved if");
+    app().invoke("memory_over_time.what_if", std::string("expandable_segments:True"));
+    user.Yield(3);
+    EXPECT_EQ(read(user).find("Reserved, if"), std::string::npos);
   });
 }
 

@@ -72,6 +72,17 @@ class memory_over_time_view final : public view {
          .icon = icon::chart,
          .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Memory over time"); },
          .enabled = [&state = home.state] { return state.ready(); }});
+    home.commands.add({.id = "memory_over_time.what_if", .run = [this](const argument& with) {
+                         if (const auto* policy = std::get_if<std::string>(&with)) reserved_.toggle(*policy);
+                       }});
+    home.commands.add({.id = "memory_over_time.by", .run = [this](const argument& with) {
+                         const auto* title = std::get_if<std::string>(&with);
+                         for (std::size_t i = 0; title != nullptr && i < groupings.size(); ++i)
+                           if (*title == groupings[i].title) {
+                             grouping_ = i;
+                             forget_answers();
+                           }
+                       }});
   }
 
   void draw(view_context& with) override {

@@ -13,7 +13,7 @@ void reserved_curves::for_each(trace::device_id device, Visit&& visit) const {
   for (const query::replayed_allocator& allocator : replay_->shown()->allocators) {
     if (allocator.device != device) continue;
     for (std::size_t i = 0; i < allocator.policies.size(); ++i)
-      if (is_chosen(i)) visit(allocator, allocator.policies[i], i);
+      if (chosen_.contains(allocator.policies[i].policy)) visit(allocator, allocator.policies[i], i);
   }
 }
 
@@ -22,14 +22,15 @@ void reserved_curves::reset() {
   chosen_.clear();
 }
 
-bool reserved_curves::any() const { return std::find(chosen_.begin(), chosen_.end(), true) != chosen_.end(); }
+void reserved_curves::toggle(const std::string& policy) {
+  if (chosen_.erase(policy) == 0) chosen_.insert(policy);
+}
 
 void reserved_curves::draw_choice(const view_context& with, trace::device_id device, float width) {
   if (with.state.active()->live) return;
   if (any()) replay_->ask(with);
   ImGui::SetNextItemWidth(width);
-  const auto count = static_cast<std::uint64_t>(std::count(chosen_.begin(), chosen_.end(), true));
-  const std::string words = count == 0 ? std::string("reserved, if...") : "reserved, if: " + format_count(count);
+  const std::string words = any() ? "reserved, if: " + format_count(chosen_.size()) : std::string("reserved, if...");
   if (ImGui::BeginCombo("##what_if", words.c_str(), ImGuiComboFlags_HeightLarge)) {
     replay_->ask(with);
     draw_policies(with, device);
@@ -60,11 +61,8 @@ void reserved_curves::draw_policies(const view_context& with, trace::device_id d
   if (ImGui::Selectable("none", !any(), ImGuiSelectableFlags_NoAutoClosePopups)) chosen_.clear();
   for (std::size_t i = 0; i < of->policies.size(); ++i) {
     ImGui::PushID(static_cast<int>(i));
-    bool on = is_chosen(i);
-    if (ImGui::Checkbox("##on", &on)) {
-      chosen_.resize(std::max(chosen_.size(), i + 1));
-      chosen_[i] = on;
-    }
+    bool on = chosen_.contains(of->policies[i].policy);
+    if (ImGui::Checkbox("##on", &on)) with.commands.invoke("memory_over_time.what_if", of->policies[i].policy);
     ImGui::SameLine();
     swatch(with, policy_colour(i, with.colours));
     const replay::replay_figures& figures = of->policies[i].figures;

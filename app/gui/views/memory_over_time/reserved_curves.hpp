@@ -1,7 +1,8 @@
 #pragma once
 
 #include <memory>
-#include <vector>
+#include <set>
+#include <string>
 
 #include "app/gui/views/what_if_replay.hpp"
 
@@ -21,17 +22,18 @@ class reserved_curves {
   void draw(const view_context& with, const time_chart& at, trace::device_id device) const;
   /// A line for each chosen curve, with its bytes at `time`.
   void tell(const view_context& with, trace::device_id device, query::time_ns time) const;
-  [[nodiscard]] bool any() const;
+  [[nodiscard]] bool any() const { return !chosen_.empty(); }
+  /// Shows the curve of a policy, or shows it no longer.
+  void toggle(const std::string& policy);
 
  private:
-  [[nodiscard]] bool is_chosen(std::size_t policy) const { return policy < chosen_.size() && chosen_[policy]; }
   /// Calls `visit(allocator, policy, its number)` for each chosen curve of the device.
   template <class Visit>
   void for_each(trace::device_id device, Visit&& visit) const;
   void draw_policies(const view_context& with, trace::device_id device);
 
   std::shared_ptr<what_if_replay> replay_;
-  std::vector<bool> chosen_;  ///< By policy.
+  std::set<std::string> chosen_;  ///< Policies.
 };
 
 }  // namespace sluice::gui

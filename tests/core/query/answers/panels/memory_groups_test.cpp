@@ -126,6 +126,30 @@ TEST(memory_groups, of_a_range_begin_with_what_was_live_then) {
     ASSERT_EQ(found.total[part], whole.total[3'000 + part]) << "at " << 3'000 + part;
 }
 
+TEST(memory_groups, select_the_blocks_that_they_hold) {
+  recording made;
+  write_random(made);
+  made.close();
+  for (const memory_grouping by : {memory_grouping::line, memory_grouping::module, memory_grouping::package,
+                                   memory_grouping::owner, memory_grouping::stream, memory_grouping::process}) {
+    const memory_groups found = answer_of(made.path(), about({0, 10'000}, 50, by));
+    const std::size_t part = 31;
+    blocks_question blocks;
+    blocks.range = {found.moments[part], found.moments[part] + 1};
+    blocks.layer = layer::driver;
+    blocks.device = trace::device_id{1};
+    blocks.kind = memory_kind::device;
+    std::vector<std::uint64_t> keys;
+    for (const memory_group& each : found.groups) {
+      blocks.groups = block_groups{by, {each.key}, false};
+      EXPECT_EQ(answer_of(made.path(), blocks).total_bytes, each.bytes[part]) << each.label;
+      keys.push_back(each.key);
+    }
+    blocks.groups = block_groups{by, keys, true};
+    EXPECT_EQ(answer_of(made.path(), blocks).total_bytes, found.others.bytes.empty() ? 0 : found.others.bytes[part]);
+  }
+}
+
 TEST(memory_groups, from_sections_are_those_from_an_index_of_everything) {
   for (const memory_grouping by : {memory_grouping::line, memory_grouping::stream, memory_grouping::process}) {
     const auto [whole, sections] = ask_both_ways(write_random, about({0, 10'000}, 200, by));

@@ -3,6 +3,8 @@
 
 #include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/statistics/duration_chart.hpp"
+#include "app/gui/views/statistics/step_table.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
@@ -43,9 +45,71 @@ class statistics_view final : public view {
   [[nodiscard]] const char* name() const override { return "Statistics"; }
   [[nodiscard]] panel_place place() const override { return panel_place::right; }
   [[nodiscard]] topic tells_of() const override { return topic::range; }
-  void reset() override { question_ = {}; }
+  /// While the user goes through events or steps here, details of each do not cover the panel.
+  [[nodiscard]] bool offers_choices() const override { return durations_.hovered() || steps_.hovered(); }
+  void reset() override {
+    question_ = {};
+    tracks_ = {};
+    durations_.reset();
+    steps_.reset();
+  }
+
+  void add_commands(const command_home& home) override {
+    const auto ready = [&state = home.state] { return state.ready(); };
+    home.commands.add({.id = "statistics.per_step",
+                       .title = "Statistics of each step",
+                       .group = "Go",
+                       .icon = icon::chart,
+                       .run =
+                           [this, &commands = home.commands](const argument& with) {
+                             if (const auto* figure = std::get_if<std::string>(&with)) steps_.choose(*figure);
+                             per_step_ = true;
+                             commands.invoke("panel.focus.Statistics");
+                           },
+                       .enabled = ready});
+    home.commands.add({.id = "statistics.durations",
+                       .title = "How long events take",
+                       .group = "Go",
+                       .icon = icon::chart,
+                       .run =
+                           [this, &commands = home.commands](const argument&) {
+                             per_step_ = false;
+                             open_durations_ = true;
+                             commands.invoke("panel.focus.Statistics");
+                           },
+                       .enabled = ready});
+  }
 
   void draw(view_context& with) override {
+    durations_.not_drawn();
+    steps_.not_drawn();
+    if (has_steps(with)) {
+      if (ImGui::RadioButton("one range", !per_step_)) per_step_ = false;
+      ImGui::SameLine();
+      if (ImGui::RadioButton("per step", per_step_)) per_step_ = true;
+      if (per_step_) return steps_.draw(with);
+    }
+    draw_statistics(with);
+  }
+
+ private:
+  [[nodiscard]] bool has_steps(const view_context& with) {
+    const auto tracks = tracks_.ask(*with.state.active()->engine, {});
+    return tracks && std::any_of(tracks->tracks.begin(), tracks->tracks.end(), [](const query::track& each) {
+             return each.kind == query::track_kind::steps;
+           });
+  }
+
+  void draw_durations(const view_context& with, query::time_range range) {
+    if (open_durations_) {
+      ImGui::SetNextItemOpen(true);
+      ImGui::SetScrollHereY(0);
+      open_durations_ = false;
+    }
+    if (section(with, "Durations", false)) durations_.draw(with, range);
+  }
+
+  void draw_statistics(const view_context& with) {
     const document& shown = *with.state.active();
     const query::time_range range = with.state.range().value_or(shown.span);
     const auto answer = question_.ask(*shown.engine, {range});
@@ -61,6 +125,7 @@ class statistics_view final : public view {
         all.threads.empty() && all.untracked.empty())
       return empty_state(with, icon::chart, "Nothing happened here",
                          "Drag over the timeline to select a range with events.");
+    draw_durations(with, range);
     draw_memory(with, all);
     draw_allocations(with, all);
     draw_transfers(with, all);
@@ -72,7 +137,6 @@ class statistics_view final : public view {
     draw_threads(with, all);
   }
 
- private:
   static void draw_range(const view_context& with, query::time_range range) {
     heading(with, with.state.range() ? "Selected range" : "Whole recording");
     ImGui::TextDisabled(
@@ -310,6 +374,11 @@ class statistics_view final : public view {
 
   screen_slot<query::statistics_question> question_;
   row_menu rows_;
+  screen_slot<query::tracks_question> tracks_;  ///< Tell whether there are steps.
+  duration_chart durations_;
+  step_table steps_;
+  bool per_step_ = false;
+  bool open_durations_ = false;  ///< In the next frame.
 };
 
 }  // namespace

@@ -1,0 +1,245 @@
+#include "app/gui/views/statistics/step_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/gui/views/shown_range.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "core/base/lower_case.hpp"
+#include "imgui_stdlib.h"
+
+namespace sluice::gui {
+namespace {
+
+using query::figure_unit;
+using query::step_figure;
+using query::step_statistics;
+
+constexpr float step_chart_height = 150;  // design pixels
+constexpr float least_table = 120;
+
+format::value_unit axis_unit(figure_unit unit) {
+  switch (unit) {
+    case figure_unit::bytes:
+      return format::value_unit::bytes;
+    case figure_unit::time:
+      return format::value_unit::nanoseconds;
+    case figure_unit::rate:
+      return format::value_unit::rate;
+    case figure_unit::count:
+      break;
+  }
+  return format::value_unit::none;
+}
+
+std::string amount(const step_figure& of, double value) {
+  if (std::isnan(value)) return "-";
+  switch (of.unit) {
+    case figure_unit::bytes:
+      return format_bytes(value);
+    case figure_unit::time:
+      return format_time(static_cast<query::time_ns>(value));
+    case figure_unit::rate:
+      return format_rate(value);
+    case figure_unit::count:
+      break;
+  }
+  return format_count(static_cast<std::uint64_t>(value));
+}
+
+/// "+12 %" of the median, or nothing.
+std::string against_median(const step_figure& of, double value) {
+  if (std::isnan(value) || of.median == 0 || value == of.median) return {};
+  const double share = value / of.median - 1;
+  return (share > 0 ? "+" : "-") + format_share(std::fabs(share));
+}
+
+bool is_outlier(const step_figure& of, std::size_t step) {
+  return std::binary_search(of.outliers.begin(), of.outliers.end(), static_cast<std::uint32_t>(step));
+}
+
+bool is_selected(const view_context& with, const analysis::step& step) { return with.state.range() == step.span; }
+
+}  // namespace
+
+void step_table::reset() { *this = {}; }
+
+void step_table::draw(const view_context& with) {
+  hovered_ = false;
+  const auto answer = question_.ask(*with.state.active()->engine, {process_});
+  progress_line(with, answer.complete || answer.failure, answer.progress);
+  if (answer.failure) return note(with, "The steps could not be measured: " + answer.failure->message);
+  if (!answer) return ImGui::TextDisabled("Measuring each step...");
+  const step_statistics& all = *answer.value;
+  const step_figure* const of = shown_of(all);
+  if (of == nullptr) {
+    if (answer.complete) empty_state(with, icon::chart, "No steps", "The recording does not say where steps begin.");
+    return;
+  }
+  draw_choices(with, all);
+  std::string words = format_some(all.step_count, "step");
+  if (all.source == analysis::step_source::pattern) words += " (inferred)";
+  if (all.step_count > all.steps.size()) words += ", of which the first " + format_count(all.steps.size()) + " are shown";
+  words += ".  Median " + amount(*of, of->median) + ", " + format_some(of->outliers.size(), "outlier") + ".";
+  note(with, words);
+  glossary_tip(with, "outlier");
+  draw_chart(with, all, *of);
+  if (!of->outliers.empty()) {
+    ImGui::Checkbox("only outliers", &only_outliers_);
+  } else {
+    only_outliers_ = false;
+  }
+  draw_rows(with, all, *of);
+}
+
+const step_figure* step_table::shown_of(const step_statistics& all) const {
+  const auto found = std::find_if(all.figures.begin(), all.figures.end(),
+                                  [this](const step_figure& each) { return each.label == label_; });
+  if (found != all.figures.end()) return &*found;
+  return all.figures.empty() ? nullptr : &all.figures.front();
+}
+
+void step_table::draw_choices(const view_context& with, const step_statistics& all) {
+  const step_figure& now = *shown_of(all);
+  if (all.processes.size() > 1) {
+    ImGui::SetNextItemWidth(std::min(with.px(200), ImGui::GetContentRegionAvail().x));
+    const auto shown = std::find_if(all.processes.begin(), all.processes.end(),
+                                    [&](const auto& each) { return each.process == all.process; });
+    if (ImGui::BeginCombo("##process", shown == all.processes.end() ? "" : label_of(shown->label).c_str())) {
+      for (const query::stepping_process& each : all.processes) {
+        ImGui::PushID(static_cast<int>(trace::raw(each.process)));
+        if (ImGui::Selectable(label_of(each.label).c_str(), each.process == all.process)) process_ = each.process;
+        ImGui::PopID();
+      }
+      ImGui::EndCombo();
+    }
+  }
+  ImGui::SetNextItemWidth(std::min(with.px(300), ImGui::GetContentRegionAvail().x));
+  if (!ImGui::BeginCombo("##figure", label_of(now.label).c_str(), ImGuiComboFlags_HeightLarge)) return;
+  if (ImGui::IsWindowAppearing()) {
+    filter_.clear();
+    ImGui::SetKeyboardFocusHere();
+  }
+  ImGui::SetNextItemWidth(-FLT_MIN);
+  ImGui::InputTextWithHint("##filter", "Find a statistic", &filter_);
+  const std::string wanted = lower_case(filter_);
+  for (std::size_t i = 0; i < all.figures.size(); ++i) {
+    const step_figure& each = all.figures[i];
+    if (lower_case(each.label).find(wanted) == std::string::npos) continue;
+    ImGui::PushID(static_cast<int>(i));
+    if (ImGui::Selectable(label_of(each.label).c_str(), &each == &now)) label_ = each.label;
+    if (!each.outliers.empty()) {
+      ImGui::SameLine(0, with.px(10));
+      ImGui::TextDisabled("%s", format_some(each.outliers.size(), "outlier").c_str());
+    }
+    ImGui::PopID();
+  }
+  ImGui::EndCombo();
+}
+
+void step_table::draw_chart(const view_context& with, const step_statistics& all, const step_figure& of) {
+  const ImVec2 corner = ImGui::GetCursorScreenPos();
+  const ImVec2 size(std::max(ImGui::GetContentRegionAvail().x, 1.0F), with.px(step_chart_height));
+  ImGui::InvisibleButton("##steps", size);
+  const bool over = ImGui::IsItemHovered();
+  hovered_ = hovered_ || over;
+  double highest = 0;
+  for (const double value : of.values) highest = std::isnan(value) ? highest : std::max(highest, value);
+  const auto count = static_cast<query::time_ns>(std::max<std::size_t>(all.steps.size(), 1));
+  const time_chart at = begin_value_chart(with, corner, size, {0, count}, highest, axis_unit(of.unit));
+  if (!at.fits(with)) return;
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  // Where several steps share a pixel, the highest is drawn, and outliers before others.
+  float drawn_to = at.area.min.x;
+  double most = 0;
+  bool outlier = false, selected = false;
+  for (std::size_t i = 0; i < of.values.size(); ++i) {
+    if (!std::isnan(of.values[i])) most = std::max(most, of.values[i]);
+    outlier = outlier || is_outlier(of, i);
+    selected = selected || is_selected(with, all.steps[i]);
+    const float right = std::floor(at.x_of(static_cast<query::time_ns>(i + 1)));
+    if (right < drawn_to + 1 && i + 1 < of.values.size()) continue;
+    const float gap = right - drawn_to > with.px(4) ? 1.0F : 0.0F;
+    const ImU32 colour = selected  ? with.colours.accent
+                         : outlier ? with.colours.warning
+                                   : with.colours.slice(query::slice_kind::step);
+    list.AddRectFilled({drawn_to, std::floor(at.y_of(most))}, {std::max(right - gap, drawn_to + 1), at.area.max.y},
+                       colour);
+    drawn_to = right;
+    most = 0;
+    outlier = selected = false;
+  }
+  const float median = std::floor(at.y_of(of.median));
+  list.AddLineH(at.area.min.x, at.area.max.x, median, with.colours.muted);
+  // Numbers of steps below: as many as there is room for.
+  float free = at.area.min.x;
+  for (std::size_t i = 0; i < all.steps.size(); ++i) {
+    const float x = at.x_of(static_cast<query::time_ns>(i));
+    if (x < free) continue;
+    const std::string number = std::to_string(all.steps[i].number);
+    const float wide = small_width(with, number);
+    if (x + wide > at.area.max.x) break;
+    list.AddText(with.fonts.regular, with.px(small_text), {std::floor(x), at.area.max.y + with.px(4)},
+                 with.colours.muted, number.c_str());
+    free = x + std::max(wide + with.px(12), with.px(60));
+  }
+  if (!over || !at.area.contains(ImGui::GetMousePos())) return;
+  const auto step = static_cast<std::size_t>(std::clamp<query::time_ns>(at.time_at(ImGui::GetMousePos().x), 0, count - 1));
+  if (step >= of.values.size()) return;
+  if (begin_tip(with)) {
+    ImGui::TextUnformatted(("Step " + std::to_string(all.steps[step].number)).c_str());
+    ImGui::TextUnformatted((amount(of, of.values[step]) + "  " + against_median(of, of.values[step])).c_str());
+    if (is_outlier(of, step)) ImGui::TextDisabled("An outlier.");
+    end_tip();
+  }
+  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) go_to(with, all.steps[step]);
+}
+
+void step_table::draw_rows(const view_context& with, const step_statistics& all, const step_figure& of) {
+  const float height = std::max(ImGui::GetContentRegionAvail().y, with.px(least_table));
+  const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings |
+                                ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
+  const bool times = &of == &all.figures.front() && of.label == "duration";
+  const int columns = times ? 3 : 4;
+  if (!ImGui::BeginTable("steps", columns, flags, {0, height})) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("step", ImGuiTableColumnFlags_WidthStretch);
+  for (int i = 1; i < columns; ++i) ImGui::TableSetupColumn("figure", ImGuiTableColumnFlags_WidthFixed);
+  if (times) {
+    figure_heads({"step", "duration", "of median"});
+  } else {
+    figure_heads({"step", "duration", "value", "of median"});
+  }
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(only_outliers_ ? of.outliers.size() : of.values.size()));
+  while (clipper.Step())
+    for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row) {
+      const auto at = static_cast<std::size_t>(row);
+      draw_row(with, all, of, only_outliers_ ? of.outliers[at] : at);
+    }
+  hovered_ = hovered_ || ImGui::IsWindowHovered();
+  ImGui::EndTable();
+}
+
+void step_table::draw_row(const view_context& with, const step_statistics& all, const step_figure& of,
+                          std::size_t step) {
+  const analysis::step& each = all.steps[step];
+  ImGui::PushID(static_cast<int>(step));
+  if (begin_row(is_selected(with, each))) go_to(with, each);
+  const bool stands_out = is_outlier(of, step);
+  if (stands_out) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
+  first_cell(std::to_string(each.number) + (stands_out ? "  outlier" : ""));
+  if (of.label != "duration") figure_cell(format_time(each.span.length()));
+  figure_cell(amount(of, of.values[step]));
+  figure_cell(against_median(of, of.values[step]));
+  if (stands_out) ImGui::PopStyleColor();
+  ImGui::PopID();
+}
+
+void step_table::go_to(const view_context& with, const analysis::step& step) {
+  if (step.span.length() <= 0) return;
+  with.commands.invoke("selection.range", step.span);
+  show_range(with, step.span);
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,115 @@
+#include "core/query/answers/panels/step_statistics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/core/query/answers/in_both_ways.hpp"
+#include "core/trace/model/names.hpp"
+#include "tests/core/recordings/steps_program.hpp"
+
+namespace sluice::query {
+namespace {
+
+using testing::mib;
+using testing::ms;
+using testing::recording;
+
+const step_figure* figure(const step_statistics& in, std::string_view label) {
+  const auto found = std::find_if(in.figures.begin(), in.figures.end(),
+                                  [&](const step_figure& each) { return each.label == label; });
+  return found == in.figures.end() ? nullptr : &*found;
+}
+
+void write(recording& to) { testing::write_steps(to, 12, 8 * mib, mib); }
+
+TEST(step_statistics, are_those_of_the_range_of_each_step) {
+  recording made;
+  write(made);
+  made.close();
+  const step_statistics found = answer_of(made.path(), step_statistics_question{});
+  ASSERT_EQ(found.steps.size(), 12U);
+  EXPECT_EQ(found.measured, 12U);
+  std::size_t compared = 0;
+  for (std::size_t i = 0; i < found.steps.size(); ++i) {
+    const analysis::range_statistics all = answer_of(made.path(), statistics_question{found.steps[i].span});
+    for (const auto& each : all.memory) {
+      const std::string name = "GPU 0, " + std::string(trace::name_of(each.layer)) + ": " + std::string(trace::name_of(each.kind));
+      const step_figure* peak = figure(found, "peak, " + name);
+      ASSERT_NE(peak, nullptr) << name;
+      EXPECT_EQ(peak->values[i], static_cast<double>(each.maximum));
+      ++compared;
+    }
+    for (const auto& each : all.transfers) {
+      const step_figure* copied = figure(found, "copied, GPU 0, " + std::string(trace::name_of(each.direction)));
+      ASSERT_NE(copied, nullptr);
+      EXPECT_EQ(copied->values[i], each.bytes);
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 24U);
+  const step_figure* duration = figure(found, "duration");
+  ASSERT_NE(duration, nullptr);
+  EXPECT_EQ(duration->values[3], static_cast<double>(found.steps[3].span.length()));
+}
+
+TEST(step_statistics, from_sections_are_those_from_an_index_of_everything) {
+  const auto [whole, sections] = ask_both_ways(write, step_statistics_question{});
+  ASSERT_EQ(sections.figures.size(), whole.figures.size());
+  for (std::size_t i = 0; i < whole.figures.size(); ++i) {
+    EXPECT_EQ(sections.figures[i].label, whole.figures[i].label);
+    ASSERT_EQ(sections.figures[i].values.size(), whole.figures[i].values.size());
+    for (std::size_t step = 0; step < whole.steps.size(); ++step)
+      EXPECT_NEAR(sections.figures[i].values[step], whole.figures[i].values[step],
+                  std::fabs(whole.figures[i].values[step]) * 1e-9)
+          << whole.figures[i].label << " of step " << step;
+  }
+}
+
+TEST(step_statistics, of_a_recording_without_steps_are_none) {
+  recording made;
+  made.standard_tables();
+  made.add_kernel(0, 100, "x");
+  made.close();
+  const step_statistics found = answer_of(made.path(), step_statistics_question{});
+  EXPECT_TRUE(found.processes.empty());
+  EXPECT_TRUE(found.steps.empty());
+  EXPECT_TRUE(found.figures.empty());
+}
+
+TEST(step_statistics, name_the_processes_that_have_steps) {
+  recording made;
+  write(made);
+  made.close();
+  const step_statistics found = answer_of(made.path(), step_statistics_question{});
+  ASSERT_EQ(found.processes.size(), 1U);
+  EXPECT_EQ(found.processes[0].steps, 12U);
+  const step_statistics other = answer_of(made.path(), step_statistics_question{trace::process_id{99}});
+  EXPECT_TRUE(other.steps.empty()) << "of a process that is not there";
+  EXPECT_EQ(other.processes.size(), 1U);
+}
+
+TEST(outliers, are_far_from_the_median_by_both_measures) {
+  double median = 0;
+  EXPECT_EQ(outliers_of({10, 11, 10, 9, 10, 30, 10}, median), (std::vector<std::uint32_t>{5}));
+  EXPECT_EQ(median, 10);
+  EXPECT_TRUE(outliers_of({100, 100, 100, 100, 104}, median).empty()) << "4 % is not worth a mark";
+  EXPECT_EQ(outliers_of({100, 100, 100, 100, 106}, median), (std::vector<std::uint32_t>{4}));
+  EXPECT_TRUE(outliers_of({1, 2, 3, 4, 5, 6, 7, 8, 20}, median).empty()) << "such values vary";
+}
+
+TEST(outliers, are_not_looked_for_among_few_values) {
+  double median = 0;
+  EXPECT_TRUE(outliers_of({}, median).empty());
+  EXPECT_EQ(median, 0);
+  EXPECT_TRUE(outliers_of({1, 1, 100, std::nan("")}, median).empty());
+}
+
+TEST(outliers, are_never_what_is_not_known) {
+  double median = 0;
+  EXPECT_EQ(outliers_of({std::nan(""), 1, 1, 1, 1, 9}, median), (std::vector<std::uint32_t>{5}));
+}
+
+}  // namespace
+}  // namespace sluice::query

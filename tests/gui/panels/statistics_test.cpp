@@ -1,0 +1,141 @@
+// The panel of statistics, in a real window: how long events take, and each step.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/format.hpp"
+#include "core/query/answers/panels/durations.hpp"
+#include "core/query/answers/panels/step_statistics.hpp"
+#include "core/query/engine/engine.hpp"
+#include "tests/core/recordings/steps_program.hpp"
+#include "tests/gui/panels/panel_rows.hpp"
+#include "tests/gui/window_fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+using testing::mib;
+
+class statistics_panel : public window_test {
+ protected:
+  query::engine& engine() { return *app().state().active()->engine; }
+  query::time_range span() { return app().state().active()->span; }
+  query::duration_histogram durations(trace::row_type kind, trace::event_id like = {}) {
+    return *engine().ask_now(query::durations_question{span(), kind, {}, like, {}}).value();
+  }
+  void open_durations(ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("statistics.durations");
+    user.Yield(6);
+    settle(user);
+  }
+  void open_steps(ImGuiTestContext& user) {
+    testing::recording made;
+    testing::write_steps(made, 12, 8 * mib, mib);
+    made.close();
+    std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    open_sample(user);
+  }
+  /// The middle of the bar with these durations.
+  ImVec2 place_of_bar(ImGuiTestContext& user, const query::duration_histogram& all, std::size_t bar) {
+    const ImRect chart = user.ItemInfo("//Statistics/**/##durations").RectFull;
+    const float wide = chart.GetWidth() / static_cast<float>(all.bars.size());
+    return {chart.Min.x + (static_cast<float>(bar) + 0.5F) * wide, chart.GetCenter().y};
+  }
+  std::uint64_t selected() {
+    return app().state().selected().kind == gui::selection_kind::event ? app().state().selected().id : 0;
+  }
+};
+
+TEST_F(statistics_panel, says_how_long_kernels_take) {
+  use([&](ImGuiTestContext& user) {
+    open_durations(user);
+    const query::duration_histogram all = durations(trace::row_type::kernel);
+    ASSERT_GT(all.count, 0U);
+    const std::string words = read(user);
+    for (const std::string& each :
+         {format_some(all.count, "kernel"), "median " + format_time(all.median),
+          "99 % within " + format_time(all.percentile99), "longest " + format_time(all.longest)})
+      EXPECT_NE(words.find(each), std::string::npos) << each << " in\n" << words;
+    take_picture(user, "durations");
+  });
+}
+
+TEST_F(statistics_panel, selects_the_longest_of_a_bar_and_steps_on) {
+  use([&](ImGuiTestContext& user) {
+    open_durations(user);
+    const query::duration_histogram all = durations(trace::row_type::kernel);
+    const auto fullest = std::max_element(all.bars.begin(), all.bars.end(),
+                                          [](const auto& a, const auto& b) { return a.count < b.count; });
+    ASSERT_GT(fullest->count, 1U);
+    user.MouseMoveToPos(place_of_bar(user, all, static_cast<std::size_t>(fullest - all.bars.begin())));
+    user.MouseClick(0);
+    user.Yield(4);
+    settle(user);
+    EXPECT_EQ(selected(), trace::raw(fullest->longest));
+    const query::duration_step after{fullest->from, fullest->to, fullest->span.begin, fullest->longest};
+    const auto next = engine().ask_now(query::durations_question{span(), trace::row_type::kernel, {}, {}, after}).value();
+    ASSERT_TRUE(next->next);
+    user.MouseClick(0);
+    user.Yield(4);
+    settle(user);
+    EXPECT_EQ(selected(), trace::raw(next->next->event));
+    EXPECT_NE(selected(), trace::raw(fullest->longest));
+  });
+}
+
+TEST_F(statistics_panel, tells_of_events_like_the_one_that_is_selected) {
+  use([&](ImGuiTestContext& user) {
+    open_durations(user);
+    const query::duration_histogram copies = durations(trace::row_type::transfer);
+    ASSERT_FALSE(copies.bars.empty());
+    const trace::event_id one = copies.bars.back().longest;
+    app().invoke("selection.set",
+                 gui::selection{app().state().active()->id, gui::selection_kind::event, trace::raw(one)});
+    app().invoke("statistics.durations");
+    user.Yield(6);
+    settle(user);
+    const query::duration_histogram alike = durations(trace::row_type::kernel, one);
+    const std::string words = read(user);
+    EXPECT_NE(words.find(format_count(alike.count) + " copies"), std::string::npos) << words;
+    EXPECT_NE(words.find("median " + format_time(alike.median)), std::string::npos) << words;
+  });
+}
+
+TEST_F(statistics_panel, offers_no_steps_where_there_are_none) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("panel.focus.Statistics");
+    user.Yield(6);
+    EXPECT_EQ(read(user).find("per step"), std::string::npos);
+  });
+}
+
+TEST_F(statistics_panel, shows_a_figure_of_each_step_and_goes_to_the_one_that_is_clicked) {
+  use([&](ImGuiTestContext& user) {
+    open_steps(user);
+    const auto all = engine().ask_now(query::step_statistics_question{}).value();
+    const auto figure = std::find_if(all->figures.begin(), all->figures.end(),
+                                     [](const auto& each) { return each.label.starts_with("peak, GPU 0"); });
+    ASSERT_NE(figure, all->figures.end());
+    app().invoke("statistics.per_step", figure->label);
+    user.Yield(6);
+    settle(user);
+    const std::string words = read(user);
+    EXPECT_NE(words.find(figure->label), std::string::npos) << words;
+    EXPECT_NE(words.find("12 steps"), std::string::npos) << words;
+    EXPECT_NE(words.find("Median " + format_bytes(figure->median)), std::string::npos) << words;
+    EXPECT_NE(words.find(format_bytes(figure->values[0])), std::string::npos) << words;
+    take_picture(user, "statistics of steps");
+    const auto rows = rows_of(user, "//Statistics");
+    ASSERT_GE(rows.size(), 3U);
+    click_row(user, rows[2]);
+    settle(user);
+    ASSERT_TRUE(app().state().range());
+    EXPECT_EQ(*app().state().range(), all->steps[2].span);
+  });
+}
+
+}  // namespace
+}  // namespace sluice::test
