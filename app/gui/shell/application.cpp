@@ -69,6 +69,7 @@ application::application(application_options options)
   session_.animations = options_.animations;
   session_.memory_bytes = options_.memory_bytes;
   session_.sources_from = options_.sources_from;
+  session_.kept = [this](document_id of) { return kept_of(of); };
   session_.opened = [this](const document& which) {
     if (!which.removed_at_close && which.path != recorder_.recording()) settings_.add_recent(which.path);
   };
@@ -90,26 +91,37 @@ void application::remember_session() {
   std::vector<settings::open_document> open;
   for (const auto& each : session_.all())
     if (each->ready() && !each->removed_at_close && open.size() < settings::recent_limit)
-      open.push_back({each->path, each->visible.begin, each->visible.end});
+      open.push_back({each->path, each->visible.begin, each->visible.end, text_of(kept_of(each->id))});
   if (!open.empty()) settings_.last_session = std::move(open);
+}
+
+kept_view application::kept_of(document_id of) const {
+  kept_view made;
+  for (const auto& each : views_) each->keep(of, made);
+  return made;
 }
 
 void application::restore_session() {
   for (const settings::open_document& each : settings_.last_session) {
-    restored_[each.path] = {each.begin, each.end};
+    restored_[each.path] = each;
     open(each.path);
   }
 }
 
-/// Shows the range of the last session once a recording of it is ready.
+/// Shows the range of the last session, and the views as they were, once a recording of it is ready.
 void application::follow_restored() {
   if (restored_.empty()) return;
   document* shown = session_.active();
   if (shown == nullptr || !shown->ready()) return;
   const auto found = restored_.find(shown->path);
   if (found == restored_.end()) return;
-  session_.show(found->second, false);
+  const settings::open_document was = found->second;
   restored_.erase(found);
+  session_.show({was.begin, was.end}, false);
+  if (was.views.empty()) return;
+  auto kept = kept_view_of(was.views);
+  if (kept) wanted_kept_ = std::move(*kept);
+  if (!kept) notice_ = "the views are not as they were: the last session " + kept.error().message;
 }
 
 void application::save_layout() {
@@ -149,6 +161,7 @@ void application::show_saved_view() {
   session_.select_range(view.range);
   session_.select({shown->id, view.selected, view.id});
   session_.set_moment(view.moment);
+  wanted_kept_ = view.kept;
 }
 
 std::string application::own_program() const {
@@ -279,6 +292,8 @@ void application::update() {
     for (const auto& each : views_) each->reset();
     reveal_question_ = {};
   }
+  if (const auto kept = std::exchange(wanted_kept_, std::nullopt))
+    for (const auto& each : views_) each->restore(context(), *kept);
 }
 
 void application::take_failures() {

@@ -122,6 +122,7 @@ class application {
   void remember_session();
   void restore_session();
   void follow_restored();
+  [[nodiscard]] kept_view kept_of(document_id of) const;
   void restyle();
   void take_failures();
   void draw_menu_bar();
@@ -182,7 +183,8 @@ class application {
   screen_slot<query::series_question> progress_series_;
   screen_slot<query::details_question> reveal_question_;
   bool reveal_ = false;
-  std::map<std::string, query::time_range> restored_;  ///< Ranges to show once these files are ready.
+  std::map<std::string, settings::open_document> restored_;  ///< To be shown so once these files are ready.
+  std::optional<kept_view> wanted_kept_;                     ///< For the views of the active document, once.
   double progress_ = -1;
   bool recording_tried_ = false;  ///< The recorder's file is being opened.
   bool recording_shown_ = false;  ///< The view shows it.

@@ -171,9 +171,7 @@ void application::add_selection_commands() {
                        if (close_topmost()) return;
                        if (view* at_work = cancellable()) return at_work->cancel();
                        if (!ready_to_clear()) return;
-                       session_.select({session_.active()->id, selection_kind::none, 0});
-                       session_.select_range(std::nullopt);
-                       session_.set_moment(std::nullopt);
+                       session_.select_nothing();
                      },
                  .enabled =
                      [this] {

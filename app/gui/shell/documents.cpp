@@ -257,6 +257,15 @@ void documents::select_range(std::optional<query::time_range> range) {
   here_.range = range;
 }
 
+void documents::select_nothing() {
+  const selection nothing{active_, selection_kind::none, 0};
+  if (here_.selected == nothing && !here_.range && !here_.moment) return;
+  remember();
+  here_.selected = nothing;
+  here_.range.reset();
+  here_.moment.reset();
+}
+
 query::time_range documents::clamp(query::time_range wanted, query::time_range span) {
   const query::time_range whole = with_margin(span);
   wanted = analysis::bounded(wanted);

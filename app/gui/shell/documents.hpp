@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/gui/shell/kept_view.hpp"
 #include "app/gui/shell/selection.hpp"
 #include "core/query/engine/engine.hpp"
 
@@ -76,6 +77,8 @@ class documents {
   [[nodiscard]] std::vector<error> take_failures();
   /// Called after a document was opened.
   std::function<void(const document&)> opened;
+  /// Tells what the views of a document keep.
+  std::function<kept_view(document_id)> kept;
 
   // The selection and its history.
   [[nodiscard]] const location& here() const { return here_; }
@@ -85,6 +88,8 @@ class documents {
   /// Changes the selection. `back` undoes this.
   void select(const selection& what);
   void select_range(std::optional<query::time_range> range);
+  /// Selects nothing: neither an item, nor a range, nor a moment. One step in the history.
+  void select_nothing();
   /// Sets the moment without a step in the history.
   void set_moment(std::optional<query::time_ns> moment) { here_.moment = moment; }
   /// The last request to bring something onto the screen; its number is 0 if there was none.

@@ -90,6 +90,7 @@ void settings::read(std::istream& lines) {
       if (words >> made.begin >> made.end && std::getline(words >> std::ws, made.path) && made.begin < made.end)
         last_session.push_back(std::move(made));
     }
+    if (key == "views" && !last_session.empty() && value.size() <= longest_views) last_session.back().views = value;
     if (key == "command" && commands_.size() < command_limit) commands_.push_back(unescaped(value));
   }
 }
@@ -134,9 +135,12 @@ void settings::write(std::ostream& lines) const {
     if (path.find('\n') == std::string::npos) lines << "recent " << path << '\n';
   for (const std::string& query : queries_) lines << "query " << escaped(query) << '\n';
   for (const auto& [id, text] : keys) lines << "key " << id << (text.empty() ? "" : " ") << text << '\n';
-  for (const open_document& each : last_session)
-    if (each.path.find('\n') == std::string::npos)
-      lines << "open " << each.begin << ' ' << each.end << ' ' << each.path << '\n';
+  for (const open_document& each : last_session) {
+    if (each.path.find('\n') != std::string::npos) continue;
+    lines << "open " << each.begin << ' ' << each.end << ' ' << each.path << '\n';
+    const bool fits = !each.views.empty() && each.views.size() <= longest_views;
+    if (fits && each.views.find('\n') == std::string::npos) lines << "views " << each.views << '\n';
+  }
   for (const std::string& line : commands_) lines << "command " << escaped(line) << '\n';
 }
 

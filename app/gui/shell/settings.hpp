@@ -40,7 +40,9 @@ class settings {
     std::string path;
     std::int64_t begin = 0;
     std::int64_t end = 0;
+    std::string views{};  ///< `text_of` a kept_view; empty: nothing was kept.
   };
+  static constexpr std::size_t longest_views = std::size_t{32} << 10;  ///< Longer `views` are not stored.
   /// The recordings of the last session, at most `recent_limit`. Set them before `save`.
   std::vector<open_document> last_session;
   /// Command lines recorded from the window, newest first, at most `command_limit`.

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "app/gui/shell/kept_view_json.hpp"
 #include "core/base/regular_file.hpp"
 #include "core/base/replacement.hpp"
 
@@ -118,7 +119,8 @@ result<std::vector<user_note>> read_notes(const std::string& path, const recordi
   const auto list = all->find("notes");
   if (list == all->end() || !list->is_array()) return fail(error_code::corrupt, "has no list of notes", path);
   if (list->size() > user_note::most)
-    return fail(error_code::corrupt, fmt::format("has {} notes; at most {} are read", list->size(), user_note::most), path);
+    return fail(error_code::corrupt, fmt::format("has {} notes; at most {} are read", list->size(), user_note::most),
+                path);
   std::vector<user_note> notes;
   for (const json& each : *list) {
     const auto number = notes.size() + 1;
@@ -173,6 +175,11 @@ result<saved_view> read_saved_view(const std::string& path) {
     std::tie(made.selected, made.id) = target_in(*selected);
   if (const auto category = all->find("memory_by_category"); category != all->end() && category->is_boolean())
     made.memory_by_category = category->get<bool>();
+  if (const auto views = all->find("views"); views != all->end()) {
+    auto kept = kept_view_in(*views);
+    if (!kept) return fail(kept.error().code, kept.error().message, path);
+    made.kept = std::move(*kept);
+  }
   return made;
 }
 
@@ -182,6 +189,7 @@ result<void> write_saved_view(const std::string& path, const saved_view& view) {
   if (view.moment) all["moment_ns"] = *view.moment;
   if (view.selected != selection_kind::none) all["selected"] = json{{word_of(view.selected), view.id}};
   all["memory_by_category"] = view.memory_by_category;
+  if (view.kept != kept_view{}) all["views"] = kept_view_out(view.kept);
   return write_object(path, all);
 }
 

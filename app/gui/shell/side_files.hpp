@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/gui/shell/documents.hpp"
+#include "app/gui/shell/kept_view.hpp"
 #include "core/base/error.hpp"
 
 /// Small JSON files that accompany a recording: notes, and saved views to send to a colleague. They may come from
@@ -58,6 +59,7 @@ struct saved_view {
   selection_kind selected = selection_kind::none;  ///< `block`, `event` or `none`.
   std::uint64_t id = 0;
   bool memory_by_category = true;
+  kept_view kept;  ///< In files of older versions: as at first.
 };
 
 /// True for a path that ends in ".sluiceview".

@@ -109,7 +109,20 @@ void blocks_view::start_over() {
   wanted_rows_ = query::block_table::first_rows;
 }
 
+void blocks_view::keep(document_id of, kept_view& into) const {
+  if (of == document_ && layer_chosen_) into.blocks = filter_;
+}
+
+void blocks_view::restore(const view_context& with, const kept_view& from) {
+  if (!from.blocks) return;
+  document_ = with.state.active()->id;
+  filter_ = *from.blocks;
+  layer_chosen_ = true;
+  start_over();
+}
+
 void blocks_view::follow(const view_context& with) {
+  if (with.state.active() != nullptr) document_ = with.state.active()->id;
   const reveal_request& last = with.state.revealed();
   if (last.number == revealed_) return;
   revealed_ = last.number;

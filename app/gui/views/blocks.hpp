@@ -39,6 +39,8 @@ class blocks_view final : public view {
   void reset() override;
   void follow(const view_context& with) override;
   void draw(view_context& with) override;
+  void keep(document_id of, kept_view& into) const override;
+  void restore(const view_context& with, const kept_view& from) override;
 
   /// What the list is limited to; for tests.
   [[nodiscard]] const blocks_filter& filter() const { return filter_; }
@@ -79,8 +81,9 @@ class blocks_view final : public view {
   screen_slot<query::report_question> report_;
   std::size_t wanted_rows_ = query::block_table::first_rows;  ///< All rows once the user scrolls to the end of these.
   blocks_filter filter_;
-  bool layer_chosen_ = false;               ///< False: the innermost layer will be.
-  std::optional<symbols::attribution> by_;  ///< None: what splits the rows most evenly.
+  document_id document_ = document_id::none;  ///< Of which the list is.
+  bool layer_chosen_ = false;                 ///< False: the innermost layer will be.
+  std::optional<symbols::attribution> by_;    ///< None: what splits the rows most evenly.
   symbols::attribution shown_by_ = symbols::attribution::line;
   query::block_column sort_ = query::block_column::bytes;
   bool descending_ = true;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/shell/side_files.hpp"
+#include "app/gui/views/note_lists.hpp"
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
@@ -25,6 +25,7 @@ constexpr std::array<table_column, 4> note_columns = {
 
 class notes_view final : public view {
  public:
+  explicit notes_view(std::shared_ptr<note_lists> notes) : notes_(std::move(notes)) {}
   [[nodiscard]] const char* name() const override { return "Notes"; }
   [[nodiscard]] bool shown_at_first() const override { return false; }
   [[nodiscard]] bool scrolls() const override { return false; }
@@ -61,7 +62,7 @@ class notes_view final : public view {
                        .group = "Go",
                        .run =
                            [this, &state](const argument&) {
-                             std::vector<user_note>& notes = all_[state.active()->id].notes;
+                             std::vector<user_note>& notes = notes_->by_document[state.active()->id];
                              notes.erase(notes.begin() + static_cast<std::ptrdiff_t>(chosen_));
                              chosen_ = editing_ = no_note;
                              save(*state.active());
@@ -79,6 +80,17 @@ class notes_view final : public view {
                        .group = "Go",
                        .keys = {ImGuiKey_RightBracket},
                        .run = [this, &state, &commands](const argument&) { step(state, commands, true); },
+                       .enabled = any});
+    // The argument is the note's place in the list.
+    home.commands.add({.id = "notes.go",
+                       .run =
+                           [this, &state, &commands](const argument& with) {
+                             const auto* place = std::get_if<double>(&with);
+                             if (place == nullptr || !(*place >= 0 && *place < static_cast<double>(list(state).size())))
+                               return;
+                             chosen_ = static_cast<std::size_t>(*place);
+                             go_to(state, commands, list(state)[chosen_]);
+                           },
                        .enabled = any});
     home.commands.add(
         {.id = "view.save",
@@ -123,13 +135,14 @@ class notes_view final : public view {
 
  private:
   struct notes_of_document {
-    std::vector<user_note> notes;   ///< By time.
     std::string trouble;       ///< Why notes are not where they should be; empty if all is well.
     std::string said;          ///< That a view was saved, and where.
     bool read_failed = false;  ///< The file holds something else, and must not be overwritten.
   };
 
-  [[nodiscard]] const std::vector<user_note>& list(const documents& state) { return all_[state.active()->id].notes; }
+  [[nodiscard]] const std::vector<user_note>& list(const documents& state) {
+    return notes_->by_document[state.active()->id];
+  }
 
   void load(const document& of) {
     notes_of_document& made = all_[of.id];
@@ -142,8 +155,9 @@ class notes_view final : public view {
         made.read_failed = true;
         return;
       }
-      made.notes = std::move(*found);
-      sort(made.notes);
+      std::vector<user_note>& notes = notes_->by_document[of.id];
+      notes = std::move(*found);
+      sort(notes);
       return;
     }
   }
@@ -152,7 +166,7 @@ class notes_view final : public view {
     notes_of_document& all = all_[of.id];
     if (all.read_failed || of.removed_at_close) return;
     all.trouble.clear();
-    const auto written = write_notes(notes_path(of.path), identity_of(of), all.notes);
+    const auto written = write_notes(notes_path(of.path), identity_of(of), notes_->by_document[of.id]);
     if (written) return;
     const std::string other = notes_path_in(config_folder_, of.path);
     if (other.empty()) {
@@ -161,7 +175,7 @@ class notes_view final : public view {
     }
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(other).parent_path(), ignored);
-    const auto kept = write_notes(other, identity_of(of), all.notes);
+    const auto kept = write_notes(other, identity_of(of), notes_->by_document[of.id]);
     all.trouble = kept ? "The folder of the recording cannot be written. The notes are kept in " + other
                        : "The notes are not saved: " + kept.error().to_string();
   }
@@ -174,8 +188,8 @@ class notes_view final : public view {
 
   void add(const documents& state, const command_registry& commands, const argument& with) {
     const document& of = *state.active();
-    notes_of_document& all = all_[of.id];
-    if (all.read_failed || all.notes.size() >= user_note::most) return;
+    std::vector<user_note>& notes = notes_->by_document[of.id];
+    if (all_[of.id].read_failed || notes.size() >= user_note::most) return;
     user_note made;
     const selection& selected = state.selected();
     if (selected.kind == selection_kind::block || selected.kind == selection_kind::event) {
@@ -185,9 +199,9 @@ class notes_view final : public view {
     const query::time_ns now = state.moment().value_or((of.visible.begin + of.visible.end) / 2);
     made.range = state.range().value_or(query::time_range{now, now});
     if (const auto* words = std::get_if<std::string>(&with)) made.text = words->substr(0, user_note::longest_text);
-    all.notes.push_back(made);
-    sort(all.notes);
-    chosen_ = static_cast<std::size_t>(std::find(all.notes.begin(), all.notes.end(), made) - all.notes.begin());
+    notes.push_back(made);
+    sort(notes);
+    chosen_ = static_cast<std::size_t>(std::find(notes.begin(), notes.end(), made) - notes.begin());
     save(of);
     commands.invoke("panel.focus.Notes");
     if (!made.text.empty()) return;
@@ -196,7 +210,7 @@ class notes_view final : public view {
   }
 
   void set_text(const document& of, std::size_t which, const std::string& words) {
-    std::vector<user_note>& notes = all_[of.id].notes;
+    std::vector<user_note>& notes = notes_->by_document[of.id];
     if (which >= notes.size()) return;
     notes[which].text = words.substr(0, user_note::longest_text);
     save(of);
@@ -293,7 +307,7 @@ class notes_view final : public view {
 
   void draw_editor(const document& of, std::size_t row) {
     if (focus_) {
-      draft_ = all_[of.id].notes[row].text;
+      draft_ = notes_->by_document[of.id][row].text;
       ImGui::SetKeyboardFocusHere();
       focus_ = false;
     }
@@ -325,12 +339,14 @@ class notes_view final : public view {
       made.id = selected.id;
     }
     made.memory_by_category = state.memory_by_category;
+    if (state.kept) made.kept = state.kept(of.id);
     const auto written = write_saved_view(path, made);
     all_[of.id].trouble = written ? "" : "The view is not saved: " + written.error().to_string();
     all_[of.id].said = written ? "The view is saved in " + path + ". Send it together with the recording." : "";
   }
 
   std::string config_folder_;
+  std::shared_ptr<note_lists> notes_;
   std::map<document_id, notes_of_document> all_;
   std::size_t chosen_ = no_note;
   std::size_t editing_ = no_note;
@@ -342,6 +358,8 @@ class notes_view final : public view {
 
 }  // namespace
 
-std::unique_ptr<view> make_notes_view() { return std::make_unique<notes_view>(); }
+std::unique_ptr<view> make_notes_view(std::shared_ptr<note_lists> notes) {
+  return std::make_unique<notes_view>(std::move(notes));
+}
 
 }  // namespace sluice::gui

@@ -11,6 +11,7 @@
 #include "core/base/csv_text.hpp"
 #include "core/base/printable.hpp"
 #include "core/export/answer.hpp"
+#include "core/query/sql/sql_track.hpp"
 #include "imgui_internal.h"
 #include "imgui_stdlib.h"
 #include "portable_file_dialogs.h"
@@ -116,6 +117,16 @@ void query_view::add_commands(const command_home& home) {
                      .group = "Query",
                      .run = [this](const argument&) { copy(); },
                      .enabled = rows_shown});
+  home.commands.add({.id = "query.as_track",
+                     .title = "Show the rows as a track",
+                     .group = "Query",
+                     .icon = icon::chart,
+                     .run = [this, &commands = home.commands](
+                                const argument&) { commands.invoke("timeline.add_query", task_->text()); },
+                     .enabled =
+                         [this, rows_shown] {
+                           return rows_shown() && task_ && query::track_columns_of(answer_->columns).has_value();
+                         }});
   home.commands.add({.id = "query.save",
                      .title = "Save all rows as CSV...",
                      .group = "Query",
@@ -294,6 +305,8 @@ void query_view::draw_controls(const view_context& with) {
   command_button(with, "query.copy", "Copy");
   ImGui::SameLine();
   command_button(with, "query.save", "Save");
+  ImGui::SameLine();
+  command_button(with, "query.as_track", "Track");
   draw_state(with);
 }
 

@@ -75,6 +75,10 @@ class view {
 
   /// Registers the view's commands. Called once, at the start.
   virtual void add_commands(const command_home& /*home*/) {}
+  /// Puts what the user changed here about a document into `into`, for the next session and for saved views.
+  virtual void keep(document_id /*of*/, kept_view& /*into*/) const {}
+  /// Takes over for the active document what `keep` kept. Called when the document is first shown, after `reset`.
+  virtual void restore(const view_context& /*with*/, const kept_view& /*from*/) {}
   /// Called once per frame before anything is drawn, even if the panel is hidden.
   virtual void follow(const view_context& /*with*/) {}
   /// True while started work is unfinished; a picture waits for it.

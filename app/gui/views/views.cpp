@@ -2,6 +2,7 @@
 
 #include "app/gui/views/blocks.hpp"
 #include "app/gui/views/memory_map/memory_map.hpp"
+#include "app/gui/views/note_lists.hpp"
 #include "app/gui/views/query.hpp"
 #include "app/gui/views/search.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
@@ -12,7 +13,8 @@ namespace sluice::gui {
 std::vector<std::unique_ptr<view>> make_views(const std::function<void()>& wake, const settings& remembered) {
   std::vector<std::unique_ptr<view>> all;
   const auto replay = std::make_shared<what_if_replay>();
-  all.push_back(std::make_unique<timeline_view>());
+  const auto notes = std::make_shared<note_lists>();
+  all.push_back(std::make_unique<timeline_view>(wake, notes));
   all.push_back(make_summary_view());
   all.push_back(make_out_of_memory_view());
   all.push_back(make_details_view());
@@ -27,7 +29,7 @@ std::vector<std::unique_ptr<view>> make_views(const std::function<void()>& wake,
   all.push_back(make_what_if_view(replay));
   all.push_back(make_compare_view());
   all.push_back(make_generations_view());
-  all.push_back(make_notes_view());
+  all.push_back(make_notes_view(notes));
   all.push_back(std::make_unique<search_view>());
   all.push_back(std::make_unique<query_view>(wake, remembered));
   all.push_back(make_messages_view());

@@ -12,6 +12,7 @@ namespace sluice::gui {
 [[nodiscard]] std::vector<std::unique_ptr<view>> make_views(const std::function<void()>& wake,
                                                             const settings& remembered);
 
+struct note_lists;
 class what_if_replay;
 
 // Views without a header of their own.
@@ -28,6 +29,6 @@ class what_if_replay;
 [[nodiscard]] std::unique_ptr<view> make_memory_over_time_view(std::shared_ptr<what_if_replay> replay);
 [[nodiscard]] std::unique_ptr<view> make_compare_view();
 [[nodiscard]] std::unique_ptr<view> make_generations_view();
-[[nodiscard]] std::unique_ptr<view> make_notes_view();
+[[nodiscard]] std::unique_ptr<view> make_notes_view(std::shared_ptr<note_lists> notes);
 
 }  // namespace sluice::gui

@@ -343,9 +343,9 @@ class what_if_view final : public view {
   static constexpr std::size_t none = ~std::size_t{0};
 
   std::shared_ptr<what_if_replay> replay_;
-  std::size_t chosen_ = 0;                              ///< The allocator that is shown.
-  std::vector<bool> hidden_;                            ///< By policy: clicked away.
-  std::size_t hovered_row_ = none;                      ///< The policy under the mouse, in the table.
+  std::size_t chosen_ = 0;          ///< The allocator that is shown.
+  std::vector<bool> hidden_;        ///< By policy: clicked away.
+  std::size_t hovered_row_ = none;  ///< The policy under the mouse, in the table.
   row_menu rows_;
 };
 

@@ -47,8 +47,8 @@ ImU32 policy_colour(std::size_t policy, const theme& colours) {
 
 std::optional<std::size_t> replayed_part_at(const query::what_if_curves& curves, query::time_ns time) {
   if (!curves.span.holds(time)) return std::nullopt;
-  const double share =
-      static_cast<double>(time - curves.span.begin) / static_cast<double>(std::max<query::time_ns>(curves.span.length(), 1));
+  const double share = static_cast<double>(time - curves.span.begin) /
+                       static_cast<double>(std::max<query::time_ns>(curves.span.length(), 1));
   return std::min(query::what_if_curves::parts - 1,
                   static_cast<std::size_t>(share * static_cast<double>(query::what_if_curves::parts)));
 }

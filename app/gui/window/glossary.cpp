@@ -87,13 +87,15 @@ constexpr auto terms = std::to_array<term>({
      "often "
      "twice the size of the weights."},
     {"outlier",
-     "A step whose value is far from the median: by more than 5 % of it and by more than 5 times the usual deviation. "
+     "A step whose value is far from the median: by more than 5 % of it and by more than 3.5 times the usual "
+     "deviation. "
      "Outliers are looked for among 5 steps or more."},
     {"pageable",
      "Ordinary host memory, which the system can move. Copies from it go through a buffer of the driver, so they are "
      "slower and block the calling thread."},
     {"percentile",
-     "The 99th percentile is the value that 99 of 100 events do not exceed. It shows how slow the slow ones are without "
+     "The 99th percentile is the value that 99 of 100 events do not exceed. It shows how slow the slow ones are "
+     "without "
      "the very slowest."},
     {"pinned",
      "Host memory that stays in place (cudaHostAlloc, pin_memory). Only copies from pinned memory run at full rate and "

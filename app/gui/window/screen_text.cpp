@@ -98,7 +98,11 @@ void texts_of(Answer& answer, Visit&& visit) {
     for (auto& each : answer.lines) visit(each);
   } else if constexpr (requires { answer.allocators; }) {
     for (auto& each : answer.allocators) visit(each.label);
-  } else if constexpr (requires { answer.step_count; answer.figures; answer.measured; }) {
+  } else if constexpr (requires {
+                         answer.step_count;
+                         answer.figures;
+                         answer.measured;
+                       }) {
     for (auto& each : answer.processes) visit(each.label);
     for (auto& each : answer.figures) visit(each.label);
   } else if constexpr (requires { answer.begin()->severity; }) {

@@ -71,7 +71,7 @@ struct blocks_question {
   std::optional<trace::device_id> device{};  ///< None: of all devices. `device_id::none`: of no device.
   std::optional<trace::memory_kind> kind{};
   std::optional<block_groups> groups{};  ///< As in the answer to a `memory_groups_question`.
-  bool with_uses = false;                ///< Fill in first and last uses. Costs reading them from a recording with sections.
+  bool with_uses = false;  ///< Fill in first and last uses. Costs reading them from a recording with sections.
   /// True if an answer needs the uses of blocks.
   [[nodiscard]] bool needs_uses() const;
   friend bool operator==(const blocks_question&, const blocks_question&) = default;

@@ -32,9 +32,9 @@ class side_files : public ::testing::Test {
 
 TEST_F(side_files, keep_notes_as_they_were) {
   const std::vector<user_note> notes = {{{5, 5}, selection_kind::none, 0, "a moment"},
-                                   {{10, 20}, selection_kind::none, 0, "a range, \"quoted\"\nand two lines"},
-                                   {{30, 30}, selection_kind::block, 7, "Grüße"},
-                                   {{40, 40}, selection_kind::event, 8, ""}};
+                                        {{10, 20}, selection_kind::none, 0, "a range, \"quoted\"\nand two lines"},
+                                        {{30, 30}, selection_kind::block, 7, "Grüße"},
+                                        {{40, 40}, selection_kind::event, 8, ""}};
   ASSERT_TRUE(write_notes(path, of, notes));
   const auto found = read_notes(path, of);
   ASSERT_TRUE(found) << found.error().to_string();

@@ -75,7 +75,8 @@ TEST_F(statistics_panel, selects_the_longest_of_a_bar_and_steps_on) {
     settle(user);
     EXPECT_EQ(selected(), trace::raw(fullest->longest));
     const query::duration_step after{fullest->from, fullest->to, fullest->span.begin, fullest->longest};
-    const auto next = engine().ask_now(query::durations_question{span(), trace::row_type::kernel, {}, {}, after}).value();
+    const auto next =
+        engine().ask_now(query::durations_question{span(), trace::row_type::kernel, {}, {}, after}).value();
     ASSERT_TRUE(next->next);
     user.MouseClick(0);
     user.Yield(4);

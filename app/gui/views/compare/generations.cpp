@@ -17,7 +17,7 @@ namespace sluice::gui {
 namespace {
 
 constexpr float generations_beside = 760;  // design pixels; narrower panels have the two tables above one another
-constexpr std::size_t most_marks = 64;
+constexpr std::size_t most_marks = kept_view::most_generations;
 
 constexpr std::array<table_column, 5> generation_columns = {{{"allocated", "generation"},
                                                              {"alive", "bytes"},
@@ -60,6 +60,13 @@ class generations_view final : public view {
                        .group = "Go",
                        .run = [this, &state](const argument&) { marks_.erase(state.active()->id); },
                        .enabled = [this, &state] { return state.ready() && marks_.contains(state.active()->id); }});
+  }
+
+  void keep(document_id of, kept_view& into) const override {
+    if (const auto found = marks_.find(of); found != marks_.end()) into.generations = found->second;
+  }
+  void restore(const view_context& with, const kept_view& from) override {
+    if (!from.generations.empty()) marks_[with.state.active()->id] = from.generations;
   }
 
   void draw(view_context& with) override {

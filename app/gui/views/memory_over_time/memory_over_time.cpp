@@ -253,13 +253,15 @@ class memory_over_time_view final : public view {
     wanted.layer = of.layer;
     wanted.sort = query::block_column::born;
     wanted.descending = false;
-    wanted.rows = block_shapes::block_limit * 4;  // Those of other devices and kinds are among them.
+    wanted.device = of.device;
+    wanted.kind = of.kind;
+    wanted.rows = block_shapes::block_limit + 1;
     if (const auto by = groupings[*grouping_].by) wanted.by = query::attribution_of(*by);
     const auto answer = blocks_.ask(*with.state.active()->engine, wanted);
     if (!answer.complete || answer.value == nullptr) return;
     if (answer.value == shown_blocks_) return;
     shown_blocks_ = answer.value;
-    take_blocks(with, of, range, width);
+    take_blocks(with, range, width);
   }
 
   void take(const view_context& with, const std::shared_ptr<const query::memory_groups>& answer) {
@@ -309,14 +311,12 @@ class memory_over_time_view final : public view {
     bands_.settle();
   }
 
-  void take_blocks(const view_context& with, const analysis::memory_peak& of, query::time_range range,
-                   std::uint32_t width) {
+  void take_blocks(const view_context& with, query::time_range range, std::uint32_t width) {
     const query::block_table& table = *shown_blocks_;
     std::vector<shaped_block> blocks;
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
       const query::block_row& row = table.rows[i];
-      if (row.device != of.device || row.kind != of.kind || (row.died != trace::unknown_time && row.died <= row.born))
-        continue;
+      if (row.died != trace::unknown_time && row.died <= row.born) continue;
       shaped_block& made = blocks.emplace_back();
       made.block = row.block;
       made.born = row.born;
@@ -356,8 +356,8 @@ class memory_over_time_view final : public view {
     menu_.draw_opened(with);
     const bool shapes = !shapes_.pieces.empty();
     const query::time_range visible = with.state.active()->visible;
-    const double highest = std::max({bands_.highest, shapes ? static_cast<double>(shapes_.highest) : 0.0,
-                                     reserved_.highest(of.device, visible)});
+    const double highest = std::max(
+        {bands_.highest, shapes ? static_cast<double>(shapes_.highest) : 0.0, reserved_.highest(of.device, visible)});
     if (highest <= 0) return;
     const float flags = with.px(small_text) + with.px(4);  // Above the chart: the peak and failures.
     const time_chart at = begin_time_chart(with, {corner.x, corner.y + flags}, {size.x, size.y - flags}, visible,
@@ -581,8 +581,8 @@ class memory_over_time_view final : public view {
   screen_slot<query::blocks_question> blocks_;
   screen_slot<query::details_question> details_;  ///< Of the block under the mouse.
   reserved_curves reserved_;
-  std::optional<std::size_t> memory_;             ///< In `report::peaks`.
-  std::optional<std::size_t> grouping_;           ///< In `groupings`.
+  std::optional<std::size_t> memory_;    ///< In `report::peaks`.
+  std::optional<std::size_t> grouping_;  ///< In `groupings`.
   std::shared_ptr<const query::series> shown_series_;
   std::shared_ptr<const query::memory_groups> shown_groups_;
   std::shared_ptr<const query::block_table> shown_blocks_;

@@ -57,7 +57,8 @@ void reserved_curves::draw_policies(const view_context& with, trace::device_id d
     for (const query::replayed_allocator& each : all->allocators)
       if (each.device == device && (of == nullptr || each.policies.size() > of->policies.size())) of = &each;
   if (of == nullptr)
-    return ImGui::TextDisabled("%s", replay_->replaying() ? "Replaying..." : "No allocations of PyTorch on this device.");
+    return ImGui::TextDisabled("%s",
+                               replay_->replaying() ? "Replaying..." : "No allocations of PyTorch on this device.");
   if (ImGui::Selectable("none", !any(), ImGuiSelectableFlags_NoAutoClosePopups)) chosen_.clear();
   for (std::size_t i = 0; i < of->policies.size(); ++i) {
     ImGui::PushID(static_cast<int>(i));
@@ -102,16 +103,17 @@ void reserved_curves::tell(const view_context& with, trace::device_id device, qu
   const auto part = replayed_part_at(*replay_->shown(), time);
   if (!part) return;
   bool first = true;
-  for_each(device, [&](const query::replayed_allocator& allocator, const query::replayed_policy& policy, std::size_t i) {
-    if (*part >= policy.reserved.size()) return;
-    if (first) ImGui::TextDisabled("Reserved, if");
-    first = false;
-    swatch(with, policy_colour(i, with.colours));
-    ImGui::TextUnformatted(format_bytes(policy.reserved[*part]).c_str());
-    ImGui::SameLine(0, with.px(8));
-    const bool several = replay_->shown()->allocators.size() > 1;
-    ImGui::TextUnformatted((several ? policy.policy + ", " + allocator.label : policy.policy).c_str());
-  });
+  for_each(device,
+           [&](const query::replayed_allocator& allocator, const query::replayed_policy& policy, std::size_t i) {
+             if (*part >= policy.reserved.size()) return;
+             if (first) ImGui::TextDisabled("Reserved, if");
+             first = false;
+             swatch(with, policy_colour(i, with.colours));
+             ImGui::TextUnformatted(format_bytes(policy.reserved[*part]).c_str());
+             ImGui::SameLine(0, with.px(8));
+             const bool several = replay_->shown()->allocators.size() > 1;
+             ImGui::TextUnformatted((several ? policy.policy + ", " + allocator.label : policy.policy).c_str());
+           });
 }
 
 }  // namespace sluice::gui

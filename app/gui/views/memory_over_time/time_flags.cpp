@@ -35,8 +35,8 @@ bool draw_flags(const view_context& with, const time_chart& at, const analysis::
       right = std::max(right, left + wide);
     }
     const ImVec2 mouse = ImGui::GetMousePos();
-    const bool over = hovered && mouse.y < y && mouse.y > y - text - with.px(6) &&
-                      mouse.x > std::min(left, x - side) && mouse.x < right;
+    const bool over = hovered && mouse.y < y && mouse.y > y - text - with.px(6) && mouse.x > std::min(left, x - side) &&
+                      mouse.x < right;
     if (!over) return false;
     on_flag = true;
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);

@@ -22,17 +22,18 @@ struct timed_kind {
   const char* noun;  ///< "kernel"
   query::slice_kind colour;
 };
-constexpr std::array<timed_kind, 7> kinds = {{{row_type::kernel, "All kernels", "kernel", query::slice_kind::kernel},
-                                              {row_type::transfer, "All copies", "copy", query::slice_kind::h2d},
-                                              {row_type::memset, "All memsets", "memset", query::slice_kind::memset},
-                                              {row_type::api_call, "All calls", "call", query::slice_kind::api_call},
-                                              {row_type::host_range, "All ranges", "range", query::slice_kind::range},
-                                              {row_type::sync, "All waits", "wait", query::slice_kind::sync},
-                                              {row_type::file_io, "All file operations", "file operation",
-                                               query::slice_kind::file_io}}};
+constexpr std::array<timed_kind, 7> kinds = {
+    {{row_type::kernel, "All kernels", "kernel", query::slice_kind::kernel},
+     {row_type::transfer, "All copies", "copy", query::slice_kind::h2d},
+     {row_type::memset, "All memsets", "memset", query::slice_kind::memset},
+     {row_type::api_call, "All calls", "call", query::slice_kind::api_call},
+     {row_type::host_range, "All ranges", "range", query::slice_kind::range},
+     {row_type::sync, "All waits", "wait", query::slice_kind::sync},
+     {row_type::file_io, "All file operations", "file operation", query::slice_kind::file_io}}};
 
 const timed_kind& about(row_type kind) {
-  const auto found = std::find_if(kinds.begin(), kinds.end(), [=](const timed_kind& each) { return each.kind == kind; });
+  const auto found =
+      std::find_if(kinds.begin(), kinds.end(), [=](const timed_kind& each) { return each.kind == kind; });
   return found == kinds.end() ? kinds[0] : *found;
 }
 
@@ -52,7 +53,8 @@ struct duration_chart::place {
   std::uint64_t highest = 1;
 
   [[nodiscard]] float left_of(std::size_t bar) const {
-    return area.min.x + area.width() * static_cast<float>(bar) / static_cast<float>(std::max<std::size_t>(bars.size(), 1));
+    return area.min.x +
+           area.width() * static_cast<float>(bar) / static_cast<float>(std::max<std::size_t>(bars.size(), 1));
   }
   [[nodiscard]] float x_of(query::time_ns duration) const {
     const auto after = std::find_if(bars.begin(), bars.end(), [=](const duration_bar& b) { return duration < b.to; });

@@ -33,12 +33,12 @@ class duration_chart {
   screen_slot<query::durations_question> question_;
   screen_slot<query::durations_question> step_question_;
   trace::row_type kind_ = trace::row_type::kernel;
-  trace::event_id like_{};                           ///< The event whose name is asked about; none: all of the kind.
-  std::uint64_t followed_ = 0;                       ///< The last selection that was looked at.
-  std::uint64_t own_ = 0;                            ///< The event that was selected here.
-  query::time_range own_span_;                       ///< Of that event.
+  trace::event_id like_{};                            ///< The event whose name is asked about; none: all of the kind.
+  std::uint64_t followed_ = 0;                        ///< The last selection that was looked at.
+  std::uint64_t own_ = 0;                             ///< The event that was selected here.
+  query::time_range own_span_;                        ///< Of that event.
   std::optional<query::duration_step> stepping_bar_;  ///< The bar that was clicked last.
-  std::optional<query::durations_question> step_;    ///< Is being answered.
+  std::optional<query::durations_question> step_;     ///< Is being answered.
   bool hovered_ = false;
 };
 

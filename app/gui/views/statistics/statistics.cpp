@@ -95,15 +95,14 @@ class statistics_view final : public view {
  private:
   [[nodiscard]] bool has_steps(const view_context& with) {
     const auto tracks = tracks_.ask(*with.state.active()->engine, {});
-    return tracks && std::any_of(tracks->tracks.begin(), tracks->tracks.end(), [](const query::track& each) {
-             return each.kind == query::track_kind::steps;
-           });
+    return tracks && std::any_of(tracks->tracks.begin(), tracks->tracks.end(),
+                                 [](const query::track& each) { return each.kind == query::track_kind::steps; });
   }
 
   void draw_durations(const view_context& with, query::time_range range) {
     if (open_durations_) {
-      ImGui::SetNextItemOpen(true);
-      ImGui::SetScrollHereY(0);
+      ImGui::GetStateStorage()->SetInt(ImGui::GetID("###Durations"), 1);
+      ImGui::SetScrollY(0);
       open_durations_ = false;
     }
     if (section(with, "Durations", false)) durations_.draw(with, range);

@@ -79,7 +79,8 @@ void step_table::draw(const view_context& with) {
   draw_choices(with, all);
   std::string words = format_some(all.step_count, "step");
   if (all.source == analysis::step_source::pattern) words += " (inferred)";
-  if (all.step_count > all.steps.size()) words += ", of which the first " + format_count(all.steps.size()) + " are shown";
+  if (all.step_count > all.steps.size())
+    words += ", of which the first " + format_count(all.steps.size()) + " are shown";
   words += ".  Median " + amount(*of, of->median) + ", " + format_some(of->outliers.size(), "outlier") + ".";
   note(with, words);
   glossary_tip(with, "outlier");
@@ -184,7 +185,8 @@ void step_table::draw_chart(const view_context& with, const step_statistics& all
     free = x + std::max(wide + with.px(12), with.px(60));
   }
   if (!over || !at.area.contains(ImGui::GetMousePos())) return;
-  const auto step = static_cast<std::size_t>(std::clamp<query::time_ns>(at.time_at(ImGui::GetMousePos().x), 0, count - 1));
+  const auto step =
+      static_cast<std::size_t>(std::clamp<query::time_ns>(at.time_at(ImGui::GetMousePos().x), 0, count - 1));
   if (step >= of.values.size()) return;
   if (begin_tip(with)) {
     ImGui::TextUnformatted(("Step " + std::to_string(all.steps[step].number)).c_str());

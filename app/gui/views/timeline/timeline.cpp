@@ -59,6 +59,7 @@ void timeline_view::reset() {
   step_.reset();
   arranged_ = nullptr;
   layout_ = {};
+  for (auto& [id, tracks] : queries_) tracks.let_go_rows();
 }
 
 track_order& timeline_view::order(const documents& state) { return orders_[state.active()->id]; }
@@ -175,6 +176,7 @@ void timeline_view::draw_ruler(view_context& with, const row_frame& where, const
     list.AddTriangleFilled({x - half, bottom - with.px(7)}, {x + half + 1, bottom - with.px(7)}, {x + 0.5F, bottom},
                            with.colours.accent);
   }
+  draw_notes(with, where, list);
   list.PopClipRect();
   list.AddLineH(where.header.min.x, where.area.max.x, bottom, with.colours.line);
   ImGui::PopFont();
@@ -203,6 +205,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   if (wanted_is_hidden) with.commands.invoke("timeline.show_all_tracks");
   row_hit hit;
   flows_.begin();
+  y = draw_queries(with, where, y, hovered, hit, list);
   std::size_t group = SIZE_MAX;
   bool folded = false;
   for (const placed_track& placed : layout_.tracks) {
@@ -234,7 +237,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
       on_screen_.push_back(each.id);
       const row_hit found = row.row->draw(with, *shown.engine, each, place, list);
       if (place.named) name_track(with, each, place);
-      if (found.event != trace::event_id::none) hit = found;
+      if (found.any()) hit = found;
       if (is_of_device_times(each.kind)) draw_provisional(with, tracks, place, list);
       list.AddLineH(where.header.min.x, where.area.max.x, y + height - 1, with.colours.grid);
       list.AddLineV(where.area.min.x - 1, y, y + height, with.colours.line);
@@ -529,7 +532,7 @@ void timeline_view::handle_mouse(view_context& with, const row_frame& where, con
 
   if (over_axis && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
     drag_from_.reset();
-    if (hit.event == trace::event_id::none) return with.commands.invoke("timeline.fit");
+    if (!hit.any()) return with.commands.invoke("timeline.fit");
     return with.commands.invoke("timeline.go_to", shown_around(hit.span, with.state.active()->active));
   }
   if (over_axis && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
@@ -545,9 +548,11 @@ void timeline_view::handle_mouse(view_context& with, const row_frame& where, con
       with.commands.invoke("selection.range",
                            query::time_range{std::min(*drag_from_, now),
                                              std::max(std::max(*drag_from_, now), std::min(*drag_from_, now) + 1)});
-    } else if (hit.event != trace::event_id::none) {
+    } else if (hit.any()) {
+      const bool block = hit.block != trace::block_id::none;
       with.commands.invoke("selection.set",
-                           selection{with.state.active()->id, selection_kind::event, trace::raw(hit.event)});
+                           selection{with.state.active()->id, block ? selection_kind::block : selection_kind::event,
+                                     block ? trace::raw(hit.block) : trace::raw(hit.event)});
     } else {
       with.commands.invoke("selection.clear");
     }

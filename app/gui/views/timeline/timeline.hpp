@@ -1,11 +1,14 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 
+#include "app/gui/views/note_lists.hpp"
 #include "app/gui/views/overview.hpp"
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/timeline/flows.hpp"
+#include "app/gui/views/timeline/query_tracks.hpp"
 #include "app/gui/views/timeline/steps_strip.hpp"
 #include "app/gui/views/timeline/track_order.hpp"
 #include "app/gui/window/format.hpp"
@@ -15,6 +18,9 @@ namespace sluice::gui {
 /// The tracks of a recording on one time axis, below the overview and a ruler.
 class timeline_view final : public view {
  public:
+  /// `wake`: callable from any thread. `notes`: what is marked on the ruler.
+  timeline_view(std::function<void()> wake, std::shared_ptr<const note_lists> notes)
+      : wake_(std::move(wake)), notes_(std::move(notes)) {}
   [[nodiscard]] const char* name() const override { return "Timeline"; }
   void draw(view_context& with) override;
   void reset() override;
@@ -28,6 +34,11 @@ class timeline_view final : public view {
   [[nodiscard]] const track_layout& layout() const { return layout_; }
   [[nodiscard]] const std::optional<query::time_range>& measured() const { return ruler_; }
   [[nodiscard]] const flow_lines& flows() const { return flows_; }
+  [[nodiscard]] bool busy() const override;
+  void keep(document_id of, kept_view& into) const override;
+  void restore(const view_context& with, const kept_view& from) override;
+  /// The tracks of queries of a document; null: it has none.
+  [[nodiscard]] const query_tracks* queries(document_id of) const;
   /// The area of the time axis in the last frame; tests aim the mouse with it.
   [[nodiscard]] const draw::rectangle& axis_area() const { return axis_area_; }
   /// The tracks drawn in the last frame, at least in part; for tests.
@@ -42,6 +53,7 @@ class timeline_view final : public view {
   void draw_losses(view_context& with, const query::track_list& tracks, const row_frame& where, ImDrawList& list);
   static void draw_provisional(const view_context& with, const query::track_list& tracks, const row_frame& place,
                                ImDrawList& list);
+  void draw_notes(const view_context& with, const row_frame& where, ImDrawList& list) const;
   void draw_ruler(view_context& with, const row_frame& where, const format::time_axis& axis);
   void draw_tracks(view_context& with, const query::track_list& tracks, const row_frame& where,
                    const format::time_axis& axis);
@@ -56,6 +68,9 @@ class timeline_view final : public view {
   void take_step(const view_context& with);
   [[nodiscard]] memory_scale scale_of(const placed_track& placed) const;
   void name_track(const view_context& with, const query::track& what, const row_frame& place);
+  float draw_queries(view_context& with, const row_frame& where, float y, bool hovered, row_hit& hit, ImDrawList& list);
+  void name_query(const view_context& with, const query_tracks::one& what);
+  void add_query_commands(const command_home& home);  ///< In timeline_queries.cpp.
   float draw_hidden(const view_context& with, const row_frame& where, float y, ImDrawList& list);
   void draw_track_menu(const view_context& with);  ///< In timeline_menus.cpp, as the next two.
   void open_menus(const view_context& with, const row_frame& where, const row_hit& hit);
@@ -72,6 +87,10 @@ class timeline_view final : public view {
   std::map<std::uint64_t, steps_strip> steps_;
   std::set<std::string> folded_;
   std::map<document_id, track_order> orders_;
+  std::function<void()> wake_;
+  std::shared_ptr<const note_lists> notes_;
+  std::map<document_id, query_tracks> queries_;
+  bool scroll_to_top_ = false;                         ///< In the next frame: a track was added there.
   std::shared_ptr<const query::track_list> arranged_;  ///< What `layout_` is of.
   std::uint64_t arranged_version_ = 0;
   track_layout layout_;

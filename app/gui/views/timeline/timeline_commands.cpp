@@ -123,6 +123,7 @@ void timeline_view::add_commands(const command_home& home) {
                          },
                      .enabled = ready});
   add_track_commands(home);
+  add_query_commands(home);
 }
 
 void timeline_view::add_track_commands(const command_home& home) {

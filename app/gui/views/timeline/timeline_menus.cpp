@@ -10,6 +10,14 @@ void timeline_view::draw_track_menu(const view_context& with) {
   if (ImGui::BeginPopup("track menu")) {
     const track_order& order = orders_[with.state.active()->id];
     const selection track{with.state.active()->id, selection_kind::track, menu_track_};
+    const query_tracks* of = queries(track.document);
+    if (const query_tracks::one* one = of == nullptr ? nullptr : of->find(menu_track_)) {
+      if (ImGui::MenuItem("Show the rows in Query")) with.commands.invoke("query.run", one->text);
+      if (ImGui::MenuItem("Remove this track")) with.commands.invoke("timeline.remove_query", track);
+      ImGui::EndPopup();
+      ImGui::PopStyleVar();
+      return;
+    }
     if (ImGui::MenuItem(order.pinned(menu_track_) ? "Unpin" : "Pin to the top"))
       with.commands.invoke("timeline.track_pin", track);
     if (ImGui::MenuItem("Hide")) with.commands.invoke("timeline.track_hide", track);
@@ -46,7 +54,7 @@ void timeline_view::open_menus(const view_context& with, const row_frame& where,
     return open_menu_of(with, of_selection);
   }
   if (!clicked) return;
-  if (hit.event != trace::event_id::none) return open_menu_of(with, hit);
+  if (hit.any()) return open_menu_of(with, hit);
   const query::time_ns time = where.time_at(where.mouse.x);
   row_target target;
   target.blocks.emplace();
@@ -69,7 +77,9 @@ void timeline_view::open_menus(const view_context& with, const row_frame& where,
 /// The menu of an event. It becomes the selected one, which the commands of the menu are about.
 void timeline_view::open_menu_of(const view_context& with, const row_hit& hit) {
   row_target target;
-  target.shows = event_of(with, hit.event);
+  target.shows = hit.block == trace::block_id::none
+                     ? event_of(with, hit.event)
+                     : selection{with.state.active()->id, selection_kind::block, trace::raw(hit.block)};
   with.commands.invoke("selection.set", target.shows);
   std::string name, text;
   const bool known = hit.span.length() > 0;

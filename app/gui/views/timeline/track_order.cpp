@@ -124,6 +124,26 @@ void track_order::toggle_by_process() {
   ++version_;
 }
 
+void track_order::keep(kept_view& into) const {
+  into.pinned.assign(pinned_.begin(), pinned_.end());
+  into.hidden.assign(hidden_.begin(), hidden_.end());
+  into.by_process = by_process_;
+  std::vector<std::pair<std::size_t, std::uint64_t>> order;
+  for (const auto& [track, place] : places_) order.emplace_back(place, track);
+  std::sort(order.begin(), order.end());
+  into.order.clear();
+  for (const auto& [place, track] : order) into.order.push_back(track);
+}
+
+void track_order::restore(const kept_view& from) {
+  pinned_ = {from.pinned.begin(), from.pinned.end()};
+  hidden_ = {from.hidden.begin(), from.hidden.end()};
+  by_process_ = from.by_process;
+  places_.clear();
+  for (std::size_t i = 0; i < from.order.size(); ++i) places_.emplace(from.order[i], i);
+  ++version_;
+}
+
 track_layout track_order::arrange(const query::track_list& list, const trace::tables& tables) const {
   track_layout made;
   std::map<std::string, std::size_t> groups;  // by key

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/gui/shell/kept_view.hpp"
 #include "core/query/answers/answer_types.hpp"
 #include "core/trace/model/tables.hpp"
 
@@ -47,6 +48,9 @@ class track_order {
   void toggle_by_process();
   [[nodiscard]] bool by_process() const { return by_process_; }
   [[nodiscard]] bool changed() const { return !pinned_.empty() || !hidden_.empty() || !places_.empty(); }
+  /// Puts everything into `into`; `restore` takes it over.
+  void keep(kept_view& into) const;
+  void restore(const kept_view& from);
   /// Changes with each change, so that layouts can be kept.
   [[nodiscard]] std::uint64_t version() const { return version_; }
 

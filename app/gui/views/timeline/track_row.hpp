@@ -38,7 +38,9 @@ struct row_hit {
   trace::event_id event{};
   query::time_range span;
   std::uint64_t track = 0;
-  query::slice what{};  ///< As it is drawn.
+  query::slice what{};      ///< As it is drawn.
+  trace::block_id block{};  ///< Instead of an event, in a track of a query about blocks.
+  [[nodiscard]] bool any() const { return event != trace::event_id::none || block != trace::block_id::none; }
 };
 
 /// Draws one track; holds its query and its boxes on the GPU.

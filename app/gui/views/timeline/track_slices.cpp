@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "app/gui/views/timeline/query_tracks.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -16,14 +17,22 @@ constexpr float lane_height = 18;  // design pixels
 constexpr float padding = 4;
 /// Of nested slices: stacks of Python programs are some 90 deep. What is deeper is not drawn, and a line says so.
 constexpr int most_lanes = 128;
+/// Rows of a query may overlap in any number, as blocks do.
+constexpr int most_query_lanes = 16;
 
 bool is_copy(query::slice_kind kind) { return kind >= query::slice_kind::h2d && kind <= query::slice_kind::migration; }
 
 class slice_row final : public track_row {
  public:
+  /// A row for events.
+  slice_row() = default;
+  /// A row for the rows of a query; null: they are not known yet.
+  explicit slice_row(std::shared_ptr<const query::sql_track> rows)
+      : of_query_(true), rows_(std::move(rows)), most_lanes_(most_query_lanes) {}
+
   [[nodiscard]] float height(const view_context& with, const query::track& what,
                              const memory_scale& /*scale*/) const override {
-    const int lanes = std::clamp<int>(what.depth, 1, most_lanes);
+    const int lanes = std::clamp<int>(what.depth, 1, most_lanes_);
     return with.px(lane_height) * static_cast<float>(lanes) + with.px(padding) * 2;
   }
 
@@ -39,16 +48,15 @@ class slice_row final : public track_row {
                ImDrawList& list) override {
     padding_ = with.px(padding);
     lane_ = with.px(lane_height);
-    lanes_ = std::clamp<int>(what.depth, 1, most_lanes);
+    lanes_ = std::clamp<int>(what.depth, 1, most_lanes_);
     const draw::rectangle lanes{
         {where.area.min.x, where.area.min.y + with.px(padding)},
         {where.area.max.x, where.area.min.y + with.px(padding) + lane_ * static_cast<float>(lanes_)}};
     draw_row_label(with, list, where, what, with.px(8));
-    const auto answer =
-        question_.ask(from, {what.id, where.visible, static_cast<std::uint32_t>(std::max(1.0F, where.area.width()))});
+    const auto answer = slices_of(from, what, where);
     if (!answer) return {};
-    if (answer.value != shown_ || theme_ != with.colours.kind || scale_ != with.scale) {
-      shown_ = answer.value;
+    if (answer != shown_ || theme_ != with.colours.kind || scale_ != with.scale) {
+      shown_ = answer;
       theme_ = with.colours.kind;
       scale_ = with.scale;
       upload(with, static_cast<double>(where.area.width()));
@@ -61,6 +69,25 @@ class slice_row final : public track_row {
   }
 
  private:
+  [[nodiscard]] std::shared_ptr<const query::slice_list> slices_of(query::engine& from, const query::track& what,
+                                                                   const row_frame& where) {
+    const auto width = static_cast<std::uint32_t>(std::max(1.0F, where.area.width()));
+    if (!of_query_) return question_.ask(from, {what.id, where.visible, width}).value;
+    const bool drawn = drawn_ != nullptr && drawn_->range == where.visible && drawn_width_ == width;
+    if (rows_ == nullptr || drawn) return drawn_;
+    drawn_ = std::make_shared<const query::slice_list>(
+        rows_->draw(where.visible, width, static_cast<std::size_t>(most_query_lanes)));
+    drawn_width_ = width;
+    return drawn_;
+  }
+
+  [[nodiscard]] std::string name_of(const view_context& with, trace::string_id name) const {
+    return of_query_ && rows_ != nullptr ? printable(rows_->name(name)) : std::string(with.text(name));
+  }
+  [[nodiscard]] const char* kind_of(const query::slice& s) const {
+    return of_query_ ? "row of a query" : slice_kind_name(s.kind);
+  }
+
   /// How many levels are deeper than what is drawn, below it.
   static void draw_depth(const view_context& with, const row_frame& where, const draw::rectangle& lanes, int deeper,
                          ImDrawList& list) {
@@ -112,11 +139,11 @@ class slice_row final : public track_row {
     return {{left, top}, {std::max(right, left + 1), top + lane_ - 2}};
   }
 
-  static std::string label_of(const view_context& with, const query::slice& s) {
-    const std::string_view name = with.text(s.name);
+  [[nodiscard]] std::string label_of(const view_context& with, const query::slice& s) const {
+    const std::string name = name_of(with, s.name);
     if (is_copy(s.kind) && s.bytes > 0) return format_bytes(static_cast<double>(s.bytes));
-    if (!name.empty()) return short_name(name);
-    return slice_kind_name(s.kind);
+    if (!name.empty()) return of_query_ ? name : short_name(name);
+    return of_query_ ? std::string() : slice_kind_name(s.kind);
   }
 
   void draw_labels(const view_context& with, const row_frame& where, const draw::rectangle& lanes,
@@ -147,9 +174,10 @@ class slice_row final : public track_row {
   void draw_selected(const view_context& with, const row_frame& where, const draw::rectangle& lanes,
                      ImDrawList& list) const {
     const selection& chosen = with.state.selected();
-    if (chosen.kind != selection_kind::event) return;
+    const auto kind = ids_are_blocks() ? selection_kind::block : selection_kind::event;
+    if (chosen.kind != kind) return;
     for (const query::slice& s : shown_->slices)
-      if (is_drawn(s) && trace::raw(s.event) == chosen.id) {
+      if (is_drawn(s) && s.event != trace::event_id::none && trace::raw(s.event) == chosen.id) {
         const draw::rectangle box = box_of(where, lanes, s);
         list.PushClipRect(where.area.min, where.area.max, true);
         list.AddRect({box.min.x - 2, box.min.y - 2}, {box.max.x + 2, box.max.y + 2}, with.colours.background, 0,
@@ -180,16 +208,21 @@ class slice_row final : public track_row {
     list.AddRect({box.min.x - 1, box.min.y - 1}, {box.max.x + 1, box.max.y + 1}, with.colours.text);
     list.PopClipRect();
     tip(with, what, *best);
-    return {best->event, {best->begin, best->end}, what.id, *best};
+    const query::time_range span{best->begin, best->end};
+    query::slice drawn = *best;
+    if (rows_ != nullptr) drawn.name = trace::string_id::none;  // Of the query's own texts.
+    if (ids_are_blocks())
+      return {trace::event_id::none, span, what.id, drawn, trace::block_id{trace::raw(best->event)}};
+    return {best->event, span, what.id, drawn, trace::block_id::none};
   }
 
-  static void tip(const view_context& with, const query::track& what, const query::slice& s) {
+  void tip(const view_context& with, const query::track& what, const query::slice& s) const {
     if (!begin_tip(with)) return;
-    const std::string_view name = with.text(s.name);
+    const std::string name = name_of(with, s.name);
     ImGui::PushTextWrapPos(with.px(460));
     ImGui::PushFont(with.fonts.bold, 0);
     if (name.empty()) {
-      ImGui::TextUnformatted(slice_kind_name(s.kind));
+      ImGui::TextUnformatted(kind_of(s));
     } else {
       ImGui::TextUnformatted(name.data(), name.data() + name.size());
     }
@@ -197,10 +230,10 @@ class slice_row final : public track_row {
     ImGui::PopTextWrapPos();
     const float column = with.px(88);
     if (s.count > 1) {
-      tip_field(with, "events", format_count(s.count) + " in this pixel", column);
+      tip_field(with, of_query_ ? "rows" : "events", format_count(s.count) + " in this pixel", column);
       tip_field(with, "busy", format_share(static_cast<double>(s.busy)) + " of the time", column);
     } else {
-      if (!name.empty()) tip_field(with, "kind", slice_kind_name(s.kind), column);
+      if (!name.empty()) tip_field(with, "kind", kind_of(s), column);
       tip_field(with, "duration", format_time(s.end - s.begin), column);
     }
     tip_field(with, "from", format::time_point(s.begin, std::max<query::time_ns>((s.end - s.begin) / 100, 1)), column);
@@ -211,7 +244,14 @@ class slice_row final : public track_row {
     end_tip();
   }
 
+  [[nodiscard]] bool ids_are_blocks() const { return rows_ != nullptr && rows_->ids_are_blocks(); }
+
   screen_slot<query::slices_question> question_;
+  bool of_query_ = false;
+  std::shared_ptr<const query::sql_track> rows_;
+  std::shared_ptr<const query::slice_list> drawn_;  ///< Of `rows_`, for `drawn_width_` pixels.
+  std::uint32_t drawn_width_ = 0;
+  int most_lanes_ = most_lanes;
   std::shared_ptr<const query::slice_list> shown_;
   draw::box_batch batch_;
   theme_kind theme_ = theme_kind::dark;
@@ -224,6 +264,9 @@ class slice_row final : public track_row {
 }  // namespace
 
 std::unique_ptr<track_row> make_slice_row() { return std::make_unique<slice_row>(); }
+std::unique_ptr<track_row> make_query_row(std::shared_ptr<const query::sql_track> rows) {
+  return std::make_unique<slice_row>(std::move(rows));
+}
 
 namespace {
 

@@ -4,7 +4,9 @@
 
 namespace sluice::query {
 
-std::uint64_t key_of_group(std::string_view label) { return label.empty() ? 0 : XXH3_64bits(label.data(), label.size()); }
+std::uint64_t key_of_group(std::string_view label) {
+  return label.empty() ? 0 : XXH3_64bits(label.data(), label.size());
+}
 
 group_filter::group_filter(const block_groups& wanted, const sources& from)
     : by_(wanted.by),

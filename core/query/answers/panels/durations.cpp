@@ -40,8 +40,9 @@ static_assert(percentile_scale::begin_of(percentile_scale::place_of(123'456'789)
 // --- what is read of each kind ----------------------------------------------------------------------------------------
 
 template <class Row>
-inline constexpr bool has_name = std::is_same_v<Row, trace::kernel_event> || std::is_same_v<Row, trace::api_call_event> ||
-                                 std::is_same_v<Row, trace::host_range_event>;
+inline constexpr bool has_name =
+    std::is_same_v<Row, trace::kernel_event> || std::is_same_v<Row, trace::api_call_event> ||
+    std::is_same_v<Row, trace::host_range_event>;
 template <class Row>
 inline constexpr bool has_direction = std::is_same_v<Row, trace::transfer_event>;
 
@@ -151,7 +152,8 @@ class duration_reader final : public long_answer<duration_histogram> {
       std::vector<Row> rows;
       read = trace_.read_into<Row>(at, rows, wanted_columns<Row>());
       if (!read) return;
-      const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& each) { return each.id == question_.like; });
+      const auto row =
+          std::find_if(rows.begin(), rows.end(), [&](const Row& each) { return each.id == question_.like; });
       if (row == rows.end()) return;
       made_.kind = chunk.type;
       if constexpr (has_name<Row>) made_.name = row->name;
@@ -210,8 +212,8 @@ class duration_reader final : public long_answer<duration_histogram> {
     const std::size_t place = bar_scale::place_of(unsigned_of(duration));
     if (place >= bars_.size()) bars_.resize(place + 1);
     duration_bar& bar = bars_[place];
-    const bool leads = bar.count++ == 0 || duration > bar.span.length() ||
-                       (duration == bar.span.length() && event < bar.longest);
+    const bool leads =
+        bar.count++ == 0 || duration > bar.span.length() || (duration == bar.span.length() && event < bar.longest);
     if (leads) {
       bar.longest = event;
       bar.span = {begin, end};
@@ -234,8 +236,8 @@ class duration_reader final : public long_answer<duration_histogram> {
   bool known_ = false;  ///< What to count; else the event is still to be found.
   std::size_t next_ = 0;
   duration_histogram made_;
-  std::vector<duration_bar> bars_;    ///< By place in `bar_scale`.
-  std::vector<std::uint64_t> fine_;   ///< Counts, by place in `percentile_scale`.
+  std::vector<duration_bar> bars_;   ///< By place in `bar_scale`.
+  std::vector<std::uint64_t> fine_;  ///< Counts, by place in `percentile_scale`.
   std::vector<trace::string_id> names_;
   std::optional<duration_step_to> first_, after_;
 };

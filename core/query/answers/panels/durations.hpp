@@ -30,8 +30,8 @@ struct duration_step_to {
 /// exact; the median and the 99th percentile are exact to 1 in 2048.
 struct duration_histogram {
   analysis::time_range range;
-  trace::row_type kind{};      ///< As asked, or that of the event.
-  trace::string_id name{};     ///< Of kernels, calls and ranges; none: of every name.
+  trace::row_type kind{};                                  ///< As asked, or that of the event.
+  trace::string_id name{};                                 ///< Of kernels, calls and ranges; none: of every name.
   trace::direction direction = trace::direction::unknown;  ///< Of copies; unknown: of all directions.
   /// On a logarithmic scale: four bars for each doubling. From the first bar with an event to the last one.
   std::vector<duration_bar> bars;
@@ -40,8 +40,8 @@ struct duration_histogram {
   trace::time_ns total = 0;      ///< Sum of the durations in ns.
   trace::time_ns shortest = 0;
   trace::time_ns longest = 0;
-  trace::time_ns median = 0;        ///< At most half of the events take less.
-  trace::time_ns percentile99 = 0;  ///< 99 of 100 events take no longer.
+  trace::time_ns median = 0;             ///< At most half of the events take less.
+  trace::time_ns percentile99 = 0;       ///< 99 of 100 events take no longer.
   std::optional<duration_step_to> next;  ///< If it was asked for and there is one.
 };
 

@@ -19,9 +19,11 @@ namespace {
 using analysis::range_statistics;
 
 constexpr std::size_t least_for_outliers = 5;
-constexpr double usual_deviations = 5;     // beyond that a value is an outlier
-constexpr double deviation_scale = 1.4826;  // the standard deviation of normal values, in median deviations
-constexpr double least_share = 0.05;       // of the median
+// See outliers_of.
+constexpr double usual_deviations = 3.5;
+constexpr double by_median_deviation = 1.4826;  // the standard deviation of normal values, in median deviations
+constexpr double by_mean_deviation = 1.2533;    // the same, in mean deviations
+constexpr double least_share = 0.05;            // of the median
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 double middle_of(std::vector<double>& values) {
@@ -109,8 +111,8 @@ class figures_of_step {
   }
 
   void put(const analysis::memory_statistics& of) {
-    const std::string what = fmt::format("{}, {}: {}", analysis::short_label(of.device, tables_), name_of(of.layer),
-                                         name_of(of.kind));
+    const std::string what =
+        fmt::format("{}, {}: {}", analysis::short_label(of.device, tables_), name_of(of.layer), name_of(of.kind));
     bytes("peak, " + what, of.maximum);
     to_.put("mean, " + what, figure_unit::bytes, of.mean);
     bytes("at the end, " + what, of.at_end);
@@ -141,8 +143,7 @@ class figures_of_step {
 
   /// `cut`: there are more names in this step.
   void names(const char* what, const std::vector<analysis::named_time>& all, bool cut) {
-    for (const auto& each : all)
-      time(what + std::string(tables_.text(each.name)), each.total, cut ? unknown : 0);
+    for (const auto& each : all) time(what + std::string(tables_.text(each.name)), each.total, cut ? unknown : 0);
   }
 
   figure_columns& to_;
@@ -235,8 +236,11 @@ std::vector<std::uint32_t> outliers_of(const std::vector<double>& values, double
     if (!std::isnan(value)) known.push_back(value);
   median = known.empty() ? 0 : middle_of(known);
   if (known.size() < least_for_outliers) return {};
-  for (double& value : known) value = std::fabs(value - median);
-  const double usual = middle_of(known) * deviation_scale;
+  double sum = 0;
+  for (double& value : known) sum += value = std::fabs(value - median);
+  const double middle = middle_of(known);
+  const double usual =
+      middle > 0 ? middle * by_median_deviation : sum / static_cast<double>(known.size()) * by_mean_deviation;
   const double most = std::max(usual * usual_deviations, std::fabs(median) * least_share);
   std::vector<std::uint32_t> found;
   for (std::size_t i = 0; i < values.size(); ++i)

@@ -50,9 +50,10 @@ struct step_statistics_question {
   using answer_type = step_statistics;
 };
 
-/// Positions of values that differ from the median by more than 5 times the usual deviation (1.4826 times the median
-/// deviation) and by more than 5 % of the median. None among fewer than 5 values. Values that are not numbers are left
-/// out. O(n log n).
+/// Positions of values that differ from the median by more than 5 % of it, and by more than 3.5 times the usual
+/// deviation: 1.4826 times the median deviation, or if that is 0, 1.2533 times the mean deviation (Iglewicz and Hoaglin,
+/// "How to detect and handle outliers", 1993). None among fewer than 5 values. Values that are not numbers are left out.
+/// O(n log n).
 [[nodiscard]] std::vector<std::uint32_t> outliers_of(const std::vector<double>& values, double& median);
 
 }  // namespace sluice::query

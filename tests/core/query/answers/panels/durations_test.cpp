@@ -71,7 +71,8 @@ TEST(durations, have_the_count_and_the_sum_of_the_statistics) {
   const kernels_by_hand by_hand = write_kernels(made);
   made.close();
   const analysis::range_statistics all = answer_of(made.path(), statistics_question{all_kernels});
-  const duration_histogram every = answer_of(made.path(), durations_question{all_kernels, row_type::kernel, {}, {}, {}});
+  const duration_histogram every =
+      answer_of(made.path(), durations_question{all_kernels, row_type::kernel, {}, {}, {}});
   ASSERT_EQ(all.devices.size(), 1U);
   EXPECT_EQ(every.count, all.devices[0].kernels);
   EXPECT_EQ(every.total, all.devices[0].kernel_total);
@@ -93,8 +94,7 @@ TEST(durations, of_a_range_are_those_of_what_overlaps_it) {
   made.add_kernel(200, 200, "a");
   made.add_kernel(300, 400, "a");
   made.close();
-  const duration_histogram found =
-      answer_of(made.path(), durations_question{{100, 300}, row_type::kernel, {}, {}, {}});
+  const duration_histogram found = answer_of(made.path(), durations_question{{100, 300}, row_type::kernel, {}, {}, {}});
   EXPECT_EQ(found.count, 2U);
   EXPECT_EQ(found.shortest, 0);
   EXPECT_EQ(found.longest, 150) << "with its whole duration";
@@ -155,7 +155,8 @@ TEST(durations, of_events_without_an_end_are_told_apart) {
   made.add_kernel(0, trace::unknown_time, "x");
   made.add_kernel(10, 5, "ends before it begins");
   made.close();
-  const duration_histogram found = answer_of(made.path(), durations_question{all_kernels, row_type::kernel, {}, {}, {}});
+  const duration_histogram found =
+      answer_of(made.path(), durations_question{all_kernels, row_type::kernel, {}, {}, {}});
   EXPECT_EQ(found.unfinished, 1U);
   EXPECT_EQ(found.count, 1U);
   EXPECT_EQ(found.longest, 0);

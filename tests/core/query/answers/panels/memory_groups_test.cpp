@@ -133,7 +133,7 @@ TEST(memory_groups, select_the_blocks_that_they_hold) {
   for (const memory_grouping by : {memory_grouping::line, memory_grouping::module, memory_grouping::package,
                                    memory_grouping::owner, memory_grouping::stream, memory_grouping::process}) {
     const memory_groups found = answer_of(made.path(), about({0, 10'000}, 50, by));
-    const std::size_t part = 31;
+    const std::size_t part = 21;
     blocks_question blocks;
     blocks.range = {found.moments[part], found.moments[part] + 1};
     blocks.layer = layer::driver;

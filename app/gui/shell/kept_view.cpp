@@ -1,0 +1,203 @@
+#include "app/gui/shell/kept_view.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "app/gui/shell/kept_view_json.hpp"
+#include "core/base/printable.hpp"
+#include "core/trace/model/names.hpp"
+
+namespace sluice::gui {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::size_t longest_words = 4096;  // bytes
+constexpr std::array<std::string_view, query::memory_grouping_count> grouping_words = {
+    "line", "caller", "module", "package", "owner", "stream", "process"};
+
+tl::unexpected<error> wrong(const std::string& what) { return fail(error_code::corrupt, "has no valid " + what); }
+
+/// Reads the members of an object; the first that is wrong is remembered, and later ones are not looked at.
+class members {
+ public:
+  explicit members(const json& in) : in_(in) {}
+  [[nodiscard]] const std::string& wrong() const { return wrong_; }
+
+  void flag(const char* name, bool& to) {
+    if (const json* found = find(name, &json::is_boolean)) to = found->get<bool>();
+  }
+  void text(const char* name, std::string& to) {
+    const json* found = find(name, &json::is_string);
+    if (found == nullptr) return;
+    if (found->get_ref<const std::string&>().size() > longest_words) {
+      wrong_ = name;
+      return;
+    }
+    to = found->get<std::string>();
+  }
+  void number(const char* name, std::uint64_t& to) {
+    if (const json* found = find(name, &json::is_number_unsigned)) to = found->get<std::uint64_t>();
+  }
+  void ids(const char* name, std::vector<std::uint64_t>& to, std::size_t most) {
+    each(name, most, &json::is_number_unsigned, [&](const json& one) { to.push_back(one.get<std::uint64_t>()); });
+  }
+  void texts(const char* name, std::vector<std::string>& to, std::size_t most) {
+    each(name, most, &json::is_string, [&](const json& one) {
+      if (one.get_ref<const std::string&>().size() > kept_view::longest_query) wrong_ = name;
+      to.push_back(one.get<std::string>());
+    });
+  }
+  void times(const char* name, std::vector<query::time_ns>& to, std::size_t most) {
+    each(name, most, &json::is_number_integer, [&](const json& one) {
+      const bool large = one.is_number_unsigned() && one.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX);
+      to.push_back(analysis::bounded(large ? INT64_MAX : one.get<query::time_ns>()));
+    });
+    std::sort(to.begin(), to.end());
+    to.erase(std::unique(to.begin(), to.end()), to.end());
+  }
+  /// The place of a word among `count` words.
+  template <class Word>
+  std::optional<std::size_t> word(const char* name, std::size_t count, Word&& word_of) {
+    const json* found = find(name, &json::is_string);
+    if (found == nullptr) return std::nullopt;
+    for (std::size_t i = 0; i < count; ++i)
+      if (word_of(i) == found->get_ref<const std::string&>()) return i;
+    wrong_ = name;
+    return std::nullopt;
+  }
+  const json* object(const char* name) { return find(name, &json::is_object); }
+
+ private:
+  using check = bool (json::*)() const noexcept;
+  const json* find(const char* name, check is) {
+    if (!wrong_.empty()) return nullptr;
+    const auto found = in_.find(name);
+    if (found == in_.end()) return nullptr;
+    if ((*found.*is)()) return &*found;
+    wrong_ = name;
+    return nullptr;
+  }
+  template <class Take>
+  void each(const char* name, std::size_t most, check is, Take&& take) {
+    const json* list = find(name, &json::is_array);
+    if (list == nullptr) return;
+    if (list->size() > most) {
+      wrong_ = name;
+      return;
+    }
+    for (const json& one : *list) {
+      if (!(one.*is)()) wrong_ = name;
+      if (!wrong_.empty()) return;
+      take(one);
+    }
+  }
+
+  const json& in_;
+  std::string wrong_;
+};
+
+std::string_view category_word(std::size_t i) { return analysis::category_name(static_cast<analysis::category>(i)); }
+std::string_view layer_word(std::size_t i) { return name_of(static_cast<trace::layer>(i)); }
+std::string_view kind_word(std::size_t i) { return name_of(static_cast<trace::memory_kind>(i)); }
+
+json filter_out(const blocks_filter& filter) {
+  json made = json::object();
+  if (!filter.text.empty()) made["text"] = filter.text;
+  if (filter.range) made["time"] = json::array({filter.range->begin, filter.range->end});
+  if (filter.layer) made["layer"] = name_of(*filter.layer);
+  if (filter.category) made["category"] = analysis::category_name(*filter.category);
+  if (filter.least_bytes > 0) made["least_bytes"] = filter.least_bytes;
+  if (filter.only_unfreed) made["never_freed"] = true;
+  if (filter.only_unused) made["never_used"] = true;
+  if (filter.device) made["device"] = trace::raw(*filter.device);
+  if (filter.kind) made["kind"] = name_of(*filter.kind);
+  if (!filter.group_words.empty()) made["group_words"] = filter.group_words;
+  if (filter.groups)
+    made["groups"] = {{"by", grouping_words[static_cast<std::size_t>(filter.groups->by)]},
+                      {"keys", filter.groups->keys},
+                      {"except", filter.groups->except}};
+  return made;
+}
+
+result<blocks_filter> filter_in(const json& from) {
+  blocks_filter made;
+  members in(from);
+  in.text("text", made.text);
+  std::vector<query::time_ns> time;
+  in.times("time", time, 2);
+  if (from.contains("time") && time.size() != 2) return wrong("time of blocks");
+  if (time.size() == 2) made.range = query::time_range{time[0], time[1]};
+  if (const auto at = in.word("layer", trace::layer_count, layer_word)) made.layer = static_cast<trace::layer>(*at);
+  if (const auto at = in.word("category", analysis::category_count, category_word))
+    made.category = static_cast<analysis::category>(*at);
+  if (const auto at = in.word("kind", trace::memory_kind_count, kind_word))
+    made.kind = static_cast<trace::memory_kind>(*at);
+  in.number("least_bytes", made.least_bytes);
+  in.flag("never_freed", made.only_unfreed);
+  in.flag("never_used", made.only_unused);
+  if (from.contains("device")) {
+    std::uint64_t device = 0;
+    in.number("device", device);
+    made.device = trace::device_id{device};
+  }
+  in.text("group_words", made.group_words);
+  made.group_words = printable(made.group_words);
+  if (const json* groups = in.object("groups")) {
+    members of(*groups);
+    made.groups.emplace();
+    if (const auto by = of.word("by", grouping_words.size(), [](std::size_t i) { return grouping_words[i]; }))
+      made.groups->by = static_cast<query::memory_grouping>(*by);
+    of.ids("keys", made.groups->keys, query::memory_groups::limit);
+    of.flag("except", made.groups->except);
+    if (!of.wrong().empty()) return wrong("groups of blocks: \"" + of.wrong() + "\"");
+  }
+  if (!in.wrong().empty()) return wrong("filter of blocks: \"" + in.wrong() + "\"");
+  return made;
+}
+
+}  // namespace
+
+json kept_view_out(const kept_view& view) {
+  json made = json::object();
+  if (!view.pinned.empty()) made["pinned_tracks"] = view.pinned;
+  if (!view.hidden.empty()) made["hidden_tracks"] = view.hidden;
+  if (!view.order.empty()) made["order_of_tracks"] = view.order;
+  if (view.by_process) made["by_process"] = true;
+  if (!view.generations.empty()) made["generations_ns"] = view.generations;
+  if (view.blocks) made["blocks"] = filter_out(*view.blocks);
+  if (!view.queries.empty()) made["queries"] = view.queries;
+  return made;
+}
+
+result<kept_view> kept_view_in(const json& from) {
+  if (!from.is_object()) return wrong("state of the views");
+  kept_view made;
+  members in(from);
+  in.ids("pinned_tracks", made.pinned, kept_view::most_tracks);
+  in.ids("hidden_tracks", made.hidden, kept_view::most_tracks);
+  in.ids("order_of_tracks", made.order, kept_view::most_tracks);
+  in.flag("by_process", made.by_process);
+  in.times("generations_ns", made.generations, kept_view::most_generations);
+  in.texts("queries", made.queries, kept_view::most_queries);
+  if (const json* blocks = in.object("blocks")) {
+    auto filter = filter_in(*blocks);
+    if (!filter) return tl::unexpected(filter.error());
+    made.blocks = std::move(*filter);
+  }
+  if (!in.wrong().empty()) return wrong("\"" + in.wrong() + "\"");
+  return made;
+}
+
+std::string text_of(const kept_view& view) {
+  return kept_view_out(view).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+result<kept_view> kept_view_of(const std::string& text) {
+  const json all = json::parse(text, nullptr, false);
+  if (all.is_discarded()) return wrong("state of the views");
+  return kept_view_in(all);
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "app/gui/shell/side_files.hpp"
+
+namespace sluice::gui {
+
+/// The notes of the open recordings, by time. The panel of notes changes them; the timeline marks them.
+struct note_lists {
+  std::map<document_id, std::vector<user_note>> by_document;
+};
+
+}  // namespace sluice::gui

@@ -1,0 +1,87 @@
+#include "app/gui/views/timeline/query_tracks.hpp"
+
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "core/base/format.hpp"
+#include "core/base/printable.hpp"
+
+namespace sluice::gui {
+namespace {
+
+constexpr std::size_t longest_label = 60;          // bytes
+constexpr std::uint64_t id_seed = 0x7175'6572'79;  // Keeps ids apart from those of tracks, which are hashes too.
+
+}  // namespace
+
+std::string name_of_query(const std::string& text) {
+  std::string line = text;
+  const std::size_t begin = line.find_first_not_of(" \t\r\n");
+  if (begin != std::string::npos) line.erase(0, begin);
+  if (line.starts_with("--")) {
+    line = line.substr(0, line.find('\n'));
+    line.erase(0, std::min(line.size(), line.find_first_not_of("- \t")));
+  }
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return shortened(printable(line), longest_label);
+}
+
+void query_tracks::add(const document& of, std::string text, std::function<void()> wake) {
+  const std::uint64_t id = XXH3_64bits_withSeed(text.data(), text.size(), id_seed);
+  if (find(id) != nullptr || all_.size() >= most) return;
+  one made;
+  made.id = id;
+  made.about.id = id;
+  made.about.label = name_of_query(text);
+  made.about.detail = "running...";
+  query::sql_track_options options;
+  options.wake = std::move(wake);
+  made.task = std::make_unique<query::sql_track_task>(of.engine->snapshot(), text, std::move(options));
+  made.text = std::move(text);
+  all_.insert(all_.begin(), std::move(made));
+}
+
+void query_tracks::remove(std::uint64_t id) {
+  std::erase_if(all_, [id](const one& each) { return each.id == id; });
+}
+
+void query_tracks::update() {
+  for (one& each : all_) {
+    if (each.task && each.task->done()) {
+      each.rows = each.task->track();
+      const auto failure = each.task->failure();
+      each.task.reset();
+      each.row.reset();
+      if (failure) each.about.detail = printable(failure->to_string());
+      if (each.rows) {
+        each.about.depth = static_cast<std::uint16_t>(std::min<std::size_t>(each.rows->lanes(), UINT16_MAX));
+        each.about.detail = (each.rows->cut() ? "first " : "") + format_some(each.rows->drawn(), "row");
+        if (each.rows->left_out() > 0)
+          each.about.detail += ", " + format_count(each.rows->left_out()) + " without a time";
+      }
+    }
+    if (!each.row) each.row = make_query_row(each.rows);
+  }
+}
+
+void query_tracks::let_go_rows() {
+  for (one& each : all_) each.row.reset();
+}
+
+const query_tracks::one* query_tracks::find(std::uint64_t id) const {
+  const auto found = std::find_if(all_.begin(), all_.end(), [id](const one& each) { return each.id == id; });
+  return found == all_.end() ? nullptr : &*found;
+}
+
+bool query_tracks::busy() const {
+  return std::any_of(all_.begin(), all_.end(), [](const one& each) { return each.task != nullptr; });
+}
+
+std::vector<std::string> query_tracks::texts() const {
+  std::vector<std::string> made;
+  for (const one& each : all_) made.push_back(each.text);
+  return made;
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,57 @@
+// The part of the timeline that marks notes on the ruler.
+#include <algorithm>
+#include <cmath>
+
+#include "app/gui/views/timeline/timeline.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "core/base/format.hpp"
+#include "core/base/printable.hpp"
+
+namespace sluice::gui {
+
+/// A flag at the begin of each note, and a line over its range. The text shows while the mouse is on the flag; a click
+/// selects the note. O(notes that are on the screen or before it).
+void timeline_view::draw_notes(const view_context& with, const row_frame& where, ImDrawList& list) const {
+  const auto found = notes_->by_document.find(with.state.active()->id);
+  if (found == notes_->by_document.end()) return;
+  const std::vector<user_note>& notes = found->second;
+  const float top = where.area.min.y;
+  const float side = with.px(4);
+  const float reach = with.px(5);
+  const bool on_ruler = where.area.contains(where.mouse) && ImGui::IsWindowHovered();
+  std::size_t nearest = notes.size(), near = 0;
+  float distance = reach;
+  float drawn = -1e9F;
+  for (std::size_t i = 0; i < notes.size(); ++i) {
+    const user_note& each = notes[i];
+    if (each.range.begin > where.visible.end) break;
+    if (each.range.end < where.visible.begin) continue;
+    const float x = std::floor(where.x_of(each.range.begin));
+    if (each.range.length() > 0) {
+      const float right = std::min(where.x_of(each.range.end), where.area.max.x);
+      list.AddRectFilled({std::max(x, where.area.min.x), top}, {right, top + with.px(2)}, with.colours.accent);
+    }
+    if (x >= drawn + 1)
+      list.AddTriangleFilled({x, top}, {x + side * 2, top + side}, {x, top + side * 2}, with.colours.accent);
+    drawn = std::max(drawn, x);
+    const float away = where.mouse.x < x ? x - where.mouse.x : std::max(0.0F, where.mouse.x - x - side * 2);
+    if (!on_ruler || away > reach) continue;
+    ++near;
+    if (away <= distance) nearest = i, distance = away;
+  }
+  if (nearest == notes.size()) return;
+  const user_note& note = notes[nearest];
+  if (begin_tip(with)) {
+    constexpr std::size_t longest = 400;  // bytes
+    ImGui::PushTextWrapPos(with.px(360));
+    ImGui::TextUnformatted(note.text.empty() ? "(empty)" : shortened(printable(note.text), longest).c_str());
+    ImGui::PopTextWrapPos();
+    std::string when = "note at " + format_moment(note.range.begin);
+    if (near > 1) when += ", and " + format_count(near - 1) + " more here";
+    ImGui::TextDisabled("%s", when.c_str());
+    end_tip();
+  }
+  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) with.commands.invoke("notes.go", static_cast<double>(nearest));
+}
+
+}  // namespace sluice::gui

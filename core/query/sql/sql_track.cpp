@@ -1,0 +1,192 @@
+#include "core/query/sql/sql_track.hpp"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <system_error>
+
+#include "core/base/lower_case.hpp"
+#include "core/base/saturating.hpp"
+#include "core/index/index.hpp"
+
+namespace sluice::query {
+namespace {
+
+std::optional<std::size_t> column_named(std::span<const sql_column> columns,
+                                        std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names)
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      if (lower_case(columns[i].name) == name) return i;
+  return std::nullopt;
+}
+
+/// The number in a cell, rounded; nullopt for anything else.
+std::optional<time_ns> number_in(const cell& of) {
+  if (of.is == cell::kind::integer) return of.integer;
+  if (of.is == cell::kind::real && !std::isnan(of.real)) return saturating_cast<time_ns>(of.real);
+  return std::nullopt;
+}
+
+/// At most `longest` bytes of a text, without a part of a character at the end.
+std::string_view cut_text(std::string_view text, std::size_t longest) {
+  if (text.size() <= longest) return text;
+  std::size_t size = longest;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) --size;
+  return text.substr(0, size);
+}
+
+}  // namespace
+
+std::optional<track_columns> track_columns_of(std::span<const sql_column> columns) {
+  const auto begin = column_named(columns, {"begin", "start", "time", "born", "timestamp"});
+  if (!begin) return std::nullopt;
+  track_columns made;
+  made.begin = *begin;
+  made.end = column_named(columns, {"end", "stop", "died"});
+  made.duration = column_named(columns, {"duration", "lifetime"});
+  made.name = column_named(columns, {"name", "label", "line", "text"});
+  for (std::size_t i = 0; i < columns.size() && !made.id; ++i)
+    if (columns[i].id == id_kind::event || columns[i].id == id_kind::block) made.id = i;
+  return made;
+}
+
+std::string_view sql_track::name(trace::string_id id) const {
+  const std::uint64_t at = raw(id);
+  return at == 0 || at > names_.size() ? std::string_view{} : names_[at - 1];
+}
+
+trace::string_id sql_track::intern(std::string_view name) {
+  const std::string_view cut = cut_text(name, longest_name);
+  if (cut.empty()) return trace::string_id::none;
+  if (const auto known = known_names_.find(std::string(cut)); known != known_names_.end())
+    return trace::string_id{known->second};
+  if (names_.size() >= name_limit) return trace::string_id::none;
+  names_.emplace_back(cut);
+  known_names_.emplace(names_.back(), names_.size());
+  return trace::string_id{names_.size()};
+}
+
+void sql_track::add(const sql_statement& row, const track_columns& columns) {
+  const auto begin = number_in(row.at(columns.begin));
+  if (!begin) {
+    ++left_out_;
+    return;
+  }
+  timeline::slice_item item;
+  item.begin = analysis::bounded(*begin);
+  std::optional<time_ns> end;
+  if (columns.end) end = number_in(row.at(*columns.end));
+  if (!columns.end && columns.duration)
+    if (const auto duration = number_in(row.at(*columns.duration))) end = saturating_sum(item.begin, *duration);
+  // A table of moments has neither column.
+  if (!columns.end && !columns.duration) end = item.begin;
+  item.end = std::max(item.begin, end ? analysis::bounded(*end) : end_of_all_);
+  item.kind = static_cast<std::uint8_t>(slice_kind::range);
+  if (columns.name) {
+    const cell name = row.at(*columns.name);
+    if (name.is == cell::kind::text) item.name = intern(name.text);
+  }
+  if (columns.id) {
+    const cell id = row.at(*columns.id);
+    if (id.is == cell::kind::integer && id.integer > 0)
+      item.event = trace::event_id{static_cast<std::uint64_t>(id.integer)};
+  }
+  slices_.add(item);
+}
+
+slice_list sql_track::draw(time_range range, std::uint32_t width, std::size_t lanes) const {
+  slice_list made;
+  made.range = analysis::bounded(range);
+  std::vector<timeline::drawn_slice> drawn;
+  slices_.draw(made.range.begin, made.range.end, std::max<std::uint32_t>(width, 1), drawn);
+  made.slices.reserve(drawn.size());
+  for (const timeline::drawn_slice& each : drawn) {
+    if (each.lane >= lanes) continue;
+    slice& to = made.slices.emplace_back();
+    to.begin = each.item.begin;
+    to.end = each.item.end;
+    to.depth = each.lane;
+    to.kind = slice_kind::range;
+    to.count = each.count;
+    to.busy = std::min(1.0F, each.busy);
+    to.name = each.item.name;
+    to.event = each.item.event;
+  }
+  return made;
+}
+
+sql_track_task::sql_track_task(std::shared_ptr<const trace::snapshot> trace, std::string text,
+                               sql_track_options options)
+    : trace_(std::move(trace)), text_(std::move(text)), options_(std::move(options)) {
+  const auto run = [this] {
+    // Lower priority than the window.
+    static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10));
+    auto found = read();
+    {
+      const std::scoped_lock lock(mutex_);
+      if (found) track_ = std::move(*found);
+      if (!found) failure_ = found.error();
+    }
+    done_.store(true, std::memory_order_release);
+    if (options_.wake) options_.wake();
+  };
+  try {
+    thread_ = std::thread(run);
+  } catch (const std::system_error& refused) {
+    failure_ = error{error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()),
+                     "query", error::no_offset, "allow more processes and threads (ulimit -u)"};
+    done_ = true;
+  }
+}
+
+sql_track_task::~sql_track_task() {
+  cancelled_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+std::shared_ptr<const sql_track> sql_track_task::track() const {
+  const std::scoped_lock lock(mutex_);
+  return track_;
+}
+
+std::optional<error> sql_track_task::failure() const {
+  const std::scoped_lock lock(mutex_);
+  return failure_;
+}
+
+result<std::shared_ptr<const sql_track>> sql_track_task::read() {
+  sql_options options;
+  options.cancelled = &cancelled_;
+  options.deadline = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                            std::chrono::duration<double>(options_.seconds));
+  const auto opened = sql_database::open(trace_, options);
+  if (!opened) return tl::unexpected(opened.error());
+  auto rows = (*opened)->prepare(text_);
+  if (!rows) return tl::unexpected(rows.error());
+  const auto columns = track_columns_of(rows->columns());
+  if (!columns)
+    return fail(error_code::invalid_argument, "the rows have no time", "query", "select a column named begin or time");
+  auto made = std::make_shared<sql_track>();
+  made->end_of_all_ = analysis::time_range_of(*trace_).end;
+  made->ids_are_blocks_ = columns->id && rows->columns()[*columns->id].id == id_kind::block;
+  for (;;) {
+    const auto more = rows->step();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) break;
+    if (rows_.load(std::memory_order_relaxed) >= sql_track::row_limit) {
+      made->cut_ = true;
+      break;
+    }
+    rows_.fetch_add(1, std::memory_order_relaxed);
+    made->add(*rows, *columns);
+  }
+  made->slices_.settle();
+  made->known_names_ = {};
+  return made;
+}
+
+}  // namespace sluice::query
