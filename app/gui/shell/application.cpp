@@ -27,9 +27,26 @@ constexpr const char* progress_counter = "progress";  // name of the progress co
 void mark_tab(const view_context& with) {
   const ImGuiWindow* window = ImGui::GetCurrentWindow();
   if (window->DockNode == nullptr || window->DockNode->HostWindow == nullptr) return;
+  const ImGuiTabBar* bar = window->DockNode->TabBar;
+  if (bar == nullptr) return;
   const ImRect& tab = window->DC.DockTabItemRect;
-  window->DockNode->HostWindow->DrawList->AddCircleFilled({tab.Min.x + with.px(5), tab.Min.y + with.px(7)}, with.px(3),
-                                                          with.colours.warning);
+  ImDrawList& list = *window->DockNode->HostWindow->DrawList;
+  list.PushClipRect(bar->BarRect.Min, bar->BarRect.Max, true);  // The tab may be scrolled out of view.
+  list.AddCircleFilled({tab.Min.x + with.px(5), tab.Min.y + with.px(7)}, with.px(3), with.colours.warning);
+  list.PopClipRect();
+}
+
+/// Multiplies the sizes of the panels around the central one: they are in pixels, and what is in them has grown.
+void rescale_panels(ImGuiDockNode& node, float factor) {
+  constexpr float most = 0.45F;  // of the window, so that the central panel stays
+  if (!node.IsSplitNode()) return;
+  const int axis = node.SplitAxis;
+  for (ImGuiDockNode* child : node.ChildNodes) {
+    if (!child->IsCentralNode() && !child->HasCentralNodeChild)
+      child->SizeRef[axis] =
+          std::min(child->SizeRef[axis] * factor, std::max(child->SizeRef[axis], node.Size[axis] * most));
+    rescale_panels(*child, factor);
+  }
 }
 
 /// "memory-map" for "Memory map": needs no quotes on a command line.
@@ -60,7 +77,8 @@ application::application(application_options options)
   if (!layout && layout.error().code != error_code::not_found)
     notice_ = "the layout is not read: " + layout.error().to_string();
   fonts_ = load_typefaces();
-  apply_style(colours(), scale_ * settings_.text_scale);
+  unit_ = scale_ * settings_.text_scale;
+  apply_style(colours(), unit_);
   restyle_ = false;
 
   views_ = make_views(options_.wake, settings_);
@@ -254,7 +272,11 @@ view_context application::context() {
 
 void application::frame() {
   if (restyle_) {
-    apply_style(colours(), scale_ * settings_.text_scale);
+    const float unit = scale_ * settings_.text_scale;
+    ImGuiDockNode* panels = dock_ == 0 ? nullptr : ImGui::DockBuilderGetNode(dock_);
+    if (panels != nullptr && unit != unit_) rescale_panels(*panels, unit / unit_);
+    unit_ = unit;
+    apply_style(colours(), unit);
     restyle_ = false;
   }
   update();
@@ -409,7 +431,7 @@ void application::draw_panels() {
   ImGui::Begin("##base", nullptr, panels ? flags : flags & ~ImGuiWindowFlags_NoScrollbar);
   ImGui::PopStyleVar(2);
   view_context with = context();
-  const ImGuiID dock = ImGui::GetID("panels");
+  const ImGuiID dock = dock_ = ImGui::GetID("panels");
   if (ImGui::GetIO().WantSaveIniSettings) save_layout();
   if (panels && only_ != nullptr) {
     ImGui::SetCursorPos({with.px(10), with.px(8)});

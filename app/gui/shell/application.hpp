@@ -220,6 +220,8 @@ class application {
   bool restyle_ = true;
   view* only_ = nullptr;
   float scale_ = 1;
+  float unit_ = 1;     ///< Pixels per design pixel for which the panels are laid out.
+  unsigned dock_ = 0;  ///< ImGui's id of the panels' dock; 0: not drawn yet.
 };
 
 }  // namespace sluice::gui

@@ -19,6 +19,7 @@ using query::block_column;
 
 constexpr float least_for_filters = 170;  // design pixels of the panel's height
 constexpr float least_for_footer = 90;
+constexpr float least_width = 860;  // narrower tables scroll sideways
 
 /// Columns that cannot be sorted by: they are only known of the rows that are shown.
 constexpr auto unsorted = static_cast<block_column>(0xff);
@@ -343,7 +344,9 @@ void blocks_view::draw_table(const view_context& with, const query::block_table&
   if (footer) room.y -= ImGui::GetTextLineHeightWithSpacing();
   const float row_height = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
   const float bar = ImGui::GetStyle().ScrollbarSize;
-  const auto fits = static_cast<std::int64_t>(std::max(1.0F, std::floor(room.y / row_height) - 1));
+  const bool sideways = room.x - bar - with.px(2) < with.px(least_width);
+  const float level_bar = sideways ? bar : 0;  // ImGui's horizontal scroll bar
+  const auto fits = static_cast<std::int64_t>(std::max(1.0F, std::floor((room.y - level_bar) / row_height) - 1));
   const auto rows = static_cast<std::int64_t>(std::min<std::uint64_t>(table.count, query::block_table::row_limit));
   const auto known = static_cast<std::int64_t>(table.rows.size());
   const std::int64_t last_first = std::max<std::int64_t>(0, rows - fits);
@@ -361,7 +364,8 @@ void blocks_view::draw_table(const view_context& with, const query::block_table&
                                 ImGuiTableFlags_Reorderable | ImGuiTableFlags_NoSavedSettings |
                                 ImGuiTableFlags_ScrollX | ImGuiTableFlags_BordersInnerH |
                                 ImGuiTableFlags_NoBordersInBody;
-  if (!ImGui::BeginTable("blocks", static_cast<int>(columns.size()), flags, {room.x - bar - with.px(2), room.y}))
+  if (!ImGui::BeginTable("blocks", static_cast<int>(columns.size()), flags, {room.x - bar - with.px(2), room.y},
+                         sideways ? with.px(least_width) : 0))
     return;
   for (const column& each : columns) {
     ImGuiTableColumnFlags own = ImGuiTableColumnFlags_WidthStretch;
