@@ -160,6 +160,25 @@ TEST_F(session_test, goes_back_and_forward_through_what_was_selected) {
   EXPECT_EQ(state.active()->visible, (query::time_range{1'000'000, 3'000'000}));
 }
 
+TEST_F(session_test, brings_back_in_one_step_what_was_selected_before_nothing_was) {
+  open(path);
+  const document_id here = state.active()->id;
+  state.select({here, selection_kind::block, 3});
+  state.select_range(query::time_range{1'000'000, 2'000'000});
+  state.set_moment(1'500'000);
+  state.select_nothing();
+  EXPECT_EQ(state.selected().kind, selection_kind::none);
+  EXPECT_FALSE(state.range().has_value());
+  EXPECT_FALSE(state.moment().has_value());
+  state.select_nothing();
+  state.back();
+  EXPECT_EQ(state.selected().id, 3U) << "selecting nothing again is no step";
+  EXPECT_EQ(state.range(), (query::time_range{1'000'000, 2'000'000}));
+  EXPECT_EQ(state.moment(), 1'500'000);
+  state.forward();
+  EXPECT_EQ(state.selected().kind, selection_kind::none);
+}
+
 TEST_F(session_test, never_shows_less_than_a_pixel_or_more_than_there_is) {
   const query::time_range span{0, 1'000'000};
   const query::time_range deep = documents::clamp({500'000, 500'001}, span);

@@ -60,7 +60,7 @@ TEST_F(settings_test, keep_recorded_commands_and_what_was_open) {
   first.add_command("python 'a b.py'");
   first.add_command("./solver");
   first.add_command("python 'a b.py'");
-  first.last_session = {{"/data/a b.sluice", -5, 7}, {"/c", 1, 2}};
+  first.last_session = {{"/data/a b.sluice", -5, 7, R"({"by_process":true})"}, {"/c", 1, 2}};
   first.save();
   const settings second(folder);
   EXPECT_EQ(second.commands(), (std::vector<std::string>{"python 'a b.py'", "./solver"}));
@@ -68,6 +68,8 @@ TEST_F(settings_test, keep_recorded_commands_and_what_was_open) {
   EXPECT_EQ(second.last_session[0].path, "/data/a b.sluice");
   EXPECT_EQ(second.last_session[0].begin, -5);
   EXPECT_EQ(second.last_session[0].end, 7);
+  EXPECT_EQ(second.last_session[0].views, R"({"by_process":true})");
+  EXPECT_EQ(second.last_session[1].views, "");
 }
 
 TEST_F(settings_test, survive_a_file_of_nonsense) {

@@ -89,6 +89,23 @@ TEST_F(track_order_test, moves_a_track_within_its_group_only) {
   EXPECT_EQ(ids(), (numbers{10, 11, 12, 13, 15}));
 }
 
+TEST_F(track_order_test, is_the_same_after_it_was_kept) {
+  order.toggle_pin(13);
+  order.hide(15);
+  order.move(12, -1, order.arrange(list, tables));
+  const numbers before = ids();
+  kept_view kept;
+  order.keep(kept);
+  track_order other;
+  const std::uint64_t version = other.version();
+  other.restore(kept);
+  EXPECT_GT(other.version(), version);
+  order = other;
+  EXPECT_EQ(ids(), before);
+  EXPECT_TRUE(order.pinned(13));
+  EXPECT_EQ(order.arrange(list, tables).hidden, 1U);
+}
+
 TEST_F(track_order_test, groups_by_process) {
   order.toggle_by_process();
   EXPECT_EQ(ids(), (numbers{10, 11, 12, 15, 13}));

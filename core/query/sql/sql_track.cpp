@@ -98,14 +98,28 @@ void sql_track::add(const sql_statement& row, const track_columns& columns) {
   slices_.add(item);
 }
 
-slice_list sql_track::draw(time_range range, std::uint32_t width, std::size_t lanes) const {
+/// Places the rows in lanes. Those in lanes that are not drawn are let go, so that drawing does not pass over them.
+void sql_track::settle() {
+  slices_.settle();
+  rows_ = slices_.size();
+  lanes_ = slices_.lanes();
+  if (lanes_ <= drawn_lanes) return;
+  timeline::slice_set drawn;
+  slices_.for_each(analysis::all_time.begin, analysis::all_time.end,
+                   [&](const timeline::slice_item& each, std::uint16_t lane) {
+                     if (lane < drawn_lanes) drawn.add(each);
+                   });
+  drawn.settle();
+  slices_ = std::move(drawn);
+}
+
+slice_list sql_track::draw(time_range range, std::uint32_t width) const {
   slice_list made;
   made.range = analysis::bounded(range);
   std::vector<timeline::drawn_slice> drawn;
   slices_.draw(made.range.begin, made.range.end, std::max<std::uint32_t>(width, 1), drawn);
   made.slices.reserve(drawn.size());
   for (const timeline::drawn_slice& each : drawn) {
-    if (each.lane >= lanes) continue;
     slice& to = made.slices.emplace_back();
     to.begin = each.item.begin;
     to.end = each.item.end;
@@ -184,7 +198,7 @@ result<std::shared_ptr<const sql_track>> sql_track_task::read() {
     rows_.fetch_add(1, std::memory_order_relaxed);
     made->add(*rows, *columns);
   }
-  made->slices_.settle();
+  made->settle();
   made->known_names_ = {};
   return made;
 }

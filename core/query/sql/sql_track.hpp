@@ -34,26 +34,31 @@ struct track_columns {
 /// duration lasts until the end of the recording; one that ends before it begins has no length. Immutable.
 class sql_track {
  public:
-  [[nodiscard]] std::uint64_t drawn() const { return slices_.size(); }
+  [[nodiscard]] std::uint64_t rows() const { return rows_; }  ///< With a time.
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
   [[nodiscard]] bool cut() const { return cut_; }                        ///< There are more rows than `row_limit`.
   [[nodiscard]] bool ids_are_blocks() const { return ids_are_blocks_; }  ///< `slice::event` holds ids of blocks.
-  [[nodiscard]] std::size_t lanes() const { return slices_.lanes(); }
+  /// Rows that overlap lie in lanes below one another; of `lanes()` the first `drawn_lanes` are drawn.
+  [[nodiscard]] std::size_t lanes() const { return lanes_; }
   /// The name of a slice: `slice::name` of `draw` is for this function only.
   [[nodiscard]] std::string_view name(trace::string_id id) const;
-  /// The slices to draw, of the first `lanes` lanes. O(lanes * (width + log rows)).
-  [[nodiscard]] slice_list draw(time_range range, std::uint32_t width, std::size_t lanes) const;
+  /// The slices to draw. O(width + log rows) for each drawn lane.
+  [[nodiscard]] slice_list draw(time_range range, std::uint32_t width) const;
 
   static constexpr std::uint64_t row_limit = 2'000'000;
+  static constexpr std::size_t drawn_lanes = 16;
   static constexpr std::size_t name_limit = 100'000;  ///< Further names are left out.
   static constexpr std::size_t longest_name = 200;    ///< In bytes; longer ones are cut.
 
  private:
   friend class sql_track_task;
   void add(const sql_statement& row, const track_columns& columns);
+  void settle();
   trace::string_id intern(std::string_view name);
 
-  timeline::slice_set slices_;
+  timeline::slice_set slices_;  ///< Once settled, what is drawn.
+  std::uint64_t rows_ = 0;
+  std::size_t lanes_ = 0;
   time_ns end_of_all_ = 0;
   std::uint64_t left_out_ = 0;
   bool cut_ = false;

@@ -73,6 +73,28 @@ TEST_F(compare_panel, shows_the_figures_of_both) {
   });
 }
 
+TEST_F(compare_panel, compares_two_steps_of_one_recording) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("compare.steps");
+    EXPECT_TRUE(wait_until(user, [&] { return panel().shown() != nullptr; }));
+    user.Yield(4);
+    settle(user);
+    const std::string words = read(user);
+    EXPECT_NE(words.find("step 1"), std::string::npos) << words;
+    EXPECT_NE(words.find("step 9"), std::string::npos) << words;
+    // The last step lasts until the end of the recording.
+    const auto of = [&](query::time_range range) {
+      return app().state().active()->engine->ask_now(query::statistics_question{range}).value();
+    };
+    const auto before = of({20 * ms, 30 * ms});
+    ASSERT_EQ(panel().shown()->memory.size(), 1U);
+    EXPECT_EQ(panel().shown()->memory[0].before.maximum, before->memory.at(0).maximum);
+    EXPECT_EQ(panel().shown()->memory[0].before.allocations, before->memory.at(0).allocations);
+    take_picture(user, "compare, two steps");
+  });
+}
+
 TEST_F(compare_panel, puts_equal_times_or_equal_steps_over_one_another) {
   use([&](ImGuiTestContext& user) {
     compare(user);

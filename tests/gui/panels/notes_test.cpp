@@ -8,6 +8,9 @@
 #include <iterator>
 
 #include "app/gui/shell/side_files.hpp"
+#include "app/gui/views/blocks.hpp"
+#include "app/gui/views/timeline/timeline.hpp"
+#include "core/base/format.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {
@@ -121,6 +124,91 @@ TEST_F(notes_panel, opens_a_saved_view_where_it_was_saved) {
     EXPECT_EQ(app().state().active()->target, shown);
     EXPECT_EQ(app().state().range(), (query::time_range{5'000'000, 6'000'000}));
     EXPECT_EQ(app().notice(), "");
+  });
+}
+
+TEST_F(notes_panel, marks_notes_on_the_ruler_with_their_text_and_selects_the_one_that_is_clicked) {
+  use([&](ImGuiTestContext& user) {
+    open(user, recording);
+    run(user, "moment.set", query::time_range{6'000'000, 6'000'000});
+    run(user, "notes.add", std::string("here it waits"));
+    run(user, "moment.set", query::time_range{12'000'000, 12'000'000});
+    run(user, "notes.add", std::string("here it does not"));
+    run(user, "selection.clear");
+    user.MouseTeleportToPos({4, 4});
+    user.Yield(2);
+    take_picture(user, "notes on the ruler");
+    const ImVec2 flag = place_of(6'000'000, 0);
+    const auto& area = app().find<gui::timeline_view>().axis_area();
+    // The ruler lies between the overview and the tracks.
+    bool found = false;
+    for (float up = 2; up < 60 && !found; up += 2) {
+      user.MouseTeleportToPos({flag.x + 1, area.min.y - up});
+      user.Yield(3);
+      found = read(user).find("note at " + format_moment(6'000'000)) != std::string::npos;
+    }
+    ASSERT_TRUE(found);
+    EXPECT_NE(read(user).find("here it waits"), std::string::npos);
+    user.MouseClick(0);
+    user.Yield(3);
+    EXPECT_EQ(app().state().moment(), 6'000'000);
+  });
+}
+
+/// What the user may have changed about the views.
+void change_views(const std::function<void(const char*, gui::argument)>& run, gui::application& app) {
+  const gui::document_id here = app.state().active()->id;
+  const std::uint64_t track = app.find<gui::timeline_view>().layout().tracks.back().what->id;
+  run("timeline.track_pin", gui::selection{here, gui::selection_kind::track, track});
+  run("generations.mark", query::time_range{3'000'000, 3'000'000});
+  gui::blocks_filter filter;
+  filter.text = "chunk";
+  filter.only_unfreed = true;
+  run("blocks.show", filter);
+  run("timeline.add_query", std::string("SELECT id, time, end, name FROM kernels"));
+}
+
+TEST_F(notes_panel, keep_the_changed_views_in_a_saved_view) {
+  use([&](ImGuiTestContext& user) {
+    const std::string view = folder + "/data/mine.sluiceview";
+    open(user, recording);
+    change_views([&](const char* id, gui::argument with) { run(user, id, std::move(with)); }, app());
+    const gui::kept_view before = app().state().kept(app().state().active()->id);
+    ASSERT_EQ(before.pinned.size(), 1U);
+    ASSERT_EQ(before.generations.size(), 1U);
+    ASSERT_EQ(before.queries.size(), 1U);
+    ASSERT_TRUE(before.blocks && before.blocks->only_unfreed);
+    run(user, "view.save", view);
+    run(user, "file.close");
+    open(user, view);
+    ASSERT_NE(app().state().active(), nullptr);
+    EXPECT_EQ(app().notice(), "");
+    EXPECT_EQ(app().state().kept(app().state().active()->id), before);
+    EXPECT_EQ(app().find<gui::blocks_view>().filter(), *before.blocks);
+    EXPECT_EQ(app().find<gui::timeline_view>().layout().groups.front().title, "Pinned");
+  });
+}
+
+TEST_F(notes_panel, keep_the_changed_views_with_the_session_and_say_if_they_cannot_be_read) {
+  use([&](ImGuiTestContext& user) {
+    open(user, recording);
+    change_views([&](const char* id, gui::argument with) { run(user, id, std::move(with)); }, app());
+    const gui::kept_view before = app().state().kept(app().state().active()->id);
+    const query::time_range shown = app().state().active()->visible;
+    run(user, "file.close");
+    app().remembered().last_session = {{recording, shown.begin, shown.end, gui::text_of(before)}};
+    app().invoke("file.restore");
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().ready(); }));
+    user.Yield(6);
+    settle(user);
+    EXPECT_EQ(app().state().kept(app().state().active()->id), before);
+    EXPECT_EQ(app().notice(), "");
+    run(user, "file.close");
+    app().remembered().last_session = {{recording, shown.begin, shown.end, R"({"pinned_tracks": "all"})"}};
+    app().invoke("file.restore");
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().ready(); }));
+    user.Yield(6);
+    EXPECT_NE(app().notice().find("pinned_tracks"), std::string::npos) << app().notice();
   });
 }
 

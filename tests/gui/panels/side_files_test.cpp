@@ -84,6 +84,10 @@ TEST_F(side_files, keep_a_view_as_it_was) {
   view.selected = selection_kind::block;
   view.id = 12;
   view.memory_by_category = false;
+  view.kept.pinned = {0xffff'ffff'ffff'0000};
+  view.kept.generations = {7, 9};
+  view.kept.queries = {"SELECT time FROM kernels"};
+  view.kept.blocks = blocks_filter{.text = "model.py"};
   ASSERT_TRUE(write_saved_view(path, view));
   const auto found = read_saved_view(path);
   ASSERT_TRUE(found) << found.error().to_string();
@@ -94,6 +98,26 @@ TEST_F(side_files, keep_a_view_as_it_was) {
   EXPECT_EQ(found->id, view.id);
   EXPECT_FALSE(found->memory_by_category);
   EXPECT_TRUE(found->of.matches(of));
+  EXPECT_EQ(found->kept, view.kept);
+}
+
+TEST_F(side_files, of_a_view_of_an_older_version_are_read) {
+  write(R"({"sluice_view": 1, "recording": {"name": "a.sluice", "realtime_origin_ns": 0, "begin_ns": 0},)"
+        R"( "visible": {"begin_ns": 0, "end_ns": 9}, "memory_by_category": true})");
+  const auto found = read_saved_view(path);
+  ASSERT_TRUE(found) << found.error().to_string();
+  EXPECT_EQ(found->kept, kept_view{});
+}
+
+TEST_F(side_files, of_a_view_with_hostile_views_are_refused_in_one_line) {
+  write(R"({"sluice_view": 1, "recording": {"name": "a.sluice", "realtime_origin_ns": 0, "begin_ns": 0},)"
+        R"( "visible": {"begin_ns": 0, "end_ns": 9}, "views": {"blocks": {"layer": "cellar"}}})");
+  const auto found = read_saved_view(path);
+  ASSERT_FALSE(found);
+  const std::string line = found.error().to_string();
+  EXPECT_NE(line.find(path), std::string::npos) << line;
+  EXPECT_NE(line.find("\"layer\""), std::string::npos) << line;
+  EXPECT_EQ(line.find('\n'), std::string::npos) << line;
 }
 
 TEST_F(side_files, of_a_view_name_no_file_in_another_folder) {

@@ -146,6 +146,15 @@ void compare_view::add_commands(const command_home& home) {
                          [&state, ready] {
                            return ready() && state.active()->engine->snapshot()->tables().devices.rows().size() > 1;
                          }});
+  home.commands.add({.id = "compare.steps",
+                     .title = "Compare two steps of this recording",
+                     .group = "Go",
+                     .run =
+                         [this, &state, &commands = home.commands](const argument&) {
+                           steps_wanted_ = state.active()->id;
+                           commands.invoke("compare.open");
+                         },
+                     .enabled = ready});
   home.commands.add({.id = "compare.swap",
                      .title = "Swap the compared sides",
                      .group = "Go",
@@ -193,6 +202,8 @@ std::optional<compare_view::side> compare_view::resolve(const view_context& with
   const document* of = find(with.state, choice.document);
   if (choice.kind == what::none || of == nullptr || !of->ready()) return std::nullopt;
   if (choice.kind == what::whole) return side{of, of->span, std::nullopt, of->title};
+  if (choice.kind == what::step)
+    return side{of, choice.range, std::nullopt, of->title + ", step " + std::to_string(choice.number)};
   return side{of, of->span, choice.device, of->title + ", " + device_words(*of, choice.device)};
 }
 
@@ -205,7 +216,7 @@ void compare_view::choose_defaults(const view_context& with) {
   using what = side_choice::what;
   const document* active = with.state.active();
   const auto gone = [&](const side_choice& choice) {
-    const bool names = choice.kind == what::whole || choice.kind == what::device;
+    const bool names = choice.kind == what::whole || choice.kind == what::device || choice.kind == what::step;
     return choice.kind == what::none || (names && find(with.state, choice.document) == nullptr);
   };
   if (gone(after_)) after_ = {what::whole, active->id, {}};
@@ -216,6 +227,7 @@ void compare_view::choose_defaults(const view_context& with) {
 }
 
 void compare_view::follow(const view_context& with) {
+  if (steps_wanted_ != document_id::none) follow_steps(with);
   if (opening_from_ != document_id::none) {
     const document* active = with.state.active();
     if (active != nullptr && active->ready() && active->id != opening_from_) {
@@ -310,6 +322,7 @@ void compare_view::draw_choices_of(const view_context& with, const document& of,
     if (ImGui::Selectable(label_of(label).c_str(), choice == made)) choice = made;
   };
   offer(of.title, {what::whole, of.id, {}});
+  if (&of == with.state.active()) draw_step_choice(with, of, choice);
   const auto snapshot = of.engine->snapshot();
   if (snapshot->tables().devices.rows().size() < 2) return;
   const auto report =

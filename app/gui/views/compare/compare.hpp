@@ -17,14 +17,16 @@ namespace sluice::gui {
 
 /// What one side of the comparison is.
 struct side_choice {
-  enum class what : std::uint8_t { none, whole, selected_range, kept_range, device };
+  enum class what : std::uint8_t { none, whole, selected_range, kept_range, device, step };
   what kind = what::none;
-  document_id document = document_id::none;  ///< For `whole`, `device`.
+  document_id document = document_id::none;  ///< For `whole`, `device`, `step`.
   trace::device_id device{};                 ///< For `device`.
+  query::time_range range{};                 ///< For `step`, as the next.
+  std::int64_t number = 0;
   friend bool operator==(const side_choice&, const side_choice&) = default;
 };
 
-/// Compares two recordings, two ranges of one, or two devices (ranks): curves over one another, figures, what grew, and a
+/// Compares two recordings, two ranges or steps of one, or two devices (ranks): curves over one another, figures, what grew, and a
 /// flame graph of the difference. Stays as it is when another document becomes active.
 class compare_view final : public view {
  public:
@@ -35,7 +37,9 @@ class compare_view final : public view {
   void add_commands(const command_home& home) override;
   void draw(view_context& with) override;
   void follow(const view_context& with) override;
-  [[nodiscard]] bool busy() const override { return jump_.has_value() || waiting_; }
+  [[nodiscard]] bool busy() const override {
+    return jump_.has_value() || waiting_ || steps_wanted_ != document_id::none;
+  }
 
   // For tests.
   [[nodiscard]] std::shared_ptr<const analysis::comparison> shown() const { return shown_; }
@@ -74,6 +78,10 @@ class compare_view final : public view {
   void draw_controls(const view_context& with);
   void draw_side_combo(const view_context& with, const char* id, side_choice& choice);
   void draw_choices_of(const view_context& with, const document& of, side_choice& choice);
+  void draw_step_choice(const view_context& with, const document& of, side_choice& choice);
+  /// The steps of the active document; null until they are known.
+  [[nodiscard]] const std::vector<analysis::step>* steps_of(const document& of);
+  void follow_steps(const view_context& with);
   [[nodiscard]] std::string device_words(const document& of, trace::device_id device) const;
   void draw_missing(const view_context& with, bool before, bool after) const;
   [[nodiscard]] bool ask(const view_context& with, const side& before, const side& after);
@@ -94,6 +102,9 @@ class compare_view final : public view {
   std::array<screen_slot<query::compared_side_question>, 2> side_questions_;
   screen_slot<query::comparison_question> question_;
   screen_slot<query::report_question> ranks_question_;
+  screen_slot<query::compared_side_question> steps_question_;
+  document_id steps_wanted_ = document_id::none;  ///< Two of its steps will be compared once they are known.
+  std::int64_t typed_step_ = 0;                   ///< In the choice of a side.
   screen_slot<query::blocks_question> jump_question_;
   std::array<std::shared_ptr<const analysis::compared_side>, 2> sides_;
   std::shared_ptr<const analysis::comparison> shown_;

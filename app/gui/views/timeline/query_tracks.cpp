@@ -3,6 +3,8 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <chrono>
+#include <system_error>
 
 #include "core/base/format.hpp"
 #include "core/base/printable.hpp"
@@ -43,7 +45,19 @@ void query_tracks::add(const document& of, std::string text, std::function<void(
 }
 
 void query_tracks::remove(std::uint64_t id) {
-  std::erase_if(all_, [id](const one& each) { return each.id == id; });
+  std::erase_if(given_up_, [](const std::future<void>& each) {
+    return each.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  });
+  const auto found = std::find_if(all_.begin(), all_.end(), [id](const one& each) { return each.id == id; });
+  if (found == all_.end()) return;
+  try {
+    if (found->task)
+      given_up_.push_back(
+          std::async(std::launch::async, [old = std::shared_ptr(std::move(found->task))]() mutable { old.reset(); }));
+  } catch (const std::system_error&) {
+    // No thread available: its end is waited for here.
+  }
+  all_.erase(found);
 }
 
 void query_tracks::update() {
@@ -56,7 +70,7 @@ void query_tracks::update() {
       if (failure) each.about.detail = printable(failure->to_string());
       if (each.rows) {
         each.about.depth = static_cast<std::uint16_t>(std::min<std::size_t>(each.rows->lanes(), UINT16_MAX));
-        each.about.detail = (each.rows->cut() ? "first " : "") + format_some(each.rows->drawn(), "row");
+        each.about.detail = (each.rows->cut() ? "first " : "") + format_some(each.rows->rows(), "row");
         if (each.rows->left_out() > 0)
           each.about.detail += ", " + format_count(each.rows->left_out()) + " without a time";
       }

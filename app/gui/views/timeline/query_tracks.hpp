@@ -1,5 +1,6 @@
 #pragma once
 
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,7 @@ class query_tracks {
 
  private:
   std::vector<one> all_;
+  std::vector<std::future<void>> given_up_;  ///< Removed queries that still end; nothing waits for them.
 };
 
 /// What a track of a query is called: a comment at its begin, or else its text, cut to one short line; printable.

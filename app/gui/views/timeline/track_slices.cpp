@@ -18,7 +18,7 @@ constexpr float padding = 4;
 /// Of nested slices: stacks of Python programs are some 90 deep. What is deeper is not drawn, and a line says so.
 constexpr int most_lanes = 128;
 /// Rows of a query may overlap in any number, as blocks do.
-constexpr int most_query_lanes = 16;
+constexpr int most_query_lanes = query::sql_track::drawn_lanes;
 
 bool is_copy(query::slice_kind kind) { return kind >= query::slice_kind::h2d && kind <= query::slice_kind::migration; }
 
@@ -75,8 +75,7 @@ class slice_row final : public track_row {
     if (!of_query_) return question_.ask(from, {what.id, where.visible, width}).value;
     const bool drawn = drawn_ != nullptr && drawn_->range == where.visible && drawn_width_ == width;
     if (rows_ == nullptr || drawn) return drawn_;
-    drawn_ = std::make_shared<const query::slice_list>(
-        rows_->draw(where.visible, width, static_cast<std::size_t>(most_query_lanes)));
+    drawn_ = std::make_shared<const query::slice_list>(rows_->draw(where.visible, width));
     drawn_width_ = width;
     return drawn_;
   }

@@ -37,7 +37,7 @@ class sql_track_test : public sql_test {
     return task.failure() ? task.failure()->to_string() : std::string();
   }
   static std::vector<slice> drawn(const sql_track& from, time_range range = {-1000, 10'000}) {
-    return from.draw(range, 11'000, 64).slices;
+    return from.draw(range, 11'000).slices;
   }
 
   trace::event_id first_{}, second_{};
@@ -46,7 +46,7 @@ class sql_track_test : public sql_test {
 TEST_F(sql_track_test, has_the_rows_with_their_names_and_events) {
   const auto made = track_of("SELECT id, time, end, name FROM kernels");
   ASSERT_NE(made, nullptr);
-  EXPECT_EQ(made->drawn(), 2U);
+  EXPECT_EQ(made->rows(), 2U);
   EXPECT_FALSE(made->ids_are_blocks());
   const auto slices = drawn(*made);
   ASSERT_EQ(slices.size(), 2U);
@@ -69,7 +69,7 @@ TEST_F(sql_track_test, takes_a_begin_and_a_duration) {
 
 TEST_F(sql_track_test, leaves_out_rows_without_a_number_for_their_begin) {
   const auto made = track_of("SELECT NULL AS begin, 5 AS end UNION ALL SELECT 'soon', 5 UNION ALL SELECT 3, 5");
-  EXPECT_EQ(made->drawn(), 1U);
+  EXPECT_EQ(made->rows(), 1U);
   EXPECT_EQ(made->left_out(), 2U);
 }
 
@@ -90,8 +90,8 @@ TEST_F(sql_track_test, bounds_times_that_no_recording_has) {
   const auto made = track_of(
       "SELECT 9223372036854775807 AS begin, 9223372036854775807 AS duration UNION ALL SELECT -9223372036854775808, -1 "
       "UNION ALL SELECT 1e300, 1e300");
-  EXPECT_EQ(made->drawn(), 3U);
-  for (const slice& each : made->draw({-analysis::latest_time, analysis::latest_time}, 100, 64).slices)
+  EXPECT_EQ(made->rows(), 3U);
+  for (const slice& each : made->draw({-analysis::latest_time, analysis::latest_time}, 100).slices)
     EXPECT_LE(each.begin, each.end);
 }
 
@@ -118,9 +118,23 @@ TEST_F(sql_track_test, keeps_no_more_rows_than_its_limit) {
       "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 2000005) SELECT x AS time, 1 AS duration "
       "FROM c");
   EXPECT_TRUE(made->cut());
-  EXPECT_EQ(made->drawn(), sql_track::row_limit);
-  const auto whole = made->draw({0, 2'100'000}, 1000, 64);
+  EXPECT_EQ(made->rows(), sql_track::row_limit);
+  const auto whole = made->draw({0, 2'100'000}, 1000);
   EXPECT_LE(whole.slices.size(), 4000U) << "as many as there are pixels, about";
+}
+
+TEST_F(sql_track_test, draws_the_first_lanes_of_rows_that_overlap) {
+  const auto made = track_of(
+      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 100) SELECT x AS time, 1000 AS duration "
+      "FROM c");
+  EXPECT_EQ(made->rows(), 100U);
+  EXPECT_EQ(made->lanes(), 100U);
+  const auto slices = drawn(*made);
+  ASSERT_EQ(slices.size(), sql_track::drawn_lanes);
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    EXPECT_EQ(slices[i].begin, static_cast<time_ns>(i + 1));
+    EXPECT_EQ(slices[i].depth, i);
+  }
 }
 
 TEST_F(sql_track_test, says_why_there_is_none) {
