@@ -80,11 +80,11 @@ void duration_chart::draw(const view_context& with, query::time_range range) {
   const auto answer = question_.ask(*with.state.active()->engine, {range, kind_, {}, like_, {}});
   progress_line(with, answer.complete || answer.failure, answer.progress);
   draw_choice(with, answer.failure ? nullptr : answer.value.get());
-  if (answer.failure) return note(with, "The selected event has no duration. Choose a kind of event above.");
+  if (answer.failure) return remark(with, "The selected event has no duration. Choose a kind of event above.");
   if (!answer) return;
   const duration_histogram& all = *answer.value;
   if (all.count == 0) {
-    if (answer.complete) note(with, "None here.");
+    if (answer.complete) remark(with, "None here.");
     return;
   }
   draw_words(with, all);
@@ -136,7 +136,7 @@ void duration_chart::draw_words(const view_context& with, const duration_histogr
                       format_time(all.shortest) + ", median " + format_time(all.median) + ", 99 % within " +
                       format_time(all.percentile99) + ", longest " + format_time(all.longest) + ".";
   if (all.unfinished > 0) words += "  " + format_count(all.unfinished) + " without an end are left out.";
-  note(with, words);
+  remark(with, words);
 }
 
 void duration_chart::draw_bars(const view_context& with, const duration_histogram& all, query::time_range range) {

@@ -68,7 +68,7 @@ void step_table::draw(const view_context& with) {
   hovered_ = false;
   const auto answer = question_.ask(*with.state.active()->engine, {process_});
   progress_line(with, answer.complete || answer.failure, answer.progress);
-  if (answer.failure) return note(with, "The steps could not be measured: " + answer.failure->message);
+  if (answer.failure) return remark(with, "The steps could not be measured: " + answer.failure->message);
   if (!answer) return ImGui::TextDisabled("Measuring each step...");
   const step_statistics& all = *answer.value;
   const step_figure* const of = shown_of(all);
@@ -82,7 +82,7 @@ void step_table::draw(const view_context& with) {
   if (all.step_count > all.steps.size())
     words += ", of which the first " + format_count(all.steps.size()) + " are shown";
   words += ".  Median " + amount(*of, of->median) + ", " + format_some(of->outliers.size(), "outlier") + ".";
-  note(with, words);
+  remark(with, words);
   glossary_tip(with, "outlier");
   draw_chart(with, all, *of);
   if (!of->outliers.empty()) {
