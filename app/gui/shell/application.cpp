@@ -464,6 +464,7 @@ void application::draw_panels() {
   if (!panels || only_ != nullptr) return;
   for (const auto& each : views_)
     if (each->visible) draw_panel(*each, with);
+  panel_to_copy_.clear();
   // A new layout shows the tab docked last; the first one is wanted. Tab bars exist only from the next frame on.
   if (front_tabs_in_ > 0 && --front_tabs_in_ == 0) {
     ImGui::SetWindowFocus(first_at(panel_place::centre).name());
@@ -551,7 +552,6 @@ void application::draw_panel(view& which, view_context& with) {
     which.draw(with);
     if (copied) {
       ImGui::LogFinish();
-      panel_to_copy_.clear();
     }
   }
   draw_panel_menu(which, with, on_tab);

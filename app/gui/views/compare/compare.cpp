@@ -557,9 +557,11 @@ void compare_view::draw_grown_rows(const view_context& with, const std::vector<a
     if (!each.line.file.empty() || !each.line.function.empty()) made.line = each.line;
     blocks_filter blocks;
     const bool by_category = &groups == &shown_->memory[memory_].categories;
+    const bool by_module = &groups == &shown_->memory[memory_].modules && each.name != "no module";
     if (by_category) blocks.category = each.what;
     if (made.line) blocks.text = symbols::place_and_name_of(*made.line);
-    if (by_category || made.line) made.blocks = blocks;
+    if (by_module) blocks.text = each.name;
+    if (by_category || by_module || made.line) made.blocks = blocks;
     return made;
   };
   ImGuiListClipper clipper;
