@@ -33,15 +33,6 @@ bool begin_figures(const char* id, std::initializer_list<const char*> titles) {
   return true;
 }
 
-bool begin_row(bool chosen) {
-  ImGui::TableNextRow();
-  ImGui::TableNextColumn();
-  const bool clicked =
-      ImGui::Selectable("##row", chosen, ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap);
-  ImGui::SameLine(0, 0);
-  return clicked;
-}
-
 void first_cell(std::string_view text) { clipped_text(text, ImGui::GetContentRegionAvail().x); }
 
 void figure_cell(std::string_view text, bool muted) {
@@ -136,6 +127,23 @@ time_chart begin_value_chart(const view_context& with, ImVec2 corner, ImVec2 siz
                  each.label.c_str());
   }
   return at;
+}
+
+void zoom_with_wheel(const view_context& with, const time_chart& at) {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (io.MouseWheelH != 0) with.commands.invoke("timeline.pan", argument(-static_cast<double>(io.MouseWheelH) * 0.15));
+  if (io.MouseWheel == 0) return;
+  if (io.KeyShift) {
+    with.commands.invoke("timeline.pan", argument(-static_cast<double>(io.MouseWheel) * 0.15));
+    return;
+  }
+  const double factor = std::pow(1.25, -static_cast<double>(io.MouseWheel));
+  const query::time_range from = with.state.active()->target;
+  const double share = static_cast<double>((io.MousePos.x - at.area.min.x) / at.area.width());
+  const double length = std::max(static_cast<double>(from.length()) * factor, 2.0);
+  const auto middle = from.begin + static_cast<query::time_ns>(share * static_cast<double>(from.length()));
+  const auto begin = middle - static_cast<query::time_ns>(share * length);
+  with.commands.invoke("timeline.glide", query::time_range{begin, begin + static_cast<query::time_ns>(length)});
 }
 
 }  // namespace sluice::gui

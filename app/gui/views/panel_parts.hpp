@@ -16,9 +16,7 @@ void figure_heads(std::initializer_list<const char*> titles);
 /// it with ImGui::EndTable.
 bool begin_figures(const char* id, std::initializer_list<const char*> titles);
 
-/// Begins a row that can be clicked anywhere. True if it was clicked. Its first cell follows on the same line.
-bool begin_row(bool chosen = false);
-/// The first cell, clipped.
+/// The first cell of a row (`row_menu::begin_row`), clipped.
 void first_cell(std::string_view text);
 /// A cell with a number, right-aligned.
 void figure_cell(std::string_view text, bool muted = false);
@@ -67,6 +65,8 @@ time_chart begin_time_chart(const view_context& with, ImVec2 corner, ImVec2 size
 /// The same without the time axis: `span` is of anything that is counted, as steps.
 time_chart begin_value_chart(const view_context& with, ImVec2 corner, ImVec2 size, query::time_range span,
                              double highest, format::value_unit unit);
+/// The wheel over a chart zooms the timeline around the mouse; with Shift it moves it.
+void zoom_with_wheel(const view_context& with, const time_chart& at);
 /// The time axis alone, below `area`.
 void draw_time_axis(const view_context& with, const time_chart& at);
 

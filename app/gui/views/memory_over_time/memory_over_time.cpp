@@ -37,6 +37,8 @@ constexpr std::array<grouping, 9> groupings = {{{"by category", std::nullopt, tr
                                                 {"by owner library", memory_grouping::owner, false},
                                                 {"by stream", memory_grouping::stream, false},
                                                 {"by process or rank", memory_grouping::process, false}}};
+constexpr std::array<table_column, 4> band_columns = {
+    {{"group", "group"}, {"bytes", "bytes"}, {"share", "share"}, {nullptr, "at_ns"}}};
 constexpr std::size_t by_category = 0, by_line = 3, by_process = 8;
 
 class memory_over_time_view final : public view {
@@ -381,7 +383,7 @@ class memory_over_time_view final : public view {
     if (!hovered || on_flag || !at.area.contains(ImGui::GetMousePos())) return;
     hovered_part_ = bands_.part_at(at.time_at(ImGui::GetMousePos().x));
     list.AddLineV(std::floor(ImGui::GetMousePos().x), at.area.min.y, at.area.max.y, with.colours.muted);
-    zoom(with, at);
+    zoom_with_wheel(with, at);
     if (shapes) {
       hit_block(with, at);
     } else {
@@ -431,25 +433,6 @@ class memory_over_time_view final : public view {
       list.AddLineV(std::floor(at.x_of(*moment)), at.area.min.y, at.area.max.y, with.colours.accent, with.px(1.5F));
   }
 
-  /// The wheel zooms around the mouse; with Shift it moves the view.
-  static void zoom(const view_context& with, const time_chart& at) {
-    const ImGuiIO& io = ImGui::GetIO();
-    if (io.MouseWheelH != 0)
-      with.commands.invoke("timeline.pan", argument(-static_cast<double>(io.MouseWheelH) * 0.15));
-    if (io.MouseWheel == 0) return;
-    if (io.KeyShift) {
-      with.commands.invoke("timeline.pan", argument(-static_cast<double>(io.MouseWheel) * 0.15));
-      return;
-    }
-    const double factor = std::pow(1.25, -static_cast<double>(io.MouseWheel));
-    const query::time_range from = with.state.active()->target;
-    const double share = static_cast<double>((io.MousePos.x - at.area.min.x) / at.area.width());
-    const double length = std::max(static_cast<double>(from.length()) * factor, 2.0);
-    const auto middle = from.begin + static_cast<query::time_ns>(share * static_cast<double>(from.length()));
-    const auto begin = middle - static_cast<query::time_ns>(share * length);
-    with.commands.invoke("timeline.glide", query::time_range{begin, begin + static_cast<query::time_ns>(length)});
-  }
-
   void hit_band(const view_context& with, const time_chart& at, const analysis::memory_peak& of) {
     const memory_band* const hit = band_at(at, bands_, ImGui::GetMousePos());
     if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
@@ -457,7 +440,7 @@ class memory_over_time_view final : public view {
       choose(with, hit, of, time);
       with.commands.invoke("moment.set", query::time_range{time, time});
     }
-    if (hovered_part_ && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) open_menu(hit);
+    if (hovered_part_ && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) open_menu(hit, of);
     if (!hovered_part_ || !begin_tip(with)) return;
     const double total = bands_.total(*hovered_part_);
     if (hit != nullptr) {
@@ -474,11 +457,10 @@ class memory_over_time_view final : public view {
   }
 
   /// The menu of a band at the part under the mouse; null: of all memory there.
-  void open_menu(const memory_band* band) {
+  void open_menu(const memory_band* band, const analysis::memory_peak& of) {
     const query::time_ns time = bands_.moment_of(*hovered_part_);
     row_target target;
-    target.blocks.emplace();
-    target.blocks->range = query::time_range{time, time + 1};
+    target.blocks = band != nullptr ? blocks_of(*band, of, time) : blocks_filter{.range = {{time, time + 1}}};
     const double bytes = band != nullptr ? band->bytes[*hovered_part_] : bands_.total(*hovered_part_);
     const std::string name = band != nullptr ? band->label : "all memory";
     menu_.open(target, name, name + "\t" + format_bytes(bytes) + "\t" + format_moment(time));
@@ -488,9 +470,7 @@ class memory_over_time_view final : public view {
     const shaped_block* const hit = block_at(at, shapes_, ImGui::GetMousePos());
     const query::time_ns time = at.time_at(ImGui::GetMousePos().x);
     if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
-      if (hit != nullptr)
-        with.commands.invoke("selection.set",
-                             selection{with.state.active()->id, selection_kind::block, trace::raw(hit->block)});
+      if (hit != nullptr) with.commands.invoke("selection.set", block_of(with, hit->block));
       chosen_ = hit == nullptr ? std::nullopt : std::optional(hit->group);
       with.commands.invoke("moment.set", query::time_range{time, time});
     }
@@ -555,14 +535,28 @@ class memory_over_time_view final : public view {
       with.commands.invoke("blocks.show", blocks_of(*chosen, of, time));
     if (!begin_figures("bands", {groupings[*grouping_].title + 3, "bytes", "share"})) return;
     // As they lie over one another.
-    for (std::size_t i = bands_.bands.size(); i-- > 0;) {
-      const memory_band& each = bands_.bands[i];
-      ImGui::PushID(static_cast<int>(i));
-      if (begin_row(chosen_ == each.key)) choose(with, &each, of, time);
+    const auto band_of_row = [&](std::size_t row) -> const memory_band& {
+      return *(bands_.bands.rbegin() + static_cast<std::ptrdiff_t>(row));
+    };
+    table_content content{"Memory at a moment", band_columns, bands_.bands.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      const double bytes = band_of_row(row).bytes[part];
+      to.push_back(table_cell::text(band_of_row(row).label));
+      to.push_back(table_cell::bytes(bytes));
+      to.push_back(table_cell::share(total > 0 ? bytes / total : 0));
+      to.push_back(table_cell::moment(time));
+    };
+    content.target = [&](std::size_t row) {
+      row_target made;
+      made.blocks = blocks_of(band_of_row(row), of, time);
+      return made;
+    };
+    for (std::size_t row = 0; row < content.rows; ++row) {
+      const memory_band& each = band_of_row(row);
+      ImGui::PushID(static_cast<int>(row));
+      if (menu_.begin_row(with, content, row, chosen_ == each.key)) choose(with, &each, of, time);
       swatch(with, each.colour);
-      first_cell(each.label);
-      figure_cell(format_bytes(each.bytes[part]));
-      figure_cell(format_share(total > 0 ? each.bytes[part] / total : 0));
+      row_menu::draw_cells(std::span(menu_.cells(content, row)).first(3));
       ImGui::PopID();
     }
     ImGui::EndTable();

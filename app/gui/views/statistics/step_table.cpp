@@ -1,8 +1,10 @@
 #include "app/gui/views/statistics/step_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/base/lower_case.hpp"
@@ -57,6 +59,45 @@ std::string against_median(const step_figure& of, double value) {
 bool is_outlier(const step_figure& of, std::size_t step) {
   return std::binary_search(of.outliers.begin(), of.outliers.end(), static_cast<std::uint32_t>(step));
 }
+
+/// As `amount`; the figure's unit is a column of its own in CSV.
+table_cell cell_of(const step_figure& of, double value) {
+  if (std::isnan(value)) return table_cell::none();
+  switch (of.unit) {
+    case figure_unit::bytes:
+      return table_cell::bytes(value);
+    case figure_unit::time:
+      return table_cell::duration(static_cast<query::time_ns>(value));
+    case figure_unit::rate:
+      return table_cell::rate(value);
+    case figure_unit::count:
+      break;
+  }
+  return table_cell::count(static_cast<std::uint64_t>(value));
+}
+
+const char* unit_name(figure_unit unit) {
+  switch (unit) {
+    case figure_unit::bytes:
+      return "bytes";
+    case figure_unit::time:
+      return "ns";
+    case figure_unit::rate:
+      return "bytes_per_second";
+    case figure_unit::count:
+      break;
+  }
+  return "count";
+}
+
+constexpr std::array<table_column, 8> step_columns = {{{"step", "step"},
+                                                       {"duration", "duration_ns"},
+                                                       {"value", "value"},
+                                                       {"of median", "share_of_median"},
+                                                       {nullptr, "statistic"},
+                                                       {nullptr, "unit"},
+                                                       {nullptr, "outlier"},
+                                                       {nullptr, "begin_ns"}}};
 
 bool is_selected(const view_context& with, const analysis::step& step) { return with.state.range() == step.span; }
 
@@ -143,6 +184,7 @@ void step_table::draw_chart(const view_context& with, const step_statistics& all
   const ImVec2 size(std::max(ImGui::GetContentRegionAvail().x, 1.0F), with.px(step_chart_height));
   ImGui::InvisibleButton("##steps", size);
   const bool over = ImGui::IsItemHovered();
+  panel_context_menu(with);
   hovered_ = hovered_ || over;
   double highest = 0;
   for (const double value : of.values) highest = std::isnan(value) ? highest : std::max(highest, value);
@@ -214,26 +256,46 @@ void step_table::draw_rows(const view_context& with, const step_statistics& all,
   }
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(only_outliers_ ? of.outliers.size() : of.values.size()));
+  const auto step_of = [&](std::size_t row) { return only_outliers_ ? std::size_t{of.outliers[row]} : row; };
+  table_content content{"Steps", step_columns, only_outliers_ ? of.outliers.size() : of.values.size()};
+  content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+    const std::size_t step = step_of(row);
+    const double value = of.values[step];
+    const bool stands_out = is_outlier(of, step);
+    const std::string number = std::to_string(all.steps[step].number);
+    to.push_back(table_cell::words(number + (stands_out ? "  outlier" : ""), number));
+    to.push_back(table_cell::duration(all.steps[step].span.length()));
+    to.push_back(cell_of(of, value));
+    const std::string against = against_median(of, value);
+    to.push_back(against.empty() ? table_cell::none("")
+                                 : table_cell::words(against, std::to_string(value / of.median)));
+    to.push_back(table_cell::text(of.label));
+    to.push_back(table_cell::text(unit_name(of.unit)));
+    to.push_back(table_cell::count(stands_out ? 1 : 0));
+    to.push_back(table_cell::moment(all.steps[step].span.begin));
+  };
+  content.target = [&](std::size_t row) {
+    row_target made;
+    made.range = all.steps[step_of(row)].span;
+    return made;
+  };
   while (clipper.Step())
     for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row) {
       const auto at = static_cast<std::size_t>(row);
-      draw_row(with, all, of, only_outliers_ ? of.outliers[at] : at);
+      draw_row(with, content, at, all.steps[step_of(at)], is_outlier(of, step_of(at)), times);
     }
   hovered_ = hovered_ || ImGui::IsWindowHovered();
   ImGui::EndTable();
 }
 
-void step_table::draw_row(const view_context& with, const step_statistics& all, const step_figure& of,
-                          std::size_t step) {
-  const analysis::step& each = all.steps[step];
-  ImGui::PushID(static_cast<int>(step));
-  if (begin_row(is_selected(with, each))) go_to(with, each);
-  const bool stands_out = is_outlier(of, step);
+void step_table::draw_row(const view_context& with, const table_content& content, std::size_t row,
+                          const analysis::step& step, bool stands_out, bool times) {
+  ImGui::PushID(static_cast<int>(step.number));
+  if (rows_.begin_row(with, content, row, is_selected(with, step))) go_to(with, step);
   if (stands_out) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
-  first_cell(std::to_string(each.number) + (stands_out ? "  outlier" : ""));
-  if (of.label != "duration") figure_cell(format_time(each.span.length()));
-  figure_cell(amount(of, of.values[step]));
-  figure_cell(against_median(of, of.values[step]));
+  const std::vector<table_cell>& cells = rows_.cells(content, row);
+  first_cell(cells[0].shown());
+  for (std::size_t i = times ? 2 : 1; i < 4; ++i) figure_cell(cells[i].shown());
   if (stands_out) ImGui::PopStyleColor();
   ImGui::PopID();
 }

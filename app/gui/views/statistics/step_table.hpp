@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/row_menu.hpp"
 #include "core/query/answers/panels/step_statistics.hpp"
 
 namespace sluice::gui {
@@ -25,8 +26,8 @@ class step_table {
   void draw_choices(const view_context& with, const query::step_statistics& all);
   void draw_chart(const view_context& with, const query::step_statistics& all, const query::step_figure& of);
   void draw_rows(const view_context& with, const query::step_statistics& all, const query::step_figure& of);
-  void draw_row(const view_context& with, const query::step_statistics& all, const query::step_figure& of,
-                std::size_t step);
+  void draw_row(const view_context& with, const table_content& content, std::size_t row, const analysis::step& step,
+                bool stands_out, bool times);
   static void go_to(const view_context& with, const analysis::step& step);
   [[nodiscard]] const query::step_figure* shown_of(const query::step_statistics& all) const;
 
@@ -36,6 +37,7 @@ class step_table {
   std::string filter_;           ///< Of the list of figures.
   bool only_outliers_ = false;
   bool hovered_ = false;
+  row_menu rows_;
 };
 
 }  // namespace sluice::gui
