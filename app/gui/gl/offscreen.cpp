@@ -79,14 +79,11 @@ result<void> offscreen_context::start(int width, int height) {
     return no_picture("the driver does not give OpenGL 3.3");
 
   glGenFramebuffers(1, &framebuffer_);
-  // A texture, because its order of bytes can be chosen: that of windows, which Mesa's software GL draws faster.
-  glGenTextures(1, &colour_);
-  glBindTexture(GL_TEXTURE_2D, colour_);
-  glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA, width, height, 0, GL_BGRA, GL_UNSIGNED_BYTE, nullptr);
-  glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
-  glBindTexture(GL_TEXTURE_2D, 0);
+  glGenRenderbuffers(1, &colour_);
+  glBindRenderbuffer(GL_RENDERBUFFER, colour_);
+  glRenderbufferStorage(GL_RENDERBUFFER, GL_RGBA8, width, height);
   glBindFramebuffer(GL_FRAMEBUFFER, framebuffer_);
-  glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, colour_, 0);
+  glFramebufferRenderbuffer(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_RENDERBUFFER, colour_);
   if (glCheckFramebufferStatus(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE)
     return fail(error_code::invalid_argument,
                 "the driver cannot make a picture of " + std::to_string(width) + "x" + std::to_string(height), "EGL",
@@ -100,7 +97,7 @@ offscreen_context::~offscreen_context() {
   if (library_ == nullptr) return;
   if (context_ != nullptr) {
     if (framebuffer_ != 0) glDeleteFramebuffers(1, &framebuffer_);
-    if (colour_ != 0) glDeleteTextures(1, &colour_);
+    if (colour_ != 0) glDeleteRenderbuffers(1, &colour_);
     if (auto make_current = egl_symbol<unsigned(void*, void*, void*, void*)>("eglMakeCurrent"))
       make_current(display_, nullptr, nullptr, nullptr);
     if (auto destroy = egl_symbol<unsigned(void*, void*)>("eglDestroyContext")) destroy(display_, context_);

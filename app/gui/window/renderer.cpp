@@ -22,31 +22,10 @@ void clear(const application& app, int width, int height) {
   glClear(GL_COLOR_BUFFER_BIT);
 }
 
-/// Creates the textures of glyphs before ImGui's backend would, in the order of bytes that Mesa's software GL draws
-/// fastest. Glyphs are white, so that red and blue are the same.
-void create_textures() {
-  for (ImTextureData* each : ImGui::GetPlatformIO().Textures) {
-    if (each->Status != ImTextureStatus_WantCreate || each->UseColors || each->Format != ImTextureFormat_RGBA32)
-      continue;
-    GLuint made = 0;
-    glGenTextures(1, &made);
-    glBindTexture(GL_TEXTURE_2D, made);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_LINEAR);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_LINEAR);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE);
-    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA, each->Width, each->Height, 0, GL_BGRA, GL_UNSIGNED_BYTE, each->GetPixels());
-    glBindTexture(GL_TEXTURE_2D, 0);
-    each->SetTexID(static_cast<ImTextureID>(made));
-    each->SetStatus(ImTextureStatus_OK);
-  }
-}
-
 }  // namespace
 
 void draw_frame(const application& app, int width, int height) {
   clear(app, width, height);
-  create_textures();
   ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
 }
 
