@@ -1,6 +1,6 @@
 #version 330 core
 // Four vertices are the corners of one box of a track: a kernel, a copy, a call, or a column of a chart. They hold the
-// same values and are told apart by their number. Nothing is `flat`: software GL draws faster rectangles without. Times are ns relative
+// same values and are told apart by their number. Times are ns relative
 // to the batch's origin (GL 3.3 has no 64-bit integers); `origin_ns` converts them to times since the view's start.
 layout(location = 0) in vec2 time_ns;   // begin, end
 layout(location = 1) in vec2 height;    // lower, upper, in units of the track
@@ -15,8 +15,8 @@ uniform float units;         // track units that fill the height
 uniform vec2 viewport;       // pixels
 uniform float pitch;         // distance of hatch lines in pixels; a dot is half as wide
 
-out vec4 paint;
-out float pattern;
+flat out vec4 paint;
+flat out uint pattern;
 
 void main() {
   float left = area.x + (time_ns.x + origin_ns) * pixels_per_ns;
@@ -40,5 +40,5 @@ void main() {
   vec2 corner = vec2(number == 0 || number == 3 ? left : right, number < 2 ? low : high);
   gl_Position = vec4(corner.x / viewport.x * 2.0 - 1.0, 1.0 - corner.y / viewport.y * 2.0, 0.0, 1.0);
   paint = colour;
-  pattern = float(style);
+  pattern = style;
 }

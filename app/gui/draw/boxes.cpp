@@ -52,6 +52,7 @@ box_batch& box_batch::operator=(box_batch&& other) noexcept {
   std::swap(origin_, other.origin_);
   std::swap(count_, other.count_);
   std::swap(capacity_, other.capacity_);
+  std::swap(patterned_, other.patterned_);
   std::swap(vertex_array_, other.vertex_array_);
   std::swap(buffer_, other.buffer_);
   std::swap(indices_, other.indices_);
@@ -86,7 +87,12 @@ void box_batch::assign(query::time_ns origin, const std::vector<box>& boxes) {
   if (count_ > capacity_) grow();
   static thread_local std::vector<box> corners;
   corners.clear();
-  for (const box& each : boxes) corners.insert(corners.end(), 4, each);
+  std::uint32_t styles = 0;
+  for (const box& each : boxes) {
+    corners.insert(corners.end(), 4, each);
+    styles |= each.style;
+  }
+  patterned_ = (styles & (hatched | dimmed)) != 0;
   glBufferSubData(GL_ARRAY_BUFFER, 0, static_cast<GLsizeiptr>(corners.size() * sizeof(box)), corners.data());
   glBindVertexArray(static_cast<GLuint>(previous));
 }
@@ -105,7 +111,7 @@ void box_batch::grow() {
 }
 
 struct box_renderer::call {
-  box_renderer* renderer;
+  const shader* with;
   unsigned vertex_array;
   GLsizei count;
   float origin_ns;
@@ -115,25 +121,35 @@ struct box_renderer::call {
   ImU32 background;
 };
 
-result<void> box_renderer::start() {
-  auto built =
-      gl::program::build("box", embedded::text(embedded::box_vertex()), embedded::text(embedded::box_fragment()));
+result<box_renderer::shader> box_renderer::build(std::string_view fragment) {
+  auto built = gl::program::build("box", embedded::text(embedded::box_vertex()), fragment);
   if (!built) return tl::unexpected(built.error());
-  program_ = std::move(*built);
-  origin_ns_ = program_.uniform("origin_ns");
-  pixels_per_ns_ = program_.uniform("pixels_per_ns");
-  area_ = program_.uniform("area");
-  units_ = program_.uniform("units");
-  viewport_ = program_.uniform("viewport");
-  background_ = program_.uniform("background");
-  pitch_ = program_.uniform("pitch");
+  shader made;
+  made.program = std::move(*built);
+  made.origin_ns = made.program.uniform("origin_ns");
+  made.pixels_per_ns = made.program.uniform("pixels_per_ns");
+  made.area = made.program.uniform("area");
+  made.units = made.program.uniform("units");
+  made.viewport = made.program.uniform("viewport");
+  made.background = made.program.uniform("background");
+  made.pitch = made.program.uniform("pitch");
+  return made;
+}
+
+result<void> box_renderer::start() {
+  auto plain = build(embedded::text(embedded::plain_fragment()));
+  if (!plain) return tl::unexpected(plain.error());
+  auto patterned = build(embedded::text(embedded::box_fragment()));
+  if (!patterned) return tl::unexpected(patterned.error());
+  plain_ = std::move(*plain);
+  patterned_ = std::move(*patterned);
   return {};
 }
 
 void box_renderer::add(ImDrawList& list, const box_batch& batch, const rectangle& area, query::time_range visible,
                        float units, ImU32 background) {
   if (batch.count_ == 0 || visible.length() <= 0 || area.width() < 1 || area.height() < 1 || !(units > 0)) return;
-  call what{this,
+  call what{batch.patterned_ ? &patterned_ : &plain_,
             batch.vertex_array_,
             static_cast<GLsizei>(batch.count_),
             static_cast<float>(batch.origin_ - visible.begin),
@@ -149,7 +165,7 @@ void box_renderer::add(ImDrawList& list, const box_batch& batch, const rectangle
 
 void box_renderer::run(const ImDrawList* /*list*/, const ImDrawCmd* command) {
   const call& what = *static_cast<const call*>(command->UserCallbackData);
-  what.renderer->render(what, *command);
+  render(what, *command);
 }
 
 void box_renderer::render(const call& what, const ImDrawCmd& command) {
@@ -163,17 +179,18 @@ void box_renderer::render(const call& what, const ImDrawCmd& command) {
   glScissor(static_cast<GLint>(clip.x), static_cast<GLint>(height - clip.w), static_cast<GLsizei>(clip.z - clip.x),
             static_cast<GLsizei>(clip.w - clip.y));
   glDisable(GL_BLEND);
-  glUseProgram(program_.id());
-  glUniform1f(origin_ns_, what.origin_ns);
-  glUniform1f(pixels_per_ns_, what.pixels_per_ns * scale.x);
-  glUniform4f(area_, (what.area.min.x - frame->DisplayPos.x) * scale.x,
+  const shader& with = *what.with;
+  glUseProgram(with.program.id());
+  glUniform1f(with.origin_ns, what.origin_ns);
+  glUniform1f(with.pixels_per_ns, what.pixels_per_ns * scale.x);
+  glUniform4f(with.area, (what.area.min.x - frame->DisplayPos.x) * scale.x,
               (what.area.min.y - frame->DisplayPos.y) * scale.y, what.area.width() * scale.x,
               what.area.height() * scale.y);
-  glUniform1f(units_, what.units);
-  glUniform2f(viewport_, frame->DisplaySize.x * scale.x, height);
+  glUniform1f(with.units, what.units);
+  glUniform2f(with.viewport, frame->DisplaySize.x * scale.x, height);
   const ImVec4 behind = ImGui::ColorConvertU32ToFloat4(what.background);
-  glUniform4f(background_, behind.x, behind.y, behind.z, 1);
-  glUniform1f(pitch_, 6.0F * scale.x);
+  glUniform4f(with.background, behind.x, behind.y, behind.z, 1);
+  glUniform1f(with.pitch, 6.0F * scale.x);
   glBindVertexArray(what.vertex_array);
   glDrawElements(GL_TRIANGLES, what.count * 6, GL_UNSIGNED_INT, nullptr);
 }

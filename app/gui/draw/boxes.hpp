@@ -62,6 +62,7 @@ class box_batch {
   query::time_ns origin_ = 0;
   std::size_t count_ = 0;
   std::size_t capacity_ = 0;
+  bool patterned_ = false;  ///< Some boxes are hatched or dimmed.
   unsigned vertex_array_ = 0;
   unsigned buffer_ = 0;
   unsigned indices_ = 0;
@@ -81,16 +82,22 @@ class box_renderer {
  private:
   struct call;
   static void run(const ImDrawList* list, const ImDrawCmd* command);
-  void render(const call& what, const ImDrawCmd& command);
+  static void render(const call& what, const ImDrawCmd& command);
 
-  gl::program program_;
-  int origin_ns_ = -1;
-  int pixels_per_ns_ = -1;
-  int area_ = -1;
-  int units_ = -1;
-  int viewport_ = -1;
-  int background_ = -1;
-  int pitch_ = -1;
+  struct shader {
+    gl::program program;
+    int origin_ns = -1;
+    int pixels_per_ns = -1;
+    int area = -1;
+    int units = -1;
+    int viewport = -1;
+    int background = -1;
+    int pitch = -1;
+  };
+  [[nodiscard]] static result<shader> build(std::string_view fragment);
+
+  shader plain_;
+  shader patterned_;  ///< For batches with hatched or dimmed boxes.
 };
 
 }  // namespace sluice::gui::draw

@@ -11,6 +11,7 @@ namespace sluice::gui::embedded {
 [[nodiscard]] std::span<const unsigned char> font_icons();
 [[nodiscard]] std::span<const unsigned char> box_vertex();
 [[nodiscard]] std::span<const unsigned char> box_fragment();
+[[nodiscard]] std::span<const unsigned char> plain_fragment();
 
 [[nodiscard]] inline std::string_view text(std::span<const unsigned char> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
