@@ -170,7 +170,8 @@ class App(Bench):
         for name in GROUPS:
             if self.wanted(name):
                 getattr(self, name)(options.events)
-        print(f"\n{len(self.missed)} bars missed" if self.missed else "\nevery bar met")
+        if not options.no_bars:
+            print(f"\n{len(self.missed)} bars missed" if self.missed else "\nevery bar met")
 
 
 GROUPS = ("timeline", "film", "compare", "blocks", "flames", "live")
