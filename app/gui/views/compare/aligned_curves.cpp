@@ -84,6 +84,7 @@ void aligned_curves::draw(view_context& with, const std::array<aligned_side, 2>&
   key now;
   now.by = by;
   now.width = static_cast<int>(area.width());
+  now.height = static_cast<int>(area.height());
   now.theme = with.colours.kind;
   for (std::size_t i = 0; i < 2; ++i) {
     now.ranges[i] = sides[i].range;
@@ -99,14 +100,13 @@ void aligned_curves::draw(view_context& with, const std::array<aligned_side, 2>&
     drawn_ = now;
     resample(sides);
     upload(with);
+    for (std::size_t i = 0; i < 2; ++i) upload_line(with, i);
   }
-  axis_top_ = values.top;
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_axes(with, area, values, list);
   with.boxes.add(list, between_, area, {0, now.width}, static_cast<float>(values.top), with.colours.background);
-  list.PushClipRect({area.min.x, area.min.y - 2}, {area.max.x, area.max.y + 2}, true);
-  for (std::size_t i = 0; i < 2; ++i) draw_line(with, i, area, list);
-  list.PopClipRect();
+  for (const draw::box_batch& each : lines_)
+    with.boxes.add(list, each, area, {0, now.width}, static_cast<float>(values.top), with.colours.background);
   if (hovered && area.contains(ImGui::GetMousePos())) draw_tip(with, sides, area, list);
 }
 
@@ -201,30 +201,27 @@ void aligned_curves::draw_axes(const view_context& with, const draw::rectangle& 
     label(place, "step " + std::to_string(static_cast<long long>(place)));
 }
 
-void aligned_curves::draw_line(const view_context& with, std::size_t side, const draw::rectangle& area,
-                               ImDrawList& list) const {
-  static thread_local std::vector<ImVec2> points;
-  points.clear();
-  const auto flush = [&] {
-    if (points.size() > 1)
-      list.AddPolyline(points.data(), static_cast<int>(points.size()), colour_of(side, with.colours), with.px(1.5F),
-                       ImDrawFlags_None);
-    points.clear();
-  };
+/// A curve as one box for each column, which reaches to the value of the column before: as many lines with smooth edges
+/// take software GL several times as long.
+void aligned_curves::upload_line(const view_context& with, std::size_t side) {
+  static thread_local std::vector<draw::box> boxes;
+  boxes.clear();
+  const auto units = static_cast<float>(top_);
+  const auto rows = static_cast<float>(std::max(1, drawn_.height));
+  const float thick = std::ceil(with.px(1.5F)) * units / rows;
+  double before = -1;
   for (std::size_t column = 0; column < values_[side].size(); ++column) {
     const double value = values_[side][column];
-    if (value < 0) {
-      flush();
-      continue;
-    }
-    const float y = area.max.y - static_cast<float>(value / axis_top_) * area.height();
-    const float x = area.min.x + static_cast<float>(column);
-    if (points.empty() || points.back().y != y) points.emplace_back(x, y);
-    points.emplace_back(x + 1, y);
-    const std::size_t count = points.size();
-    if (count > 2 && points[count - 2].y == y && points[count - 3].y == y) points.erase(points.end() - 2);
+    const double from = before < 0 ? value : before;
+    before = value;
+    if (value < 0) continue;
+    const auto low = static_cast<float>(std::min(value, from));
+    const auto begin = static_cast<float>(column);
+    boxes.push_back({begin, begin + 1, std::max(0.0F, low - thick), static_cast<float>(std::max(value, from)),
+                     colour_of(side, with.colours), 0});
   }
-  flush();
+  draw::simplify(boxes, units, rows);
+  lines_[side].assign(0, boxes);
 }
 
 void aligned_curves::draw_tip(const view_context& with, const std::array<aligned_side, 2>& sides,

@@ -61,14 +61,15 @@ class aligned_curves {
     std::array<const void*, 2> memories{};
     alignment by = alignment::time;
     int width = 0;
+    int height = 0;
     theme_kind theme = theme_kind::dark;
     friend bool operator==(const key&, const key&) = default;
   };
   void resample(const std::array<aligned_side, 2>& sides);
   void upload(const view_context& with);
+  void upload_line(const view_context& with, std::size_t side);
   void draw_axes(const view_context& with, const draw::rectangle& area, const format::value_axis& values,
                  ImDrawList& list) const;
-  void draw_line(const view_context& with, std::size_t side, const draw::rectangle& area, ImDrawList& list) const;
   void draw_tip(const view_context& with, const std::array<aligned_side, 2>& sides, const draw::rectangle& area,
                 ImDrawList& list) const;
   [[nodiscard]] double place_at(double column) const {
@@ -80,9 +81,9 @@ class aligned_curves {
   key drawn_;
   std::array<std::vector<double>, 2> values_;
   double first_ = 0, last_ = 1;  ///< The ends of the axis, as places.
-  double top_ = 1;               ///< The highest value,
-  double axis_top_ = 1;          ///< and where the axis ends.
+  double top_ = 1;               ///< The highest value.
   draw::box_batch between_;
+  std::array<draw::box_batch, 2> lines_;
 };
 
 }  // namespace sluice::gui
