@@ -96,10 +96,9 @@ void query_view::add_commands(const command_home& home) {
                      .group = "Query",
                      .icon = icon::play,
                      .run =
-                         [this](const argument& with) {
+                         [this, &commands = home.commands](const argument& with) {
                            const auto* text = std::get_if<std::string>(&with);
-                           visible = true;
-                           bring_forward();
+                           commands.invoke("panel.focus.Query");
                            ask(text != nullptr ? *text : std::string());
                          },
                      .enabled = ready});

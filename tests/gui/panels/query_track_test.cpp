@@ -92,7 +92,7 @@ TEST_F(query_track, is_offered_only_where_rows_have_a_time) {
 TEST_F(query_track, says_why_a_query_failed_and_can_be_removed) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
-    app().invoke("timeline.add_query", std::string("SELECT nothing FROM nowhere"));
+    app().invoke("timeline.add_query", std::string("SELECT x FROM nowhere"));
     user.Yield(4);
     settle(user);
     user.Yield(2);

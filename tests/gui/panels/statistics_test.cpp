@@ -106,6 +106,11 @@ TEST_F(statistics_panel, tells_of_events_like_the_one_that_is_selected) {
 
 TEST_F(statistics_panel, offers_no_steps_where_there_are_none) {
   use([&](ImGuiTestContext& user) {
+    testing::recording made;
+    made.standard_tables();
+    made.add_kernel(0, 100, "x");
+    made.close();
+    std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
     open_sample(user);
     app().invoke("panel.focus.Statistics");
     user.Yield(6);

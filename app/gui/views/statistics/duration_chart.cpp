@@ -186,7 +186,7 @@ void duration_chart::draw_marks(const view_context& with, const duration_histogr
   bool any = false;
   for (query::time_ns power = 1; power <= most && power <= INT64_MAX / 10; power *= 10)
     if (power >= least) label(power), any = true;
-  if (!any) label(all.bars.front().from);
+  if (!any) label(least), label(most);
   float taken = -1e9F;
   for (const auto& [duration, word] : {std::pair(all.median, "median"), std::pair(all.percentile99, "99 %")}) {
     const float x = std::floor(at.x_of(duration));
