@@ -6,9 +6,10 @@ measures each frame until the GL has finished, without a display: software GL wh
 whether it is met. "ratio" is how many times a frame takes as long as clearing the window and drawing one line of text, by turns in
 the same run. "processor" is the processor time of a frame in all threads; "our part" that of the window's thread without the GL.
 On a busy machine compare ratios and processor time. With --against, an older program takes the same steps by turns with this one.
-Recordings are kept in build/bench/app.
+Recordings are kept in build/bench/app, for each format of the file; remove the folder to free the room.
 """
 import argparse
+import hashlib
 import os
 import re
 import signal
@@ -39,6 +40,7 @@ class Frames:
 class App(Bench):
     def __init__(self, options):
         super().__init__(options)
+        self.known_format = None
         self.programs = [("", self.sluice)]
         if options.against:
             old = os.path.join(options.against, "sluice") if os.path.isdir(options.against) else options.against
@@ -50,9 +52,20 @@ class App(Bench):
     def has_steps(self, program):
         return Run([program, "screenshot", "--step", "1", "--size", "320x200"], self.options, memory=False).failure is None
 
+    def format(self):
+        """Tells formats of recordings apart: a program opens a large file whose stored figures are of another one by reading all of it."""
+        if self.known_format is None:
+            small = os.path.join(self.folder, "format.sluice")
+            made = Run([self.sluice, "generate", "--events", "20000", "--force", "-o", small], self.options, memory=False)
+            if made.failure:
+                sys.exit(f"app_frames: sluice generate: {made.failure}")
+            with open(small, "rb") as file:
+                self.known_format = hashlib.sha256(file.read()).hexdigest()[:8]
+        return self.known_format
+
     def kept(self, name, arguments):
         """A generated recording, made unless it is there already."""
-        path = os.path.join(self.folder, name + ".sluice")
+        path = os.path.join(self.folder, f"{name}-{self.format()}.sluice")
         if not os.path.exists(path):
             print(f"  (making {name}.sluice)", flush=True)
             made = Run([self.sluice, "generate", *arguments, "-o", path], argparse.Namespace(seconds=3600, memory=None), memory=False)
@@ -120,7 +133,7 @@ class App(Bench):
         self.headline(f"Blocks, {short(events)} events")
         view = [path, "--view", "blocks"]
         if all(self.takes_steps.values()):
-            columns = ["Allocated", "Size", "Freed", "Lifetime", "Last use", "Held unused", "Category", "Address", "Name", "First use", "Layer", "Kind"]
+            columns = ["Allocated", "Size", "Freed", "Lifetime", "Last use", "Held unused", "Category", "Address", "Name"]
             for label, program in self.programs:
                 run = self.take(program, view, [f"done blocks.sort={column}" for column in columns])
                 if run.failure:
