@@ -75,8 +75,9 @@ inline constexpr std::uint32_t stored_figures_version = 7;
 /// to know about waste; version 5 what copies to the host moved, zeros, what is said of an allocation that failed for want
 /// of memory, and what an allocator would have reserved under other settings; version 6 the largest blocks of each layer
 /// with their uses, what ranks need, tensors held in two types, growth that fragmentation forced, and the ranges in which
-/// gaps lie; version 7 gaps for which locks are the cause, and counts what is idle by the work of its own process.
-inline constexpr std::uint32_t oldest_stored_figures = 7;
+/// gaps lie. Version 7, beside which version 6 is still read, added gaps for which locks are the cause, and counts what is
+/// idle by the work of its own process.
+inline constexpr std::uint32_t oldest_stored_figures = 6;
 /// The name under which the file stores these figures.
 inline constexpr std::string_view stored_figures_name = "digest";
 
