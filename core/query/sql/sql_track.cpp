@@ -12,9 +12,12 @@
 #include "core/base/lower_case.hpp"
 #include "core/base/saturating.hpp"
 #include "core/index/index.hpp"
+#include "core/timeline/slice_kind.hpp"
 
 namespace sluice::query {
 namespace {
+
+using trace::time_ns;
 
 std::optional<std::size_t> column_named(std::span<const sql_column> columns,
                                         std::initializer_list<std::string_view> names) {
@@ -85,7 +88,7 @@ void sql_track::add(const sql_statement& row, const track_columns& columns) {
   // A table of moments has neither column.
   if (!columns.end && !columns.duration) end = item.begin;
   item.end = std::max(item.begin, end ? analysis::bounded(*end) : end_of_all_);
-  item.kind = static_cast<std::uint8_t>(slice_kind::range);
+  item.kind = static_cast<std::uint8_t>(analysis::slice_kind::range);
   if (columns.name) {
     const cell name = row.at(*columns.name);
     if (name.is == cell::kind::text) item.name = intern(name.text);
@@ -113,24 +116,9 @@ void sql_track::settle() {
   slices_ = std::move(drawn);
 }
 
-slice_list sql_track::draw(time_range range, std::uint32_t width) const {
-  slice_list made;
-  made.range = analysis::bounded(range);
-  std::vector<timeline::drawn_slice> drawn;
-  slices_.draw(made.range.begin, made.range.end, std::max<std::uint32_t>(width, 1), drawn);
-  made.slices.reserve(drawn.size());
-  for (const timeline::drawn_slice& each : drawn) {
-    slice& to = made.slices.emplace_back();
-    to.begin = each.item.begin;
-    to.end = each.item.end;
-    to.depth = each.lane;
-    to.kind = slice_kind::range;
-    to.count = each.count;
-    to.busy = std::min(1.0F, each.busy);
-    to.name = each.item.name;
-    to.event = each.item.event;
-  }
-  return made;
+void sql_track::draw(analysis::time_range range, std::uint32_t width, std::vector<timeline::drawn_slice>& out) const {
+  const analysis::time_range shown = analysis::bounded(range);
+  slices_.draw(shown.begin, shown.end, std::max<std::uint32_t>(width, 1), out);
 }
 
 sql_track_task::sql_track_task(std::shared_ptr<const trace::snapshot> trace, std::string text,

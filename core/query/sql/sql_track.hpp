@@ -12,9 +12,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/query/answers/answer_types.hpp"
 #include "core/query/sql/sql.hpp"
 #include "core/timeline/slice_set.hpp"
+#include "core/timeline/time_range.hpp"
 
 /// The rows of a query as intervals on the timeline.
 namespace sluice::query {
@@ -37,13 +37,13 @@ class sql_track {
   [[nodiscard]] std::uint64_t rows() const { return rows_; }  ///< With a time.
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
   [[nodiscard]] bool cut() const { return cut_; }                        ///< There are more rows than `row_limit`.
-  [[nodiscard]] bool ids_are_blocks() const { return ids_are_blocks_; }  ///< `slice::event` holds ids of blocks.
+  [[nodiscard]] bool ids_are_blocks() const { return ids_are_blocks_; }  ///< A slice's `event` is the id of a block.
   /// Rows that overlap lie in lanes below one another; of `lanes()` the first `drawn_lanes` are drawn.
   [[nodiscard]] std::size_t lanes() const { return lanes_; }
-  /// The name of a slice: `slice::name` of `draw` is for this function only.
+  /// The name of a slice: its `name` is for this function only.
   [[nodiscard]] std::string_view name(trace::string_id id) const;
-  /// The slices to draw. O(width + log rows) for each drawn lane.
-  [[nodiscard]] slice_list draw(time_range range, std::uint32_t width) const;
+  /// Appends the slices to draw, lane after lane. O(width + log rows) for each drawn lane.
+  void draw(analysis::time_range range, std::uint32_t width, std::vector<timeline::drawn_slice>& out) const;
 
   static constexpr std::uint64_t row_limit = 2'000'000;
   static constexpr std::size_t drawn_lanes = 16;
@@ -59,7 +59,7 @@ class sql_track {
   timeline::slice_set slices_;  ///< Once settled, what is drawn.
   std::uint64_t rows_ = 0;
   std::size_t lanes_ = 0;
-  time_ns end_of_all_ = 0;
+  trace::time_ns end_of_all_ = 0;
   std::uint64_t left_out_ = 0;
   bool cut_ = false;
   bool ids_are_blocks_ = false;

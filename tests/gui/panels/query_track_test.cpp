@@ -39,9 +39,10 @@ TEST_F(query_track, shows_the_rows_and_selects_the_event_of_the_one_that_is_clic
     ASSERT_NE(one.rows, nullptr);
     EXPECT_EQ(one.about.label, "all kernels");
     EXPECT_EQ(one.rows->rows(), static_cast<std::uint64_t>(sample::chunks));
-    const auto slices = one.rows->draw(app().state().active()->span, 100'000).slices;
+    std::vector<timeline::drawn_slice> slices;
+    one.rows->draw(app().state().active()->span, 100'000, slices);
     ASSERT_EQ(slices.size(), static_cast<std::size_t>(sample::chunks));
-    const query::slice& middle = slices[slices.size() / 2];
+    const timeline::slice_item& middle = slices[slices.size() / 2].item;
     app().invoke("timeline.show", query::time_range{middle.begin - 100'000, middle.end + 100'000});
     user.Yield(6);
     settle(user);

@@ -75,7 +75,24 @@ class slice_row final : public track_row {
     if (!of_query_) return question_.ask(from, {what.id, where.visible, width}).value;
     const bool drawn = drawn_ != nullptr && drawn_->range == where.visible && drawn_width_ == width;
     if (rows_ == nullptr || drawn) return drawn_;
-    drawn_ = std::make_shared<const query::slice_list>(rows_->draw(where.visible, width));
+    static thread_local std::vector<timeline::drawn_slice> slices;
+    slices.clear();
+    rows_->draw(where.visible, width, slices);
+    auto made = std::make_shared<query::slice_list>();
+    made->range = where.visible;
+    made->slices.reserve(slices.size());
+    for (const timeline::drawn_slice& each : slices) {
+      query::slice& to = made->slices.emplace_back();
+      to.begin = each.item.begin;
+      to.end = each.item.end;
+      to.depth = each.lane;
+      to.kind = query::slice_kind::range;
+      to.count = each.count;
+      to.busy = std::min(1.0F, each.busy);
+      to.name = each.item.name;
+      to.event = each.item.event;
+    }
+    drawn_ = std::move(made);
     drawn_width_ = width;
     return drawn_;
   }

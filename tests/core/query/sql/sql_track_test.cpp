@@ -36,8 +36,11 @@ class sql_track_test : public sql_test {
     EXPECT_EQ(task.track(), nullptr);
     return task.failure() ? task.failure()->to_string() : std::string();
   }
-  static std::vector<slice> drawn(const sql_track& from, time_range range = {-1000, 10'000}) {
-    return from.draw(range, 11'000).slices;
+  static std::vector<timeline::drawn_slice> drawn(const sql_track& from, analysis::time_range range = {-1000, 10'000},
+                                                  std::uint32_t width = 11'000) {
+    std::vector<timeline::drawn_slice> made;
+    from.draw(range, width, made);
+    return made;
   }
 
   trace::event_id first_{}, second_{};
@@ -50,21 +53,21 @@ TEST_F(sql_track_test, has_the_rows_with_their_names_and_events) {
   EXPECT_FALSE(made->ids_are_blocks());
   const auto slices = drawn(*made);
   ASSERT_EQ(slices.size(), 2U);
-  EXPECT_EQ(slices[0].begin, 100);
-  EXPECT_EQ(slices[0].end, 250);
-  EXPECT_EQ(made->name(slices[0].name), "gemm");
-  EXPECT_EQ(slices[0].event, first_);
-  EXPECT_EQ(slices[1].event, second_);
+  EXPECT_EQ(slices[0].item.begin, 100);
+  EXPECT_EQ(slices[0].item.end, 250);
+  EXPECT_EQ(made->name(slices[0].item.name), "gemm");
+  EXPECT_EQ(slices[0].item.event, first_);
+  EXPECT_EQ(slices[1].item.event, second_);
 }
 
 TEST_F(sql_track_test, takes_a_begin_and_a_duration) {
   const auto made = track_of("SELECT 5 AS Time, 20 AS duration UNION ALL SELECT 7.6, 2.2");
   const auto slices = drawn(*made);
   ASSERT_EQ(slices.size(), 2U);
-  EXPECT_EQ(slices[0].begin, 5);
-  EXPECT_EQ(slices[0].end, 25);
-  EXPECT_EQ(slices[1].begin, 7);
-  EXPECT_EQ(slices[1].depth, 1) << "it overlaps the first";
+  EXPECT_EQ(slices[0].item.begin, 5);
+  EXPECT_EQ(slices[0].item.end, 25);
+  EXPECT_EQ(slices[1].item.begin, 7);
+  EXPECT_EQ(slices[1].lane, 1) << "it overlaps the first";
 }
 
 TEST_F(sql_track_test, leaves_out_rows_without_a_number_for_their_begin) {
@@ -77,11 +80,11 @@ TEST_F(sql_track_test, gives_rows_without_an_end_the_rest_of_the_recording_and_b
   const auto made = track_of("SELECT 0 AS begin, NULL AS end UNION ALL SELECT 20, 10 UNION ALL SELECT -500, 'x'");
   const auto slices = drawn(*made);
   ASSERT_EQ(slices.size(), 3U);
-  const time_ns end = analysis::time_range_of(*trace_).end;
+  const trace::time_ns end = analysis::time_range_of(*trace_).end;
   std::uint64_t open = 0;
-  for (const slice& each : slices) {
-    EXPECT_EQ(each.end, each.begin == 20 ? 20 : end);
-    open += each.begin != 20 ? 1 : 0;
+  for (const auto& each : slices) {
+    EXPECT_EQ(each.item.end, each.item.begin == 20 ? 20 : end);
+    open += each.item.begin != 20 ? 1 : 0;
   }
   EXPECT_EQ(open, 2U);
 }
@@ -91,8 +94,8 @@ TEST_F(sql_track_test, bounds_times_that_no_recording_has) {
       "SELECT 9223372036854775807 AS begin, 9223372036854775807 AS duration UNION ALL SELECT -9223372036854775808, -1 "
       "UNION ALL SELECT 1e300, 1e300");
   EXPECT_EQ(made->rows(), 3U);
-  for (const slice& each : made->draw({-analysis::latest_time, analysis::latest_time}, 100).slices)
-    EXPECT_LE(each.begin, each.end);
+  for (const auto& each : drawn(*made, {-analysis::latest_time, analysis::latest_time}, 100))
+    EXPECT_LE(each.item.begin, each.item.end);
 }
 
 TEST_F(sql_track_test, marks_ids_of_blocks) {
@@ -100,14 +103,14 @@ TEST_F(sql_track_test, marks_ids_of_blocks) {
   EXPECT_TRUE(made->ids_are_blocks());
   const auto slices = drawn(*made);
   ASSERT_EQ(slices.size(), 1U);
-  EXPECT_EQ(trace::raw(slices[0].event), 7U);
+  EXPECT_EQ(trace::raw(slices[0].item.event), 7U);
 }
 
 TEST_F(sql_track_test, cuts_long_names_between_characters) {
   const auto made = track_of("SELECT 1 AS time, replace(printf('%300c', 'x'), ' ', '\xC3\xA9') AS name");
   const auto slices = drawn(*made);
   ASSERT_EQ(slices.size(), 1U);
-  const std::string name(made->name(slices[0].name));
+  const std::string name(made->name(slices[0].item.name));
   EXPECT_LE(name.size(), sql_track::longest_name);
   EXPECT_GE(name.size(), sql_track::longest_name - 1);
   EXPECT_EQ(name.substr(name.size() - 2), "\xC3\xA9");
@@ -119,8 +122,7 @@ TEST_F(sql_track_test, keeps_no_more_rows_than_its_limit) {
       "FROM c");
   EXPECT_TRUE(made->cut());
   EXPECT_EQ(made->rows(), sql_track::row_limit);
-  const auto whole = made->draw({0, 2'100'000}, 1000);
-  EXPECT_LE(whole.slices.size(), 4000U) << "as many as there are pixels, about";
+  EXPECT_LE(drawn(*made, {0, 2'100'000}, 1000).size(), 4000U) << "as many as there are pixels, about";
 }
 
 TEST_F(sql_track_test, draws_the_first_lanes_of_rows_that_overlap) {
@@ -132,8 +134,8 @@ TEST_F(sql_track_test, draws_the_first_lanes_of_rows_that_overlap) {
   const auto slices = drawn(*made);
   ASSERT_EQ(slices.size(), sql_track::drawn_lanes);
   for (std::size_t i = 0; i < slices.size(); ++i) {
-    EXPECT_EQ(slices[i].begin, static_cast<time_ns>(i + 1));
-    EXPECT_EQ(slices[i].depth, i);
+    EXPECT_EQ(slices[i].item.begin, static_cast<trace::time_ns>(i + 1));
+    EXPECT_EQ(slices[i].lane, i);
   }
 }
 
