@@ -53,7 +53,8 @@ std::string amount(const step_figure& of, double value) {
 std::string against_median(const step_figure& of, double value) {
   if (std::isnan(value) || of.median == 0 || value == of.median) return {};
   const double share = value / of.median - 1;
-  return (share > 0 ? "+" : "-") + format_share(std::fabs(share));
+  const std::string words = format_share(std::fabs(share));
+  return words.starts_with('<') ? words : (share > 0 ? "+" : "-") + words;
 }
 
 bool is_outlier(const step_figure& of, std::size_t step) {
