@@ -100,7 +100,7 @@ TEST_F(stacks_panel, groups_the_stacks_by_who_asked) {
     user.ItemClick("//Stacks/grouped");
     user.Yield(3);
     settle(user);
-    EXPECT_NE(read(user).find("(most even)"), std::string::npos);
+    EXPECT_NE(read(user).find("(automatic)"), std::string::npos);
     choose(user, "//Stacks", "##by/by package");
     user.Yield(3);
     settle(user);

@@ -118,13 +118,15 @@ class ranks_view final : public view {
     });
   }
 
-  /// How far a rank is from the median of the others: in its peak, its step, and how busy its GPU is.
+  /// How far a rank is from the median of the others: in its peak, its step, and how busy its GPU is. Of two, only the one
+  /// that has more of it is the outlier: nothing says which is usual.
   void judge(const analysis::report& all, std::size_t at) {
     compared_rank& of = ranks_[at];
     const auto differs = [&](auto&& value) {
       const auto mine = static_cast<double>(value(of));
       const auto usual = static_cast<double>(median_of_others(ranks_, at, value));
-      if (usual > 0) of.outlying = std::max(of.outlying, std::abs(mine - usual) / usual);
+      if (usual > 0 && (ranks_.size() > 2 || mine > usual))
+        of.outlying = std::max(of.outlying, std::abs(mine - usual) / usual);
     };
     differs([&](const compared_rank& each) { return all.waste.ranks[each.place].peak; });
     differs([&](const compared_rank& each) { return all.waste.ranks[each.place].median_step; });
@@ -195,7 +197,9 @@ class ranks_view final : public view {
       ImGui::PopID();
     }
     ImGui::EndTable();
-    remark(with, "Outliers first: those that differ from the median of the others by 10 % or more.");
+    remark(with, ranks_.size() == 2
+                     ? "First the rank that has 10 % or more above the other."
+                     : "Outliers first: those that differ from the median of the others by 10 % or more.");
   }
 
   static std::uint64_t device_bytes(const view_context& with, const rank_figures& of) {

@@ -343,9 +343,9 @@ const char* title_of(symbols::attribution by) {
 }
 
 void attribution_combo(const char* id, std::optional<symbols::attribution>& chosen, symbols::attribution shown) {
-  const std::string automatic = std::string(title_of(shown)) + " (most even)";
+  const std::string automatic = std::string(title_of(shown)) + " (automatic)";
   if (ImGui::BeginCombo(id, chosen ? title_of(*chosen) : automatic.c_str())) {
-    if (ImGui::Selectable("most even", !chosen)) chosen.reset();
+    if (ImGui::Selectable("automatic: what splits it most evenly", !chosen)) chosen.reset();
     for (std::size_t i = 0; i < symbols::attribution_count; ++i) {
       const auto by = static_cast<symbols::attribution>(i);
       if (ImGui::Selectable(title_of(by), chosen == by)) chosen = by;

@@ -242,6 +242,8 @@ void put_words(track& row, const trace::tables& tables, bool many_processes) {
       break;
     case track_kind::stream:
       row.label = analysis::stream_label(row.stream, tables);
+      if (const trace::process_row* of = many_processes ? tables.processes.find(row.process) : nullptr)
+        row.label += of->rank < 0 ? fmt::format(", process {}", of->pid) : fmt::format(", rank {}", of->rank);
       break;
     case track_kind::host_thread:
       row.label = analysis::thread_label(row.thread, tables);

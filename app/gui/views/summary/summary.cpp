@@ -375,6 +375,13 @@ class summary_view final : public view {
     }
   }
 
+  /// True if memory of a framework or a pool lies inside that of the driver.
+  static bool has_allocator(const analysis::report& all) {
+    return std::any_of(all.whole.memory.begin(), all.whole.memory.end(), [](const analysis::memory_statistics& each) {
+      return each.layer == trace::layer::framework || each.layer == trace::layer::pool;
+    });
+  }
+
   static void draw_unfreed(const view_context& with, const analysis::report& all) {
     if (all.unfreed.empty() || !section(with, "Never freed", false)) return;
     int number = 0;
@@ -383,6 +390,8 @@ class summary_view final : public view {
                   format_bytes(static_cast<double>(each.bytes)).c_str(), format_count(each.count).c_str(),
                   each.count == 1 ? "block" : "blocks", each.process_ended ? "" : " (still running)");
       ImGui::Indent(with.px(15));
+      if (each.layer == trace::layer::driver && has_allocator(all))
+        ImGui::TextDisabled("Allocators keep their segments until the program ends: no leak by itself.");
       for (const analysis::unfreed_block& block : each.largest) {
         ImGui::PushID(number++);
         const std::string_view name = with.text(block.name);

@@ -6,6 +6,7 @@
 #include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/base/printable.hpp"
+#include "imgui_internal.h"
 
 namespace sluice::gui {
 namespace {
@@ -379,7 +380,7 @@ float timeline_view::draw_group(view_context& with, const row_frame& where, floa
     float x = left + with.px(16);
     ImGui::PushFont(with.fonts.bold, 13.5F);
     const std::string cut = title.size() > 90 ? title.substr(0, 87) + "..." : title;
-    list.AddText({x, text_y + 1}, with.colours.text, cut.c_str());
+    ImGui::RenderText({x, text_y + 1}, cut.c_str(), nullptr, false);
     x += ImGui::CalcTextSize(cut.c_str()).x + with.px(12);
     ImGui::PopFont();
     ImGui::PushFont(nullptr, 13.0F);
