@@ -19,7 +19,7 @@ using query::block_column;
 
 constexpr float least_for_filters = 170;  // design pixels of the panel's height
 constexpr float least_for_footer = 90;
-constexpr float least_width = 860;  // narrower tables scroll sideways
+constexpr float least_width = 1060;  // narrower tables scroll sideways
 
 /// Columns that cannot be sorted by: they are only known of the rows that are shown.
 constexpr auto unsorted = static_cast<block_column>(0xff);
@@ -37,16 +37,16 @@ struct column {
 constexpr std::array<column, 15> columns = {{
     {block_cell::size, "Size", "bytes", block_column::bytes, 84, true},
     {block_cell::line, "Asked for by", "asked_by", unsorted, 220},
-    {block_cell::category, "Category", "category", block_column::category, 110},
+    {block_cell::category, "Category", "category", block_column::category, 124},
     {block_cell::born, "Allocated", "allocated_ns", block_column::born, 92, true},
     {block_cell::died, "Freed", "freed_ns", block_column::died, 92, true},
     {block_cell::lifetime, "Lifetime", "lifetime_ns", block_column::lifetime, 84, true},
     {block_cell::last_use, "Last use", "last_use_ns", block_column::last_use, 92, true, false,
      "When the program launched the last kernel or copy that names the block. The GPU may have run it later."},
-    {block_cell::idle, "Held unused", "held_unused_ns", block_column::idle, 92, true, false,
+    {block_cell::idle, "Held unused", "held_unused_ns", block_column::idle, 100, true, false,
      "How long the program held the block after it launched its last use, or without any use."},
     {block_cell::step, "Step", "step", unsorted, 48, true, false, "The step in which the block was allocated."},
-    {block_cell::address, "Address", "address", block_column::address, 120},
+    {block_cell::address, "Address", "address", block_column::address, 128},
     {block_cell::name, "Name", "name", block_column::name, 110},
     {block_cell::layer, "Layer", "layer", block_column::layer, 96, false, true},
     {block_cell::kind, "Kind", "kind", block_column::kind, 74, false, true},
@@ -167,6 +167,7 @@ void blocks_view::draw(view_context& with) {
   if (wanted_.block != trace::block_id::none && answer.complete) look_for_wanted(table);
   if (table.rows.empty() && answer.complete) {
     const bool no_filter = filter_ == blocks_filter{};
+    if (no_filter && !with.state.range()) return no_memory_recorded(with);
     return empty_state(with, icon::search, "No blocks match",
                        filter_.only_unused && !table.uses_known ? "This recording does not know which blocks were used."
                        : no_filter                              ? "Nothing was allocated in this range."
@@ -239,11 +240,7 @@ void blocks_view::draw_filters(const view_context& with, const analysis::report*
 }
 
 void blocks_view::draw_filter_choices(const view_context& with, const analysis::report* report) {
-  const auto fits = [&](float width) {
-    ImGui::SameLine();
-    if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
-  };
-  fits(with.px(118));
+  place_control(with.px(118));
   ImGui::SetNextItemWidth(with.px(118));
   if (ImGui::BeginCombo("##layer", filter_.layer ? name_of(*filter_.layer).data() : "all layers")) {
     if (ImGui::Selectable("all layers", !filter_.layer)) filter_.layer.reset();
@@ -253,7 +250,7 @@ void blocks_view::draw_filter_choices(const view_context& with, const analysis::
     }
     ImGui::EndCombo();
   }
-  fits(with.px(140));
+  place_control(with.px(140));
   ImGui::SetNextItemWidth(with.px(140));
   if (ImGui::BeginCombo("##category",
                         filter_.category ? analysis::category_name(*filter_.category).data() : "all categories")) {
@@ -264,20 +261,20 @@ void blocks_view::draw_filter_choices(const view_context& with, const analysis::
     }
     ImGui::EndCombo();
   }
-  fits(with.px(132));
+  place_control(with.px(132));
   ImGui::SetNextItemWidth(with.px(132));
   if (ImGui::BeginCombo("##size", size_words(filter_.least_bytes).c_str())) {
     for (const std::uint64_t each : sizes)
       if (ImGui::Selectable(size_words(each).c_str(), filter_.least_bytes == each)) filter_.least_bytes = each;
     ImGui::EndCombo();
   }
-  fits(with.px(100));
-  ImGui::Checkbox("never freed", &filter_.only_unfreed);
-  fits(with.px(100));
-  ImGui::Checkbox("never used", &filter_.only_unused);
+  place_control(with.px(104), with.px(between_choices));
+  check_box(with, "never freed", &filter_.only_unfreed);
+  place_control(with.px(100), with.px(between_choices));
+  check_box(with, "never used", &filter_.only_unused);
   draw_moment_filter(with, report);
   draw_group_filter(with);
-  fits(with.px(170));
+  place_control(with.px(170), with.px(between_choices));
   ImGui::SetNextItemWidth(with.px(170));
   attribution_combo("##by", by_, shown_by_);
 }
@@ -293,11 +290,10 @@ void blocks_view::draw_moment_filter(const view_context& with, const analysis::r
   const auto at_peak = [&] { return query::time_range{peak->time, peak->time + 1}; };
   const bool elsewhere = filter_.range && (peak == nullptr || *filter_.range != at_peak());
   if (peak == nullptr && !elsewhere) return;
-  ImGui::SameLine();
-  if (ImGui::GetContentRegionAvail().x < with.px(110)) ImGui::NewLine();
+  place_control(with.px(110), with.px(between_choices));
   bool on = filter_.range.has_value();
   const std::string label = elsewhere ? "at " + format_moment(filter_.range->begin) : std::string("at the peak");
-  if (ImGui::Checkbox((label + "###moment").c_str(), &on)) {
+  if (check_box(with, (label + "###moment").c_str(), &on)) {
     filter_.range.reset();
     if (on) filter_.range = at_peak();
   }
@@ -306,11 +302,10 @@ void blocks_view::draw_moment_filter(const view_context& with, const analysis::r
 /// The group of memory over time that the list is limited to.
 void blocks_view::draw_group_filter(const view_context& with) {
   if (!filter_.groups && !filter_.device && !filter_.kind) return;
-  ImGui::SameLine();
-  if (ImGui::GetContentRegionAvail().x < with.px(140)) ImGui::NewLine();
+  place_control(with.px(140), with.px(between_choices));
   constexpr std::size_t longest = 40;  // characters
   bool on = true;
-  if (ImGui::Checkbox((label_of(shortened(filter_.group_words, longest)) + "###group").c_str(), &on)) {
+  if (check_box(with, (label_of(shortened(filter_.group_words, longest)) + "###group").c_str(), &on)) {
     filter_.groups.reset();
     filter_.device.reset();
     filter_.kind.reset();
@@ -542,7 +537,7 @@ table_cell blocks_view::cell(const view_context& with, const query::block_table&
 void blocks_view::draw_category(const view_context& with, const analysis::block_category& is) {
   if (is.what == analysis::category::none) return;
   swatch(with, with.colours.categories[static_cast<std::size_t>(is.what)]);
-  ImGui::TextUnformatted(analysis::category_name(is.what).data());
+  clipped_text(analysis::category_name(is.what), ImGui::GetContentRegionAvail().x);
   if (!ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) return;
   ImGui::SetTooltip("%s: %s", is.exact() ? "exact" : "inferred", analysis::words_of(is.why).data());
 }

@@ -83,9 +83,10 @@ class idle_gaps_view final : public view {
     const auto& devices = figures.value->devices;
     if (figures.complete && std::none_of(devices.begin(), devices.end(), has_gaps)) {
       range_line(with, range);
-      return empty_state(with, icon::chart, "No kernels here",
-                         "Idle gaps are the times between the kernels and copies of a GPU. A recording in memory mode "
-                         "has no kernels.");
+      return empty_state(
+          with, icon::chart, "No kernels here",
+          "Idle gaps are the times between the kernels and copies of a GPU. Record with --mode timeline to "
+          "have them.");
     }
     if (gaps.value != nullptr && gaps.value != shown_) take(gaps.value);
     if (only_ && std::none_of(devices.begin(), devices.end(), [&](const auto& each) { return each.device == *only_; }))
@@ -206,20 +207,27 @@ class idle_gaps_view final : public view {
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const float wide = std::min(area.width() / static_cast<float>(high - low + 1), with.px(64));
     list.AddLineH(area.min.x, area.min.x + wide * static_cast<float>(high - low + 1), area.max.y, with.colours.line);
-    float labelled = -1e9F;
+    float widest = 0;
+    for (std::size_t i = low; i <= high; ++i)
+      widest = std::max(widest, small_width(with, format_time(query::time_ns{1} << i)));
+    // Every bar is labelled, or every second, ...
+    const auto stride = static_cast<std::size_t>(std::max(1.0F, std::ceil((widest + with.px(8)) / wide)));
     for (std::size_t i = low; i <= high; ++i) {
       const float x = std::floor(area.min.x + wide * static_cast<float>(i - low));
       const float next = std::floor(area.min.x + wide * static_cast<float>(i - low + 1));
       const float share = static_cast<float>(static_cast<double>(sum.bins[i].total) / static_cast<double>(most));
-      const float top = std::floor(area.max.y - share * (area.height() - with.px(4)));
+      const float top = std::floor(area.max.y - share * (area.height() - text - with.px(4)));
       const bool over = hovered && ImGui::GetMousePos().x >= x && ImGui::GetMousePos().x < next;
       if (sum.bins[i].count > 0)
         list.AddRectFilled({x, std::min(top, area.max.y - 2)}, {next - with.px(2), area.max.y},
                            over ? with.colours.accent : with.colours.slice(query::slice_kind::sync));
       const std::string label = format_time(query::time_ns{1} << i);
-      if (x >= labelled && x + small_width(with, label) <= area.max.x) {
+      if ((i - low) % stride == 0 && x + small_width(with, label) <= area.max.x)
         list.AddText(with.fonts.regular, text, {x, area.max.y + with.px(3)}, with.colours.muted, label.c_str());
-        labelled = x + small_width(with, label) + with.px(12);
+      if (sum.bins[i].total == most) {
+        const std::string highest = format_time(most);
+        const float left = std::min(x, area.max.x - small_width(with, highest));
+        list.AddText(with.fonts.regular, text, {left, top - text - with.px(2)}, with.colours.muted, highest.c_str());
       }
       if (!over || sum.bins[i].count == 0 || !begin_tip(with)) continue;
       ImGui::TextUnformatted((label + " to " + format_time(query::time_ns{2} << i)).c_str());
@@ -340,8 +348,7 @@ class idle_gaps_view final : public view {
     }
     const std::vector<table_cell>& cells = table_.cells(content, row);
     first_cell(cells[0].shown());
-    ImGui::TableNextColumn();
-    ImGui::TextUnformatted(cells[1].shown().c_str());
+    figure_cell(cells[1].shown());
     figure_cell(cells[2].shown());
     figure_cell(cells[3].shown(), true);
     ImGui::PopID();

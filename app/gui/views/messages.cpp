@@ -12,6 +12,18 @@ namespace {
 constexpr std::array<table_column, 3> message_columns = {
     {{nullptr, "severity"}, {"message", "message"}, {"at", "time_ns"}}};
 
+constexpr float least_beside = 520;  // design pixels; narrower panels have times below the texts
+constexpr float time_width = 110;
+
+/// A text of the recording with a capital at its start, unless its first word is a name of code ("cudaMalloc").
+std::string as_sentence(std::string_view text) {
+  std::string made = format::apart(text);
+  const std::string_view word = text.substr(0, text.find(' '));
+  if (!word.empty() && std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; }))
+    made[0] = static_cast<char>(made[0] - 'a' + 'A');
+  return made;
+}
+
 /// Messages of the recording, the file and the program.
 class messages_view final : public view {
  public:
@@ -55,7 +67,7 @@ class messages_view final : public view {
                          : info ? "info"
                                 : "warning",
                          info ? icon::info : icon::warning, colour, each.text,
-                         each.time != 0 ? "at " + format_moment(each.time) : std::string(), each.time});
+                         each.time > 0 ? "at " + format_moment(each.time) : std::string(), each.time});
       }
     draw_lines(with, lines);
     if (lines.empty() && answer.complete)
@@ -94,22 +106,32 @@ class messages_view final : public view {
 
   void draw_line(const view_context& with, const table_content& content, std::size_t row, const line& each) {
     const ImVec2 begin = ImGui::GetCursorPos();
-    const float wrap = std::max(1.0F, ImGui::GetContentRegionAvail().x - with.px(34));
+    const float room = ImGui::GetContentRegionAvail().x;
+    // Where there is room, times have a column of their own.
+    const bool beside = each.time > 0 && room >= with.px(least_beside);
+    const float wrap = std::max(1.0F, room - with.px(34) - (room >= with.px(least_beside) ? with.px(time_width) : 0));
     const auto height = [wrap](std::string_view text) {
       return ImGui::CalcTextSize(text.data(), text.data() + text.size(), false, wrap).y;
     };
-    const float below = each.detail.empty() ? 0 : height(each.detail) + ImGui::GetStyle().ItemSpacing.y;
-    rows_.item(with, content, row, false, 0, {0, height(each.text) + below});
+    const std::string text = as_sentence(each.text);
+    const float below = each.detail.empty() || beside ? 0 : height(each.detail) + ImGui::GetStyle().ItemSpacing.y;
+    rows_.item(with, content, row, false, 0, {0, height(text) + below});
     ImGui::SetCursorPos(begin);
     ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(each.colour), "%s", each.sign);
     ImGui::SameLine(with.px(34));
     ImGui::BeginGroup();
-    ImGui::PushTextWrapPos(0);
-    ImGui::TextUnformatted(each.text.data(), each.text.data() + each.text.size());
+    ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + wrap);
+    ImGui::TextUnformatted(text.c_str());
     if (!each.detail.empty()) {
+      if (beside) {
+        const float width = ImGui::CalcTextSize(each.detail.c_str()).x;
+        ImGui::SetCursorPos({begin.x + room - width, begin.y});
+        ImGui::PushTextWrapPos(-1);
+      }
       ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
       ImGui::TextUnformatted(each.detail.c_str());
       ImGui::PopStyleColor();
+      if (beside) ImGui::PopTextWrapPos();
     }
     ImGui::PopTextWrapPos();
     ImGui::EndGroup();

@@ -23,7 +23,9 @@ void figure_heads(std::initializer_list<const char*> titles) {
 bool begin_figures(const char* id, std::initializer_list<const char*> titles) {
   const ImGuiTableFlags flags =
       ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_BordersInnerH;
-  if (!ImGui::BeginTable(id, static_cast<int>(titles.size()), flags)) return false;
+  constexpr float widest = 64;  // times the size of the text
+  const float width = std::min(ImGui::GetContentRegionAvail().x, ImGui::GetFontSize() * widest);
+  if (!ImGui::BeginTable(id, static_cast<int>(titles.size()), flags, {width, 0})) return false;
   bool first = true;
   for (const char* title : titles) {
     ImGui::TableSetupColumn(title, first ? ImGuiTableColumnFlags_WidthStretch : ImGuiTableColumnFlags_WidthFixed);
@@ -40,10 +42,19 @@ void figure_cell(std::string_view text, bool muted) {
   right_text(text, muted);
 }
 
+bool is_empty(const analysis::range_statistics& all) {
+  return all.memory.empty() && all.transfers.empty() && all.devices.empty() && all.calls.empty() &&
+         all.threads.empty() && all.untracked.empty();
+}
+
+void no_memory_recorded(const view_context& with) {
+  empty_state(with, icon::chart, "No memory was recorded", "The recording has no allocations.");
+}
+
 void remark(const view_context& with, std::string_view text) {
   ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
   ImGui::PushTextWrapPos(0);
-  ImGui::TextUnformatted(text.data(), text.data() + text.size());
+  ImGui::TextUnformatted(format::apart(text).c_str());
   ImGui::PopTextWrapPos();
   ImGui::PopStyleColor();
 }

@@ -13,13 +13,21 @@ namespace sluice::gui {
 /// A row of headings in a table: the first at the left, the others, which are of numbers, at the right.
 void figure_heads(std::initializer_list<const char*> titles);
 /// Begins a table with headings. The first column gets the width that the others leave, which are numbers. If true, end
-/// it with ImGui::EndTable.
+/// it with ImGui::EndTable. Not wider than a line is easily read along.
 bool begin_figures(const char* id, std::initializer_list<const char*> titles);
 
 /// The first cell of a row (`row_menu::begin_row`), clipped.
 void first_cell(std::string_view text);
 /// A cell with a number, right-aligned.
 void figure_cell(std::string_view text, bool muted = false);
+
+/// Whether nothing is known to have happened in a range.
+[[nodiscard]] bool is_empty(const analysis::range_statistics& all);
+/// What an empty recording may be due to.
+inline constexpr const char* nothing_recorded =
+    "No allocation, copy, kernel or CUDA call was seen. Does the recorded command itself use the GPU?";
+/// The empty state of panels about memory.
+void no_memory_recorded(const view_context& with);
 
 /// A paragraph of secondary text.
 void remark(const view_context& with, std::string_view text);

@@ -330,7 +330,7 @@ void query_view::draw_state(const view_context& with) const {
 void query_view::draw_answer(const view_context& with) {
   if (!answer_) {
     empty_state(with, icon::search, "Ask the recording in SQL",
-                "Ctrl+Enter runs what stands above. Tables lists what can be asked, History has examples.");
+                "Ctrl+Enter runs the query above. Tables lists what can be asked; History has examples.");
     return;
   }
   progress_line(with, answer_->done, 0.3F);

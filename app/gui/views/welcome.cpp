@@ -97,7 +97,7 @@ void welcome_view::draw(view_context& with, const settings& remembered, const st
                         const std::vector<demo_entry>& demos) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const bool two = room.x > with.px(760) && !recordings.empty();
-  const float width = std::floor(std::min(room.x - with.px(24), with.px(two ? 1000 : 520)));
+  const float width = std::floor(std::min(room.x - with.px(24), with.px(two ? 1240 : 520)));
   const float gap = with.px(28);
   const float column = two ? std::floor((width - gap) * 0.5F) : width;
   const float left = std::floor(ImGui::GetCursorPosX() + (room.x - width) * 0.5F);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/what_if_replay.hpp"
@@ -118,7 +119,7 @@ class what_if_view final : public view {
         }
         ImGui::EndCombo();
       }
-      ImGui::SameLine();
+      place_control(with.px(360));
     }
     std::string words = "Reserved memory, had the allocator run so";
     if (of.recorded_peak > 0) {
@@ -126,12 +127,12 @@ class what_if_view final : public view {
       words += of.reproduced ? "The native model reproduces it; the others are usually within 10 %."
                              : "The native model does not reproduce it exactly.";
     }
-    ImGui::AlignTextToFramePadding();
-    ImGui::TextDisabled("%s", words.c_str());
     if (replay_->replaying()) {
-      ImGui::SameLine();
       command_button(with, "what_if.stop", "Stop");
+      ImGui::SameLine();
     }
+    ImGui::AlignTextToFramePadding();
+    remark(with, words);
   }
 
   void draw_table(const view_context& with, const replayed_allocator& of) {

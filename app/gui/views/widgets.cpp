@@ -44,9 +44,10 @@ std::string_view view_context::text(trace::string_id id) const {
 void empty_state(const view_context& with, const char* icon, std::string_view headline, std::string_view advice) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float left = ImGui::GetCursorPosX();
-  const float wrap = std::min(room.x, with.px(420));
+  const float wrap = std::max(1.0F, std::min(room.x, with.px(420)));
   const float line = ImGui::GetTextLineHeightWithSpacing();
-  const float advice_height = ImGui::CalcTextSize(advice.data(), advice.data() + advice.size(), false, wrap).y;
+  const std::string words = format::apart(advice);
+  const float advice_height = ImGui::CalcTextSize(words.c_str(), nullptr, false, wrap).y;
   const bool show_icon = icon != nullptr && room.y > line * 4 + advice_height;
   const float height = line + advice_height + (show_icon ? line * 1.8F : 0);
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::max(0.0F, (room.y - height) * 0.45F));
@@ -60,11 +61,19 @@ void empty_state(const view_context& with, const char* icon, std::string_view he
   centre(width_of(headline));
   plain(headline);
   ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-  const float advice_width = std::min(wrap, width_of(advice));
-  centre(advice_width);
-  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + advice_width + 1);
-  plain(advice);
-  ImGui::PopTextWrapPos();
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(0, with.px(1)));
+  std::string_view rest = words;
+  while (!rest.empty()) {
+    const char* const end =
+        ImGui::GetFont()->CalcWordWrapPosition(ImGui::GetFontSize(), rest.data(), rest.data() + rest.size(), wrap);
+    const auto length = std::max<std::size_t>(1, static_cast<std::size_t>(end - rest.data()));
+    const std::string_view text = rest.substr(0, length);
+    centre(width_of(text));
+    plain(text);
+    rest.remove_prefix(length);
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \n"), rest.size()));
+  }
+  ImGui::PopStyleVar();
   ImGui::PopStyleColor();
 }
 
@@ -134,7 +143,7 @@ bool section(const view_context& with, std::string_view text, bool open_at_first
   if (ImGui::GetCursorPosY() > with.px(24)) ImGui::Dummy(ImVec2(0, with.px(2)));
   ImGui::PushFont(with.fonts.bold, 0);
   ImGui::PushStyleColor(ImGuiCol_Header, 0);
-  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(0, with.px(2)));
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(with.px(2), with.px(2)));
   ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 0);
   // The number in a title may change; the section is the same.
   const std::string name(text.substr(0, text.find(" (")));
@@ -334,6 +343,25 @@ const char* slice_kind_name(query::slice_kind kind) {
   static_assert(std::size(names) == static_cast<std::size_t>(query::slice_kind::step) + 1);
   const auto number = static_cast<std::size_t>(kind);
   return number < std::size(names) ? names[number] : "Event";
+}
+
+void place_control(float width, float gap) {
+  ImGui::SameLine(0, gap);
+  if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
+}
+
+bool check_box(const view_context& with, const char* label, bool* on) {
+  ImGui::PushStyleColor(ImGuiCol_Border, mix(with.colours.muted, with.colours.background, 0.4F));
+  const bool changed = ImGui::Checkbox(label, on);
+  ImGui::PopStyleColor();
+  return changed;
+}
+
+bool radio_button(const view_context& with, const char* label, bool on) {
+  ImGui::PushStyleColor(ImGuiCol_Border, mix(with.colours.muted, with.colours.background, 0.4F));
+  const bool pressed = ImGui::RadioButton(label, on);
+  ImGui::PopStyleColor();
+  return pressed;
 }
 
 const char* title_of(symbols::attribution by) {

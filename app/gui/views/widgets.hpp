@@ -13,7 +13,7 @@ namespace sluice::gui {
 
 class row_menu;
 
-/// Centers a headline and advice in the rest of the window: explains why nothing is shown.
+/// Centers a headline and advice, each line of it, in the rest of the window: explains why nothing is shown.
 void empty_state(const view_context& with, const char* icon, std::string_view headline, std::string_view advice);
 
 /// Draws "label      value", with the value to the right of `column`; the value wraps.
@@ -74,6 +74,15 @@ void row_scroll_bar(const view_context& with, ImVec2 at, ImVec2 size, std::int64
                     std::int64_t& first);
 
 [[nodiscard]] const char* slice_kind_name(query::slice_kind kind);
+
+/// Puts the next control behind the last one, or on a new line if less than `width` is left there. `gap`: the space
+/// between them; negative: that of the style.
+void place_control(float width, float gap = -1);
+/// A check box or a radio button with an outline that shows when it is off. Put `between_choices` before it, so that its
+/// box does not seem to belong to the text of the choice before.
+bool check_box(const view_context& with, const char* label, bool* on);
+bool radio_button(const view_context& with, const char* label, bool on);
+inline constexpr float between_choices = 16;  // design pixels
 
 /// A choice of who is said to have asked for memory. `chosen` none: whatever splits it most evenly, which is `shown`.
 void attribution_combo(const char* id, std::optional<symbols::attribution>& chosen, symbols::attribution shown);

@@ -32,9 +32,11 @@ double round_step(double least) {
   return power * 10;
 }
 
-double round_bytes(double least) {
+/// The step of an axis of bytes. Where labels reach the next unit, only powers of two stay round in both units.
+double round_bytes(double least, double maximum) {
   const double power = std::exp2(10.0 * std::floor(std::log2(std::max(least, 1.0)) / 10.0));
   const double mantissa = least / power;
+  if (maximum >= 1024 * power) return std::exp2(std::ceil(std::log2(mantissa) - 1e-9)) * power;
   for (const double nice :
        {1.0, 2.0, 4.0, 5.0, 8.0, 10.0, 16.0, 20.0, 32.0, 50.0, 64.0, 100.0, 128.0, 200.0, 256.0, 512.0})
     if (nice >= mantissa * (1 - 1e-9)) return nice * power;
@@ -106,6 +108,17 @@ std::string value(double amount, value_unit unit) {
   return std::fabs(amount) >= 1e6 ? fmt::format("{:.3g}", amount) : plain(amount);
 }
 
+std::string axis_value(double amount, value_unit unit) {
+  std::string label = value(amount, unit);
+  const auto dot = label.find('.');
+  if (dot == std::string::npos) return label;
+  const auto end = std::min(label.find(' '), label.size());
+  auto last = label.find_last_not_of('0', end - 1);
+  if (last == dot) --last;
+  label.erase(last + 1, end - last - 1);
+  return label;
+}
+
 std::string apart(std::string_view text) {
   std::string made;
   made.reserve(text.size());
@@ -120,18 +133,10 @@ value_axis value_ticks(double maximum, value_unit unit, int wanted) {
   value_axis axis;
   if (!(maximum > 0) || !std::isfinite(maximum)) maximum = unit == value_unit::bytes ? 1024 : 1;
   const double least = maximum / std::max(wanted, 1);
-  const double step = unit == value_unit::bytes ? round_bytes(least) : round_step(least);
+  const double step = unit == value_unit::bytes ? round_bytes(least, maximum) : round_step(least);
   axis.top = maximum;
   for (int i = 1; i * step <= axis.top && i < 12; ++i) {
-    std::string label = value(i * step, unit);
-    // On an axis, "2 GiB" is as good as "2.00 GiB".
-    if (const auto dot = label.find('.'); dot != std::string::npos) {
-      const auto end = label.find(' ');
-      auto last = label.find_last_not_of('0', end == std::string::npos ? end : end - 1);
-      if (last == dot) --last;
-      label.erase(last + 1, (end == std::string::npos ? label.size() : end) - last - 1);
-    }
-    axis.ticks.push_back({i * step, std::move(label)});
+    axis.ticks.push_back({i * step, axis_value(i * step, unit)});
   }
   return axis;
 }

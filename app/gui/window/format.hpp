@@ -35,6 +35,8 @@ struct value_axis {
 };
 [[nodiscard]] value_axis value_ticks(double maximum, value_unit unit, int wanted);
 [[nodiscard]] std::string value(double amount, value_unit unit);
+/// The same without trailing zeros: on an axis, "2 GiB" is as good as "2.00 GiB".
+[[nodiscard]] std::string axis_value(double amount, value_unit unit);
 
 /// `text` with a hair space between two hyphens; otherwise the font joins those of "--steps" to one long dash.
 [[nodiscard]] std::string apart(std::string_view text);

@@ -119,7 +119,7 @@ void compare_view::draw_grown(const view_context& with, const side& before, cons
   for (const choice& each : choices) {
     if (&each != choices.begin()) ImGui::SameLine();
     ImGui::BeginDisabled(each.groups->empty());
-    if (ImGui::RadioButton(each.title, now == &each)) by_ = each.by, by_chosen_ = true;
+    if (radio_button(with, each.title, now == &each)) by_ = each.by, by_chosen_ = true;
     ImGui::EndDisabled();
   }
   ImGui::SameLine(0, with.px(16));

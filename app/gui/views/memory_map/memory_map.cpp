@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -50,12 +51,6 @@ std::string words_of(const query::memory_step& step) {
   add("allocated", step.born, step.born_bytes);
   add("freed", step.died, step.died_bytes);
   return text;
-}
-
-/// Continues on the same line if there is space for `width`.
-void place_control(float width) {
-  ImGui::SameLine();
-  if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
 }
 
 }  // namespace
@@ -250,8 +245,7 @@ void memory_map_view::draw(view_context& with) {
                                      {ImGuiKey_PageUp, -fits_}})
       if (ImGui::IsKeyPressed(key)) first_ += lines;
   }
-  if (learned_ != nullptr && memories_.empty() && !with.state.active()->live)
-    return empty_state(with, icon::search, "No memory", "This recording holds no allocation.");
+  if (learned_ != nullptr && memories_.empty() && !with.state.active()->live) return no_memory_recorded(with);
   query::answer<query::memory_map> answer;
   if (moment_) answer = question_.ask(*with.state.active()->engine, question(with));
   waiting_ = !answer.complete && !answer.failure;

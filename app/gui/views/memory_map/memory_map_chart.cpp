@@ -39,7 +39,7 @@ float used_share(const query::address_item& of) {
 }
 
 std::string figures_of(const query::address_group& group) {
-  std::string text = format_count(group.segments) + " of " + format_bytes(group.bytes);
+  std::string text = format_count(group.segments) + " with " + format_bytes(group.bytes) + " in all";
   if (group.lone) return text;
   text += ",  " + share_used(group) + " used";
   if (group.used >= group.bytes) return text;
@@ -199,7 +199,8 @@ void memory_map_view::draw_ruler(const view_context& with) const {
         layout_.bytes_per_line() / static_cast<std::uint64_t>(marks) * static_cast<std::uint64_t>(i);
     const float x = std::floor(x_of(offset));
     list.AddLineV(x, lines_area_.min.y - with.px(5), lines_area_.min.y - 1, with.colours.muted);
-    const std::string label = i == 0 ? std::string("0") : "+" + format_bytes(offset);
+    const std::string label =
+        i == 0 ? std::string("0") : "+" + format::axis_value(static_cast<double>(offset), format::value_unit::bytes);
     draw_text_until(list, {x + with.px(4), y}, lines_area_.max.x, with.colours.muted, label);
   }
   list.AddLineH(lines_area_.min.x - header_width_, lines_area_.max.x, lines_area_.min.y - 1, with.colours.line);

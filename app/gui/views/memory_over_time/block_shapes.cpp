@@ -19,6 +19,20 @@ struct placed {
   query::time_ns since = 0;
 };
 
+/// The most bytes that live at once in each of `columns` parts, and before its first change.
+std::vector<std::uint64_t> most_in_columns(const std::vector<change>& changes, const std::vector<shaped_block>& blocks,
+                                           std::size_t columns, auto&& column_of) {
+  std::vector<std::uint64_t> most(columns + 1);
+  std::uint64_t live = 0;
+  for (const change& each : changes) {
+    std::uint64_t& here = most[std::min(column_of(each.time), columns)];
+    here = std::max(here, live);
+    live += each.birth ? blocks[each.block].bytes : std::uint64_t{0} - blocks[each.block].bytes;
+    here = std::max(here, live);
+  }
+  return most;
+}
+
 }  // namespace
 
 block_shapes lay_out(std::vector<shaped_block> blocks, query::time_range range, std::size_t columns) {
@@ -41,27 +55,12 @@ block_shapes lay_out(std::vector<shaped_block> blocks, query::time_range range, 
   const auto close = [&](const placed& each, query::time_ns until) {
     if (until > each.since) made.pieces.push_back({each.block, each.since, until, each.offset});
   };
+  const std::vector<std::uint64_t> most = most_in_columns(changes, made.blocks, columns, column_of);
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < changes.size() && !made.too_many;) {
-    const query::time_ns now = changes[i].time;
-    const std::size_t column = column_of(now);
-    std::uint64_t freed = 0;
-    std::vector<bool> gone;
-    // Blocks are added one by one, and all that go in this column go together.
-    for (; i < changes.size() && column_of(changes[i].time) == column; ++i) {
-      const std::uint32_t block = changes[i].block;
-      if (changes[i].birth) {
-        live.push_back({block, sum, changes[i].time});
-        sum += made.blocks[block].bytes;
-        made.highest = std::max(made.highest, sum);
-        continue;
-      }
-      if (gone.empty()) gone.resize(made.blocks.size());
-      gone[block] = true;
-      freed += made.blocks[block].bytes;
-    }
-    if (gone.empty()) continue;
-    const query::time_ns moved = changes[i - 1].time;
+  std::uint64_t freed = 0;
+  std::vector<bool> gone(made.blocks.size());
+  const auto move_down = [&](query::time_ns moved) {
+    if (freed == 0) return;
     std::uint64_t below = 0;
     std::size_t kept = 0;
     for (placed& each : live) {
@@ -80,6 +79,25 @@ block_shapes lay_out(std::vector<shaped_block> blocks, query::time_range range, 
     }
     live.resize(kept);
     sum -= freed;
+    freed = 0;
+  };
+  for (std::size_t i = 0; i < changes.size() && !made.too_many;) {
+    const std::size_t column = column_of(changes[i].time);
+    // Blocks are added one by one, and all that go in this column go together; before that only where the blocks would
+    // otherwise pile up higher than they ever were here.
+    for (; i < changes.size() && column_of(changes[i].time) == column; ++i) {
+      const std::uint32_t block = changes[i].block;
+      if (changes[i].birth) {
+        if (sum + made.blocks[block].bytes > most[std::min(column, columns)]) move_down(changes[i].time);
+        live.push_back({block, sum, changes[i].time});
+        sum += made.blocks[block].bytes;
+        made.highest = std::max(made.highest, sum);
+        continue;
+      }
+      gone[block] = true;
+      freed += made.blocks[block].bytes;
+    }
+    move_down(changes[i - 1].time);
     made.too_many = made.pieces.size() > block_shapes::piece_limit;
   }
   for (const placed& each : live) close(each, range.end);

@@ -39,7 +39,7 @@ struct block_shapes {
 };
 
 /// Lays out the blocks, which must be in order of birth. What moves within the same one of `columns` parts of the range
-/// moves at once, at the first such moment. O(pieces).
+/// moves at once, at the last such moment, or earlier where the pile would be higher than it ever was. O(pieces).
 [[nodiscard]] block_shapes lay_out(std::vector<shaped_block> blocks, query::time_range range, std::size_t columns);
 
 /// Draws the shapes; `hovered` and `chosen` stand out. O(pieces).

@@ -92,8 +92,7 @@ class memory_over_time_view final : public view {
     if (!answer) return progress_line(with, answer.complete, answer.progress);
     const analysis::report& all = *answer.value;
     const std::vector<std::size_t> memories = memories_of(all);
-    if (memories.empty())
-      return empty_state(with, icon::chart, "No memory was recorded", "The recording has no allocations.");
+    if (memories.empty()) return no_memory_recorded(with);
     if (!memory_ || *memory_ >= all.peaks.size()) memory_ = best_of(all, memories);
     if (!grouping_) grouping_ = best_grouping(all);
     draw_choices(with, all, memories);
@@ -525,7 +524,7 @@ class memory_over_time_view final : public view {
     bool at_highest = false;
     const std::size_t part = told_part(with, at_highest);
     const double total = bands_.total(part);
-    heading(with, format_bytes(total) + (at_highest ? " at the highest shown" : ""));
+    heading(with, format_bytes(total) + (at_highest ? ", the highest shown" : ""));
     ImGui::TextDisabled("%s", ("at " + format_moment(bands_.moment_of(part))).c_str());
     const query::time_ns time = bands_.moment_of(part);
     reserved_.tell(with, of.device, time);

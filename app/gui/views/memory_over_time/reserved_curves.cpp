@@ -30,7 +30,7 @@ void reserved_curves::draw_choice(const view_context& with, trace::device_id dev
   if (with.state.active()->live) return;
   if (any()) replay_->ask(with);
   ImGui::SetNextItemWidth(width);
-  const std::string words = any() ? "reserved, if: " + format_count(chosen_.size()) : std::string("reserved, if...");
+  const std::string words = any() ? "other settings: " + format_count(chosen_.size()) : std::string("other settings");
   if (ImGui::BeginCombo("##what_if", words.c_str(), ImGuiComboFlags_HeightLarge)) {
     replay_->ask(with);
     draw_policies(with, device);
@@ -63,7 +63,7 @@ void reserved_curves::draw_policies(const view_context& with, trace::device_id d
   for (std::size_t i = 0; i < of->policies.size(); ++i) {
     ImGui::PushID(static_cast<int>(i));
     bool on = chosen_.contains(of->policies[i].policy);
-    if (ImGui::Checkbox("##on", &on)) with.commands.invoke("memory_over_time.what_if", of->policies[i].policy);
+    if (check_box(with, "##on", &on)) with.commands.invoke("memory_over_time.what_if", of->policies[i].policy);
     ImGui::SameLine();
     swatch(with, policy_colour(i, with.colours));
     const replay::replay_figures& figures = of->policies[i].figures;
@@ -106,7 +106,7 @@ void reserved_curves::tell(const view_context& with, trace::device_id device, qu
   for_each(device,
            [&](const query::replayed_allocator& allocator, const query::replayed_policy& policy, std::size_t i) {
              if (*part >= policy.reserved.size()) return;
-             if (first) ImGui::TextDisabled("Reserved, if");
+             if (first) ImGui::TextDisabled("Reserved with");
              first = false;
              swatch(with, policy_colour(i, with.colours));
              ImGui::TextUnformatted(format_bytes(policy.reserved[*part]).c_str());

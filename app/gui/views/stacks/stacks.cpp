@@ -114,11 +114,6 @@ class stacks_view final : public view {
   // --- controls -----------------------------------------------------------------------------------------------------
 
   /// Continues on the same line if there is space for `width`.
-  static void place_control(float width) {
-    ImGui::SameLine();
-    if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
-  }
-
   void draw_controls(const view_context& with) {
     const auto selected = [](const auto& all, auto&& is) { return std::find_if(all.begin(), all.end(), is)->title; };
     ImGui::SetNextItemWidth(with.px(142));
@@ -136,13 +131,13 @@ class stacks_view final : public view {
           if (ImGui::Selectable(each.title, each.weight == weight())) weight_ = each.weight;
       ImGui::EndCombo();
     }
-    place_control(with.px(84));
-    ImGui::Checkbox("libraries", &libraries_);
+    place_control(with.px(84), with.px(between_choices));
+    check_box(with, "libraries", &libraries_);
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
       ImGui::SetTooltip(
           "Show the frames of libraries too. Without them, only the innermost frame of a stack may be one.");
-    place_control(with.px(84));
-    ImGui::Checkbox("grouped", &grouped_);
+    place_control(with.px(84), with.px(between_choices));
+    check_box(with, "grouped", &grouped_);
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
       ImGui::SetTooltip("Begin with who asked for the memory; the stacks follow below.");
     if (grouped_) {
@@ -151,11 +146,11 @@ class stacks_view final : public view {
       if (shown_ != nullptr && shown_->grouped_by) grouped_by_ = *shown_->grouped_by;
       attribution_combo("##by", by_, grouped_by_);
     }
-    place_control(with.px(84));
-    ImGui::Checkbox("inverted", &inverted_);
+    place_control(with.px(84), with.px(between_choices));
+    check_box(with, "inverted", &inverted_);
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
       ImGui::SetTooltip("Start at the functions that asked, their callers below.");
-    place_control(with.px(150));
+    place_control(with.px(150), with.px(between_choices));
     ImGui::SetNextItemWidth(std::min(with.px(180), ImGui::GetContentRegionAvail().x));
     if (ImGui::InputTextWithHint("##search", "Function or file", &search_)) matches_.clear();
     if (!search_.empty() && shown_ != nullptr) {

@@ -84,9 +84,9 @@ class statistics_view final : public view {
     durations_.not_drawn();
     steps_.not_drawn();
     if (has_steps(with)) {
-      if (ImGui::RadioButton("one range", !per_step_)) per_step_ = false;
-      ImGui::SameLine();
-      if (ImGui::RadioButton("per step", per_step_)) per_step_ = true;
+      if (radio_button(with, "one range", !per_step_)) per_step_ = false;
+      ImGui::SameLine(0, with.px(between_choices));
+      if (radio_button(with, "per step", per_step_)) per_step_ = true;
       if (per_step_) return steps_.draw(with);
     }
     draw_statistics(with);
@@ -120,8 +120,9 @@ class statistics_view final : public view {
       ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(with.colours.warning), "%s  %s lost here%s", icon::warning,
                          format_some(all.lost_events, "event").c_str(),
                          all.lost_memory_events > 0 ? ": memory is not exact" : "");
-    if (all.memory.empty() && all.transfers.empty() && all.devices.empty() && all.calls.empty() &&
-        all.threads.empty() && all.untracked.empty())
+    if (is_empty(all) && !with.state.range() && !shown.live)
+      return empty_state(with, icon::chart, "Nothing was recorded", nothing_recorded);
+    if (is_empty(all))
       return empty_state(with, icon::chart, "Nothing happened here",
                          "Drag over the timeline to select a range with events.");
     draw_durations(with, range);
@@ -167,7 +168,7 @@ class statistics_view final : public view {
     for (const auto& each : all.untracked) {
       lines.push_back({"untracked", with.colours.untracked, figures_of(each), true});
       if (each.recorder > 0)
-        lines.push_back({"Profiler overhead",
+        lines.push_back({"profiler overhead",
                          with.colours.recorder,
                          {table_cell::none(""), table_cell::none(""), table_cell::bytes(each.recorder)}});
     }

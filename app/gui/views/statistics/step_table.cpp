@@ -128,7 +128,7 @@ void step_table::draw(const view_context& with) {
   glossary_tip(with, "outlier");
   draw_chart(with, all, *of);
   if (!of->outliers.empty()) {
-    ImGui::Checkbox("only outliers", &only_outliers_);
+    check_box(with, "only outliers", &only_outliers_);
   } else {
     only_outliers_ = false;
   }

@@ -130,10 +130,10 @@ void draw_card(const view_context& with, const analysis::report& all, const anal
   if (title.ends_with('.')) title.pop_back();
   ImGui::TextUnformatted(title.c_str());
   ImGui::PopFont();
-  ImGui::TextUnformatted(of.text.c_str());
+  ImGui::TextUnformatted(format::apart(of.text).c_str());
   if (!of.advice.empty()) {
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-    ImGui::TextUnformatted(of.advice.c_str());
+    ImGui::TextUnformatted(format::apart(of.advice).c_str());
     ImGui::PopStyleColor();
   }
   ImGui::PopTextWrapPos();

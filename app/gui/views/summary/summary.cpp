@@ -45,7 +45,12 @@ class summary_view final : public view {
     if (!answer) return;
     const analysis::report& all = *answer.value;
     draw_head(with, all);
-    draw_finding_cards(with, all);
+    if (is_empty(all.whole) && all.findings.empty() && !with.state.active()->live) {
+      heading(with, "Nothing was recorded");
+      remark(with, nothing_recorded);
+    } else {
+      draw_finding_cards(with, all);
+    }
     draw_held(with, all);
     draw_copies(with, all);
     draw_unused(with, all);
@@ -236,8 +241,8 @@ class summary_view final : public view {
         return each.kernels_known ? use.figures.alone : use.figures.busy;
       };
       const auto words_of = [](const analysis::line_use& use) {
-        return symbols::place_and_name_of(use.line) + ", " + format_bytes(static_cast<double>(use.figures.bytes)) +
-               " in " + format_some(use.figures.count, "copy");
+        return format_bytes(static_cast<double>(use.figures.bytes)) + " in " + format_some(use.figures.count, "copy") +
+               ",  " + symbols::place_and_name_of(use.line);
       };
       table_content content{"What copies", copying_columns, each.uses.lines.size()};
       content.cells = [&](std::size_t row, std::vector<table_cell>& to) {

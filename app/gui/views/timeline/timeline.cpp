@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/base/printable.hpp"
-#include "imgui_internal.h"
 
 namespace sluice::gui {
 namespace {
@@ -101,8 +101,7 @@ void timeline_view::draw(view_context& with) {
   if (!tracks || tracks->tracks.empty()) {
     if (tracks && tracks.complete)
       empty_state(with, icon::chart, shown.live ? "Nothing on the timeline yet" : "Nothing was recorded",
-                  shown.live ? "The recording holds no allocation, copy, kernel or call so far."
-                             : "This recording holds no allocation, copy, kernel or call.");
+                  shown.live ? "The recording holds no allocation, copy, kernel or call so far." : nothing_recorded);
     return;
   }
   arrange(shown, tracks.value);
@@ -151,7 +150,7 @@ void timeline_view::draw_ruler(view_context& with, const row_frame& where, const
   const float bottom = where.area.max.y - 1;
   std::string corner = format_time(where.visible.length());
   if (axis.base != 0) corner = format::time_point(axis.base, std::max<query::time_ns>(axis.step, 1)) + "  +";
-  list.AddText({where.header.min.x + with.px(12), text_y}, with.colours.muted, axis.base != 0 ? "from" : "showing");
+  list.AddText({where.header.min.x + with.px(12), text_y}, with.colours.muted, axis.base != 0 ? "From" : "Showing");
   const ImVec2 corner_size = ImGui::CalcTextSize(corner.c_str());
   list.AddText({where.header.max.x - corner_size.x - with.px(6), text_y}, with.colours.text, corner.c_str());
 
@@ -380,11 +379,12 @@ float timeline_view::draw_group(view_context& with, const row_frame& where, floa
     float x = left + with.px(16);
     ImGui::PushFont(with.fonts.bold, 13.5F);
     const std::string cut = title.size() > 90 ? title.substr(0, 87) + "..." : title;
-    ImGui::RenderText({x, text_y + 1}, cut.c_str(), nullptr, false);
+    const float end = where.area.max.x - with.px(6);
+    draw_text_until(list, {x, text_y + 1}, end, with.colours.text, cut);
     x += ImGui::CalcTextSize(cut.c_str()).x + with.px(12);
     ImGui::PopFont();
     ImGui::PushFont(nullptr, 13.0F);
-    list.AddText({x, text_y + 1}, with.colours.muted, detail.data(), detail.data() + detail.size());
+    draw_text_until(list, {x, text_y + 1}, end, with.colours.muted, detail);
     ImGui::PopFont();
   }
   return y + height;

@@ -27,7 +27,7 @@ track_group group_of(const query::track& what, const trace::tables& tables) {
       name += " (GPU " + std::to_string(device->ordinal) + ")";
     std::string detail;
     if (device->link_generation != 0)
-      detail = "PCIe " + std::to_string(device->link_generation) + " \xC3\x97" + std::to_string(device->link_width);
+      detail = "PCIe " + std::to_string(device->link_generation) + " x" + std::to_string(device->link_width);
     if (device->memory_bytes != 0)
       detail += (detail.empty() ? "" : ", ") + format_bytes(static_cast<double>(device->memory_bytes));
     if (lacks_kernels(tables))
