@@ -63,6 +63,20 @@ TEST(value_axis, bytes_step_in_binary_units) {
   EXPECT_GE(axis.top, double{300 << 20});
 }
 
+TEST(value_axis, stays_round_where_bytes_reach_the_next_unit) {
+  const value_axis axis = value_ticks(double{1800 << 20}, value_unit::bytes, 10);
+  ASSERT_EQ(axis.ticks.size(), 7U);
+  EXPECT_EQ(axis.ticks[2].label, "768 MiB");
+  EXPECT_EQ(axis.ticks[3].label, "1 GiB");
+  EXPECT_EQ(axis.ticks[5].label, "1.5 GiB");
+}
+
+TEST(value_axis, has_labels_without_trailing_zeros) {
+  EXPECT_EQ(axis_value(double{1 << 21}, value_unit::bytes), "2 MiB");
+  EXPECT_EQ(axis_value(double{3 << 19}, value_unit::bytes), "1.5 MiB");
+  EXPECT_EQ(axis_value(double{100 << 20}, value_unit::bytes), "100 MiB");
+}
+
 TEST(value_axis, rates_step_in_decimal_units) {
   const value_axis axis = value_ticks(63e9, value_unit::rate, 2);
   ASSERT_FALSE(axis.ticks.empty());

@@ -19,7 +19,7 @@ using query::block_column;
 
 constexpr float least_for_filters = 170;  // design pixels of the panel's height
 constexpr float least_for_footer = 90;
-constexpr float least_width = 1060;  // narrower tables scroll sideways
+constexpr float least_width = 1090;  // narrower tables scroll sideways
 
 /// Columns that cannot be sorted by: they are only known of the rows that are shown.
 constexpr auto unsorted = static_cast<block_column>(0xff);
@@ -36,7 +36,7 @@ struct column {
 };
 constexpr std::array<column, 15> columns = {{
     {block_cell::size, "Size", "bytes", block_column::bytes, 84, true},
-    {block_cell::line, "Asked for by", "asked_by", unsorted, 220},
+    {block_cell::line, "Asked for by", "asked_by", unsorted, 250},
     {block_cell::category, "Category", "category", block_column::category, 124},
     {block_cell::born, "Allocated", "allocated_ns", block_column::born, 92, true},
     {block_cell::died, "Freed", "freed_ns", block_column::died, 92, true},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <string>
 #include <unordered_map>
@@ -44,9 +45,12 @@ std::string_view view_context::text(trace::string_id id) const {
 void empty_state(const view_context& with, const char* icon, std::string_view headline, std::string_view advice) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float left = ImGui::GetCursorPosX();
-  const float wrap = std::max(1.0F, std::min(room.x, with.px(420)));
   const float line = ImGui::GetTextLineHeightWithSpacing();
   const std::string words = format::apart(advice);
+  // Lines of about the same length: the last is not a single word.
+  const float widest = std::max(1.0F, std::min(room.x, with.px(420)));
+  const float lines = std::max(1.0F, std::ceil(width_of(words) / widest));
+  const float wrap = std::min(widest, width_of(words) / lines + with.px(30));
   const float advice_height = ImGui::CalcTextSize(words.c_str(), nullptr, false, wrap).y;
   const bool show_icon = icon != nullptr && room.y > line * 4 + advice_height;
   const float height = line + advice_height + (show_icon ? line * 1.8F : 0);

@@ -52,6 +52,18 @@ TEST(block_shapes, move_down_when_an_older_block_is_freed) {
   EXPECT_EQ(made.pieces[2].offset, 0U);
 }
 
+TEST(block_shapes, of_short_lives_in_the_same_part_do_not_pile_up) {
+  std::vector<shaped_block> blocks = {block(1, 0, 100, 100)};
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    const auto born = static_cast<query::time_ns>(10 + i);
+    blocks.push_back(block(i + 2, born, born + 1, 10));
+  }
+  const block_shapes made = lay_out(std::move(blocks), {0, 100}, 2);
+  EXPECT_EQ(made.highest, 110U);
+  for (const gui::shape_piece& each : made.pieces)
+    EXPECT_LE(each.offset + made.blocks[each.block].bytes, 110U) << each.block;
+}
+
 TEST(block_shapes, of_too_many_pieces_are_none) {
   std::vector<shaped_block> blocks;
   for (std::uint64_t i = 0; i < 1000; ++i) blocks.push_back(block(i + 1, 0, static_cast<query::time_ns>(i + 1), 10));

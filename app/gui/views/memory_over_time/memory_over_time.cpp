@@ -43,7 +43,7 @@ constexpr std::size_t by_category = 0, by_line = 3, by_process = 8;
 
 class memory_over_time_view final : public view {
   static constexpr float least_beside = 640;  // design pixels; narrower panels have the list below the chart
-  static constexpr float list_width = 300;
+  static constexpr float list_width = 350;
   static constexpr float pixels_a_part = 2;
 
  public:

@@ -105,7 +105,7 @@ void timeline_view::draw(view_context& with) {
     return;
   }
   arrange(shown, tracks.value);
-  const float header_width = std::floor(std::min(with.px(header_width_), room.x * 0.32F));
+  const float header_width = std::floor(std::min(with.px(header_width_), room.x * 0.36F));
   const float scroll_bar = ImGui::GetStyle().ScrollbarSize;
   const float right = origin.x + room.x - scroll_bar;
   const float left = origin.x + header_width;
