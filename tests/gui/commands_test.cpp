@@ -60,6 +60,16 @@ TEST(commands, may_queue_others) {
   EXPECT_EQ(runs, 1);
 }
 
+TEST(commands, are_found_by_their_title_their_other_words_and_some_letters) {
+  const command saves{.id = "s", .title = "Save the table as CSV...", .group = "Panels", .words = "export"};
+  for (const char* typed : {"csv", "CSV", "export", "save table", "table save", "panels", ""})
+    EXPECT_EQ(match_of(saves, typed), 2) << typed;
+  EXPECT_EQ(match_of(saves, "stc"), 1);
+  EXPECT_EQ(match_of(saves, "png"), 0);
+  EXPECT_EQ(match_of(saves, "xport csv zoom"), 0);
+  EXPECT_EQ(match_of(saves, "epo"), 0) << "letters of other words would find everything";
+}
+
 TEST(keys, are_read_as_they_are_written) {
   ImGui::CreateContext();
   for (const ImGuiKeyChord chord : std::vector<ImGuiKeyChord>{ImGuiMod_Ctrl | ImGuiKey_Equal, ImGuiKey_Comma,

@@ -4,7 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "app/gui/shell/recorder_process.hpp"
 #include "imgui_internal.h"
@@ -46,6 +49,62 @@ TEST(record_words, are_those_of_sluice_record) {
             "/usr/bin/env A=1 python train.py");
 }
 
+TEST(record_words, take_a_percent_sign_as_it_is) {
+  gui::record_request wanted;
+  wanted.command = {"a"};
+  EXPECT_EQ(joined_words(gui::record_words(wanted, "/50%/a.sluice")),
+            "record --mode memory --stacks python -o /50%%/a.sluice -- a");
+}
+
+class recording_places : public ::testing::Test {
+ protected:
+  recording_places() { std::filesystem::create_directories(folder); }
+  ~recording_places() override { std::filesystem::remove_all(folder); }
+  static std::string place_of(const std::string& program, const std::string& in) {
+    gui::record_request wanted;
+    wanted.command = {program};
+    wanted.folder = in;
+    const auto place = gui::recording_place(wanted);
+    return place ? *place : place.error().to_string();
+  }
+  void make(const std::string& name) const { std::ofstream(folder / name) << "x"; }
+
+  const std::filesystem::path folder = own_path("place");
+};
+
+TEST_F(recording_places, are_in_the_program_s_folder_under_a_name_that_is_free) {
+  EXPECT_EQ(place_of("/usr/bin/python", folder), folder / "python.sluice");
+  make("python.sluice");
+  EXPECT_EQ(place_of("/usr/bin/python", folder), folder / "python-2.sluice");
+  std::filesystem::create_symlink("/nowhere", folder / "python-2.sluice");
+  EXPECT_EQ(place_of("/usr/bin/python", folder), folder / "python-3.sluice") << "a dangling link is no free name";
+  EXPECT_EQ(place_of("python", ""), std::filesystem::current_path() / "python.sluice");
+  EXPECT_EQ(place_of("/", folder), folder / "recording.sluice");
+  EXPECT_LT(place_of(std::string(4000, 'x'), folder).size(), folder.string().size() + 255);
+}
+
+TEST_F(recording_places, are_in_the_user_s_data_folder_where_the_program_s_cannot_be_written) {
+  // Root may write everywhere but to what is mounted for reading.
+  std::string closed = (folder / "closed").string();
+  std::filesystem::create_directory(closed);
+  std::filesystem::permissions(closed, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  if (access(closed.c_str(), W_OK) == 0) closed = "/proc/sys";
+  if (access(closed.c_str(), W_OK) == 0) GTEST_SKIP() << "this user may write everywhere";
+  const char* before = std::getenv("XDG_DATA_HOME");
+  const std::string was = before == nullptr ? "" : before;
+  setenv("XDG_DATA_HOME", folder.c_str(), 1);
+  EXPECT_EQ(place_of("python", closed), folder / "sluice/python.sluice");
+  if (was.empty()) {
+    unsetenv("XDG_DATA_HOME");
+  } else {
+    setenv("XDG_DATA_HOME", was.c_str(), 1);
+  }
+}
+
+TEST_F(recording_places, need_a_folder_that_exists) {
+  EXPECT_NE(place_of("python", folder / "none").find("no such folder"), std::string::npos);
+}
+
 TEST(recordings_that_run, are_found_by_their_command_lines) {
   const std::string file = own_path("there.sluice");
   const pid_t child = fork();
@@ -69,7 +128,39 @@ TEST(recordings_that_run, are_found_by_their_command_lines) {
   std::filesystem::remove(file);
 }
 
-class record_panel : public window_test {};
+class record_panel : public window_test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(folder);
+    window_test::SetUp();
+  }
+  void TearDown() override {
+    window_test::TearDown();
+    std::filesystem::remove_all(folder);
+  }
+  /// Records "python 'train me.py'" in `folder`, until the recording is shown.
+  void record(ImGuiTestContext& user) {
+    app().invoke("record.open");
+    user.Yield(3);
+    user.ItemInput("//Record a program/##command");
+    user.KeyCharsReplace("python 'train me.py'");
+    user.ItemInput("//Record a program/##folder");
+    user.KeyCharsReplace(folder.c_str());
+    user.ItemClick("//Record a program/Record");
+    EXPECT_TRUE(wait_until(user, [&] { return app().recorder().running(); })) << app().notice();
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().ready(); }));
+    user.Yield(3);
+  }
+  bool says(ImGuiTestContext& user, const std::string& words) {
+    return wait_until(user, [&] { return read(user).find(words) != std::string::npos; });
+  }
+  bool is_recent(const std::string& file) {
+    const auto& all = app().remembered().recent();
+    return std::find(all.begin(), all.end(), file) != all.end();
+  }
+
+  const std::filesystem::path folder = std::filesystem::absolute(own_path("works here"));
+};
 
 TEST_F(record_panel, records_a_program_shows_it_live_and_saves_a_copy) {
   use([&](ImGuiTestContext& user) {
@@ -78,10 +169,11 @@ TEST_F(record_panel, records_a_program_shows_it_live_and_saves_a_copy) {
     EXPECT_NE(read(user).find("Record a program"), std::string::npos);
     user.ItemInput("//Record a program/##command");
     user.KeyCharsReplace("python 'train me.py'");
-    user.Yield(2);
-    EXPECT_NE(read(user).find("sluice record --mode memory --stacks python -o python.sluice -- python 'train me.py'"),
-              std::string::npos)
+    user.ItemInput("//Record a program/##folder");
+    user.KeyCharsReplace(folder.c_str());
+    EXPECT_TRUE(says(user, "sluice record --mode memory --stacks python -o python.sluice -- python 'train me.py'"))
         << "what a terminal would take";
+    EXPECT_TRUE(says(user, (folder / "python.sluice").string()));
     take_picture(user, "record");
     user.ItemClick("//Record a program/Record");
     EXPECT_TRUE(wait_until(user, [&] { return app().recorder().running(); }));
@@ -104,12 +196,104 @@ TEST_F(record_panel, records_a_program_shows_it_live_and_saves_a_copy) {
     EXPECT_TRUE(std::filesystem::exists(copy)) << app().notice();
     EXPECT_EQ(std::filesystem::file_size(copy), std::filesystem::file_size(app().recorder().recording()));
     EXPECT_EQ(app().remembered().commands(), std::vector<std::string>{"python 'train me.py'"});
+    EXPECT_TRUE(says(user, "Saved " + copy));
     std::filesystem::remove(copy);
-    const std::string scratch = app().recorder().recording();
-    user.KeyPress(ImGuiKey_Escape);
+  });
+}
+
+TEST_F(record_panel, keeps_the_recording_where_the_dialog_said) {
+  const std::string file = (folder / "python.sluice").string();
+  use([&](ImGuiTestContext& user) {
+    record(user);
+    EXPECT_EQ(app().recorder().recording(), file);
+    EXPECT_TRUE(says(user, "Recording to " + file)) << "while it records";
+    EXPECT_TRUE(is_recent(file));
+    app().invoke("record.stop");
+    EXPECT_TRUE(wait_until(user, [&] { return !app().recorder().running() && !app().live(); }));
+    EXPECT_TRUE(says(user, "Recorded " + file)) << "and after";
     app().invoke("file.close");
     user.Yield(3);
-    EXPECT_FALSE(std::filesystem::exists(scratch));
+    EXPECT_TRUE(std::filesystem::exists(file));
+
+    record(user);
+    EXPECT_EQ(app().recorder().recording(), (folder / "python-2.sluice").string()) << "none is replaced";
+  });
+  close_window();
+  EXPECT_TRUE(std::filesystem::exists(file)) << "the window is gone";
+  EXPECT_TRUE(std::filesystem::exists(folder / "python-2.sluice")) << "it was still being written";
+}
+
+TEST_F(record_panel, asks_before_the_window_closes_while_a_program_is_recorded) {
+  stays_open = true;
+  use([&](ImGuiTestContext& user) {
+    record(user);
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Q);
+    EXPECT_TRUE(says(user, "What was recorded so far stays in " + app().recorder().recording()));
+    take_picture(user, "quit");
+    user.ItemClick("//Quit/Keep recording, do not quit");
+    user.Yield(3);
+    EXPECT_TRUE(app().recorder().running());
+    EXPECT_FALSE(app().wants_to_close());
+    EXPECT_EQ(read(user).find("stays in"), std::string::npos);
+
+    app().invoke("file.quit");
+    user.Yield(3);
+    user.KeyPress(ImGuiKey_Escape);
+    user.Yield(3);
+    EXPECT_EQ(read(user).find("stays in"), std::string::npos) << "Escape keeps it, too";
+    EXPECT_TRUE(app().recorder().running());
+
+    app().invoke("file.quit");
+    user.Yield(3);
+    user.ItemClick("//Quit/Stop the recording and quit");
+    EXPECT_TRUE(wait_until(user, [&] { return app().wants_to_close(); }));
+    EXPECT_FALSE(app().recorder().running());
+    EXPECT_EQ(app().recorder().exit_status(), 0) << "it closed its recording";
+    EXPECT_TRUE(std::filesystem::exists(folder / "python.sluice"));
+  });
+}
+
+TEST_F(record_panel, offers_to_save_a_demo_s_recording_before_the_window_closes) {
+  stays_open = true;
+  use([&](ImGuiTestContext& user) {
+    app().start_demo("quick");
+    EXPECT_TRUE(wait_until(user, [&] { return !app().recorder().running() && app().state().ready(); }));
+    EXPECT_TRUE(wait_until(user, [&] { return !app().live(); }));
+    app().invoke("file.quit");
+    user.Yield(3);
+    EXPECT_FALSE(app().wants_to_close());
+    EXPECT_NE(read(user).find("it is deleted when the window closes"), std::string::npos);
+    user.ItemClick("//Quit/Save a copy...");
+    user.Yield(3);
+    const std::string copy = (folder / "copy.sluice").string();
+    user.ItemInput("//###path/##path_text");
+    user.KeyCharsReplaceEnter(copy.c_str());
+    EXPECT_TRUE(wait_until(user, [&] { return std::filesystem::exists(copy); })) << app().notice();
+    user.Yield(2);
+    app().invoke("file.quit");
+    user.Yield(3);
+    EXPECT_TRUE(app().wants_to_close()) << "a copy is there";
+  });
+}
+
+TEST_F(record_panel, says_what_stop_does_to_the_program) {
+  use([&](ImGuiTestContext& user) {
+    record(user);
+    user.MouseMove("//##toolbar/###record.stop");
+    EXPECT_TRUE(says(user, "exit status 143"));
+  });
+}
+
+TEST_F(record_panel, shows_what_the_program_writes_from_the_bar) {
+  use([&](ImGuiTestContext& user) {
+    record(user);
+    EXPECT_EQ(read(user).find("[python][train me.py]"), std::string::npos);
+    user.ItemClick("//##toolbar/###record.output");
+    EXPECT_TRUE(says(user, "[python][train me.py]"));
+    EXPECT_TRUE(says(user, app().recorder().recording()));
+    resize(user, 480, 320);
+    take_picture(user, "recording-small");
+    user.MouseMove("//##toolbar/###record.stop");  // It is on the screen, too.
   });
 }
 

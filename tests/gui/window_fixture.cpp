@@ -65,10 +65,15 @@ void window_test::SetUp() {
   ImGui::AddContextHook(ImGui::GetCurrentContext(), &end);
 }
 
-void window_test::TearDown() {
+void window_test::close_window() {
   if (engine_ != nullptr) ImGuiTestEngine_Stop(engine_);
   window_.reset();
   if (engine_ != nullptr) ImGuiTestEngine_DestroyContext(engine_);
+  engine_ = nullptr;
+}
+
+void window_test::TearDown() {
+  close_window();
   std::filesystem::remove(path);
 }
 

@@ -19,6 +19,8 @@ class window_test : public ::testing::Test {
   void SetUp() override;
   void TearDown() override;
 
+  /// Closes the window before the test ends, to see what is left.
+  void close_window();
   /// Runs `steps` as the user, frame by frame, until it returns. Failed IM_CHECKs fail the test.
   void use(std::function<void(ImGuiTestContext&)> steps);
 

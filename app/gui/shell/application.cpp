@@ -21,8 +21,6 @@ constexpr ImGuiDockNodeFlags dock_flags = static_cast<ImGuiDockNodeFlags>(ImGuiD
 
 constexpr std::uint64_t largest_layout = std::uint64_t{4} << 20;  // bytes of ImGui's file
 
-constexpr const char* progress_counter = "progress";  // name of the progress counter in a demo's recording
-
 /// Draws a dot on the tab of the current window.
 void mark_tab(const view_context& with) {
   const ImGuiWindow* window = ImGui::GetCurrentWindow();
@@ -89,7 +87,8 @@ application::application(application_options options)
   session_.sources_from = options_.sources_from;
   session_.kept = [this](document_id of) { return kept_of(of); };
   session_.opened = [this](const document& which) {
-    if (!which.removed_at_close && which.path != recorder_.recording()) settings_.add_recent(which.path);
+    const bool is_demo = recorder_.is_demo() && which.path == recorder_.recording();
+    if (!which.removed_at_close && !is_demo) settings_.add_recent(which.path);
   };
   for (const std::string& file : options_.files) open(file);
   add_commands();
@@ -182,35 +181,6 @@ void application::show_saved_view() {
   wanted_kept_ = view.kept;
 }
 
-std::string application::own_program() const {
-  if (!options_.program.empty()) return options_.program;
-  std::error_code failed;
-  return std::filesystem::read_symlink("/proc/self/exe", failed).string();
-}
-
-void application::start_demo(const std::string& name) {
-  if (auto started = recorder_.start_demo(own_program(), name, options_.demo_device); !started) {
-    notice_ = started.error().to_string();
-    return;
-  }
-  progress_ = -1;
-  progress_tracks_ = {};
-  progress_series_ = {};
-  recording_tried_ = recording_shown_ = false;
-}
-
-void application::start_recording(const record_request& request) {
-  if (auto started = recorder_.start_recording(own_program(), request); !started) {
-    notice_ = started.error().to_string();
-    return;
-  }
-  settings_.add_command(joined_words(request.command));
-  progress_ = -1;
-  progress_tracks_ = {};
-  progress_series_ = {};
-  recording_tried_ = recording_shown_ = false;
-}
-
 bool application::warns(std::string_view panel) const {
   return std::any_of(views_.begin(), views_.end(),
                      [panel](const auto& each) { return each->name() == panel && each->warns(); });
@@ -290,12 +260,14 @@ void application::frame() {
   draw_about();
   paths_.draw(context());
   if (const auto asked = record_dialog_.draw(context(), settings_, recorder_)) start_recording(*asked);
+  draw_quit();
   draw_notice();
   draw_opening();
 }
 
 void application::update() {
   commands_.run_queued();
+  follow_table_wanted();
   session_.update(static_cast<double>(ImGui::GetIO().DeltaTime));
   take_failures();
   show_saved_view();
@@ -327,44 +299,6 @@ void application::take_failures() {
       notice_ = failure.to_string();
       failures_.push_back(failure);
     }
-  }
-}
-
-void application::follow_recorder() {
-  if (recorder_.recording().empty()) return;
-  document* shown = nullptr;
-  for (const auto& each : session_.all())
-    if (each->path == recorder_.recording()) shown = session_.find(each->id);
-  std::error_code failed;
-  if (shown == nullptr && !recording_tried_ && std::filesystem::file_size(recorder_.recording(), failed) > 0 &&
-      !failed) {
-    session_.open(recorder_.recording(), true);
-    recording_tried_ = true;
-  }
-  if (shown != nullptr && shown->ready() && !recording_shown_) {
-    recording_shown_ = true;
-    record_dialog_.close();  // It covers what is recorded. Opened again, it has the program's output.
-  }
-  if (shown != nullptr && !shown->removed_at_close) {
-    shown->removed_at_close = true;
-    if (recorder_.is_demo()) shown->title = recorder_.name() + " (demo)";
-  }
-  if (recorder_.ended() && recorder_.exit_status() != 0 && !recorder_.stopping()) {
-    const std::string words = recorder_.last_words();
-    const std::string why = words.empty() ? "exit status " + std::to_string(recorder_.exit_status()) : words;
-    if (recorder_.is_demo()) notice_ = "the demo " + recorder_.name() + " failed: " + why;
-    // A program may fail and leave a good recording: its summary says how it ended.
-    if (!recorder_.is_demo() && shown == nullptr) notice_ = recorder_.name() + ": " + why;
-  }
-  if (shown == nullptr || !shown->engine) return;
-  const auto tracks = progress_tracks_.ask(*shown->engine, {});
-  if (!tracks) return;
-  for (const query::track& each : tracks->tracks) {
-    if (each.kind != query::track_kind::counter || each.label != progress_counter) continue;
-    const auto values = progress_series_.ask(*shown->engine, {each.id, {shown->span.begin, shown->span.end + 1}, 64});
-    if (!values) return;
-    for (const query::band& band : values->bands)
-      for (const query::bin& bin : band.bins) progress_ = std::max(progress_, std::clamp(bin.maximum, 0.0, 1.0));
   }
 }
 

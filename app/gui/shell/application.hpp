@@ -96,6 +96,13 @@ class application {
   [[nodiscard]] wanted_picture take_picture_wanted() { return std::exchange(picture_wanted_, {}); }
   /// Shows a message, such as an error, at the bottom of the window.
   void say(std::string message) { notice_ = std::move(message); }
+  /// Shows for a while that something was done, such as "Saved PATH".
+  void tell(std::string message);
+  /// What `tell` shows; empty if nothing.
+  [[nodiscard]] const std::string& told() const { return told_; }
+  /// Closes the window: at once, or after a question where a program is being recorded or a demo's recording would be
+  /// lost.
+  void quit();
   [[nodiscard]] bool wants_to_close() const { return closing_; }
   [[nodiscard]] std::string title() const;
   void set_scale(float scale);
@@ -112,9 +119,16 @@ class application {
   void add_saving_commands();  ///< In application_saving.cpp.
   void add_selection_commands();
   void add_window_commands();
+  void add_recording_commands();  ///< In application_recording.cpp, as what follows.
   void update();
   void follow_recorder();
+  void follow_end_of_recording(const document* shown);
   void start_recording(const record_request& request);
+  void draw_recording_bar();
+  [[nodiscard]] const document* unsaved_demo() const;
+  void draw_quit();
+  void draw_quit_of_recording(const view_context& with);
+  void draw_quit_of_demo(const view_context& with, const document& demo);
   void save_recording(const std::string& to);
   [[nodiscard]] std::string own_program() const;
   void show_saved_view();
@@ -139,6 +153,7 @@ class application {
   void draw_panel(view& which, view_context& with);
   static void draw_panel_menu(const view& of, const view_context& with, bool on_tab);
   void follow_saving();
+  void follow_table_wanted();
   /// The name of the active document, as the begin of names of files.
   [[nodiscard]] std::string name_to_save() const;
   /// Shows a panel and gives it the focus. One that was hidden gets its tab only after it was drawn, so this takes a few
@@ -200,8 +215,10 @@ class application {
   std::string panel_to_save_;  ///< The panel whose picture is to be saved, while a path is asked for.
   std::string panel_to_copy_;  ///< The panel whose next frame is copied as text; empty: none.
   std::string table_to_save_;  ///< CSV, while a path is asked for.
-  background<result<void>> saving_;
+  background<result<std::string>> saving_;
   std::string notice_;
+  std::string told_;
+  double told_at_ = 0;  ///< In ImGui's time.
   std::vector<error> failures_;
   std::string palette_text_;
   int palette_choice_ = 0;
@@ -217,6 +234,10 @@ class application {
   int raise_tries_ = 0;                ///< Frames left to do that.
   int front_tabs_in_ = 0;              ///< Frames until tabs are raised.
   bool closing_ = false;
+  bool quit_asked_ = false;         ///< The question before the window closes is open.
+  bool quit_when_stopped_ = false;  ///< The window closes once the recorded program has ended.
+  bool table_wanted_ = false;       ///< The row with the focus has a frame to save its table.
+  unsigned palette_over_ = 0;       ///< ImGui's id of the window that had the focus before the palette.
   bool restyle_ = true;
   view* only_ = nullptr;
   float scale_ = 1;

@@ -4,6 +4,7 @@
 #include "app/gui/shell/application.hpp"
 #include "app/gui/shell/editor.hpp"
 #include "core/base/replacement.hpp"
+#include "imgui_internal.h"
 #include "portable_file_dialogs.h"
 
 namespace sluice::gui {
@@ -19,6 +20,7 @@ struct application::folder_dialog {
 void application::add_commands() {
   // Menus list a group's commands in this order: views add theirs to "Go" after those of the selection.
   add_file_commands();
+  add_recording_commands();
   add_saving_commands();
   add_selection_commands();
   for (const auto& each : views_) each->add_commands({commands_, session_, settings_});
@@ -62,6 +64,7 @@ void application::add_file_commands() {
   commands_.add({.id = "file.save_as",
                  .title = "Save a copy...",
                  .group = "File",
+                 .words = "export recording",
                  .run =
                      [this](const argument& with) {
                        const auto* path = std::get_if<std::string>(&with);
@@ -107,32 +110,7 @@ void application::add_file_commands() {
                  .title = "Quit",
                  .group = "File",
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_Q},
-                 .run = [this](const argument&) { closing_ = true; }});
-  commands_.add({.id = "demo.start",
-                 .run =
-                     [this](const argument& with) {
-                       if (const auto* name = std::get_if<std::string>(&with)) start_demo(*name);
-                     },
-                 .enabled = [this] { return !recorder_.running(); }});
-  for (const demo_entry& each : options_.demos)
-    commands_.add({.id = "demo.start." + each.name,
-                   .title = each.name,
-                   .group = "Demo",
-                   .icon = icon::play,
-                   .run = [this, name = each.name](const argument&) { start_demo(name); },
-                   .enabled = [this] { return !recorder_.running(); }});
-  commands_.add({.id = "record.open",
-                 .title = "Record a program...",
-                 .group = "File",
-                 .icon = icon::play,
-                 .keys = {ImGuiMod_Ctrl | ImGuiKey_R},
-                 .run = [this](const argument&) { record_dialog_.open(); }});
-  commands_.add({.id = "record.stop",
-                 .title = "Stop",
-                 .group = "Demo",
-                 .icon = icon::stop,
-                 .run = [this](const argument&) { recorder_.stop(); },
-                 .enabled = [this] { return recorder_.running() && !recorder_.stopping(); }});
+                 .run = [this](const argument&) { quit(); }});
 }
 
 void application::add_selection_commands() {
@@ -175,9 +153,9 @@ void application::add_selection_commands() {
                      },
                  .enabled =
                      [this] {
-                       return palette_open_ || keys_open_ || words_open_ || about_open_ || paths_.is_open() ||
-                              record_dialog_.is_open() || !notice_.empty() || cancellable() != nullptr ||
-                              ready_to_clear();
+                       return palette_open_ || quit_asked_ || keys_open_ || words_open_ || about_open_ ||
+                              paths_.is_open() || record_dialog_.is_open() || !notice_.empty() || !told_.empty() ||
+                              cancellable() != nullptr || ready_to_clear();
                      }});
   commands_.add({.id = "selection.set",
                  .run =
@@ -208,6 +186,8 @@ void application::add_window_commands() {
                  .icon = icon::search,
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_P},
                  .run = [this](const argument&) {
+                   const ImGuiWindow* over = ImGui::GetCurrentContext()->NavWindow;
+                   palette_over_ = over == nullptr ? 0 : over->ID;
                    palette_open_ = true;
                    palette_text_.clear();
                    palette_choice_ = 0;
@@ -291,7 +271,7 @@ void application::add_window_commands() {
 
 /// Closes what lies above the panels, one thing a call. False if there is nothing.
 bool application::close_topmost() {
-  for (bool* open : {&palette_open_, &keys_open_, &words_open_, &about_open_})
+  for (bool* open : {&palette_open_, &quit_asked_, &keys_open_, &words_open_, &about_open_})
     if (*open) {
       *open = false;
       return true;
@@ -304,6 +284,7 @@ bool application::close_topmost() {
     record_dialog_.close();
     return true;
   }
+  told_.clear();
   if (notice_.empty()) return false;
   notice_.clear();
   return true;
@@ -328,9 +309,8 @@ void application::choose_file() {
   if (!pfd::settings::available()) return paths_.open(last_folder());
   // A dialog that is open already may lie behind the window, and cannot be raised: a new one comes to the front.
   if (dialog_) dialog_->dialog.kill();
-  dialog_ = std::make_shared<file_dialog>(file_dialog{pfd::open_file(
-      "Open a recording", last_folder(),
-      {"Recordings", "*.sluice *.sluiceview *.pickle *.gz *.json *.sqlite *.csv *.dev*", "All files", "*"})});
+  dialog_ = std::make_shared<file_dialog>(file_dialog{
+      pfd::open_file("Open a recording", last_folder(), {"Recordings", recording_patterns, "All files", "*"})});
 }
 
 void application::take_chosen_file() {
@@ -356,7 +336,9 @@ void application::save_recording(const std::string& to) {
     notice_ = done.error().to_string();
     return;
   }
+  if (document* saved = session_.active()) saved->copied = true;
   settings_.add_recent(to);
+  tell("Saved " + to);
 }
 
 void application::choose_sources() {

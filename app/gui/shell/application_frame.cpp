@@ -15,16 +15,6 @@
 namespace sluice::gui {
 namespace {
 
-/// True if the letters of `wanted` occur in `text` in this order: "zi" finds "Zoom in".
-bool matches(std::string_view text, std::string_view wanted) {
-  std::size_t at = 0;
-  for (const char c : text)
-    if (at < wanted.size() &&
-        std::tolower(static_cast<unsigned char>(c)) == std::tolower(static_cast<unsigned char>(wanted[at])))
-      ++at;
-  return at == wanted.size();
-}
-
 /// Begins a small window in the center, with a close button. Call `end_dialog` whatever this returns.
 bool begin_dialog(const view_context& with, const char* title, bool* open) {
   ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5F, 0.5F});
@@ -76,6 +66,7 @@ void application::draw_menu_bar() {
     menu_entry("file.open");
     menu_entry("file.type_path");
     menu_entry("record.open");
+    menu_entry("record.output");
     draw_recent_menu();
     menu_entry("file.restore");
     if (!session_.all().empty()) ImGui::Separator();
@@ -196,23 +187,7 @@ void application::draw_toolbar() {
         ImGui::TextDisabled("%s", facts.c_str());
       }
     }
-    if (recorder_.running()) {
-      const float stop = ImGui::CalcTextSize("Stopping").x + with.px(52);
-      const float bar = with.px(170);
-      ImGui::SameLine(ImGui::GetWindowWidth() - stop - bar - with.px(16));
-      ImGui::BeginGroup();
-      const std::string label =
-          progress_ < 0 ? recorder_.name()
-                        : recorder_.name() + "  " + std::to_string(static_cast<int>(progress_ * 100)) + " %";
-      ImGui::PushStyleColor(ImGuiCol_PlotHistogram,
-                            ImGui::ColorConvertU32ToFloat4(mix(with.colours.accent, with.colours.background, 0.55F)));
-      ImGui::ProgressBar(progress_ < 0 ? 0.0F : static_cast<float>(progress_), {bar, ImGui::GetFrameHeight()},
-                         label_of(printable(label)).c_str());
-      ImGui::PopStyleColor();
-      ImGui::EndGroup();
-      ImGui::SameLine();
-      command_button(with, "record.stop", recorder_.stopping() ? "Stopping" : "Stop");
-    }
+    draw_recording_bar();
     const ImVec2 at = ImGui::GetWindowPos();
     const ImVec2 size = ImGui::GetWindowSize();
     ImGui::GetWindowDrawList()->AddLineH(at.x, at.x + size.x, at.y + size.y - 1, with.colours.line);
@@ -238,9 +213,10 @@ void application::draw_palette() {
   const bool chosen =
       ImGui::InputTextWithHint("##find", "Type a command", &palette_text_, ImGuiInputTextFlags_EnterReturnsTrue);
   std::vector<const command*> found;
-  for (const command& each : commands_.all())
-    if (!each.title.empty() && commands_.enabled(each) && matches(each.group + " " + each.title, palette_text_))
-      found.push_back(&each);
+  for (const int wanted : {2, 1})  // The better matches first.
+    for (const command& each : commands_.all())
+      if (!each.title.empty() && commands_.enabled(each) && match_of(each, palette_text_) == wanted)
+        found.push_back(&each);
   if (ImGui::IsKeyPressed(ImGuiKey_DownArrow)) ++palette_choice_;
   if (ImGui::IsKeyPressed(ImGuiKey_UpArrow)) --palette_choice_;
   palette_choice_ = std::clamp(palette_choice_, 0, std::max(0, static_cast<int>(found.size()) - 1));
@@ -273,7 +249,10 @@ void application::draw_palette() {
   ImGui::End();
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();
-  if (run != nullptr) commands_.invoke(run->id);
+  if (run == nullptr) return;
+  // The command may act on what had the focus before.
+  if (ImGuiWindow* before = ImGui::FindWindowByID(palette_over_)) ImGui::FocusWindow(before);
+  commands_.invoke(run->id);
 }
 
 void application::draw_keys() {
@@ -371,8 +350,17 @@ void application::draw_about() {
   end_dialog();
 }
 
+void application::tell(std::string message) {
+  told_ = std::move(message);
+  told_at_ = ImGui::GetTime();
+}
+
 void application::draw_notice() {
-  if (notice_.empty()) return;
+  constexpr double told_for = 15;  // seconds; then gone with the next frame
+  if (ImGui::GetTime() - told_at_ > told_for) told_.clear();
+  const bool failed = !notice_.empty();
+  std::string& shown = failed ? notice_ : told_;
+  if (shown.empty()) return;
   const view_context with = context();
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   const float width = std::min(with.px(640), viewport->Size.x - with.px(24));
@@ -380,19 +368,20 @@ void application::draw_notice() {
                           ImGuiCond_Always, {0.5F, 1});
   ImGui::SetNextWindowSize({width, 0});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
-  ImGui::PushStyleColor(ImGuiCol_Border, with.colours.failure);
+  const ImU32 colour = failed ? with.colours.failure : with.colours.accent;
+  ImGui::PushStyleColor(ImGuiCol_Border, colour);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
   ImGui::Begin("##notice", nullptr,
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                    ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoFocusOnAppearing);
-  ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(with.colours.failure), "%s", icon::warning);
+  ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(colour), "%s", failed ? icon::warning : icon::info);
   ImGui::SameLine(0, with.px(8));
   const float button = ImGui::GetFrameHeight();
   ImGui::PushTextWrapPos(width - button - with.px(24));
-  ImGui::TextUnformatted(printable(notice_, line_ends::keep).c_str());
+  ImGui::TextUnformatted(printable(shown, line_ends::keep).c_str());
   ImGui::PopTextWrapPos();
   ImGui::SameLine(width - button - with.px(10));
-  if (ImGui::SmallButton(icon::close)) notice_.clear();
+  if (ImGui::SmallButton(icon::close)) shown.clear();
   ImGui::End();
   ImGui::PopStyleVar();
   ImGui::PopStyleColor(2);
@@ -405,7 +394,7 @@ void application::draw_opening() {
   const view_context with = context();
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   const float width = std::min(with.px(420), viewport->Size.x - with.px(24));
-  const float above_notice = notice_.empty() ? 0 : with.px(56);
+  const float above_notice = notice_.empty() && told_.empty() ? 0 : with.px(56);
   ImGui::SetNextWindowPos(
       {viewport->Pos.x + viewport->Size.x * 0.5F, viewport->Pos.y + viewport->Size.y - with.px(14) - above_notice},
       ImGuiCond_Always, {0.5F, 1});

@@ -11,14 +11,16 @@
 namespace sluice::gui {
 namespace {
 
-result<void> write_text(const std::string& text, const std::string& path) {
+/// Returns the path.
+result<std::string> write_text(const std::string& text, const std::string& path) {
   auto place = replacement::of_file(path);
   if (!place) return tl::unexpected(place.error());
   std::ofstream file(place->path(), std::ios::binary);
   file << text;
   file.close();
   if (!file) return fail(error_code::io, "the table cannot be written", path);
-  return place->commit();
+  if (auto done = place->commit(); !done) return tl::unexpected(done.error());
+  return path;
 }
 
 /// "Copies by line" as a part of a file's name.
@@ -40,6 +42,7 @@ void application::add_saving_commands() {
   commands_.add({.id = "file.save_picture",
                  .title = "Save a picture...",
                  .group = "File",
+                 .words = "export png image screenshot",
                  .keys = {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_S},
                  .run = [this](const argument& with) {
                    if (const auto* path = std::get_if<std::string>(&with)) {
@@ -80,6 +83,11 @@ void application::add_saving_commands() {
                  .group = "Panels",
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_C, ImGuiMod_Ctrl | ImGuiKey_Insert},
                  .enabled = has_document});
+  commands_.add({.id = "table.save_focused",
+                 .title = "Save the table as CSV...",
+                 .group = "Panels",
+                 .words = "export",
+                 .enabled = has_document});
   commands_.add({.id = "table.save",
                  .run =
                      [this](const argument& with) {
@@ -107,7 +115,20 @@ void application::add_saving_commands() {
 }
 
 void application::follow_saving() {
-  if (const auto done = saving_.take(); done && !*done) notice_ = done->error().to_string();
+  const auto done = saving_.take();
+  if (!done) return;
+  if (*done) {
+    tell("Saved " + **done);
+  } else {
+    notice_ = done->error().to_string();
+  }
+}
+
+/// `table.save_focused` is for the row that has the focus, which answers in the frame in which the command ran.
+void application::follow_table_wanted() {
+  const bool answered = commands_.just_ran("table.save") || commands_.just_ran("query.save");
+  if (table_wanted_ && !answered) notice_ = "no table is chosen: click one of its rows first";
+  table_wanted_ = commands_.just_ran("table.save_focused");
 }
 
 /// A right click beside the items of a panel, or on its tab.

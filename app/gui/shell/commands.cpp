@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
+#include "core/base/lower_case.hpp"
 #include "imgui_internal.h"
 
 namespace sluice::gui {
@@ -86,6 +88,20 @@ void command_registry::set_key(std::string_view id, std::optional<ImGuiKeyChord>
   found->keys.clear();
   if (key) found->keys.push_back(*key);
   found->remapped = true;
+}
+
+int match_of(const command& what, std::string_view typed) {
+  const std::string wanted = lower_case(std::string(typed));
+  const std::string title = lower_case(what.group + " " + what.title);
+  const std::string all = title + " " + lower_case(what.words);
+  std::istringstream words(wanted);
+  bool each_occurs = true;
+  for (std::string word; words >> word;) each_occurs = each_occurs && all.find(word) != std::string::npos;
+  if (each_occurs) return 2;
+  std::size_t at = 0;
+  for (const char c : title)
+    if (at < wanted.size() && c == wanted[at]) ++at;
+  return at == wanted.size() ? 1 : 0;
 }
 
 std::string key_text(const command& what) {

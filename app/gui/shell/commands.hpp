@@ -28,6 +28,7 @@ struct command {
   std::string id{};     ///< Stable id, e.g. "timeline.zoom_in".
   std::string title{};  ///< "Zoom in", for menus and palette. Empty: not listed, because the command needs an argument.
   std::string group{};  ///< "Timeline": its menu, and its heading in the palette.
+  std::string words{};  ///< Other words by which the palette finds it, e.g. "export png".
   const char* icon = nullptr;
   std::vector<ImGuiKeyChord> keys{};           ///< The first one is shown.
   bool repeats = false;                        ///< Repeats while the key is held.
@@ -61,6 +62,10 @@ class command_registry {
   mutable std::vector<std::pair<std::string, argument>> queue_;
   std::vector<std::string> ran_;  ///< Ids of the commands that ran before this frame.
 };
+
+/// How well the text that a user typed fits a command: 2 if each of its words occurs in the group, title or words, 1 if
+/// its letters occur in group and title in this order ("zi" finds "Zoom in"), else 0. Case does not count.
+[[nodiscard]] int match_of(const command& what, std::string_view typed);
 
 /// The chord that `key_text` shows as `text`; none if it is not one.
 [[nodiscard]] std::optional<ImGuiKeyChord> chord_of(std::string_view text);

@@ -27,6 +27,7 @@ struct document {
   std::string title;              ///< The file's name, printable; for the window title and menus.
   bool live = false;              ///< The recording is still being written and the view follows it.
   bool removed_at_close = false;  ///< A demo's scratch file: deleted when closed.
+  bool copied = false;            ///< A copy of it was saved.
   std::unique_ptr<query::engine> engine;
   query::time_range span;     ///< Of the whole recording; empty until known.
   query::time_range active;   ///< From the first to the last device work or allocation; `span` until known.

@@ -1,7 +1,10 @@
 #include "app/gui/shell/path_dialog.hpp"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "app/gui/views/widgets.hpp"
 #include "core/base/printable.hpp"
@@ -13,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t most_entries = 200;
+constexpr std::size_t most_entries = 200;   // shown
+constexpr std::size_t most_read = 100'000;  // of a folder
 constexpr const char* opens = "file.open_path";
 
 /// Does not follow what is typed into folders without end: only the one folder is read.
@@ -22,16 +26,31 @@ fs::path folder_of(const std::string& text) {
   return text.ends_with('/') ? typed : typed.parent_path();
 }
 
+bool is_like_a_recording(const std::string& name) {
+  std::istringstream patterns(recording_patterns);
+  for (std::string each; patterns >> each;)
+    if (fnmatch(each.c_str(), name.c_str(), 0) == 0) return true;
+  return false;
+}
+
 }  // namespace
+
+std::string path_typed(const std::string& text, const std::string& folder) {
+  const std::size_t pasted = text.rfind("//");
+  if (pasted != std::string::npos) return text.substr(pasted + 1);
+  return (fs::path(folder) / text).string();
+}
 
 void path_dialog::open(const std::string& folder) {
   std::error_code failed;
-  const fs::path start = folder.empty() ? fs::current_path(failed) : fs::path(folder);
-  text_ = start.string();
+  const fs::path start = folder.empty() ? fs::current_path(failed) : fs::absolute(folder, failed);
+  folder_ = start.string();
+  text_ = folder_;
   if (!text_.ends_with('/')) text_ += '/';
   found_ = {};
   entered_ = false;
-  open_ = focus_ = true;
+  replaced_.clear();
+  open_ = focus_ = select_ = true;
   command_ = opens;
 }
 
@@ -41,33 +60,42 @@ void path_dialog::save(const std::string& folder, const std::string& name, const
   command_ = command;
 }
 
+bool path_dialog::saves() const { return command_ != opens; }
+
 /// Runs in the background: a folder may lie on a slow file system.
-path_dialog::listing path_dialog::list(const std::string& text) {
+path_dialog::listing path_dialog::list(const std::string& text, const std::string& folder) {
   listing made;
   made.text = text;
+  made.path = path_typed(text, folder);
   std::error_code failed;
-  made.is_folder = fs::is_directory(text, failed);
-  const std::string begin = text.ends_with('/') ? std::string() : fs::path(text).filename().string();
-  for (fs::directory_iterator at(folder_of(text), failed), end;
-       !failed && at != end && made.entries.size() < most_entries; at.increment(failed)) {
+  made.exists = fs::exists(fs::symlink_status(made.path, failed));
+  made.is_folder = fs::is_directory(made.path, failed);
+  const std::string begin = made.path.ends_with('/') ? std::string() : fs::path(made.path).filename().string();
+  std::size_t left = most_read;
+  for (fs::directory_iterator at(folder_of(made.path), failed), end; !failed && at != end && left > 0;
+       at.increment(failed), --left) {
     const std::string name = at->path().filename().string();
     const bool hidden = name.starts_with('.') && !begin.starts_with('.');
     if (hidden || !name.starts_with(begin)) continue;
     std::error_code unknown;
-    made.entries.push_back({at->path().string(), at->is_directory(unknown)});
+    made.entries.push_back({at->path().string(), at->is_directory(unknown), is_like_a_recording(name)});
   }
-  std::sort(made.entries.begin(), made.entries.end(),
-            [](const entry& a, const entry& b) { return a.folder != b.folder ? a.folder : a.path < b.path; });
+  std::sort(made.entries.begin(), made.entries.end(), [](const entry& a, const entry& b) {
+    if (a.folder != b.folder) return a.folder;
+    return a.folder || a.opens == b.opens ? a.path < b.path : a.opens;
+  });
+  if (made.entries.size() > most_entries) made.entries.resize(most_entries);
   return made;
 }
 
 void path_dialog::read() {
-  if (found_.text != text_) reading_.start([text = text_] { return list(text); });
+  if (found_.text != text_) reading_.start([text = text_, folder = folder_] { return list(text, folder); });
 }
 
 void path_dialog::take(const view_context& with, const entry& chosen) {
   if (chosen.folder) {
-    text_ = chosen.path + "/";
+    text_ = chosen.path;
+    if (!text_.ends_with('/')) text_ += '/';
     focus_ = true;
     return;
   }
@@ -79,7 +107,6 @@ void path_dialog::draw(const view_context& with) {
   if (auto found = reading_.take()) found_ = std::move(*found);
   if (!open_) return;
   read();
-  const bool saves = command_ != opens;
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   const ImVec2 size(std::min(with.px(560), viewport->Size.x - with.px(24)),
                     std::min(with.px(400), viewport->Size.y - with.px(60)));
@@ -87,45 +114,94 @@ void path_dialog::draw(const view_context& with) {
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
-  ImGui::Begin(saves ? "Save as###path" : "Open a recording###path", &open_,
+  ImGui::Begin(saves() ? "Save as###path" : "Open a recording###path", &open_,
                ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse |
                    ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking);
-  if (focus_) ImGui::SetKeyboardFocusHere();
-  ImGui::SetNextItemWidth(-1);
-  if (ImGui::InputTextWithHint("##path_text", saves ? "Path of the file, then Enter" : "Path of a recording", &text_,
-                               ImGuiInputTextFlags_EnterReturnsTrue))
-    entered_ = true;
-  if (focus_ && ImGui::IsItemActive()) {
-    // The cursor goes to the end: a folder was completed.
-    if (ImGuiInputTextState* state = ImGui::GetInputTextState(ImGui::GetItemID())) state->ReloadUserBufAndMoveToEnd();
-    focus_ = false;
-  }
-  ImGui::BeginChild("found");
-  const entry* chosen = nullptr;
-  for (const entry& each : found_.entries) {
-    const std::string name = fs::path(each.path).filename().string() + (each.folder ? "/" : "");
-    ImGui::PushID(each.path.c_str());
-    if (ImGui::Selectable(label_of(printable(name)).c_str())) {
-      // An existing file is not replaced by one click.
-      if (saves && !each.folder) {
-        text_ = each.path;
-        focus_ = true;
-      } else {
-        chosen = &each;
-      }
-    }
-    ImGui::PopID();
-  }
-  if (found_.entries.empty() && found_.text == text_ && !saves) ImGui::TextDisabled("No such file or folder.");
-  ImGui::EndChild();
+  draw_field();
+  const entry* chosen = draw_entries(with);
+  draw_buttons(with);
   ImGui::End();
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();
+  if (!open_) return;
   if (chosen != nullptr) {
     take(with, entry(*chosen));
   } else if (entered_ && found_.text == text_) {
     entered_ = false;
-    take(with, {text_, found_.is_folder});
+    if (saves() && found_.exists && !found_.is_folder) {
+      replaced_ = found_.path;
+    } else {
+      take(with, {found_.path, found_.is_folder});
+    }
+  }
+}
+
+void path_dialog::draw_field() {
+  if (focus_) ImGui::SetKeyboardFocusHere();
+  ImGui::SetNextItemWidth(-1);
+  if (ImGui::InputTextWithHint("##path_text", saves() ? "Path of the file" : "Path of a recording", &text_,
+                               ImGuiInputTextFlags_EnterReturnsTrue))
+    entered_ = true;
+  if (ImGui::IsItemEdited()) replaced_.clear();
+  if (!focus_ || !ImGui::IsItemActive()) return;
+  if (ImGuiInputTextState* state = ImGui::GetInputTextState(ImGui::GetItemID())) {
+    // What is pasted replaces all at first. Once a folder was completed, the cursor goes to the end.
+    if (select_) {
+      state->ReloadUserBufAndSelectAll();
+    } else {
+      state->ReloadUserBufAndMoveToEnd();
+    }
+  }
+  focus_ = select_ = false;
+}
+
+/// Returns what was clicked, which is valid until the next frame, or null.
+const path_dialog::entry* path_dialog::draw_entries(const view_context& with) {
+  const entry* chosen = nullptr;
+  const float lines = replaced_.empty() ? 1 : 2;
+  ImGui::BeginChild("found", {0, -ImGui::GetFrameHeightWithSpacing() * lines});
+  for (const entry& each : found_.entries) {
+    const std::string name = fs::path(each.path).filename().string() + (each.folder ? "/" : "");
+    ImGui::PushID(each.path.c_str());
+    const bool muted = !saves() && !each.folder && !each.opens;
+    if (muted) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+    if (ImGui::Selectable(label_of(printable(name)).c_str())) {
+      // An existing file is not replaced by one click.
+      if (saves() && !each.folder) {
+        text_ = each.path;
+        focus_ = true;
+        replaced_.clear();
+      } else {
+        chosen = &each;
+      }
+    }
+    if (muted) ImGui::PopStyleColor();
+    ImGui::PopID();
+  }
+  if (found_.entries.empty() && found_.text == text_ && !saves()) ImGui::TextDisabled("No such file or folder.");
+  ImGui::EndChild();
+  return chosen;
+}
+
+void path_dialog::draw_buttons(const view_context& with) {
+  if (replaced_.empty()) {
+    ImGui::BeginDisabled(text_.empty());
+    if (ImGui::Button(saves() ? "Save" : "Open")) entered_ = true;
+    ImGui::EndDisabled();
+    ImGui::SameLine();
+    if (ImGui::Button("Cancel")) open_ = false;
+    return;
+  }
+  clipped_text(printable(fs::path(replaced_).filename().string()) + " exists already.",
+               ImGui::GetContentRegionAvail().x);
+  if (ImGui::Button("Replace it")) {
+    with.commands.invoke(command_, replaced_);
+    open_ = false;
+  }
+  ImGui::SameLine();
+  if (ImGui::Button("Keep it")) {
+    replaced_.clear();
+    focus_ = true;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <utility>
 
 #include "app/gui/views/widgets.hpp"
@@ -43,11 +44,26 @@ void choose(const char* id, const Choices& choices, Value& chosen) {
   ImGui::EndCombo();
 }
 
+/// What `recording_place` depends on.
+std::string place_key(const record_request& asked) { return asked.folder + '\n' + asked.command.front(); }
+
 }  // namespace
+
+void stop_button(const view_context& with, const recorder_process& recorder) {
+  command_button(with, "record.stop", recorder.stopping() ? "Stopping" : "Stop");
+  if (!ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal | ImGuiHoveredFlags_AllowWhenDisabled)) return;
+  if (recorder.is_demo()) {
+    ImGui::SetTooltip("Ends the demo.");
+  } else {
+    ImGui::SetTooltip("%s",
+                      "Ends the recorded program, too: it gets the signal SIGTERM (exit status 143).\n"
+                      "What was recorded so far stays.");
+  }
+}
 
 void record_dialog::open() {
   open_ = focus_ = true;
-  looked_at_ = output_read_at_ = 0;
+  looked_at_ = output_read_at_ = placed_at_ = 0;
 }
 
 result<record_request> record_dialog::request() const {
@@ -64,6 +80,7 @@ result<record_request> record_dialog::request() const {
 std::optional<record_request> record_dialog::draw(const view_context& with, const settings& remembered,
                                                   const recorder_process& recorder) {
   if (auto found = looking_.take()) others_ = std::move(*found);
+  if (auto found = placing_.take()) place_ = std::move(*found);
   if (!open_) return std::nullopt;
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   const ImVec2 size(std::min(with.px(620), viewport->Size.x - with.px(24)),
@@ -81,7 +98,7 @@ std::optional<record_request> record_dialog::draw(const view_context& with, cons
     } else {
       asked = draw_fields(with, remembered);
       if (!recorder.recording().empty() && !recorder.is_demo() && !output_.empty()) {
-        heading(with, "What " + recorder.name() + " wrote");
+        heading(with, "What " + printable(recorder.name()) + " wrote");
         draw_running(with, recorder);
       }
       draw_others(with);
@@ -123,14 +140,33 @@ std::optional<record_request> record_dialog::draw_fields(const view_context& wit
   if (!asked) {
     ImGui::TextUnformatted(printable(asked.error().to_string()).c_str());
   } else if (can_start) {
-    // What a terminal would take.
-    const std::string name = asked->command.front().substr(asked->command.front().rfind('/') + 1);
-    ImGui::TextUnformatted(printable("sluice " + joined_words(record_words(*asked, name + ".sluice"))).c_str());
+    draw_terminal_line(*asked);
   }
   ImGui::PopStyleColor();
   ImGui::PopTextWrapPos();
   if (!start || !can_start) return std::nullopt;
   return *asked;
+}
+
+/// What a terminal would take, and where the recording goes.
+void record_dialog::draw_terminal_line(const record_request& asked) {
+  namespace fs = std::filesystem;
+  find_place(asked);
+  if (!place_ || place_->about != place_key(asked)) return ImGui::TextUnformatted("");
+  if (!place_->path) return ImGui::TextUnformatted(printable(place_->path.error().to_string()).c_str());
+  const std::string name = fs::path(*place_->path).filename().string();
+  ImGui::TextUnformatted(printable("sluice " + joined_words(record_words(asked, name))).c_str());
+  ImGui::TextUnformatted(printable("The recording goes to " + *place_->path).c_str());
+}
+
+/// The names in a folder may change meanwhile.
+void record_dialog::find_place(const record_request& asked) {
+  constexpr double look_every = 2;  // seconds
+  const std::string about = place_key(asked);
+  const bool known = place_ && place_->about == about;
+  if (known && placed_at_ != 0 && ImGui::GetTime() - placed_at_ < look_every) return;
+  placing_.start([asked, about] { return place{about, recording_place(asked)}; });
+  placed_at_ = ImGui::GetTime();
 }
 
 /// A file is not read in every frame.
@@ -157,9 +193,15 @@ void record_dialog::draw_choices(const view_context& with) {
 
 void record_dialog::draw_running(const view_context& with, const recorder_process& recorder) const {
   if (recorder.running()) {
-    heading(with, (recorder.is_demo() ? "Running the demo " : "Recording ") + recorder.name());
-    command_button(with, "record.stop", recorder.stopping() ? "Stopping" : "Stop");
+    heading(with, (recorder.is_demo() ? "Running the demo " : "Recording ") + printable(recorder.name()));
   }
+  if (!recorder.is_demo()) {
+    ImGui::PushTextWrapPos(0);
+    const char* begin = recorder.running() ? "The recording goes to " : "The recording is ";
+    ImGui::TextUnformatted(printable(begin + recorder.recording()).c_str());
+    ImGui::PopTextWrapPos();
+  }
+  if (recorder.running()) stop_button(with, recorder);
   ImGui::BeginChild("output", {0, recorder.running() ? 0 : with.px(120)}, ImGuiChildFlags_Borders);
   ImGui::PushTextWrapPos(0);
   ImGui::TextUnformatted(output_.c_str());

@@ -11,14 +11,17 @@
 
 namespace sluice::gui {
 
+/// The button that stops what runs; its tooltip says what that does to the program.
+void stop_button(const view_context& with, const recorder_process& recorder);
+
 /// Asks for a program to record, and shows what it writes while it runs. Use from one thread.
 class record_dialog {
  public:
   void open();
   void close() { open_ = false; }
   [[nodiscard]] bool is_open() const { return open_; }
-  /// True while the recordings that run elsewhere are being looked for.
-  [[nodiscard]] bool reading() const { return looking_.running(); }
+  /// True while files are being looked at.
+  [[nodiscard]] bool reading() const { return looking_.running() || placing_.running(); }
   /// Draws the dialog if it is open. Returns what the user asked to record, once.
   [[nodiscard]] std::optional<record_request> draw(const view_context& with, const settings& remembered,
                                                    const recorder_process& recorder);
@@ -29,6 +32,9 @@ class record_dialog {
   void draw_choices(const view_context& with);
   void draw_running(const view_context& with, const recorder_process& recorder) const;
   void draw_others(const view_context& with);
+  void draw_terminal_line(const record_request& asked);
+  /// Finds where a recording of `asked` would go, now and then.
+  void find_place(const record_request& asked);
   /// What the fields say; an error that the user can read otherwise.
   [[nodiscard]] result<record_request> request() const;
 
@@ -42,6 +48,13 @@ class record_dialog {
   double output_read_at_ = 0;  ///< When `output_` was read, in ImGui's time.
   double looked_at_ = 0;       ///< When `others_` was looked for last, in ImGui's time.
   background<std::vector<running_recording>> looking_;
+  struct place {
+    std::string about;  ///< The folder and the program that were asked about.
+    result<std::string> path;
+  };
+  std::optional<place> place_;
+  double placed_at_ = 0;  ///< When `place_` was looked for last, in ImGui's time.
+  background<place> placing_;
 };
 
 }  // namespace sluice::gui

@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "app/gui/shell/spawn.hpp"
+#include "core/base/user_folder.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -27,10 +28,57 @@ std::vector<std::string> words_of(const fs::path& process) {
   return words;
 }
 
+/// NAME.sluice in `folder`, or NAME-2.sluice and so on where that is taken.
+fs::path free_path(const fs::path& folder, const std::string& name) {
+  std::error_code ignored;
+  // A dangling link also occupies a name.
+  const auto is_taken = [&](const fs::path& path) { return fs::exists(fs::symlink_status(path, ignored)); };
+  fs::path path = folder / (name + ".sluice");
+  for (int number = 2; is_taken(path); ++number) path = folder / (name + "-" + std::to_string(number) + ".sluice");
+  return path;
+}
+
+/// `sluice record` replaces %r and %h in the name of its output; %% is a percent sign.
+std::string literal(const std::string& output) {
+  std::string made;
+  for (const char c : output) made += c == '%' ? std::string("%%") : std::string(1, c);
+  return made;
+}
+
+/// The last `lines` lines of `text`.
+std::string last_lines(std::string text, std::size_t lines) {
+  std::size_t at = text.size();
+  if (at > 0 && text[at - 1] == '\n') --at;  // It ends the last line and begins none.
+  for (std::size_t i = 0; i < lines; ++i) {
+    at = at == 0 ? std::string::npos : text.rfind('\n', at - 1);
+    if (at == std::string::npos) return text;
+  }
+  return text.substr(at + 1);
+}
+
 }  // namespace
 
+result<std::string> recording_place(const record_request& request) {
+  constexpr std::size_t longest_name = 200;  // bytes; a name of a file may have 255
+  std::error_code failed;
+  const fs::path runs_in = request.folder.empty() ? fs::current_path(failed) : fs::absolute(request.folder, failed);
+  if (failed || !fs::is_directory(runs_in, failed))
+    return fail(error_code::not_found, "no such folder", request.folder.empty() ? "." : request.folder,
+                "type the path of a folder");
+  std::string name = request.command.empty() ? std::string() : fs::path(request.command.front()).filename().string();
+  if (name.empty()) name = "recording";
+  name.resize(std::min(name.size(), longest_name));
+  fs::path folder = runs_in.lexically_normal();
+  if (access(folder.c_str(), W_OK | X_OK) != 0) folder = user_folder("XDG_DATA_HOME", ".local/share");
+  if (folder.empty())
+    return fail(error_code::io, "the folder cannot be written, and HOME names no other", runs_in.string(),
+                "choose another folder");
+  return free_path(folder, name).string();
+}
+
 std::vector<std::string> record_words(const record_request& request, const std::string& output) {
-  std::vector<std::string> words = {"record", "--mode", request.mode, "--stacks", request.stacks, "-o", output};
+  std::vector<std::string> words = {"record",       "--mode", request.mode,   "--stacks",
+                                    request.stacks, "-o",     literal(output)};
   if (request.ring_bytes > 0) words.insert(words.end(), {"--ring", std::to_string(request.ring_bytes)});
   if (request.find_duplicates) words.emplace_back("--find-duplicates");
   if (request.sources) words.emplace_back("--sources");
@@ -143,10 +191,14 @@ result<void> recorder_process::start_recording(const std::string& program, const
       return fail(error_code::invalid_argument, "the environment has a word that is not NAME=value", each);
   auto folder = new_folder();
   if (!folder) return tl::unexpected(folder.error());
+  auto place = recording_place(request);
+  if (!place) return tl::unexpected(place.error());
+  std::error_code failed;
+  fs::create_directories(fs::path(*place).parent_path(), failed);
+  if (failed) return fail(error_code::io, "the folder cannot be made: " + failed.message(), *place);
   is_demo_ = false;
   name_ = joined_words(request.command);
-  const std::string title = fs::path(request.command.front()).filename().string();
-  recording_ = *folder + "/" + (title.empty() ? "recording" : title) + ".sluice";
+  recording_ = std::move(*place);
   errors_ = *folder + "/output.txt";
   std::vector<std::string> words = record_words(request, recording_);
   words.insert(words.begin(), program);
@@ -203,7 +255,7 @@ std::string recorder_process::output() const {
   file.seekg(static_cast<std::streamoff>(from));
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
-  return text;
+  return last_lines(std::move(text), most_lines);
 }
 
 std::string recorder_process::last_words() const {

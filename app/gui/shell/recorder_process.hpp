@@ -23,8 +23,14 @@ struct record_request {
   bool sources = false;
 };
 
-/// The words of `sluice record` after the program, for `request`, with its recording at `output`.
+/// The words of `sluice record` after the program, for `request`, with its recording at `output`, a path.
 [[nodiscard]] std::vector<std::string> record_words(const record_request& request, const std::string& output);
+
+/// Where a recording of `request` goes, as an absolute path: to the folder in which the program runs, under the program's
+/// name with ".sluice", or "-2.sluice" and so on where that is taken. A folder that may not be written is replaced by
+/// the user's data folder ($XDG_DATA_HOME/sluice or ~/.local/share/sluice), which need not exist yet. Looks at the file
+/// system and changes nothing. Errors: not_found if the program's folder does not exist; io if no folder is left.
+[[nodiscard]] result<std::string> recording_place(const record_request& request);
 
 /// Splits a command line into words as a shell does: spaces separate; quotes and backslashes keep them. Nothing is
 /// expanded. Errors: invalid_argument if a quote is not closed.
@@ -33,7 +39,8 @@ struct record_request {
 [[nodiscard]] std::string joined_words(const std::vector<std::string>& words);
 
 /// Runs a demo or a recording of the user's program as a child process, so the window stays responsive and a crash of
-/// the program does not affect it. What it records goes to a scratch file. Use from one thread.
+/// the program does not affect it. A demo records to a scratch file, which goes with this object; a recording of the
+/// user's program stays where `recording_place` says. Use from one thread.
 class recorder_process {
  public:
   recorder_process() = default;
@@ -43,7 +50,8 @@ class recorder_process {
 
   /// Starts `PROGRAM demo NAME --device D -o FILE`; one process at a time. An empty `device`: the demo chooses.
   [[nodiscard]] result<void> start_demo(const std::string& program, const std::string& name, const std::string& device);
-  /// Starts `PROGRAM record ... -o FILE -- COMMAND`; one process at a time. Errors: invalid_argument, io.
+  /// Starts `PROGRAM record ... -o FILE -- COMMAND`, FILE at `recording_place`; one process at a time. Errors:
+  /// invalid_argument, not_found, io.
   [[nodiscard]] result<void> start_recording(const std::string& program, const record_request& request);
   /// Asks the process to end with SIGTERM (which `sluice record` forwards), so that the recording is closed properly.
   void stop();
@@ -56,16 +64,20 @@ class recorder_process {
   [[nodiscard]] bool is_demo() const { return is_demo_; }
   /// The demo's name, or the command.
   [[nodiscard]] const std::string& name() const { return name_; }
+  /// Absolute path of the recording; empty if nothing was started yet.
   [[nodiscard]] const std::string& recording() const { return recording_; }
+  /// True while the user's program is recorded, not a demo.
+  [[nodiscard]] bool records_program() const { return running() && !is_demo_; }
   /// Exit status of the last process that ended: 0..255, or 128 + n for signal n.
   [[nodiscard]] int exit_status() const { return status_; }
   /// The last line that the process wrote to standard error; empty if none.
   [[nodiscard]] std::string last_words() const;
-  /// The end of what the process has written to standard output and error: at most `most_output` bytes. A demo's
-  /// standard output is not kept.
+  /// The end of what the process has written to standard output and error: at most `most_lines` lines and `most_output`
+  /// bytes. A demo's standard output is not kept.
   [[nodiscard]] std::string output() const;
 
-  static constexpr std::size_t most_output = std::size_t{16} << 10;
+  static constexpr std::size_t most_output = std::size_t{32} << 10;
+  static constexpr std::size_t most_lines = 200;
 
  private:
   [[nodiscard]] result<void> start(const std::vector<std::string>& words, const std::string& folder,

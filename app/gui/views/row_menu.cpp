@@ -271,6 +271,7 @@ void row_menu::follow_item(const view_context& with, const table_content& conten
   if (ImGui::IsItemFocused()) {
     focused_ = row;
     if (with.commands.just_ran("row.copy")) ImGui::SetClipboardText(text_of_row(content, row).c_str());
+    if (with.commands.just_ran("table.save_focused")) content.whole ? content.whole(true) : save_csv(with, content);
   }
   draw_menu(with, content, row);
 }

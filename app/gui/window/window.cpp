@@ -181,7 +181,12 @@ bool window::step() {
       const gl::image part =
           gl::part_of(all, static_cast<int>(picture.min.x * scale.x), static_cast<int>(picture.min.y * scale.y),
                       static_cast<int>(picture.max.x * scale.x), static_cast<int>(picture.max.y * scale.y));
-      if (auto saved = gl::write_png(part, picture.path); !saved) app_->say(saved.error().to_string());
+      if (auto saved = gl::write_png(part, picture.path); !saved) {
+        app_->say(saved.error().to_string());
+      } else {
+        app_->tell("Saved " + picture.path);
+        note_input();
+      }
     }
     if (remote_) {
       remote_->show(handle_, width, height);
@@ -197,7 +202,13 @@ bool window::step() {
     title_ = std::move(title);
     glfwSetWindowTitle(handle_, title_.c_str());
   }
-  return !app_->wants_to_close() && glfwWindowShouldClose(handle_) == GLFW_FALSE;
+  if (glfwWindowShouldClose(handle_) != GLFW_FALSE) {
+    glfwSetWindowShouldClose(handle_, GLFW_FALSE);
+    app_->quit();
+    if (!app_->wants_to_close()) glfwRestoreWindow(handle_);  // There is a question to answer.
+    note_input();
+  }
+  return !app_->wants_to_close();
 }
 
 }  // namespace sluice::gui

@@ -1,0 +1,240 @@
+// Demos and recordings of the user's programs: how they start, what is shown meanwhile, and what becomes of them when the
+// window closes.
+#include <algorithm>
+#include <filesystem>
+
+#include "app/gui/shell/application.hpp"
+#include "app/gui/views/widgets.hpp"
+#include "core/base/printable.hpp"
+
+namespace sluice::gui {
+namespace {
+
+constexpr const char* progress_counter = "progress";  // name of the progress counter in a demo's recording
+
+}  // namespace
+
+void application::add_recording_commands() {
+  commands_.add({.id = "demo.start",
+                 .run =
+                     [this](const argument& with) {
+                       if (const auto* name = std::get_if<std::string>(&with)) start_demo(*name);
+                     },
+                 .enabled = [this] { return !recorder_.running(); }});
+  for (const demo_entry& each : options_.demos)
+    commands_.add({.id = "demo.start." + each.name,
+                   .title = each.name,
+                   .group = "Demo",
+                   .icon = icon::play,
+                   .run = [this, name = each.name](const argument&) { start_demo(name); },
+                   .enabled = [this] { return !recorder_.running(); }});
+  commands_.add({.id = "record.open",
+                 .title = "Record a program...",
+                 .group = "File",
+                 .icon = icon::play,
+                 .keys = {ImGuiMod_Ctrl | ImGuiKey_R},
+                 .run = [this](const argument&) { record_dialog_.open(); }});
+  commands_.add({.id = "record.stop",
+                 .title = "Stop",
+                 .group = "Demo",
+                 .words = "end recording",
+                 .icon = icon::stop,
+                 .run = [this](const argument&) { recorder_.stop(); },
+                 .enabled = [this] { return recorder_.running() && !recorder_.stopping(); }});
+  commands_.add({.id = "record.output",
+                 .title = "Output of the recorded program",
+                 .group = "File",
+                 .words = "stdout stderr log",
+                 .icon = icon::file,
+                 .run = [this](const argument&) { record_dialog_.open(); },
+                 .enabled = [this] { return !recorder_.recording().empty() && !recorder_.is_demo(); }});
+}
+
+std::string application::own_program() const {
+  if (!options_.program.empty()) return options_.program;
+  std::error_code failed;
+  return std::filesystem::read_symlink("/proc/self/exe", failed).string();
+}
+
+void application::start_demo(const std::string& name) {
+  if (auto started = recorder_.start_demo(own_program(), name, options_.demo_device); !started) {
+    notice_ = started.error().to_string();
+    return;
+  }
+  progress_ = -1;
+  progress_tracks_ = {};
+  progress_series_ = {};
+  recording_tried_ = recording_shown_ = false;
+}
+
+void application::start_recording(const record_request& request) {
+  if (auto started = recorder_.start_recording(own_program(), request); !started) {
+    notice_ = started.error().to_string();
+    return;
+  }
+  settings_.add_command(joined_words(request.command));
+  tell("Recording to " + recorder_.recording());
+  progress_ = -1;
+  progress_tracks_ = {};
+  progress_series_ = {};
+  recording_tried_ = recording_shown_ = false;
+}
+
+void application::follow_recorder() {
+  if (recorder_.recording().empty()) return;
+  document* shown = nullptr;
+  for (const auto& each : session_.all())
+    if (each->path == recorder_.recording()) shown = session_.find(each->id);
+  std::error_code failed;
+  if (shown == nullptr && !recording_tried_ && std::filesystem::file_size(recorder_.recording(), failed) > 0 &&
+      !failed) {
+    session_.open(recorder_.recording(), true);
+    recording_tried_ = true;
+  }
+  if (shown != nullptr && shown->ready() && !recording_shown_) {
+    recording_shown_ = true;
+    record_dialog_.close();  // It covers what is recorded. Opened again, it has the program's output.
+  }
+  if (shown != nullptr && !shown->removed_at_close && recorder_.is_demo()) {
+    shown->removed_at_close = true;
+    shown->title = recorder_.name() + " (demo)";
+  }
+  if (recorder_.ended()) follow_end_of_recording(shown);
+  if (shown == nullptr || !shown->engine) return;
+  const auto tracks = progress_tracks_.ask(*shown->engine, {});
+  if (!tracks) return;
+  for (const query::track& each : tracks->tracks) {
+    if (each.kind != query::track_kind::counter || each.label != progress_counter) continue;
+    const auto values = progress_series_.ask(*shown->engine, {each.id, {shown->span.begin, shown->span.end + 1}, 64});
+    if (!values) return;
+    for (const query::band& band : values->bands)
+      for (const query::bin& bin : band.bins) progress_ = std::max(progress_, std::clamp(bin.maximum, 0.0, 1.0));
+  }
+}
+
+void application::follow_end_of_recording(const document* shown) {
+  const std::string& path = recorder_.recording();
+  std::error_code failed;
+  const bool is_there = std::filesystem::exists(path, failed);
+  if (recorder_.exit_status() != 0 && !recorder_.stopping()) {
+    const std::string words = recorder_.last_words();
+    const std::string why = words.empty() ? "exit status " + std::to_string(recorder_.exit_status()) : words;
+    if (recorder_.is_demo()) notice_ = "the demo " + recorder_.name() + " failed: " + why;
+    // A program may fail and leave a good recording: its summary says how it ended.
+    if (!recorder_.is_demo() && shown == nullptr) notice_ = recorder_.name() + ": " + why;
+  }
+  if (!recorder_.is_demo()) {
+    if (is_there) settings_.add_recent(path);
+    tell(is_there ? "Recorded " + path : std::string());
+  }
+  if (std::exchange(quit_when_stopped_, false)) quit();
+}
+
+/// In the toolbar: what runs, how far it is, its output, and how to stop it.
+void application::draw_recording_bar() {
+  if (!recorder_.running()) return;
+  const view_context with = context();
+  const bool narrow = ImGui::GetWindowWidth() < with.px(640);
+  const float stop = ImGui::CalcTextSize("Stopping").x + with.px(52);
+  const float bar = narrow ? with.px(110) : with.px(170);
+  const float output = recorder_.is_demo() ? 0 : ImGui::GetFrameHeight() * 1.15F + with.px(8);
+  ImGui::SameLine(ImGui::GetWindowWidth() - stop - bar - output - with.px(16));
+  ImGui::BeginGroup();
+  const std::string label = progress_ < 0
+                                ? recorder_.name()
+                                : recorder_.name() + "  " + std::to_string(static_cast<int>(progress_ * 100)) + " %";
+  ImGui::PushStyleColor(ImGuiCol_PlotHistogram,
+                        ImGui::ColorConvertU32ToFloat4(mix(with.colours.accent, with.colours.background, 0.55F)));
+  ImGui::ProgressBar(progress_ < 0 ? 0.0F : static_cast<float>(progress_), {bar, ImGui::GetFrameHeight()},
+                     label_of(printable(label)).c_str());
+  ImGui::PopStyleColor();
+  ImGui::EndGroup();
+  if (!recorder_.is_demo() && ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
+    ImGui::SetTooltip("%s", printable("Recording to " + recorder_.recording()).c_str());
+  ImGui::SameLine();
+  if (!recorder_.is_demo()) {
+    command_button(with, "record.output", nullptr, true);
+    ImGui::SameLine();
+  }
+  stop_button(with, recorder_);
+}
+
+/// A demo's recording that goes with the window, and of which no copy was saved.
+const document* application::unsaved_demo() const {
+  const auto found = std::find_if(session_.all().begin(), session_.all().end(),
+                                  [](const auto& each) { return each->removed_at_close && !each->copied; });
+  return found == session_.all().end() ? nullptr : found->get();
+}
+
+void application::quit() {
+  if (quit_when_stopped_) closing_ = true;  // Asked twice: it does not wait for the program any longer.
+  quit_asked_ = !closing_ && (recorder_.records_program() || unsaved_demo() != nullptr);
+  closing_ = !quit_asked_;
+}
+
+void application::draw_quit() {
+  if (!quit_asked_) return;
+  const document* demo = unsaved_demo();
+  // The program may have ended while the question was open: then its recording is whole, and nothing is to be asked.
+  quit_asked_ = recorder_.records_program() || demo != nullptr;
+  if (!quit_asked_) return;
+  const view_context with = context();
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  const float width = std::min(with.px(520), viewport->Size.x - with.px(24));
+  ImGui::SetNextWindowPos(viewport->GetCenter(), ImGuiCond_Always, {0.5F, 0.5F});
+  ImGui::SetNextWindowSize({width, 0});
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
+  ImGui::Begin("Quit", &quit_asked_,
+               ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse |
+                   ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking);
+  ImGui::PushTextWrapPos(0);
+  if (recorder_.records_program()) {
+    draw_quit_of_recording(with);
+  } else {
+    draw_quit_of_demo(with, *demo);
+  }
+  ImGui::PopTextWrapPos();
+  ImGui::End();
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor();
+}
+
+void application::draw_quit_of_recording(const view_context& with) {
+  ImGui::TextUnformatted(printable(recorder_.name() + " is being recorded.").c_str());
+  ImGui::TextUnformatted(
+      printable("Stopping ends the program. What was recorded so far stays in " + recorder_.recording()).c_str());
+  ImGui::Dummy({0, with.px(4)});
+  if (ImGui::Button("Stop the recording and quit")) {
+    recorder_.stop();
+    quit_when_stopped_ = true;
+    quit_asked_ = false;
+    tell("The window closes when the program has ended. Quit again to close it now.");
+  }
+  ImGui::SameLine();
+  const float next = ImGui::CalcTextSize("Keep recording, do not quit").x + with.px(20);
+  if (ImGui::GetContentRegionAvail().x < next) ImGui::NewLine();
+  if (ImGui::Button("Keep recording, do not quit")) quit_asked_ = false;
+}
+
+void application::draw_quit_of_demo(const view_context& with, const document& demo) {
+  ImGui::TextUnformatted(demo.title.c_str());
+  ImGui::TextUnformatted("This recording is not saved: it is deleted when the window closes.");
+  ImGui::Dummy({0, with.px(4)});
+  if (demo.live) {
+    stop_button(with, recorder_);
+  } else if (ImGui::Button("Save a copy...")) {
+    session_.activate(demo.id);
+    commands_.invoke("file.save_as");
+    quit_asked_ = false;
+  }
+  ImGui::SameLine();
+  if (ImGui::Button("Quit without saving")) {
+    closing_ = true;
+    quit_asked_ = false;
+  }
+  ImGui::SameLine();
+  if (ImGui::Button("Do not quit")) quit_asked_ = false;
+}
+
+}  // namespace sluice::gui
