@@ -1,4 +1,5 @@
 // Recording a program from the window: the dialog, the process, and the file that is left.
+#include <GLFW/glfw3.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -243,8 +244,8 @@ TEST_F(record_panel, asks_before_the_window_closes_while_a_program_is_recorded) 
     EXPECT_EQ(read(user).find("stays in"), std::string::npos) << "Escape keeps it, too";
     EXPECT_TRUE(app().recorder().running());
 
-    app().invoke("file.quit");
-    user.Yield(3);
+    on_window_thread(user, [] { glfwSetWindowShouldClose(glfwGetCurrentContext(), GLFW_TRUE); });
+    EXPECT_TRUE(says(user, "stays in")) << "the same for the window's own button";
     user.ItemClick("//Quit/Stop the recording and quit");
     EXPECT_TRUE(wait_until(user, [&] { return app().wants_to_close(); }));
     EXPECT_FALSE(app().recorder().running());

@@ -124,6 +124,12 @@ class application {
   void follow_recorder();
   void follow_end_of_recording(const document* shown);
   void start_recording(const record_request& request);
+  struct recording_bar {
+    float width = 0;     ///< Of all of it; 0 if nothing runs.
+    float progress = 0;  ///< The width of the bar alone.
+    bool narrow = false;
+  };
+  [[nodiscard]] recording_bar measure_recording_bar(const view_context& with) const;
   void draw_recording_bar();
   [[nodiscard]] const document* unsaved_demo() const;
   void draw_quit();

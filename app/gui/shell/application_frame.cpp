@@ -173,11 +173,11 @@ void application::draw_toolbar() {
     ImGui::PopStyleVar();
     ImGui::SameLine(0, with.px(14));
     ImGui::AlignTextToFramePadding();
-    if (shown != nullptr) {
-      const float right = recorder_.running() ? with.px(300) : with.px(10);
+    const float right = measure_recording_bar(with).width + with.px(10);
+    if (shown != nullptr && ImGui::GetContentRegionAvail().x - right > with.px(40)) {
       ImGui::PushFont(with.fonts.bold, 0);
       const float title = ImGui::CalcTextSize(shown->title.c_str()).x;
-      clipped_text(shown->title, std::min(title + 1, std::max(with.px(60), ImGui::GetContentRegionAvail().x - right)));
+      clipped_text(shown->title, std::min(title + 1, ImGui::GetContentRegionAvail().x - right));
       ImGui::PopFont();
       const std::string facts =
           format_time(shown->span.length()) + ",  " +

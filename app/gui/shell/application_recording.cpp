@@ -130,22 +130,31 @@ void application::follow_end_of_recording(const document* shown) {
   if (std::exchange(quit_when_stopped_, false)) quit();
 }
 
+application::recording_bar application::measure_recording_bar(const view_context& with) const {
+  recording_bar made;
+  if (!recorder_.running()) return made;
+  made.narrow = ImGui::GetWindowWidth() < with.px(640);
+  made.progress = made.narrow ? with.px(110) : with.px(170);
+  const float stop = ImGui::CalcTextSize("Stopping").x + with.px(52);
+  const float output =
+      made.narrow ? ImGui::GetFrameHeight() * 1.15F + with.px(8) : ImGui::CalcTextSize("Output").x + with.px(52);
+  made.width = made.progress + stop + with.px(16) + (recorder_.is_demo() ? 0 : output);
+  return made;
+}
+
 /// In the toolbar: what runs, how far it is, its output, and how to stop it.
 void application::draw_recording_bar() {
   if (!recorder_.running()) return;
   const view_context with = context();
-  const bool narrow = ImGui::GetWindowWidth() < with.px(640);
-  const float stop = ImGui::CalcTextSize("Stopping").x + with.px(52);
-  const float bar = narrow ? with.px(110) : with.px(170);
-  const float output = recorder_.is_demo() ? 0 : ImGui::GetFrameHeight() * 1.15F + with.px(8);
-  ImGui::SameLine(ImGui::GetWindowWidth() - stop - bar - output - with.px(16));
+  const recording_bar size = measure_recording_bar(with);
+  ImGui::SameLine(ImGui::GetWindowWidth() - size.width);
   ImGui::BeginGroup();
   const std::string label = progress_ < 0
                                 ? recorder_.name()
                                 : recorder_.name() + "  " + std::to_string(static_cast<int>(progress_ * 100)) + " %";
   ImGui::PushStyleColor(ImGuiCol_PlotHistogram,
                         ImGui::ColorConvertU32ToFloat4(mix(with.colours.accent, with.colours.background, 0.55F)));
-  ImGui::ProgressBar(progress_ < 0 ? 0.0F : static_cast<float>(progress_), {bar, ImGui::GetFrameHeight()},
+  ImGui::ProgressBar(progress_ < 0 ? 0.0F : static_cast<float>(progress_), {size.progress, ImGui::GetFrameHeight()},
                      label_of(printable(label)).c_str());
   ImGui::PopStyleColor();
   ImGui::EndGroup();
@@ -153,7 +162,7 @@ void application::draw_recording_bar() {
     ImGui::SetTooltip("%s", printable("Recording to " + recorder_.recording()).c_str());
   ImGui::SameLine();
   if (!recorder_.is_demo()) {
-    command_button(with, "record.output", nullptr, true);
+    command_button(with, "record.output", "Output", size.narrow);
     ImGui::SameLine();
   }
   stop_button(with, recorder_);
@@ -183,7 +192,8 @@ void application::draw_quit() {
   const float width = std::min(with.px(520), viewport->Size.x - with.px(24));
   ImGui::SetNextWindowPos(viewport->GetCenter(), ImGuiCond_Always, {0.5F, 0.5F});
   ImGui::SetNextWindowSize({width, 0});
-  ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
+  for (const ImGuiCol each : {ImGuiCol_WindowBg, ImGuiCol_TitleBg, ImGuiCol_TitleBgActive})
+    ImGui::PushStyleColor(each, with.colours.raised);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
   ImGui::Begin("Quit", &quit_asked_,
                ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse |
@@ -197,7 +207,7 @@ void application::draw_quit() {
   ImGui::PopTextWrapPos();
   ImGui::End();
   ImGui::PopStyleVar();
-  ImGui::PopStyleColor();
+  ImGui::PopStyleColor(3);
 }
 
 void application::draw_quit_of_recording(const view_context& with) {

@@ -112,7 +112,8 @@ void path_dialog::draw(const view_context& with) {
                     std::min(with.px(400), viewport->Size.y - with.px(60)));
   ImGui::SetNextWindowPos({viewport->GetCenter().x, viewport->Pos.y + with.px(54)}, ImGuiCond_Always, {0.5F, 0});
   ImGui::SetNextWindowSize(size);
-  ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
+  for (const ImGuiCol each : {ImGuiCol_WindowBg, ImGuiCol_TitleBg, ImGuiCol_TitleBgActive})
+    ImGui::PushStyleColor(each, with.colours.raised);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
   ImGui::Begin(saves() ? "Save as###path" : "Open a recording###path", &open_,
                ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse |
@@ -122,7 +123,7 @@ void path_dialog::draw(const view_context& with) {
   draw_buttons(with);
   ImGui::End();
   ImGui::PopStyleVar();
-  ImGui::PopStyleColor();
+  ImGui::PopStyleColor(3);
   if (!open_) return;
   if (chosen != nullptr) {
     take(with, entry(*chosen));

@@ -87,7 +87,8 @@ std::optional<record_request> record_dialog::draw(const view_context& with, cons
                     std::min(with.px(470), viewport->Size.y - with.px(60)));
   ImGui::SetNextWindowPos({viewport->GetCenter().x, viewport->Pos.y + with.px(54)}, ImGuiCond_Appearing, {0.5F, 0});
   ImGui::SetNextWindowSize(size, ImGuiCond_Appearing);
-  ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
+  for (const ImGuiCol each : {ImGuiCol_WindowBg, ImGuiCol_TitleBg, ImGuiCol_TitleBgActive})
+    ImGui::PushStyleColor(each, with.colours.raised);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
   read_output(recorder);
   std::optional<record_request> asked;
@@ -106,7 +107,7 @@ std::optional<record_request> record_dialog::draw(const view_context& with, cons
   }
   ImGui::End();
   ImGui::PopStyleVar();
-  ImGui::PopStyleColor();
+  ImGui::PopStyleColor(3);
   return asked;
 }
 

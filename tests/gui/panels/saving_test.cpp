@@ -80,6 +80,7 @@ TEST_F(panel_saving, saves_a_picture_of_one_panel) {
     settle(user);
     app().invoke("panel.save_picture", std::string("Statistics"));
     type_path(user, saved);
+    EXPECT_EQ(app().told(), "Saved " + saved);
     const std::string png = content_of(saved);
     ASSERT_GT(png.size(), 100U);
     const ImGuiWindow* panel = ImGui::FindWindowByName("Statistics");
