@@ -1,6 +1,7 @@
 // The panel of stacks in a real window: what it says, and that clicks lead into a frame and out of it.
 #include <gtest/gtest.h>
 
+#include "app/gui/window/format.hpp"
 #include "core/base/format.hpp"
 #include "tests/gui/window_fixture.hpp"
 
@@ -128,7 +129,7 @@ TEST_F(stacks_panel, says_how_to_record_stacks_where_there_are_none) {
   use([&](ImGuiTestContext& user) {
     write_sample(path, false);
     open_panel(user);
-    EXPECT_NE(read(user).find("--stacks=python"), std::string::npos);
+    EXPECT_NE(read(user).find(gui::format::apart("--stacks=python")), std::string::npos);
   });
 }
 

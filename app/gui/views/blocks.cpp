@@ -19,7 +19,7 @@ using query::block_column;
 
 constexpr float least_for_filters = 170;  // design pixels of the panel's height
 constexpr float least_for_footer = 90;
-constexpr float least_width = 1090;  // narrower tables scroll sideways
+constexpr float least_width = 1060;  // narrower tables scroll sideways
 
 /// Columns that cannot be sorted by: they are only known of the rows that are shown.
 constexpr auto unsorted = static_cast<block_column>(0xff);

@@ -17,7 +17,7 @@ constexpr float time_width = 110;
 
 /// A text of the recording with a capital at its start, unless its first word is a name of code ("cudaMalloc").
 std::string as_sentence(std::string_view text) {
-  std::string made = format::apart(text);
+  std::string made(text);
   const std::string_view word = text.substr(0, text.find(' '));
   if (!word.empty() && std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; }))
     made[0] = static_cast<char>(made[0] - 'a' + 'A');
@@ -89,7 +89,7 @@ class messages_view final : public view {
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const line& each = lines[row];
       to.push_back(table_cell::text(each.severity));
-      to.push_back(table_cell::text(each.text));
+      to.push_back(table_cell::words(as_sentence(each.text), each.text));
       to.push_back(each.time != 0 ? table_cell::moment(each.time) : table_cell::none(""));
     };
     content.target = [&](std::size_t row) {
@@ -113,7 +113,7 @@ class messages_view final : public view {
     const auto height = [wrap](std::string_view text) {
       return ImGui::CalcTextSize(text.data(), text.data() + text.size(), false, wrap).y;
     };
-    const std::string text = as_sentence(each.text);
+    const std::string text = format::apart(as_sentence(each.text));
     const float below = each.detail.empty() || beside ? 0 : height(each.detail) + ImGui::GetStyle().ItemSpacing.y;
     rows_.item(with, content, row, false, 0, {0, height(text) + below});
     ImGui::SetCursorPos(begin);

@@ -198,7 +198,7 @@ class ranks_view final : public view {
     }
     ImGui::EndTable();
     remark(with, ranks_.size() == 2
-                     ? "First the rank that has 10 % or more above the other."
+                     ? "The rank that is 10 % or more above the other comes first."
                      : "Outliers first: those that differ from the median of the others by 10 % or more.");
   }
 

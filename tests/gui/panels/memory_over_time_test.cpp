@@ -245,14 +245,14 @@ TEST_F(memory_over_time_panel, draws_what_the_allocator_would_have_reserved_as_t
     user.MouseTeleportToPos({4, 4});
     user.Yield(3);
     const std::string words = read(user);
-    EXPECT_NE(words.find("Reserved, if"), std::string::npos) << words;
+    EXPECT_NE(words.find("Reserved with"), std::string::npos) << words;
     EXPECT_NE(words.find("expandable_segments:True"), std::string::npos) << words;
     EXPECT_NE(words.find(format_bytes(policy->reserved.at(query::what_if_curves::parts / 2))), std::string::npos)
         << words;
     take_picture(user, "memory over time, reserved if");
     app().invoke("memory_over_time.what_if", std::string("expandable_segments:True"));
     user.Yield(3);
-    EXPECT_EQ(read(user).find("Reserved, if"), std::string::npos);
+    EXPECT_EQ(read(user).find("Reserved with"), std::string::npos);
   });
 }
 

@@ -30,7 +30,7 @@ void reserved_curves::draw_choice(const view_context& with, trace::device_id dev
   if (with.state.active()->live) return;
   if (any()) replay_->ask(with);
   ImGui::SetNextItemWidth(width);
-  const std::string words = any() ? "other settings: " + format_count(chosen_.size()) : std::string("other settings");
+  const std::string words = any() ? "reserved with: " + format_count(chosen_.size()) : std::string("reserved with...");
   if (ImGui::BeginCombo("##what_if", words.c_str(), ImGuiComboFlags_HeightLarge)) {
     replay_->ask(with);
     draw_policies(with, device);
