@@ -212,105 +212,41 @@ class what_if_view final : public view {
   }
 
   /// Where a curve's value is drawn.
-  struct frame {
-    draw::rectangle area;
-    query::time_range span;
-    double top = 1;
-
-    [[nodiscard]] float x_of(query::time_ns time) const {
-      return area.min.x + static_cast<float>(static_cast<double>(time - span.begin) /
-                                             static_cast<double>(std::max<query::time_ns>(span.length(), 1))) *
-                              area.width();
-    }
-    [[nodiscard]] query::time_ns time_of(std::size_t part) const {
-      const double share = static_cast<double>(part) / static_cast<double>(query::what_if_curves::parts);
-      return span.begin + static_cast<query::time_ns>(share * static_cast<double>(span.length()));
-    }
-    [[nodiscard]] float y_of(std::uint64_t bytes) const {
-      return area.max.y - static_cast<float>(static_cast<double>(bytes) / top) * area.height();
-    }
-    [[nodiscard]] std::size_t part_at(float x) const {
-      const double share = static_cast<double>((x - area.min.x) / std::max(area.width(), 1.0F));
-      const double part = share * static_cast<double>(query::what_if_curves::parts);
-      return static_cast<std::size_t>(std::clamp(part, 0.0, static_cast<double>(query::what_if_curves::parts - 1)));
-    }
-  };
-
   void draw_chart(const view_context& with, const query::what_if_curves& all, const replayed_allocator& of,
                   ImVec2 size) const {
     const ImVec2 corner = ImGui::GetCursorScreenPos();
-    const float text = with.px(small_text);
     ImGui::InvisibleButton("##chart", {std::max(size.x, 1.0F), std::max(size.y, 1.0F)});
     const bool hovered = ImGui::IsItemHovered();
     panel_context_menu(with);
     std::uint64_t highest = 0;
     for (std::size_t i = 0; i < of.policies.size(); ++i)
       if (!is_hidden(i)) highest = std::max(highest, of.policies[i].figures.peak_reserved);
-    const auto values = format::value_ticks(static_cast<double>(highest) * 1.02, format::value_unit::bytes,
-                                            std::max(3, static_cast<int>(size.y / with.px(50))));
-    float labels = 0;
-    for (const format::tick& each : values.ticks) labels = std::max(labels, width_of(with, each.label));
-    const draw::rectangle area{{std::floor(corner.x + labels + with.px(8)), corner.y + with.px(8)},
-                               {corner.x + size.x - with.px(8), corner.y + size.y - text - with.px(8)}};
-    if (area.width() < with.px(40) || area.height() < with.px(30)) return;
-    const frame at{area, all.span, values.top};
+    const time_chart at =
+        begin_time_chart(with, corner, size, all.span, static_cast<double>(highest), format::value_unit::bytes);
+    if (!at.fits(with)) return;
+    const draw::rectangle& area = at.area;
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    draw_axes(with, at, values, list);
     list.PushClipRect({area.min.x, area.min.y - 2}, {area.max.x, area.max.y + 2}, true);
     for (std::size_t i = of.policies.size(); i-- > 0;)
-      if (!is_hidden(i) && i != hovered_row_) draw_curve(with, at, of.policies[i], i, list);
+      if (!is_hidden(i) && i != hovered_row_) draw_curve(with, at, all, of.policies[i], i);
     if (hovered_row_ < of.policies.size() && !is_hidden(hovered_row_))
-      draw_curve(with, at, of.policies[hovered_row_], hovered_row_, list);
+      draw_curve(with, at, all, of.policies[hovered_row_], hovered_row_);
     list.PopClipRect();
-    if (hovered && area.contains(ImGui::GetMousePos())) draw_tip(with, at, of, list);
+    if (hovered && area.contains(ImGui::GetMousePos())) draw_tip(with, at, all, of, list);
   }
 
-  static float width_of(const view_context& with, const std::string& text) {
-    return with.fonts.regular->CalcTextSizeA(with.px(small_text), FLT_MAX, 0, text.c_str()).x;
-  }
-
-  static void draw_axes(const view_context& with, const frame& at, const format::value_axis& values, ImDrawList& list) {
-    const float text = with.px(small_text);
-    for (const format::tick& each : values.ticks) {
-      const float y = std::floor(at.y_of(static_cast<std::uint64_t>(each.value)));
-      list.AddLineH(at.area.min.x, at.area.max.x, y, with.colours.grid);
-      list.AddText(with.fonts.regular, text,
-                   {at.area.min.x - with.px(6) - width_of(with, each.label), y - text * 0.5F - 1}, with.colours.muted,
-                   each.label.c_str());
-    }
-    list.AddLineH(at.area.min.x, at.area.max.x, std::floor(at.area.max.y), with.colours.line);
-    const auto times = format::time_ticks(at.span, std::max(2, static_cast<int>(at.area.width() / with.px(110))));
-    for (const auto& [time, label] : times.ticks) {
-      const float x = std::floor(at.x_of(time));
-      const float wide = width_of(with, label);
-      if (x < at.area.min.x || x + wide * 0.5F > at.area.max.x) continue;
-      list.AddLineV(x, at.area.max.y, at.area.max.y + with.px(4), with.colours.line);
-      list.AddText(with.fonts.regular, text, {std::max(at.area.min.x, x - wide * 0.5F), at.area.max.y + with.px(5)},
-                   with.colours.muted, label.c_str());
-    }
-  }
-
-  void draw_curve(const view_context& with, const frame& at, const replayed_policy& policy, std::size_t which,
-                  ImDrawList& list) const {
-    static thread_local std::vector<ImVec2> points;
-    points.clear();
-    for (std::size_t part = 0; part < policy.reserved.size(); ++part) {
-      const float y = at.y_of(policy.reserved[part]);
-      if (points.empty() || points.back().y != y) points.emplace_back(at.x_of(at.time_of(part)), y);
-      points.emplace_back(at.x_of(at.time_of(part + 1)), y);
-      const std::size_t count = points.size();
-      if (count > 2 && points[count - 3].y == y) points.erase(points.end() - 2);
-    }
+  void draw_curve(const view_context& with, const time_chart& at, const query::what_if_curves& all,
+                  const replayed_policy& policy, std::size_t which) const {
     const bool dimmed = hovered_row_ != none && hovered_row_ != which;
     const ImU32 colour = policy_colour(which, with.colours);
-    list.AddPolyline(points.data(), static_cast<int>(points.size()),
-                     dimmed ? mix(colour, with.colours.background, 0.7F) : colour,
-                     with.px(hovered_row_ == which ? 2.5F : 1.5F), ImDrawFlags_None);
+    draw_reserved(at, all, policy, dimmed ? mix(colour, with.colours.background, 0.7F) : colour,
+                  with.px(hovered_row_ == which ? 2.5F : 1.5F));
   }
 
-  void draw_tip(const view_context& with, const frame& at, const replayed_allocator& of, ImDrawList& list) const {
+  void draw_tip(const view_context& with, const time_chart& at, const query::what_if_curves& all,
+                const replayed_allocator& of, ImDrawList& list) const {
     const float x = std::floor(ImGui::GetMousePos().x);
-    const std::size_t part = at.part_at(x);
+    const std::size_t part = replayed_part_at(all, at.time_at(x)).value_or(query::what_if_curves::parts - 1);
     list.AddLineV(x, at.area.min.y, at.area.max.y, with.colours.muted);
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < of.policies.size(); ++i)
@@ -320,9 +256,10 @@ class what_if_view final : public view {
       return of.policies[a].reserved[part] > of.policies[b].reserved[part];
     });
     for (const std::size_t i : order)
-      list.AddCircleFilled({x, at.y_of(of.policies[i].reserved[part])}, with.px(3), policy_colour(i, with.colours));
+      list.AddCircleFilled({x, at.y_of(static_cast<double>(of.policies[i].reserved[part]))}, with.px(3),
+                           policy_colour(i, with.colours));
     if (!begin_tip(with)) return;
-    ImGui::TextDisabled("%s", ("reserved at " + format_moment(at.time_of(part))).c_str());
+    ImGui::TextDisabled("%s", ("reserved at " + format_moment(replayed_time_of(all, part))).c_str());
     float wide = 0;
     for (const std::size_t i : order) wide = std::max(wide, ImGui::CalcTextSize(of.policies[i].policy.c_str()).x);
     for (const std::size_t i : order) {

@@ -53,14 +53,16 @@ std::optional<std::size_t> replayed_part_at(const query::what_if_curves& curves,
                   static_cast<std::size_t>(share * static_cast<double>(query::what_if_curves::parts)));
 }
 
+query::time_ns replayed_time_of(const query::what_if_curves& curves, std::size_t part) {
+  const double share = static_cast<double>(part) / static_cast<double>(query::what_if_curves::parts);
+  return curves.span.begin + static_cast<query::time_ns>(share * static_cast<double>(curves.span.length()));
+}
+
 void draw_reserved(const time_chart& at, const query::what_if_curves& curves, const query::replayed_policy& policy,
                    ImU32 colour, float thickness) {
   static thread_local std::vector<ImVec2> points;
   points.clear();
-  const auto time_of = [&](std::size_t part) {
-    const double share = static_cast<double>(part) / static_cast<double>(query::what_if_curves::parts);
-    return curves.span.begin + static_cast<query::time_ns>(share * static_cast<double>(curves.span.length()));
-  };
+  const auto time_of = [&](std::size_t part) { return replayed_time_of(curves, part); };
   for (std::size_t part = 0; part < policy.reserved.size(); ++part) {
     if (time_of(part + 1) < at.span.begin || time_of(part) > at.span.end) continue;
     const float y = at.y_of(static_cast<double>(policy.reserved[part]));

@@ -44,6 +44,9 @@ class what_if_replay {
 /// Which part of `curves.span` holds `time`; none outside.
 [[nodiscard]] std::optional<std::size_t> replayed_part_at(const query::what_if_curves& curves, query::time_ns time);
 
+/// When a part of `curves.span` begins.
+[[nodiscard]] query::time_ns replayed_time_of(const query::what_if_curves& curves, std::size_t part);
+
 /// Draws the reserved bytes of a policy into `at`, which may show another time than the replay is of. O(parts).
 void draw_reserved(const time_chart& at, const query::what_if_curves& curves, const query::replayed_policy& policy,
                    ImU32 colour, float thickness);

@@ -31,6 +31,16 @@ std::uint64_t count_in(const std::vector<time_ns>& times, time_range range) {
   return static_cast<std::uint64_t>(std::lower_bound(first, times.end(), range.end) - first);
 }
 
+/// How many of the `times` of the processes that `counts` lie in `range`.
+template <class Process, class Counts>
+std::uint64_t sum_in(const std::vector<Process>& all, std::vector<time_ns> Process::*times, time_range range,
+                     const Counts& counts) {
+  std::uint64_t sum = 0;
+  for (const Process& each : all)
+    if (counts(each)) sum += count_in(each.*times, range);
+  return sum;
+}
+
 }  // namespace
 
 bool is_copying_call(std::string_view name) {
@@ -229,29 +239,19 @@ std::span<const access> touch_index::accesses_to(trace::block_id block) const {
 }
 
 std::uint64_t touch_index::works_in(trace::process_id process, time_range range) const {
-  std::uint64_t count = 0;
-  for (const process_works& each : works_)
-    if (each.process == process) count += count_in(each.works, range);
-  return count;
+  return sum_in(works_, &process_works::works, range, [process](auto& each) { return each.process == process; });
 }
 
 std::uint64_t touch_index::works_in(time_range range) const {
-  std::uint64_t count = 0;
-  for (const process_works& each : works_) count += count_in(each.works, range);
-  return count;
+  return sum_in(works_, &process_works::works, range, [](auto&) { return true; });
 }
 
 std::uint64_t touch_index::kernels_in(trace::process_id process, time_range range) const {
-  std::uint64_t count = 0;
-  for (const process_works& each : works_)
-    if (each.process == process) count += count_in(each.kernels, range);
-  return count;
+  return sum_in(works_, &process_works::kernels, range, [process](auto& each) { return each.process == process; });
 }
 
 std::uint64_t touch_index::kernels_in(time_range range) const {
-  std::uint64_t count = 0;
-  for (const process_works& each : works_) count += count_in(each.kernels, range);
-  return count;
+  return sum_in(works_, &process_works::kernels, range, [](auto&) { return true; });
 }
 
 block_touches touch_index::of(const block_record& block) const {
