@@ -42,6 +42,6 @@ class local_files {
 /// Shown in place of sources and symbols when they may not be read.
 inline constexpr std::string_view untrusted_remark =
     "sources and symbols of this machine are not shown, for this recording was not made here by you; "
-    "--sources-from FOLDER says where to look for them";
+    "to see them, say where to look: --sources-from FOLDER, or File, Look for sources in, in the window";
 
 }  // namespace sluice

@@ -13,6 +13,13 @@ using gui::selection_kind;
 
 class memory_map_panel : public window_test {
  protected:
+  query::time_ns peak_of_pool() {
+    const auto all = *app().state().active()->engine->ask_now(query::report_question{});
+    query::time_ns peak = 0;
+    for (const auto& each : all->peaks)
+      if (each.layer == trace::layer::pool) peak = each.time;
+    return peak;
+  }
   static constexpr trace::block_id segment{1};
 
   const gui::memory_map_view& panel() { return app().find<gui::memory_map_view>(); }
@@ -43,10 +50,7 @@ class memory_map_panel : public window_test {
 TEST_F(memory_map_panel, shows_the_peak_while_no_moment_is_chosen) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
-    const auto all = *app().state().active()->engine->ask_now(query::report_question{});
-    query::time_ns peak = 0;
-    for (const auto& each : all->peaks)
-      if (each.layer == trace::layer::pool) peak = each.time;
+    const query::time_ns peak = peak_of_pool();
     ASSERT_TRUE(panel().moment().has_value());
     EXPECT_EQ(*panel().moment(), peak) << "of the layer that says most";
     const query::memory_map map = map_at(peak);
@@ -74,9 +78,12 @@ TEST_F(memory_map_panel, follows_a_click_on_the_timeline) {
     ASSERT_NE(panel().shown(), nullptr);
     EXPECT_EQ(panel().shown()->time, *app().state().moment());
     EXPECT_EQ(pool_of(*panel().shown()).used, pool_of(map_at(*app().state().moment())).used);
+    const query::time_ns clicked = *app().state().moment();
     app().invoke("moment.peak");
-    user.Yield(3);
-    EXPECT_FALSE(app().state().moment().has_value());
+    settle(user);
+    ASSERT_TRUE(app().state().moment().has_value());
+    EXPECT_NE(*app().state().moment(), clicked);
+    EXPECT_EQ(*app().state().moment(), peak_of_pool());
   });
 }
 

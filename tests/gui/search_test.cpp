@@ -3,6 +3,7 @@
 
 #include "app/gui/views/blocks.hpp"
 #include "app/gui/views/search.hpp"
+#include "app/gui/views/timeline/timeline.hpp"
 #include "core/base/format.hpp"
 #include "core/query/engine/engine.hpp"
 #include "imgui_internal.h"
@@ -67,6 +68,31 @@ TEST_F(search_panel, steps_from_one_found_event_to_the_next_and_round) {
     EXPECT_EQ(step(ImGuiMod_Shift | ImGuiKey_F3), trace::raw(found->events[0].event));
     EXPECT_EQ(step(ImGuiMod_Shift | ImGuiKey_F3), trace::raw(found->events.back().event))
         << "before the first: the last";
+  });
+}
+
+TEST_F(search_panel, marks_what_it_found_on_the_ruler_until_the_text_is_cleared) {
+  use([&](ImGuiTestContext& user) {
+    type(user, "scale_and_add");
+    const auto found = *app().state().active()->engine->ask_now(query::search_question{"scale_and_add"});
+    const query::time_ns begin = found->events.at(0).begin;
+    const std::string words = "found, at " + format_moment(begin);
+    const float top = app().find<gui::timeline_view>().axis_area().min.y;
+    const auto is_marked = [&] {
+      // The ruler lies between the overview and the tracks.
+      for (float up = 2; up < 60; up += 2) {
+        user.MouseTeleportToPos({place_of(begin, 0).x, top - up});
+        user.Yield(3);
+        if (read(user).find(words) != std::string::npos) return true;
+      }
+      return false;
+    };
+    EXPECT_TRUE(is_marked());
+    take_picture(user, "found events on the ruler");
+    type(user, "");
+    user.KeyPress(ImGuiKey_Delete);
+    user.Yield(3);
+    EXPECT_FALSE(is_marked());
   });
 }
 

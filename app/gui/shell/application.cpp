@@ -336,7 +336,7 @@ void application::layout_panels(unsigned dock, ImVec2 size) {
   ImGuiID below = 0;
   const bool wide = size.x >= 1080 * unit;
   if (wide) {
-    const float share = std::clamp(390 * unit / size.x, 0.2F, 0.4F);
+    const float share = std::clamp(420 * unit / size.x, 0.2F, 0.4F);
     ImGui::DockBuilderSplitNode(centre, ImGuiDir_Right, share, &right, &centre);
   }
   ImGui::DockBuilderSplitNode(centre, ImGuiDir_Down, wide ? below_share_ : below_share_ * 1.2F, &below, &centre);

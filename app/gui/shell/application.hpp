@@ -177,7 +177,8 @@ class application {
   void layout_panels(unsigned dock, ImVec2 size);
   /// Arranges the panels anew, with `below` and `right` in front, and `share` of the height for the panels below.
   void arrange(const char* below, const char* right, float share);
-  void menu(const char* title, const char* group);
+  void menu(const char* group);  ///< A menu of that name, with the commands of the group.
+  void menu_entries(std::string_view group);
   void menu_entry(std::string_view id);
   void choose_file();
   void take_chosen_file();

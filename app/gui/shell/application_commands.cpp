@@ -253,7 +253,7 @@ void application::add_window_commands() {
                              layout{"layout.transfers", "Layout: transfers", "Transfers", "Statistics", 0.45F},
                              layout{"layout.timeline", "Layout: timeline", "Search", "Details", 0.18F},
                              layout{"layout.compare", "Layout: compare", "Compare", "Summary", 0.60F}})
-    commands_.add({.id = each.id, .title = each.title, .group = "Panels", .run = [this, each](const argument&) {
+    commands_.add({.id = each.id, .title = each.title, .group = "Layouts", .run = [this, each](const argument&) {
                      arrange(each.below, each.right, each.share);
                    }});
   commands_.add({.id = "help.keys",

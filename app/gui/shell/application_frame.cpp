@@ -44,10 +44,14 @@ void application::menu_entry(std::string_view id) {
     commands_.invoke(id);
 }
 
-void application::menu(const char* title, const char* group) {
-  if (!ImGui::BeginMenu(title)) return;
+void application::menu_entries(std::string_view group) {
   for (const command& each : commands_.all())
     if (each.group == group) menu_entry(each.id);
+}
+
+void application::menu(const char* group) {
+  if (!ImGui::BeginMenu(group)) return;
+  menu_entries(group);
   ImGui::EndMenu();
 }
 
@@ -79,21 +83,31 @@ void application::draw_menu_bar() {
     ImGui::Separator();
     menu_entry("file.save_as");
     menu_entry("file.save_picture");
+    menu_entry("table.save_focused");
     menu_entry("file.sources_from");
+    ImGui::Separator();
     menu_entry("file.close");
     menu_entry("file.quit");
     ImGui::EndMenu();
   }
+  menu("Edit");
   if (ImGui::BeginMenu("View")) {
-    for (const char* group : {"View", "Panels"}) {
-      for (const command& each : commands_.all())
-        if (each.group == group) menu_entry(each.id);
-      if (group[0] == 'V') ImGui::Separator();
-    }
+    menu_entries("View");
+    ImGui::Separator();
+    menu_entries("Panels");
+    ImGui::Separator();
+    menu_entries("Layouts");
     ImGui::EndMenu();
   }
-  menu("Timeline", "Timeline");
-  menu("Go", "Go");
+  menu("Timeline");
+  menu("Memory");
+  if (ImGui::BeginMenu("Go")) {
+    menu_entries("Go");
+    ImGui::Separator();
+    menu("Compare");
+    menu("Notes");
+    ImGui::EndMenu();
+  }
   if (ImGui::BeginMenu("Demo")) {
     for (const demo_entry& each : options_.demos) {
       menu_entry("demo.start." + each.name);
@@ -103,7 +117,7 @@ void application::draw_menu_bar() {
     menu_entry("record.stop");
     ImGui::EndMenu();
   }
-  menu("Help", "Help");
+  menu("Help");
   draw_status();
   const ImVec2 at = ImGui::GetWindowPos();
   const ImVec2 size = ImGui::GetWindowSize();

@@ -80,12 +80,12 @@ void application::add_saving_commands() {
                  .enabled = has_document});
   commands_.add({.id = "row.copy",
                  .title = "Copy the row",
-                 .group = "Panels",
+                 .group = "Edit",
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_C, ImGuiMod_Ctrl | ImGuiKey_Insert},
                  .enabled = has_document});
   commands_.add({.id = "table.save_focused",
                  .title = "Save the table as CSV...",
-                 .group = "Panels",
+                 .group = "File",
                  .words = "export",
                  .enabled = has_document});
   commands_.add({.id = "table.save",

@@ -1,5 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
@@ -9,27 +13,26 @@
 namespace sluice::gui {
 namespace {
 
-constexpr std::array<table_column, 3> message_columns = {
-    {{nullptr, "severity"}, {"message", "message"}, {"at", "time_ns"}}};
+constexpr std::array<table_column, 4> message_columns = {
+    {{nullptr, "severity"}, {"message", "message"}, {"at", "time_ns"}, {nullptr, "times"}}};
 
 constexpr float least_beside = 520;  // design pixels; narrower panels have times below the texts
-constexpr float time_width = 110;
 
 /// A text of the recording with a capital at its start, unless its first word is a name of code ("cudaMalloc").
 std::string as_sentence(std::string_view text) {
-  std::string made(text);
   const std::string_view word = text.substr(0, text.find(' '));
-  if (!word.empty() && std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; }))
-    made[0] = static_cast<char>(made[0] - 'a' + 'A');
-  return made;
+  const bool is_word = std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  return is_word ? format::capital(std::string(text)) : std::string(text);
 }
 
-/// Messages of the recording, the file and the program.
+/// Messages of the recording, the file and the program. Equal ones are one line, with their number.
 class messages_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Messages"; }
   void reset() override {
     question_ = {};
+    lines_.clear();
+    made_of_ = {};
     warns_ = false;
   }
   [[nodiscard]] bool warns() const override { return warns_; }
@@ -49,28 +52,13 @@ class messages_view final : public view {
     const auto snapshot = shown.engine->snapshot();
     const auto answer = question_.ask(*shown.engine, {});
     progress_line(with, answer.complete, answer.progress);
-    std::vector<line> lines;
-    if (snapshot->simulated())
-      lines.push_back({"info", icon::flask, with.colours.accent, "Simulated device",
-                       "Every clock of this recording is simulated: its times follow a documented model of costs, not "
-                       "a GPU.",
-                       0});
-    if (!snapshot->complete() && !shown.live)
-      lines.push_back({"warning", icon::warning, with.colours.warning, "This recording was never closed",
-                       "Its writer died. Everything that reached the file is shown.", 0});
-    if (answer)
-      for (const query::message& each : *answer.value) {
-        const bool info = each.severity == trace::severity::info;
-        const bool failed = each.severity == trace::severity::error;
-        const ImU32 colour = failed ? with.colours.failure : info ? with.colours.accent : with.colours.warning;
-        lines.push_back({failed ? "error"
-                         : info ? "info"
-                                : "warning",
-                         info ? icon::info : icon::warning, colour, each.text,
-                         each.time > 0 ? "at " + format_moment(each.time) : std::string(), each.time});
-      }
-    draw_lines(with, lines);
-    if (lines.empty() && answer.complete)
+    const made_of now{answer.value, snapshot, shown.live, with.colours.kind};
+    if (!(now == made_of_)) {
+      made_of_ = now;
+      make_lines(with, shown.live);
+    }
+    draw_lines(with, lines_);
+    if (lines_.empty() && answer.complete)
       empty_state(with, icon::info, "No messages", "The recording is whole: nothing was lost, nothing is doubtful.");
   }
 
@@ -81,8 +69,49 @@ class messages_view final : public view {
     ImU32 colour;
     std::string_view text;  ///< Of the answer.
     std::string detail;
-    query::time_ns time;  ///< 0: none.
+    query::time_ns time;  ///< Of the first; 0: none.
+    std::uint64_t times = 1;
   };
+  /// What the lines were made of.
+  struct made_of {
+    std::shared_ptr<const std::vector<query::message>> messages;
+    std::shared_ptr<const trace::snapshot> snapshot;
+    bool live = false;
+    theme_kind theme{};
+    friend bool operator==(const made_of&, const made_of&) = default;
+  };
+
+  void make_lines(const view_context& with, bool live) {
+    lines_.clear();
+    if (made_of_.snapshot->simulated())
+      lines_.push_back({"info", icon::flask, with.colours.accent, "Simulated device",
+                        "Every clock of this recording is simulated: its times follow a documented model of costs, not "
+                        "a GPU.",
+                        0});
+    if (!made_of_.snapshot->complete() && !live)
+      lines_.push_back({"warning", icon::warning, with.colours.warning, "This recording was never closed",
+                        "Its writer died. Everything that reached the file is shown.", 0});
+    if (made_of_.messages == nullptr) return;
+    std::map<std::pair<trace::severity, std::string_view>, std::size_t> known;
+    for (const query::message& each : *made_of_.messages) {
+      const auto [same, added] = known.try_emplace({each.severity, each.text}, lines_.size());
+      if (!added) {
+        ++lines_[same->second].times;
+        continue;
+      }
+      const bool info = each.severity == trace::severity::info;
+      const bool failed = each.severity == trace::severity::error;
+      const ImU32 colour = failed ? with.colours.failure : info ? with.colours.accent : with.colours.warning;
+      lines_.push_back({failed ? "error"
+                        : info ? "info"
+                               : "warning",
+                        info ? icon::info : icon::warning, colour, each.text,
+                        each.time > 0 ? "at " + format_moment(each.time) : std::string(), each.time});
+    }
+    for (line& each : lines_)
+      if (each.times > 1)
+        each.detail = format_count(each.times) + " times" + (each.time > 0 ? ", first " + each.detail : std::string());
+  }
 
   void draw_lines(const view_context& with, const std::vector<line>& lines) {
     table_content content{"Messages", message_columns, lines.size()};
@@ -91,12 +120,15 @@ class messages_view final : public view {
       to.push_back(table_cell::text(each.severity));
       to.push_back(table_cell::words(as_sentence(each.text), each.text));
       to.push_back(each.time != 0 ? table_cell::moment(each.time) : table_cell::none(""));
+      to.push_back(table_cell::count(each.times));
     };
     content.target = [&](std::size_t row) {
       row_target made;
       if (lines[row].time != 0) made.range = query::time_range{lines[row].time, lines[row].time};
       return made;
     };
+    widest_ = 0;
+    for (const line& each : lines) widest_ = std::max(widest_, ImGui::CalcTextSize(each.detail.c_str()).x);
     for (std::size_t row = 0; row < lines.size(); ++row) {
       ImGui::PushID(static_cast<int>(row));
       draw_line(with, content, row, lines[row]);
@@ -108,8 +140,9 @@ class messages_view final : public view {
     const ImVec2 begin = ImGui::GetCursorPos();
     const float room = ImGui::GetContentRegionAvail().x;
     // Where there is room, times have a column of their own.
-    const bool beside = each.time > 0 && room >= with.px(least_beside);
-    const float wrap = std::max(1.0F, room - with.px(34) - (room >= with.px(least_beside) ? with.px(time_width) : 0));
+    const bool columns = room >= std::max(with.px(least_beside), widest_ * 3);
+    const bool beside = each.time > 0 && columns;
+    const float wrap = std::max(1.0F, room - with.px(34) - (columns ? widest_ + with.px(16) : 0));
     const auto height = [wrap](std::string_view text) {
       return ImGui::CalcTextSize(text.data(), text.data() + text.size(), false, wrap).y;
     };
@@ -138,6 +171,9 @@ class messages_view final : public view {
   }
 
   screen_slot<query::messages_question> question_;
+  std::vector<line> lines_;
+  float widest_ = 0;  ///< Pixels of the widest time.
+  made_of made_of_;
   row_menu rows_;
   bool warns_ = false;
 };

@@ -31,7 +31,10 @@ class notes_view final : public view {
   [[nodiscard]] bool scrolls() const override { return false; }
   [[nodiscard]] bool offers_choices() const override { return true; }
 
-  void reset() override { chosen_ = editing_ = no_note; }
+  void reset() override {
+    chosen_ = editing_ = no_note;
+    fresh_ = false;
+  }
 
   void add_commands(const command_home& home) override {
     const std::string layout = home.remembered.layout_file();
@@ -41,14 +44,14 @@ class notes_view final : public view {
     const auto ready = [&state] { return state.ready(); };
     home.commands.add({.id = "notes.add",
                        .title = "Add a note",
-                       .group = "Go",
+                       .group = "Notes",
                        .keys = {ImGuiKey_B},
                        .run = [this, &state, &commands](const argument& with) { add(state, commands, with); },
                        .enabled = ready});
     const auto chosen = [this, &state] { return state.ready() && chosen_ < list(state).size(); };
     home.commands.add({.id = "notes.edit",
                        .title = "Edit the note",
-                       .group = "Go",
+                       .group = "Notes",
                        .run =
                            [this, &state](const argument& with) {
                              if (const auto* words = std::get_if<std::string>(&with))
@@ -59,25 +62,23 @@ class notes_view final : public view {
                        .enabled = chosen});
     home.commands.add({.id = "notes.delete",
                        .title = "Delete the note",
-                       .group = "Go",
+                       .group = "Notes",
                        .run =
                            [this, &state](const argument&) {
-                             std::vector<user_note>& notes = notes_->by_document[state.active()->id];
-                             notes.erase(notes.begin() + static_cast<std::ptrdiff_t>(chosen_));
-                             chosen_ = editing_ = no_note;
-                             save(*state.active());
+                             remove(*state.active(), chosen_);
+                             editing_ = no_note;
                            },
                        .enabled = chosen});
     const auto any = [this, &state] { return state.ready() && !list(state).empty(); };
     home.commands.add({.id = "notes.previous",
                        .title = "Previous note",
-                       .group = "Go",
+                       .group = "Notes",
                        .keys = {ImGuiKey_LeftBracket},
                        .run = [this, &state, &commands](const argument&) { step(state, commands, false); },
                        .enabled = any});
     home.commands.add({.id = "notes.next",
                        .title = "Next note",
-                       .group = "Go",
+                       .group = "Notes",
                        .keys = {ImGuiKey_RightBracket},
                        .run = [this, &state, &commands](const argument&) { step(state, commands, true); },
                        .enabled = any});
@@ -95,7 +96,7 @@ class notes_view final : public view {
     home.commands.add(
         {.id = "view.save",
          .title = "Save this view...",
-         .group = "Go",
+         .group = "Notes",
          .run = [this, &state](const argument& with) { save_view(state, std::get_if<std::string>(&with)); },
          .enabled = ready});
   }
@@ -206,7 +207,14 @@ class notes_view final : public view {
     commands.invoke("panel.focus.Notes");
     if (!made.text.empty()) return;
     editing_ = chosen_;
-    focus_ = true;
+    focus_ = fresh_ = true;
+  }
+
+  void remove(const document& of, std::size_t which) {
+    std::vector<user_note>& notes = notes_->by_document[of.id];
+    notes.erase(notes.begin() + static_cast<std::ptrdiff_t>(which));
+    chosen_ = no_note;
+    save(of);
   }
 
   void set_text(const document& of, std::size_t which, const std::string& words) {
@@ -312,9 +320,15 @@ class notes_view final : public view {
       focus_ = false;
     }
     ImGui::SetNextItemWidth(-FLT_MIN);
-    const bool entered = ImGui::InputText("##text", &draft_, ImGuiInputTextFlags_EnterReturnsTrue);
+    const bool entered = ImGui::InputTextWithHint("##text", fresh_ ? "Enter keeps the note, Esc drops it" : "", &draft_,
+                                                  ImGuiInputTextFlags_EnterReturnsTrue);
     if (!entered && !ImGui::IsItemDeactivated()) return;
-    set_text(of, row, draft_);
+    if (fresh_ && !entered && draft_.empty()) {
+      remove(of, row);
+    } else {
+      set_text(of, row, draft_);
+    }
+    fresh_ = false;
     editing_ = no_note;
   }
 
@@ -351,6 +365,7 @@ class notes_view final : public view {
   std::size_t chosen_ = no_note;
   std::size_t editing_ = no_note;
   bool focus_ = false;
+  bool fresh_ = false;  ///< The edited note was just added: without a text and Enter it is dropped again.
   std::string draft_;
   std::unique_ptr<pfd::save_file> dialog_;
   row_menu rows_;

@@ -33,7 +33,7 @@ class out_of_memory_view final : public view {
   void add_commands(const command_home& home) override {
     home.commands.add({.id = "failure.show",
                        .title = "Out of memory",
-                       .group = "Go",
+                       .group = "Memory",
                        .run = [this, &home_commands = home.commands](const argument&) { show_failure(home_commands); },
                        .enabled = [this, &state = home.state] { return state.ready() && failed_at_.has_value(); }});
   }

@@ -241,7 +241,8 @@ void query_view::draw_text(const view_context& with) {
   const auto lines = std::clamp<std::ptrdiff_t>(std::count(text_.begin(), text_.end(), '\n') + 1, 2, 6);
   const float height = ImGui::GetTextLineHeight() * static_cast<float>(lines) + ImGui::GetStyle().FramePadding.y * 2;
   // Ctrl+Enter runs the query, Enter inserts a new line, Ctrl with an arrow key browses the history.
-  if (ImGui::InputTextMultiline("##sql", &text_, {-1, height}, ImGuiInputTextFlags_EnterReturnsTrue))
+  if (ImGui::InputTextMultiline("##sql", &text_, {-1, height},
+                                ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_WordWrap))
     with.commands.invoke("query.run");
   if (!ImGui::IsItemActive() || !ImGui::GetIO().KeyCtrl) return;
   const bool up = ImGui::IsKeyPressed(ImGuiKey_UpArrow);

@@ -49,7 +49,7 @@ void search_view::add_commands(const command_home& home) {
   const auto ready = [&state = home.state] { return state.ready(); };
   home.commands.add({.id = "search.open",
                      .title = "Find events by name...",
-                     .group = "Go",
+                     .group = "Edit",
                      .icon = icon::search,
                      .keys = {ImGuiMod_Ctrl | ImGuiKey_F},
                      .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Search"); },
@@ -66,7 +66,7 @@ void search_view::add_commands(const command_home& home) {
   const auto add_step = [&](const char* id, const char* title, ImGuiKeyChord key, int by) {
     home.commands.add({.id = id,
                        .title = title,
-                       .group = "Go",
+                       .group = "Edit",
                        .keys = {key},
                        .run = [this, by, &state = home.state,
                                &commands = home.commands](const argument&) { step(state, commands, by); },
@@ -76,7 +76,7 @@ void search_view::add_commands(const command_home& home) {
   add_step("search.previous", "Previous found event", ImGuiMod_Shift | ImGuiKey_F3, -1);
   home.commands.add({.id = "search.stop",
                      .title = "Stop the search",
-                     .group = "Go",
+                     .group = "Edit",
                      .icon = icon::stop,
                      .run = [this](const argument&) { stop(); },
                      .enabled = [this] { return searching(); }});
@@ -85,6 +85,7 @@ void search_view::add_commands(const command_home& home) {
 void search_view::reset() {
   question_ = {};
   found_ = nullptr;
+  *hits_ = {};
   searching_ = false;
   stopped_ = false;
 }
@@ -131,12 +132,14 @@ void search_view::draw(view_context& with) {
   if (ImGui::InputTextWithHint("##search", "Part of a name or of a line, such as train.py:12", &text_)) find({});
   if (text_.empty()) {
     searching_ = false;
+    *hits_ = {};
     return empty_state(with, icon::search, "Find events and lines of code",
                        "Kernels, calls, ranges, markers, files and allocations by a part of their name; lines of code "
                        "and functions in call stacks.");
   }
   if (!stopped_) ask(with);
   draw_state(with);
+  *hits_ = {with.state.active()->id, found_};
   if (found_ == nullptr) return;
   draw_lines(with, *found_);
   if (!found_->names.empty()) return draw_table(with, *found_);

@@ -2,8 +2,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/search_hits.hpp"
 
 namespace sluice::gui {
 
@@ -11,6 +13,7 @@ namespace sluice::gui {
 /// results while a search is running.
 class search_view final : public view {
  public:
+  explicit search_view(std::shared_ptr<search_hits> hits) : hits_(std::move(hits)) {}
   [[nodiscard]] const char* name() const override { return "Search"; }
   void add_commands(const command_home& home) override;
   void draw(view_context& with) override;
@@ -36,6 +39,7 @@ class search_view final : public view {
   screen_slot<query::search_question> question_;
   std::string text_;
   std::shared_ptr<const query::search_results> found_;  ///< For `text_`; null if there is no result.
+  std::shared_ptr<search_hits> hits_;
   float progress_ = 0;
   bool searching_ = false;
   bool stopped_ = false;  ///< Cancelled by the user before the end.

@@ -14,7 +14,8 @@ std::vector<std::unique_ptr<view>> make_views(const std::function<void()>& wake,
   std::vector<std::unique_ptr<view>> all;
   const auto replay = std::make_shared<what_if_replay>();
   const auto notes = std::make_shared<note_lists>();
-  all.push_back(std::make_unique<timeline_view>(wake, notes));
+  const auto hits = std::make_shared<search_hits>();
+  all.push_back(std::make_unique<timeline_view>(wake, notes, hits));
   all.push_back(make_summary_view());
   all.push_back(make_out_of_memory_view());
   all.push_back(make_details_view());
@@ -30,7 +31,7 @@ std::vector<std::unique_ptr<view>> make_views(const std::function<void()>& wake,
   all.push_back(make_compare_view());
   all.push_back(make_generations_view());
   all.push_back(make_notes_view(notes));
-  all.push_back(std::make_unique<search_view>());
+  all.push_back(std::make_unique<search_view>(hits));
   all.push_back(std::make_unique<query_view>(wake, remembered));
   all.push_back(make_messages_view());
   return all;

@@ -45,13 +45,13 @@ class what_if_view final : public view {
   void add_commands(const command_home& home) override {
     home.commands.add({.id = "what_if.open",
                        .title = "What if the allocator had other settings",
-                       .group = "Go",
+                       .group = "Memory",
                        .icon = icon::chart,
                        .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.What if"); },
                        .enabled = [&state = home.state] { return state.ready(); }});
     home.commands.add({.id = "what_if.stop",
                        .title = "Stop the replay",
-                       .group = "Go",
+                       .group = "Memory",
                        .icon = icon::stop,
                        .run = [this](const argument&) { replay_->stop(); },
                        .enabled = [this] { return replay_->replaying(); }});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 
@@ -117,6 +118,11 @@ std::string axis_value(double amount, value_unit unit) {
   if (last == dot) --last;
   label.erase(last + 1, end - last - 1);
   return label;
+}
+
+std::string capital(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
 }
 
 std::string apart(std::string_view text) {

@@ -38,6 +38,9 @@ struct value_axis {
 /// The same without trailing zeros: on an axis, "2 GiB" is as good as "2.00 GiB".
 [[nodiscard]] std::string axis_value(double amount, value_unit unit);
 
+/// `text` with a capital at its start, as labels of legends have it.
+[[nodiscard]] std::string capital(std::string text);
+
 /// `text` with a hair space between two hyphens; otherwise the font joins those of "--steps" to one long dash.
 [[nodiscard]] std::string apart(std::string_view text);
 

@@ -71,12 +71,13 @@ constexpr auto rules = std::to_array<finding_rule>({
      uses_seen},
     {held_late, "held_late", "Memory is kept after its last use, and raises the peak in between.",
      "At least 8 launches or copies of others ran after the last use, and the peak is 3 % lower if the block is freed "
-     "right after its last use. A note below 10 % of the peak if a loop makes such blocks anew in each turn, and below "
+     "right after its last use. Only a note below 10 % of the peak if a loop makes such blocks anew in each turn, and "
+     "below "
      "25 % for the old value of a variable while the new one is made.",
      uses_seen},
     {idle_block, "idle_block", "Memory at the peak is used before and after, but not for a long time between.",
      "The time between two uses is at least 4 times what moving the block to the host and back takes, and the peak is "
-     "3 % lower without it. A note if the idle time is less than half of the launches and copies.",
+     "3 % lower without it. Only a note if the idle time is less than half of the launches and copies.",
      "Idle times that span a section of a large recording, and uses by CUDA graphs."},
     {reusable_block, "reusable_block", "Two blocks of the same size are live together and never used at the same time.",
      "The last use of one is before the first use of the other, both have 1 MiB or more, and the peak is 3 % lower if "
@@ -118,7 +119,8 @@ constexpr auto rules = std::to_array<finding_rule>({
      "1 GiB or more of what the driver says is in use.", "Whose it is."},
     {held_in_two_types, "held_in_two_types",
      "The same values are held twice, in two types: fp32 weights and a fp16 copy.",
-     "A note: the first use of a block is a kernel that is given this block and one other, and no more, of twice or "
+     "Only a note. The first use of a block is a kernel that is given this block and one other, and no more, of twice "
+     "or "
      "half "
      "the size (of four times or a quarter if a category is known), and both are live at the peak and for half of the "
      "time from then on; the smaller ones are 3 % of the peak. Gradients, activations and inputs do not count.",
@@ -132,7 +134,8 @@ constexpr auto rules = std::to_array<finding_rule>({
      "Ranks on machines that were not recorded. Collectives of other libraries than NCCL. Which kernels of NCCL belong "
      "together is told by name and overlap: groups of ranks that communicate at the same time are taken for one."},
     {replicated_state, "replicated_state", "Each rank holds all weights and all of the optimizer's state.",
-     "A note: all ranks hold the same number of bytes and blocks of weights and optimizer state, line by line, and "
+     "Only a note. All ranks hold the same number of bytes and blocks of weights and optimizer state, line by line, "
+     "and "
      "their collectives are all-reduces, with at most one all-gather or reduce-scatter in ten; sharding would win 3 % "
      "of "
      "the peak.",
@@ -142,7 +145,8 @@ constexpr auto rules = std::to_array<finding_rule>({
      "timeline)."},
     {pageable_copies, "pageable_copies", "Copies from or to pageable memory are staged by the driver, and slow.",
      "16 MiB or more and 10 % of the bytes of a direction, slower than 75 % of the link. What pinning saves is the "
-     "time beyond 85 % of the link's peak. A note if they do not recur: in 4 eighths of the kernels' time.",
+     "time beyond 85 % of the link's peak. Only a note if they do not recur: if they happen in fewer than 4 of 8 equal "
+     "parts of the kernels' time.",
      "What pinning costs."},
     {slow_copies, "slow_copies", "Large copies from pinned memory stay far below the link's peak.",
      "64 MiB or more in copies of 1 MiB on average, below 60 % of the link.", "What else uses the link."},
@@ -150,8 +154,8 @@ constexpr auto rules = std::to_array<finding_rule>({
      "256 or more copies below 64 KiB from one line. What is saved: their time, less that of one copy of all bytes.",
      "Whether the data can be gathered."},
     {repeated_copies, "repeated_copies", "The same bytes are copied to the GPU again.",
-     "Copies with the same contents (record --find-duplicates), 1 MiB or 256 of them, other than round_trips and "
-     "zero_uploads. Contents are compared by a hash: of all bytes up to 32 KiB, of a sample of larger ones.",
+     "Copies with the same contents (record --find-duplicates), 1 MiB or 256 of them, other than round trips and "
+     "uploads of zeros. Contents are compared by a hash: of all bytes up to 32 KiB, of a sample of larger ones.",
      "Copies in graphs and batches, and those that the recorder left out to save time."},
     {round_trips, "round_trips", "Data is copied to the host and back to the GPU unchanged.",
      "A copy to the GPU with the contents of a copy from it that came after the last such upload (record "
@@ -167,7 +171,7 @@ constexpr auto rules = std::to_array<finding_rule>({
      "16 MiB or more in migrations.", "Which line touched the pages."},
     {copies_not_overlapped, "copies_not_overlapped", "The GPU waits for copies, while no kernel runs beside them.",
      "Copies without a kernel take 1 % of the working time, and kernels run beside less than a quarter of the copies' "
-     "time. A note if they do not recur: in 4 eighths of the kernels' time.",
+     "time. Only a note if they do not recur: if they happen in fewer than 4 of 8 equal parts of the kernels' time.",
      "Whether the next kernel needs the data that is being copied."},
     {frequent_waits, "frequent_waits", "The host waits for the GPU, and the GPU is idle until it has new work.",
      "Idle gaps of 10 us or more that begin while the host waits in a call such as cuStreamSynchronize; 4 or more. A "
@@ -176,7 +180,7 @@ constexpr auto rules = std::to_array<finding_rule>({
      gaps_seen},
     {hidden_waits, "hidden_waits",
      "A call that does not look like a wait waits for the GPU, which is idle until it has new work.",
-     "As frequent_waits, in a blocking copy, cuMemFree or cuMemAlloc.", gaps_seen},
+     "As for frequent waits, but in a blocking copy, cuMemFree or cuMemAlloc.", gaps_seen},
     {idle_gaps, "idle_gaps", "The GPU has nothing to do while the host does something else.",
      "Idle gaps of 1 ms or more in which the host is in no call, or loads code, or reads files; 4 or more, 0.5 % of "
      "the working time. Garbage collection, torch.compile and the DataLoader are named if ranges of theirs cover half "

@@ -85,6 +85,28 @@ TEST_F(notes_panel, edits_deletes_and_goes_from_note_to_note) {
   });
 }
 
+TEST_F(notes_panel, drops_a_new_note_that_is_left_without_a_text_and_keeps_what_enter_ends) {
+  use([&](ImGuiTestContext& user) {
+    open(user, recording);
+    const auto press = [&](ImGuiKeyChord key) {
+      user.KeyPress(key);
+      user.Yield(4);
+      settle(user);
+    };
+    run(user, "notes.add");
+    press(ImGuiKey_Escape);
+    EXPECT_TRUE(stored(gui::notes_path(recording)).empty()) << "a key pressed by mistake leaves nothing";
+    run(user, "notes.add");
+    user.KeyChars("it waits");
+    press(ImGuiKey_Enter);
+    run(user, "notes.add");
+    press(ImGuiKey_Enter);
+    const auto notes = stored(gui::notes_path(recording));
+    ASSERT_EQ(notes.size(), 2U);
+    EXPECT_EQ(notes[0].text + notes[1].text, "it waits") << "one is a bookmark without a text";
+  });
+}
+
 TEST_F(notes_panel, are_kept_in_the_config_folder_if_the_recording_is_read_only) {
   if (::geteuid() == 0) GTEST_SKIP() << "root writes everywhere";
   use([&](ImGuiTestContext& user) {

@@ -45,13 +45,13 @@ void compare_view::add_commands(const command_home& home) {
   const auto ready = [&state] { return state.ready(); };
   home.commands.add({.id = "compare.open",
                      .title = "Compare",
-                     .group = "Go",
+                     .group = "Compare",
                      .icon = icon::chart,
                      .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Compare"); },
                      .enabled = ready});
   home.commands.add({.id = "compare.with",
                      .title = "Compare with another recording...",
-                     .group = "Go",
+                     .group = "Compare",
                      .icon = icon::open,
                      .run =
                          [this, &state, &commands = home.commands](const argument& with) {
@@ -66,7 +66,7 @@ void compare_view::add_commands(const command_home& home) {
                      .enabled = ready});
   home.commands.add({.id = "compare.with_range",
                      .title = "Compare with this range",
-                     .group = "Go",
+                     .group = "Compare",
                      .run =
                          [this, &state, &commands = home.commands](const argument&) {
                            kept_ = {state.active()->id, *state.range()};
@@ -77,7 +77,7 @@ void compare_view::add_commands(const command_home& home) {
                      .enabled = [&state, ready] { return ready() && state.range().has_value(); }});
   home.commands.add({.id = "compare.devices",
                      .title = "Compare two GPUs of this recording",
-                     .group = "Go",
+                     .group = "Compare",
                      .run =
                          [this, &state, &commands = home.commands](const argument&) {
                            const document& of = *state.active();
@@ -92,7 +92,7 @@ void compare_view::add_commands(const command_home& home) {
                          }});
   home.commands.add({.id = "compare.steps",
                      .title = "Compare two steps of this recording",
-                     .group = "Go",
+                     .group = "Compare",
                      .run =
                          [this, &state, &commands = home.commands](const argument&) {
                            steps_wanted_ = state.active()->id;
@@ -101,7 +101,7 @@ void compare_view::add_commands(const command_home& home) {
                      .enabled = ready});
   home.commands.add({.id = "compare.swap",
                      .title = "Swap the compared sides",
-                     .group = "Go",
+                     .group = "Compare",
                      .run = [this](const argument&) { std::swap(before_, after_); },
                      .enabled = [this] { return shown_ != nullptr; }});
   home.commands.add({.id = "compare.align", .run = [this](const argument& with) {
@@ -293,6 +293,7 @@ void compare_view::draw_missing(const view_context& with, bool before, bool afte
     empty_state(with, icon::chart, "Nothing to compare with",
                 "Open another recording, or select a range and choose \"Compare with this range\".");
   }
+  ImGui::Dummy({0, with.px(4)});
   const float width = ImGui::CalcTextSize("Open another recording...").x + with.px(50);
   ImGui::SetCursorPosX(std::max(0.0F, (ImGui::GetWindowWidth() - width) * 0.5F));
   command_button(with, "compare.with", "Open another recording...");

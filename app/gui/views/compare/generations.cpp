@@ -47,7 +47,7 @@ class generations_view final : public view {
     documents& state = home.state;
     home.commands.add({.id = "generations.mark",
                        .title = "Mark generation",
-                       .group = "Go",
+                       .group = "Memory",
                        .run =
                            [this, &state, &commands = home.commands](const argument& with) {
                              const auto* at = std::get_if<query::time_range>(&with);
@@ -57,7 +57,7 @@ class generations_view final : public view {
                        .enabled = [&state] { return state.ready(); }});
     home.commands.add({.id = "generations.clear",
                        .title = "Remove all generation marks",
-                       .group = "Go",
+                       .group = "Memory",
                        .run = [this, &state](const argument&) { marks_.erase(state.active()->id); },
                        .enabled = [this, &state] { return state.ready() && marks_.contains(state.active()->id); }});
   }
@@ -78,6 +78,7 @@ class generations_view final : public view {
       empty_state(with, icon::chart, "No generation is marked",
                   "Choose a moment, for example between two steps, and mark a generation there: this panel then lists "
                   "what was allocated after the mark and still lives.");
+      ImGui::Dummy({0, with.px(4)});
       const float width = ImGui::CalcTextSize("Mark generation").x + with.px(24);
       ImGui::SetCursorPosX(std::max(0.0F, (ImGui::GetWindowWidth() - width) * 0.5F));
       command_button(with, "generations.mark");

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr float strip_height = 26;      // design pixels
 constexpr float least_for_strip = 150;  // of the panel's remaining height
+constexpr float least_for_legend = 240;
 
 struct order_choice {
   map_order order;
@@ -67,6 +69,7 @@ void memory_map_view::reset() {
   device_.reset();
   moment_.reset();
   stepping_.reset();
+  peak_wanted_ = false;
   stepped_ = nullptr;
   shown_ = nullptr;
   legend_.clear();
@@ -87,7 +90,7 @@ void memory_map_view::add_commands(const command_home& home) {
   const auto ready = [&state] { return state.ready(); };
   home.commands.add({.id = "map.open",
                      .title = "Memory map of the moment",
-                     .group = "Go",
+                     .group = "Memory",
                      .keys = {ImGuiKey_M},
                      .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Memory map"); },
                      .enabled = ready});
@@ -99,7 +102,7 @@ void memory_map_view::add_commands(const command_home& home) {
                      .enabled = ready});
   home.commands.add({.id = "moment.previous",
                      .title = "Previous allocation event",
-                     .group = "Go",
+                     .group = "Memory",
                      .icon = icon::previous,
                      .keys = {ImGuiKey_Comma},
                      .repeats = true,
@@ -107,7 +110,7 @@ void memory_map_view::add_commands(const command_home& home) {
                      .enabled = ready});
   home.commands.add({.id = "moment.next",
                      .title = "Next allocation event",
-                     .group = "Go",
+                     .group = "Memory",
                      .icon = icon::next,
                      .keys = {ImGuiKey_Period},
                      .repeats = true,
@@ -115,9 +118,9 @@ void memory_map_view::add_commands(const command_home& home) {
                      .enabled = ready});
   home.commands.add({.id = "moment.peak",
                      .title = "Go to peak",
-                     .group = "Go",
-                     .run = [&state](const argument&) { state.set_moment(std::nullopt); },
-                     .enabled = [&state, ready] { return ready() && state.moment().has_value(); }});
+                     .group = "Memory",
+                     .run = [this](const argument&) { peak_wanted_ = true; },
+                     .enabled = ready});
   add_film_commands(home);
   const auto shown = [this, ready] { return ready() && shown_ != nullptr; };
   home.commands.add({.id = "map.zoom_in",
@@ -201,11 +204,16 @@ void memory_map_view::step(bool forward) {
 void memory_map_view::follow(const view_context& with) {
   waiting_ = false;
   follow_film(with);
-  if (!stepping_) return;
+  if (!stepping_ && !peak_wanted_) return;
   const document* of = with.state.active();
-  if (of == nullptr || !of->ready()) return stepping_.reset();
+  if (of == nullptr || !of->ready()) {
+    peak_wanted_ = false;
+    return stepping_.reset();
+  }
   // If the panel was never drawn, the moment and the device are not known yet.
   learn_memories(with);
+  if (peak_wanted_ && learned_ != nullptr) go_to_peak(with);
+  if (!stepping_) return;
   choose_moment(with);
   if (!moment_) {
     if (learned_ != nullptr) stepping_.reset();
@@ -221,6 +229,16 @@ void memory_map_view::follow(const view_context& with) {
   if (answer->time == trace::unknown_time) return;
   stepped_ = answer.value;
   with.commands.invoke("moment.set", query::time_range{answer->time, answer->time});
+}
+
+void memory_map_view::go_to_peak(const view_context& with) {
+  peak_wanted_ = false;
+  if (chosen() == nullptr) return;
+  const query::time_range peak{chosen()->when, chosen()->when};
+  with.commands.invoke("moment.set", peak);
+  const document& of = *with.state.active();
+  if (peak.begin < of.visible.begin || peak.end > of.visible.end)
+    with.commands.invoke("timeline.go_to", shown_range(peak, learned_->whole.active, learned_->steps));
 }
 
 void memory_map_view::zoom(double factor) { zoom_wanted_ *= factor; }
@@ -293,8 +311,10 @@ void memory_map_view::draw_moment(const view_context& with) const {
   std::string more;
   if (stepped_ != nullptr && stepped_->time == *moment_) {
     more = words_of(*stepped_);
-  } else if (!with.state.moment()) {
-    more = with.state.active()->live ? "now" : "the peak";
+  } else if (!with.state.moment() && with.state.active()->live) {
+    more = "now";
+  } else if (chosen() != nullptr && *moment_ == chosen()->when) {
+    more = "the peak";
   }
   if (more.empty()) return;
   ImGui::SameLine();
@@ -336,12 +356,13 @@ void memory_map_view::draw_legend(const view_context& with) const {
   float width = 0;
   for (const auto& [label, colour] : legend_) width += ImGui::CalcTextSize(label.c_str()).x + with.px(15 + 12);
   ImGui::SameLine(0, with.px(12));
-  const float room = ImGui::GetContentRegionAvail().x;
-  if (room < width || legend_.empty()) {
+  // Beside the choices if there is room, below them if that is no more than one line of a tall panel.
+  if (ImGui::GetContentRegionAvail().x < width || legend_.empty()) {
     ImGui::NewLine();
-    return ImGui::PopFont();
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    if (legend_.empty() || room.x < width || room.y < with.px(least_for_legend)) return ImGui::PopFont();
   }
-  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room - width);
+  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x - width);
   const float top = ImGui::GetCursorPosY();
   ImGui::AlignTextToFramePadding();
   for (const auto& [label, colour] : legend_) {

@@ -74,6 +74,7 @@ class memory_map_view final : public view {
   void draw_controls(const view_context& with);
   void draw_moment(const view_context& with) const;
   void draw_choices(const view_context& with);
+  void go_to_peak(const view_context& with);
   void draw_legend(const view_context& with) const;
   void draw_strip(view_context& with);
   void draw_lost_selection(const view_context& with);
@@ -137,6 +138,7 @@ class memory_map_view final : public view {
   std::shared_ptr<const analysis::report> learned_;
   std::optional<trace::device_id> device_;  ///< The chosen device; none: the one with most memory.
   std::optional<query::time_ns> moment_;
+  bool peak_wanted_ = false;
   std::optional<bool> stepping_;  ///< True: forward, false: backward.
   bool waiting_ = false;          ///< The last frame had no complete map, because its query was still running.
   std::shared_ptr<const query::memory_step> stepped_;  ///< The last step found.

@@ -25,8 +25,7 @@ constexpr float narrow_header = 84;
 constexpr float least_for_wide = 640;
 
 std::string title_of(const query::address_group& group) {
-  std::string layer(name_of(group.layer));
-  if (!layer.empty()) layer[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(layer[0])));
+  const std::string layer = format::capital(std::string(name_of(group.layer)));
   return layer + (group.lone ? " blocks in no segment" : " segments");
 }
 
@@ -160,7 +159,7 @@ void memory_map_view::learn_legend(const view_context& with) {
   const legend_key now{shown_, by_category, by_pool_, with.colours.kind};
   if (now == legend_of_ || shown_ == nullptr) return;
   legend_of_ = now;
-  std::map<ImU32, std::string> used;
+  std::map<ImU32, std::pair<std::size_t, std::string>> used;  // By place in the legend.
   std::array<std::optional<trace::string_id>, trace::layer_count> names{};
   named_ = {};
   for (const query::address_segment& segment : shown_->segments)
@@ -174,15 +173,23 @@ void memory_map_view::learn_legend(const view_context& with) {
           by_category && (item.category.what != analysis::category::none || analysis::holds_tensors(item.layer));
       const bool host = item.layer == trace::layer::driver && segment.kind != trace::memory_kind::device &&
                         segment.kind != trace::memory_kind::unknown;
-      used.emplace(colour, by_pool_  ? pool_words(with, item.pool)
-                           : tensors ? analysis::category_name(item.category.what)
-                           : host    ? name_of(segment.kind)
-                                     : name_of(item.layer));
+      const std::string label(by_pool_  ? pool_words(with, item.pool)
+                              : tensors ? std::string(analysis::category_name(item.category.what))
+                              : host    ? std::string(name_of(segment.kind))
+                                        : std::string(name_of(item.layer)));
+      // Layers first, then categories, as they are listed elsewhere; pools by name.
+      const std::size_t place = by_pool_  ? 0
+                                : tensors ? trace::layer_count + static_cast<std::size_t>(item.category.what)
+                                          : static_cast<std::size_t>(item.layer);
+      used.emplace(colour, std::pair(place, format::capital(label)));
     }
   legend_.clear();
-  for (const auto& [colour, label] : used) legend_.emplace_back(label, colour);
-  std::sort(legend_.begin(), legend_.end());
-  legend_.emplace_back("free", with.colours.pool_free);
+  std::vector<std::pair<std::pair<std::size_t, std::string>, ImU32>> sorted;
+  sorted.reserve(used.size());
+  for (const auto& [colour, label] : used) sorted.emplace_back(label, colour);
+  std::sort(sorted.begin(), sorted.end());
+  for (auto& [label, colour] : sorted) legend_.emplace_back(std::move(label.second), colour);
+  legend_.emplace_back("Free", with.colours.pool_free);
 }
 
 void memory_map_view::draw_ruler(const view_context& with) const {

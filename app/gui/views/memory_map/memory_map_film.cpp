@@ -36,7 +36,7 @@ void memory_map_view::add_film_commands(const command_home& home) {
   const auto ready = [&state] { return state.ready(); };
   home.commands.add({.id = "film.play",
                      .title = "Play the memory map",
-                     .group = "Go",
+                     .group = "Memory",
                      .icon = icon::play,
                      .keys = {ImGuiKey_P},
                      .run =
@@ -61,7 +61,7 @@ void memory_map_view::add_film_commands(const command_home& home) {
   };
   home.commands.add({.id = "film.previous_step",
                      .title = "Memory at the previous step",
-                     .group = "Go",
+                     .group = "Memory",
                      .icon = icon::back,
                      .keys = {ImGuiMod_Shift | ImGuiKey_Comma},
                      .repeats = true,
@@ -69,7 +69,7 @@ void memory_map_view::add_film_commands(const command_home& home) {
                      .enabled = ready});
   home.commands.add({.id = "film.next_step",
                      .title = "Memory at the next step",
-                     .group = "Go",
+                     .group = "Memory",
                      .icon = icon::forward,
                      .keys = {ImGuiMod_Shift | ImGuiKey_Period},
                      .repeats = true,

@@ -70,7 +70,7 @@ class memory_over_time_view final : public view {
     home.commands.add(
         {.id = "memory_over_time.open",
          .title = "Memory over time",
-         .group = "Go",
+         .group = "Memory",
          .icon = icon::chart,
          .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Memory over time"); },
          .enabled = [&state = home.state] { return state.ready(); }});

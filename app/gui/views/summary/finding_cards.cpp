@@ -27,8 +27,7 @@ bool is_of_copies(finding_kind kind) {
 std::string title_of(finding_kind kind) {
   std::string made(analysis::word_of(kind));
   std::replace(made.begin(), made.end(), '_', ' ');
-  if (!made.empty()) made[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(made[0])));
-  return made;
+  return format::capital(std::move(made));
 }
 
 ImU32 colour_of(const view_context& with, trace::severity severity) {
@@ -101,7 +100,7 @@ void draw_links(const view_context& with, const analysis::report& all, const ana
   if (!ImGui::BeginPopup("why")) return;
   const analysis::finding_rule* rule = analysis::rule_named(analysis::word_of(of.kind));
   ImGui::PushTextWrapPos(with.px(420));
-  heading(with, rule->word);
+  heading(with, title_of(of.kind));
   ImGui::TextUnformatted(rule->means.data(), rule->means.data() + rule->means.size());
   heading(with, "How it is found");
   ImGui::TextUnformatted(rule->found_by.data(), rule->found_by.data() + rule->found_by.size());

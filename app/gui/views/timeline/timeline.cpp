@@ -176,6 +176,7 @@ void timeline_view::draw_ruler(view_context& with, const row_frame& where, const
     list.AddTriangleFilled({x - half, bottom - with.px(7)}, {x + half + 1, bottom - with.px(7)}, {x + 0.5F, bottom},
                            with.colours.accent);
   }
+  draw_hits(with, where, list);
   draw_notes(with, where, list);
   list.PopClipRect();
   list.AddLineH(where.header.min.x, where.area.max.x, bottom, with.colours.line);

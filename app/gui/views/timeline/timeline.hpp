@@ -7,6 +7,7 @@
 #include "app/gui/views/note_lists.hpp"
 #include "app/gui/views/overview.hpp"
 #include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/search_hits.hpp"
 #include "app/gui/views/timeline/flows.hpp"
 #include "app/gui/views/timeline/query_tracks.hpp"
 #include "app/gui/views/timeline/steps_strip.hpp"
@@ -18,9 +19,10 @@ namespace sluice::gui {
 /// The tracks of a recording on one time axis, below the overview and a ruler.
 class timeline_view final : public view {
  public:
-  /// `wake`: callable from any thread. `notes`: what is marked on the ruler.
-  timeline_view(std::function<void()> wake, std::shared_ptr<const note_lists> notes)
-      : wake_(std::move(wake)), notes_(std::move(notes)) {}
+  /// `wake`: callable from any thread. `notes` and `hits`: what is marked on the ruler.
+  timeline_view(std::function<void()> wake, std::shared_ptr<const note_lists> notes,
+                std::shared_ptr<const search_hits> hits)
+      : wake_(std::move(wake)), notes_(std::move(notes)), hits_(std::move(hits)) {}
   [[nodiscard]] const char* name() const override { return "Timeline"; }
   void draw(view_context& with) override;
   void reset() override;
@@ -54,6 +56,7 @@ class timeline_view final : public view {
   static void draw_provisional(const view_context& with, const query::track_list& tracks, const row_frame& place,
                                ImDrawList& list);
   void draw_notes(const view_context& with, const row_frame& where, ImDrawList& list) const;
+  void draw_hits(const view_context& with, const row_frame& where, ImDrawList& list) const;
   void draw_ruler(view_context& with, const row_frame& where, const format::time_axis& axis);
   void draw_tracks(view_context& with, const query::track_list& tracks, const row_frame& where,
                    const format::time_axis& axis);
@@ -89,6 +92,7 @@ class timeline_view final : public view {
   std::map<document_id, track_order> orders_;
   std::function<void()> wake_;
   std::shared_ptr<const note_lists> notes_;
+  std::shared_ptr<const search_hits> hits_;
   std::map<document_id, query_tracks> queries_;
   bool scroll_to_top_ = false;                         ///< In the next frame: a track was added there.
   std::shared_ptr<const query::track_list> arranged_;  ///< What `layout_` is of.

@@ -1,4 +1,4 @@
-// The part of the timeline that marks notes on the ruler.
+// The part of the timeline that marks notes and found events on the ruler.
 #include <algorithm>
 #include <cmath>
 
@@ -52,6 +52,36 @@ void timeline_view::draw_notes(const view_context& with, const row_frame& where,
     end_tip();
   }
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) with.commands.invoke("notes.go", static_cast<double>(nearest));
+}
+
+/// A small triangle at the begin of each event that the search found, not closer than is readable; its name shows while
+/// the mouse is on it. O(found events in the visible range).
+void timeline_view::draw_hits(const view_context& with, const row_frame& where, ImDrawList& list) const {
+  if (hits_->found == nullptr || hits_->of != with.state.active()->id) return;
+  const std::vector<query::found_event>& events = hits_->found->events;
+  const float bottom = where.area.max.y - 1;
+  const float side = with.px(3);
+  const bool on_ruler =
+      where.area.contains(where.mouse) && where.mouse.y > bottom - side * 2 && ImGui::IsWindowHovered();
+  const query::found_event* nearest = nullptr;
+  float distance = with.px(5), drawn = -1e9F;
+  auto at = std::lower_bound(events.begin(), events.end(), where.visible.begin,
+                             [](const query::found_event& each, query::time_ns time) { return each.begin < time; });
+  for (; at != events.end() && at->begin <= where.visible.end; ++at) {
+    const float x = std::floor(where.x_of(at->begin));
+    if (x >= drawn + side) {
+      list.AddTriangleFilled({x - side, bottom - side * 2}, {x + side, bottom - side * 2}, {x, bottom},
+                             with.colours.text);
+      drawn = x;
+    }
+    const float away = std::abs(where.mouse.x - x);
+    if (on_ruler && away < distance) nearest = &*at, distance = away;
+  }
+  if (nearest == nullptr || !begin_tip(with)) return;
+  constexpr std::size_t longest = 200;  // bytes
+  ImGui::TextUnformatted(shortened(std::string(with.text(nearest->name)), longest).c_str());
+  ImGui::TextDisabled("found, at %s", format_moment(nearest->begin).c_str());
+  end_tip();
 }
 
 }  // namespace sluice::gui

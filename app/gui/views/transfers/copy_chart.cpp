@@ -63,6 +63,7 @@ class copy_chart {
     }
     list.PopClipRect();
     draw_legend(with, at);
+    draw_titles(with, at, corner.x);
     if (hovered) draw_hit(with, at);
   }
 
@@ -93,6 +94,8 @@ class copy_chart {
   }
 
   static constexpr std::size_t many_cells = 3000;
+  static constexpr const char* rate_title = "rate";
+  static constexpr const char* size_title = "size of a copy";
 
   static float radius_of(const view_context& with, const copy_cell& cell) {
     return with.px(3) + with.px(0.4F) * std::min(std::log2(static_cast<float>(cell.count)), 10.0F);
@@ -236,6 +239,19 @@ class copy_chart {
       put(label, colour_of(with, cell), false);
     }
     put("fastest of each size", with.colours.muted, true);
+  }
+
+  /// What the axes are of.
+  static void draw_titles(const view_context& with, const log_chart& at, float left) {
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    const float text = with.px(small_text);
+    const float right = at.area.min.x - with.px(6);
+    list.AddText(with.fonts.regular, text,
+                 {std::max(left, right - small_width(with, rate_title)), at.area.min.y - text - with.px(6)},
+                 with.colours.muted, rate_title);
+    list.AddText(with.fonts.regular, text,
+                 {at.area.max.x - small_width(with, size_title) - with.px(4), at.area.max.y - text - with.px(4)},
+                 with.colours.muted, size_title);
   }
 
   void draw_hit(const view_context& with, const log_chart& at) const {
