@@ -97,6 +97,7 @@ void blocks_view::add_commands(const command_home& home) {
 
 void blocks_view::reset() {
   question_ = {};
+  ahead_ = {};
   report_ = {};
   filter_ = {};
   layer_chosen_ = false;
@@ -161,6 +162,14 @@ void blocks_view::draw(view_context& with) {
   const auto answer = question_.ask(*shown.engine, wanted);
   progress_line(with, answer.complete, answer.progress);
   if (!answer) return;
+  if (answer.complete && !shown.live) {
+    // Sorting by any column, and filtering, are then a matter of moments.
+    query::blocks_question all;
+    all.range = shown.span;
+    all.sort = block_column::born;
+    all.rows = 0;
+    ahead_.ask(*shown.engine, all);
+  }
   const query::block_table& table = *answer.value;
   shown_by_ = table.by;
   count_ = table.count;

@@ -78,6 +78,7 @@ class blocks_view final : public view {
   static void draw_category(const view_context& with, const analysis::block_category& is);
 
   screen_slot<query::blocks_question> question_;
+  screen_slot<query::blocks_question> ahead_;  ///< So that the blocks of a long recording are listed before a sort.
   screen_slot<query::report_question> report_;
   std::size_t wanted_rows_ = query::block_table::first_rows;  ///< All rows once the user scrolls to the end of these.
   blocks_filter filter_;

@@ -5,11 +5,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "core/base/format.hpp"
-#include "core/base/lower_case.hpp"
 #include "core/figures/attribution_choice.hpp"
 #include "core/figures/unfreed.hpp"
 #include "core/index/tensor_facts.hpp"
+#include "core/query/answers/block_text_filter.hpp"
 #include "core/query/answers/panels/block_groups.hpp"
 #include "core/query/engine/section_answer.hpp"
 
@@ -17,55 +16,6 @@ namespace sluice::query {
 namespace {
 
 using analysis::block_record;
-
-/// Checks if a block's name, its address, or a line or module of its call stack contains the text. Looks at each name
-/// and each stack once.
-class text_filter {
- public:
-  text_filter(const std::string& wanted, const sources& from)
-      : wanted_(lower_case(wanted)),
-        tables_(from.trace.tables()),
-        frames_(from.frames),
-        lookup_(from.lookup),
-        provisional_(&from.provisional),
-        who_(from.frames, tables_, from.lookup, &from.provisional) {}
-
-  bool takes(const block_record& block) {
-    if (wanted_.empty()) return true;
-    const auto [name, new_name] = names_.try_emplace(raw(block.name), false);
-    if (new_name) name->second = is_in(tables_.text(block.name));
-    if (name->second || format_address(block.address).find(wanted_) != std::string::npos) return true;
-    if (block.stack == trace::stack_id::none) return false;
-    const auto [stack, new_stack] = stacks_.try_emplace(raw(block.stack), false);
-    if (new_stack) stack->second = is_in_stack(block.stack);
-    return stack->second;
-  }
-
- private:
-  [[nodiscard]] bool is_in(std::string_view text) const { return lower_case(text).find(wanted_) != std::string::npos; }
-
-  bool is_in_stack(trace::stack_id stack) {
-    for (const symbols::line_id line : frames_.lines_of_stack(stack, tables_, lookup_, provisional_))
-      if (is_in_line(line)) return true;
-    return is_in_line(who_.of(stack, symbols::attribution::module));
-  }
-
-  bool is_in_line(symbols::line_id line) {
-    const auto [place, fresh] = lines_.try_emplace(line, false);
-    if (fresh) place->second = is_in(symbols::place_and_name_of(frames_.line(line)));
-    return place->second;
-  }
-
-  std::string wanted_;
-  const trace::tables& tables_;
-  symbols::frame_book& frames_;
-  const symbols::frame_book::lookup lookup_;
-  bool* const provisional_;
-  symbols::attributor who_;
-  std::unordered_map<std::uint64_t, bool> names_;
-  std::unordered_map<std::uint64_t, bool> stacks_;
-  std::unordered_map<symbols::line_id, bool> lines_;
-};
 
 /// This many more rows than requested may be held before the excess is dropped.
 constexpr std::size_t rows_between_cuts = std::size_t{1} << 14;

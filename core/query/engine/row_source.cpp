@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/query/answers/blocks_from_list.hpp"
 #include "core/query/answers/panels/holes.hpp"
 #include "core/query/answers/panels/holes_finder.hpp"
 #include "core/query/answers/panels/long_panels.hpp"
@@ -237,7 +238,16 @@ std::unique_ptr<long_answer<typename Question::answer_type>> start_long_answer(c
     const std::optional<time_range> about = time_of(question, from);
     if (!about || !are_many<Question>(sections_of(analysis::bounded(*about), from.stored->sections->store())))
       return nullptr;
-    return std::make_unique<answer_by_sections<Question>>(question, from, analysis::bounded(*about));
+    auto by_sections = std::make_unique<answer_by_sections<Question>>(question, from, analysis::bounded(*about));
+    if constexpr (std::is_same_v<Question, blocks_question>) {
+      // A list that is not made yet is worth making if all of it is asked for.
+      const block_list& list = *from.stored->blocks;
+      const time_range span = analysis::time_range_of(from.trace);
+      const bool all = about->begin <= span.begin && about->end >= span.end;
+      if (!list.failed() && (all || list.complete()))
+        return std::make_unique<blocks_from_list>(question, from, std::move(by_sections));
+    }
+    return by_sections;
   } else {
     return nullptr;
   }

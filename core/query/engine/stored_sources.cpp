@@ -24,6 +24,7 @@ std::shared_ptr<stored_sources> open_stored_sources(const std::shared_ptr<const 
   if (auto reader = analysis::section_reader::open(trace, facts->steps)) {
     const std::size_t left = analysis::left_for_indexes(memory_bytes, analysis::taken_while_reading_sections);
     made->sections = std::make_shared<analysis::section_cache>(std::move(*reader), std::max(left, least_for_sections));
+    made->blocks = std::make_shared<block_list>(made->sections->store());
     made->ahead = std::make_shared<prefetcher>(made->tiles, made->sections);
     made->in_memory = [cache = made->sections](std::span<const std::size_t> sections) {
       std::vector<std::shared_ptr<const analysis::index>> found;

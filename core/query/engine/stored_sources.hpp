@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/index/tensor_facts.hpp"
+#include "core/query/engine/block_list.hpp"
 #include "core/query/engine/prefetcher.hpp"
 #include "core/summary/figures/stored_figures.hpp"
 #include "core/summary/sections/section_cache.hpp"
@@ -18,7 +19,8 @@ struct stored_sources {
   std::shared_ptr<const analysis::stored_figures> figures;  ///< Figures of the whole recording.
   std::shared_ptr<analysis::section_cache> sections;    ///< Rows, by section; null if the file describes no sections.
   std::shared_ptr<const analysis::tensor_facts> facts;  ///< The steps of the program; no categories.
-  std::shared_ptr<prefetcher> ahead;                    ///< Reads ahead; null if `sections` is null.
+  std::shared_ptr<block_list> blocks;  ///< All blocks, listed on first use; null if `sections` is null.
+  std::shared_ptr<prefetcher> ahead;   ///< Reads ahead; null if `sections` is null.
   /// Returns the indexes of those sections that are in memory, null for the others. Empty if `sections` is null.
   decltype(analysis::bin_sources::sections) in_memory;
 };

@@ -1,0 +1,231 @@
+#include "core/query/engine/block_list.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/scratch_file.hpp"
+#include "core/base/thread_scratch.hpp"
+#include "core/figures/unfreed.hpp"
+#include "core/index/tensor_facts.hpp"
+
+namespace sluice::query {
+namespace {
+
+using analysis::listed_block;
+
+constexpr std::size_t sections_in_a_part = 6;
+
+constexpr std::size_t place_of(list_column column) { return static_cast<std::size_t>(column); }
+
+/// Times near the birth of a block take few bytes as the distance from it.
+std::uint64_t from_birth(trace::time_ns time, trace::time_ns born, trace::time_ns unknown) {
+  if (time == unknown) return 0;
+  return trace::zigzag(static_cast<std::uint64_t>(time) - static_cast<std::uint64_t>(born)) + 1;
+}
+std::uint64_t to_time(std::uint64_t distance, std::uint64_t born, trace::time_ns unknown) {
+  return distance == 0 ? static_cast<std::uint64_t>(unknown) : born + trace::unzigzag(distance - 1);
+}
+
+/// The columns that are stored as the distance from `born`.
+constexpr bool is_from_birth(list_column column) {
+  return column == list_column::died || column == list_column::first_use || column == list_column::last_use;
+}
+
+void put(const listed_block& block, bool unfreed, block_list::columns& to) {
+  const auto add = [&](list_column column, std::uint64_t value) { to[place_of(column)].push_back(value); };
+  add(list_column::block, raw(block.block));
+  add(list_column::alloc, raw(block.alloc));
+  add(list_column::process, raw(block.process));
+  add(list_column::device, raw(block.device));
+  add(list_column::stream, raw(block.stream));
+  add(list_column::pool, raw(block.pool));
+  add(list_column::name, raw(block.name));
+  add(list_column::stack, raw(block.stack));
+  add(list_column::born, static_cast<std::uint64_t>(block.born));
+  add(list_column::died, from_birth(block.died, block.born, trace::unknown_time));
+  add(list_column::address, block.address);
+  add(list_column::bytes, block.bytes);
+  add(list_column::traits, static_cast<std::uint64_t>(block.layer) |
+                               static_cast<std::uint64_t>(block.kind) << block_traits::kind_at |
+                               static_cast<std::uint64_t>(block.category.what) << block_traits::category_at |
+                               static_cast<std::uint64_t>(block.category.why) << block_traits::reason_at |
+                               static_cast<std::uint64_t>(unfreed) << block_traits::unfreed_at);
+  add(list_column::first_use, from_birth(block.first_use, block.born, trace::unknown_time));
+  add(list_column::last_use, from_birth(block.last_use, block.born, trace::unknown_time));
+  add(list_column::uses, block.uses);
+}
+
+result<void> cannot(const char* what, int why) {
+  return fail(why == ENOSPC || why == EDQUOT ? error_code::no_space : error_code::io,
+              std::string("cannot ") + what + " the list of blocks: " + describe_errno(why), "a scratch file",
+              "name a folder with space in TMPDIR");
+}
+
+result<void> write_at(int descriptor, std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return cannot("write", put < 0 ? errno : ENOSPC);
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+    offset += static_cast<std::uint64_t>(put);
+  }
+  return {};
+}
+
+result<void> read_at(int descriptor, std::uint64_t offset, std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t got = ::pread(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return cannot("read", got < 0 ? errno : EIO);
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<std::uint64_t>(got);
+  }
+  return {};
+}
+
+}  // namespace
+
+block_list::~block_list() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::size_t block_list::chunks() const {
+  const std::scoped_lock lock(mutex_);
+  return chunks_.size();
+}
+
+block_list::chunk_facts block_list::facts(std::size_t chunk) const {
+  const std::scoped_lock lock(mutex_);
+  return chunks_[chunk]->facts;
+}
+
+std::vector<std::uint64_t> block_list::names() const {
+  const std::scoped_lock lock(mutex_);
+  return {names_.begin(), names_.end()};
+}
+
+result<void> block_list::extend(const std::function<bool()>& goes_on) {
+  const std::scoped_lock lock(building_);
+  if (complete()) return {};
+  if (failed_) return fail(error_code::io, "the list of blocks could not be made", "a scratch file");
+  const std::size_t first = sections_;
+  const std::size_t last = std::min(first + sections_in_a_part, from_.sections().size()) - 1;
+  const auto part = from_.index_of(first, last, analysis::section_scope::everything, goes_on);
+  result<void> added;
+  if (!part) {
+    added = tl::unexpected(part.error());
+    if (added.error().code == error_code::cancelled) return added;
+  } else {
+    added = add(**part, from_.run_of(first, last));
+  }
+  if (!added) {
+    failed_ = true;
+    return added;
+  }
+  sections_ = last + 1;
+  return {};
+}
+
+result<void> block_list::add(const analysis::index& part, analysis::time_range run) {
+  if (descriptor_ < 0) {
+    auto made = scratch_file::make();
+    if (!made) return tl::unexpected(made.error());
+    descriptor_ = ::open(made->path().c_str(), O_RDWR | O_CLOEXEC);
+    if (descriptor_ < 0) return cannot("open", errno);
+    encoder_.emplace(1);
+  }
+  const trace::snapshot& trace = from_.snapshot();
+  const auto facts = part.tensors(trace);
+  const analysis::cut_end end(trace);
+  const analysis::touch_index& touches = part.touches();
+  if (!touches.empty()) uses_known_ = true;
+  const std::span<const analysis::block_record> blocks = part.memory().blocks();
+  columns listed;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const analysis::block_record& block = blocks[i];
+    if (!block.allocated || !run.holds(block.born)) continue;
+    const auto category = i < facts->categories.size() ? facts->categories[i] : analysis::block_category{};
+    listed_block row = analysis::listed(block, category);
+    if (!touches.empty()) row.set_uses(touches.of(block));
+    put(row, analysis::is_unfreed(block, end), listed);
+    if (listed[0].size() < rows_in_chunk) continue;
+    if (auto added = add_chunk(listed); !added) return added;
+    for (auto& each : listed) each.clear();
+  }
+  return listed[0].empty() ? result<void>{} : add_chunk(listed);
+}
+
+result<void> block_list::add_chunk(const columns& of) {
+  auto made = std::make_shared<chunk>();
+  made->facts.rows = of[0].size();
+  for (std::size_t i = 0; i < of[0].size(); ++i) {
+    const auto born = static_cast<trace::time_ns>(of[place_of(list_column::born)][i]);
+    const auto died = static_cast<trace::time_ns>(
+        to_time(of[place_of(list_column::died)][i], static_cast<std::uint64_t>(born), INT64_MAX));
+    made->facts.first_birth = std::min(made->facts.first_birth, born);
+    made->facts.last_birth = std::max(made->facts.last_birth, born);
+    made->facts.first_death = std::min(made->facts.first_death, died);
+  }
+  made->offset = written_;
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 0; i < list_columns; ++i) made->layouts[i] = encoder_->encode(of[i], {}, 0, habits_[i], bytes);
+  if (auto put = write_at(descriptor_, written_, bytes); !put) return put;
+  written_ += bytes.size();
+  const std::scoped_lock lock(mutex_);
+  chunks_.push_back(std::move(made));
+  for (const std::uint64_t name : of[place_of(list_column::name)]) names_.insert(name);
+  return {};
+}
+
+result<void> block_list::read(std::size_t chunk, list_column column, std::vector<std::uint64_t>& values) const {
+  std::shared_ptr<const block_list::chunk> from;
+  {
+    const std::scoped_lock lock(mutex_);
+    from = chunks_[chunk];
+  }
+  values.resize(from->facts.rows);
+  std::uint64_t offset = from->offset;
+  for (std::size_t i = 0; i < place_of(column); ++i) offset += from->layouts[i].stored_bytes();
+  const trace::column_layout& layout = from->layouts[place_of(column)];
+  thread_scratch<std::byte> bytes;
+  bytes->resize(layout.stored_bytes());
+  if (auto got = read_at(descriptor_, offset, *bytes); !got) return got;
+  if (!trace::decode_integers(layout, *bytes, {}, values)) return cannot("read", EIO);
+  if (!is_from_birth(column)) return {};
+  thread_scratch<std::uint64_t> born;
+  if (auto got = read(chunk, list_column::born, *born); !got) return got;
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = to_time(values[i], (*born)[i], trace::unknown_time);
+  return {};
+}
+
+listed_block block_list::block_of(const columns& of, std::size_t row) {
+  const auto get = [&](list_column column) { return of[place_of(column)][row]; };
+  const std::uint64_t traits = get(list_column::traits);
+  const auto trait = [&](unsigned at) { return static_cast<std::uint8_t>(traits >> at & block_traits::mask); };
+  listed_block made;
+  made.block = trace::block_id{get(list_column::block)};
+  made.alloc = trace::event_id{get(list_column::alloc)};
+  made.process = trace::process_id{get(list_column::process)};
+  made.device = trace::device_id{get(list_column::device)};
+  made.stream = trace::stream_id{get(list_column::stream)};
+  made.pool = trace::pool_id{get(list_column::pool)};
+  made.name = trace::string_id{get(list_column::name)};
+  made.stack = trace::stack_id{get(list_column::stack)};
+  made.born = static_cast<trace::time_ns>(get(list_column::born));
+  made.died = static_cast<trace::time_ns>(get(list_column::died));
+  made.address = get(list_column::address);
+  made.bytes = get(list_column::bytes);
+  made.layer = static_cast<trace::layer>(trait(0));
+  made.kind = static_cast<trace::memory_kind>(trait(block_traits::kind_at));
+  made.category = {static_cast<analysis::category>(trait(block_traits::category_at)),
+                   static_cast<analysis::category_reason>(trait(block_traits::reason_at))};
+  made.first_use = static_cast<trace::time_ns>(get(list_column::first_use));
+  made.last_use = static_cast<trace::time_ns>(get(list_column::last_use));
+  made.uses = get(list_column::uses);
+  return made;
+}
+
+}  // namespace sluice::query
