@@ -94,7 +94,7 @@ result<block_table> blocks_from_list::so_far(bool& provisional) {
 
 const blocks_from_list::values& blocks_from_list::column(list_column which) {
   values& of = columns_[static_cast<std::size_t>(which)];
-  if (of.empty() && got_) got_ = list_.read(chunk_, which, of);
+  if (got_) got_ = list_.read(chunk_, which, columns_);
   if (!got_) of.assign(facts_.rows, 0);
   return of;
 }
@@ -107,14 +107,15 @@ void blocks_from_list::take(std::size_t chunk) {
   filter();
   if (std::find(passes_.begin(), passes_.end(), 1) == passes_.end()) return;
   const values& bytes = column(list_column::bytes);
-  const values& blocks = column(list_column::block);
   const values& key = keys();
-  if (!got_) return;
+  const values* blocks = nullptr;
   for (std::size_t i = 0; i < facts_.rows; ++i) {
     if (passes_[i] == 0) continue;
     ++count_;
     bytes_ += bytes[i];
-    const found next{key[i], blocks[i], chunk * block_list::rows_in_chunk + i};
+    if (last_ && last_->key < key[i]) continue;
+    if (blocks == nullptr) blocks = &column(list_column::block);
+    const found next{key[i], (*blocks)[i], chunk * block_list::rows_in_chunk + i};
     if (last_ && *last_ < next) continue;
     found_.push_back(next);
     if (found_.size() >= found_between_cuts + most_rows()) cut(most_rows());
@@ -302,8 +303,9 @@ result<bool> blocks_from_list::fetch(steady::time_point deadline, std::size_t ro
     const std::size_t chunk = place / block_list::rows_in_chunk;
     if (read != chunk) {
       if (read && steady::now() >= deadline) return false;
+      for (auto& each : of) each.clear();
       for (std::size_t i = 0; i < list_columns; ++i)
-        if (auto got = list_.read(chunk, static_cast<list_column>(i), of[i]); !got) return tl::unexpected(got.error());
+        if (auto got = list_.read(chunk, static_cast<list_column>(i), of); !got) return tl::unexpected(got.error());
       read = chunk;
     }
     block_row row = block_list::block_of(of, place % block_list::rows_in_chunk);

@@ -180,7 +180,9 @@ result<void> block_list::add_chunk(const columns& of) {
   return {};
 }
 
-result<void> block_list::read(std::size_t chunk, list_column column, std::vector<std::uint64_t>& values) const {
+result<void> block_list::read(std::size_t chunk, list_column column, columns& of) const {
+  std::vector<std::uint64_t>& values = of[place_of(column)];
+  if (!values.empty()) return {};
   std::shared_ptr<const block_list::chunk> from;
   {
     const std::scoped_lock lock(mutex_);
@@ -195,9 +197,9 @@ result<void> block_list::read(std::size_t chunk, list_column column, std::vector
   if (auto got = read_at(descriptor_, offset, *bytes); !got) return got;
   if (!trace::decode_integers(layout, *bytes, {}, values)) return cannot("read", EIO);
   if (!is_from_birth(column)) return {};
-  thread_scratch<std::uint64_t> born;
-  if (auto got = read(chunk, list_column::born, *born); !got) return got;
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = to_time(values[i], (*born)[i], trace::unknown_time);
+  if (auto got = read(chunk, list_column::born, of); !got) return got;
+  const std::vector<std::uint64_t>& born = of[place_of(list_column::born)];
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = to_time(values[i], born[i], trace::unknown_time);
   return {};
 }
 

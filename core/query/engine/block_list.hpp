@@ -87,8 +87,8 @@ class block_list {
   /// Number of chunks; those that exist do not change. Their blocks are in the order in which sections list them.
   [[nodiscard]] std::size_t chunks() const;
   [[nodiscard]] chunk_facts facts(std::size_t chunk) const;
-  /// Reads one column of a chunk into `values`. O(rows). Errors: io, corrupt.
-  [[nodiscard]] result<void> read(std::size_t chunk, list_column column, std::vector<std::uint64_t>& values) const;
+  /// Reads one column of a chunk into `of`, unless it is there. May read `born` with it. O(rows). Errors: io, corrupt.
+  [[nodiscard]] result<void> read(std::size_t chunk, list_column column, columns& of) const;
   /// The block in row `row` of a chunk of which all columns were read.
   [[nodiscard]] static analysis::listed_block block_of(const columns& of, std::size_t row);
 
