@@ -87,7 +87,7 @@ bool section_index::absorb(const trace::snapshot& from, const std::function<bool
     wanted.push_back(chunk);
     if (chunks[chunk].type == row_type::alloc) allocations += chunks[chunk].rows;
   }
-  constexpr std::size_t most_expected = std::size_t{1} << 16;  // A file can claim any number of rows.
+  constexpr std::size_t most_expected = std::size_t{1} << 21;  // A file can claim any number of rows.
   allocations = std::min(allocations, most_expected);
   memory_.expect(known_->blocks.size() + known_->carried.size(), allocations);
   set_known(*known_);

@@ -89,17 +89,17 @@ class sorter {
   [[nodiscard]] bool sort() {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       if ((i & 0xfffU) == 0 && from_.cancelled) return false;
-      const block_record& block = blocks_[i];
-      if (!block.allocated || !block.live_at(question_.time)) continue;
-      if (question_.device && block.device != *question_.device) continue;
-      if (analysis::is_memory_at_an_address(block.kind)) live_.push_back(i);
+      if (is_shown(blocks_[i])) live_.push_back(i);
     }
     runs_.emplace(blocks_, live_);
-    for (const std::size_t at : live_) places_.emplace(raw(blocks_[at].id), runs_->first_of(at));
+    holders_.assign(blocks_.size(), nobody);
+    if (!find_segments()) return false;
     std::erase_if(live_, [this](std::size_t at) { return runs_->first_of(at) != at; });
-    std::sort(live_.begin(), live_.end(), [this](std::size_t a, std::size_t b) { return order(a) < order(b); });
+    put_in_order();
+    if (from_.cancelled) return false;
     place_all();
-    return find_empty();
+    find_empty();
+    return true;
   }
 
   /// The bytes of a block, or of a run of mappings given by its first.
@@ -115,10 +115,11 @@ class sorter {
     if (question_.device && block->device != *question_.device) return std::nullopt;
     memory_map::place found{id, trace::block_id::none, block->address, taken_by(*block),
                             block->live_at(question_.time)};
-    if (const auto holder = holders_.find(raw(id)); holder != holders_.end()) {
-      found.segment = blocks_[holder->second].id;
-    } else if (const auto place = places_.find(raw(id)); place != places_.end()) {
-      found.segment = blocks_[place->second].id;
+    const std::uint32_t holder = holders_[static_cast<std::size_t>(block - blocks_.data())];
+    if (holder != nobody) {
+      found.segment = blocks_[holder].id;
+    } else if (const auto place = live_place(id)) {
+      found.segment = blocks_[*place].id;
     } else if (!found.live) {
       found.segment = segment_around(*block);
     }
@@ -127,15 +128,48 @@ class sorter {
   }
 
  private:
-  [[nodiscard]] std::tuple<trace::process_id, trace::device_id, std::uint64_t, trace::layer, std::size_t> order(
-      std::size_t at) const {
-    const block_record& b = blocks_[at];
-    return {b.process, b.device, b.address, b.layer, at};
+  static constexpr std::uint32_t nobody = UINT32_MAX;
+
+  /// True if the block is on the map of the moment.
+  [[nodiscard]] bool is_shown(const block_record& block) const {
+    return block.allocated && block.live_at(question_.time) &&
+           (!question_.device || block.device == *question_.device) && analysis::is_memory_at_an_address(block.kind);
+  }
+
+  /// The position of a block on the map; of a mapping, that of the first in its run.
+  [[nodiscard]] std::optional<std::size_t> live_place(trace::block_id id) const {
+    const block_record* block = id == trace::block_id::none ? nullptr : from_.index.memory().find(id);
+    if (block == nullptr || !is_shown(*block)) return std::nullopt;
+    return runs_->first_of(static_cast<std::size_t>(block - blocks_.data()));
+  }
+
+  /// Sorts by process, device, address, layer and position. The keys are copied, as there may be a million of them.
+  void put_in_order() {
+    struct key {
+      trace::process_id process;
+      trace::device_id device;
+      std::uint64_t address;
+      trace::layer layer;
+      std::uint32_t at;
+      bool operator<(const key& other) const {
+        return std::tie(process, device, address, layer, at) <
+               std::tie(other.process, other.device, other.address, other.layer, other.at);
+      }
+    };
+    std::vector<key> keys;
+    keys.reserve(live_.size());
+    for (const std::size_t at : live_) {
+      const block_record& b = blocks_[at];
+      keys.push_back({b.process, b.device, b.address, b.layer, static_cast<std::uint32_t>(at)});
+    }
+    std::sort(keys.begin(), keys.end());
+    for (std::size_t i = 0; i < keys.size(); ++i) live_[i] = keys[i].at;
   }
 
   void put(std::size_t into, std::size_t at) {
-    inside_[into].push_back(at);
-    holders_.emplace(raw(blocks_[at].id), into);
+    if (filled_ == nullptr || filled_at_ != into) filled_ = &inside_[filled_at_ = into];
+    filled_->push_back(at);
+    holders_[at] = static_cast<std::uint32_t>(into);
   }
 
   /// Goes by address: a block belongs to an open block of a lower layer that contains it.
@@ -144,9 +178,8 @@ class sorter {
     for (const std::size_t at : live_) {
       const block_record& block = blocks_[at];
       // A mapping's parent is its reservation, which is not memory.
-      const auto known = places_.find(raw(block.parent));
-      if (block.parent != trace::block_id::none && known != places_.end() && known->second != at) {
-        put(known->second, at);
+      if (const auto parent = live_place(block.parent); parent && *parent != at) {
+        put(*parent, at);
       } else if (block.address != 0) {
         const auto over = [&](std::size_t other) {
           const block_record& o = blocks_[other];
@@ -166,39 +199,45 @@ class sorter {
     }
   }
 
-  /// Finds empty live blocks that are segments because others lie in them at another time. False if cancelled.
-  [[nodiscard]] bool find_empty() {
-    std::unordered_set<std::size_t> ever;
+  /// Finds live blocks in which others lie, now or at another time. False if cancelled.
+  [[nodiscard]] bool find_segments() {
     if (const analysis::section_facts* known = from_.index.known_from_file()) {
-      for (const auto& [id, place] : places_)
-        if (std::binary_search(known->whole->segments.begin(), known->whole->segments.end(), trace::block_id{id}))
-          ever.insert(place);
-    } else {
-      trace::block_id last{};
-      for (std::size_t i = 0; i < blocks_.size(); ++i) {
-        if ((i & 0xfffU) == 0 && from_.cancelled) return false;
-        const trace::block_id parent = blocks_[i].parent;
-        if (parent == last || parent == trace::block_id::none) continue;
-        last = parent;
-        if (const auto place = places_.find(raw(parent)); place != places_.end()) ever.insert(place->second);
+      const std::vector<trace::block_id>& segments = known->whole->segments;
+      if (segments.size() < live_.size()) {
+        for (const trace::block_id id : segments)
+          if (const auto place = live_place(id)) ever_.insert(*place);
+      } else {
+        for (const std::size_t at : live_)
+          if (std::binary_search(segments.begin(), segments.end(), blocks_[at].id)) ever_.insert(runs_->first_of(at));
       }
+      return true;
     }
-    for (const std::size_t at : live_) {
-      if (inside_.contains(at)) continue;
-      if (ever.contains(at)) {
-        inside_.try_emplace(at);
-      } else if (!holders_.contains(raw(blocks_[at].id))) {
-        lone_.push_back(at);
-      }
+    trace::block_id last{};
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      if ((i & 0xfffU) == 0 && from_.cancelled) return false;
+      const trace::block_id parent = blocks_[i].parent;
+      if (parent == last || parent == trace::block_id::none) continue;
+      last = parent;
+      if (const auto place = live_place(parent)) ever_.insert(*place);
     }
     return true;
   }
 
+  /// Sorts live blocks without others in them into empty segments and lone blocks.
+  void find_empty() {
+    for (const std::size_t at : live_) {
+      if (inside_.contains(at)) continue;
+      if (ever_.contains(at)) {
+        inside_.try_emplace(at);
+      } else if (holders_[at] == nobody) {
+        lone_.push_back(at);
+      }
+    }
+  }
+
   /// The segment that contains the place of a block that is not live.
   [[nodiscard]] trace::block_id segment_around(const block_record& block) const {
-    const auto parent = places_.find(raw(block.parent));
-    if (block.parent != trace::block_id::none && parent != places_.end() && inside_.contains(parent->second))
-      return blocks_[parent->second].id;
+    if (const auto parent = live_place(block.parent); parent && inside_.contains(*parent)) return blocks_[*parent].id;
     if (block.address == 0) return trace::block_id::none;
     const std::uint64_t end = end_of(block.address, taken_by(block));
     const block_record* best = nullptr;  // The innermost, independent of iteration order.
@@ -216,11 +255,12 @@ class sorter {
   const std::span<const block_record> blocks_;
   std::vector<std::size_t> live_;
   std::optional<analysis::mapped_runs> runs_;
-  std::unordered_map<std::uint64_t, std::size_t>
-      places_;  ///< Of live blocks, by id; for mappings, the first in their run.
+  std::unordered_set<std::size_t> ever_;  ///< Live blocks in which others lie at any time.
   std::unordered_map<std::size_t, std::vector<std::size_t>>
-      inside_;                                              ///< In order of address, except blocks with a parent.
-  std::unordered_map<std::uint64_t, std::size_t> holders_;  ///< The segment of a live block, by block id.
+      inside_;                                  ///< In order of address, except blocks with a parent.
+  std::vector<std::size_t>* filled_ = nullptr;  ///< The last entry of `inside_` that was added to.
+  std::size_t filled_at_ = 0;
+  std::vector<std::uint32_t> holders_;  ///< By position: the segment of a live block, or nobody.
   std::vector<std::size_t> lone_;
 };
 
@@ -285,11 +325,18 @@ class mapper {
     into.address = block.address;
     into.bytes = std::min(bytes, UINT64_MAX - block.address);
     packer packed(into, question_.pixel != 0 ? question_.pixel : into.bytes / question_.width);
-    std::vector<std::size_t> inside = into.lone ? std::vector{each.at} : *each.inside;
-    std::sort(inside.begin(), inside.end(), [&](std::size_t a, std::size_t b) {
+    std::vector<std::size_t> copy;
+    if (into.lone) copy.push_back(each.at);
+    const std::vector<std::size_t>* inside = into.lone ? &copy : each.inside;
+    const auto lies_before = [&](std::size_t a, std::size_t b) {
       return std::tuple(blocks_[a].address, blocks_[a].id) < std::tuple(blocks_[b].address, blocks_[b].id);
-    });
-    for (const std::size_t at : inside) packed.add(blocks_[at], category_of(at));
+    };
+    if (!std::is_sorted(inside->begin(), inside->end(), lies_before)) {
+      copy = *inside;
+      std::sort(copy.begin(), copy.end(), lies_before);
+      inside = &copy;
+    }
+    for (const std::size_t at : *inside) packed.add(blocks_[at], category_of(at));
     packed.finish();
     count(into);
     if (made_.segments.size() < memory_map::segment_limit) made_.segments.push_back(std::move(into));

@@ -14,6 +14,10 @@ std::optional<double> place_of_zoom(time_range before, time_range now) {
   return left / (left + right);
 }
 
+/// Sections of more events are not read ahead. The usual one has some 50,000; where a million blocks live at once it has
+/// over a million, and its index takes a gigabyte and seconds.
+constexpr std::uint64_t most_events = 250'000;
+
 /// A view that is `length` long and has `centre` at a place, 0..1 of it.
 time_range view_around(time_ns centre, double place, time_ns length) {
   const time_ns begin = centre - static_cast<time_ns>(place * static_cast<double>(length));
@@ -76,7 +80,8 @@ void prefetcher::want_sections(time_range range, time_ns centre) {
   if (last - first >= most_sections) return;
   const auto middle = static_cast<std::ptrdiff_t>(store.section_at(centre));
   std::vector<section_number> sections;
-  for (std::size_t section = first; section <= last; ++section) sections.push_back(section);
+  for (std::size_t section = first; section <= last; ++section)
+    if (store.sections()[section].events <= most_events) sections.push_back(section);
   const auto distance = [=](section_number section) { return std::abs(static_cast<std::ptrdiff_t>(section) - middle); };
   std::stable_sort(sections.begin(), sections.end(),
                    [&](section_number a, section_number b) { return distance(a) < distance(b); });

@@ -8,7 +8,10 @@ namespace sluice::gui {
 std::optional<query::time_ns> film::advance(query::time_ns now, query::time_range over, bool drawn, double seconds) {
   if (!playing_ || over.length() <= 0) return std::nullopt;
   waited_ += seconds;
-  if (!drawn) return std::nullopt;
+  if (!drawn) {
+    waited_ = std::min(waited_, most_waited);
+    return std::nullopt;
+  }
   const double per_second = static_cast<double>(over.length()) * speeds[std::min(speed, std::size(speeds) - 1)];
   const auto by = static_cast<query::time_ns>(waited_ * per_second);
   if (by <= 0) return std::nullopt;

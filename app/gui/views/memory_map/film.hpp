@@ -12,7 +12,8 @@ namespace sluice::gui {
 enum class film_loop : std::uint8_t { recording, step, range };
 
 /// The moments of a film, one after another. It never skips ahead of what can be shown: the next moment comes only after
-/// the last one was drawn, as far on as time has passed since.
+/// the last one was drawn, as far on as time has passed since. Where maps take long the film goes slower, so that it
+/// shows what lies between instead of jumping from one part of the recording to the next.
 class film {
  public:
   void play() { playing_ = true, waited_ = 0; }
@@ -30,6 +31,7 @@ class film {
   film_loop loop = film_loop::recording;
 
  private:
+  static constexpr double most_waited = 0.25;  ///< Seconds that count of the time in which a map is not drawn yet.
   bool playing_ = false;
   double waited_ = 0;  ///< Seconds since the last moment.
 };
