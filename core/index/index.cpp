@@ -214,8 +214,10 @@ std::size_t index::memory_bytes() const {
   // Measured: what one event takes in all the tables and trees that it goes into, and one told block.
   constexpr std::size_t an_event = 80;
   constexpr std::size_t a_block = 400;
-  return sizeof *this + an_event * static_cast<std::size_t>(events_) +
-         (known_ ? a_block * (known_->blocks.size() + known_->carried.size()) : 0);
+  std::size_t told = known_ ? known_->blocks.size() + known_->carried.size() : 0;
+  // Where there were very many, only the blocks themselves are left of what was told.
+  if (told == 0 && known_ && known_->scope == section_scope::memory) told = memory_.blocks().size();
+  return sizeof *this + an_event * static_cast<std::size_t>(events_) + a_block * told;
 }
 
 std::string words_of_malformed(std::uint64_t rows) {

@@ -101,7 +101,21 @@ bool section_index::absorb(const trace::snapshot& from, const std::function<bool
   next_ = chunks.size();
   settle(from);
   if (known_->scope == section_scope::everything && !known_->unfolding) find_stacks_of_copies(from, taken);
+  constexpr std::size_t many_blocks = 100'000;
+  if (known_->scope == section_scope::memory && known_->blocks.size() > many_blocks) forget_told_blocks(from);
   return true;
+}
+
+/// What the file says of blocks was taken in. Where a million of them live, it is not held twice.
+void section_index::forget_told_blocks(const trace::snapshot& from) {
+  tensors_ = std::make_shared<const tensor_facts>(find_tensor_facts(*this, from));
+  tensors_fresh_ = true;
+  auto left = std::make_unique<section_facts>();
+  left->scope = known_->scope;
+  left->run = known_->run;
+  left->whole = known_->whole;
+  left->samples_known = known_->samples_known;
+  known_ = std::move(left);
 }
 
 void section_index::keep_what_is_drawn(const trace::snapshot& from) {
