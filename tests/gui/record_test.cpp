@@ -102,6 +102,15 @@ TEST_F(recording_places, are_in_the_user_s_data_folder_where_the_program_s_canno
   }
 }
 
+// Root has all permissions there, but no file can be made.
+TEST_F(recording_places, are_elsewhere_where_no_file_can_be_made) {
+  setenv("XDG_DATA_HOME", folder.c_str(), 1);
+  for (const char* in : {"/proc", "/proc/", "/proc/self"})
+    EXPECT_EQ(place_of("python", in), folder / "sluice/python.sluice") << in;
+  unsetenv("XDG_DATA_HOME");
+  EXPECT_TRUE(std::filesystem::is_empty(folder)) << "looking leaves nothing behind";
+}
+
 TEST_F(recording_places, need_a_folder_that_exists) {
   EXPECT_NE(place_of("python", folder / "none").find("no such folder"), std::string::npos);
 }
@@ -264,16 +273,121 @@ TEST_F(record_panel, offers_to_save_a_demo_s_recording_before_the_window_closes)
     user.Yield(3);
     EXPECT_FALSE(app().wants_to_close());
     EXPECT_NE(read(user).find("it is deleted when the window closes"), std::string::npos);
-    user.ItemClick("//Quit/Save a copy...");
+    user.ItemClick("//Quit/Cancel");
+    user.Yield(3);
+    EXPECT_FALSE(app().wants_to_close());
+    EXPECT_NE(app().state().active(), nullptr);
+    app().invoke("file.quit");
+    user.Yield(3);
+    user.ItemClick("//Quit/Save...");
     user.Yield(3);
     const std::string copy = (folder / "copy.sluice").string();
     user.ItemInput("//###path/##path_text");
     user.KeyCharsReplaceEnter(copy.c_str());
-    EXPECT_TRUE(wait_until(user, [&] { return std::filesystem::exists(copy); })) << app().notice();
-    user.Yield(2);
-    app().invoke("file.quit");
+    EXPECT_TRUE(wait_until(user, [&] { return app().wants_to_close(); })) << app().notice();
+    EXPECT_TRUE(std::filesystem::exists(copy));
+  });
+}
+
+TEST_F(record_panel, asks_before_a_demo_s_recording_is_closed_and_lost) {
+  use([&](ImGuiTestContext& user) {
+    app().start_demo("quick");
+    EXPECT_TRUE(wait_until(user, [&] { return !app().recorder().running() && app().state().ready(); }));
+    EXPECT_TRUE(wait_until(user, [&] { return !app().live(); }));
+    const std::string scratch = app().recorder().recording();
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_W);
     user.Yield(3);
-    EXPECT_TRUE(app().wants_to_close()) << "a copy is there";
+    EXPECT_NE(read(user).find("it is deleted when it is closed"), std::string::npos);
+    take_picture(user, "close");
+    for (const char* way : {"the button", "Escape"}) {
+      if (std::string_view(way) == "Escape") {
+        user.KeyPress(ImGuiKey_Escape);
+      } else {
+        user.ItemClick("//Close/Cancel");
+      }
+      user.Yield(3);
+      EXPECT_NE(app().state().active(), nullptr) << way;
+      EXPECT_EQ(read(user).find("it is deleted when it is closed"), std::string::npos) << way;
+      user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_W);
+      user.Yield(3);
+    }
+
+    user.ItemClick("//Close/Save...");
+    user.Yield(3);
+    user.KeyPress(ImGuiKey_Escape);
+    user.Yield(4);
+    EXPECT_NE(app().state().active(), nullptr) << "nothing was saved, and nothing is closed";
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_W);
+    user.Yield(3);
+    user.ItemClick("//Close/Save...");
+    user.Yield(3);
+    const std::string copy = (folder / "copy.sluice").string();
+    user.ItemInput("//###path/##path_text");
+    user.KeyCharsReplaceEnter(copy.c_str());
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().active() == nullptr; })) << app().notice();
+    EXPECT_TRUE(std::filesystem::exists(copy));
+    EXPECT_FALSE(std::filesystem::exists(scratch));
+  });
+}
+
+TEST_F(record_panel, stops_a_demo_that_is_closed_while_it_runs) {
+  use([&](ImGuiTestContext& user) {
+    app().start_demo("endless");
+    EXPECT_TRUE(wait_until(user, [&] { return app().recorder().running() && app().state().ready(); }));
+    app().invoke("file.close");
+    user.Yield(3);
+    user.ItemClick("//Close/Discard");
+    EXPECT_TRUE(wait_until(user, [&] { return !app().recorder().running(); }));
+    EXPECT_EQ(app().state().active(), nullptr);
+    EXPECT_EQ(app().notice(), "");
+  });
+}
+
+TEST_F(record_panel, records_elsewhere_where_the_folder_takes_no_files_and_says_so) {
+  setenv("XDG_DATA_HOME", folder.c_str(), 1);
+  use([&](ImGuiTestContext& user) {
+    app().invoke("record.open");
+    user.Yield(3);
+    user.ItemInput("//Record a program/##command");
+    user.KeyCharsReplace("python 'train me.py'");
+    user.ItemInput("//Record a program/##folder");
+    user.KeyCharsReplace("/proc");
+    const std::string file = (folder / "sluice/python.sluice").string();
+    EXPECT_TRUE(says(user, "No file can be made in /proc: the recording goes to " + file));
+    user.ItemClick("//Record a program/Record");
+    EXPECT_TRUE(wait_until(user, [&] { return app().recorder().running(); })) << app().notice();
+    EXPECT_EQ(app().recorder().recording(), file);
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().ready(); }));
+    app().invoke("record.stop");
+    EXPECT_TRUE(wait_until(user, [&] { return !app().recorder().running(); }));
+  });
+  unsetenv("XDG_DATA_HOME");
+}
+
+TEST_F(record_panel, stays_within_the_window_when_that_shrinks_and_scrolls_inside) {
+  use([&](ImGuiTestContext& user) {
+    resize(user, 1600, 1000);
+    app().invoke("record.open");
+    user.Yield(3);
+    const char* const name = "Record a program";
+    user.WindowMove("//Record a program", ImVec2(1500, 900));
+    user.Yield(2);
+    const auto is_inside = [&] {
+      return ImRect({0, 0}, ImGui::GetIO().DisplaySize).Contains(ImGui::FindWindowByName(name)->Rect());
+    };
+    EXPECT_TRUE(is_inside()) << "when it is moved";
+    resize(user, 480, 320);
+    user.Yield(3);
+    EXPECT_TRUE(is_inside());
+    take_picture(user, "record-small");
+    EXPECT_GT(ImGui::FindWindowByName(name)->ScrollMax.y, 0) << "what does not fit is reached by scrolling";
+    user.ItemInput("//Record a program/##command");
+    user.KeyCharsReplace("python 'train me.py'");
+    user.ItemClick("//Record a program/Record");
+    EXPECT_TRUE(wait_until(user, [&] { return app().recorder().running(); })) << app().notice();
+    app().invoke("help.keys");
+    user.Yield(3);
+    EXPECT_TRUE(ImRect({0, 0}, ImGui::GetIO().DisplaySize).Contains(ImGui::FindWindowByName("Keys and mouse")->Rect()));
   });
 }
 

@@ -267,6 +267,10 @@ TEST_F(window_test, sees_a_demo_to_its_end) {
     EXPECT_TRUE(std::filesystem::exists(scratch));
     app().invoke("file.close");
     user.Yield(3);
+    EXPECT_TRUE(std::filesystem::exists(scratch)) << "it is asked first";
+    user.ItemClick("//Close/Discard");
+    user.Yield(3);
+    EXPECT_EQ(app().state().active(), nullptr);
     EXPECT_FALSE(std::filesystem::exists(scratch)) << "a demo's scratch file goes with it";
   });
 }

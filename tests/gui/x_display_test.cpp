@@ -19,6 +19,7 @@
 #include "app/gui/gl/png.hpp"
 #include "imgui_internal.h"
 #include "tests/gui/display.hpp"
+#include "tests/gui/window/picture_regions.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 // The last, for its macros.
@@ -144,61 +145,99 @@ class remote_window : public window_test {
     setenv("DISPLAY", local_.c_str(), 1);
   }
 
-  /// How many pixels of the window on the screen are others than those that were drawn; the least of some frames, for a
-  /// frame that is sent whole cannot be read back.
-  std::size_t wrong_pixels(ImGuiTestContext& user) {
-    user.Yield(3);
-    std::size_t least = wrong_pixels_now(user);
-    for (int frame = 0; frame < 5 && least > 0; ++frame) least = std::min(least, wrong_pixels_now(user));
-    return least;
+  /// The window as the display shows it.
+  static gui::gl::image picture_on_screen(int width, int height) {
+    gui::gl::image made{width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(width * height) * 3)};
+    Display* const display = glfwGetX11Display();
+    x11<int(Display*, Bool)>("XSync")(display, False);
+    XImage* const shown = x11<XImage*(Display*, Drawable, int, int, unsigned, unsigned, unsigned long, int)>(
+        "XGetImage")(display, glfwGetX11Window(glfwGetCurrentContext()), 0, 0, static_cast<unsigned>(width),
+                     static_cast<unsigned>(height), AllPlanes, ZPixmap);
+    EXPECT_TRUE(shown != nullptr && shown->bits_per_pixel == 32);
+    if (shown == nullptr || shown->bits_per_pixel != 32) return made;
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x) {
+        // Blue, green, red; the picture has red first.
+        const char* const from = shown->data + y * shown->bytes_per_line + x * 4;
+        std::uint8_t* const to = made.pixels.data() + static_cast<std::ptrdiff_t>(y * width + x) * 3;
+        for (int channel = 0; channel < 3; ++channel) to[channel] = static_cast<std::uint8_t>(from[2 - channel]);
+      }
+    shown->f.destroy_image(shown);
+    return made;
   }
-  std::size_t wrong_pixels_now(ImGuiTestContext& user) {
-    std::size_t wrong = 0;
+
+  /// Compares what the display shows with the same frame drawn whole, apart from it, and says which parts differ.
+  void expect_shown_whole(ImGuiTestContext& user, const char* step) {
+    settle(user);
+    user.Yield(3);
+    std::string different = "no picture was taken";
     on_window_thread(user, [&] {
       const ImVec2 size = ImGui::GetIO().DisplaySize;
-      const auto width = static_cast<unsigned>(size.x), height = static_cast<unsigned>(size.y);
-      const gui::gl::image drawn = gui::gl::read_framebuffer(0, static_cast<int>(width), static_cast<int>(height));
-      Display* const display = glfwGetX11Display();
-      x11<int(Display*, Bool)>("XSync")(display, False);
-      XImage* const shown = x11<XImage*(Display*, Drawable, int, int, unsigned, unsigned, unsigned long, int)>(
-          "XGetImage")(display, glfwGetX11Window(glfwGetCurrentContext()), 0, 0, width, height, AllPlanes, ZPixmap);
-      ASSERT_NE(shown, nullptr);
-      ASSERT_EQ(shown->bits_per_pixel, 32);
-      for (unsigned y = 0; y < height; ++y)
-        for (unsigned x = 0; x < width; ++x) {
-          // Blue, green, red; the picture has red first.
-          const char* const screen = shown->data + y * static_cast<unsigned>(shown->bytes_per_line) + x * 4;
-          const auto* const mine = reinterpret_cast<const char*>(drawn.pixels.data()) + (y * width + x) * 3;
-          wrong += screen[2] != mine[0] || screen[1] != mine[1] || screen[0] != mine[2] ? 1 : 0;
-        }
-      shown->f.destroy_image(shown);
+      const auto width = static_cast<int>(size.x), height = static_cast<int>(size.y);
+      different = differing_regions(picture_on_screen(width, height), drawn_apart(app(), width, height));
     });
-    return wrong;
+    EXPECT_EQ(different, "") << step;
   }
 
   std::string local_;
   std::unique_ptr<relay> through_;
 };
 
-TEST_F(remote_window, shows_what_it_draws_though_it_sends_only_what_changed) {
+TEST_F(remote_window, shows_the_whole_frame_after_each_step_though_it_sends_only_what_changed) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
-    EXPECT_EQ(wrong_pixels(user), 0U);
-    user.MouseTeleportToPos(ImVec2(400, 300));
+    expect_shown_whole(user, "opened");
+    user.MouseTeleportToPos(place_of(8'000'000, 60));
     user.Yield(3);
-    user.MouseTeleportToPos(ImVec2(420, 310));
-    EXPECT_EQ(wrong_pixels(user), 0U) << "a moved cursor and its tooltip";
+    user.MouseTeleportToPos(place_of(9'000'000, 70));
+    expect_shown_whole(user, "hover: a moved cursor and its tooltip");
     app().invoke("window.palette");
-    EXPECT_EQ(wrong_pixels(user), 0U);
+    expect_shown_whole(user, "palette");
+    user.KeyChars("zo");
+    expect_shown_whole(user, "letters in the palette");
     user.KeyPress(ImGuiKey_Escape);
-    EXPECT_EQ(wrong_pixels(user), 0U);
-    resize(user, 900, 600);
-    settle(user);
-    EXPECT_EQ(wrong_pixels(user), 0U);
+    expect_shown_whole(user, "palette closed");
+    app().invoke("timeline.zoom_in");
+    expect_shown_whole(user, "zoom");
+    user.MouseTeleportToPos(place_of(9'000'000, 70));
+    user.KeyDown(ImGuiMod_Ctrl);
+    user.MouseWheelY(-4);
+    user.KeyUp(ImGuiMod_Ctrl);
+    expect_shown_whole(user, "scrolled tracks");
+    user.MouseClick(1);
+    user.Yield(3);
+    EXPECT_TRUE(ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel));
+    expect_shown_whole(user, "menu of the timeline");
+    user.KeyPress(ImGuiKey_Escape);
+    app().invoke("panel.focus.Statistics");
+    expect_shown_whole(user, "another panel in front");
     app().invoke("window.theme");
-    settle(user);
-    EXPECT_EQ(wrong_pixels(user), 0U);
+    expect_shown_whole(user, "the other theme");
+    resize(user, 900, 600);
+    expect_shown_whole(user, "smaller");
+    resize(user, 1280, 800);
+    expect_shown_whole(user, "larger");
     EXPECT_GT(through_->sent(), 0U);
+  });
+}
+
+// A tile of a software GL that was not drawn must not get past the comparison.
+TEST_F(remote_window, is_compared_by_regions_that_name_a_blank_tile) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    on_window_thread(user, [&] {
+      const ImVec2 size = ImGui::GetIO().DisplaySize;
+      const auto width = static_cast<int>(size.x), height = static_cast<int>(size.y);
+      const gui::gl::image whole = drawn_apart(app(), width, height);
+      gui::gl::image shown = picture_on_screen(width, height);
+      EXPECT_EQ(differing_regions(shown, whole), "");
+      const ImVec2 corner = place_of(9'000'000, 40);
+      for (int y = 0; y < 64; ++y)
+        for (int byte = 0; byte < 64 * 3; ++byte)
+          shown.pixels[static_cast<std::size_t>(
+              ((static_cast<int>(corner.y) + y) * width + static_cast<int>(corner.x)) * 3 + byte)] = 255;
+      EXPECT_TRUE(differing_regions(shown, whole).starts_with("Timeline: ")) << differing_regions(shown, whole);
+    });
   });
 }
 

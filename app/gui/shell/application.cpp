@@ -261,6 +261,7 @@ void application::frame() {
   paths_.draw(context());
   if (const auto asked = record_dialog_.draw(context(), settings_, recorder_)) start_recording(*asked);
   draw_quit();
+  draw_close();
   draw_notice();
   draw_opening();
 }
@@ -268,6 +269,7 @@ void application::frame() {
 void application::update() {
   commands_.run_queued();
   follow_table_wanted();
+  follow_leaving();
   session_.update(static_cast<double>(ImGui::GetIO().DeltaTime));
   take_failures();
   show_saved_view();

@@ -134,8 +134,13 @@ class application {
   [[nodiscard]] const document* unsaved_demo() const;
   void draw_quit();
   void draw_quit_of_recording(const view_context& with);
-  void draw_quit_of_demo(const view_context& with, const document& demo);
+  /// Closes a document: at once, or after a question where a demo's recording would be lost.
+  void close(document_id which);
+  void draw_close();
+  void draw_question_of_demo(const view_context& with, const document& demo, bool quits);
+  void follow_leaving();
   void save_recording(const std::string& to);
+  void ask_where_to_save();
   [[nodiscard]] std::string own_program() const;
   void show_saved_view();
   void reveal_selection();
@@ -241,10 +246,13 @@ class application {
   int raise_tries_ = 0;                ///< Frames left to do that.
   int front_tabs_in_ = 0;              ///< Frames until tabs are raised.
   bool closing_ = false;
-  bool quit_asked_ = false;         ///< The question before the window closes is open.
-  bool quit_when_stopped_ = false;  ///< The window closes once the recorded program has ended.
-  bool table_wanted_ = false;       ///< The row with the focus has a frame to save its table.
-  unsigned palette_over_ = 0;       ///< ImGui's id of the window that had the focus before the palette.
+  bool quit_asked_ = false;                            ///< The question before the window closes is open.
+  bool quit_when_stopped_ = false;                     ///< The window closes once the recorded program has ended.
+  document_id close_asked_ = document_id::none;        ///< The question before it is closed is open.
+  document_id leaves_when_saved_ = document_id::none;  ///< It is closed once the copy that was asked for is saved ...
+  bool quit_when_saved_ = false;                       ///< ... and then the window.
+  bool table_wanted_ = false;                          ///< The row with the focus has a frame to save its table.
+  unsigned palette_over_ = 0;  ///< ImGui's id of the window that had the focus before the palette.
   bool restyle_ = true;
   view* only_ = nullptr;
   float scale_ = 1;

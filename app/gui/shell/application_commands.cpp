@@ -71,8 +71,7 @@ void application::add_file_commands() {
                        if (path != nullptr) {
                          save_recording(*path);
                        } else {
-                         paths_.save(last_folder(), std::filesystem::path(session_.active()->path).filename().string(),
-                                     "file.save_as");
+                         ask_where_to_save();
                        }
                      },
                  .enabled = [this] { return session_.ready() && !session_.active()->live; }});
@@ -98,7 +97,7 @@ void application::add_file_commands() {
                  .title = "Close",
                  .group = "File",
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_W},
-                 .run = [this](const argument&) { session_.close(session_.active()->id); },
+                 .run = [this](const argument&) { close(session_.active()->id); },
                  .enabled = has_document});
   commands_.add({.id = "file.cancel_opening",
                  .title = "Cancel opening",
@@ -153,9 +152,9 @@ void application::add_selection_commands() {
                      },
                  .enabled =
                      [this] {
-                       return palette_open_ || quit_asked_ || keys_open_ || words_open_ || about_open_ ||
-                              paths_.is_open() || record_dialog_.is_open() || !notice_.empty() || !told_.empty() ||
-                              cancellable() != nullptr || ready_to_clear();
+                       return palette_open_ || quit_asked_ || close_asked_ != document_id::none || keys_open_ ||
+                              words_open_ || about_open_ || paths_.is_open() || record_dialog_.is_open() ||
+                              !notice_.empty() || !told_.empty() || cancellable() != nullptr || ready_to_clear();
                      }});
   commands_.add({.id = "selection.set",
                  .run =
@@ -276,6 +275,7 @@ bool application::close_topmost() {
       *open = false;
       return true;
     }
+  if (std::exchange(close_asked_, document_id::none) != document_id::none) return true;
   if (paths_.is_open()) {
     paths_.close();
     return true;
@@ -318,6 +318,10 @@ void application::take_chosen_file() {
   const std::vector<std::string> chosen = dialog_->dialog.result();
   dialog_.reset();
   for (const std::string& path : chosen) open(path);
+}
+
+void application::ask_where_to_save() {
+  paths_.save(last_folder(), std::filesystem::path(session_.active()->path).filename().string(), "file.save_as");
 }
 
 /// Copies the active document's file. A demo's or the window's own recording is deleted when it is closed.

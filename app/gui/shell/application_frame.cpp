@@ -18,6 +18,7 @@ namespace {
 /// Begins a small window in the center, with a close button. Call `end_dialog` whatever this returns.
 bool begin_dialog(const view_context& with, const char* title, bool* open) {
   ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5F, 0.5F});
+  keep_on_screen(with, title);
   ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
   ImGui::PushStyleColor(ImGuiCol_TitleBg, with.colours.raised);
   ImGui::PushStyleColor(ImGuiCol_TitleBgActive, with.colours.raised);
@@ -287,6 +288,7 @@ void application::draw_keys() {
     tip_field(with, "Up, Down", "scroll the tracks", column);
     heading(with, "Rows of tables, after a click on one");
     tip_field(with, "Up, Down", "go to another row", column);
+    tip_field(with, "Shift + Up, Down", "select rows; also Shift + click, Ctrl + click for one more", column);
     tip_field(with, "Menu, Shift+F10", "what can be done with the row; also a right click, as on boxes", column);
     heading(with, "Keys of commands: click one, then press another");
     for (const command& each : commands_.all())
@@ -340,7 +342,6 @@ void application::draw_words() {
   if (!words_open_) return;
   const view_context with = context();
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
-  ImGui::SetNextWindowSizeConstraints({0, 0}, {viewport->Size.x - with.px(40), viewport->Size.y - with.px(80)});
   if (begin_dialog(with, "What the words mean", &words_open_)) {
     const float width = std::min(with.px(520), viewport->Size.x - with.px(80));
     for (const term& each : all_terms()) {

@@ -181,13 +181,30 @@ void application::quit() {
   closing_ = !quit_asked_;
 }
 
-void application::draw_quit() {
-  if (!quit_asked_) return;
-  const document* demo = unsaved_demo();
-  // The program may have ended while the question was open: then its recording is whole, and nothing is to be asked.
-  quit_asked_ = recorder_.records_program() || demo != nullptr;
-  if (!quit_asked_) return;
-  const view_context with = context();
+void application::close(document_id which) {
+  const document* shown = session_.find(which);
+  if (shown == nullptr) return;
+  if (shown->removed_at_close && !shown->copied) {
+    close_asked_ = which;
+  } else {
+    session_.close(which);
+  }
+}
+
+/// After "Save...": goes on when the copy is there, and stays if none was made.
+void application::follow_leaving() {
+  if (leaves_when_saved_ == document_id::none || paths_.is_open()) return;
+  const document* const left = session_.find(std::exchange(leaves_when_saved_, document_id::none));
+  const bool quits = std::exchange(quit_when_saved_, false);
+  if (left == nullptr || !left->copied) return;
+  session_.close(left->id);
+  if (quits) quit();
+}
+
+namespace {
+
+/// A question in the middle of the window. `open` null: it has no button to close it.
+void begin_question(const view_context& with, const char* title, bool* open) {
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   const float width = std::min(with.px(520), viewport->Size.x - with.px(24));
   ImGui::SetNextWindowPos(viewport->GetCenter(), ImGuiCond_Always, {0.5F, 0.5F});
@@ -195,19 +212,47 @@ void application::draw_quit() {
   for (const ImGuiCol each : {ImGuiCol_WindowBg, ImGuiCol_TitleBg, ImGuiCol_TitleBgActive})
     ImGui::PushStyleColor(each, with.colours.raised);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
-  ImGui::Begin("Quit", &quit_asked_,
+  ImGui::Begin(title, open,
                ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse |
                    ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking);
   ImGui::PushTextWrapPos(0);
-  if (recorder_.records_program()) {
-    draw_quit_of_recording(with);
-  } else {
-    draw_quit_of_demo(with, *demo);
-  }
+}
+
+void end_question() {
   ImGui::PopTextWrapPos();
   ImGui::End();
   ImGui::PopStyleVar();
   ImGui::PopStyleColor(3);
+}
+
+}  // namespace
+
+void application::draw_quit() {
+  if (!quit_asked_) return;
+  const document* demo = unsaved_demo();
+  // The program may have ended while the question was open: then its recording is whole, and nothing is to be asked.
+  quit_asked_ = recorder_.records_program() || demo != nullptr;
+  if (!quit_asked_) return;
+  const view_context with = context();
+  begin_question(with, "Quit", &quit_asked_);
+  if (recorder_.records_program()) {
+    draw_quit_of_recording(with);
+  } else {
+    draw_question_of_demo(with, *demo, true);
+  }
+  end_question();
+}
+
+void application::draw_close() {
+  const document* asked = close_asked_ == document_id::none ? nullptr : session_.find(close_asked_);
+  if (asked == nullptr || quit_asked_) close_asked_ = document_id::none;
+  if (close_asked_ == document_id::none) return;
+  const view_context with = context();
+  bool open = true;
+  begin_question(with, "Close", &open);
+  draw_question_of_demo(with, *asked, false);
+  end_question();
+  if (!open) close_asked_ = document_id::none;
 }
 
 void application::draw_quit_of_recording(const view_context& with) {
@@ -227,24 +272,35 @@ void application::draw_quit_of_recording(const view_context& with) {
   if (ImGui::Button("Keep recording, do not quit")) quit_asked_ = false;
 }
 
-void application::draw_quit_of_demo(const view_context& with, const document& demo) {
+void application::draw_question_of_demo(const view_context& with, const document& demo, bool quits) {
+  const document_id id = demo.id;
   ImGui::TextUnformatted(demo.title.c_str());
-  ImGui::TextUnformatted("This recording is not saved: it is deleted when the window closes.");
+  ImGui::TextUnformatted(quits ? "This recording is not saved: it is deleted when the window closes."
+                               : "This recording is not saved: it is deleted when it is closed.");
   ImGui::Dummy({0, with.px(4)});
-  if (demo.live) {
+  bool answered = false;
+  const bool runs = demo.live && recorder_.running() && demo.path == recorder_.recording();
+  if (runs) {
     stop_button(with, recorder_);
-  } else if (ImGui::Button("Save a copy...")) {
-    session_.activate(demo.id);
-    commands_.invoke("file.save_as");
-    quit_asked_ = false;
+  } else if (ImGui::Button("Save...")) {
+    session_.activate(id);
+    leaves_when_saved_ = id;
+    quit_when_saved_ = quits;
+    ask_where_to_save();
+    answered = true;
   }
   ImGui::SameLine();
-  if (ImGui::Button("Quit without saving")) {
-    closing_ = true;
-    quit_asked_ = false;
+  if (ImGui::Button("Discard")) {
+    if (runs) recorder_.stop();
+    session_.close(id);
+    if (quits) return quit();  // There may be another.
+    answered = true;
   }
   ImGui::SameLine();
-  if (ImGui::Button("Do not quit")) quit_asked_ = false;
+  if (ImGui::Button("Cancel")) answered = true;
+  if (!answered) return;
+  quit_asked_ = false;
+  close_asked_ = document_id::none;
 }
 
 }  // namespace sluice::gui

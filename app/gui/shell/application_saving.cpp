@@ -83,6 +83,11 @@ void application::add_saving_commands() {
                  .group = "Edit",
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_C, ImGuiMod_Ctrl | ImGuiKey_Insert},
                  .enabled = has_document});
+  commands_.add({.id = "row.select_all",
+                 .title = "Select all rows",
+                 .group = "Panels",
+                 .keys = {ImGuiMod_Ctrl | ImGuiKey_A},
+                 .enabled = has_document});
   commands_.add({.id = "table.save_focused",
                  .title = "Save the table as CSV...",
                  .group = "File",

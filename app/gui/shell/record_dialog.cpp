@@ -83,10 +83,9 @@ std::optional<record_request> record_dialog::draw(const view_context& with, cons
   if (auto found = placing_.take()) place_ = std::move(*found);
   if (!open_) return std::nullopt;
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
-  const ImVec2 size(std::min(with.px(620), viewport->Size.x - with.px(24)),
-                    std::min(with.px(470), viewport->Size.y - with.px(60)));
   ImGui::SetNextWindowPos({viewport->GetCenter().x, viewport->Pos.y + with.px(54)}, ImGuiCond_Appearing, {0.5F, 0});
-  ImGui::SetNextWindowSize(size, ImGuiCond_Appearing);
+  ImGui::SetNextWindowSize({with.px(620), with.px(470)}, ImGuiCond_Appearing);
+  keep_on_screen(with, "Record a program");
   for (const ImGuiCol each : {ImGuiCol_WindowBg, ImGuiCol_TitleBg, ImGuiCol_TitleBgActive})
     ImGui::PushStyleColor(each, with.colours.raised);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
@@ -155,9 +154,14 @@ void record_dialog::draw_terminal_line(const record_request& asked) {
   find_place(asked);
   if (!place_ || place_->about != place_key(asked)) return ImGui::TextUnformatted("");
   if (!place_->path) return ImGui::TextUnformatted(printable(place_->path.error().to_string()).c_str());
-  const std::string name = fs::path(*place_->path).filename().string();
-  ImGui::TextUnformatted(printable("sluice " + joined_words(record_words(asked, name))).c_str());
-  ImGui::TextUnformatted(printable("The recording goes to " + *place_->path).c_str());
+  std::error_code failed;
+  const fs::path file = *place_->path;
+  const fs::path folder = fs::absolute(asked.folder.empty() ? fs::path(".") : fs::path(asked.folder), failed);
+  const bool elsewhere = file.parent_path() != (folder / "file").lexically_normal().parent_path();
+  const std::string output = elsewhere ? file.string() : file.filename().string();
+  ImGui::TextUnformatted(printable("sluice " + joined_words(record_words(asked, output))).c_str());
+  const std::string why = elsewhere ? "No file can be made in " + folder.string() + ": the" : "The";
+  ImGui::TextUnformatted(printable(why + " recording goes to " + file.string()).c_str());
 }
 
 /// The names in a folder may change meanwhile.

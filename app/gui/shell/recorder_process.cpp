@@ -56,6 +56,19 @@ std::string last_lines(std::string text, std::size_t lines) {
   return text.substr(at + 1);
 }
 
+/// True if files can be made in `folder`. Permissions do not tell: root has all of them, also in /proc.
+bool takes_files(const fs::path& folder) {
+  int fd = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (fd < 0) {  // Some file systems have no files without names.
+    std::string name = folder / ".sluice-XXXXXX";
+    fd = ::mkostemp(name.data(), O_CLOEXEC);
+    if (fd < 0) return false;
+    ::unlink(name.c_str());
+  }
+  ::close(fd);
+  return true;
+}
+
 }  // namespace
 
 result<std::string> recording_place(const record_request& request) {
@@ -69,7 +82,7 @@ result<std::string> recording_place(const record_request& request) {
   if (name.empty()) name = "recording";
   name.resize(std::min(name.size(), longest_name));
   fs::path folder = runs_in.lexically_normal();
-  if (access(folder.c_str(), W_OK | X_OK) != 0) folder = user_folder("XDG_DATA_HOME", ".local/share");
+  if (!takes_files(folder)) folder = user_folder("XDG_DATA_HOME", ".local/share");
   if (folder.empty())
     return fail(error_code::io, "the folder cannot be written, and HOME names no other", runs_in.string(),
                 "choose another folder");

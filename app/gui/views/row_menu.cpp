@@ -15,6 +15,7 @@ namespace sluice::gui {
 namespace {
 
 constexpr std::size_t longest_searched = 200;  // bytes of a name that is handed to Search
+constexpr std::size_t most_copied = 100'000;   // rows, as of a query
 
 std::string number(double value) {
   std::array<char, 64> digits{};
@@ -30,6 +31,15 @@ const ImGuiWindow* current_panel() {
     window = window->ParentWindow;
   return window;
 }
+
+/// Which table it is: panels may have several of the same name. The id of the row is the last on the stack.
+ImGuiID key_of(const table_content& content) {
+  const ImVector<ImGuiID>& ids = ImGui::GetCurrentWindow()->IDStack;
+  return ImHashStr(content.name, 0, ids.Size > 1 ? ids[ids.Size - 2] : ids[0]);
+}
+
+/// A click that selects rows has no other effect.
+bool selects_rows() { return ImGui::GetIO().KeyCtrl || ImGui::GetIO().KeyShift; }
 
 /// A name that may hold "##" or "%".
 void menu_title(const view_context& with, std::string_view text) {
@@ -133,6 +143,39 @@ std::string text_of_row(const table_content& content, std::size_t row) {
     made += shown;
   }
   return made;
+}
+
+table_content part_of(const table_content& content, const row_set& chosen) {
+  std::vector<std::size_t> rows;
+  rows.reserve(chosen.size());
+  for (const row_set::run& each : chosen.runs())
+    for (std::size_t row = each.begin; row < std::min(each.end, content.rows); ++row) rows.push_back(row);
+  table_content made{content.name, content.columns, rows.size()};
+  made.cells = [&content, rows = std::move(rows)](std::size_t row, std::vector<table_cell>& to) {
+    content.cells(rows[row], to);
+  };
+  return made;
+}
+
+std::string words_of(const table_content& content, const row_set& chosen) {
+  std::string made = format_some(chosen.size(), "row") + " selected";
+  if (chosen.empty()) return made;
+  std::vector<table_cell> cells;
+  content.cells(chosen.runs().front().begin, cells);
+  const auto has_size = [](const table_cell& each) { return each.size().has_value(); };
+  const auto found = std::find_if(cells.begin(), cells.end(), has_size);
+  if (found == cells.end()) return made;
+  const auto column = static_cast<std::size_t>(found - cells.begin());
+  const bool only = std::count_if(cells.begin(), cells.end(), has_size) == 1;
+  std::uint64_t sum = 0;
+  for (const row_set::run& each : chosen.runs())
+    for (std::size_t row = each.begin; row < each.end; ++row) {
+      cells.clear();
+      content.cells(row, cells);
+      sum += cells[column].size().value_or(0);
+    }
+  const table_column& of = content.columns[column];
+  return made + ", " + (only || of.title == nullptr ? std::string() : std::string(of.title) + " ") + format_bytes(sum);
 }
 
 void copy_csv(const table_content& content) { ImGui::SetClipboardText(csv_of(content).c_str()); }
@@ -257,23 +300,179 @@ bool row_menu::item(const view_context& with, const table_content& content, std:
                     ImVec2 size) {
   const bool has_focus = ImGui::GetFocusID() == ImGui::GetID("##row") || ImGui::IsPopupOpen("row menu");
   const bool clicked =
-      ImGui::Selectable("##row", chosen || has_focus,
+      ImGui::Selectable("##row", chosen || has_focus || selects(content, row),
                         flags | ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap, size);
-  follow_item(with, content, row);
-  return clicked;
+  follow(with, content, row);
+  return clicked && !selects_rows();
 }
 
 void row_menu::follow_item(const view_context& with, const table_content& content, std::size_t row) {
-  if (ImGui::IsItemClicked(ImGuiMouseButton_Right) || (focus_ && *focus_ == row)) {
-    ImGui::FocusItem();
-    focus_.reset();
+  if (selects(content, row))  // Over the item, which is drawn already.
+    ImGui::GetWindowDrawList()->AddRectFilled(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
+                                              ImGui::GetColorU32(ImGuiCol_Header, 0.4F));
+  follow(with, content, row);
+}
+
+void row_menu::follow(const view_context& with, const table_content& content, std::size_t row) {
+  const ImGuiID id = ImGui::GetItemID();
+  if (ImGui::IsItemClicked(ImGuiMouseButton_Left)) {
+    if (ImGui::GetIO().KeyShift) {
+      extend_to(content, row);
+    } else if (ImGui::GetIO().KeyCtrl) {
+      add_or_remove(content, row);
+    } else {
+      start_at(content, row);
+    }
   }
-  if (ImGui::IsItemFocused()) {
+  const bool wants_menu = ImGui::IsItemClicked(ImGuiMouseButton_Right);
+  if (wants_menu && !selects(content, row)) start_at(content, row);
+  const bool scrolled_to = focus_ && *focus_ == row;
+  if (scrolled_to) {
+    focus_.reset();
+    if (focus_extends_) {
+      extend_to(content, row);
+    } else {
+      start_at(content, row);
+    }
+  }
+  if (wants_menu || scrolled_to) ImGui::FocusItem();
+  const ImGuiContext& imgui = *ImGui::GetCurrentContext();
+  if (imgui.NavJustMovedToId == id && !imgui.NavJustMovedToIsInit) {
+    if ((imgui.NavJustMovedToKeyMods & ImGuiMod_Shift) != 0 && !imgui.NavJustMovedToIsTabbing) {
+      extend_to(content, row);
+    } else {
+      start_at(content, row);
+    }
+  }
+  const bool has_focus = ImGui::IsItemFocused();
+  if (has_focus) {
     focused_ = row;
-    if (with.commands.just_ran("row.copy")) ImGui::SetClipboardText(text_of_row(content, row).c_str());
-    if (with.commands.just_ran("table.save_focused")) content.whole ? content.whole(true) : save_csv(with, content);
+    if (selected_.table == key_of(content)) selected_.focus = id;
+    if (with.commands.just_ran("row.select_all")) select_all(content);
+  }
+  // Once per frame, by the first row that is drawn: that with the focus may be scrolled away.
+  const bool first = selected_.table == key_of(content) && selected_.frame != ImGui::GetFrameCount();
+  if (first) {
+    selected_.frame = ImGui::GetFrameCount();
+    check_selected(content);
+    if (selects(content)) draw_selected(with);
+  }
+  if (selects(content) ? first && ImGui::GetFocusID() == selected_.focus : has_focus) {
+    if (with.commands.just_ran("row.copy")) copy_rows(content, row, selects(content));
+    if (with.commands.just_ran("table.save_focused")) take_csv(with, content, true, selects(content));
   }
   draw_menu(with, content, row);
+}
+
+void row_menu::start_at(const table_content& content, std::size_t row) {
+  selected_.table = key_of(content);
+  selected_.anchor = row;
+  selected_.rows.clear();
+  note_selected(content);
+}
+
+void row_menu::extend_to(const table_content& content, std::size_t row) {
+  if (selected_.table != key_of(content) || selected_.anchor >= content.rows) start_at(content, row);
+  selected_.rows.choose(selected_.anchor, row);
+  note_selected(content);
+}
+
+void row_menu::add_or_remove(const table_content& content, std::size_t row) {
+  const bool here = selected_.table == key_of(content) && selected_.anchor < content.rows;
+  if (!here) {
+    start_at(content, row);
+  } else if (selected_.rows.empty() && row != selected_.anchor) {
+    selected_.rows.choose(selected_.anchor, selected_.anchor);
+  }
+  selected_.rows.toggle(row);
+  selected_.anchor = row;
+  note_selected(content);
+}
+
+void row_menu::select_all(const table_content& content) {
+  if (content.rows == 0) return;
+  selected_.table = key_of(content);
+  selected_.rows.choose(0, content.rows - 1);
+  note_selected(content);
+}
+
+bool row_menu::selects(const table_content& content, std::optional<std::size_t> row) const {
+  // One row is as good as the row with the focus.
+  if (selected_.table == 0 || selected_.rows.empty() || selected_.words.empty()) return false;
+  return selected_.table == key_of(content) && (!row || selected_.rows.contains(*row));
+}
+
+void row_menu::note_selected(const table_content& content) {
+  const std::size_t count = selected_.rows.size();
+  selected_.words.clear();
+  if (count < 2) return;
+  selected_.known = content.rows;
+  selected_.all = count == content.rows;
+  selected_.first = text_of_row(content, selected_.rows.runs().front().begin);
+  selected_.last = text_of_row(content, selected_.rows.runs().back().end - 1);
+  // The panel may know only the first of the rows.
+  selected_.words = selected_.all && content.whole ? "All rows selected" : words_of(content, selected_.rows);
+}
+
+void row_menu::check_selected(const table_content& content) {
+  if (!selects(content)) return;
+  const std::size_t last = selected_.rows.runs().back().end - 1;
+  const bool same = last < content.rows &&
+                    selected_.first == text_of_row(content, selected_.rows.runs().front().begin) &&
+                    selected_.last == text_of_row(content, last);
+  if (!same) {
+    start_at(content, selected_.anchor);
+  } else if (selected_.all && content.rows > selected_.known) {
+    select_all(content);
+  }
+}
+
+/// At the lower right of the panel, over all that it holds.
+void row_menu::draw_selected(const view_context& with) const {
+  const ImGuiWindow* const panel = current_panel();
+  const ImVec2 corner = panel->InnerRect.Max;
+  ImGui::SetNextWindowPos({corner.x - with.px(4), corner.y - with.px(2)}, ImGuiCond_Always, {1, 1});
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, with.colours.raised);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1.0F);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(with.px(8), with.px(2)));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowMinSize, ImVec2(1, 1));
+  constexpr auto flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoInputs | ImGuiWindowFlags_NoSavedSettings |
+                         ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoFocusOnAppearing |
+                         ImGuiWindowFlags_AlwaysAutoResize;
+  if (ImGui::Begin((std::string("##selected rows of ") + panel->Name).c_str(), nullptr, flags)) {
+    ImGuiWindow* const shown = ImGui::GetCurrentWindow();
+    // A panel that floats comes to the front when it is clicked.
+    if (ImGui::FindWindowDisplayIndex(shown) < ImGui::FindWindowDisplayIndex(panel->RootWindowDockTree))
+      ImGui::BringWindowToDisplayFront(shown);
+    ImGui::TextUnformatted(selected_.words.c_str());
+  }
+  ImGui::End();
+  ImGui::PopStyleVar(3);
+  ImGui::PopStyleColor();
+}
+
+void row_menu::copy_rows(const table_content& content, std::size_t row, bool selected) const {
+  if (!selected) return ImGui::SetClipboardText(text_of_row(content, row).c_str());
+  if (selected_.all && content.whole) return content.whole(false);
+  std::string made;
+  std::size_t copied = 0;
+  for (const row_set::run& each : selected_.rows.runs())
+    for (std::size_t at = each.begin; at < each.end && copied < most_copied; ++at, ++copied) {
+      if (copied > 0) made += '\n';
+      made += text_of_row(content, at);
+    }
+  ImGui::SetClipboardText(made.c_str());
+}
+
+void row_menu::take_csv(const view_context& with, const table_content& content, bool save, bool selected) const {
+  const bool some = selected && !selected_.all;
+  if (!some && content.whole) return content.whole(save);
+  const table_content part = some ? part_of(content, selected_.rows) : content;
+  if (save) {
+    save_csv(with, part);
+  } else {
+    copy_csv(part);
+  }
 }
 
 void row_menu::find_line(const view_context& with, row_target& target) {
@@ -292,6 +491,7 @@ void row_menu::find_line(const view_context& with, row_target& target) {
 }
 
 void row_menu::draw_menu(const view_context& with, const table_content& content, std::size_t row) {
+  const bool selected = selects(content, row);
   if (!ImGui::BeginPopupContextItem("row menu")) return;
   const float top = ImGui::GetCursorPosY();
   if (content.more) content.more(row);
@@ -301,15 +501,25 @@ void row_menu::draw_menu(const view_context& with, const table_content& content,
     target_entries(with, target);
   }
   if (ImGui::GetCursorPosY() > top) ImGui::Separator();
-  const command* copy = with.commands.find("row.copy");
-  const std::string key = copy == nullptr ? std::string() : key_text(*copy);
-  if (ImGui::MenuItem("Copy the row", key.empty() ? nullptr : key.c_str()))
-    ImGui::SetClipboardText(text_of_row(content, row).c_str());
-  if (ImGui::MenuItem("Copy the table as CSV")) content.whole ? content.whole(false) : copy_csv(content);
-  if (ImGui::MenuItem("Save the table as CSV...")) content.whole ? content.whole(true) : save_csv(with, content);
+  draw_copy_entries(with, content, row, selected);
   ImGui::Separator();
   panel_entries(with);
   ImGui::EndPopup();
+}
+
+void row_menu::draw_copy_entries(const view_context& with, const table_content& content, std::size_t row,
+                                 bool selected) const {
+  const command* copy = with.commands.find("row.copy");
+  const std::string key = copy == nullptr ? std::string() : key_text(*copy);
+  const std::string rows = selected_.all ? "all rows" : format_some(selected_.rows.size(), "row");
+  const auto label = [&](const std::string& several, const char* one) { return selected ? several : std::string(one); };
+  if (ImGui::MenuItem(label("Copy " + rows + "###Copy the rows", "Copy the row").c_str(),
+                      key.empty() ? nullptr : key.c_str()))
+    copy_rows(content, row, selected);
+  if (ImGui::MenuItem(label("Copy " + rows + " as CSV###Copy the rows as CSV", "Copy the table as CSV").c_str()))
+    take_csv(with, content, false, selected);
+  if (ImGui::MenuItem(label("Save " + rows + " as CSV...###Save the rows as CSV", "Save the table as CSV...").c_str()))
+    take_csv(with, content, true, selected);
 }
 
 void row_menu::scroll_by_keys(std::int64_t& first, std::int64_t fits, std::int64_t rows) {
@@ -326,6 +536,7 @@ void row_menu::scroll_by_keys(std::int64_t& first, std::int64_t fits, std::int64
   if (next == row) return;
   first = std::clamp<std::int64_t>(first + by, 0, std::max<std::int64_t>(0, rows - fits));
   focus_ = static_cast<std::size_t>(next);
+  focus_extends_ = ImGui::GetIO().KeyShift;
 }
 
 // --- menus of what is drawn without items ------------------------------------------------------------------------------

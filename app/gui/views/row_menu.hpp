@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/gui/views/row_set.hpp"
 #include "app/gui/views/view.hpp"
 #include "core/symbols/frames.hpp"
 
@@ -43,6 +44,10 @@ class table_cell {
 
   [[nodiscard]] std::string shown() const;
   [[nodiscard]] std::string plain() const;
+  /// What a size holds; none for other values.
+  [[nodiscard]] std::optional<std::uint64_t> size() const {
+    return unit_ == unit::bytes ? std::optional(whole_) : std::nullopt;
+  }
   /// True if there is no value, which the panel shows in grey.
   [[nodiscard]] bool muted() const { return unit_ == unit::none; }
 
@@ -90,6 +95,11 @@ struct table_content {
 [[nodiscard]] std::string csv_of(const table_content& content);
 /// One row as it is shown, separated by tabs.
 [[nodiscard]] std::string text_of_row(const table_content& content, std::size_t row);
+/// The rows of `chosen` alone. `content` must outlive it. O(rows of `chosen`).
+[[nodiscard]] table_content part_of(const table_content& content, const row_set& chosen);
+/// "3 rows selected, 12.0 MiB": with the sum of the first column of sizes, if there is one; its title is said where
+/// there are several. O(rows of `chosen`) then, else O(1).
+[[nodiscard]] std::string words_of(const table_content& content, const row_set& chosen);
 void copy_csv(const table_content& content);
 /// Asks where to save the table, and saves it.
 void save_csv(const view_context& with, const table_content& content);
@@ -108,11 +118,13 @@ void panel_context_menu(const view_context& with);
 [[nodiscard]] selection block_of(const view_context& with, trace::block_id block);
 
 /// The rows of the tables of one view. The row that has the keyboard focus is highlighted: a click gives it, and the
-/// arrow keys move it. `row.copy` (Ctrl+C) copies that row. A right click, the Menu key or Shift+F10 opens its menu.
+/// arrow keys move it. Shift with a click or such a key selects all rows up to there, Ctrl with a click one more,
+/// `row.select_all` (Ctrl+A) all: a small text at the bottom of the panel says how many, and their size. `row.copy`
+/// (Ctrl+C) copies the row or the selected rows. A right click, the Menu key or Shift+F10 opens the row's menu.
 class row_menu {
  public:
   /// Begins a row of an ImGui table, its first cell included, that can be clicked anywhere. True if it was clicked. The
-  /// caller has pushed an id for it.
+  /// caller has pushed one id for it; not for a click with Ctrl or Shift, which selects rows.
   bool begin_row(const view_context& with, const table_content& content, std::size_t row, bool chosen = false);
   /// The row alone, from the cursor on: the cells are drawn over it. `size`: see ImGui::Selectable.
   bool item(const view_context& with, const table_content& content, std::size_t row, bool chosen = false, int flags = 0,
@@ -136,7 +148,24 @@ class row_menu {
   [[nodiscard]] bool opened() const { return opened_; }
 
  private:
+  void follow(const view_context& with, const table_content& content, std::size_t row);
   void draw_menu(const view_context& with, const table_content& content, std::size_t row);
+  /// `selected`, here and below: the selected rows are meant, else the row or the whole table.
+  void draw_copy_entries(const view_context& with, const table_content& content, std::size_t row, bool selected) const;
+  void copy_rows(const table_content& content, std::size_t row, bool selected) const;
+  void take_csv(const view_context& with, const table_content& content, bool save, bool selected) const;
+  /// `row` is where a selection with Shift begins, and none is selected.
+  void start_at(const table_content& content, std::size_t row);
+  void extend_to(const table_content& content, std::size_t row);
+  void add_or_remove(const table_content& content, std::size_t row);
+  void select_all(const table_content& content);
+  /// True if several rows are selected, this one among them. Without `row`: any of this table.
+  [[nodiscard]] bool selects(const table_content& content, std::optional<std::size_t> row = {}) const;
+  /// After each change of the selected rows.
+  void note_selected(const table_content& content);
+  /// Drops the selected rows where other rows have taken their places.
+  void check_selected(const table_content& content);
+  void draw_selected(const view_context& with) const;
   /// Fills in the line of code of an event or block, once it is known.
   void find_line(const view_context& with, row_target& target);
 
@@ -144,6 +173,20 @@ class row_menu {
   std::vector<table_cell> cells_;
   std::optional<std::size_t> focused_;  ///< The row with the focus in this frame.
   std::optional<std::size_t> focus_;    ///< The row that is to get it, once it is drawn.
+  bool focus_extends_ = false;          ///< The rows up to `focus_` are to be selected.
+
+  /// The rows that are selected together, in one table of the view at a time.
+  struct {
+    unsigned table = 0;       ///< Which table; 0: none yet.
+    row_set rows;             ///< Empty, where only the row with the focus is meant.
+    std::size_t anchor = 0;   ///< Where Shift selects from.
+    bool all = false;         ///< All rows, also those that come.
+    std::size_t known = 0;    ///< How many rows the table had.
+    std::string first, last;  ///< The texts of the first and the last of the rows.
+    std::string words;        ///< What is said of them.
+    unsigned focus = 0;       ///< ImGui's id of the table's row that had the focus last; it may be scrolled away.
+    int frame = -1;           ///< ImGui's number of the frame in which a row of the table was drawn last.
+  } selected_;
 
   struct {
     row_target target;

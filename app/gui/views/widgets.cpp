@@ -159,6 +159,20 @@ bool section(const view_context& with, std::string_view text, bool open_at_first
   return open;
 }
 
+void keep_on_screen(const view_context& with, const char* window) {
+  const ImGuiViewport* screen = ImGui::GetMainViewport();
+  const ImVec2 most(std::max(1.0F, screen->Size.x - with.px(24)), std::max(1.0F, screen->Size.y - with.px(60)));
+  ImGui::SetNextWindowSizeConstraints({std::min(with.px(200), most.x), std::min(with.px(80), most.y)}, most);
+  const ImGuiWindow* known = ImGui::FindWindowByName(window);
+  if (known == nullptr || !known->WasActive) return;
+  const auto inside = [](float at, float begin, float room, float size) {
+    return std::max(begin, std::min(at, begin + room - size));
+  };
+  const ImVec2 at(inside(known->Pos.x, screen->Pos.x, screen->Size.x, std::min(known->Size.x, most.x)),
+                  inside(known->Pos.y, screen->Pos.y, screen->Size.y, std::min(known->Size.y, most.y)));
+  if (at.x != known->Pos.x || at.y != known->Pos.y) ImGui::SetNextWindowPos(at);
+}
+
 bool amount_line(const view_context& with, std::string_view amount, double share, ImU32 colour, std::string_view text,
                  std::string_view detail) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -199,7 +213,7 @@ bool amount_line(const view_context& with, std::string_view amount, double share
   if (cut && ImGui::IsItemHovered(ImGuiHoveredFlags_DelayShort))
     ImGui::SetTooltip("%.*s\n%.*s", static_cast<int>(text.size()), text.data(), static_cast<int>(detail.size()),
                       detail.data());
-  return clicked;
+  return clicked && !ImGui::GetIO().KeyCtrl && !ImGui::GetIO().KeyShift;
 }
 
 void clipped_text(std::string_view text, float width) {

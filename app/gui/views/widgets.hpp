@@ -30,6 +30,10 @@ void glossary_tip(const view_context& with, std::string_view term);
 /// The same, whatever the mouse rests on: for what is drawn without items. `title`: instead of the term's name.
 void show_term(const view_context& with, std::string_view term, std::string_view title = {});
 
+/// Before the `Begin` of a window that the user may move: it never ends outside of the whole window, also when that
+/// shrinks, and scrolls inside instead.
+void keep_on_screen(const view_context& with, const char* window);
+
 /// Draws a heading inside a panel.
 void heading(const view_context& with, std::string_view text);
 
@@ -37,7 +41,7 @@ void heading(const view_context& with, std::string_view text);
 [[nodiscard]] bool section(const view_context& with, std::string_view text, bool open_at_first);
 
 /// One line of a list of amounts: a bar that is `share` (0..1) of the width behind "312 MiB   28 %   text". Returns true
-/// when clicked; the whole line is the link. `text` and, behind it, `detail` are cut off at the end of the line and then
+/// when clicked, without Ctrl and Shift, which select rows; the whole line is the link. `text` and, behind it, `detail` are cut off at the end of the line and then
 /// have a tooltip.
 bool amount_line(const view_context& with, std::string_view amount, double share, ImU32 colour, std::string_view text,
                  std::string_view detail = {});

@@ -211,7 +211,131 @@ TEST_P(row_menus, copy_a_row_by_mouse_and_by_keyboard_and_the_table_as_csv) {
     user.Yield(3);
     user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_C);
     user.Yield(4);
-    EXPECT_NE(clipboard(), row) << "the arrow keys move to another row";
+    const std::string below = clipboard();
+    EXPECT_NE(below, row) << "the arrow keys move to another row";
+
+    user.KeyPress(ImGuiMod_Shift | ImGuiKey_UpArrow);
+    user.Yield(4);
+    EXPECT_NE(read(user).find("2 rows selected"), std::string::npos);
+    take_picture(user, std::string("rows of ") + of.panel);
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_C);
+    user.Yield(4);
+    EXPECT_EQ(clipboard(), row + '\n' + below);
+    user.KeyPress(ImGuiKey_Menu);
+    user.Yield(4);
+    choose(user, "###Copy the rows as CSV");
+    EXPECT_EQ(parsed(clipboard()), (std::vector<strings>{csv[0], csv[1], csv[2]})) << "these rows alone";
+
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_A);
+    user.Yield(4);
+    const std::string all_selected = read(user);
+    EXPECT_TRUE(all_selected.find(format_some(expected.size(), "row") + " selected") != std::string::npos ||
+                all_selected.find("All rows selected") != std::string::npos)
+        << all_selected;
+    user.KeyPress(ImGuiKey_Menu);
+    user.Yield(4);
+    choose(user, "###Copy the rows as CSV");
+    EXPECT_EQ(parsed(clipboard()), csv);
+    user.KeyPress(ImGuiKey_DownArrow);
+    user.Yield(4);
+    EXPECT_EQ(read(user).find(" selected"), std::string::npos) << "another key goes to one row";
+  });
+}
+
+class selected_rows : public window_test {
+ protected:
+  void show(ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("panel.focus.Blocks");
+    user.Yield(4);
+    settle(user);
+    query::blocks_question wanted;
+    wanted.range = app().state().active()->span;
+    wanted.layer = app().find<gui::blocks_view>().filter().layer;
+    blocks = app().state().active()->engine->ask_now(wanted).value()->rows;
+    rows = rows_of(user, "//Blocks");
+    ASSERT_GE(rows.size(), 4U);
+    ASSERT_GE(blocks.size(), rows.size());
+  }
+  void click(ImGuiTestContext& user, std::size_t row, ImGuiKeyChord modifiers = 0) {
+    user.MouseMoveToPos({rows[row].Max.x - 6, rows[row].GetCenter().y});
+    if (modifiers != 0) user.KeyDown(modifiers);
+    user.MouseClick(0);
+    if (modifiers != 0) user.KeyUp(modifiers);
+    user.Yield(4);
+  }
+  std::string words_of(std::initializer_list<std::size_t> chosen) {
+    std::uint64_t sum = 0;
+    for (const std::size_t row : chosen) sum += blocks[row].bytes;
+    return format_some(chosen.size(), "row") + " selected, " + format_bytes(sum);
+  }
+
+  std::vector<query::block_row> blocks;
+  std::vector<ImRect> rows;
+};
+
+TEST_F(selected_rows, are_chosen_by_clicks_with_shift_and_ctrl_and_counted_at_the_panel_s_end) {
+  use([&](ImGuiTestContext& user) {
+    show(user);
+    click(user, 0);
+    const std::uint64_t selected = app().state().selected().id;
+    EXPECT_EQ(selected, trace::raw(blocks[0].block));
+    click(user, 2, ImGuiMod_Shift);
+    EXPECT_NE(read(user).find(words_of({0, 1, 2})), std::string::npos) << read(user);
+    click(user, 1, ImGuiMod_Ctrl);
+    EXPECT_NE(read(user).find(words_of({0, 2})), std::string::npos);
+    click(user, 3, ImGuiMod_Ctrl);
+    EXPECT_NE(read(user).find(words_of({0, 2, 3})), std::string::npos);
+    EXPECT_EQ(app().state().selected().id, selected) << "such clicks do nothing else";
+    const ImGuiWindow* const said = ImGui::FindWindowByName("##selected rows of Blocks");
+    ASSERT_NE(said, nullptr);
+    const ImRect panel = ImGui::FindWindowByName("Blocks")->Rect();
+    EXPECT_TRUE(panel.Contains(said->Rect()));
+    EXPECT_GT(said->Pos.y, panel.GetCenter().y);
+
+    const std::string file = own_path("rows.csv");
+    user.MouseMoveToPos({rows[2].Max.x - 6, rows[2].GetCenter().y});
+    user.MouseClick(1);
+    user.Yield(3);
+    user.ItemClick("//$FOCUSED/###Save the rows as CSV");
+    user.Yield(3);
+    user.ItemInput("//###path/##path_text");
+    user.KeyCharsReplaceEnter(file.c_str());
+    EXPECT_TRUE(wait_until(user, [&] { return std::filesystem::exists(file); })) << app().notice();
+    std::ifstream in(file);
+    const auto saved = parsed({std::istreambuf_iterator<char>(in), {}});
+    ASSERT_EQ(saved.size(), 4U);
+    EXPECT_EQ(saved[1][0], std::to_string(blocks[0].bytes));
+    EXPECT_EQ(saved[3][0], std::to_string(blocks[3].bytes));
+    std::filesystem::remove(file);
+
+    app().invoke("blocks.sort", std::string("Allocated"));
+    user.Yield(6);
+    settle(user);
+    EXPECT_EQ(read(user).find(" selected"), std::string::npos) << "other rows are in their places now";
+  });
+}
+
+TEST_F(selected_rows, reach_beyond_the_rows_on_the_screen) {
+  use([&](ImGuiTestContext& user) {
+    show(user);
+    click(user, rows.size() - 2);
+    for (int i = 0; i < 4; ++i) {
+      user.KeyPress(ImGuiMod_Shift | ImGuiKey_DownArrow);
+      user.Yield(4);
+    }
+    const std::size_t first = rows.size() - 2;
+    EXPECT_NE(read(user).find(words_of({first, first + 1, first + 2, first + 3, first + 4})), std::string::npos)
+        << read(user);
+    // The wheel takes all of them from the screen.
+    user.MouseMoveToPos(rows[0].GetCenter());
+    user.MouseWheelY(-40);
+    user.Yield(4);
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_C);
+    user.Yield(4);
+    const char* text = ImGui::GetClipboardText();
+    ASSERT_NE(text, nullptr);
+    EXPECT_EQ(split(text, '\n').size(), 5U) << text;
   });
 }
 

@@ -259,8 +259,9 @@ class summary_view final : public view {
         return made;
       };
       std::size_t row = 0;
+      ImGui::PushID(number++);
       for (const analysis::line_use& use : each.uses.lines) {
-        ImGui::PushID(number++);
+        ImGui::PushID(static_cast<int>(row));
         const query::time_ns time = time_of(use);
         const std::string text = words_of(use);
         if (amount_line(with, format_time(time), whole > 0 ? static_cast<double>(time) / static_cast<double>(whole) : 0,
@@ -269,6 +270,7 @@ class summary_view final : public view {
         rows_.follow_item(with, content, row++);
         ImGui::PopID();
       }
+      ImGui::PopID();
     }
   }
 
@@ -300,8 +302,9 @@ class summary_view final : public view {
         return made;
       };
       std::size_t row = 0;
+      ImGui::PushID(number++);
       for (const analysis::unused_group& group : each.groups) {
-        ImGui::PushID(number++);
+        ImGui::PushID(static_cast<int>(row));
         const std::string where = where_of(group);
         const std::string text =
             where + ", " + format_some(group.blocks, "block") + ", at most for " + format_time(group.longest);
@@ -314,6 +317,7 @@ class summary_view final : public view {
         rows_.follow_item(with, content, row++);
         ImGui::PopID();
       }
+      ImGui::PopID();
       if (each.never_touched > 0) {
         ImGui::PushID(number++);
         if (link(with, format_some(each.never_touched, "block") + " of " +
