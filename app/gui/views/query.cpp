@@ -396,7 +396,8 @@ void query_view::draw_rows(const view_context& with, const query::sql_answer& sh
       ImGui::TableSetupColumn(label_of(printable(shown.columns[i].name)).c_str(), ImGuiTableColumnFlags_WidthFixed,
                               widths_[i] + with.px(4));
     draw_headings(shown, widths_.size());
-    const std::vector<table_column> all(widths_.size(), {"", ""});  // The commands write the header.
+    std::vector<table_column> all;
+    for (std::size_t i = 0; i < widths_.size(); ++i) all.push_back({"", shown.columns[i].name.c_str()});
     table_content content{"Query", all, static_cast<std::size_t>(rows)};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       for (std::size_t i = 0; i < all.size(); ++i)

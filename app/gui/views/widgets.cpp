@@ -177,7 +177,7 @@ bool amount_line(const view_context& with, std::string_view amount, double share
                  std::string_view detail) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 room(std::max(1.0F, ImGui::GetContentRegionAvail().x), ImGui::GetTextLineHeight() + with.px(4));
-  const bool clicked = ImGui::InvisibleButton("line", room);
+  const bool clicked = ImGui::InvisibleButton("line", room, ImGuiButtonFlags_EnableNav);
   const bool over = ImGui::IsItemHovered();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   if (over) list.AddRectFilled(at, {at.x + room.x, at.y + room.y}, with.colours.hover);

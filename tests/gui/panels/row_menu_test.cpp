@@ -207,11 +207,13 @@ TEST_P(row_menus, copy_a_row_by_mouse_and_by_keyboard_and_the_table_as_csv) {
     }
 
     if (all.size() < 2 || expected.size() < 2) return;
+    ImGui::SetClipboardText("");
     user.KeyPress(ImGuiKey_DownArrow);
     user.Yield(3);
     user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_C);
     user.Yield(4);
     const std::string below = clipboard();
+    EXPECT_NE(below, "");
     EXPECT_NE(below, row) << "the arrow keys move to another row";
 
     user.KeyPress(ImGuiMod_Shift | ImGuiKey_UpArrow);
@@ -257,8 +259,13 @@ class selected_rows : public window_test {
     ASSERT_GE(rows.size(), 4U);
     ASSERT_GE(blocks.size(), rows.size());
   }
+  void point(ImGuiTestContext& user, std::size_t row) {
+    // The table is wider than the panel, and scrolls sideways.
+    const float right = user.GetWindowByRef("//Blocks")->WorkRect.Max.x;
+    user.MouseMoveToPos({right - 60, rows[row].GetCenter().y});
+  }
   void click(ImGuiTestContext& user, std::size_t row, ImGuiKeyChord modifiers = 0) {
-    user.MouseMoveToPos({rows[row].Max.x - 6, rows[row].GetCenter().y});
+    point(user, row);
     if (modifiers != 0) user.KeyDown(modifiers);
     user.MouseClick(0);
     if (modifiers != 0) user.KeyUp(modifiers);
@@ -294,7 +301,7 @@ TEST_F(selected_rows, are_chosen_by_clicks_with_shift_and_ctrl_and_counted_at_th
     EXPECT_GT(said->Pos.y, panel.GetCenter().y);
 
     const std::string file = own_path("rows.csv");
-    user.MouseMoveToPos({rows[2].Max.x - 6, rows[2].GetCenter().y});
+    point(user, 2);
     user.MouseClick(1);
     user.Yield(3);
     user.ItemClick("//$FOCUSED/###Save the rows as CSV");
@@ -328,7 +335,7 @@ TEST_F(selected_rows, reach_beyond_the_rows_on_the_screen) {
     EXPECT_NE(read(user).find(words_of({first, first + 1, first + 2, first + 3, first + 4})), std::string::npos)
         << read(user);
     // The wheel takes all of them from the screen.
-    user.MouseMoveToPos(rows[0].GetCenter());
+    point(user, 0);
     user.MouseWheelY(-40);
     user.Yield(4);
     user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_C);

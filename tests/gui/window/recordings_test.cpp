@@ -5,6 +5,7 @@
 #include <set>
 
 #include "app/gui/views/blocks.hpp"
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/base/format.hpp"
@@ -76,7 +77,6 @@ TEST_F(bundled_recordings, show_the_figures_of_their_reports_in_panels_that_lie_
       };
 
       const std::string summary = words_of(user, "Summary");
-      expect_said(summary, format_count(report->events), "Summary");
       if (const analysis::memory_peak* peak = gui::main_peak(*report))
         expect_said(summary, format_bytes(peak->bytes), "Summary");
 
