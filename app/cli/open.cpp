@@ -68,8 +68,7 @@ result<void> show(const open_options& wanted) {
   if (!made) return tl::unexpected(trouble.value_or(made.error()));
   if (trouble) complain(trouble->to_string());
   if (!wanted.demo.empty()) (*made)->app().start_demo(wanted.demo);
-  (*made)->run();
-  return {};
+  return (*made)->run();
 }
 
 bool is_demo(const std::string& name) {

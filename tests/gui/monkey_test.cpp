@@ -49,7 +49,7 @@ class monkey : public window_test {
     app().open(path);
     for (std::uint64_t step = 0; step < steps && !user.IsError() && !HasFatalFailure(); ++step) {
       act(user);
-      user.Yield(static_cast<int>(up_to(3)));
+      if (const auto frames = static_cast<int>(up_to(3)); frames > 0) user.Yield(frames);
     }
     release(user);
     resize(user, 1280, 800);
@@ -113,6 +113,11 @@ class monkey : public window_test {
   }
   /// Moves at once: the test engine's own movements take their time.
   void point(ImGuiTestContext& user, ImVec2 at) { user.MouseTeleportToPos(at); }
+  static void click(ImGuiTestContext& user, int button, ImGuiKeyChord modifiers) {
+    if (modifiers != 0) user.KeyDown(modifiers);
+    user.MouseClick(button);
+    if (modifiers != 0) user.KeyUp(modifiers);
+  }
   static void release(ImGuiTestContext& user) {
     for (int button = 0; button < 3; ++button)
       if (ImGui::GetIO().MouseDown[button]) user.MouseUp(button);
@@ -126,7 +131,7 @@ class monkey : public window_test {
       case 3:
       case 4:
         point(user, anywhere());
-        return user.MouseClick(static_cast<int>(up_to(3)));
+        return click(user, static_cast<int>(up_to(3)), some_modifiers());
       case 5:
         point(user, anywhere());
         return user.MouseDoubleClick();

@@ -1,6 +1,7 @@
 #include "app/gui/window/window.hpp"
 
 #include <GLFW/glfw3.h>
+#include <dlfcn.h>
 
 #include <cstdlib>
 #include <utility>
@@ -11,6 +12,9 @@
 #include "imgui.h"
 #include "imgui_impl_glfw.h"
 #include "imgui_impl_opengl3.h"
+
+// Of GLFW/glfw3native.h, which needs the headers of Wayland.
+extern "C" void* glfwGetWaylandDisplay();
 
 namespace sluice::gui {
 namespace {
@@ -28,6 +32,16 @@ std::string& glfw_error() {
 tl::unexpected<error> no_window(std::string why) {
   return fail(error_code::unavailable, std::move(why), {},
               "without a display use `sluice screenshot FILE -o picture.png` or `sluice report FILE`");
+}
+
+/// True if the connection to the Wayland compositor is broken: GLFW then asks windows to close, again and again, and
+/// shows nothing any more. (Xlib ends the program.)
+bool display_is_lost() {
+  if (glfwGetPlatform() != GLFW_PLATFORM_WAYLAND) return false;
+  static void* const library = dlopen("libwayland-client.so.0", RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) return false;
+  const auto error_of = reinterpret_cast<int (*)(void*)>(dlsym(library, "wl_display_get_error"));
+  return error_of != nullptr && error_of(glfwGetWaylandDisplay()) != 0;
 }
 
 }  // namespace
@@ -159,8 +173,11 @@ void window::wait() {
   frames_wanted_ = std::max(frames_wanted_, 1);
 }
 
-void window::run() {
+result<void> window::run() {
   while (step()) wait();
+  if (lost_)
+    return fail(error_code::io, "the display went away", {}, "recordings are where the window said; open them again");
+  return {};
 }
 
 bool window::step() {
@@ -204,6 +221,8 @@ bool window::step() {
   }
   if (glfwWindowShouldClose(handle_) != GLFW_FALSE) {
     glfwSetWindowShouldClose(handle_, GLFW_FALSE);
+    lost_ = display_is_lost();
+    if (lost_) return false;  // No question can be answered any more.
     app_->quit();
     if (!app_->wants_to_close()) glfwRestoreWindow(handle_);  // There is a question to answer.
     note_input();

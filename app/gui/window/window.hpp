@@ -24,9 +24,9 @@ class window {
   window& operator=(const window&) = delete;
 
   [[nodiscard]] application& app() { return *app_; }
-  /// Runs until the window is closed. Sleeps while nothing changes.
-  void run();
-  /// Processes events and draws one frame. Returns false once the window should close.
+  /// Runs until the window is closed. Sleeps while nothing changes. Error `io` if the display went away.
+  [[nodiscard]] result<void> run();
+  /// Processes events and draws one frame. Returns false once the window should close, or has lost its display.
   bool step();
 
   /// Called after each frame is on the screen; for tests.
@@ -55,6 +55,7 @@ class window {
   int frames_wanted_ = 3;
   double last_input_ = 0;
   bool backends_ = false;
+  bool lost_ = false;  ///< The display went away.
 };
 
 }  // namespace sluice::gui

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
@@ -53,10 +54,10 @@ class wayland : public ::testing::Test {
     fs::remove(recording_, ignored);
   }
 
-  void start_sluice() {
-    sluice_ = start({SLUICE_BINARY_DIR "/sluice", recording_},
-                    {"XDG_RUNTIME_DIR=" + folder_.string(), "WAYLAND_DISPLAY=sluice-test",
-                     "DISPLAY=", "XDG_CONFIG_HOME=" + (folder_ / "config").string()});
+  void start_sluice(std::vector<std::string> words) {
+    words.insert(words.begin(), SLUICE_BINARY_DIR "/sluice");
+    sluice_ = start(words, {"XDG_RUNTIME_DIR=" + folder_.string(), "WAYLAND_DISPLAY=sluice-test",
+                            "DISPLAY=", "XDG_CONFIG_HOME=" + (folder_ / "config").string()});
   }
 
   /// Starts a program that ends with this one. What it writes goes to `output`.
@@ -112,7 +113,7 @@ class wayland : public ::testing::Test {
 TEST_F(wayland, window_draws_takes_keys_and_quits) {
   const gui::theme& dark = gui::theme_of(gui::theme_kind::dark);
   const gui::theme& light = gui::theme_of(gui::theme_kind::light);
-  start_sluice();
+  start_sluice({recording_});
   int status = 0;
   const ImU32 copies = dark.slice(query::slice_kind::h2d);
   EXPECT_TRUE(wait_for([&] { return count(copies) > 1000 || ended(sluice_, status); })) << "the copies of the sample";
@@ -129,6 +130,21 @@ TEST_F(wayland, window_draws_takes_keys_and_quits) {
   EXPECT_TRUE(wait_for([&] { return ended(sluice_, status); }));
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+// A demo that runs would be asked about before the window closes.
+TEST_F(wayland, window_ends_with_an_error_when_its_display_goes_away) {
+  start_sluice({"--demo", "leak", "--device", "sim"});
+  int status = 0;
+  EXPECT_TRUE(wait_for(
+      [&] { return count(gui::theme_of(gui::theme_kind::dark).background) > 100'000 || ended(sluice_, status); }));
+  ASSERT_GT(sluice_, 0) << "it ended with " << status;
+  kill(weston_, SIGKILL);
+  EXPECT_TRUE(wait_for([&] { return ended(sluice_, status); }));
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  std::ifstream output(folder_ / "output.txt");
+  EXPECT_NE(std::string(std::istreambuf_iterator<char>(output), {}).find("the display went away"), std::string::npos);
 }
 
 }  // namespace
