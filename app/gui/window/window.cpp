@@ -2,6 +2,7 @@
 
 #include <GLFW/glfw3.h>
 #include <dlfcn.h>
+#include <poll.h>
 
 #include <cstdlib>
 #include <utility>
@@ -34,14 +35,18 @@ tl::unexpected<error> no_window(std::string why) {
               "without a display use `sluice screenshot FILE -o picture.png` or `sluice report FILE`");
 }
 
-/// True if the connection to the Wayland compositor is broken: GLFW then asks windows to close, again and again, and
-/// shows nothing any more. (Xlib ends the program.)
+/// True if the Wayland compositor has gone. GLFW does not always come back from waiting for events after that, so ask
+/// before it waits. (Xlib ends the program.)
 bool display_is_lost() {
   if (glfwGetPlatform() != GLFW_PLATFORM_WAYLAND) return false;
   static void* const library = dlopen("libwayland-client.so.0", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return false;
-  const auto error_of = reinterpret_cast<int (*)(void*)>(dlsym(library, "wl_display_get_error"));
-  return error_of != nullptr && error_of(glfwGetWaylandDisplay()) != 0;
+  using function = int (*)(void* display);
+  static const auto error_of = reinterpret_cast<function>(dlsym(library, "wl_display_get_error"));
+  static const auto socket_of = reinterpret_cast<function>(dlsym(library, "wl_display_get_fd"));
+  if (error_of == nullptr || socket_of == nullptr) return false;
+  pollfd socket{socket_of(glfwGetWaylandDisplay()), 0, 0};
+  return error_of(glfwGetWaylandDisplay()) != 0 || (::poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0);
 }
 
 }  // namespace
@@ -157,6 +162,7 @@ void window::note_input() {
 }
 
 void window::wait() {
+  if (display_is_lost()) return;
   if (app_->animating() || app_->playing()) return glfwWaitEventsTimeout(animation_interval);
   if (frames_wanted_ > 0) return glfwPollEvents();
   const double before = glfwGetTime();
@@ -181,6 +187,8 @@ result<void> window::run() {
 }
 
 bool window::step() {
+  lost_ = display_is_lost();
+  if (lost_) return false;  // No question can be answered any more.
   for (const key_event& each : std::exchange(late_keys_, {})) take_key(each);
   glfwPollEvents();
   int width = 0;
@@ -221,8 +229,6 @@ bool window::step() {
   }
   if (glfwWindowShouldClose(handle_) != GLFW_FALSE) {
     glfwSetWindowShouldClose(handle_, GLFW_FALSE);
-    lost_ = display_is_lost();
-    if (lost_) return false;  // No question can be answered any more.
     app_->quit();
     if (!app_->wants_to_close()) glfwRestoreWindow(handle_);  // There is a question to answer.
     note_input();

@@ -36,7 +36,7 @@ class wayland : public ::testing::Test {
     fs::create_directories(folder_);
     fs::permissions(folder_, fs::perms::owner_all);  // Else Weston takes it for unsafe.
     weston_ = start({"weston", "--backend=x11-backend.so", "--use-pixman", "--no-config", "--socket=sluice-test",
-                     "--width=1024", "--height=768", "--idle-time=0"},
+                     "--width=1560", "--height=960", "--idle-time=0"},
                     {"XDG_RUNTIME_DIR=" + folder_.string()});
     int status = 0;
     if (!wait_for([&] { return fs::exists(folder_ / "sluice-test") || ended(weston_, status); }) || weston_ == 0)
@@ -138,7 +138,7 @@ TEST_F(wayland, window_ends_with_an_error_when_its_display_goes_away) {
   int status = 0;
   // The simulated device is marked once the recording is shown.
   const ImU32 mark = gui::theme_of(gui::theme_kind::dark).warning;
-  EXPECT_TRUE(wait_for([&] { return count(mark) > 20 || ended(sluice_, status); }));
+  EXPECT_TRUE(wait_for([&] { return count(mark) > 10 || ended(sluice_, status); }));
   ASSERT_GT(sluice_, 0) << "it ended with " << status;
   kill(weston_, SIGKILL);
   EXPECT_TRUE(wait_for([&] { return ended(sluice_, status); }));
