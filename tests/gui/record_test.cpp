@@ -383,6 +383,8 @@ TEST_F(record_panel, stays_within_the_window_when_that_shrinks_and_scrolls_insid
     EXPECT_GT(ImGui::FindWindowByName(name)->ScrollMax.y, 0) << "what does not fit is reached by scrolling";
     user.ItemInput("//Record a program/##command");
     user.KeyCharsReplace("python 'train me.py'");
+    user.ItemInput("//Record a program/##folder");
+    user.KeyCharsReplace(folder.c_str());
     user.ItemClick("//Record a program/Record");
     EXPECT_TRUE(wait_until(user, [&] { return app().recorder().running(); })) << app().notice();
     app().invoke("help.keys");
