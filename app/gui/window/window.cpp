@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -24,6 +25,7 @@ constexpr int frames_after_input = 3;  // ImGui needs up to two frames to settle
 constexpr double live_interval = 1.0 / 30;
 constexpr double tip_time = 0.8;  // seconds after the last input in which a tooltip may still appear
 constexpr double animation_interval = 1.0 / 90;
+constexpr float least_width = 480, least_height = 320;
 
 std::string& glfw_error() {
   static std::string text;
@@ -49,6 +51,23 @@ bool display_is_lost() {
   return error_of(glfwGetWaylandDisplay()) != 0 || (::poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0);
 }
 
+/// The size that is wanted, or less, so that the window with its frame fits on the screen. Some Wayland compositors end
+/// programs whose window is larger.
+ImVec2 size_on_screen(int width, int height) {
+  constexpr float frame_width = 8, frame_height = 32;  // GLFW's own frame takes 8 and 28
+  ImVec2 made(static_cast<float>(width), static_cast<float>(height));
+  GLFWmonitor* monitor = glfwGetPrimaryMonitor();
+  if (monitor == nullptr) return made;
+  int left = 0, top = 0, room_x = 0, room_y = 0;
+  float scale = 1;
+  glfwGetMonitorWorkarea(monitor, &left, &top, &room_x, &room_y);
+  glfwGetMonitorContentScale(monitor, &scale, nullptr);
+  if (scale <= 0) return made;
+  if (room_x > 0) made.x = std::min(made.x, std::max(least_width, static_cast<float>(room_x) / scale - frame_width));
+  if (room_y > 0) made.y = std::min(made.y, std::max(least_height, static_cast<float>(room_y) / scale - frame_height));
+  return made;
+}
+
 }  // namespace
 
 result<std::unique_ptr<window>> window::create(application_options content) {
@@ -70,9 +89,11 @@ result<std::unique_ptr<window>> window::create(application_options content) {
   glfwWindowHint(GLFW_VISIBLE, GLFW_FALSE);
   glfwWindowHintString(GLFW_X11_CLASS_NAME, "sluice");
   glfwWindowHintString(GLFW_WAYLAND_APP_ID, "sluice");
-  made->handle_ = glfwCreateWindow(remembered.width, remembered.height, "Sluice", nullptr, nullptr);
+  const ImVec2 size = size_on_screen(remembered.width, remembered.height);
+  made->handle_ = glfwCreateWindow(static_cast<int>(size.x), static_cast<int>(size.y), "Sluice", nullptr, nullptr);
   if (made->handle_ == nullptr) return no_window("the display gives no OpenGL 3.3 window (" + glfw_error() + ")");
-  glfwSetWindowSizeLimits(made->handle_, 480, 320, GLFW_DONT_CARE, GLFW_DONT_CARE);
+  glfwSetWindowSizeLimits(made->handle_, static_cast<int>(least_width), static_cast<int>(least_height), GLFW_DONT_CARE,
+                          GLFW_DONT_CARE);
   glfwMakeContextCurrent(made->handle_);
   glfwSwapInterval(1);
   if (!gl::load(&glfwGetProcAddress)) return no_window("the display's OpenGL is older than 3.3");

@@ -27,11 +27,7 @@ class wayland : public ::testing::Test {
     if (screen_ == nullptr) GTEST_SKIP() << "skipped: " << why;
     fs::create_directories(folder_);
     fs::permissions(folder_, fs::perms::owner_all);  // Else Weston takes it for unsafe.
-    weston_ = started_program({"weston", "--backend=x11-backend.so", "--use-pixman", "--no-config",
-                               "--socket=sluice-test", "--width=1560", "--height=960", "--idle-time=0"},
-                              {"XDG_RUNTIME_DIR=" + folder_.string()}, output_);
-    if (!wait_for([&] { return fs::exists(folder_ / "sluice-test") || weston_.ended(); }) || weston_.ended())
-      GTEST_SKIP() << "skipped: no weston that starts";
+    if (!start_weston({"--width=1560", "--height=960"})) GTEST_SKIP() << "skipped: no weston that starts";
     write_sample(recording_);
   }
   void TearDown() override {
@@ -42,6 +38,17 @@ class wayland : public ::testing::Test {
     fs::remove(recording_, ignored);
   }
 
+  bool start_weston(const std::vector<std::string>& more) {
+    weston_.stop(SIGTERM);
+    const fs::path socket = folder_ / "sluice-test";
+    std::error_code ignored;
+    fs::remove(socket, ignored);
+    std::vector<std::string> words{"weston",      "--backend=x11-backend.so", "--use-pixman",
+                                   "--no-config", "--socket=sluice-test",     "--idle-time=0"};
+    words.insert(words.end(), more.begin(), more.end());
+    weston_ = started_program(words, {"XDG_RUNTIME_DIR=" + folder_.string()}, output_);
+    return wait_for([&] { return fs::exists(socket) || weston_.ended(); }) && !weston_.ended();
+  }
   void start_sluice(std::vector<std::string> words) {
     words.insert(words.begin(), SLUICE_BINARY_DIR "/sluice");
     sluice_ = started_program(words,
@@ -86,6 +93,19 @@ TEST_F(wayland, window_draws_takes_keys_and_quits) {
   for (const char* key : {"l", "i", "g", "h", "t"}) screen_->press(key);
   screen_->press("Return");
   EXPECT_TRUE(wait_for([&] { return count(light.background) > 100'000; })) << "the light theme was typed and chosen";
+  screen_->press("q", true);
+  EXPECT_TRUE(wait_for([&] { return sluice_.ended(); }));
+  EXPECT_EQ(sluice_.exit_status(), 0);
+}
+
+// The kiosk's shell makes each window as large as the screen, and ends programs whose windows are larger.
+TEST_F(wayland, window_fits_a_screen_that_is_smaller_than_it_wants_to_be) {
+  ASSERT_TRUE(start_weston({"--width=1000", "--height=700", "--shell=kiosk-shell.so"}));
+  start_sluice({recording_});
+  const ImU32 copies = gui::theme_of(gui::theme_kind::dark).slice(query::slice_kind::h2d);
+  EXPECT_TRUE(wait_for([&] { return count(copies) > 500 || sluice_.ended(); }));
+  ASSERT_FALSE(sluice_.ended()) << "it ended with " << sluice_.exit_status();
+  screen_->move_mouse(500, 400);
   screen_->press("q", true);
   EXPECT_TRUE(wait_for([&] { return sluice_.ended(); }));
   EXPECT_EQ(sluice_.exit_status(), 0);
