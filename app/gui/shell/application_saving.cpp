@@ -85,7 +85,7 @@ void application::add_saving_commands() {
                  .enabled = has_document});
   commands_.add({.id = "row.select_all",
                  .title = "Select all rows",
-                 .group = "Panels",
+                 .group = "Edit",
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_A},
                  .enabled = has_document});
   commands_.add({.id = "table.save_focused",
