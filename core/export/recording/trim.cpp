@@ -9,6 +9,7 @@
 #include "core/base/format.hpp"
 #include "core/base/id_set.hpp"
 #include "core/export/recording/kept_tables.hpp"
+#include "core/index/index.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/trace/file/visit.hpp"
 #include "core/trace/file/writer.hpp"
@@ -38,6 +39,7 @@ class trimmer {
         options_(options),
         begin_(analysis::bounded(options.range.begin)),
         end_(analysis::bounded(options.range.end)),
+        before_(std::clamp(analysis::time_range_of(from).begin, begin_ - 1, std::max(begin_, end_) - 1)),
         tables_(from.tables()) {}
 
   result<trimmed> write(const std::string& path) {
@@ -284,10 +286,10 @@ class trimmer {
   /// The earliest time of calls that are kept because of their work in the range.
   [[nodiscard]] time_ns earliest_kept() const { return std::min(first_asked_, begin_) - 1'000'000'000; }
 
-  /// Moves a row to just before the range, and marks it as not observed there.
+  /// Moves a row to before the range, and marks it as not observed there.
   template <class Row>
   Row brought_forward(Row row) {
-    row.time = begin_ - 1;
+    row.time = before_;
     row.source = trace::provenance::inferred;
     return row;
   }
@@ -308,7 +310,7 @@ class trimmer {
   template <class Row>
   void put_said(trace::file_writer& file, const std::vector<Row>& rows) {
     for (Row row : rows) {
-      row.time = std::clamp(row.time, begin_ - 1, end_ - 1);
+      row.time = std::clamp(row.time, before_, std::max(before_, end_ - 1));
       put(file, row);
     }
   }
@@ -317,14 +319,14 @@ class trimmer {
     const std::uint64_t last = last_event_;
     trace::checkpoint_event checkpoint;
     checkpoint.id = trace::event_id{last + 1};
-    checkpoint.time = begin_ - 1;
+    checkpoint.time = before_;
     checkpoint.blocks = past_.live.size();
     checkpoint.exact = past_.exact;
     put(file, checkpoint);
     std::uint64_t id = last + 1;
     for (auto& [block, row] : past_.live) {
       row.id = trace::event_id{++id};
-      row.time = begin_ - 1;
+      row.time = before_;
       row.checkpoint = checkpoint.id;
       put(file, row);
     }
@@ -340,7 +342,7 @@ class trimmer {
     put_said(file, links_);
     trace::message_event message;
     message.id = trace::event_id{++id};
-    message.time = begin_ - 1;
+    message.time = before_;
     message.text = tables_.free_string();
     const std::string whole = format_moment(from_.end());
     file.add(trace::string_row{message.text,
@@ -380,6 +382,8 @@ class trimmer {
   const trace::snapshot& from_;
   const trim_options& options_;
   time_ns begin_, end_;
+  /// When what is known from before the range is written: just before it, but not before the recording begins.
+  time_ns before_;
   kept_tables tables_;
   past past_;
   std::map<std::uint64_t, trace::watermark_event> watermarks_;

@@ -309,6 +309,20 @@ TEST(trim, keeps_what_the_range_needs_and_nothing_else) {
   ASSERT_EQ(rows<trace::message_event>(*part).size(), 2U) << "the warning, and that it is a part";
 }
 
+TEST(trim, of_the_beginning_begins_with_the_recording) {
+  const std::string leak = SLUICE_SOURCE_DIR "/assets/recordings/leak.sluice";
+  const auto whole = read(leak);
+  ASSERT_EQ(whole->begin(), 0);
+  for (const analysis::time_range range : {analysis::time_range{0, 200'000'000}, analysis::all_time}) {
+    const temporary cut("trim-begin");
+    ASSERT_TRUE(trim(*whole, {.range = range, .redact = {}}, cut.path()));
+    EXPECT_EQ(read(cut.path())->begin(), 0) << "there was nothing before";
+  }
+  const temporary cut("trim-later");
+  ASSERT_TRUE(trim(*whole, {.range = {100'000'000, 200'000'000}, .redact = {}}, cut.path()));
+  EXPECT_EQ(read(cut.path())->begin(), 99'999'999) << "what was live before";
+}
+
 TEST(trim, keeps_what_is_said_of_what_it_keeps_whenever_it_was_said) {
   const temporary file("trim-said"), cut("trim-said-part"), again("trim-said-again");
   std::map<std::uint64_t, std::uint64_t> allocs;  // By block.
