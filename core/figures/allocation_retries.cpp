@@ -136,4 +136,15 @@ std::vector<trace::event_id> retries_builder::survived() const {
   return all;
 }
 
+std::vector<trace::alloc_failed_event> failures_that_reached(const memory_use& memory, const trace::tables& tables) {
+  retries_builder retries(tables, all_time);
+  retries.add(memory);
+  const std::vector<trace::event_id> survived = retries.survived();
+  std::vector<trace::alloc_failed_event> made;
+  for (const trace::alloc_failed_event& row : memory.failed())
+    if (!std::binary_search(survived.begin(), survived.end(), row.id)) made.push_back(row);
+  std::stable_sort(made.begin(), made.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
+  return made;
+}
+
 }  // namespace sluice::analysis

@@ -82,4 +82,8 @@ class retries_builder {
   std::map<key, std::vector<attempt>> threads_;
 };
 
+/// The failed allocations that reached the program, in order of time. `memory` must be of the whole recording. O(blocks).
+[[nodiscard]] std::vector<trace::alloc_failed_event> failures_that_reached(const memory_use& memory,
+                                                                           const trace::tables& tables);
+
 }  // namespace sluice::analysis

@@ -13,7 +13,8 @@ namespace sluice::replay {
 namespace {
 
 constexpr std::string_view known_settings =
-    "native, sluice, best fit, or PyTorch's expandable_segments, max_split_size_mb, max_non_split_rounding_mb, "
+    "native, sluice, best fit, empty_cache, or PyTorch's expandable_segments, max_split_size_mb, "
+    "max_non_split_rounding_mb, "
     "roundup_power2_divisions, garbage_collection_threshold, per_process_memory_fraction, backend";
 
 /// Settings of PyTorch that change nothing in what is reserved on the device.
@@ -118,6 +119,10 @@ std::string_view read_setting(std::string_view name, std::string_view value, pol
     into.memory_fraction = share(value).value_or(0);
     return into.memory_fraction > 0 && into.memory_fraction <= 1 ? "" : "a number above 0 and up to 1";
   }
+  if (name == "empty_cache") {
+    into.empties = value == "step" ? policy::emptying::each_step : policy::emptying::failure;
+    return value == "step" || value == "failure" ? "" : "step or failure";
+  }
   if (value != "native" && value != "cudaMallocAsync") return "native or cudaMallocAsync";
   into.by = value == "native" ? policy::model::caching : policy::model::async;
   return "";
@@ -130,6 +135,7 @@ bool is_setting(std::string_view name) {
                                               "roundup_power2_divisions",
                                               "garbage_collection_threshold",
                                               "per_process_memory_fraction",
+                                              "empty_cache",
                                               "backend"};
   return all.contains(name);
 }

@@ -29,6 +29,12 @@ struct policy {
     sluice,    ///< The pool of Sluice's own runtime.
     best_fit,  ///< One address space for all streams, the best fitting hole: a figure to compare with.
   };
+  /// When the program calls torch.cuda.empty_cache() besides: not a setting of PyTorch, but a change of the program.
+  enum class emptying : std::uint8_t {
+    never,
+    each_step,  ///< When a step begins: `allocator_requests::step_begins`.
+    failure     ///< Before an allocation that failed: `allocator_requests::failures`.
+  };
   std::string text;  ///< As it was asked for; names the policy in answers.
   model by = model::caching;
   bool expandable = false;
@@ -37,13 +43,14 @@ struct policy {
   double collect_above = 0;                          ///< Share of the limit; 0: no collection.
   double memory_fraction = 0;                        ///< Share of the device's memory; 0: as recorded.
   std::array<std::uint64_t, 16> divisions{};         ///< By power of two, from 1 MiB on; 0 or 1: no rounding.
+  emptying empties = emptying::never;
 };
 
 /// Reads a setting written as in PYTORCH_CUDA_ALLOC_CONF ("expandable_segments:True,max_split_size_mb:128"), or
-/// "native", "sluice" or "best fit". Fails with invalid_argument and a line that says what was expected.
+/// "native", "sluice", "best fit", "empty_cache:step" or "empty_cache:failure". Fails with invalid_argument and a line that says what was expected.
 [[nodiscard]] result<policy> parse_policy(std::string_view text);
 
-/// The policies that are replayed if none is asked for.
+/// The policies that are replayed if none is asked for: settings of the allocator.
 [[nodiscard]] std::vector<policy> default_policies();
 
 }  // namespace sluice::replay

@@ -15,20 +15,73 @@ void add(const replay_figures& one, replay_figures& sum) {
   sum.largest_hole = std::max(sum.largest_hole, one.largest_hole);
   sum.retries += one.retries;
   sum.failures += one.failures;
+  sum.at_failure += one.at_failure;
 }
 
 std::int64_t difference(std::uint64_t model, std::uint64_t recorded) {
   return static_cast<std::int64_t>(model) - static_cast<std::int64_t>(recorded);
 }
 
+/// The arenas that keep their memory when the cache is emptied: a CUDA graph may still use its pool.
+std::vector<std::uint16_t> private_arenas_of(const allocator_requests& of) {
+  std::vector<std::uint16_t> kept;
+  for (std::size_t arena = 0; arena < of.private_arenas.size(); ++arena)
+    if (of.private_arenas[arena]) kept.push_back(static_cast<std::uint16_t>(arena));
+  return kept;
+}
+
+/// What happens between requests: the program empties the cache, and an allocation fails.
+class moments_between {
+ public:
+  moments_between(const allocator_requests& of, const policy& by)
+      : of_(of),
+        empties_(when(of, by)),
+        kept_(empties_.empty() ? std::vector<std::uint16_t>{} : private_arenas_of(of)) {}
+
+  /// Call before each request, and with the end of time after the last.
+  void pass(trace::time_ns until, allocator_model& model) {
+    bool emptied = false;
+    for (; next_ < empties_.size() && empties_[next_] <= until; ++next_) {
+      if (!emptied) model.empty_cache(kept_);  // Nothing was freed since.
+      emptied = true;
+    }
+    if (failed_ || of_.failures.empty() || of_.failures.front() > until) return;
+    failed_ = true;
+    at_failure_ = model.reserved();
+  }
+  [[nodiscard]] std::uint64_t at_failure() const { return at_failure_; }
+
+ private:
+  static std::span<const trace::time_ns> when(const allocator_requests& of, const policy& by) {
+    switch (by.empties) {
+      case policy::emptying::each_step:
+        return of.step_begins;
+      case policy::emptying::failure:
+        return of.failures;
+      case policy::emptying::never:
+        break;
+    }
+    return {};
+  }
+
+  const allocator_requests& of_;
+  const std::span<const trace::time_ns> empties_;
+  const std::vector<std::uint16_t> kept_;
+  std::size_t next_ = 0;
+  bool failed_ = false;
+  std::uint64_t at_failure_ = 0;
+};
+
 /// Calls `watch(position, model)` before the first request and after each.
 template <class Watch>
 replay_figures replay_watched(const allocator_requests& of, const policy& by, const Watch& watch) {
   allocator_model model(of, rules_for(by, of));
+  moments_between between(of, by);
   auto segment = of.segment_addresses.begin();
   watch(std::size_t{0}, model);
   for (std::size_t i = 0; i < of.requests.size(); ++i) {
     const request& each = of.requests[i];
+    if (i < of.times.size()) between.pass(of.times[i], model);
     switch (each.what) {
       case request_kind::allocate: {
         const bool named = segment != of.segment_addresses.end() && segment->first == each.block;
@@ -46,7 +99,10 @@ replay_figures replay_watched(const allocator_requests& of, const policy& by, co
     }
     watch(i + 1, model);
   }
-  return model.figures();
+  between.pass(INT64_MAX, model);
+  replay_figures figures = model.figures();
+  figures.at_failure = between.at_failure();
+  return figures;
 }
 
 /// Puts what is reserved after each request into the parts of a curve.
@@ -100,13 +156,10 @@ reserved_after empty_cache_before(const allocator_requests& of, std::size_t from
   };
   (void)replay_watched(of, native, watch);
   allocator_requests emptied = of;
-  std::vector<std::uint16_t> kept;  // A CUDA graph may still use its pool.
-  for (std::size_t arena = 0; arena < of.private_arenas.size(); ++arena)
-    if (of.private_arenas[arena]) kept.push_back(static_cast<std::uint16_t>(arena));
   const auto number = static_cast<std::uint32_t>(emptied.kept_arenas.size());
   emptied.requests.insert(emptied.requests.begin() + static_cast<std::ptrdiff_t>(from),
                           {0, number, 0, request_kind::empty_cache});
-  emptied.kept_arenas.push_back(std::move(kept));
+  emptied.kept_arenas.push_back(private_arenas_of(of));
   most = &made.emptied;
   first = from + 1;
   (void)replay_watched(emptied, native, watch);

@@ -21,6 +21,8 @@ struct replay_figures {
   std::uint64_t largest_hole = 0;    ///< The largest free block when `peak_reserved` was first reached.
   std::uint64_t retries = 0;         ///< Times that the cache was emptied because the limit was reached.
   std::uint64_t failures = 0;        ///< Allocations that would have failed: out of memory.
+  /// Reserved when the recorded program's first allocation failed (`allocator_requests::failures`); 0: none did.
+  std::uint64_t at_failure = 0;
 
   friend bool operator==(const replay_figures&, const replay_figures&) = default;
 };

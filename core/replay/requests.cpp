@@ -199,4 +199,25 @@ std::vector<allocator_requests> requests_of(const analysis::memory_use& memory, 
   return all;
 }
 
+std::vector<policy> policies_for(std::span<const allocator_requests> of) {
+  std::vector<policy> all = default_policies();
+  const auto any = [&](auto&& has) { return std::any_of(of.begin(), of.end(), has); };
+  if (any([](const allocator_requests& each) { return each.step_begins.size() > 1; }))
+    all.push_back(*parse_policy("empty_cache:step"));
+  if (any([](const allocator_requests& each) { return !each.failures.empty(); }))
+    all.push_back(*parse_policy("empty_cache:failure"));
+  return all;
+}
+
+void put_moments(std::span<allocator_requests> into, const std::map<trace::process_id, analysis::step_list>& steps,
+                 std::span<const trace::alloc_failed_event> failed) {
+  for (allocator_requests& each : into) {
+    if (const auto known = steps.find(each.process); known != steps.end())
+      for (const analysis::step& step : known->second.steps) each.step_begins.push_back(step.span.begin);
+    for (const trace::alloc_failed_event& row : failed)
+      if (row.process == each.process && row.device == each.device)
+        each.failures.push_back(analysis::bounded(row.time));
+  }
+}
+
 }  // namespace sluice::replay

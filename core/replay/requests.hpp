@@ -1,10 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/index/memory/memory_use.hpp"
+#include "core/index/work/steps.hpp"
+#include "core/replay/policy.hpp"
 #include "core/trace/model/tables.hpp"
 
 /// What a program asked PyTorch's allocator for, in order.
@@ -56,6 +60,9 @@ struct allocator_requests {
   bool limit_inferred = false;     ///< The limit is not the device's memory: retries in the recording show it.
   std::uint64_t device_bytes = 0;  ///< The device's memory; 0: not known.
   recorded_allocator recorded;
+  // What `put_moments` sets, for policies that empty the cache. In order of time.
+  std::vector<trace::time_ns> step_begins;  ///< When the steps of the process begin.
+  std::vector<trace::time_ns> failures;     ///< When an allocation of the process on this device failed.
 };
 
 /// The requests to one allocator. O(blocks * log blocks), more if many streams of the GPU allocate in turn.
@@ -65,5 +72,14 @@ struct allocator_requests {
 /// Call after `settle`.
 [[nodiscard]] std::vector<allocator_requests> requests_of(const analysis::memory_use& memory,
                                                           const trace::tables& tables);
+
+/// The policies that are replayed if none is asked for: `default_policies`, and to empty the cache in each step or before a
+/// failure, where it is known when that is.
+[[nodiscard]] std::vector<policy> policies_for(std::span<const allocator_requests> of);
+
+/// Sets when steps begin and when allocations failed. `failed`: the failures that reached the program, in order of time.
+/// O(steps + requests * failures).
+void put_moments(std::span<allocator_requests> into, const std::map<trace::process_id, analysis::step_list>& steps,
+                 std::span<const trace::alloc_failed_event> failed);
 
 }  // namespace sluice::replay

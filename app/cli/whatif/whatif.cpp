@@ -49,7 +49,8 @@ action declare_whatif(CLI::App& command) {
       ->type_name("");
   command
       .add_option("--policy", wanted->wanted.policies,
-                  "Setting as in PYTORCH_CUDA_ALLOC_CONF, or native, sluice, \"best fit\" (may be repeated)")
+                  "Setting as in PYTORCH_CUDA_ALLOC_CONF, or native, sluice, \"best fit\", empty_cache:step, "
+                  "empty_cache:failure (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("P");
   command.add_option("--device", wanted->wanted.device, "Only the device of this number")

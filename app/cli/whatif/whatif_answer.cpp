@@ -18,8 +18,8 @@ std::uint64_t pid_of(trace::process_id process, const trace::tables& tables) {
   return row == nullptr ? 0 : row->pid;
 }
 
+/// None: those that fit the recording.
 result<std::vector<replay::policy>> policies_of(const std::vector<std::string>& texts) {
-  if (texts.empty()) return replay::default_policies();
   std::vector<replay::policy> all;
   for (const std::string& text : texts) {
     auto one = replay::parse_policy(text);
@@ -54,6 +54,14 @@ std::vector<std::string> notes_of(const whatif_answer& of) {
     const auto& each = of.requests[i];
     if (!each.recorded.segments_known) note(each, "no segments were recorded: all blocks count as one stream's");
     if (each.recorded.mapped) note(each, "recorded under expandable_segments: sizes asked for are those of blocks");
+    const auto asks_for = [&](replay::policy::emptying what) {
+      return std::any_of(of.results.begin(), of.results.end(),
+                         [&](const replay::policy_result& result) { return result.by.empties == what; });
+    };
+    if (each.step_begins.empty() && asks_for(replay::policy::emptying::each_step))
+      note(each, "no steps are known: empty_cache:step changes nothing");
+    if (each.failures.empty() && asks_for(replay::policy::emptying::failure))
+      note(each, "no allocation failed: empty_cache:failure changes nothing");
     if (each.limit_inferred)
       note(each, fmt::format("the cache was emptied near a limit of about {}", format_bytes(each.limit)));
     const auto& error = of.errors[i];
@@ -74,6 +82,7 @@ void put(const replay::replay_figures& figures, json& into) {
   into["largest_hole_bytes"] = figures.largest_hole;
   into["retries"] = figures.retries;
   into["failures"] = figures.failures;
+  into["reserved_at_failure_bytes"] = figures.at_failure > 0 ? json(figures.at_failure) : json(nullptr);
 }
 
 json error_json(const std::optional<replay::native_error>& error) {
@@ -124,7 +133,8 @@ result<whatif_answer> answer_whatif(const whatif_wanted& wanted) {
     made.snapshot = std::move(recorded->snapshot);
     made.requests = std::move(recorded->requests);
   }
-  made.results = replay::replay_policies(made.batch ? made.batch->requests : made.requests, *policies);
+  const auto& replayed = made.batch ? made.batch->requests : made.requests;
+  made.results = replay::replay_policies(replayed, policies->empty() ? replay::policies_for(replayed) : *policies);
   if (made.batch) judge_batch(made.results, *made.batch);
   for (const replay::allocator_requests& each : made.requests)
     made.errors.push_back(replay::error_of(each, replay::replay_policy(each, {})));
@@ -175,14 +185,23 @@ std::string whatif_text(const whatif_answer& of) {
   for (const auto& each : of.requests) recorded += each.recorded.peak_reserved;
   std::string text = fmt::format("Recorded: at most {} reserved\n\n", format_bytes(recorded));
   if (of.batch) text += batch_text(*of.batch, of.results);
-  text_table table("lrrrrr");
-  table.row({"policy", "reserved", "allocated", "segments", "driver calls", "largest hole"});
+  const bool failed = std::any_of(of.requests.begin(), of.requests.end(),
+                                  [](const replay::allocator_requests& each) { return !each.failures.empty(); });
+  text_table table(failed ? "lrrrrrr" : "lrrrrr");
+  std::vector<std::string> titles{"policy", "reserved", "allocated", "segments", "driver calls", "largest hole"};
+  if (failed) titles.emplace_back("reserved at the failure");
+  table.row(std::move(titles));
   for (std::size_t at = 0; at < of.results.size(); ++at) {
     const replay::policy_result& each = of.results[at];
     const bool fails = each.sum.failures > 0 || (of.batch && of.batch->fits[at] == false);
-    table.row({each.by.text + (fails ? " (out of memory)" : ""), format_bytes(each.sum.peak_reserved),
-               format_bytes(each.sum.peak_allocated), format_count(each.sum.segments),
-               format_count(each.sum.driver_calls), format_bytes(each.sum.largest_hole)});
+    std::vector<std::string> row{each.by.text + (fails ? " (out of memory)" : ""),
+                                 format_bytes(each.sum.peak_reserved),
+                                 format_bytes(each.sum.peak_allocated),
+                                 format_count(each.sum.segments),
+                                 format_count(each.sum.driver_calls),
+                                 format_bytes(each.sum.largest_hole)};
+    if (failed) row.push_back(format_bytes(each.sum.at_failure));
+    table.row(std::move(row));
   }
   text += table.text(2);
   const auto notes = notes_of(of);

@@ -21,12 +21,19 @@ constexpr float widest_table = 620;  // design pixels
 constexpr float least_beside = 900;  // narrower panels have the chart above the table
 constexpr float least_chart = 120;
 
-constexpr std::array<table_column, 6> policy_columns = {{{"policy", "policy"},
+constexpr std::array<table_column, 7> policy_columns = {{{"policy", "policy"},
                                                          {"reserved", "peak_reserved_bytes"},
                                                          {"against native", "against_native_bytes"},
                                                          {"segments", "segments"},
                                                          {"driver calls", "driver_calls"},
+                                                         {"at the failure", "reserved_at_failure_bytes"},
                                                          {nullptr, "failed_allocations"}}};
+
+/// Whether an allocation of the recorded program failed: then the last column says what was reserved at that moment.
+bool knows_failure(const replayed_allocator& of) {
+  return std::any_of(of.policies.begin(), of.policies.end(),
+                     [](const replayed_policy& each) { return each.figures.at_failure > 0; });
+}
 
 /// Replays the requests of PyTorch's allocator in the background and compares its settings.
 class what_if_view final : public view {
@@ -139,12 +146,13 @@ class what_if_view final : public view {
     const ImGuiTableFlags flags =
         ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_BordersInnerH;
     hovered_row_ = none;
-    if (!ImGui::BeginTable("policies", 5, flags)) return;
+    const int columns = knows_failure(of) ? 6 : 5;
+    if (!ImGui::BeginTable("policies", columns, flags)) return;
     ImGui::TableSetupColumn("policy", ImGuiTableColumnFlags_WidthStretch);
-    for (const char* title : {"reserved", "against native", "segments", "driver calls"})
-      ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
+    for (int column = 1; column < columns; ++column)
+      ImGui::TableSetupColumn(policy_columns[static_cast<std::size_t>(column)].title, ImGuiTableColumnFlags_WidthFixed);
     ImGui::TableNextRow();
-    for (int column = 0; column < 5; ++column) {
+    for (int column = 0; column < columns; ++column) {
       ImGui::TableNextColumn();
       if (column == 0) {
         ImGui::TextDisabled("policy");
@@ -162,7 +170,7 @@ class what_if_view final : public view {
     };
     for (std::size_t i = 0; i < of.policies.size(); ++i) {
       ImGui::PushID(static_cast<int>(i));
-      draw_row(with, content, i, of.policies[i].figures.failures > 0);
+      draw_row(with, content, i, of.policies[i].figures.failures > 0, static_cast<std::size_t>(columns));
       ImGui::PopID();
     }
     ImGui::EndTable();
@@ -182,10 +190,12 @@ class what_if_view final : public view {
     }
     to.push_back(table_cell::count(figures.segments));
     to.push_back(table_cell::count(figures.driver_calls));
+    to.push_back(figures.at_failure > 0 ? table_cell::bytes(figures.at_failure) : table_cell::none());
     to.push_back(table_cell::count(figures.failures));
   }
 
-  void draw_row(const view_context& with, const table_content& content, std::size_t at, bool fails) {
+  void draw_row(const view_context& with, const table_content& content, std::size_t at, bool fails,
+                std::size_t columns) {
     const bool hidden = is_hidden(at);
     if (rows_.begin_row(with, content, at)) hide(at, !hidden);
     if (ImGui::IsItemHovered()) hovered_row_ = at;
@@ -198,7 +208,7 @@ class what_if_view final : public view {
     if (fails) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.failure);
     right_text(cells[1].shown());
     if (fails) ImGui::PopStyleColor();
-    for (std::size_t i = 2; i < 5; ++i) {
+    for (std::size_t i = 2; i < columns; ++i) {
       ImGui::TableNextColumn();
       right_text(cells[i].shown(), cells[i].muted());
     }

@@ -41,7 +41,9 @@ ImU32 policy_colour(std::size_t policy, const theme& colours) {
                        of(category::activation),
                        of(category::input),
                        of(category::weight),
-                       colours.muted};
+                       colours.muted,
+                       colours.directions[static_cast<std::size_t>(trace::direction::d2h)],
+                       colours.warning};
   return all[policy % std::size(all)];
 }
 

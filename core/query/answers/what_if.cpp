@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "core/figures/allocation_retries.hpp"
+#include "core/figures/report.hpp"
 #include "core/index/labels.hpp"
+#include "core/index/tensor_facts.hpp"
 #include "core/replay/replay.hpp"
 #include "core/summary/sections/section_cache.hpp"
 
@@ -20,10 +23,23 @@ replayer::replayer(const sources& from)
       reader_(&from.stored->sections->store()),
       goes_on_([&cancelled = from.cancelled] { return !cancelled; }),
       events_(what_if_curves::block_limit),
-      policies_(replay::default_policies()) {}
+      policies_(replay::default_policies()),
+      facts_(facts_of(from)) {
+  if (from.stored->figures == nullptr) return;
+  for (const analysis::failed_allocation& each : from.stored->figures->figures.failures) {
+    trace::alloc_failed_event& row = failed_.emplace_back();
+    row.time = each.time;
+    row.process = each.process;
+    row.device = each.device;
+  }
+}
 
 replayer::replayer(const sources& from, whole /*as*/)
-    : trace_(from.trace), events_(what_if_curves::block_limit), policies_(replay::default_policies()) {
+    : trace_(from.trace),
+      events_(what_if_curves::block_limit),
+      policies_(replay::default_policies()),
+      facts_(facts_of(from)),
+      failed_(analysis::failures_that_reached(from.index.memory(), from.trace.tables())) {
   events_.add(from.index.memory(), analysis::all_time);
 }
 
@@ -85,6 +101,8 @@ void replayer::find_requests() {
     const auto error = replay::error_of(of, replay::replay_policy(of, {}));
     made.reproduced = error && error->peak_reserved == 0;
   }
+  if (facts_ != nullptr && facts_->steps != nullptr) replay::put_moments(requests_, facts_->steps->lists(), failed_);
+  policies_ = replay::policies_for(requests_);
 }
 
 void replayer::replay_next() {

@@ -41,8 +41,10 @@ class replayer final : public long_answer<what_if_curves> {
   replay::recorded_events_builder events_;
   bool requests_found_ = false;
   std::vector<replay::allocator_requests> requests_;
-  const std::vector<replay::policy> policies_;
-  std::size_t next_replay_ = 0;  ///< Of all policies for all allocators.
+  std::vector<replay::policy> policies_;
+  std::shared_ptr<const analysis::tensor_facts> facts_;  ///< Of the whole recording; null: not known.
+  std::vector<trace::alloc_failed_event> failed_;        ///< That reached the program.
+  std::size_t next_replay_ = 0;                          ///< Of all policies for all allocators.
   what_if_curves made_;
 };
 

@@ -40,7 +40,9 @@ TEST(whatif, answers_for_the_usual_policies) {
   const outcome made = whatif(graphed + " --format json");
   ASSERT_EQ(made.status, 0);
   const auto all = nlohmann::json::parse(made.said);
-  ASSERT_EQ(all["policies"].size(), 9U);
+  ASSERT_EQ(all["policies"].size(), 10U) << "the usual settings, and empty_cache, for the recording has steps";
+  EXPECT_EQ(all["policies"][9]["policy"], "empty_cache:step");
+  EXPECT_EQ(all["policies"][9]["reserved_at_failure_bytes"], nullptr);
   EXPECT_EQ(all["policies"][0]["policy"], "native");
   EXPECT_EQ(all["policies"][0]["peak_reserved_bytes"], all["recorded"][0]["peak_reserved_bytes"]);
   EXPECT_EQ(all["native_error"]["segments"], 0);
@@ -59,6 +61,15 @@ TEST(whatif, takes_any_setting_of_pytorch) {
   EXPECT_THAT(made.said, HasSubstr("max_split_size_mb:77"));
   EXPECT_THAT(made.said, Not(HasSubstr("best fit")));
   EXPECT_EQ(whatif(graphed + " --device 0").status, 0);
+}
+
+TEST(whatif, says_where_emptying_the_cache_changes_nothing) {
+  const outcome made = whatif(graphed + " --policy empty_cache:failure");
+  EXPECT_EQ(made.status, 0);
+  EXPECT_NE(made.said.find("Note: no allocation failed: empty_cache:failure changes nothing"), std::string::npos)
+      << made.said;
+  EXPECT_EQ(whatif(graphed + " --policy max_split_size_mb:77,empty_cache:step").said.find("Note: no steps"),
+            std::string::npos);
 }
 
 TEST(whatif, says_in_a_line_what_is_wrong) {

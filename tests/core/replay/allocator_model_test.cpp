@@ -190,5 +190,94 @@ TEST(allocator_model, keeps_the_memory_of_graphs) {
   EXPECT_EQ(replay_policy(of, *parse_policy("best fit")).peak_reserved, 70 * mib);
 }
 
+// --- a program that empties the cache -------------------------------------------------------------------------------
+
+/// Requests 10 ns apart, with a step before every 200th. Blocks of the second arena are of a graph.
+allocator_requests requests_in_steps(unsigned seed) {
+  allocator_requests made = random_requests(seed, 2000, 2, 0);
+  made.private_arenas = {false, true};
+  for (std::size_t i = 0; i < made.requests.size(); ++i) {
+    made.times.push_back(static_cast<trace::time_ns>(i) * 10);
+    if (i % 200 == 0) made.step_begins.push_back(made.times.back() - 3);
+  }
+  return made;
+}
+
+/// The same requests, of a program that calls empty_cache before each of `positions`.
+allocator_requests with_calls(const allocator_requests& of, const std::vector<std::size_t>& positions) {
+  allocator_requests made = of;
+  made.requests.clear();
+  made.times.clear();
+  made.step_begins.clear();
+  made.kept_arenas = {{1}};
+  for (std::size_t i = 0; i < of.requests.size(); ++i) {
+    if (std::find(positions.begin(), positions.end(), i) != positions.end())
+      made.requests.push_back({0, 0, 0, request_kind::empty_cache});
+    made.requests.push_back(of.requests[i]);
+  }
+  return made;
+}
+
+TEST(empty_cache, in_each_step_is_as_if_the_program_had_called_it) {
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    const allocator_requests of = requests_in_steps(seed);
+    std::vector<std::size_t> positions;
+    for (std::size_t i = 0; i < of.requests.size(); i += 200) positions.push_back(i);
+    const allocator_requests reference = with_calls(of, positions);
+    for (const char* setting : {"native", "expandable_segments:True", "max_split_size_mb:64"}) {
+      const std::string with =
+          setting == std::string("native") ? "empty_cache:step" : setting + std::string(",empty_cache:step");
+      EXPECT_EQ(replay_policy(of, *parse_policy(with)), replay_policy(reference, *parse_policy(setting))) << with;
+    }
+    EXPECT_NE(replay_policy(of, *parse_policy("empty_cache:step")).driver_calls,
+              replay_policy(of, *parse_policy("native")).driver_calls);
+  }
+}
+
+TEST(empty_cache, before_a_failure_leaves_only_what_is_in_use_then) {
+  allocator_requests of = requests_for({30 * mib, 40 * mib, 50 * mib});
+  of.times = {10, 20, 40};
+  of.requests.insert(of.requests.begin() + 2, {0, 0, 0, request_kind::free});
+  of.times.insert(of.times.begin() + 2, 30);
+  of.failures = {35};
+  EXPECT_EQ(replay_policy(of, *parse_policy("native")).at_failure, 70 * mib);
+  const auto emptied = replay_policy(of, *parse_policy("empty_cache:failure"));
+  EXPECT_EQ(emptied.at_failure, 40 * mib);
+  EXPECT_EQ(emptied.peak_reserved, 90 * mib);
+  EXPECT_EQ(replay_policy(of, *parse_policy("native")).peak_reserved, 120 * mib);
+  of.failures = {1000};
+  EXPECT_EQ(replay_policy(of, *parse_policy("empty_cache:failure")).at_failure, 90 * mib) << "after the last request";
+}
+
+TEST(empty_cache, changes_nothing_where_no_step_and_no_failure_is_known) {
+  const allocator_requests of = random_requests(3, 1000, 1);
+  const auto native = replay_policy(of, *parse_policy("native"));
+  EXPECT_EQ(replay_policy(of, *parse_policy("empty_cache:step")), native);
+  EXPECT_EQ(replay_policy(of, *parse_policy("empty_cache:failure")), native);
+  EXPECT_EQ(policies_for(std::vector{of}).size(), default_policies().size());
+  allocator_requests known = of;
+  known.step_begins = {1, 2};
+  known.failures = {5};
+  EXPECT_EQ(policies_for(std::vector{known}).size(), default_policies().size() + 2);
+}
+
+TEST(empty_cache, knows_the_steps_of_its_process_and_the_failures_on_its_device) {
+  std::vector<allocator_requests> of(2);
+  of[0].process = of[1].process = trace::process_id{1};
+  of[0].device = trace::device_id{1};
+  of[1].device = trace::device_id{2};
+  std::map<trace::process_id, analysis::step_list> steps;
+  steps[trace::process_id{1}].steps = {{.span = {10, 20}}, {.span = {20, 30}}};
+  steps[trace::process_id{2}].steps = {{.span = {5, 6}}};
+  std::vector<trace::alloc_failed_event> failed(1);
+  failed[0].time = 25;
+  failed[0].process = trace::process_id{1};
+  failed[0].device = trace::device_id{2};
+  put_moments(of, steps, failed);
+  EXPECT_EQ(of[0].step_begins, (std::vector<trace::time_ns>{10, 20}));
+  EXPECT_TRUE(of[0].failures.empty());
+  EXPECT_EQ(of[1].failures, (std::vector<trace::time_ns>{25}));
+}
+
 }  // namespace
 }  // namespace sluice::replay

@@ -44,6 +44,17 @@ TEST(policy, refuses_what_pytorch_refuses_in_one_line) {
   EXPECT_NE(parse_policy("max_split_size_mb:19").error().to_string().find("from 20 on"), std::string::npos);
 }
 
+TEST(policy, may_empty_the_cache) {
+  EXPECT_EQ(parse_policy("empty_cache:step")->empties, policy::emptying::each_step);
+  const auto both = parse_policy("max_split_size_mb:128,empty_cache:failure");
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->empties, policy::emptying::failure);
+  EXPECT_EQ(both->max_split, 128 * mib);
+  EXPECT_EQ(parse_policy("native")->empties, policy::emptying::never);
+  for (const char* wrong : {"empty_cache", "empty_cache:", "empty_cache:always"})
+    EXPECT_FALSE(parse_policy(wrong)) << wrong;
+}
+
 TEST(policy, defaults_are_all_there) { EXPECT_EQ(default_policies().size(), 9U); }
 
 TEST(block_size, rounds_as_the_allocator_does) {
