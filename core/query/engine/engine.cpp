@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "core/base/cancel.hpp"
+#include "core/query/answers/panels/long_panels.hpp"
 #include "core/query/engine/engine_state.hpp"
 #include "core/query/engine/find_answer.hpp"
 
@@ -158,6 +159,12 @@ struct slot<Question>::state {
     return at->wanted;
   }
 
+  /// What was last answered to the same question.
+  static std::shared_ptr<const value_type> answered_before(const std::shared_ptr<cell>& at, const Question& question) {
+    const std::scoped_lock lock(at->mutex);
+    return at->answered && *at->answered == question ? at->value : nullptr;
+  }
+
   /// Whether the question is to be answered in one task after another; if so, `going_on` is about it.
   static bool takes_long(engine::state& from, const engine::state::view& now, const std::shared_ptr<cell>& at,
                          const Question& question) {
@@ -286,8 +293,13 @@ struct slot<Question>::state {
         complete = from.complete;
         generation = from.generation;
       }
-      found = answer_to(question, sources{*now.index, *now.trace, at->cancelled, from.frames,
-                                          symbols::frame_book::lookup::later, nullptr, nullptr, provisional});
+      const sources all{*now.index, *now.trace, at->cancelled, from.frames, symbols::frame_book::lookup::later,
+                        nullptr,    nullptr,    provisional};
+      if constexpr (std::is_same_v<Question, step_statistics_question>) {
+        found = answer_after(answered_before(at, question).get(), question, all);
+      } else {
+        found = answer_to(question, all);
+      }
     }
     if (at->cancelled) return;
     {

@@ -286,6 +286,11 @@ void step_table::draw_rows(const view_context& with, const step_statistics& all,
       draw_row(with, content, at, all.steps[step_of(at)], is_outlier(of, step_of(at)), times);
     }
   hovered_ = hovered_ || ImGui::IsWindowHovered();
+  // Who looks at the last steps of a live recording sees the next ones as they come.
+  const bool more = content.rows > rows_drawn_;
+  if (more && rows_drawn_ > 0 && with.state.active()->live && at_end_) ImGui::SetScrollHereY(1);
+  if (!more) at_end_ = ImGui::GetScrollY() >= ImGui::GetScrollMaxY();
+  rows_drawn_ = content.rows;
   ImGui::EndTable();
 }
 

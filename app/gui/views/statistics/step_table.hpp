@@ -37,6 +37,8 @@ class step_table {
   std::string filter_;           ///< Of the list of figures.
   bool only_outliers_ = false;
   bool hovered_ = false;
+  std::size_t rows_drawn_ = 0;  ///< In the last frame.
+  bool at_end_ = false;         ///< The last row was in view.
   row_menu rows_;
 };
 

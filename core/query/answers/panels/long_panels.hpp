@@ -15,4 +15,8 @@ namespace sluice::query {
 [[nodiscard]] std::unique_ptr<long_answer<step_statistics>> start_long_panel(const step_statistics_question& question,
                                                                              const sources& from);
 
+/// As `answer_to`, but measures only the steps that were not settled in the answer `before` to the same question; null: all.
+[[nodiscard]] result<step_statistics> answer_after(const step_statistics* before,
+                                                   const step_statistics_question& question, const sources& from);
+
 }  // namespace sluice::query

@@ -35,7 +35,10 @@ double middle_of(std::vector<double>& values) {
 /// Puts the statistics of one step after the other into figures.
 class figure_columns {
  public:
-  explicit figure_columns(step_statistics& into) : into_(into) {}
+  /// Goes on behind the figures that are there.
+  explicit figure_columns(step_statistics& into) : into_(into) {
+    for (std::size_t i = 0; i < into.figures.size(); ++i) places_.emplace(into.figures[i].label, i);
+  }
 
   void begin_step(std::size_t number) { step_ = number; }
   /// `absent`: the value of steps that do not have the figure.
@@ -45,10 +48,7 @@ class figure_columns {
       places_.erase(at);
       return;
     }
-    if (fresh) {
-      into_.figures.push_back({at->first, unit, std::vector<double>(step_, absent), 0, {}});
-      absent_.push_back(absent);
-    }
+    if (fresh) into_.figures.push_back({at->first, unit, std::vector<double>(step_, absent), 0, {}, absent});
     std::vector<double>& values = into_.figures[at->second].values;
     if (values.size() == step_) {
       values.push_back(value);
@@ -57,15 +57,14 @@ class figure_columns {
     }
   }
   void end_step() {
-    for (std::size_t i = 0; i < into_.figures.size(); ++i)
-      if (into_.figures[i].values.size() == step_) into_.figures[i].values.push_back(absent_[i]);
+    for (step_figure& each : into_.figures)
+      if (each.values.size() == step_) each.values.push_back(each.absent);
   }
 
  private:
   step_statistics& into_;
   std::size_t step_ = 0;
   std::unordered_map<std::string, std::size_t> places_;
-  std::vector<double> absent_;
 };
 
 /// Every figure of the panel of statistics.
@@ -176,11 +175,30 @@ step_statistics steps_asked_for(const step_statistics_question& question, const 
   return made;
 }
 
+/// The steps as asked for, with the values of steps that were settled in the answer `before`. Null: none are known.
+step_statistics steps_after(const step_statistics* before, const step_statistics_question& question,
+                            const sources& from) {
+  step_statistics made = steps_asked_for(question, from);
+  if (before == nullptr || before->process != made.process) return made;
+  const std::size_t known = std::min<std::size_t>(before->settled, made.steps.size());
+  const auto same = [](const analysis::step& a, const analysis::step& b) {
+    return a.span == b.span && a.number == b.number;
+  };
+  // Steps that are inferred may turn out to be others.
+  if (!std::equal(made.steps.begin(), made.steps.begin() + static_cast<std::ptrdiff_t>(known), before->steps.begin(),
+                  same))
+    return made;
+  made.figures = before->figures;
+  for (step_figure& each : made.figures) each.values.resize(known);
+  made.measured = known;
+  return made;
+}
+
 /// Measures one step after another.
 class step_measurer final : public long_answer<step_statistics> {
  public:
-  step_measurer(const step_statistics_question& question, const sources& from)
-      : from_(from), made_(steps_asked_for(question, from)), columns_(made_) {}
+  step_measurer(const step_statistics_question& question, const sources& from, const step_statistics* before = nullptr)
+      : from_(from), made_(steps_after(before, question, from)), columns_(made_) {}
 
   result<bool> work(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled) override {
     while (made_.measured < made_.steps.size()) {
@@ -203,6 +221,7 @@ class step_measurer final : public long_answer<step_statistics> {
 
   result<step_statistics> so_far(bool& /*provisional*/) override {
     step_statistics made = made_;
+    made.settled = std::min<std::uint64_t>(made.measured, settled_steps());
     for (step_figure& each : made.figures) each.outliers = outliers_of(each.values, each.median);
     // What never is anything tells nothing.
     std::erase_if(made.figures, [](const step_figure& each) {
@@ -212,6 +231,20 @@ class step_measurer final : public long_answer<step_statistics> {
   }
 
  private:
+  /// How many steps are over, and all that was recorded in them is known.
+  [[nodiscard]] std::uint64_t settled_steps() const {
+    if (from_.stored != nullptr) return 0;
+    constexpr time_ns latest_row = 1'000'000'000;  // Rows come at most so long after what they are about,
+    time_ns until = analysis::time_range_of(from_.trace).end - latest_row;
+    // except for work of devices.
+    const auto mark = from_.index.watermarks().find(made_.process);
+    if (mark != from_.index.watermarks().end()) until = std::min(until, mark->second);
+    return static_cast<std::uint64_t>(
+        std::partition_point(made_.steps.begin(), made_.steps.end(),
+                             [until](const analysis::step& each) { return each.span.end <= until; }) -
+        made_.steps.begin());
+  }
+
   [[nodiscard]] result<range_statistics> measure(const statistics_question& question,
                                                  const std::atomic<bool>& cancelled) {
     if (from_.stored == nullptr) return answer_to(question, from_);
@@ -255,7 +288,12 @@ std::unique_ptr<long_answer<step_statistics>> start_long_panel(const step_statis
 }
 
 result<step_statistics> answer_to(const step_statistics_question& question, const sources& from) {
-  step_measurer all(question, from);
+  return answer_after(nullptr, question, from);
+}
+
+result<step_statistics> answer_after(const step_statistics* before, const step_statistics_question& question,
+                                     const sources& from) {
+  step_measurer all(question, from, before);
   if (const auto done = all.work(std::chrono::steady_clock::time_point::max(), from.cancelled); !done)
     return tl::unexpected(done.error());
   return all.so_far(from.provisional);

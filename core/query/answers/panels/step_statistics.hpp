@@ -21,6 +21,7 @@ struct step_figure {
   double median = 0;  ///< Of the known values.
   /// Positions in `step_statistics::steps`, in order: see `outliers_of`.
   std::vector<std::uint32_t> outliers;
+  double absent = 0;  ///< The value of steps that do not have the figure: 0, or not a number.
 };
 
 /// A process with steps.
@@ -37,6 +38,7 @@ struct step_statistics {
   std::vector<analysis::step> steps;  ///< The first `step_limit`.
   std::uint64_t step_count = 0;       ///< Also those beyond the limit.
   std::uint64_t measured = 0;         ///< The first so many steps have values.
+  std::uint64_t settled = 0;          ///< Of them, the first that nothing changes which a growing recording still adds.
   std::vector<step_figure> figures;   ///< At most `figure_limit`. The first is the duration.
 
   static constexpr std::size_t step_limit = 10'000;

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "core/trace/model/names.hpp"
 #include "tests/core/query/answers/in_both_ways.hpp"
+#include "tests/core/recordings/copied_rows.hpp"
 #include "tests/core/recordings/steps_program.hpp"
 
 namespace sluice::query {
@@ -52,6 +55,56 @@ TEST(step_statistics, are_those_of_the_range_of_each_step) {
   const step_figure* duration = figure(found, "duration");
   ASSERT_NE(duration, nullptr);
   EXPECT_EQ(duration->values[3], static_cast<double>(found.steps[3].span.length()));
+}
+
+/// Answers about a recording that grows, asked again and again by one slot, as a panel does.
+TEST(step_statistics, of_a_live_recording_follow_its_steps) {
+  recording whole;
+  testing::write_steps(whole, 400, 8 * mib, mib);
+  whole.close();
+  const auto from = trace::file::open(whole.path()).value()->latest();
+  recording grows(64);
+  testing::copy_rows(*from, grows.writer());
+  grows.flush();
+  engine asked(trace::file::open(grows.path()).value());
+  slot<step_statistics_question> panel;
+  std::uint64_t seen = 0;
+  const auto until = [&](const auto& done) {
+    for (int i = 0; i < 20'000 && !done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return done();
+  };
+  step_statistics last;
+  const auto follow = [&](std::uint64_t most) {
+    return until([&] {
+      asked.refresh();
+      const auto answer = panel.ask(asked, {});
+      if (answer && answer->step_count > seen) {
+        seen = answer->step_count;
+        EXPECT_EQ(answer->measured, answer->step_count);
+      }
+      if (answer) last = *answer.value;
+      return seen >= most;
+    });
+  };
+  ASSERT_TRUE(follow(400));
+  EXPECT_GT(last.settled, 200U) << "steps that ended a second ago";
+  EXPECT_LT(last.settled, 400U) << "others may still get rows";
+  auto later = grows.event<trace::marker_event>(6000 * ms);
+  later.step = 400;
+  grows.writer().add(later);
+  grows.flush();
+  ASSERT_TRUE(follow(401));
+  grows.close();
+  const step_statistics expected = answer_of(grows.path(), step_statistics_question{});
+  ASSERT_EQ(last.figures.size(), expected.figures.size());
+  for (std::size_t i = 0; i < expected.figures.size(); ++i) {
+    EXPECT_EQ(last.figures[i].label, expected.figures[i].label);
+    ASSERT_EQ(last.figures[i].values.size(), expected.figures[i].values.size());
+    for (std::size_t step = 0; step < 400; ++step)
+      EXPECT_TRUE(last.figures[i].values[step] == expected.figures[i].values[step] ||
+                  std::isnan(expected.figures[i].values[step]))
+          << expected.figures[i].label << " of step " << step;
+  }
 }
 
 TEST(step_statistics, from_sections_are_those_from_an_index_of_everything) {
