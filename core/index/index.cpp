@@ -20,11 +20,13 @@ time_range time_range_of(const trace::snapshot& from) {
 template <class Row, class Use>
 void index::with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use) {
   std::vector<Row> rows;
-  const auto columns = columns_needed<Row>(known_ ? known_->scope : section_scope::everything);
+  auto columns = columns_needed<Row>(known_ ? known_->scope : section_scope::everything);
+  if (only_ != trace::process_id::none) columns = columns | trace::column_set<Row>::of(&Row::process);
   if (auto got = from.read_into<Row>(chunk, rows, columns); !got) {
     unreadable_.push_back(got.error().to_string());
     return;
   }
+  if (only_ != trace::process_id::none) std::erase_if(rows, [&](const Row& row) { return row.process != only_; });
   if (rows.empty()) return;
   if (known_) {
     if (!matters_everywhere(trace::type_of_row<Row>, known_->samples_known))

@@ -87,6 +87,7 @@ class index {
   void settle(const trace::snapshot& from);
 
   std::unique_ptr<const section_facts> known_;  ///< Set by `section_index`.
+  trace::process_id only_{};                    ///< Rows of other processes are left out; none: of no process.
   std::size_t next_ = 0;                        ///< The number of the first chunk that was not read.
 
   memory_use memory_;

@@ -128,6 +128,7 @@ struct carried_block {
 struct section_facts {
   section_scope scope = section_scope::everything;
   time_range run;
+  trace::process_id only{};  ///< Rows of other processes are not read; none: all are.
   std::shared_ptr<const recording_facts> whole;
   std::vector<std::size_t> chunks;  ///< Numbers of the chunks to read for the time range `run`, from `whole->chunks`.
   std::vector<known_block>

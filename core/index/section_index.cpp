@@ -21,7 +21,8 @@ void section_index::set_known(const section_facts& about) {
   if (!is_drawn(about.scope)) return;
   set_known_samples(about);
   for (const trace::device_id each : whole.with_kernels) devices_.set_known_kernels(each);
-  set_known_slices(about);
+  // What is open at the begin is known of all processes together; of one, it is read, without its place in a drawing.
+  if (about.only == trace::process_id::none) set_known_slices(about);
   if (about.scope < section_scope::everything) return;
   touches_.set_known(whole.touches);
   for (const recording_facts::graph& each : whole.graphs) touches_.set_known(each.block, each.use, each.copies);
@@ -70,7 +71,10 @@ void section_index::set_known_slices(const section_facts& about) {
   }
 }
 
-section_index::section_index(section_facts about) { known_ = std::make_unique<const section_facts>(std::move(about)); }
+section_index::section_index(section_facts about) {
+  known_ = std::make_unique<const section_facts>(std::move(about));
+  only_ = known_->only;
+}
 
 bool section_index::absorb(const trace::snapshot& from, const std::function<bool()>& goes_on) {
   if (known_->scope < section_scope::figures || known_->unfolding) {

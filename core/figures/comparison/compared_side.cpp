@@ -27,10 +27,11 @@ void erase_others(List& of, trace::device_id device) {
 
 }  // namespace
 
-void put_steps(const step_facts& facts, time_range range, compared_side& into) {
+void put_steps(const step_facts& facts, time_range range, compared_side& into, trace::process_id of) {
   const std::vector<step>* best = nullptr;
   std::pair<std::size_t, std::size_t> most{0, 0};  // first step and count
   for (const auto& [process, list] : facts.lists()) {
+    if (of != trace::process_id::none && process != of) continue;
     const auto at = [&](time_ns time) {
       return static_cast<std::size_t>(std::partition_point(list.steps.begin(), list.steps.end(),
                                                            [=](const step& each) { return each.span.begin < time; }) -
@@ -66,7 +67,7 @@ void keep_device(compared_side& of, trace::device_id device) {
   erase_others(of.compositions, device);
 }
 
-compared_side side_of(const index& from, const trace::snapshot& trace, time_range range) {
+compared_side side_of(const index& from, const trace::snapshot& trace, time_range range, trace::process_id process) {
   compared_side made;
   made.statistics = measure(from, trace.tables(), range);
   made.figures = figures_to_compare(from, trace.tables(), range);
@@ -75,7 +76,7 @@ compared_side side_of(const index& from, const trace::snapshot& trace, time_rang
     if (auto found = composition_of(key, static_cast<double>(each.maximum), each.maximum_time, from, trace))
       made.compositions.push_back(std::move(*found));
   }
-  put_steps(*from.tensors(trace)->steps, range, made);
+  put_steps(*from.tensors(trace)->steps, range, made, process);
   return made;
 }
 
@@ -117,7 +118,7 @@ compared_side compared_side_builder::side(const trace::tables& tables) const {
     const auto found = copies_.find({figures.device, figures.direction});
     made.figures.transfers.push_back({figures, found == copies_.end() ? stack_use{} : found->second});
   }
-  if (steps_ != nullptr) put_steps(*steps_, range_, made);
+  if (steps_ != nullptr) put_steps(*steps_, range_, made, process_);
   return made;
 }
 

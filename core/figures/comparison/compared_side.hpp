@@ -30,20 +30,26 @@ struct compared_side {
   static constexpr std::size_t step_limit = 4096;
 };
 
-/// Sets the members about steps: of the process with most steps that begin in the range. O(steps).
-void put_steps(const step_facts& facts, time_range range, compared_side& into);
+/// Sets the members about steps: those of `process`, or if that is none, of the process with most steps that begin in the
+/// range. O(steps).
+void put_steps(const step_facts& facts, time_range range, compared_side& into,
+               trace::process_id process = trace::process_id::none);
 
 /// Keeps what is about one device. The active time and the steps stay those of the whole.
 void keep_device(compared_side& of, trace::device_id device);
 
-/// Computes a side from the index of everything in `range`. O(blocks log blocks + copies).
-[[nodiscard]] compared_side side_of(const index& from, const trace::snapshot& trace, time_range range);
+/// Computes a side from the index of everything in `range`. O(blocks log blocks + copies). With `process`, `from` is an
+/// index of this process alone.
+[[nodiscard]] compared_side side_of(const index& from, const trace::snapshot& trace, time_range range,
+                                    trace::process_id process = trace::process_id::none);
 
 /// Computes a side from indexes of consecutive sections, so that no index holds the whole range. The result is that of
 /// `side_of`, except for the last digits of means.
 class compared_side_builder {
  public:
-  explicit compared_side_builder(time_range range) : range_(range), measured_(range) {}
+  /// `process`: as for `side_of`.
+  explicit compared_side_builder(time_range range, trace::process_id process = trace::process_id::none)
+      : range_(range), process_(process), measured_(range) {}
 
   /// Adds `part`. Parts follow one another, the first begins with the range. O(blocks log blocks + copies) of `from`.
   void add(const index& from, const trace::snapshot& trace, time_range part, const std::atomic<bool>& cancelled);
@@ -57,6 +63,7 @@ class compared_side_builder {
     std::optional<peak_composition> composition;
   };
   const time_range range_;
+  const trace::process_id process_;
   range_measurer measured_;
   std::map<memory_key, highest_use> memory_;
   std::map<std::pair<trace::device_id, trace::direction>, stack_use> copies_;

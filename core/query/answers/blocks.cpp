@@ -103,6 +103,7 @@ class table_of_blocks final : public section_answer<block_table> {
       if (question_.layer && block.layer != *question_.layer) continue;
       if (question_.device && block.device != *question_.device) continue;
       if (question_.kind && block.kind != *question_.kind) continue;
+      if (question_.process != trace::process_id::none && block.process != question_.process) continue;
       if (question_.only_unfreed && !analysis::is_unfreed(block, end)) continue;
       if (block.bytes < question_.least_bytes) continue;
       const auto category = seen <= facts->categories.size() ? facts->categories[seen - 1] : analysis::block_category{};

@@ -111,7 +111,8 @@ std::optional<result<block_table>> answer_from_figures(const blocks_question& qu
   const analysis::stored_figures& stored = *from.stored->figures;
   const bool unfiltered = analysis::bounded(question.range) == stored.span && !question.only_unfreed &&
                           !question.only_unused && !question.category && question.least_bytes == 0 &&
-                          !question.device && !question.kind && !question.groups && question.filter.empty();
+                          !question.device && !question.kind && question.process == trace::process_id::none &&
+                          !question.groups && question.filter.empty();
   const bool biggest_first = question.sort == block_column::bytes && question.descending;
   if (!unfiltered || !biggest_first) return {};
   block_table table;

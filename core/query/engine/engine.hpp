@@ -70,6 +70,7 @@ struct blocks_question {
   bool only_unused = false;       ///< Only blocks that no launch and no copy named. None if no uses were recorded.
   std::optional<trace::device_id> device{};  ///< None: of all devices. `device_id::none`: of no device.
   std::optional<trace::memory_kind> kind{};
+  trace::process_id process{};           ///< None: of all processes.
   std::optional<block_groups> groups{};  ///< As in the answer to a `memory_groups_question`.
   bool with_uses = false;  ///< Fill in first and last uses. Costs reading them from a recording with sections.
   /// True if an answer needs the uses of blocks.
@@ -139,7 +140,7 @@ struct search_question {
   using answer_type = search_results;
 };
 
-/// Asks what a framework's allocator would have reserved under `replay::default_policies`. Reads all of a recording's
+/// Asks what a framework's allocator would have reserved under `replay::policies_for` it. Reads all of a recording's
 /// memory events, then replays them policy by policy: O(policies * requests * log live blocks).
 struct what_if_question {
   friend bool operator==(const what_if_question&, const what_if_question&) = default;

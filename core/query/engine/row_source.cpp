@@ -93,6 +93,13 @@ std::optional<time_range> time_of(const Question& /*question*/, const sources& /
   return std::nullopt;
 }
 
+/// The process whose rows alone a question is about; none: all rows.
+template <class Question>
+trace::process_id only_of(const Question& question) {
+  if constexpr (std::is_same_v<Question, compared_side_question>) return question.process;
+  return trace::process_id::none;
+}
+
 struct section_run {
   std::size_t first = 0;
   std::size_t last = 0;
@@ -121,6 +128,7 @@ class answer_by_sections final : public long_answer<typename Question::answer_ty
         store_(from.stored->sections->store()),
         range_(range),
         scope_(scope_of(question)),
+        only_(only_of(question)),
         sections_(sections_of(range, store_)),
         next_(sections_.first),
         done_until_(range.begin),
@@ -147,7 +155,7 @@ class answer_by_sections final : public long_answer<typename Question::answer_ty
  private:
   result<void> take_next() {
     const std::size_t last = std::min(next_ + sections_in_a_step - 1, sections_.last);
-    const auto index = store_.index_of(next_, last, scope_, until_cancelled(from_));
+    const auto index = store_.index_of(next_, last, scope_, until_cancelled(from_), only_);
     if (!index) return tl::unexpected(index.error());
     const time_range part{done_until_, last == sections_.last ? range_.end : store_.run_of(next_, last).end};
     next_ = last + 1;
@@ -159,6 +167,7 @@ class answer_by_sections final : public long_answer<typename Question::answer_ty
   const analysis::section_reader& store_;
   const time_range range_;
   const analysis::section_scope scope_;
+  const trace::process_id only_;
   const section_run sections_;
   std::size_t next_;
   time_ns done_until_;
@@ -186,7 +195,11 @@ std::optional<result<typename Question::answer_type>> answer_from_sections(const
   analysis::section_cache& cache = *from.stored->sections;
   const section_run sections = sections_of(analysis::bounded(*about), cache.store());
   if (are_many<Question>(sections)) return std::nullopt;
-  const auto index = cache.get(sections.first, sections.last, scope_of(question), until_cancelled(from));
+  const trace::process_id only = only_of(question);
+  const auto scope = scope_of(question);
+  const auto index = only == trace::process_id::none
+                         ? cache.get(sections.first, sections.last, scope, until_cancelled(from))
+                         : cache.store().index_of(sections.first, sections.last, scope, until_cancelled(from), only);
   if (!index) return tl::unexpected(index.error());
   return answer_to(question, with_index(from, **index, from.provisional));
 }

@@ -66,6 +66,25 @@ known_block block_of(const trace::boundary_block_row& row) {
 
 time_ns bounded_if_known(time_ns time) { return time == trace::unknown_time ? time : bounded(time); }
 
+/// Removes what is of other processes, or of all of them together.
+void keep_process(section_facts& of, trace::process_id only, const trace::tables& tables) {
+  of.only = only;
+  auto whole = std::make_shared<recording_facts>(*of.whole);
+  for (recording_facts::memory& each : whole->memories) each.highest = 0;
+  const auto of_others = [&](trace::pool_id pool) {
+    const trace::pool_row* row = tables.pools.find(pool);
+    return row == nullptr || row->process != only;
+  };
+  std::erase_if(whole->pools, [&](const auto& each) { return of_others(each.pool); });
+  whole->not_tracked.clear();
+  of.whole = std::move(whole);
+  std::erase_if(of.blocks, [&](const known_block& each) { return each.block.process != only; });
+  std::erase_if(of.samples, [&](const trace::last_sample_row& each) {
+    return each.what != trace::sampled_thing::pool || of_others(each.pool);
+  });
+  of.open.clear();
+}
+
 known_uses uses_of(const trace::block_uses_row& row) {
   known_uses made;
   made.block = row.block;
@@ -247,11 +266,13 @@ result<section_facts> section_reader::read(std::size_t first, std::size_t last, 
 }
 
 result<std::shared_ptr<const index>> section_reader::index_of(std::size_t first, std::size_t last, section_scope scope,
-                                                              const std::function<bool()>& goes_on) const {
+                                                              const std::function<bool()>& goes_on,
+                                                              trace::process_id only) const {
   if (first > last || last >= sections_.size())
     return fail(error_code::invalid_argument, "there are no such sections", from_->path());
   auto about = read(first, last, scope, goes_on);
   if (!about) return tl::unexpected(about.error());
+  if (only != trace::process_id::none) keep_process(*about, only, from_->tables());
   auto made = std::make_shared<section_index>(std::move(*about));
   if (!made->absorb(*from_, goes_on)) return given_up(*from_);
   if (scope == section_scope::timeline) made->keep_what_is_drawn(*from_);

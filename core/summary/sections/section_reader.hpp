@@ -37,9 +37,12 @@ class section_reader {
 
   /// Builds an index of sections [first, last]: see `section_index`. Calls `goes_on`, if set, after each chunk. O(rows
   /// of the sections + blocks live at their start). Errors: cancelled once `goes_on` returns false; io, corrupt.
+  /// `only`: the index knows the events of this process alone, and not what is of all processes, such as samples of a
+  /// device's memory.
   [[nodiscard]] result<std::shared_ptr<const index>> index_of(std::size_t first, std::size_t last,
                                                               section_scope scope = section_scope::everything,
-                                                              const std::function<bool()>& goes_on = {}) const;
+                                                              const std::function<bool()>& goes_on = {},
+                                                              trace::process_id only = trace::process_id::none) const;
 
   /// The stored steps of a process that overlap `range`, in order. Empty if there are too many to be looked at one by
   /// one, or if they cannot be read. O(log steps + found).

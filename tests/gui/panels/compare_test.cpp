@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/base/format.hpp"
+#include "core/export/recording/merge.hpp"
 #include "core/query/engine/engine.hpp"
 #include "tests/core/recordings/steps_program.hpp"
 #include "tests/gui/window_fixture.hpp"
@@ -92,6 +94,31 @@ TEST_F(compare_panel, compares_two_steps_of_one_recording) {
     EXPECT_EQ(panel().shown()->memory[0].before.maximum, before->memory.at(0).maximum);
     EXPECT_EQ(panel().shown()->memory[0].before.allocations, before->memory.at(0).allocations);
     take_picture(user, "compare, two steps");
+  });
+}
+
+TEST_F(compare_panel, compares_two_ranks_that_share_a_gpu) {
+  std::vector<std::shared_ptr<const trace::snapshot>> parts;
+  for (const std::string& each : {path, other}) parts.push_back(trace::file::open(each).value()->latest());
+  const std::string both = test::own_path("both.sluice");
+  ASSERT_TRUE(exports::merge(parts, both));
+  std::filesystem::rename(both, path);
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("compare.ranks");
+    EXPECT_TRUE(wait_until(user, [&] { return panel().shown() != nullptr; }));
+    user.Yield(4);
+    settle(user);
+    ASSERT_EQ(panel().shown()->memory.size(), 1U);
+    EXPECT_EQ(panel().shown()->memory[0].before.maximum, 132 * mib);
+    EXPECT_EQ(panel().shown()->memory[0].after.maximum, 148 * mib);
+    const auto top = [&](std::size_t side) {
+      const std::vector<double>& values = panel().curves().values(side);
+      return *std::max_element(values.begin(), values.end());
+    };
+    EXPECT_EQ(top(0), static_cast<double>(132 * mib)) << "not that of the GPU, which both use";
+    EXPECT_EQ(top(1), static_cast<double>(148 * mib));
+    take_picture(user, "compare, two ranks");
   });
 }
 

@@ -2,6 +2,7 @@
 #include "app/gui/views/row_menu.hpp"
 
 #include <cmath>
+#include <tuple>
 
 #include "app/gui/views/compare/difference_flames.hpp"
 #include "app/gui/views/widgets.hpp"
@@ -89,6 +90,16 @@ void aligned_curves::draw(view_context& with, const std::array<aligned_side, 2>&
   for (std::size_t i = 0; i < 2; ++i) {
     now.ranges[i] = sides[i].range;
     now.memories[i] = sides[i].memory;
+    if (sides[i].process != trace::process_id::none) {
+      const analysis::memory_statistics& of = *sides[i].memory;
+      query::memory_groups_question wanted{.range = sides[i].range,
+                                           .width = static_cast<std::uint32_t>(now.width),
+                                           .by = query::memory_grouping::process};
+      std::tie(wanted.layer, wanted.device, wanted.kind, wanted.process) =
+          std::tie(of.layer, of.device, of.kind, sides[i].process);
+      now.own[i] = own_questions_[i].ask(*sides[i].engine, wanted).value;
+      continue;
+    }
     const auto tracks = tracks_[i].ask(*sides[i].engine, {});
     const query::track* track = tracks ? memory_track_of(*tracks.value, sides[i].memory->device) : nullptr;
     if (track == nullptr) continue;
@@ -127,11 +138,17 @@ void aligned_curves::resample(const std::array<aligned_side, 2>& sides) {
     std::vector<double>& values = values_[i];
     values.assign(static_cast<std::size_t>(drawn_.width), -1);
     const query::series* of = drawn_.series[i].get();
-    const std::size_t bins = of == nullptr ? 0 : bins_of(*of);
-    if (bins == 0 || of->range.length() <= 0) continue;
-    const double bins_per_ns = static_cast<double>(bins) / static_cast<double>(of->range.length());
+    const query::memory_groups* own = drawn_.own[i].get();
+    const std::size_t bins = own != nullptr ? own->total.size() : of != nullptr ? bins_of(*of) : 0;
+    if (bins == 0) continue;
+    const query::time_range known = own != nullptr ? own->range : of->range;
+    if (known.length() <= 0) continue;
+    const double bins_per_ns = static_cast<double>(bins) / static_cast<double>(known.length());
     const auto bin_at = [&](query::time_ns time) {
-      return std::clamp(static_cast<double>(time - of->range.begin) * bins_per_ns, 0.0, static_cast<double>(bins - 1));
+      return std::clamp(static_cast<double>(time - known.begin) * bins_per_ns, 0.0, static_cast<double>(bins - 1));
+    };
+    const auto value_at = [&](std::size_t bin) {
+      return own != nullptr ? static_cast<double>(own->total[bin]) : value_in(*of, *sides[i].memory, bin);
     };
     for (std::size_t column = 0; column < values.size(); ++column) {
       const query::time_ns begin = maps[i].time_at(place_at(static_cast<double>(column)));
@@ -139,7 +156,7 @@ void aligned_curves::resample(const std::array<aligned_side, 2>& sides) {
       if (end <= sides[i].range.begin || begin >= sides[i].range.end) continue;
       const auto last = static_cast<std::size_t>(bin_at(std::max(begin, end - 1)));
       for (auto bin = static_cast<std::size_t>(bin_at(begin)); bin <= last; ++bin)
-        values[column] = std::max(values[column], value_in(*of, *sides[i].memory, bin));
+        values[column] = std::max(values[column], value_at(bin));
       top_ = std::max(top_, values[column]);
     }
   }

@@ -24,6 +24,7 @@ struct aligned_side {
   const analysis::compared_side* about = nullptr;       ///< Its steps.
   const analysis::memory_statistics* memory = nullptr;  ///< The memory whose curve is drawn.
   std::string label;
+  trace::process_id process{};  ///< Only its blocks; none: all.
 };
 
 /// Goes from places on a common axis to times of one side. Places are ns since the origin, or steps.
@@ -57,6 +58,7 @@ class aligned_curves {
  private:
   struct key {
     std::array<std::shared_ptr<const query::series>, 2> series;
+    std::array<std::shared_ptr<const query::memory_groups>, 2> own;  ///< Of a side that is one process.
     std::array<query::time_range, 2> ranges;
     std::array<const void*, 2> memories{};
     alignment by = alignment::time;
@@ -78,6 +80,7 @@ class aligned_curves {
 
   std::array<screen_slot<query::tracks_question>, 2> tracks_;
   std::array<screen_slot<query::series_question>, 2> questions_;
+  std::array<screen_slot<query::memory_groups_question>, 2> own_questions_;
   key drawn_;
   std::array<std::vector<double>, 2> values_;
   double first_ = 0, last_ = 1;  ///< The ends of the axis, as places.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <set>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/process_choice.hpp"
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
@@ -36,6 +38,21 @@ void side_name(const view_context& with, std::size_t side, const char* word) {
   ImGui::SameLine(0, with.px(6));
   ImGui::AlignTextToFramePadding();
   ImGui::TextDisabled("%s", word);
+}
+
+/// The processes that can be compared: those with a rank, by rank; if none has one, all.
+std::vector<trace::process_id> compared_processes(const trace::snapshot& of) {
+  std::vector<std::pair<std::int64_t, trace::process_id>> ranked;
+  std::vector<trace::process_id> all;
+  for (const trace::process_row& each : of.tables().processes.rows()) {
+    all.push_back(each.id);
+    if (each.rank >= 0) ranked.emplace_back(each.rank, each.id);
+  }
+  if (ranked.empty()) return all;
+  std::sort(ranked.begin(), ranked.end());
+  all.clear();
+  for (const auto& [rank, process] : ranked) all.push_back(process);
+  return all;
 }
 
 }  // namespace
@@ -90,6 +107,25 @@ void compare_view::add_commands(const command_home& home) {
                          [&state, ready] {
                            return ready() && state.active()->engine->snapshot()->tables().devices.rows().size() > 1;
                          }});
+  home.commands.add(
+      {.id = "compare.ranks",
+       .title = "Compare two ranks of this recording",
+       .group = "Go",
+       .run =
+           [this, &state, &commands = home.commands](const argument&) {
+             const document& of = *state.active();
+             const auto all = compared_processes(*of.engine->snapshot());
+             const auto choice = [&](trace::process_id process) {
+               side_choice made{side_choice::what::process, of.id};
+               made.process = process;
+               return made;
+             };
+             before_ = choice(all[0]);
+             after_ = choice(all[1]);
+             commands.invoke("compare.open");
+           },
+       .enabled = [&state,
+                   ready] { return ready() && compared_processes(*state.active()->engine->snapshot()).size() > 1; }});
   home.commands.add({.id = "compare.steps",
                      .title = "Compare two steps of this recording",
                      .group = "Compare",
@@ -146,6 +182,9 @@ std::optional<compare_view::side> compare_view::resolve(const view_context& with
   const document* of = find(with.state, choice.document);
   if (choice.kind == what::none || of == nullptr || !of->ready()) return std::nullopt;
   if (choice.kind == what::whole) return side{of, of->span, std::nullopt, of->title};
+  if (choice.kind == what::process)
+    return side{of, of->span, std::nullopt, of->title + ", " + process_words(*of->engine->snapshot(), choice.process),
+                choice.process};
   if (choice.kind == what::step)
     return side{of, choice.range, std::nullopt, of->title + ", step " + std::to_string(choice.number)};
   return side{of, of->span, choice.device, of->title + ", " + device_words(*of, choice.device)};
@@ -160,7 +199,8 @@ void compare_view::choose_defaults(const view_context& with) {
   using what = side_choice::what;
   const document* active = with.state.active();
   const auto gone = [&](const side_choice& choice) {
-    const bool names = choice.kind == what::whole || choice.kind == what::device || choice.kind == what::step;
+    const bool names = choice.kind == what::whole || choice.kind == what::device || choice.kind == what::process ||
+                       choice.kind == what::step;
     return choice.kind == what::none || (names && find(with.state, choice.document) == nullptr);
   };
   if (gone(after_)) after_ = {what::whole, active->id, {}};
@@ -267,6 +307,7 @@ void compare_view::draw_choices_of(const view_context& with, const document& of,
   };
   offer(of.title, {what::whole, of.id, {}});
   if (&of == with.state.active()) draw_step_choice(with, of, choice);
+  draw_process_choices(of, choice);
   const auto snapshot = of.engine->snapshot();
   if (snapshot->tables().devices.rows().size() < 2) return;
   const auto report =
@@ -282,11 +323,41 @@ void compare_view::draw_choices_of(const view_context& with, const document& of,
   }
 }
 
+/// The ranks of a recording, also where they share a GPU.
+void compare_view::draw_process_choices(const document& of, side_choice& choice) {
+  const auto snapshot = of.engine->snapshot();
+  const auto all = compared_processes(*snapshot);
+  if (all.size() < 2) return;
+  for (const trace::process_id each : all) {
+    side_choice made{side_choice::what::process, of.id};
+    made.process = each;
+    ImGui::PushID(static_cast<int>(trace::raw(each)));
+    if (ImGui::Selectable(label_of("    " + process_words(*snapshot, each)).c_str(), choice == made)) choice = made;
+    ImGui::PopID();
+  }
+}
+
+bool compare_view::devices_by_order(const side& before, const side& after) const {
+  if (before.device && after.device) return true;
+  const auto none = trace::process_id::none;
+  if (before.process == none || after.process == none || sides_[0] == nullptr || sides_[1] == nullptr) return false;
+  // Two ranks may have a GPU each, or share one.
+  const auto devices_of = [](const side& of, const analysis::compared_side& about) {
+    std::set<std::int64_t> found;
+    const auto snapshot = of.of->engine->snapshot();
+    for (const analysis::memory_statistics& each : about.statistics.memory)
+      if (const trace::device_row* row = snapshot->tables().devices.find(each.device)) found.insert(row->ordinal);
+    return found;
+  };
+  return devices_of(before, *sides_[0]) != devices_of(after, *sides_[1]);
+}
+
 void compare_view::draw_missing(const view_context& with, bool before, bool after) const {
   const bool ranges = after_.kind == side_choice::what::selected_range;
   if (before && after) {
-    empty_state(with, icon::chart, "Both sides are the same",
-                ranges ? "Now select another range on the timeline." : "Choose another recording, range or GPU above.");
+    empty_state(
+        with, icon::chart, "Both sides are the same",
+        ranges ? "Now select another range on the timeline." : "Choose another recording, range, rank or GPU above.");
   } else if (ranges && before) {
     empty_state(with, icon::chart, "Nothing to compare with", "Now select another range on the timeline.");
   } else {
@@ -305,7 +376,8 @@ bool compare_view::ask(const view_context& with, const side& before, const side&
   failure_.clear();
   progress_ = 0;
   for (std::size_t i = 0; i < 2; ++i) {
-    const auto answer = side_questions_[i].ask(*both[i]->of->engine, {both[i]->range, both[i]->device});
+    const auto answer =
+        side_questions_[i].ask(*both[i]->of->engine, {both[i]->range, both[i]->device, both[i]->process});
     progress_ += answer.progress * 0.45F;
     if (answer.failure) failure_ = answer.failure->message;
     if (answer.complete) {
@@ -315,9 +387,9 @@ bool compare_view::ask(const view_context& with, const side& before, const side&
     }
     given[i] = {answer.complete ? answer.value : nullptr, both[i]->of->engine->snapshot()};
   }
-  const bool devices = before.device.has_value() && after.device.has_value();
   if (given[0].side != nullptr && given[1].side != nullptr) {
-    const auto answer = question_.ask(*after.of->engine, {given[0], given[1], {devices, libraries_}});
+    const auto answer =
+        question_.ask(*after.of->engine, {given[0], given[1], {devices_by_order(before, after), libraries_}});
     if (answer.failure) failure_ = answer.failure->message;
     waiting_ = !answer.complete && !answer.failure;
     if (answer) shown_ = answer.value;
@@ -373,7 +445,8 @@ void compare_view::draw_curves(view_context& with, const side& before, const sid
     const query::time_range active = sides_[i]->statistics.active;
     const query::time_range drawn = of.range == of.of->span && active.length() > 0 ? active : of.range;
     sides[i] = {
-        of.of->engine.get(), drawn, drawn.begin, sides_[i].get(), i == 0 ? &memory.before : &memory.after, of.label};
+        of.of->engine.get(), drawn, drawn.begin, sides_[i].get(), i == 0 ? &memory.before : &memory.after, of.label,
+        of.process};
   }
   curves_.draw(with, sides, align_, size);
 }

@@ -17,17 +17,18 @@ namespace sluice::gui {
 
 /// What one side of the comparison is.
 struct side_choice {
-  enum class what : std::uint8_t { none, whole, selected_range, kept_range, device, step };
+  enum class what : std::uint8_t { none, whole, selected_range, kept_range, device, process, step };
   what kind = what::none;
-  document_id document = document_id::none;  ///< For `whole`, `device`, `step`.
+  document_id document = document_id::none;  ///< For `whole`, `device`, `process`, `step`.
   trace::device_id device{};                 ///< For `device`.
   query::time_range range{};                 ///< For `step`, as the next.
   std::int64_t number = 0;
+  trace::process_id process{};  ///< For `process`.
   friend bool operator==(const side_choice&, const side_choice&) = default;
 };
 
-/// Compares two recordings, two ranges or steps of one, or two devices (ranks): curves over one another, figures, what grew, and a
-/// flame graph of the difference. Stays as it is when another document becomes active.
+/// Compares two recordings, two ranges or steps of one, two devices, or two processes (ranks): curves over one another, figures,
+/// what grew, and a flame graph of the difference. Stays as it is when another document becomes active.
 class compare_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Compare"; }
@@ -52,8 +53,9 @@ class compare_view final : public view {
     query::time_range range;
     std::optional<trace::device_id> device;
     std::string label;
+    trace::process_id process{};
     [[nodiscard]] bool same_as(const side& other) const {
-      return of == other.of && range == other.range && device == other.device;
+      return of == other.of && range == other.range && device == other.device && process == other.process;
     }
   };
   struct kept_range {
@@ -78,6 +80,9 @@ class compare_view final : public view {
   void draw_controls(const view_context& with);
   void draw_side_combo(const view_context& with, const char* id, side_choice& choice);
   void draw_choices_of(const view_context& with, const document& of, side_choice& choice);
+  static void draw_process_choices(const document& of, side_choice& choice);
+  /// Whether the devices of both sides are matched by their order: they are not the same ones.
+  [[nodiscard]] bool devices_by_order(const side& before, const side& after) const;
   void draw_step_choice(const view_context& with, const document& of, side_choice& choice);
   /// The steps of the active document; null until they are known.
   [[nodiscard]] const std::vector<analysis::step>* steps_of(const document& of);

@@ -195,6 +195,7 @@ void compare_view::go_to(const analysis::grown_group& group, const side& before,
   made.question.by = symbols::attribution::line;
   made.device = of.device;
   made.kind = of.kind;
+  made.question.process = (later ? after : before).process;
   for (const trace::stack_id each : later ? group.stacks_after : group.stacks_before)
     made.stacks.insert(trace::raw(each));
   if (made.stacks.empty()) made.category = group.what;

@@ -1,5 +1,6 @@
 #include "core/query/answers/panels/comparison.hpp"
 
+#include "core/index/growing_index.hpp"
 #include "core/query/engine/figure_source.hpp"
 #include "core/query/engine/section_answer.hpp"
 
@@ -16,7 +17,7 @@ compared_side kept(compared_side&& of, const compared_side_question& question) {
 class side_of_parts final : public section_answer<compared_side> {
  public:
   explicit side_of_parts(const compared_side_question& question)
-      : question_(question), builder_(analysis::bounded(question.range)) {}
+      : question_(question), builder_(analysis::bounded(question.range), question.process) {}
 
   result<void> add(const sources& from, time_range part) override {
     builder_.add(from.index, from.trace, part, from.cancelled);
@@ -53,12 +54,21 @@ section_answer_for<compared_side_question> gather(const compared_side_question& 
 }
 
 result<compared_side> answer_to(const compared_side_question& question, const sources& from) {
-  return kept(analysis::side_of(from.index, from.trace, analysis::bounded(question.range)), question);
+  const auto side = [&](const analysis::index& index) {
+    return kept(analysis::side_of(index, from.trace, analysis::bounded(question.range), question.process), question);
+  };
+  // The index of sections is of the process already.
+  if (question.process == trace::process_id::none || from.index.is_part()) return side(from.index);
+  analysis::growing_index own(question.process);
+  while (!own.absorb(from.trace, 1))
+    if (from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
+  return side(own);
 }
 
 std::optional<result<compared_side>> answer_from_figures(const compared_side_question& question, const sources& from) {
   const analysis::stored_figures& stored = *from.stored->figures;
-  if (analysis::bounded(question.range) != stored.span) return std::nullopt;
+  const bool all = question.process == trace::process_id::none;
+  if (!all || analysis::bounded(question.range) != stored.span) return std::nullopt;
   auto figures = analysis::figures_to_compare(stored);
   if (!figures) return std::nullopt;
   compared_side made;

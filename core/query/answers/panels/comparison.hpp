@@ -7,14 +7,16 @@
 #include "core/timeline/time_range.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// Comparison of two recordings, two ranges, or two devices. A view first asks each recording for its side, then either
+/// Comparison of two recordings, two ranges, two devices, or two processes. A view first asks each recording for its side, then either
 /// of them for the comparison of both.
 namespace sluice::query {
 
-/// Asks for what a comparison needs of `range`: from the stored figures if it is the whole recording.
+/// Asks for what a comparison needs of `range`: from the stored figures if it is the whole recording and all processes.
 struct compared_side_question {
   analysis::time_range range;
-  std::optional<trace::device_id> device{};  ///< Only this device, as for the device of a rank.
+  std::optional<trace::device_id> device{};  ///< Only this device.
+  /// Only this process, as for a rank, also where it shares its device; none: all. Reads the events again.
+  trace::process_id process{};
   friend bool operator==(const compared_side_question&, const compared_side_question&) = default;
   using answer_type = analysis::compared_side;
 };

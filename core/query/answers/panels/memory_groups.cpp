@@ -33,6 +33,7 @@ class memory_sweep {
     for (const block_record& block : from.index.memory().blocks()) {
       if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the question was withdrawn");
       if (!question_.filter().takes(block) || (block.freed() && block.died <= block.born)) continue;
+      if (question_.process != trace::process_id::none && block.process != question_.process) continue;
       const bool ends_here = !first && block.freed() && block.died == part.begin;  // It was live in the part before.
       if (!block.live_in(part) && !ends_here) continue;
       const std::uint32_t who = place_of(block);

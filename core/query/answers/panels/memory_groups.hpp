@@ -47,6 +47,7 @@ struct memory_groups_question {
   trace::layer layer = trace::layer::driver;
   trace::device_id device{};
   trace::memory_kind kind = trace::memory_kind::unknown;
+  trace::process_id process{};  ///< Only blocks of this process; none: of all.
   friend bool operator==(const memory_groups_question&, const memory_groups_question&) = default;
   using answer_type = memory_groups;
 

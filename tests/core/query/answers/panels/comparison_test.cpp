@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 
+#include "core/export/recording/merge.hpp"
 #include "core/figures/diff.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/summary/passes/finalize.hpp"
+#include "tests/core/recordings/copied_rows.hpp"
 #include "tests/core/recordings/steps_program.hpp"
 
 namespace sluice::query {
@@ -27,10 +30,12 @@ void close_in_sections(recording& of) {
 }
 
 struct opened {
-  explicit opened(const recording& of) : asked(trace::file::open(of.path()).value()) {}
+  explicit opened(const recording& of) : opened(of.path()) {}
+  explicit opened(const std::string& path) : asked(trace::file::open(path).value()) {}
   [[nodiscard]] time_range span() const { return analysis::time_range_of(*asked.snapshot()); }
-  std::shared_ptr<const analysis::compared_side> side(time_range range, std::optional<trace::device_id> device = {}) {
-    const auto found = asked.ask_now(compared_side_question{range, device});
+  std::shared_ptr<const analysis::compared_side> side(time_range range, std::optional<trace::device_id> device = {},
+                                                      trace::process_id process = trace::process_id::none) {
+    const auto found = asked.ask_now(compared_side_question{range, device, process});
     EXPECT_TRUE(found) << found.error().to_string();
     return found ? *found : nullptr;
   }
@@ -93,6 +98,55 @@ TEST(compared_side, of_one_device_leaves_the_others_out) {
   EXPECT_EQ(all.side(all.span())->figures.memory.size(), 2U);
   EXPECT_EQ(all.side(all.span(), trace::device_id{1})->figures.memory.size(), 1U);
   EXPECT_TRUE(all.side(all.span(), trace::device_id{5})->figures.memory.empty());
+}
+
+/// Two processes that share a GPU: each in a recording of its own, and both in one.
+class two_ranks : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    testing::write_steps(own_[0], 40, 32 * mib);
+    testing::write_steps(own_[1], 60, 48 * mib, 1 * mib);
+    std::vector<std::shared_ptr<const trace::snapshot>> parts;
+    for (recording& each : own_) {
+      each.close();
+      parts.push_back(trace::file::open(each.path()).value()->latest());
+    }
+    const auto done = exports::merge(parts, both_);
+    ASSERT_TRUE(done) << done.error().to_string();
+    const auto merged = trace::file::open(both_).value()->latest();
+    for (const trace::process_row& each : merged->tables().processes.rows()) processes_.push_back(each.id);
+    ASSERT_EQ(processes_.size(), 2U);
+    ASSERT_EQ(merged->tables().devices.rows().size(), 1U) << "they share it";
+    testing::copy_rows(*merged, in_sections_.writer());
+    close_in_sections(in_sections_);
+  }
+  void TearDown() override { std::filesystem::remove(both_); }
+  recording own_[2];
+  recording in_sections_;
+  const std::string both_ = in_sections_.path() + ".merged";
+  std::vector<trace::process_id> processes_;
+};
+
+TEST_F(two_ranks, of_one_gpu_are_as_if_each_had_been_recorded_alone) {
+  opened both(both_), sections(in_sections_);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    opened alone(own_[rank]);
+    for (const time_range range : {both.span(), time_range{55 * ms, 355 * ms}, time_range{100 * ms, 131 * ms}}) {
+      const auto expected = alone.side(range);
+      ASSERT_EQ(expected->figures.memory.size(), 1U);
+      ASSERT_EQ(expected->figures.transfers.size(), 1U);
+      expect_equal(*both.side(range, {}, processes_[rank]), *expected);
+      expect_equal(*sections.side(range, {}, processes_[rank]), *expected);
+    }
+  }
+}
+
+TEST_F(two_ranks, are_less_than_both_together) {
+  opened both(both_);
+  const std::uint64_t all = both.side(both.span())->figures.memory.at(0).figures.maximum;
+  const std::uint64_t first = both.side(both.span(), {}, processes_[0])->figures.memory.at(0).figures.maximum;
+  EXPECT_EQ(first, 132 * mib);
+  EXPECT_GT(all, first + 148 * mib);
 }
 
 class two_recordings : public ::testing::Test {
