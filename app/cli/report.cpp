@@ -89,7 +89,7 @@ action declare_report(CLI::App& command) {
           "--by", options->by,
           "What to group the memory at the peak by: the program's own line, the caller of that line's function, "
           "the module (Class.forward), the package, or the library that called the driver; default: whatever "
-          "splits it most evenly")
+          "splits the main peak most evenly")
       ->check(CLI::IsMember({"line", "caller", "module", "package", "owner"}).description(""))
       ->type_name("line|caller|module|package|owner");
   command.add_option("--range", options->range, range_help)->type_name("FROM:TO");

@@ -207,15 +207,17 @@ class text_writer {
   }
 
   /// By what memory is grouped, and why.
-  static std::string grouping(const analysis::attributed_use& asked, std::uint64_t bytes) {
+  std::string grouping(const analysis::memory_peak& peak) const {
     static constexpr std::array<std::string_view, symbols::attribution_count> words = {
         "by line (the innermost of the program's own; Python first)", "by caller of that line's function",
         "by module (the innermost forward)", "by package", "by the library that called the driver"};
+    const analysis::attributed_use& asked = peak.asked_by;
     std::string text(words[static_cast<std::size_t>(asked.by)]);
     if (asked.chosen_by_reader || asked.by == symbols::attribution::line) return text;
+    if (&peak != analysis::main_peak(of_)) return text + ", as the main peak";
     return text + fmt::format(", because one line alone has {}",
                               format_share(static_cast<double>(asked.choice.largest.front()) /
-                                           static_cast<double>(std::max<std::uint64_t>(bytes, 1))));
+                                           static_cast<double>(std::max<std::uint64_t>(peak.bytes, 1))));
   }
 
   void lines_at_peak() {
@@ -225,8 +227,7 @@ class text_writer {
       const analysis::attributed_use& asked = peak.asked_by;
       if (!titled) section("Who asked for it (choose the grouping with --by line, caller, module, package or owner)");
       titled = true;
-      line("  {}, {}: {}, {}", place(peak.device), name_of(peak.layer), name_of(peak.kind),
-           grouping(asked, peak.bytes));
+      line("  {}, {}: {}, {}", place(peak.device), name_of(peak.layer), name_of(peak.kind), grouping(peak));
       const auto share = [&](const analysis::stack_figures& part) {
         return format_share(static_cast<double>(part.bytes) / static_cast<double>(peak.bytes));
       };

@@ -6,8 +6,8 @@
 #include "core/figures/stack_use.hpp"
 #include "core/symbols/attribution.hpp"
 
-/// The default grouping of the stacks that hold memory: by line, caller, module or package. The report, the window and
-/// SQL use this function if the user does not choose.
+/// The default grouping of the stacks that hold memory: by line, caller, module or package. It is chosen once for a
+/// recording, for its main peak: `report::grouping`, which the report, the window and SQL use if the user does not choose.
 namespace sluice::analysis {
 
 /// What is compared, in this order. `owner` must be asked for: it is about driver calls.

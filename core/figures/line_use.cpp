@@ -19,7 +19,12 @@ class line_uses_builder {
         by_(names.by),
         who_(names.book, tables, names.lookup, names.provisional) {}
 
-  attributed_use attribute(const stack_use& use, const memory_peak& peak);
+  [[nodiscard]] attribution_choice choice_for(const stack_use& use) { return most_even(use, who_); }
+  /// What memory is grouped by: as asked for, or as is best for the main peak.
+  [[nodiscard]] symbols::attribution grouping(const attribution_choice& of_main_peak) const {
+    return by_.value_or(of_main_peak.by);
+  }
+  attributed_use attribute(const stack_use& use, const memory_peak& peak, symbols::attribution by);
 
   template <class Heavier>
   line_uses gather(const stack_use& use, Heavier&& heavier, symbols::attribution by = symbols::attribution::line) {
@@ -82,11 +87,11 @@ bool more_bytes(const stack_figures& a, const stack_figures& b) {
   return std::pair(a.bytes, a.count) > std::pair(b.bytes, b.count);
 }
 
-attributed_use line_uses_builder::attribute(const stack_use& use, const memory_peak& peak) {
+attributed_use line_uses_builder::attribute(const stack_use& use, const memory_peak& peak, symbols::attribution by) {
   attributed_use made;
-  made.choice = most_even(use, who_);
+  made.choice = peak.asked_by.choice;
   made.chosen_by_reader = by_.has_value();
-  made.by = by_.value_or(made.choice.by);
+  made.by = by;
   made.groups = made.by == symbols::attribution::line ? peak.lines : gather(use, more_bytes, made.by);
   // A framework owns what it hands out. Its blocks have its name, and no native frames.
   const bool framework = peak.layer == trace::layer::framework && peak.holders.size() == 1;
@@ -110,8 +115,12 @@ void put_lines(const report_figures& figures, const trace::tables& tables, const
   for (std::size_t i = 0; i < figures.held.size(); ++i) {
     memory_peak& peak = into.peaks[i];
     peak.lines = lines.gather(figures.held[i], more_bytes);
-    peak.asked_by = lines.attribute(figures.held[i], peak);
+    peak.asked_by.choice = lines.choice_for(figures.held[i]);
   }
+  const memory_peak* main = main_peak(into);
+  into.grouping = lines.grouping(main == nullptr ? attribution_choice{} : main->asked_by.choice);
+  for (std::size_t i = 0; i < figures.held.size(); ++i)
+    into.peaks[i].asked_by = lines.attribute(figures.held[i], into.peaks[i], into.grouping);
   for (std::size_t i = 0; i < figures.copied.size(); ++i) {
     const transfer_statistics& of = figures.whole.transfers[i];
     const stack_use& use = figures.copied[i];

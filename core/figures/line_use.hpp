@@ -35,7 +35,7 @@ class line_namer {
   std::map<std::uint64_t, symbols::line_id> named_;
 };
 
-/// Fills in `memory_peak::lines`, `memory_peak::asked_by` and `report::copying`. O(stacks + lines of their stacks).
+/// Fills in `memory_peak::lines`, `memory_peak::asked_by`, `report::grouping` and `report::copying`. O(stacks + lines of their stacks).
 void put_lines(const report_figures& figures, const trace::tables& tables, const naming& names, report& into);
 
 }  // namespace sluice::analysis

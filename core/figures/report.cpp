@@ -66,6 +66,15 @@ report make_report(const index& from, const trace::snapshot& trace, std::optiona
   return make_report(figures_of(from, trace, range), trace, names);
 }
 
+const memory_peak* main_peak(const report& all) {
+  const memory_peak* found = nullptr;
+  for (const memory_peak& each : all.peaks)
+    if (is_device_resident(each.kind) &&
+        (found == nullptr || each.layer > found->layer || (each.layer == found->layer && each.bytes > found->bytes)))
+      found = &each;
+  return found;
+}
+
 report make_report(report_figures figures, const trace::snapshot& trace, const naming& names) {
   const trace::tables& tables = trace.tables();
   report all;

@@ -65,8 +65,8 @@ struct line_uses {
 /// Who asked for the memory of a peak.
 struct attributed_use {
   symbols::attribution by = symbols::attribution::line;
-  bool chosen_by_reader = false;  ///< False: `most_even` chose `by`.
-  attribution_choice choice;      ///< What `most_even` says.
+  bool chosen_by_reader = false;  ///< False: `by` is what `most_even` says of the main peak: see `report::grouping`.
+  attribution_choice choice;      ///< What `most_even` says of this peak.
   line_uses groups;               ///< By the lines of `symbols::attributor`. Empty if no stacks were recorded.
 };
 
@@ -89,7 +89,7 @@ struct memory_peak {
   std::vector<holder> holders;    ///< Biggest first, at most `report::holder_limit`.
   std::uint64_t other_bytes = 0;  ///< Bytes of holders beyond the limit.
   line_uses lines{};              ///< Empty if no stacks were recorded.
-  attributed_use asked_by{};      ///< The same bytes by whatever splits them most evenly.
+  attributed_use asked_by{};      ///< The same bytes by who asked for them: `report::grouping`.
 };
 
 /// A block allocated in the recording and still live at its end.
@@ -314,8 +314,11 @@ struct report {
   std::uint64_t events = 0;
   std::uint64_t blocks = 0;
   std::vector<process_figure> processes;
-  range_statistics whole;                           ///< The figures of `span`, or of the requested time range.
-  std::vector<memory_peak> peaks;                   ///< By device, layer, kind; only memory that was used.
+  range_statistics whole;          ///< The figures of `span`, or of the requested time range.
+  std::vector<memory_peak> peaks;  ///< By device, layer, kind; only memory that was used.
+  /// What memory is grouped by, of all peaks and in all panels, unless the reader chooses: what splits `main_peak` most
+  /// evenly (`most_even`).
+  symbols::attribution grouping = symbols::attribution::line;
   std::vector<unfreed_group> unfreed;               ///< Most bytes first.
   std::vector<imported_memory> imports;             ///< Most bytes first.
   std::vector<copying_lines> copying;               ///< Only if API calls have stacks.
@@ -373,12 +376,15 @@ struct report_figures {
   std::vector<analysis::out_of_memory> out_of_memory;  ///< At most one.
 };
 
+/// The highest peak of device memory, of the innermost layer: what the shares of findings refer to. Null without any.
+[[nodiscard]] const memory_peak* main_peak(const report& all);
+
 /// How stacks are resolved to lines: with `book`, which resolves native functions at once or later.
 struct naming {
   symbols::frame_book& book;
   symbols::frame_book::lookup lookup = symbols::frame_book::lookup::at_once;
   bool* provisional = nullptr;               ///< Set to true if some names are not yet known.
-  std::optional<symbols::attribution> by{};  ///< For `memory_peak::asked_by`; none: `most_even` chooses.
+  std::optional<symbols::attribution> by{};  ///< For `report::grouping`; none: `most_even` chooses.
 };
 
 /// Makes the report on the whole recording, or on `range`: peaks, failures and findings of the range, and unfreed

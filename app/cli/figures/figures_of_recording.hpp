@@ -30,7 +30,7 @@ class figures_of_recording {
   [[nodiscard]] symbols::frame_book& names() { return *names_; }
 
   /// The report on the whole recording, or on `range`. `by`: what the memory at the peak is grouped by; none: what splits
-  /// it most evenly.
+  /// the main peak most evenly.
   [[nodiscard]] analysis::report report(std::optional<analysis::time_range> range = std::nullopt,
                                         std::optional<symbols::attribution> by = std::nullopt);
 

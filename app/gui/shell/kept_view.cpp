@@ -113,6 +113,7 @@ json filter_out(const blocks_filter& filter) {
   if (filter.only_unused) made["never_used"] = true;
   if (filter.device) made["device"] = trace::raw(*filter.device);
   if (filter.kind) made["kind"] = name_of(*filter.kind);
+  if (filter.process != trace::process_id::none) made["process"] = trace::raw(filter.process);
   if (!filter.group_words.empty()) made["group_words"] = filter.group_words;
   if (filter.groups)
     made["groups"] = {{"by", grouping_words[static_cast<std::size_t>(filter.groups->by)]},
@@ -142,6 +143,9 @@ result<blocks_filter> filter_in(const json& from) {
     in.number("device", device);
     made.device = trace::device_id{device};
   }
+  std::uint64_t process = 0;
+  in.number("process", process);
+  made.process = trace::process_id{process};
   in.text("group_words", made.group_words);
   made.group_words = printable(made.group_words);
   if (const json* groups = in.object("groups")) {

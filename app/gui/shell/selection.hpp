@@ -38,6 +38,7 @@ struct blocks_filter {
   bool only_unused = false;
   std::optional<trace::device_id> device{};
   std::optional<trace::memory_kind> kind{};
+  trace::process_id process{};                  ///< None: of all.
   std::optional<query::block_groups> groups{};  ///< Of memory over time.
   std::string group_words{};                    ///< What device, kind and groups are called together; printable.
   friend bool operator==(const blocks_filter&, const blocks_filter&) = default;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/process_choice.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -34,7 +35,7 @@ struct column {
   bool hidden = false;  ///< Until it is chosen in the menu of the headings.
   const char* tip = nullptr;
 };
-constexpr std::array<column, 15> columns = {{
+constexpr std::array<column, 16> columns = {{
     {block_cell::size, "Size", "bytes", block_column::bytes, 84, true},
     {block_cell::line, "Asked for by", "asked_by", unsorted, 250},
     {block_cell::category, "Category", "category", block_column::category, 124},
@@ -53,6 +54,9 @@ constexpr std::array<column, 15> columns = {{
     {block_cell::first_use, "First use", "first_use_ns", block_column::first_use, 92, true, true,
      "When the first kernel or copy that names the block was enqueued."},
     {block_cell::uses, "Uses", "uses", unsorted, 60, true, true, "How many kernels and copies named the block."},
+    // Last, for a recording of one process is shown without it.
+    {block_cell::process, "Rank", "rank", unsorted, 70, false, false,
+     "The rank of the process that allocated the block; the process itself where it has no rank."},
 }};
 
 constexpr std::array<table_column, columns.size()> block_columns = [] {
@@ -62,6 +66,10 @@ constexpr std::array<table_column, columns.size()> block_columns = [] {
 }();
 
 constexpr std::array<std::uint64_t, 5> sizes = {0, 1 << 20, 16 << 20, 256 << 20, std::uint64_t{1} << 30};
+
+std::span<const column> shown_columns(const view_context& with) {
+  return {columns.data(), columns.size() - (has_several_processes(with) ? 0 : 1)};
+}
 
 std::string size_words(std::uint64_t bytes) {
   return bytes == 0 ? std::string("any size") : "at least " + format_bytes(static_cast<double>(bytes));
@@ -142,7 +150,7 @@ void blocks_view::draw(view_context& with) {
     if (const analysis::memory_peak* peak = main_peak(*report.value)) filter_.layer = peak->layer;
     layer_chosen_ = true;
   }
-  draw_filters(with, report.value.get());
+  draw_filters(with, report);
   query::blocks_question wanted;
   wanted.range = filter_.range.value_or(with.state.range().value_or(shown.span));
   wanted.layer = filter_.layer;
@@ -151,12 +159,13 @@ void blocks_view::draw(view_context& with) {
   wanted.descending = descending_;
   wanted.filter = filter_.text;
   wanted.rows = wanted_rows_;
-  wanted.by = by_;
+  wanted.by = by_ ? by_ : grouping_of(with, report).by;
   wanted.category = filter_.category;
   wanted.least_bytes = filter_.least_bytes;
   wanted.only_unused = filter_.only_unused;
   wanted.device = filter_.device;
   wanted.kind = filter_.kind;
+  wanted.process = filter_.process;
   wanted.groups = filter_.groups;
   wanted.with_uses = true;
   const auto answer = question_.ask(*shown.engine, wanted);
@@ -171,7 +180,6 @@ void blocks_view::draw(view_context& with) {
     ahead_.ask(*shown.engine, all);
   }
   const query::block_table& table = *answer.value;
-  shown_by_ = table.by;
   count_ = table.count;
   if (wanted_.block != trace::block_id::none && answer.complete) look_for_wanted(table);
   if (table.rows.empty() && answer.complete) {
@@ -223,7 +231,7 @@ void blocks_view::look_for_wanted(const query::block_table& table) {
 }
 
 /// A low panel shows the text alone, and the other filters when a button is pressed: the rows need the space.
-void blocks_view::draw_filters(const view_context& with, const analysis::report* report) {
+void blocks_view::draw_filters(const view_context& with, const query::answer<analysis::report>& report) {
   const blocks_filter before = filter_;
   const bool low = ImGui::GetContentRegionAvail().y < with.px(least_for_filters);
   const float button = low ? ImGui::CalcTextSize("Filters (on)").x + ImGui::GetStyle().FramePadding.x * 2 +
@@ -248,7 +256,7 @@ void blocks_view::draw_filters(const view_context& with, const analysis::report*
   if (filter_ != before) start_over();
 }
 
-void blocks_view::draw_filter_choices(const view_context& with, const analysis::report* report) {
+void blocks_view::draw_filter_choices(const view_context& with, const query::answer<analysis::report>& report) {
   place_control(with.px(118));
   ImGui::SetNextItemWidth(with.px(118));
   if (ImGui::BeginCombo("##layer", filter_.layer ? name_of(*filter_.layer).data() : "all layers")) {
@@ -281,11 +289,16 @@ void blocks_view::draw_filter_choices(const view_context& with, const analysis::
   check_box(with, "never freed", &filter_.only_unfreed);
   place_control(with.px(100), with.px(between_choices));
   check_box(with, "never used", &filter_.only_unused);
-  draw_moment_filter(with, report);
+  draw_moment_filter(with, report.value.get());
   draw_group_filter(with);
+  if (has_several_processes(with)) {
+    place_control(with.px(132));
+    ImGui::SetNextItemWidth(with.px(132));
+    process_combo(with, "##process", filter_.process);
+  }
   place_control(with.px(170), with.px(between_choices));
   ImGui::SetNextItemWidth(with.px(170));
-  attribution_combo("##by", by_, shown_by_);
+  attribution_combo(with, "##by", by_, grouping_of(with, report));
 }
 
 /// "at the peak", or the time that a link from elsewhere chose.
@@ -368,10 +381,12 @@ void blocks_view::draw_table(const view_context& with, const query::block_table&
                                 ImGuiTableFlags_Reorderable | ImGuiTableFlags_NoSavedSettings |
                                 ImGuiTableFlags_ScrollX | ImGuiTableFlags_BordersInnerH |
                                 ImGuiTableFlags_NoBordersInBody;
-  if (!ImGui::BeginTable("blocks", static_cast<int>(columns.size()), flags, {room.x - bar - with.px(2), room.y},
-                         sideways ? with.px(least_width) : 0))
+  const auto shown = shown_columns(with);
+  // ImGui keeps the columns of a table: with another number of them it is another table.
+  if (!ImGui::BeginTable(shown.size() == columns.size() ? "blocks of ranks" : "blocks", static_cast<int>(shown.size()),
+                         flags, {room.x - bar - with.px(2), room.y}, sideways ? with.px(least_width) : 0))
     return;
-  for (const column& each : columns) {
+  for (const column& each : shown) {
     ImGuiTableColumnFlags own = ImGuiTableColumnFlags_WidthStretch;
     if (each.sort == unsorted) own |= ImGuiTableColumnFlags_NoSort;
     if (each.hidden) own |= ImGuiTableColumnFlags_DefaultHide;
@@ -410,7 +425,7 @@ void blocks_view::sort_as_wanted() {
 /// Like ImGui::TableHeadersRow(), but right-aligns the titles of numeric columns, like their numbers.
 void blocks_view::draw_headings() {
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
-  for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
+  for (int i = 0; i < ImGui::TableGetColumnCount(); ++i) {
     if (!ImGui::TableSetColumnIndex(i)) continue;
     const column& each = columns[static_cast<std::size_t>(i)];
     if (each.figures) {
@@ -435,7 +450,7 @@ void blocks_view::draw_row(const view_context& with, const table_content& conten
   ImGui::TableNextRow();
   ImGui::PushID(static_cast<int>(trace::raw(row.block)));
   bool first = true;
-  for (const column& each : columns) {
+  for (const column& each : shown_columns(with)) {
     if (!ImGui::TableNextColumn()) continue;
     if (first) {
       const ImVec2 begin = ImGui::GetCursorPos();
@@ -452,9 +467,10 @@ void blocks_view::draw_row(const view_context& with, const table_content& conten
 }
 
 table_content blocks_view::content_of(const view_context& with, const query::block_table& table) {
-  table_content made{"Blocks", block_columns, table.rows.size()};
-  made.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-    for (const column& each : columns) to.push_back(cell(with, table, row, each.what));
+  const std::span<const column> shown = shown_columns(with);
+  table_content made{"Blocks", std::span(block_columns).first(shown.size()), table.rows.size()};
+  made.cells = [&, shown](std::size_t row, std::vector<table_cell>& to) {
+    for (const column& each : shown) to.push_back(cell(with, table, row, each.what));
   };
   made.target = [&](std::size_t row) {
     row_target target;
@@ -462,13 +478,13 @@ table_content blocks_view::content_of(const view_context& with, const query::blo
     target.lists_blocks = false;
     return target;
   };
-  made.more = [&](std::size_t row) { filter_entries(table, row); };
+  made.more = [&](std::size_t row) { filter_entries(with, table, row); };
   made.whole = [this](bool save) { whole_wanted_ = save; };
   return made;
 }
 
 /// Entries of the menu that limit the list to blocks like this one.
-void blocks_view::filter_entries(const query::block_table& table, std::size_t at) {
+void blocks_view::filter_entries(const view_context& with, const query::block_table& table, std::size_t at) {
   const query::block_row& row = table.rows[at];
   const blocks_filter before = filter_;
   const std::string who = at < table.asked_by.size() ? table.names[table.asked_by[at]] : std::string();
@@ -481,6 +497,7 @@ void blocks_view::filter_entries(const query::block_table& table, std::size_t at
   if (ImGui::MenuItem("Only blocks of at least this size")) filter_.least_bytes = row.bytes;
   if (ImGui::MenuItem("Only blocks that live when this is allocated"))
     filter_.range = query::time_range{row.born, row.born + 1};
+  if (has_several_processes(with) && ImGui::MenuItem("Only blocks of this process")) filter_.process = row.process;
   if (ImGui::MenuItem("Remove all filters", nullptr, false, filter_ != blocks_filter{})) filter_ = {};
   ImGui::Separator();
   if (filter_ != before) start_over();
@@ -539,6 +556,8 @@ table_cell blocks_view::cell(const view_context& with, const query::block_table&
       return table_cell::text(name_of(row.kind));
     case block_cell::name:
       return table_cell::text(with.text(row.name));
+    case block_cell::process:
+      return table_cell::text(process_words(with, row.process));
   }
   return table_cell::none();
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/gui/views/row_menu.hpp"
+#include "core/figures/report.hpp"
 
 namespace sluice::gui {
 
@@ -25,7 +26,8 @@ enum class block_cell : std::uint8_t {
   layer,
   kind,
   first_use,
-  uses
+  uses,
+  process
 };
 
 /// The blocks that were live in the selected range, at a moment, or in the whole recording, with filters. Scrolls by row
@@ -59,8 +61,8 @@ class blocks_view final : public view {
 
   void start_over();
   void look_for_wanted(const query::block_table& table);
-  void draw_filters(const view_context& with, const analysis::report* report);
-  void draw_filter_choices(const view_context& with, const analysis::report* report);
+  void draw_filters(const view_context& with, const query::answer<analysis::report>& report);
+  void draw_filter_choices(const view_context& with, const query::answer<analysis::report>& report);
   void draw_moment_filter(const view_context& with, const analysis::report* report);
   void draw_group_filter(const view_context& with);
   void draw_footer(const view_context& with, const query::block_table& table) const;
@@ -73,7 +75,7 @@ class blocks_view final : public view {
   [[nodiscard]] static table_cell cell(const view_context& with, const query::block_table& table, std::size_t at,
                                        block_cell what);
   [[nodiscard]] table_content content_of(const view_context& with, const query::block_table& table);
-  void filter_entries(const query::block_table& table, std::size_t at);
+  void filter_entries(const view_context& with, const query::block_table& table, std::size_t at);
   void take_whole(const view_context& with, const table_content& content, const query::block_table& table);
   static void draw_category(const view_context& with, const analysis::block_category& is);
 
@@ -84,8 +86,7 @@ class blocks_view final : public view {
   blocks_filter filter_;
   document_id document_ = document_id::none;  ///< Of which the list is.
   bool layer_chosen_ = false;                 ///< False: the innermost layer will be.
-  std::optional<symbols::attribution> by_;    ///< None: what splits the rows most evenly.
-  symbols::attribution shown_by_ = symbols::attribution::line;
+  std::optional<symbols::attribution> by_;    ///< None: `grouping_of`.
   query::block_column sort_ = query::block_column::bytes;
   bool descending_ = true;
   std::string sort_wanted_;  ///< Title of the column to sort by next; empty: none.

@@ -59,13 +59,46 @@ void remark(const view_context& with, std::string_view text) {
   ImGui::PopStyleColor();
 }
 
-const analysis::memory_peak* main_peak(const analysis::report& all) {
-  const analysis::memory_peak* found = nullptr;
-  for (const analysis::memory_peak& each : all.peaks)
-    if (analysis::is_device_resident(each.kind) &&
-        (found == nullptr || each.layer > found->layer || (each.layer == found->layer && each.bytes > found->bytes)))
-      found = &each;
-  return found;
+automatic_grouping grouping_of(const view_context& with, const query::answer<analysis::report>& report) {
+  const document& of = *with.state.active();
+  automatic_grouping made{of.grouping, std::nullopt};
+  if (!report) return made;
+  // The first blocks of a recording that grows say little.
+  constexpr std::uint64_t least_blocks = 16;
+  const analysis::memory_peak* peak = main_peak(*report.value);
+  const bool enough = peak != nullptr && !peak->lines.empty() && peak->blocks >= least_blocks;
+  const bool decides = of.live ? enough : report.complete;
+  if (!of.grouping && decides) of.grouping = report->grouping;
+  made.by = of.grouping.value_or(report->grouping);
+  if (*made.by != report->grouping) made.now = report->grouping;
+  return made;
+}
+
+void attribution_combo(const view_context& with, const char* id, std::optional<symbols::attribution>& chosen,
+                       const automatic_grouping& automatic) {
+  const auto by = automatic.by.value_or(symbols::attribution::line);
+  const std::string words = std::string(title_of(by)) + " (automatic)";
+  if (ImGui::BeginCombo(id, chosen ? title_of(*chosen) : words.c_str())) {
+    if (ImGui::Selectable("automatic: what splits the peak most evenly", !chosen)) {
+      chosen.reset();
+      if (automatic.now) with.state.active()->grouping = *automatic.now;
+    }
+    for (std::size_t i = 0; i < symbols::attribution_count; ++i) {
+      const auto each = static_cast<symbols::attribution>(i);
+      if (ImGui::Selectable(title_of(each), chosen == each)) chosen = each;
+    }
+    ImGui::EndCombo();
+  }
+  if (!ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) return;
+  const bool outdated = automatic.now && !chosen;
+  std::string more;
+  if (outdated)
+    more = std::string("\nThe recording has grown: now \"") + title_of(*automatic.now) +
+           "\" splits it more evenly. Choose \"automatic\" again to group by that.";
+  ImGui::SetTooltip(
+      "Who asked for the memory: the program's own line, the caller of that line's function, the module "
+      "(Class.forward), the package, or the library that called the driver.%s",
+      more.c_str());
 }
 
 void show_event(const view_context& with, trace::event_id event) {

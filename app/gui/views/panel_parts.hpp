@@ -34,8 +34,18 @@ void remark(const view_context& with, std::string_view text);
 
 /// Selects an event and shows it in the timeline. Nothing for `event_id::none`.
 void show_event(const view_context& with, trace::event_id event);
-/// The highest peak of device memory, of the innermost layer: what the shares of findings refer to. Null without any.
-[[nodiscard]] const analysis::memory_peak* main_peak(const analysis::report& all);
+using analysis::main_peak;
+
+/// What the active recording's memory is grouped by if the user does not choose. `report`: as far as it is known.
+struct automatic_grouping {
+  std::optional<symbols::attribution> by;   ///< None: not known yet.
+  std::optional<symbols::attribution> now;  ///< What would be chosen now, if that differs: the recording has grown.
+};
+[[nodiscard]] automatic_grouping grouping_of(const view_context& with, const query::answer<analysis::report>& report);
+
+/// A choice of who is said to have asked for memory. `chosen` none: `automatic`.
+void attribution_combo(const view_context& with, const char* id, std::optional<symbols::attribution>& chosen,
+                       const automatic_grouping& automatic);
 /// Shows a range in the timeline, with some space on either side.
 void show_range(const view_context& with, query::time_range range);
 

@@ -388,20 +388,4 @@ const char* title_of(symbols::attribution by) {
   return titles[static_cast<std::size_t>(by)];
 }
 
-void attribution_combo(const char* id, std::optional<symbols::attribution>& chosen, symbols::attribution shown) {
-  const std::string automatic = std::string(title_of(shown)) + " (automatic)";
-  if (ImGui::BeginCombo(id, chosen ? title_of(*chosen) : automatic.c_str())) {
-    if (ImGui::Selectable("automatic: what splits it most evenly", !chosen)) chosen.reset();
-    for (std::size_t i = 0; i < symbols::attribution_count; ++i) {
-      const auto by = static_cast<symbols::attribution>(i);
-      if (ImGui::Selectable(title_of(by), chosen == by)) chosen = by;
-    }
-    ImGui::EndCombo();
-  }
-  if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
-    ImGui::SetTooltip(
-        "Who asked for the memory: the program's own line, the caller of that line's function, the module "
-        "(Class.forward), the package, or the library that called the driver.");
-}
-
 }  // namespace sluice::gui

@@ -88,8 +88,6 @@ bool check_box(const view_context& with, const char* label, bool* on);
 bool radio_button(const view_context& with, const char* label, bool on);
 inline constexpr float between_choices = 16;  // design pixels
 
-/// A choice of who is said to have asked for memory. `chosen` none: whatever splits it most evenly, which is `shown`.
-void attribution_combo(const char* id, std::optional<symbols::attribution>& chosen, symbols::attribution shown);
 /// "by own line", "by module", ...
 [[nodiscard]] const char* title_of(symbols::attribution by);
 

@@ -271,7 +271,7 @@ constexpr std::array asked_columns = {
     figure_column{"device", "Null: host memory", type::id, id_kind::device},
     figure_column{"layer", "driver, pool, framework or user. Layers hold one another: never add two", type::text},
     figure_column{"kind", "The kind of memory", type::text},
-    figure_column{"grouped_by", "line, caller, module or package: what splits the peak most evenly", type::text},
+    figure_column{"grouped_by", "line, caller, module or package: what splits the main peak most evenly", type::text},
     figure_column{"name", "Who asked; null: all others, or no stack was recorded", type::text, id_kind::none,
                   text_role::message},
     figure_column{"bytes", "Held at the peak", type::size},
@@ -352,11 +352,11 @@ std::span<const figure_table> figure_tables() {
       figure_table{"rank_use", "What each rank of a job needs, if there are several",
                    columns_of<analysis::rank_figures>, true, make_ranks},
       figure_table{"step", "Training steps, as the program says or as inferred", step_columns, false, make_steps},
-      figure_table{
-          "asked_by",
-          "Who asked for the memory held at each peak, grouped by what splits it most evenly; other ways: join "
-          "block with call_stack",
-          asked_columns, true, make_asked_by},
+      figure_table{"asked_by",
+                   "Who asked for the memory held at each peak, grouped by what splits the main one most evenly; other "
+                   "ways: join "
+                   "block with call_stack",
+                   asked_columns, true, make_asked_by},
       figure_table{"finding", "Hints, as the report prints them, most important first", finding_columns, true,
                    make_findings},
   };

@@ -22,11 +22,12 @@ class attribution_choice_test : public ::testing::Test {
  protected:
   attribution_choice_test() { made_.standard_tables(); }
 
-  void hold(std::uint64_t bytes, const std::vector<testing::made_frame>& stack) {
+  void hold(std::uint64_t bytes, const std::vector<testing::made_frame>& stack,
+            trace::layer layer = trace::layer::framework) {
     auto row = made_.event<trace::alloc_event>(static_cast<time_ns>(++blocks_));
     row.block = trace::block_id{blocks_};
     row.bytes = bytes;
-    row.layer = trace::layer::framework;
+    row.layer = layer;
     row.kind = trace::memory_kind::device;
     row.device = trace::device_id{1};
     row.stack = stack_(stack);
@@ -36,12 +37,13 @@ class attribution_choice_test : public ::testing::Test {
   void hold_by_module(std::uint64_t bytes, std::string_view function) {
     hold(bytes, {python(function, models), train});
   }
-  memory_peak peak(std::optional<attribution> by = std::nullopt) {
+  report summed(std::optional<attribution> by = std::nullopt) {
     made_.close();
     const testing::indexed all(made_.open());
     symbols::frame_book book;
-    return make_report(all.index, *all.snapshot, std::nullopt, naming{.book = book, .by = by}).peaks.at(0);
+    return make_report(all.index, *all.snapshot, std::nullopt, naming{.book = book, .by = by});
   }
+  memory_peak peak(std::optional<attribution> by = std::nullopt) { return summed(by).peaks.at(0); }
   static std::vector<std::string> names(const memory_peak& of) {
     std::vector<std::string> all;
     for (const line_use& use : of.asked_by.groups.lines) all.push_back(symbols::name_of(use.line));
@@ -97,6 +99,20 @@ TEST_F(attribution_choice_test, the_reader_may_choose) {
   EXPECT_EQ(of.asked_by.by, attribution::package);
   EXPECT_TRUE(of.asked_by.chosen_by_reader);
   EXPECT_EQ(names(of), (std::vector<std::string>{"transformers", "the program"}));
+}
+
+TEST_F(attribution_choice_test, is_one_for_a_recording_whatever_suits_its_other_peaks) {
+  hold(500 * mib, {python("A.forward", "/home/me/a.py", 1), train}, trace::layer::driver);
+  hold(500 * mib, {python("B.forward", "/home/me/b.py", 1), train}, trace::layer::driver);
+  hold_by_module(40 * mib, "GPT2MLP.forward");
+  hold_by_module(35 * mib, "GPT2Attention.forward");
+  const report all = summed();
+  ASSERT_EQ(all.peaks.size(), 2U);
+  ASSERT_NE(main_peak(all), nullptr);
+  EXPECT_EQ(main_peak(all)->layer, trace::layer::framework) << "the innermost";
+  EXPECT_EQ(all.grouping, attribution::module);
+  for (const memory_peak& each : all.peaks) EXPECT_EQ(each.asked_by.by, attribution::module);
+  EXPECT_EQ(all.peaks[0].asked_by.choice.by, attribution::line) << "what it would be alone";
 }
 
 TEST_F(attribution_choice_test, a_framework_owns_its_blocks) {

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/stacks/flames.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
@@ -53,6 +54,8 @@ class stacks_view final : public view {
   [[nodiscard]] bool scrolls() const override { return false; }
   void reset() override {
     question_ = {};
+    report_ = {};
+    automatic_ = {};
     shown_ = nullptr;
     batch_ = {};
     choice_.reset();
@@ -89,7 +92,7 @@ class stacks_view final : public view {
     wanted.weight = weight();
     wanted.order = inverted_ ? analysis::stack_order::from_callee : analysis::stack_order::from_caller;
     wanted.fold = !libraries_;
-    wanted.grouping = {grouped_, by_};
+    wanted.grouping = {grouped_, by_ ? by_ : automatic_.by};
     if (measure_ == stack_measure::transferred) wanted.layer.reset(), wanted.device.reset(), wanted.kind.reset();
     return wanted;
   }
@@ -143,8 +146,8 @@ class stacks_view final : public view {
     if (grouped_) {
       place_control(with.px(170));
       ImGui::SetNextItemWidth(with.px(170));
-      if (shown_ != nullptr && shown_->grouped_by) grouped_by_ = *shown_->grouped_by;
-      attribution_combo("##by", by_, grouped_by_);
+      automatic_ = grouping_of(with, report_.ask(*with.state.active()->engine, {}));
+      attribution_combo(with, "##by", by_, automatic_);
     }
     place_control(with.px(84), with.px(between_choices));
     check_box(with, "inverted", &inverted_);
@@ -479,8 +482,9 @@ class stacks_view final : public view {
   bool libraries_ = false;
   bool inverted_ = false;
   bool grouped_ = false;
-  std::optional<symbols::attribution> by_;  ///< For groups; none: what splits the bytes most evenly.
-  symbols::attribution grouped_by_ = symbols::attribution::line;
+  std::optional<symbols::attribution> by_;  ///< For groups; none: `automatic_`.
+  automatic_grouping automatic_;
+  screen_slot<query::report_question> report_;  ///< Asked while groups are shown.
   std::string search_;
   std::optional<query::time_ns> cursor_;
   std::uint64_t zoom_ = 0;    ///< The id of the zoomed frame; 0: the whole tree.

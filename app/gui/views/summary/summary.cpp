@@ -51,7 +51,7 @@ class summary_view final : public view {
     } else {
       draw_finding_cards(with, all);
     }
-    draw_held(with, all);
+    draw_held(with, answer);
     draw_copies(with, all);
     draw_unused(with, all);
     draw_peaks(with, all);
@@ -94,7 +94,8 @@ class summary_view final : public view {
   }
 
   /// What holds the highest peak: by category, line, module.
-  void draw_held(const view_context& with, const analysis::report& all) {
+  void draw_held(const view_context& with, const query::answer<analysis::report>& answer) {
+    const analysis::report& all = *answer.value;
     const analysis::memory_peak* peak = main_peak(all);
     if (peak == nullptr || !section(with, "What holds the peak", true)) return;
     ImGui::Text("%s in %s, %s layer, at", format_bytes(static_cast<double>(peak->bytes)).c_str(),
@@ -105,7 +106,7 @@ class summary_view final : public view {
       return c.layer == peak->layer && c.kind == peak->kind && c.device == peak->device;
     });
     if (composition != all.compositions.end()) draw_composition(with, *peak, *composition);
-    draw_holders(with, *peak);
+    draw_holders(with, *peak, grouping_of(with, answer));
   }
 
   static void show_peak(const view_context& with, const analysis::report& all, const analysis::memory_peak& peak) {
@@ -164,17 +165,17 @@ class summary_view final : public view {
   }
 
   /// Who asked for it: by line, module, ... The same sums as the first level of the flame graph.
-  void draw_holders(const view_context& with, const analysis::memory_peak& peak) {
+  void draw_holders(const view_context& with, const analysis::memory_peak& peak, const automatic_grouping& automatic) {
     query::stacks_question wanted;
     wanted.range = with.state.active()->span;
     wanted.layer = peak.layer;
     wanted.device = peak.device;
     wanted.kind = peak.kind;
-    wanted.grouping = {true, held_by_};
+    wanted.grouping = {true, held_by_ ? held_by_ : automatic.by};
     const auto answer = stacks_.ask(*with.state.active()->engine, wanted);
     if (!answer || !answer->recorded) return;
     ImGui::SetNextItemWidth(std::min(with.px(200), ImGui::GetContentRegionAvail().x));
-    attribution_combo("##held_by", held_by_, answer->grouped_by.value_or(symbols::attribution::line));
+    attribution_combo(with, "##held_by", held_by_, automatic);
     const std::vector<analysis::stack_node>& nodes = answer->tree.nodes;
     if (nodes.empty()) return;
     constexpr std::size_t most = 10;
@@ -433,7 +434,7 @@ class summary_view final : public view {
 
   screen_slot<query::report_question> question_;
   screen_slot<query::stacks_question> stacks_;
-  split held_by_;  ///< None: what splits the peak most evenly.
+  split held_by_;  ///< None: `grouping_of`.
   row_menu rows_;
 };
 
