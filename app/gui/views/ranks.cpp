@@ -2,8 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/row_menu.hpp"
@@ -34,6 +38,14 @@ struct compared_rank {
   double outlying = 0;           ///< The largest difference from the median of the others, as a share of it.
 };
 
+/// A row of the maps: a rank on one of its devices.
+struct rank_strip {
+  std::size_t rank = 0;  ///< In the order of the table.
+  query::shown_rank of;
+  std::string name;     ///< "Rank 0"; of a rank with several devices "Rank 0, GPU 1".
+  bool shared = false;  ///< Other processes use the device too: its curve is not that of the rank.
+};
+
 template <class Values, class Value>
 auto median_of_others(const Values& all, std::size_t but, Value&& value) {
   std::vector<decltype(value(all[0]))> others;
@@ -62,8 +74,13 @@ class ranks_view final : public view {
   void reset() override {
     report_ = {};
     over_time_ = {};
+    tracks_ = {};
     compared_from_ = nullptr;
     ranks_.clear();
+    strips_.clear();
+    strips_from_ = {};
+    own_.clear();
+    rows_from_.clear();
   }
 
   void add_commands(const command_home& home) override {
@@ -180,7 +197,7 @@ class ranks_view final : public view {
           ImGui::TextUnformatted(
               ("Process " + std::to_string(process->pid) + ": " + process->command.substr(0, 200)).c_str());
         tip_field(with, "device", printable(analysis::device_label(of.device, snapshot->tables())), with.px(70));
-        tip_field(with, "share of it", share_of_device(with, of, static_cast<double>(of.peak)), with.px(70));
+        tip_field(with, "share of it", share_of_device(with, of.device, static_cast<double>(of.peak)), with.px(70));
         if (of.collectives > 0)
           tip_field(with, "collectives",
                     format_count(of.collectives) + ", " + format_time(of.collective_time) + ", of that " +
@@ -202,13 +219,10 @@ class ranks_view final : public view {
                      : "Outliers first: those that differ from the median of the others by 10 % or more.");
   }
 
-  static std::uint64_t device_bytes(const view_context& with, const rank_figures& of) {
+  static std::string share_of_device(const view_context& with, trace::device_id device, double bytes) {
     const auto snapshot = with.state.active()->engine->snapshot();
-    const trace::device_row* row = snapshot->tables().devices.find(of.device);
-    return row == nullptr ? 0 : row->memory_bytes;
-  }
-  static std::string share_of_device(const view_context& with, const rank_figures& of, double bytes) {
-    const std::uint64_t all = device_bytes(with, of);
+    const trace::device_row* row = snapshot->tables().devices.find(device);
+    const std::uint64_t all = row == nullptr ? 0 : row->memory_bytes;
     return all == 0 ? std::string("unknown") : format_share(bytes / static_cast<double>(all));
   }
 
@@ -219,20 +233,79 @@ class ranks_view final : public view {
 
   // --- the maps -----------------------------------------------------------------------------------------------------
 
+  /// Finds the devices of each rank: that of its peak, and those that its streams and pools are of.
+  void find_strips(const view_context& with, const analysis::report& all, const query::track_list& tracks) {
+    const auto snapshot = with.state.active()->engine->snapshot();
+    std::map<trace::process_id, std::set<trace::device_id>> devices_of;
+    std::map<trace::device_id, std::set<trace::process_id>> users_of;
+    const auto uses = [&](trace::process_id process, trace::device_id device) {
+      if (process == trace::process_id::none || device == trace::device_id::none) return;
+      devices_of[process].insert(device);
+      users_of[device].insert(process);
+    };
+    for (const query::track& each : tracks.tracks) uses(each.process, each.device);
+    for (const rank_figures& each : all.waste.ranks) uses(each.process, each.device);
+    strips_.clear();
+    for (std::size_t at = 0; at < ranks_.size(); ++at) {
+      const rank_figures& of = all.waste.ranks[ranks_[at].place];
+      const std::set<trace::device_id>& devices = devices_of[of.process];
+      for (const trace::device_id device : devices) {
+        rank_strip& made = strips_.emplace_back();
+        made.rank = at;
+        made.of = {of.process, {device, of.layer, of.kind}};
+        made.name = "Rank " + std::to_string(of.rank);
+        if (devices.size() > 1) made.name += ", " + printable(analysis::short_label(device, snapshot->tables()));
+        made.shared = users_of[device].size() > 1;
+      }
+    }
+    own_.clear();
+    own_.resize(strips_.size());
+    rows_from_.clear();
+  }
+
+  /// The rows of all strips. Where ranks share a device, their memory is added up from their blocks.
+  const query::rank_rows& rows_of_strips(const view_context& with, const query::answer<query::rank_rows>& answer,
+                                         const query::ranks_question& asked) {
+    std::vector<std::shared_ptr<const void>> from{answer.value};
+    for (std::size_t i = 0; i < strips_.size(); ++i) {
+      if (!strips_[i].shared) continue;
+      query::memory_groups_question wanted{
+          .range = asked.range, .width = asked.width, .by = query::memory_grouping::process};
+      std::tie(wanted.layer, wanted.device, wanted.kind, wanted.process) = std::tie(
+          strips_[i].of.memory.layer, strips_[i].of.memory.device, strips_[i].of.memory.kind, strips_[i].of.process);
+      const auto own = own_[i].ask(*with.state.active()->engine, wanted);
+      progress_line(with, own.complete, own.progress);
+      from.push_back(own.value);
+    }
+    if (from == rows_from_) return drawn_;
+    rows_from_ = from;
+    drawn_ = *answer.value;
+    std::size_t next = 1;
+    for (std::size_t i = 0; i < strips_.size(); ++i) {
+      if (!strips_[i].shared) continue;
+      const auto own = std::static_pointer_cast<const query::memory_groups>(from[next++]);
+      query::put_own_memory(own != nullptr ? *own : query::memory_groups{}, drawn_.range, drawn_.rows[i]);
+    }
+    return drawn_;
+  }
+
   void draw_maps(const view_context& with, const analysis::report& all) {
     const document& shown = *with.state.active();
     const ImVec2 room = ImGui::GetContentRegionAvail();
     query::ranks_question wanted;
     wanted.range = with.state.range().value_or(shown.active);
     wanted.width = static_cast<std::uint32_t>(std::clamp(room.x / with.px(pixels_a_part), 16.0F, 512.0F));
-    for (const compared_rank& each : ranks_) {
-      const rank_figures& of = all.waste.ranks[each.place];
-      wanted.ranks.push_back({of.process, {of.device, of.layer, of.kind}});
+    const auto tracks = tracks_.ask(*shown.engine, {});
+    if (!tracks) return;
+    if (strips_from_ != std::pair(compared_from_, tracks.value)) {
+      strips_from_ = {compared_from_, tracks.value};
+      find_strips(with, all, *tracks.value);
     }
+    for (const rank_strip& each : strips_) wanted.ranks.push_back(each.of);
     const auto answer = over_time_.ask(*shown.engine, wanted);
     progress_line(with, answer.complete, answer.progress);
-    if (!answer || answer.value->rows.size() != ranks_.size()) return;
-    const query::rank_rows& rows = *answer.value;
+    if (!answer || answer.value->rows.size() != strips_.size()) return;
+    const query::rank_rows& rows = rows_of_strips(with, answer, wanted);
     double most = 1;
     bool idle = false, waiting = false;
     for (const query::rank_row& row : rows.rows) {
@@ -243,16 +316,16 @@ class ranks_view final : public view {
     const int maps = 1 + (idle ? 1 : 0) + (waiting ? 1 : 0);
     // Of each map: its heading and its time axis.
     const float beside = ImGui::GetTextLineHeightWithSpacing() * 2 + with.px(small_text + 12);
-    const auto rows_in_all = static_cast<float>(maps * static_cast<int>(ranks_.size()));
+    const auto rows_in_all = static_cast<float>(maps * static_cast<int>(strips_.size()));
     const float high = std::clamp((room.y - beside * static_cast<float>(maps)) / rows_in_all, with.px(least_row),
                                   with.px(highest_row));
     map_look look{with.colours.slice(query::slice_kind::kernel), 1 / most, high};
     draw_map(
         with, all, rows, "Memory, full colour: " + format_bytes(most), look,
         [](const query::rank_row& row, std::size_t part) { return row.memory[part]; },
-        [&](std::size_t rank, double value) {
-          const rank_figures& of = all.waste.ranks[ranks_[rank].place];
-          return format_bytes(value) + ", " + share_of_device(with, of, value) + " of the device";
+        [&](std::size_t strip, double value) {
+          return format_bytes(value) + ", " + share_of_device(with, strips_[strip].of.memory.device, value) +
+                 " of the device";
         });
     look = {with.colours.warning, 1, high};
     const auto shares = [](std::size_t, double value) { return format_share(value) + " of the time"; };
@@ -285,7 +358,9 @@ class ranks_view final : public view {
     heading(with, title);
     ImGui::PushID(title.c_str(), title.c_str() + std::min<std::size_t>(title.find(','), title.size()));
     const ImVec2 corner = ImGui::GetCursorScreenPos();
-    const float names = small_width(with, "Rank 0000") + with.px(8);
+    float names = small_width(with, "Rank 0000");
+    for (const rank_strip& each : strips_) names = std::max(names, small_width(with, each.name));
+    names += with.px(8);
     const float width = ImGui::GetContentRegionAvail().x;
     const float text = with.px(small_text);
     const float high = look.row * static_cast<float>(rows.rows.size());
@@ -298,16 +373,17 @@ class ranks_view final : public view {
     if (at.area.width() < with.px(40)) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
     float named = -1e9F;
-    for (std::size_t rank = 0; rank < rows.rows.size(); ++rank) {
-      const float top = std::floor(corner.y + look.row * static_cast<float>(rank));
-      const float bottom = std::floor(corner.y + look.row * static_cast<float>(rank + 1));
+    for (std::size_t row = 0; row < rows.rows.size(); ++row) {
+      const rank_strip& strip = strips_[row];
+      const float top = std::floor(corner.y + look.row * static_cast<float>(row));
+      const float bottom = std::floor(corner.y + look.row * static_cast<float>(row + 1));
       if (top >= named) {
-        const std::string label = "Rank " + std::to_string(all.waste.ranks[ranks_[rank].place].rank);
         list.AddText(with.fonts.regular, text, {corner.x, std::floor((top + bottom - text) * 0.5F)},
-                     ranks_[rank].outlying < outlying ? with.colours.muted : with.colours.warning, label.c_str());
+                     ranks_[strip.rank].outlying < outlying ? with.colours.muted : with.colours.warning,
+                     strip.name.c_str());
         named = top + text;
       }
-      draw_row(with, at, rows.rows[rank], top, bottom - (look.row > with.px(6) ? 1.0F : 0.0F), look, value);
+      draw_row(with, at, rows.rows[row], top, bottom - (look.row > with.px(6) ? 1.0F : 0.0F), look, value);
     }
     draw_time_axis(with, at);
     if (hovered && at.area.contains(ImGui::GetMousePos())) draw_hit(with, all, rows, at, look, value, words);
@@ -340,8 +416,8 @@ class ranks_view final : public view {
   void draw_hit(const view_context& with, const analysis::report& all, const query::rank_rows& rows,
                 const time_chart& at, const map_look& look, Value&& value, Words&& words) const {
     const ImVec2 mouse = ImGui::GetMousePos();
-    const auto rank = std::min(rows.rows.size() - 1, static_cast<std::size_t>((mouse.y - at.area.min.y) / look.row));
-    const query::rank_row& row = rows.rows[rank];
+    const auto strip = std::min(rows.rows.size() - 1, static_cast<std::size_t>((mouse.y - at.area.min.y) / look.row));
+    const query::rank_row& row = rows.rows[strip];
     if (row.memory.empty()) return;
     const auto part = std::min(
         row.memory.size() - 1,
@@ -350,8 +426,8 @@ class ranks_view final : public view {
     ImGui::GetWindowDrawList()->AddLineV(std::floor(mouse.x), at.area.min.y, at.area.max.y, with.colours.muted);
     if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) go_to_moment(with, all, time);
     if (!begin_tip(with)) return;
-    ImGui::TextUnformatted(("Rank " + std::to_string(all.waste.ranks[ranks_[rank].place].rank)).c_str());
-    ImGui::TextUnformatted(words(rank, value(row, part)).c_str());
+    ImGui::TextUnformatted(strips_[strip].name.c_str());
+    ImGui::TextUnformatted(words(strip, value(row, part)).c_str());
     ImGui::TextDisabled("%s", ("at " + format_moment(time)).c_str());
     end_tip();
   }
@@ -360,6 +436,12 @@ class ranks_view final : public view {
   screen_slot<query::ranks_question> over_time_;
   std::shared_ptr<const analysis::report> compared_from_;
   std::vector<compared_rank> ranks_;  ///< Outliers first.
+  screen_slot<query::tracks_question> tracks_;
+  std::vector<rank_strip> strips_;  ///< By rank, in the order of `ranks_`, then by device.
+  std::pair<std::shared_ptr<const analysis::report>, std::shared_ptr<const query::track_list>> strips_from_;
+  std::vector<screen_slot<query::memory_groups_question>> own_;  ///< For each strip whose device is shared.
+  std::vector<std::shared_ptr<const void>> rows_from_;
+  query::rank_rows drawn_;
   row_menu rows_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "app/gui/views/blocks.hpp"
 #include "core/base/format.hpp"
 #include "core/query/engine/engine.hpp"
 #include "tests/core/recordings/recording.hpp"
@@ -100,6 +101,90 @@ TEST_F(ranks_panel, goes_to_the_peak_of_a_rank) {
     click_row(user, rows_of(user, "//Ranks").at(0));
     ASSERT_TRUE(app().state().moment());
     EXPECT_EQ(*app().state().moment(), report()->waste.ranks[2].peak_time);
+  });
+}
+
+/// Two ranks share GPU 0; the first also has GPU 1.
+void write_shared(testing::recording& made) {
+  made.standard_tables();
+  for (std::uint64_t device = 0; device < 2; ++device) {
+    trace::device_row row;
+    row.id = trace::device_id{20 + device};
+    row.uuid_low = 20 + device;
+    row.ordinal = static_cast<std::uint32_t>(device);
+    row.memory_bytes = 64 * testing::mib;
+    made.writer().add(row);
+  }
+  const auto uses = [&](std::uint64_t rank, std::uint64_t device, std::uint64_t bytes) {
+    auto row = made.event<trace::alloc_event>(100'000);
+    row.process = trace::process_id{10 + rank};
+    row.block = trace::block_id{1 + rank * 10 + device};
+    row.bytes = bytes;
+    row.kind = trace::memory_kind::device;
+    row.device = trace::device_id{20 + device};
+    made.writer().add(row);
+    auto kernel = made.event<trace::kernel_event>(200'000);
+    kernel.process = row.process;
+    kernel.end = 900'000;
+    kernel.device = row.device;
+    kernel.stream = trace::stream_id{30 + rank * 10 + device};
+    made.writer().add(kernel);
+  };
+  for (std::uint64_t rank = 0; rank < 2; ++rank) {
+    trace::process_row process;
+    process.id = trace::process_id{10 + rank};
+    process.pid = 100 + rank;
+    process.rank = static_cast<std::int64_t>(rank);
+    process.command = made.text("train.py");
+    made.writer().add(process);
+  }
+  uses(0, 0, 16 * testing::mib);
+  uses(0, 1, 4 * testing::mib);
+  uses(1, 0, 8 * testing::mib);
+}
+
+TEST_F(ranks_panel, has_a_strip_for_each_rank_of_a_gpu_and_each_gpu_of_a_rank) {
+  use([&](ImGuiTestContext& user) {
+    testing::recording made;
+    write_shared(made);
+    made.close();
+    std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    open_panel(user);
+    const std::string words = read(user);
+    for (const char* name : {"Rank 0, GPU 0", "Rank 0, GPU 1", "Rank 1"})
+      EXPECT_NE(words.find(name), std::string::npos) << name << " in " << words;
+    EXPECT_NE(words.find("Memory, full colour: 16.0 MiB"), std::string::npos)
+        << "of a rank, not of all on the GPU: " << words;
+    take_picture(user, "ranks that share a GPU");
+  });
+}
+
+TEST_F(ranks_panel, limits_the_list_of_blocks_to_a_rank) {
+  use([&](ImGuiTestContext& user) {
+    testing::recording made;
+    write_shared(made);
+    made.close();
+    std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    open_sample(user);
+    app().invoke("panel.focus.Blocks");
+    user.Yield(4);
+    settle(user);
+    EXPECT_NE(read(user).find("all processes"), std::string::npos);
+    EXPECT_EQ(app().find<gui::blocks_view>().count(), 3U);
+    gui::blocks_filter only;
+    only.process = trace::process_id{10};
+    app().invoke("blocks.show", only);
+    user.Yield(4);
+    settle(user);
+    EXPECT_EQ(app().find<gui::blocks_view>().count(), 2U);
+    const std::string words = read(user);
+    EXPECT_NE(words.find("Rank 0"), std::string::npos) << words;
+    EXPECT_NE(words.find("2 blocks, 20.0 MiB"), std::string::npos) << words;
+    app().invoke("blocks.show", gui::blocks_filter{});
+    user.Yield(4);
+    settle(user);
+    EXPECT_EQ(app().find<gui::blocks_view>().count(), 3U);
+    take_picture(user, "blocks of ranks");
   });
 }
 

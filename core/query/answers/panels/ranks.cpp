@@ -48,6 +48,9 @@ class rank_sampler {
     into.range = places.empty() ? range_ : sampled->range;
     for (std::size_t i = 0; i < rows.size(); ++i)
       for (const bin& each : sampled->bins[i]) into.rows[rows[i]].memory.push_back(each.maximum);
+    // Of a device without such memory the rest is known all the same.
+    const std::size_t parts = rows.empty() ? width_ : sampled->bins.front().size();
+    for (rank_row& each : into.rows) each.memory.resize(parts);
     return {};
   }
 
@@ -93,6 +96,21 @@ result<rank_rows> answer_to(const ranks_question& question, const sources& from)
       return tl::unexpected(put.error());
   }
   return made;
+}
+
+void put_own_memory(const memory_groups& own, time_range range, rank_row& into) {
+  const std::size_t parts = into.memory.size();
+  const auto known = static_cast<double>(own.total.size());
+  const auto length = static_cast<double>(std::max<time_ns>(own.range.length(), 1));
+  const double part = static_cast<double>(range.length()) / static_cast<double>(std::max<std::size_t>(parts, 1));
+  for (std::size_t i = 0; i < parts; ++i) {
+    const double begin = static_cast<double>(range.begin - own.range.begin) + part * static_cast<double>(i);
+    const double first = std::floor(begin / length * known);
+    const double behind = std::ceil((begin + part) / length * known);
+    into.memory[i] = 0;
+    for (double at = std::max(first, 0.0); at < std::min(behind, known); ++at)
+      into.memory[i] = std::max(into.memory[i], static_cast<double>(own.total[static_cast<std::size_t>(at)]));
+  }
 }
 
 }  // namespace sluice::query

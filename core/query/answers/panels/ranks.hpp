@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/index/memory/memory_use.hpp"
+#include "core/query/answers/panels/memory_groups.hpp"
 #include "core/timeline/time_range.hpp"
 
 /// Ranks of a job over time.
@@ -17,7 +18,7 @@ struct shown_rank {
 };
 
 struct rank_row {
-  std::vector<double> memory;  ///< The most bytes in each part of the range.
+  std::vector<double> memory;  ///< The most bytes in each part of the range, of all processes: see `put_own_memory`.
   /// The least share of each part in which the device has no work: 0..1. Work on several streams at once counts for the
   /// stream that is busiest. Empty if the device's work was not recorded.
   std::vector<float> idle;
@@ -38,5 +39,9 @@ struct ranks_question {
   friend bool operator==(const ranks_question&, const ranks_question&) = default;
   using answer_type = rank_rows;
 };
+
+/// Replaces the memory of a rank that shares its device by its own: the most in each part of `range`. `own`: the answer
+/// about blocks of the rank alone; where it is not of the same range, nothing is known. O(parts of both).
+void put_own_memory(const memory_groups& own, analysis::time_range range, rank_row& into);
 
 }  // namespace sluice::query

@@ -91,5 +91,51 @@ TEST(ranks, from_the_tiles_of_a_file_have_the_same_highest_memory) {
   }
 }
 
+TEST(ranks, of_one_device_have_their_own_memory_each) {
+  const auto write = [](recording& to) {
+    to.standard_tables();
+    for (std::uint64_t rank = 0; rank < 2; ++rank) {
+      trace::process_row process;
+      process.id = trace::process_id{10 + rank};
+      process.rank = static_cast<std::int64_t>(rank);
+      to.writer().add(process);
+    }
+    for (std::uint64_t i = 0; i < 100; ++i) {
+      auto row = to.event<trace::alloc_event>(static_cast<time_ns>(i) * 100);
+      row.process = trace::process_id{10 + i % 2};
+      row.block = trace::block_id{1 + i};
+      row.bytes = 1000 + i;
+      row.kind = memory_kind::device;
+      row.device = trace::device_id{1};
+      to.writer().add(row);
+      to.add_free(static_cast<time_ns>(i) * 100 + 250, 1 + i);
+    }
+  };
+  ranks_question asked;
+  asked.range = {0, 10'000};
+  asked.width = 64;
+  for (std::uint64_t rank = 0; rank < 2; ++rank)
+    asked.ranks.push_back({trace::process_id{10 + rank}, {trace::device_id{1}, layer::driver, memory_kind::device}});
+  const auto [whole, tiles] = ask_both_ways(write, asked);
+  for (std::uint64_t rank = 0; rank < 2; ++rank) {
+    memory_groups_question own{.range = asked.range, .width = asked.width, .by = memory_grouping::process};
+    own.device = trace::device_id{1};
+    own.kind = memory_kind::device;
+    own.process = trace::process_id{10 + rank};
+    const auto [from_index, from_sections] = ask_both_ways(write, own);
+    EXPECT_EQ(from_index.total, from_sections.total);
+    for (const rank_rows& rows : {whole, tiles}) {
+      rank_row row = rows.rows[rank];
+      const double both = *std::max_element(row.memory.begin(), row.memory.end());
+      put_own_memory(from_index, rows.range, row);
+      ASSERT_EQ(row.memory.size(), rows.rows[rank].memory.size());
+      // Two blocks of the rank overlap for 50 ns: the last two are the largest.
+      EXPECT_EQ(*std::max_element(row.memory.begin(), row.memory.end()),
+                2.0 * (1000 + 98 + static_cast<double>(rank)) - 2);
+      EXPECT_GT(both, row.memory.back()) << "that of the device is of both";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice::query
