@@ -35,8 +35,9 @@ std::string_view words_of(category_reason why) {
       "made in the first step, and kept over the steps",
       "named by one launch only",
       "made and freed within a step",
+      "made by a hook of a module",
   });
-  static_assert(words.size() == static_cast<std::size_t>(category_reason::temporary) + 1);
+  static_assert(words.size() == category_reason_count);
   return words[static_cast<std::size_t>(why) % words.size()];
 }
 
@@ -56,7 +57,7 @@ clue stack_clues::of_frame(std::string_view file, std::string_view qualified) {
   if (in_file("torch/nn/init.py") || in_file("torch/nn/parameter.py")) return clue::model;
   if (in_file("torch/nn/modules/module.py")) {
     // `Module._apply` implements .to() and .cuda(), with functions of its own. The others call other code.
-    return function == "_apply" ? clue::model : clue::none;
+    return function == "_apply" ? clue::moved : clue::none;
   }
   if (in_file("torch/nn/modules/"))
     return function == "__init__" || function == "reset_parameters" ? clue::model : clue::forward;
@@ -73,8 +74,20 @@ clue stack_clues::of_frame(trace::frame_id id) {
 }
 
 namespace {
+
 constexpr std::size_t deepest = 2048;  // In a corrupt file, parents may form a cycle.
+
+/// True if `callee` is a hook: `Module.__call__` of PyTorch runs only these, and `forward`. Libraries have hooks too, but
+/// what these make is of many kinds.
+bool is_hook(const trace::frame_row& callee, const trace::frame_row& caller, const trace::tables& tables) {
+  const std::string_view file = tables.text(callee.file);
+  const auto in_library = [&](std::string_view part) { return file.find(part) != std::string_view::npos; };
+  const bool called = tables.text(caller.function).find("_call_impl") != std::string_view::npos &&
+                      tables.text(caller.file).find("torch/nn/modules/module.py") != std::string_view::npos;
+  return called && callee.kind == trace::frame_kind::python && !in_library("-packages/") && !in_library("torch/");
 }
+
+}  // namespace
 
 clue stack_clues::of(trace::stack_id stack) {
   // Walk up to the first stack that is cached or has a clue of its own. All stacks on the way get the same clue.
@@ -90,6 +103,13 @@ clue stack_clues::of(trace::stack_id stack) {
     way.push_back(raw(stack));
     found = of_frame(row->frame);
     if (found != clue::none) break;
+    const trace::stack_row* below = tables_.stacks.find(row->parent);
+    const trace::frame_row* callee = tables_.frames.find(row->frame);
+    const trace::frame_row* caller = below == nullptr ? nullptr : tables_.frames.find(below->frame);
+    if (callee != nullptr && caller != nullptr && is_hook(*callee, *caller, tables_)) {
+      found = clue::hook;
+      break;
+    }
     stack = row->parent;
   }
   for (const std::uint64_t each : way) stacks_[each] = found;
@@ -239,6 +259,7 @@ block_category category_judge::infer(const block_record& block, const block_touc
   const clue says = clues_.of(block.stack);
   const arrivals& in = used.from_host;
   const bool lasts = kept || !block.freed();
+  if (says == clue::moved) return {category::weight, category_reason::model_stack};
   if (says == clue::model) return {lasts ? category::weight : category::workspace, category_reason::model_stack};
   if (in.count > 0 && (used.first_kernel == trace::unknown_time || in.first <= used.first_kernel)) {
     const bool loaded_once = kept && early(block.born, of.steps) && early(in.last, of.steps);
@@ -248,6 +269,7 @@ block_category category_judge::infer(const block_record& block, const block_touc
   if (says == clue::data) return {category::input, category_reason::data_stack};
   if (says == clue::optimizer)
     return {lasts ? category::optimizer_state : category::workspace, category_reason::optimizer_stack};
+  if (says == clue::hook) return {category::activation, category_reason::hook};
   const bool once = used.count() == 1;
   const bool backward_thread = says == clue::none && on_backward_thread(block);
   if (says == clue::backward || backward_thread) {

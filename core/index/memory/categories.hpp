@@ -23,11 +23,13 @@
 /// process has a backward thread, or some stack with a clue, or the recording names operators of networks
 /// ("aten::linear"), as torch.profiler's traces do.
 ///
-///   1 the stack makes or moves a model            stays, or is never freed: weight; else workspace
+///   1 the stack moves a model (Module._apply)     weight
+///     the stack makes a model                     stays, or is never freed: weight; else workspace
 ///   2 a copy from the host is its first use       weight if it stays, is early, and the last copy is in the first
 ///                                                 step; else input
 ///   3 the stack loads data                        input
 ///   4 the stack is an optimizer's                 stays, or is never freed: optimizer state; else workspace
+///   - the program's own hook of a module          activation
 ///   5 the stack, or else the thread, is backward  stays: gradient; used only once: workspace; else gradient
 ///   - no network                                  no category
 ///   6 stays, born in a module's forward pass      workspace (made at a library's first call)
@@ -68,7 +70,9 @@ enum class category_reason : std::uint8_t {
   stays_from_first_step,
   one_launch,
   temporary,
+  hook,
 };
+inline constexpr std::size_t category_reason_count = 14;
 /// A description for people, such as "made by an optimizer".
 [[nodiscard]] std::string_view words_of(category_reason why);
 
@@ -79,9 +83,18 @@ struct block_category {
 };
 
 /// What the code that requests a block appears to be doing.
-enum class clue : std::uint8_t { none, forward, backward, optimizer, model, data };
+enum class clue : std::uint8_t {
+  none,
+  forward,
+  backward,
+  optimizer,
+  model,  ///< Makes a model.
+  moved,  ///< Moves one, or makes it of another type.
+  data,
+  hook  ///< A hook of a module: a function of the program's own, other than `forward`, that the module's call calls.
+};
 
-/// Finds the clue of a stack: that of its innermost frame that has one. Caches results; O(1) amortized.
+/// Finds the clue of a stack: that of its innermost frame that has one, or is a hook. Caches results; O(1) amortized.
 class stack_clues {
  public:
   explicit stack_clues(const trace::tables& tables) : tables_(tables) {}

@@ -311,10 +311,10 @@ std::vector<phased_block> phases_of(const step_evidence& by) {
     const auto [place, fresh] = backward.try_emplace(block->thread, false);
     if (fresh) place->second = by.clues.on_backward_thread(by.process, block->thread);
     const clue says = clues.of(block->stack);
-    const step_phase phase = place->second || says == clue::backward ? step_phase::backward
-                             : says == clue::optimizer               ? step_phase::optimizer
-                             : says == clue::forward                 ? step_phase::model
-                                                                     : step_phase::other;
+    const step_phase phase = place->second || says == clue::backward       ? step_phase::backward
+                             : says == clue::optimizer                     ? step_phase::optimizer
+                             : says == clue::forward || says == clue::hook ? step_phase::model
+                                                                           : step_phase::other;
     all.push_back({block, phase});
   }
   return all;

@@ -69,14 +69,14 @@ struct stored_figures {
 };
 
 /// Version of the stored bytes. Increase it when a stored member or the meaning of a figure changes.
-inline constexpr std::uint32_t stored_figures_version = 7;
+inline constexpr std::uint32_t stored_figures_version = 8;
 /// Readers ignore stored figures of other versions than from this one to `stored_figures_version`. A recording that has
 /// only such figures stays readable: its figures are computed from its events again. Version 4 added what findings need
 /// to know about waste; version 5 what copies to the host moved, zeros, what is said of an allocation that failed for want
 /// of memory, and what an allocator would have reserved under other settings; version 6 the largest blocks of each layer
 /// with their uses, what ranks need, tensors held in two types, growth that fragmentation forced, and the ranges in which
-/// gaps lie. Version 7, beside which version 6 is still read, added gaps for which locks are the cause, and counts what is
-/// idle by the work of its own process.
+/// gaps lie. Versions 6 and 7 are still read: version 7 added gaps for which locks are the cause, and counts what is idle by
+/// the work of its own process; version 8 added what hooks of modules make to the reasons of categories.
 inline constexpr std::uint32_t oldest_stored_figures = 6;
 /// The name under which the file stores these figures.
 inline constexpr std::string_view stored_figures_name = "digest";

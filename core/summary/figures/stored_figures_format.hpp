@@ -10,8 +10,7 @@ namespace sluice::serialize {
 template <>
 inline constexpr std::uint64_t enum_end<analysis::category> = analysis::category_count;
 template <>
-inline constexpr std::uint64_t enum_end<analysis::category_reason> =
-    static_cast<std::uint64_t>(analysis::category_reason::temporary) + 1;
+inline constexpr std::uint64_t enum_end<analysis::category_reason> = analysis::category_reason_count;
 template <>
 inline constexpr std::uint64_t enum_end<analysis::step_source> =
     static_cast<std::uint64_t>(analysis::step_source::pattern) + 1;

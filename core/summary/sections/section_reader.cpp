@@ -31,7 +31,7 @@ constexpr bool are_by_boundary =
 // --- blocks, as rows ------------------------------------------------------------------------------------------------
 
 block_category category_of(std::uint8_t what, std::uint8_t why) {
-  if (what >= category_count || why > static_cast<std::uint8_t>(category_reason::temporary)) return {};
+  if (what >= category_count || why >= category_reason_count) return {};
   return {static_cast<category>(what), static_cast<category_reason>(why)};
 }
 

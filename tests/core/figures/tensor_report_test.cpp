@@ -7,6 +7,7 @@
 #include "core/index/tensor_facts.hpp"
 #include "tests/core/figures/reports.hpp"
 #include "tests/core/figures/training_recording.hpp"
+#include "tests/core/recordings/stacks.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -221,6 +222,78 @@ TEST(categories, need_a_network) {
     const indexed all(made.open());
     EXPECT_EQ(all.index.tensors(*all.snapshot)->use.empty(), !names_an_operator);
   }
+}
+
+/// Blocks of a program with a network, each from a stack; freed at `died`, or never.
+class blocks_of_stacks {
+ public:
+  blocks_of_stacks() : stack(made) { made.standard_tables(); }
+  void add(trace::stack_id by, time_ns born, time_ns died = trace::unknown_time) {
+    auto row = made.event<trace::alloc_event>(born);
+    row.block = trace::block_id{++blocks_};
+    row.kind = trace::memory_kind::device;
+    row.layer = trace::layer::framework;
+    row.device = trace::device_id{1};
+    row.bytes = mib;
+    row.stack = by;
+    made.writer().add(row);
+    if (died != trace::unknown_time) made.add_free(died, blocks_, trace::layer::framework);
+  }
+  std::vector<category> categories() {
+    made.close();
+    const indexed all(made.open());
+    std::vector<category> found;
+    for (const block_category& each : all.index.tensors(*all.snapshot)->categories) found.push_back(each.what);
+    return found;
+  }
+  recording made;
+  testing::stack_maker stack;
+
+ private:
+  std::uint64_t blocks_ = 0;
+};
+
+constexpr const char* module_file = "/usr/lib/python3/site-packages/torch/nn/modules/module.py";
+constexpr const char* container_file = "/usr/lib/python3/site-packages/torch/nn/modules/container.py";
+
+TEST(categories, of_what_a_hook_of_a_module_keeps_are_activations) {
+  blocks_of_stacks of;
+  const auto called_by_module = [&](const testing::made_frame& innermost) {
+    return of.stack({innermost, testing::python("Module._call_impl.<locals>.inner", module_file, 1846),
+                     testing::python("Module._call_impl", module_file, 1885),
+                     testing::python("Sequential.forward", container_file, 253)});
+  };
+  const trace::stack_id hook = called_by_module(testing::python("main.<locals>.remember", "/home/me/cam.py", 195));
+  const trace::stack_id library =
+      called_by_module(testing::python("pre_hook", "/usr/lib/python3/site-packages/accelerate/hooks.py", 170));
+  const trace::stack_id forward = called_by_module(testing::python("Mine.forward", "/home/me/cam.py", 20));
+  of.add(hook, 10);
+  of.add(library, 20);
+  of.add(forward, 30);
+  of.made.add_range(0, 1000, "aten::linear");
+  const auto found = of.categories();
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0], category::activation);
+  EXPECT_EQ(found[1], category::workspace) << "as any block that stays and was made in a forward pass";
+  EXPECT_EQ(found[2], category::workspace);
+}
+
+TEST(categories, of_a_moved_model_are_weights_however_long_it_lives) {
+  blocks_of_stacks of;
+  const trace::stack_id moved =
+      of.stack({testing::python("Module.to.<locals>.convert", module_file, 1340),
+                testing::python("Module._apply", module_file, 927), testing::python("main", "/home/me/train.py", 12)});
+  const trace::stack_id made = of.stack({testing::python("normal_", "/usr/lib/site-packages/torch/nn/init.py", 15),
+                                         testing::python("main", "/home/me/train.py", 10)});
+  of.add(moved, 10, 20);
+  of.add(moved, 30);
+  of.add(made, 40, 50);
+  of.made.add_range(0, 1000, "aten::linear");
+  const auto found = of.categories();
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0], category::weight);
+  EXPECT_EQ(found[1], category::weight);
+  EXPECT_EQ(found[2], category::workspace) << "what only helped to make it";
 }
 
 TEST(categories, have_words_that_read_back) {
