@@ -146,9 +146,11 @@ class memory_map_view final : public view {
   memory_curve curve_;
 
   film film_;
-  bool film_row_ = false;  ///< The controls of the film are shown.
-  int undrawn_ = 0;        ///< Frames of a playing film in which the panel was hidden.
-  bool by_pool_ = false;   ///< Colours are those of pools.
+  bool film_row_ = false;   ///< The controls of the film are shown.
+  int undrawn_ = 0;         ///< Frames of a playing film in which the panel was hidden.
+  float map_took_ = 0;      ///< Seconds since the film asked for the map that is not drawn yet.
+  bool slow_maps_ = false;  ///< Maps of the film take long: nothing else is asked for meanwhile.
+  bool by_pool_ = false;    ///< Colours are those of pools.
   screen_slot<query::slices_question> steps_question_;
   std::shared_ptr<const query::slice_list> steps_;
   screen_slot<query::holes_question> holes_question_;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr float holes_height = 34;      // design pixels
 constexpr float least_for_holes = 200;  // of the panel's remaining height
+constexpr float slow_map = 1;           // seconds
 constexpr int most_undrawn = 12;        // frames; a tab needs a few to come to the front
 constexpr std::uint32_t steps_width = 16384;
 
@@ -79,6 +80,8 @@ void memory_map_view::add_film_commands(const command_home& home) {
 
 void memory_map_view::reset_film() {
   film_.pause();
+  map_took_ = 0;
+  slow_maps_ = false;
   steps_question_ = {};
   steps_ = nullptr;
   holes_question_ = {};
@@ -109,6 +112,8 @@ query::time_range memory_map_view::film_range(const view_context& with) const {
 
 void memory_map_view::advance_film(const view_context& with) {
   undrawn_ = 0;
+  map_took_ = film_.playing() && waiting_ ? map_took_ + ImGui::GetIO().DeltaTime : 0;
+  slow_maps_ = film_.playing() && (slow_maps_ || map_took_ > slow_map);
   if (!film_.playing() || !moment_) return;
   const auto next = film_.advance(*moment_, film_range(with), !waiting_, static_cast<double>(ImGui::GetIO().DeltaTime));
   if (next) with.commands.invoke("moment.set", query::time_range{*next, *next});
@@ -183,8 +188,13 @@ void memory_map_view::draw_holes(const view_context& with) {
   query::holes_question wanted;
   wanted.range = {of.span.begin, of.span.end + 1};
   if (chosen() != nullptr) wanted.device = chosen()->device;
-  if (!of.live)
+  // Where a million blocks live, one part of the recording fits into memory: the film and the curve would take turns
+  // in reading theirs.
+  if (slow_maps_) {
+    holes_question_ = {};
+  } else if (!of.live) {
     if (const auto answer = holes_question_.ask(*of.engine, wanted)) hole_curve_ = answer.value;
+  }
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const draw::rectangle area{at, {at.x + room.x, at.y + with.px(holes_height)}};
   ImGui::InvisibleButton("holes", {area.width(), area.height()});
