@@ -1,8 +1,9 @@
 #include "app/gui/views/row_menu.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "app/gui/views/panel_parts.hpp"
@@ -17,11 +18,8 @@ namespace {
 constexpr std::size_t longest_searched = 200;  // bytes of a name that is handed to Search
 constexpr std::size_t most_copied = 100'000;   // rows, as of a query
 
-std::string number(double value) {
-  std::array<char, 64> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  return {digits.data(), end};
-}
+/// As few digits as tell the value apart from all others.
+std::string number(double value) { return fmt::format("{}", value); }
 
 /// The panel in which the current window, or the menu that is open, lies.
 const ImGuiWindow* current_panel() {

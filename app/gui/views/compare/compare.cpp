@@ -110,7 +110,7 @@ void compare_view::add_commands(const command_home& home) {
   home.commands.add(
       {.id = "compare.ranks",
        .title = "Compare two ranks of this recording",
-       .group = "Go",
+       .group = "Compare",
        .run =
            [this, &state, &commands = home.commands](const argument&) {
              const document& of = *state.active();
