@@ -140,6 +140,8 @@ void blocks_from_list::filter() {
   };
   if (question_.device)
     keep_if(list_column::device, [at = raw(*question_.device)](std::uint64_t is) { return is == at; });
+  if (question_.process != trace::process_id::none)
+    keep_if(list_column::process, [of = raw(question_.process)](std::uint64_t is) { return is == of; });
   if (question_.least_bytes > 0)
     keep_if(list_column::bytes, [least = question_.least_bytes](std::uint64_t bytes) { return bytes >= least; });
   if (question_.only_unused) filter_unused();

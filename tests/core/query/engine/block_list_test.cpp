@@ -110,6 +110,7 @@ TEST(block_list, filters_and_cuts_as_an_index_does) {
       if (one_in(3)) asked.layer = one_in(2) ? trace::layer::framework : trace::layer::pool;
       if (one_in(4)) asked.kind = one_in(3) ? trace::memory_kind::pinned : trace::memory_kind::device;
       if (one_in(4)) asked.device = trace::device_id{random() % 3};
+      if (one_in(4)) asked.process = trace::process_id{random() % 3};
       if (one_in(5)) asked.category = static_cast<analysis::category>(random() % analysis::category_count);
       if (one_in(4)) asked.least_bytes = random() % 800;
       const char* const texts[] = {"SITE 2", "line 4", "backward", "0x40", "70", "nowhere"};
