@@ -15,7 +15,12 @@ if(SLUICE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 find_program(SLUICE_LLD ld.lld)
-if(SLUICE_LLD)
+if(EMSCRIPTEN)
+  # Exceptions are those of JavaScript: the wasm ones of this compiler are not in its libraries. Threads need a page that is isolated.
+  add_compile_options(-fexceptions -pthread)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${CMAKE_SOURCE_DIR}/cmake/web/library_shim.hpp>")
+  add_link_options(-fexceptions -pthread)
+elseif(SLUICE_LLD)
   add_link_options(-fuse-ld=lld)
 endif()
 
@@ -28,6 +33,10 @@ set(together "$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>")
 set(gcc_together "$<AND:${together},$<CXX_COMPILER_ID:GNU>>")
 target_compile_options(sluice_options INTERFACE -Wall -Wextra -Wpedantic "$<$<NOT:${together}>:-Wshadow>" -Wconversion -Werror
                                                 "$<${gcc_together}:-Wshadow=local>" "$<${gcc_together}:-Wno-subobject-linkage>")
+if(EMSCRIPTEN)
+  # Sizes are of 32 bits there. What is read from files is compared with its limit as 64 bits, before it becomes a size.
+  target_compile_options(sluice_options INTERFACE -Wno-shorten-64-to-32 -Wno-unused-private-field)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms about std::string in optimised builds: GCC bug 105651.
   target_compile_options(sluice_options INTERFACE -Wno-restrict)

@@ -1,9 +1,11 @@
 #include "core/base/local_files.hpp"
 
 #include <fcntl.h>
+#include <unistd.h>
+#if __has_include(<linux/openat2.h>)
 #include <linux/openat2.h>
 #include <sys/syscall.h>
-#include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <cerrno>
@@ -37,7 +39,7 @@ std::string joined(const std::vector<std::string>& parts, std::size_t first) {
   return path;
 }
 
-/// For kernels without openat2: opens one folder after another, and follows no link at all.
+/// For systems without openat2: opens one folder after another, and follows no link at all.
 int open_beneath_by_parts(int folder, const std::vector<std::string>& parts, std::size_t first) {
   int at = ::dup(folder);
   for (std::size_t i = first; i < parts.size() && at >= 0; ++i) {
@@ -54,6 +56,7 @@ int open_beneath_by_parts(int folder, const std::vector<std::string>& parts, std
 
 /// Opens parts [first, end) below `folder`. Returns -1 with errno if missing, or if a link leads out of it.
 int open_beneath(int folder, const std::vector<std::string>& parts, std::size_t first) {
+#ifdef RESOLVE_BENEATH
   open_how how{};
   how.flags = static_cast<std::uint64_t>(regular_file::flags);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
@@ -63,7 +66,9 @@ int open_beneath(int folder, const std::vector<std::string>& parts, std::size_t 
     if (opened >= 0) return static_cast<int>(opened);
     if (errno != EAGAIN) break;  // EAGAIN: a concurrent rename.
   }
-  return errno == ENOSYS || errno == EPERM ? open_beneath_by_parts(folder, parts, first) : -1;
+  if (errno != ENOSYS && errno != EPERM) return -1;
+#endif
+  return open_beneath_by_parts(folder, parts, first);
 }
 
 /// If `parts` begins with `folder`, returns the index of the first part after it, else 0.

@@ -21,7 +21,7 @@ constexpr std::size_t longest_name = 255;  // NAME_MAX of all common file system
 /// A name next to `place` with a random, unpredictable suffix.
 std::string name_next_to(const fs::path& place) {
   std::uint64_t number = 0;
-  while (::getrandom(&number, sizeof number, 0) != sizeof number) {
+  while (::getentropy(&number, sizeof number) != 0) {
   }
   char ending[32];
   const int length = std::snprintf(ending, sizeof ending, ".part-%016llx", static_cast<unsigned long long>(number));
@@ -149,7 +149,9 @@ result<void> replacement::commit() {
   if (replaced_ && !folder_ && !sync_file(path_)) return failure("cannot be written to disk", errno);
   int moved = -1;
   if (!replaced_) {
+#ifdef RENAME_NOREPLACE
     moved = ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, place_.c_str(), RENAME_NOREPLACE);
+#endif
     if (moved != 0 && errno == EEXIST) return fail(error_code::io, refused, named_, "choose another name");
   }
   // Some file systems do not support RENAME_NOREPLACE.

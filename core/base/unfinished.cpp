@@ -39,6 +39,7 @@ void remove_folder(const char* path) {
   if (::rename(path, renamed.data()) == 0) path = renamed.data();
   const int folder = ::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return;
+#ifdef __linux__
   alignas(dirent64) std::array<char, 4096> entries;
   for (bool removed = true; removed;) {
     removed = false;
@@ -50,6 +51,7 @@ void remove_folder(const char* path) {
       at += entry->d_reclen;
     }
   }
+#endif
   ::close(folder);
   ::rmdir(path);
 }

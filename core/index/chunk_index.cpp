@@ -35,7 +35,7 @@ void chunk_index::add(const chunk_reach& next, trace::row_type type) {
   if (known_.size() % known_a_page == 0) pages_.push_back({next, {}});
   widen(pages_.back().all, next);
   known_.push_back(next);
-  if (matters_everywhere(type, false)) far_.push_back({next.chunk, type});
+  if (matters_everywhere(type, false)) far_.push_back({static_cast<std::size_t>(next.chunk), type});
 }
 
 result<std::vector<std::size_t>> chunk_index::in(time_range run, bool samples_known) const {

@@ -109,6 +109,7 @@ const std::vector<room>& rooms() {
       // The program. What core and the runtime have is open to all of it.
       {"app/workloads/", {"core/", "instrumentation/"}},
       {"app/gui/", {"core/"}},
+      {"app/browser/", {"core/", "app/gui/"}},
       {"app/cli/", {"core/", "instrumentation/", "app/gui/", "app/workloads/"}},
   };
   return all;
@@ -185,7 +186,7 @@ TEST(directions, only_the_cuda_backend_and_the_capture_library_know_cuda) {
   expect_no_includes("app/", cuda_headers);
 }
 
-TEST(directions, only_the_window_draws) { expect_no_includes("app/", window_headers, {"app/gui/"}); }
+TEST(directions, only_the_window_draws) { expect_no_includes("app/", window_headers, {"app/gui/", "app/browser/"}); }
 
 TEST(directions, nobody_includes_the_command_line_or_tests) {
   expect_no_includes("", {"app/cli/"}, {"app/cli/", "tests/app/cli/", "tests/fuzz/"});

@@ -1,8 +1,13 @@
 #pragma once
 
 // OpenGL 3.3 through the loader that comes with GLFW's sources. Nothing links libGL: functions are looked up when a
-// window or picture is first needed, so the recording and reporting verbs also run on machines without OpenGL.
+// window or picture is first needed, so the recording and reporting verbs also run on machines without OpenGL. In a
+// browser: WebGL 2, whose functions are those of OpenGL ES 3.0 and need no loader.
+#ifdef __EMSCRIPTEN__
+#include <GLES3/gl3.h>
+#else
 #include <glad/gl.h>
+#endif
 
 namespace sluice::gui::gl {
 

@@ -1,5 +1,7 @@
 #include "app/gui/gl/program.hpp"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -10,9 +12,16 @@ namespace {
 
 result<GLuint> compile(std::string_view name, GLenum kind, std::string_view source) {
   const GLuint shader = glCreateShader(kind);
-  const char* text = source.data();
-  const GLint length = static_cast<GLint>(source.size());
-  glShaderSource(shader, 1, &text, &length);
+#ifdef __EMSCRIPTEN__
+  // The same language but for its first line.
+  source.remove_prefix(std::min(source.find('\n'), source.size()));
+  constexpr std::string_view version = "#version 300 es\nprecision highp float;\nprecision highp int;\n";
+#else
+  constexpr std::string_view version = "";
+#endif
+  const std::array<const char*, 2> texts = {version.data(), source.data()};
+  const std::array<GLint, 2> lengths = {static_cast<GLint>(version.size()), static_cast<GLint>(source.size())};
+  glShaderSource(shader, static_cast<GLsizei>(texts.size()), texts.data(), lengths.data());
   glCompileShader(shader);
   GLint good = 0;
   glGetShaderiv(shader, GL_COMPILE_STATUS, &good);

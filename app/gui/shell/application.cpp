@@ -38,7 +38,7 @@ void mark_tab(const view_context& with) {
 void rescale_panels(ImGuiDockNode& node, float factor) {
   constexpr float most = 0.45F;  // of the window, so that the central panel stays
   if (!node.IsSplitNode()) return;
-  const int axis = node.SplitAxis;
+  const std::size_t axis = node.SplitAxis == ImGuiAxis_X ? 0 : 1;
   for (ImGuiDockNode* child : node.ChildNodes) {
     if (!child->IsCentralNode() && !child->HasCentralNodeChild)
       child->SizeRef[axis] =

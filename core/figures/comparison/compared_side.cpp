@@ -32,10 +32,10 @@ void put_steps(const step_facts& facts, time_range range, compared_side& into, t
   std::pair<std::size_t, std::size_t> most{0, 0};  // first step and count
   for (const auto& [process, list] : facts.lists()) {
     if (of != trace::process_id::none && process != of) continue;
-    const auto at = [&](time_ns time) {
-      return static_cast<std::size_t>(std::partition_point(list.steps.begin(), list.steps.end(),
-                                                           [=](const step& each) { return each.span.begin < time; }) -
-                                      list.steps.begin());
+    const auto at = [&steps = list.steps](time_ns time) {
+      return static_cast<std::size_t>(
+          std::partition_point(steps.begin(), steps.end(), [=](const step& each) { return each.span.begin < time; }) -
+          steps.begin());
     };
     const std::size_t first = at(range.begin);
     const std::size_t count = at(range.end) - first;

@@ -52,9 +52,11 @@ class arena {
     of.free = free();
     for (const auto& [address, segment] : segments_) {
       std::vector<std::pair<std::uint64_t, const block_record*>> live(segment.live.begin(), segment.live.end());
-      const auto begin_of = [&](std::size_t i) { return i < live.size() ? live[i].first : segment.bytes; };
-      const auto end_behind = [&](std::size_t i) {
-        return i == 0 ? 0 : std::min(segment.bytes, live[i - 1].first + live[i - 1].second->reserved_bytes);
+      const auto begin_of = [&, bytes = segment.bytes](std::size_t i) {
+        return i < live.size() ? live[i].first : bytes;
+      };
+      const auto end_behind = [&, bytes = segment.bytes](std::size_t i) {
+        return i == 0 ? 0 : std::min(bytes, live[i - 1].first + live[i - 1].second->reserved_bytes);
       };
       for (std::size_t i = 0; i <= live.size(); ++i)
         of.largest_hole = std::max(of.largest_hole, begin_of(i) - std::min(begin_of(i), end_behind(i)));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <unordered_map>
 #include <utility>
 
@@ -63,7 +62,7 @@ void held_twice_builder::add(const index& from, time_range run) {
     found->second.original = each.block;
     ++found->second.others;
   }
-  for (const auto& each : std::views::values(launches)) {
+  for (const auto& [time, each] : launches) {
     const block_record& copy = blocks[each.copy];
     const block_record* original = each.others == 1 ? from.memory().find(each.original) : nullptr;
     if (original == nullptr || original->process != copy.process || key_of(*original) != key_of(copy)) continue;

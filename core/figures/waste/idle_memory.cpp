@@ -146,9 +146,9 @@ void idle_memory_builder::sweep(const timeline::level_tree& use, time_range run,
               [](const change& a, const change& b) { return a.time < b.time; });
     std::int64_t idle = 0;
     time_ns at = run.begin;
-    const auto look_until = [&](time_ns until) {
+    const auto look_until = [&, &highest = group.highest](time_ns until) {
       if (until <= at) return;
-      group.highest = std::max(group.highest, use.over(at, until).maximum - static_cast<double>(idle));
+      highest = std::max(highest, use.over(at, until).maximum - static_cast<double>(idle));
       at = until;
     };
     for (const change& each : group.changes) {

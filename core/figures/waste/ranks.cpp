@@ -72,7 +72,7 @@ void ranks_builder::add_work(const index& from, time_range here) {
   for (const auto& [key, slices] : from.devices().streams()) {
     if (!ranks_.contains(key.process)) continue;
     work& of = works_[key.process];
-    slices.for_each(here.begin, here.end, [&](const timeline::slice_item& each, std::uint16_t) {
+    slices.for_each(here.begin, here.end, [&, process = key.process](const timeline::slice_item& each, std::uint16_t) {
       if (static_cast<slice_kind>(each.kind) != slice_kind::kernel || each.end == latest_time) return;
       if (!here.holds(each.begin)) return;
       const time_ns length = each.end - each.begin;
@@ -86,7 +86,7 @@ void ranks_builder::add_work(const index& from, time_range here) {
       saturating_add(of.collective_time, length);
       if (kind == kernel_kind::reduces) ++of.reductions;
       if (kind == kernel_kind::gathers) ++of.gathers;
-      collectives[each.name].push_back({key.process, {each.begin, each.end}});
+      collectives[each.name].push_back({process, {each.begin, each.end}});
     });
   }
   for (auto& [name, all] : collectives) add_waiting(std::move(all));

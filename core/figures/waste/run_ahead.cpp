@@ -159,7 +159,7 @@ time_ns gain_of_running_ahead(std::vector<queued_work> works, std::vector<time_r
       until = std::max(until, next->end);
     }
     std::sort(first, next, [](const queued_work& a, const queued_work& b) { return a.enqueued < b.enqueued; });
-    saturating_add(gain, gain_of_stretch({first, next}, stood_still, orders));
+    saturating_add(gain, gain_of_stretch({&*first, static_cast<std::size_t>(next - first)}, stood_still, orders));
     first = next;
     if (next != works.end()) until = std::max(until, next->end);
   }

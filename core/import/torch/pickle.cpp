@@ -177,7 +177,7 @@ class pickle_reader {
     if (made_.texts_.size() >= most_numbers) return refuse("the pickle holds too many texts");
     if (size > 0) std::memcpy(kept, from, size);
     push(value_of(kind, made_.texts_.size()));
-    made_.texts_.push_back({kept, size});
+    made_.texts_.push_back(std::string_view(kept, static_cast<std::size_t>(size)));
   }
 
   /// Pushes a number in two's complement of any length; a `huge_integer` if it exceeds 64 bits.

@@ -8,9 +8,11 @@
 
 namespace sluice::query {
 void lower_priority() {
+#ifdef __linux__
   const sched_param none{};
   static_cast<void>(::sched_setscheduler(0, SCHED_BATCH, &none));
-  static_cast<void>(::setpriority(PRIO_PROCESS, 0, 10));  // On Linux: of this thread.
+  static_cast<void>(::setpriority(PRIO_PROCESS, 0, 10));  // Of this thread.
+#endif
 }
 
 task_pool::task_pool(unsigned threads) {

@@ -1,12 +1,9 @@
 #include "core/query/sql/sql_task.hpp"
 
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <system_error>
 
+#include "core/query/engine/task_pool.hpp"
 #include "core/query/sql/sql_text.hpp"
 
 namespace sluice::query {
@@ -64,8 +61,7 @@ void sql_task::publish(bool last) {
 }
 
 void sql_task::work() {
-  // Lower priority than the window.
-  static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10));
+  lower_priority();
   const auto begin = steady::now();
   const auto seconds = [&] { return std::chrono::duration<double>(steady::now() - begin).count(); };
   sql_options options;

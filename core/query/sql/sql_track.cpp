@@ -1,9 +1,5 @@
 #include "core/query/sql/sql_track.hpp"
 
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -12,6 +8,7 @@
 #include "core/base/lower_case.hpp"
 #include "core/base/saturating.hpp"
 #include "core/index/index.hpp"
+#include "core/query/engine/task_pool.hpp"
 #include "core/timeline/slice_kind.hpp"
 
 namespace sluice::query {
@@ -125,8 +122,7 @@ sql_track_task::sql_track_task(std::shared_ptr<const trace::snapshot> trace, std
                                sql_track_options options)
     : trace_(std::move(trace)), text_(std::move(text)), options_(std::move(options)) {
   const auto run = [this] {
-    // Lower priority than the window.
-    static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 10));
+    lower_priority();
     auto found = read();
     {
       const std::scoped_lock lock(mutex_);

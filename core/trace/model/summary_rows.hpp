@@ -252,7 +252,7 @@ struct step_row {
 };
 
 /// A named result about the whole recording, serialized in its own format.
-struct saved_row {
+struct alignas(std::uint64_t) saved_row {
   std::string name;
   std::uint32_t version = 0;
   std::string bytes;

@@ -1,0 +1,82 @@
+#include "app/browser/canvas_window.hpp"
+
+#include <GLFW/glfw3.h>
+#include <emscripten.h>
+#include <emscripten/html5.h>
+
+#include <cmath>
+
+#include "app/browser/page_functions.hpp"
+#include "app/gui/window/renderer.hpp"
+#include "imgui.h"
+#include "imgui_impl_glfw.h"
+#include "imgui_impl_opengl3.h"
+
+namespace sluice::browser {
+namespace {
+
+constexpr int frames_after_input = 3;  // ImGui needs up to two frames to settle; the third shows the result
+constexpr double tip_time = 0.8;       // seconds after the last input in which a tooltip may still appear
+
+}  // namespace
+
+result<std::unique_ptr<canvas_window>> canvas_window::create(gui::application_options content) {
+  if (glfwInit() == GLFW_FALSE) return fail(error_code::unavailable, "the browser gives no canvas");
+  std::unique_ptr<canvas_window> made(new canvas_window);
+  glfwWindowHint(GLFW_CLIENT_API, GLFW_OPENGL_ES_API);
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
+  made->handle_ = glfwCreateWindow(1280, 720, "Sluice", nullptr, nullptr);
+  if (made->handle_ == nullptr)
+    return fail(error_code::unavailable, "this browser gives no WebGL 2", {}, "use a current Chrome, Edge or Firefox");
+  glfwMakeContextCurrent(made->handle_);
+  content.wake = [self = made.get()] { self->woken_.store(true, std::memory_order_release); };
+  made->app_ = std::make_unique<gui::application>(std::move(content));
+  ImGui_ImplGlfw_InitForOpenGL(made->handle_, true);
+  ImGui_ImplGlfw_InstallEmscriptenCallbacks(made->handle_, "#canvas");
+  ImGui_ImplOpenGL3_Init("#version 300 es");
+  ImGui::GetPlatformIO().Platform_SetClipboardTextFn = [](ImGuiContext*, const char* text) { sluice_copy(text); };
+  made->take_size();
+  sluice_watch_input();
+  if (auto started = made->app_->start(); !started) return tl::unexpected(started.error());
+  return made;
+}
+
+void canvas_window::take_size() {
+  double width = 0, height = 0;
+  emscripten_get_element_css_size("#canvas", &width, &height);
+  const double scale = emscripten_get_device_pixel_ratio();
+  const int wide = static_cast<int>(std::lround(width * scale)), high = static_cast<int>(std::lround(height * scale));
+  if (wide == width_ && high == height_) return;
+  width_ = wide;
+  height_ = high;
+  glfwSetWindowSize(handle_, wide, high);
+  app_->set_scale(static_cast<float>(scale));
+  frames_wanted_ = frames_after_input;
+}
+
+void canvas_window::step() {
+  take_size();
+  static int seen = 0;
+  const double now = emscripten_get_now() / 1000;
+  if (const int count = sluice_inputs(); count != seen) {
+    seen = count;
+    frames_wanted_ = frames_after_input;
+    last_input_ = now;
+  }
+  if (woken_.exchange(false, std::memory_order_acq_rel)) frames_wanted_ = frames_after_input;
+  if (app_->animating() || app_->playing() || now - last_input_ < tip_time)
+    frames_wanted_ = std::max(frames_wanted_, 1);
+  glfwPollEvents();
+  if (frames_wanted_ == 0 || width_ == 0 || height_ == 0) return;
+  --frames_wanted_;
+  ImGui_ImplOpenGL3_NewFrame();
+  ImGui_ImplGlfw_NewFrame();
+  gui::build_frame(*app_);
+  gui::draw_frame(*app_, width_, height_);
+  if (std::string title = app_->title(); title != title_) {
+    title_ = std::move(title);
+    sluice_set_title(title_.c_str());
+  }
+}
+
+}  // namespace sluice::browser

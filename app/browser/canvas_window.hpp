@@ -1,0 +1,36 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "app/gui/shell/application.hpp"
+
+struct GLFWwindow;
+
+namespace sluice::browser {
+
+/// The window as the page's canvas: what gui::window is on a desktop. One, on the page's thread.
+class canvas_window {
+ public:
+  /// Error `unavailable` if the browser has no WebGL 2.
+  [[nodiscard]] static result<std::unique_ptr<canvas_window>> create(gui::application_options content);
+
+  [[nodiscard]] gui::application& app() { return *app_; }
+  /// Called for each of the page's animation frames: draws one if something may have changed.
+  void step();
+
+ private:
+  canvas_window() = default;
+  void take_size();
+
+  GLFWwindow* handle_ = nullptr;
+  std::unique_ptr<gui::application> app_;
+  std::atomic<bool> woken_{true};
+  std::string title_;
+  int frames_wanted_ = 3;
+  double last_input_ = 0;
+  int width_ = 0, height_ = 0;
+};
+
+}  // namespace sluice::browser

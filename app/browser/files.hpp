@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+/// Recordings in a browser: files that were dropped on the page or lie beside it. They are never copied into memory: a
+/// read takes a slice of the file, in the thread that reads. To the rest of the program they are files in /recordings.
+namespace sluice::browser {
+
+/// Makes the file at `url` (a blob's, or of the page's origin; then its server must answer ranges) readable as
+/// "/recordings/NAME", and returns that path; NAME gets a number if it is taken. `bytes`: its size. Main thread only.
+[[nodiscard]] std::string add_file(const std::string& name, const std::string& url, std::uint64_t bytes);
+
+}  // namespace sluice::browser

@@ -1,0 +1,20 @@
+#pragma once
+
+// What the page does for the program; in page_functions.js. Texts are UTF-8. Only `sluice_read_slice` may be called by
+// other threads than the page's own.
+extern "C" {
+/// Reads [offset, offset + length) of the file at `url` to `to`. Returns the number of bytes, or -1.
+int sluice_read_slice(const char* url, double offset, void* to, int length);
+/// Makes a file in the memory of the page's file system, with a size but without content.
+void sluice_make_node(const char* folder, const char* name, double bytes);
+/// From now on, `sluice_inputs` tells how often the user did something.
+void sluice_watch_input();
+int sluice_inputs();
+void sluice_set_title(const char* text);
+/// Puts a text on the clipboard.
+void sluice_copy(const char* text);
+/// The page shows why there is no window.
+void sluice_failed(const char* text);
+/// The page may open files.
+void sluice_ready();
+}

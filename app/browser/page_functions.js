@@ -1,0 +1,50 @@
+// What the program asks of the page; declared in page_functions.hpp.
+mergeInto(LibraryManager.library, {
+  // A worker waits for its answer; on the page's own thread binary answers are not allowed, and it gets them as text of one
+  // character a byte.
+  sluice_read_slice: function (url, offset, to, length) {
+    try {
+      const request = new XMLHttpRequest();
+      request.open("GET", UTF8ToString(url), false);
+      request.setRequestHeader("Range", "bytes=" + offset + "-" + (offset + length - 1));
+      const binary = typeof WorkerGlobalScope !== "undefined" && self instanceof WorkerGlobalScope;
+      if (binary) request.responseType = "arraybuffer";
+      else request.overrideMimeType("text/plain; charset=x-user-defined");
+      request.send();
+      if (request.status === 416) return 0;
+      if (request.status !== 206 && request.status !== 200) return -1;
+      const first = request.status === 206 ? 0 : offset;
+      if (binary) {
+        const bytes = new Uint8Array(request.response, first, Math.min(length, request.response.byteLength - first));
+        HEAPU8.set(bytes, to);
+        return bytes.length;
+      }
+      const text = request.responseText;
+      const count = Math.min(length, text.length - first);
+      for (let i = 0; i < count; ++i) HEAPU8[to + i] = text.charCodeAt(first + i) & 255;
+      return count;
+    } catch (problem) {
+      console.error("reading a slice of the recording failed:", problem);
+      return -1;
+    }
+  },
+
+  sluice_make_node__deps: ["$FS"],
+  sluice_make_node: function (folder, name, bytes) {
+    FS.mkdirTree(UTF8ToString(folder));
+    FS.createFile(UTF8ToString(folder), UTF8ToString(name), {}, true, false).usedBytes = bytes;
+  },
+
+  sluice_watch_input: function () {
+    Module.inputs = 0;
+    for (const kind of ["mousemove", "mousedown", "mouseup", "wheel", "keydown", "keyup", "resize", "focus", "blur", "visibilitychange"])
+      addEventListener(kind, () => { ++Module.inputs; }, { capture: true, passive: true });
+  },
+  sluice_inputs: function () { return Module.inputs; },
+  sluice_set_title: function (text) { document.title = UTF8ToString(text); },
+  sluice_copy: function (text) {
+    if (navigator.clipboard) navigator.clipboard.writeText(UTF8ToString(text)).catch(() => {});
+  },
+  sluice_failed: function (text) { Module.failed(UTF8ToString(text)); },
+  sluice_ready: function () { Module.ready(); },
+});
