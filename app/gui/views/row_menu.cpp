@@ -15,8 +15,8 @@
 namespace sluice::gui {
 namespace {
 
-constexpr std::size_t longest_searched = 200;  // bytes of a name that is handed to Search
-constexpr std::size_t most_copied = 100'000;   // rows, as of a query
+constexpr std::size_t longest_searched = 200;      // bytes of a name that is handed to Search
+constexpr std::size_t most_rows_copied = 100'000;  // rows, as of a query
 
 /// As few digits as tell the value apart from all others.
 std::string number(double value) { return fmt::format("{}", value); }
@@ -455,7 +455,7 @@ void row_menu::copy_rows(const table_content& content, std::size_t row, bool sel
   std::string made;
   std::size_t copied = 0;
   for (const row_set::run& each : selected_.rows.runs())
-    for (std::size_t at = each.begin; at < each.end && copied < most_copied; ++at, ++copied) {
+    for (std::size_t at = each.begin; at < each.end && copied < most_rows_copied; ++at, ++copied) {
       if (copied > 0) made += '\n';
       made += text_of_row(content, at);
     }
