@@ -110,13 +110,24 @@ TEST(block_list, filters_and_cuts_as_an_index_does) {
       if (one_in(3)) asked.layer = one_in(2) ? trace::layer::framework : trace::layer::pool;
       if (one_in(4)) asked.kind = one_in(3) ? trace::memory_kind::pinned : trace::memory_kind::device;
       if (one_in(4)) asked.device = trace::device_id{random() % 3};
-      if (one_in(4)) asked.process = trace::process_id{random() % 3};
       if (one_in(5)) asked.category = static_cast<analysis::category>(random() % analysis::category_count);
       if (one_in(4)) asked.least_bytes = random() % 800;
       const char* const texts[] = {"SITE 2", "line 4", "backward", "0x40", "70", "nowhere"};
       if (one_in(3)) asked.filter = texts[random() % std::size(texts)];
       if (one_in(4)) asked.groups = block_groups{memory_grouping::process, {random() % 2}, one_in(2)};
       SCOPED_TRACE(fmt::format("question {}, column {}, filter '{}'", i, static_cast<int>(asked.sort), asked.filter));
+      of.compare(asked);
+    }
+  });
+}
+
+TEST(block_list, filters_by_process_as_an_index_does) {
+  testing::for_each_seed(1, 12, [](std::uint64_t seed) {
+    two_recordings of(seed);
+    for (const std::uint64_t process : {1, 2, 3}) {
+      blocks_question asked = sorted_by(block_column::bytes, true, of.span());
+      asked.with_uses = false;
+      asked.process = trace::process_id{process};
       of.compare(asked);
     }
   });
