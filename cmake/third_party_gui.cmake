@@ -34,21 +34,13 @@ target_include_directories(portable_file_dialogs SYSTEM INTERFACE "${SLUICE_PFD_
 # One OpenGL loader for Dear ImGui's backend and for us: its own would look libGL up, which a machine with EGL may lack.
 set_source_files_properties("${SLUICE_IMGUI_DIR}/backends/imgui_impl_opengl3.cpp" PROPERTIES COMPILE_OPTIONS "-include;glad/gl.h")
 
+include(imgui_library)
+
 # imgui_target(NAME IMPLOT_NAME [definition...]): Dear ImGui with its GLFW and OpenGL backends, and ImPlot on top of it.
 function(imgui_target name implot)
-  third_party_library(${name}
-    "${SLUICE_IMGUI_DIR}/imgui.cpp"
-    "${SLUICE_IMGUI_DIR}/imgui_draw.cpp"
-    "${SLUICE_IMGUI_DIR}/imgui_stacklayout.cpp"
-    "${SLUICE_IMGUI_DIR}/imgui_tables.cpp"
-    "${SLUICE_IMGUI_DIR}/imgui_widgets.cpp"
-    "${SLUICE_IMGUI_DIR}/misc/cpp/imgui_stdlib.cpp"
-    "${SLUICE_IMGUI_DIR}/backends/imgui_impl_glfw.cpp"
-    "${SLUICE_IMGUI_DIR}/backends/imgui_impl_opengl3.cpp")
-  target_include_directories(${name} SYSTEM PUBLIC "${SLUICE_IMGUI_DIR}" "${SLUICE_IMGUI_DIR}/backends" "${SLUICE_IMGUI_DIR}/misc/cpp")
-  target_compile_definitions(${name} PUBLIC IMGUI_DISABLE_OBSOLETE_FUNCTIONS IMGUI_DEFINE_MATH_OPERATORS ${ARGN})
+  imgui_library(${name} ${ARGN})
   target_compile_definitions(${name} PRIVATE IMGUI_IMPL_OPENGL_LOADER_CUSTOM)
-  target_link_libraries(${name} PUBLIC glfw glad ${CMAKE_DL_LIBS})
+  target_link_libraries(${name} PUBLIC ${CMAKE_DL_LIBS})
   # Built only for who links it: it takes minutes, and the window has no statistical chart yet.
   third_party_library(${implot} EXCLUDE_FROM_ALL "${SLUICE_IMPLOT_DIR}/implot.cpp" "${SLUICE_IMPLOT_DIR}/implot_items.cpp")
   target_include_directories(${implot} SYSTEM PUBLIC "${SLUICE_IMPLOT_DIR}")

@@ -67,16 +67,6 @@ target_link_options(glad INTERFACE -sMIN_WEBGL_VERSION=2 -sMAX_WEBGL_VERSION=2)
 add_library(portable_file_dialogs INTERFACE)
 target_include_directories(portable_file_dialogs SYSTEM INTERFACE "${gui_sources}/portable_file_dialogs")
 add_library(png INTERFACE)  # A page writes no pictures yet.
-third_party_library(imgui
-  "${SLUICE_IMGUI_DIR}/imgui.cpp"
-  "${SLUICE_IMGUI_DIR}/imgui_draw.cpp"
-  "${SLUICE_IMGUI_DIR}/imgui_stacklayout.cpp"
-  "${SLUICE_IMGUI_DIR}/imgui_tables.cpp"
-  "${SLUICE_IMGUI_DIR}/imgui_widgets.cpp"
-  "${SLUICE_IMGUI_DIR}/misc/cpp/imgui_stdlib.cpp"
-  "${SLUICE_IMGUI_DIR}/backends/imgui_impl_glfw.cpp"
-  "${SLUICE_IMGUI_DIR}/backends/imgui_impl_opengl3.cpp")
-target_include_directories(imgui SYSTEM PUBLIC "${SLUICE_IMGUI_DIR}" "${SLUICE_IMGUI_DIR}/backends" "${SLUICE_IMGUI_DIR}/misc/cpp")
-target_compile_definitions(imgui PUBLIC IMGUI_DISABLE_OBSOLETE_FUNCTIONS IMGUI_DEFINE_MATH_OPERATORS)
+include(imgui_library)
+imgui_library(imgui)
 target_compile_definitions(imgui PRIVATE IMGUI_IMPL_OPENGL_ES3)
-target_link_libraries(imgui PUBLIC glfw glad)

@@ -1,7 +1,6 @@
 // The window in a browser. The page hands it files: see index.html.
 #include <emscripten.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "app/browser/canvas_window.hpp"

@@ -13,6 +13,26 @@
 namespace sluice::test {
 namespace {
 
+trace::process_row add_rank(testing::recording& to, std::uint64_t rank) {
+  trace::process_row made;
+  made.id = trace::process_id{10 + rank};
+  made.pid = 100 + rank;
+  made.rank = static_cast<std::int64_t>(rank);
+  made.command = to.text("train.py");
+  to.writer().add(made);
+  return made;
+}
+
+trace::device_row add_device(testing::recording& to, std::uint64_t ordinal) {
+  trace::device_row made;
+  made.id = trace::device_id{20 + ordinal};
+  made.uuid_low = 20 + ordinal;
+  made.ordinal = static_cast<std::uint32_t>(ordinal);
+  made.memory_bytes = 64 * testing::mib;
+  to.writer().add(made);
+  return made;
+}
+
 class ranks_panel : public window_test {
  protected:
   void open_panel(ImGuiTestContext& user) {
@@ -26,18 +46,8 @@ class ranks_panel : public window_test {
     testing::recording made;
     made.standard_tables();
     for (std::uint64_t rank = 0; rank < 4; ++rank) {
-      trace::process_row process;
-      process.id = trace::process_id{10 + rank};
-      process.pid = 100 + rank;
-      process.rank = static_cast<std::int64_t>(rank);
-      process.command = made.text("train.py");
-      made.writer().add(process);
-      trace::device_row device;
-      device.id = trace::device_id{20 + rank};
-      device.uuid_low = 20 + rank;
-      device.ordinal = static_cast<std::uint32_t>(rank);
-      device.memory_bytes = 64 * testing::mib;
-      made.writer().add(device);
+      const trace::process_row process = add_rank(made, rank);
+      const trace::device_row device = add_device(made, rank);
       for (std::uint64_t i = 0; i < (rank == 2 ? 2U : 1U); ++i) {
         auto row = made.event<trace::alloc_event>(100'000);
         row.process = process.id;
@@ -108,12 +118,7 @@ TEST_F(ranks_panel, goes_to_the_peak_of_a_rank) {
 void write_shared(testing::recording& made) {
   made.standard_tables();
   for (std::uint64_t device = 0; device < 2; ++device) {
-    trace::device_row row;
-    row.id = trace::device_id{20 + device};
-    row.uuid_low = 20 + device;
-    row.ordinal = static_cast<std::uint32_t>(device);
-    row.memory_bytes = 64 * testing::mib;
-    made.writer().add(row);
+    add_device(made, device);
   }
   const auto uses = [&](std::uint64_t rank, std::uint64_t device, std::uint64_t bytes) {
     auto row = made.event<trace::alloc_event>(100'000);
@@ -131,12 +136,7 @@ void write_shared(testing::recording& made) {
     made.writer().add(kernel);
   };
   for (std::uint64_t rank = 0; rank < 2; ++rank) {
-    trace::process_row process;
-    process.id = trace::process_id{10 + rank};
-    process.pid = 100 + rank;
-    process.rank = static_cast<std::int64_t>(rank);
-    process.command = made.text("train.py");
-    made.writer().add(process);
+    add_rank(made, rank);
   }
   uses(0, 0, 16 * testing::mib);
   uses(0, 1, 4 * testing::mib);

@@ -1,0 +1,16 @@
+# imgui_library(NAME [definition...]): Dear ImGui with its GLFW and OpenGL backends, from SLUICE_IMGUI_DIR. The definitions are also those
+# of who links it.
+function(imgui_library name)
+  third_party_library(${name}
+    "${SLUICE_IMGUI_DIR}/imgui.cpp"
+    "${SLUICE_IMGUI_DIR}/imgui_draw.cpp"
+    "${SLUICE_IMGUI_DIR}/imgui_stacklayout.cpp"
+    "${SLUICE_IMGUI_DIR}/imgui_tables.cpp"
+    "${SLUICE_IMGUI_DIR}/imgui_widgets.cpp"
+    "${SLUICE_IMGUI_DIR}/misc/cpp/imgui_stdlib.cpp"
+    "${SLUICE_IMGUI_DIR}/backends/imgui_impl_glfw.cpp"
+    "${SLUICE_IMGUI_DIR}/backends/imgui_impl_opengl3.cpp")
+  target_include_directories(${name} SYSTEM PUBLIC "${SLUICE_IMGUI_DIR}" "${SLUICE_IMGUI_DIR}/backends" "${SLUICE_IMGUI_DIR}/misc/cpp")
+  target_compile_definitions(${name} PUBLIC IMGUI_DISABLE_OBSOLETE_FUNCTIONS IMGUI_DEFINE_MATH_OPERATORS ${ARGN})
+  target_link_libraries(${name} PUBLIC glfw glad)
+endfunction()
