@@ -148,16 +148,20 @@ class record_panel : public window_test {
     window_test::TearDown();
     std::filesystem::remove_all(folder);
   }
-  /// Records "python 'train me.py'" in `folder`, until the recording is shown.
-  void record(ImGuiTestContext& user) {
-    app().invoke("record.open");
-    user.Yield(3);
+  /// Fills the open dialog, and starts "python 'train me.py'" in `folder`.
+  void fill_and_start(ImGuiTestContext& user) {
     user.ItemInput("//Record a program/##command");
     user.KeyCharsReplace("python 'train me.py'");
     user.ItemInput("//Record a program/##folder");
     user.KeyCharsReplace(folder.c_str());
     user.ItemClick("//Record a program/Record");
     EXPECT_TRUE(wait_until(user, [&] { return app().recorder().running(); })) << app().notice();
+  }
+  /// Records "python 'train me.py'" in `folder`, until the recording is shown.
+  void record(ImGuiTestContext& user) {
+    app().invoke("record.open");
+    user.Yield(3);
+    fill_and_start(user);
     EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().ready(); }));
     user.Yield(3);
   }
@@ -381,12 +385,7 @@ TEST_F(record_panel, stays_within_the_window_when_that_shrinks_and_scrolls_insid
     EXPECT_TRUE(is_inside());
     take_picture(user, "record-small");
     EXPECT_GT(ImGui::FindWindowByName(name)->ScrollMax.y, 0) << "what does not fit is reached by scrolling";
-    user.ItemInput("//Record a program/##command");
-    user.KeyCharsReplace("python 'train me.py'");
-    user.ItemInput("//Record a program/##folder");
-    user.KeyCharsReplace(folder.c_str());
-    user.ItemClick("//Record a program/Record");
-    EXPECT_TRUE(wait_until(user, [&] { return app().recorder().running(); })) << app().notice();
+    fill_and_start(user);
     app().invoke("help.keys");
     user.Yield(3);
     EXPECT_TRUE(ImRect({0, 0}, ImGui::GetIO().DisplaySize).Contains(ImGui::FindWindowByName("Keys and mouse")->Rect()));
