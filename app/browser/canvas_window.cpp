@@ -4,8 +4,10 @@
 #include <emscripten.h>
 #include <emscripten/html5.h>
 
+#include <chrono>
 #include <cmath>
 
+#include "app/browser/files.hpp"
 #include "app/browser/page_functions.hpp"
 #include "app/gui/window/renderer.hpp"
 #include "imgui.h"
@@ -16,7 +18,9 @@ namespace sluice::browser {
 namespace {
 
 constexpr int frames_after_input = 3;  // ImGui needs up to two frames to settle; the third shows the result
-constexpr double tip_time = 0.8;       // seconds after the last input in which a tooltip may still appear
+/// Where there are no threads, answers are worked on for so long between two frames.
+constexpr auto work_a_frame = std::chrono::milliseconds(10);
+constexpr double tip_time = 0.8;  // seconds after the last input in which a tooltip may still appear
 
 }  // namespace
 
@@ -63,6 +67,7 @@ void canvas_window::step() {
     frames_wanted_ = frames_after_input;
     last_input_ = now;
   }
+  app_->work_here(std::chrono::steady_clock::now() + work_a_frame);
   if (woken_.exchange(false, std::memory_order_acq_rel)) frames_wanted_ = frames_after_input;
   if (app_->animating() || app_->playing() || now - last_input_ < tip_time)
     frames_wanted_ = std::max(frames_wanted_, 1);
@@ -77,6 +82,22 @@ void canvas_window::step() {
     title_ = std::move(title);
     sluice_set_title(title_.c_str());
   }
+  give_what_was_saved();
+}
+
+void canvas_window::give_what_was_saved() {
+  give_saved();
+  const auto picture = app_->take_picture_wanted();
+  if (picture.path.empty()) return;
+  const std::string name = picture.path.substr(picture.path.find_last_of('/') + 1);
+  const ImVec2 scale = ImGui::GetIO().DisplayFramebufferScale;
+  const bool all = picture.max.x <= picture.min.x;
+  const ImVec2 size(picture.max.x - picture.min.x, picture.max.y - picture.min.y);
+  sluice_give_picture(name.c_str(), all ? 0 : static_cast<int>(picture.min.x * scale.x),
+                      all ? 0 : static_cast<int>(picture.min.y * scale.y),
+                      all ? width_ : static_cast<int>(size.x * scale.x),
+                      all ? height_ : static_cast<int>(size.y * scale.y));
+  app_->tell("Saved " + name);
 }
 
 }  // namespace sluice::browser

@@ -23,6 +23,7 @@ class canvas_window {
  private:
   canvas_window() = default;
   void take_size();
+  void give_what_was_saved();
 
   GLFWwindow* handle_ = nullptr;
   std::unique_ptr<gui::application> app_;

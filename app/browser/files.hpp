@@ -7,6 +7,14 @@
 /// read takes a slice of the file, in the thread that reads. To the rest of the program they are files in /recordings.
 namespace sluice::browser {
 
+inline constexpr const char* recordings_folder = "/recordings";
+/// What is written here is given to the user as a download, by `give_saved`.
+inline constexpr const char* saved_folder = "/saved";
+inline constexpr const char* settings_folder = "/settings";  ///< The page keeps its files from one visit to the next.
+
+/// Gives the user the files that are complete in `saved_folder`, and removes them there. Main thread only.
+void give_saved();
+
 /// Makes the file at `url` (a blob's, or of the page's origin; then its server must answer ranges) readable as
 /// "/recordings/NAME", and returns that path; NAME gets a number if it is taken. `bytes`: its size. Main thread only.
 [[nodiscard]] std::string add_file(const std::string& name, const std::string& url, std::uint64_t bytes);

@@ -6,6 +6,7 @@
 #include "app/browser/canvas_window.hpp"
 #include "app/browser/files.hpp"
 #include "app/browser/page_functions.hpp"
+#include "core/base/threads/worker_thread.hpp"
 
 namespace {
 
@@ -16,14 +17,30 @@ std::unique_ptr<sluice::browser::canvas_window>& window() {
 
 }  // namespace
 
-/// Opens the file at `url`, of `bytes` bytes, as `name`.
-extern "C" EMSCRIPTEN_KEEPALIVE void sluice_open_file(const char* name, const char* url, double bytes) {
-  if (!window() || !(bytes >= 0)) return;
-  window()->app().open(sluice::browser::add_file(name, url, static_cast<std::uint64_t>(bytes)));
+/// Makes the file at `url`, of `bytes` bytes, readable, and opens it if `opens`.
+extern "C" EMSCRIPTEN_KEEPALIVE void sluice_add_file(const char* name, const char* url, double bytes, int opens) {
+  if (!(bytes >= 0)) return;
+  const std::string path = sluice::browser::add_file(name, url, static_cast<std::uint64_t>(bytes));
+  if (opens != 0 && window()) window()->app().open(path);
+}
+
+/// The page is left, or may be: the page keeps what is in the folder of the settings.
+extern "C" EMSCRIPTEN_KEEPALIVE void sluice_leave() {
+  if (window()) window()->app().save_settings();
 }
 
 int main() {
-  auto made = sluice::browser::canvas_window::create({});
+  using namespace sluice;
+  if (sluice_has_threads() == 0) do_without_threads();
+  sluice_offer_recordings();
+  gui::application_options content;
+  content.config_folder = browser::settings_folder;
+  content.recordings_folder = browser::recordings_folder;
+  content.around.starts_programs = false;
+  content.around.keeps_files = false;
+  content.around.choose_file = [] { sluice_choose_file(); };
+  content.around.saves_to = browser::saved_folder;
+  auto made = browser::canvas_window::create(std::move(content));
   if (!made) {
     sluice_failed(made.error().to_string().c_str());
     return 1;

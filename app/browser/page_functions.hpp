@@ -13,6 +13,16 @@ int sluice_inputs();
 void sluice_set_title(const char* text);
 /// Puts a text on the clipboard.
 void sluice_copy(const char* text);
+/// 0 in a page that may share no memory between threads, such as one opened from disk.
+int sluice_has_threads();
+/// Calls `sluice_add_file` for each of the recordings that lie beside the page, or in it.
+void sluice_offer_recordings();
+/// The browser's dialog to choose files; those chosen are opened.
+void sluice_choose_file();
+/// Downloads all files of a folder, but those that are still written (core/base/replacement), and removes them.
+void sluice_give_files(const char* folder);
+/// Downloads a part of the canvas, in pixels, as a PNG. Call it in the frame that was just drawn.
+void sluice_give_picture(const char* name, int x, int y, int width, int height);
 /// The page shows why there is no window.
 void sluice_failed(const char* text);
 /// The page may open files.

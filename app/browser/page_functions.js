@@ -1,9 +1,15 @@
-// What the program asks of the page; declared in page_functions.hpp.
+// What the program asks of the page; declared in page_functions.hpp. `Module` is that of index.html.
 mergeInto(LibraryManager.library, {
   // A worker waits for its answer; on the page's own thread binary answers are not allowed, and it gets them as text of one
   // character a byte.
   sluice_read_slice: function (url, offset, to, length) {
     try {
+      const held = Module.held && Module.held.get(UTF8ToString(url));
+      if (held) {
+        const bytes = held.subarray(offset, offset + length);
+        HEAPU8.set(bytes, to);
+        return bytes.length;
+      }
       const request = new XMLHttpRequest();
       request.open("GET", UTF8ToString(url), false);
       request.setRequestHeader("Range", "bytes=" + offset + "-" + (offset + length - 1));
@@ -44,6 +50,28 @@ mergeInto(LibraryManager.library, {
   sluice_set_title: function (text) { document.title = UTF8ToString(text); },
   sluice_copy: function (text) {
     if (navigator.clipboard) navigator.clipboard.writeText(UTF8ToString(text)).catch(() => {});
+  },
+  sluice_has_threads: function () { return Module.threads > 0 ? 1 : 0; },
+  sluice_offer_recordings: function () {
+    for (const each of Module.offered) Module.ccall("sluice_add_file", null, ["string", "string", "number", "number"], [each.name, each.url, each.bytes, 0]);
+  },
+  sluice_choose_file: function () { Module.chooseFile(); },
+  sluice_give_files__deps: ["$FS"],
+  sluice_give_files: function (folder) {
+    const path = UTF8ToString(folder);
+    if (!FS.analyzePath(path).exists) FS.mkdirTree(path);
+    for (const name of FS.readdir(path)) {
+      if (name === "." || name === ".." || /\.part-[0-9a-f]{16}$/.test(name)) continue;
+      Module.download(name, new Blob([FS.readFile(path + "/" + name)]));
+      FS.unlink(path + "/" + name);
+    }
+  },
+  sluice_give_picture: function (name, x, y, width, height) {
+    const part = document.createElement("canvas"), text = UTF8ToString(name);
+    part.width = width;
+    part.height = height;
+    part.getContext("2d").drawImage(Module.canvas, x, y, width, height, 0, 0, width, height);
+    part.toBlob(blob => Module.download(text, blob), "image/png");
   },
   sluice_failed: function (text) { Module.failed(UTF8ToString(text)); },
   sluice_ready: function () { Module.ready(); },

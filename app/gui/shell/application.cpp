@@ -88,17 +88,21 @@ application::application(application_options options)
   session_.kept = [this](document_id of) { return kept_of(of); };
   session_.opened = [this](const document& which) {
     const bool is_demo = recorder_.is_demo() && which.path == recorder_.recording();
-    if (!which.removed_at_close && !is_demo) settings_.add_recent(which.path);
+    if (!which.removed_at_close && !is_demo && options_.around.keeps_files) settings_.add_recent(which.path);
   };
   for (const std::string& file : options_.files) open(file);
   add_commands();
   for (const auto& [id, text] : settings_.keys) commands_.set_key(id, chord_of(text));
 }
 
-application::~application() {
-  remember_session();
+void application::save_settings() {
+  if (options_.around.keeps_files) remember_session();
   settings_.save();
   save_layout();
+}
+
+application::~application() {
+  save_settings();
   views_.clear();
   ImGui::DestroyContext();
 }
@@ -393,7 +397,7 @@ void application::draw_panels() {
       empty_state(with, icon::play, recorder_.is_demo() ? "Starting the demo" : "Waiting for the first event",
                   recorder_.name());
     } else {
-      welcome_.draw(with, settings_, recordings_, options_.demos);
+      welcome_.draw(with, settings_, recordings_, options_.demos, options_.around);
     }
   }
   ImGui::End();

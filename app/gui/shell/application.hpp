@@ -16,6 +16,7 @@
 #include "app/gui/shell/recorder_process.hpp"
 #include "app/gui/shell/settings.hpp"
 #include "app/gui/shell/side_files.hpp"
+#include "app/gui/shell/surroundings.hpp"
 #include "app/gui/views/view.hpp"
 #include "app/gui/views/welcome.hpp"
 
@@ -33,6 +34,7 @@ struct application_options {
   bool animations = true;      ///< Off for pictures and tests: movements end at once.
   float scale = 1;             ///< The display's scale.
   std::function<void()> wake;  ///< Called from any thread when a new frame is needed.
+  surroundings around;
 };
 
 /// The content of the window, without the window itself. A desktop window, an off-screen picture and the tests each
@@ -47,6 +49,10 @@ class application {
 
   /// Compiles the shaders. Call once, after ImGui's backends are initialized.
   [[nodiscard]] result<void> start();
+  /// Where there are no threads, works on answers until the time is over: call it between frames.
+  void work_here(std::chrono::steady_clock::time_point until) { session_.work_here(until); }
+  /// Writes the settings and the panels' layout to the folder of the settings, as the destructor does.
+  void save_settings();
   /// Builds one frame. Call between ImGui::NewFrame() and ImGui::Render().
   void frame();
 
@@ -140,7 +146,9 @@ class application {
   void draw_question_of_demo(const view_context& with, const document& demo, bool quits);
   void follow_leaving();
   void save_recording(const std::string& to);
-  void ask_where_to_save();
+  /// Asks for a path, in the folder of the file opened last and at first called `name`, for the command that takes it.
+  /// An absolute `name` is in its own folder.
+  void ask_where_to_save(const std::string& name, const std::string& command);
   [[nodiscard]] std::string own_program() const;
   void show_saved_view();
   void reveal_selection();

@@ -39,7 +39,8 @@ void application::add_file_commands() {
                  .title = "Open by path...",
                  .group = "File",
                  .keys = {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_O},
-                 .run = [this](const argument&) { paths_.open(last_folder()); }});
+                 .run = [this](const argument&) { paths_.open(last_folder()); },
+                 .enabled = [this] { return options_.around.keeps_files; }});
   commands_.add({.id = "file.open_path", .run = [this](const argument& with) {
                    if (const auto* path = std::get_if<std::string>(&with)) open(*path);
                  }});
@@ -71,7 +72,8 @@ void application::add_file_commands() {
                        if (path != nullptr) {
                          save_recording(*path);
                        } else {
-                         ask_where_to_save();
+                         ask_where_to_save(std::filesystem::path(session_.active()->path).filename().string(),
+                                           "file.save_as");
                        }
                      },
                  .enabled = [this] { return session_.ready() && !session_.active()->live; }});
@@ -306,6 +308,7 @@ std::string application::last_folder() const {
 }
 
 void application::choose_file() {
+  if (options_.around.choose_file) return options_.around.choose_file();
   if (!pfd::settings::available()) return paths_.open(last_folder());
   // A dialog that is open already may lie behind the window, and cannot be raised: a new one comes to the front.
   if (dialog_) dialog_->dialog.kill();
@@ -318,10 +321,6 @@ void application::take_chosen_file() {
   const std::vector<std::string> chosen = dialog_->dialog.result();
   dialog_.reset();
   for (const std::string& path : chosen) open(path);
-}
-
-void application::ask_where_to_save() {
-  paths_.save(last_folder(), std::filesystem::path(session_.active()->path).filename().string(), "file.save_as");
 }
 
 /// Copies the active document's file. A demo's or the window's own recording is deleted when it is closed.

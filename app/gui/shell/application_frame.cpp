@@ -109,7 +109,7 @@ void application::draw_menu_bar() {
     menu("Notes");
     ImGui::EndMenu();
   }
-  if (ImGui::BeginMenu("Demo")) {
+  if (options_.around.starts_programs && ImGui::BeginMenu("Demo")) {
     for (const demo_entry& each : options_.demos) {
       menu_entry("demo.start." + each.name);
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("%s", each.shows.c_str());

@@ -33,7 +33,8 @@ void application::add_recording_commands() {
                  .group = "File",
                  .icon = icon::play,
                  .keys = {ImGuiMod_Ctrl | ImGuiKey_R},
-                 .run = [this](const argument&) { record_dialog_.open(); }});
+                 .run = [this](const argument&) { record_dialog_.open(); },
+                 .enabled = [this] { return options_.around.starts_programs; }});
   commands_.add({.id = "record.stop",
                  .title = "Stop",
                  .group = "Demo",
@@ -286,7 +287,7 @@ void application::draw_question_of_demo(const view_context& with, const document
     session_.activate(id);
     leaves_when_saved_ = id;
     quit_when_saved_ = quits;
-    ask_where_to_save();
+    ask_where_to_save(std::filesystem::path(demo.path).filename().string(), "file.save_as");
     answered = true;
   }
   ImGui::SameLine();

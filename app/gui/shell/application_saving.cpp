@@ -32,6 +32,12 @@ std::string file_name_of(std::string name) {
 
 }  // namespace
 
+void application::ask_where_to_save(const std::string& name, const std::string& command) {
+  const std::string& all = options_.around.saves_to;
+  if (all.empty()) return paths_.save(last_folder(), name, command);
+  commands_.invoke(command, (std::filesystem::path(all) / std::filesystem::path(name).filename()).string());
+}
+
 std::string application::name_to_save() const {
   const document* shown = session_.active();
   return shown == nullptr ? "sluice" : std::filesystem::path(shown->title).stem().string();
@@ -48,7 +54,7 @@ void application::add_saving_commands() {
                    if (const auto* path = std::get_if<std::string>(&with)) {
                      picture_wanted_ = {*path, {}, {}};
                    } else {
-                     paths_.save(last_folder(), name_to_save() + ".png", "file.save_picture");
+                     ask_where_to_save(name_to_save() + ".png", "file.save_picture");
                    }
                  }});
   // Of one panel, whose name is the argument; then with the path.
@@ -58,8 +64,7 @@ void application::add_saving_commands() {
                        const auto* panel = std::get_if<std::string>(&with);
                        if (panel == nullptr) return;
                        panel_to_save_ = *panel;
-                       paths_.save(last_folder(), name_to_save() + "-" + file_name_of(*panel) + ".png",
-                                   "panel.save_picture_as");
+                       ask_where_to_save(name_to_save() + "-" + file_name_of(*panel) + ".png", "panel.save_picture_as");
                      },
                  .enabled = has_document});
   commands_.add({.id = "panel.save_picture_as",
@@ -99,8 +104,7 @@ void application::add_saving_commands() {
                        const auto* table = std::get_if<table_text>(&with);
                        if (table == nullptr) return;
                        table_to_save_ = table->csv;
-                       paths_.save(last_folder(), name_to_save() + "-" + file_name_of(table->name) + ".csv",
-                                   "table.save_as");
+                       ask_where_to_save(name_to_save() + "-" + file_name_of(table->name) + ".csv", "table.save_as");
                      },
                  .enabled = has_document});
   commands_.add({.id = "table.save_as",
@@ -114,8 +118,7 @@ void application::add_saving_commands() {
                  .enabled = [this] { return !table_to_save_.empty(); }});
   // Where a view asks for a path itself: the table's name is that of the file, its text the command that takes the path.
   commands_.add({.id = "file.ask_path", .run = [this](const argument& with) {
-                   if (const auto* asked = std::get_if<table_text>(&with))
-                     paths_.save(last_folder(), asked->name, asked->csv);
+                   if (const auto* asked = std::get_if<table_text>(&with)) ask_where_to_save(asked->name, asked->csv);
                  }});
 }
 

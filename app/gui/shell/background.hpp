@@ -7,9 +7,11 @@
 #include <system_error>
 #include <utility>
 
+#include "core/base/threads/worker_thread.hpp"
+
 namespace sluice::gui {
 
-/// A value that is found on a thread of its own, so that no frame waits for a file system. One at a time; use from one
+/// A value that is found on a thread of its own (where there are threads), so that no frame waits for a file system. One at a time; use from one
 /// thread. The destructor waits for the end.
 template <class Value>
 class background {
@@ -18,7 +20,7 @@ class background {
   void start(std::function<Value()> find) {
     if (running()) return;
     try {
-      found_ = std::async(std::launch::async, std::move(find));
+      found_ = start_async(std::move(find));
     } catch (const std::system_error&) {
       found_ = {};
     }

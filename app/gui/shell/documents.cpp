@@ -5,10 +5,9 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <system_error>
-#include <thread>
 
 #include "core/base/printable.hpp"
+#include "core/base/threads/worker_thread.hpp"
 #include "core/import/import.hpp"
 #include "core/index/index.hpp"
 #include "core/summary/passes/finalize.hpp"
@@ -48,7 +47,7 @@ struct documents::load {
   std::atomic<float> progress = 0;
   std::atomic<const char*> unfinished = nullptr;  ///< Why it is being summarized.
   result<std::shared_ptr<trace::file>> opened = nullptr;
-  std::thread worker;
+  worker_thread worker;
 
   void work(std::size_t memory_bytes, const std::vector<std::string>& sources_from, const std::function<void()>& wake) {
     const auto tell = [this, wake](double share) {
@@ -75,7 +74,7 @@ struct documents::load {
 
   ~load() {
     cancelled = true;
-    if (worker.joinable()) worker.join();
+    worker.join();
   }
 };
 
@@ -94,17 +93,12 @@ void documents::open(const std::string& path, bool live) {
   started->path = path;
   started->live = live;
   load* raw = started.get();
-  try {
-    started->worker = std::thread([raw, memory = memory_bytes, folders = sources_from, wake = wake_] {
-      raw->work(memory, folders, wake);
-      raw->finished = true;
-      if (wake) wake();
-    });
-  } catch (const std::system_error& refused) {
-    failures_.push_back({error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()),
-                         path, error::no_offset, "allow more processes and threads (ulimit -u)"});
-    return;
-  }
+  const auto work = [raw, memory = memory_bytes, folders = sources_from, wake = wake_] {
+    raw->work(memory, folders, wake);
+    raw->finished = true;
+    if (wake) wake();
+  };
+  if (auto running = started->worker.start(work, path); !running) return failures_.push_back(running.error());
   loads_.push_back(std::move(started));
 }
 
@@ -194,6 +188,10 @@ bool documents::update(double seconds) {
     shown->visible = arrived || next == shown->visible || next.length() <= 0 ? shown->target : next;
   }
   return before != loads_.size();
+}
+
+void documents::work_here(std::chrono::steady_clock::time_point until) {
+  for (const auto& each : documents_) each->engine->work_here(until);
 }
 
 document* documents::active() { return find(active_); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <future>
@@ -60,6 +61,8 @@ class documents {
   void activate(document_id id);
   /// Finishes opened documents and updates live ones. Call once per frame. Returns true if something changed.
   bool update(double seconds);
+  /// Where there are no threads, works on answers until the time is over: call it between frames.
+  void work_here(std::chrono::steady_clock::time_point until);
 
   [[nodiscard]] document* active();
   [[nodiscard]] const document* active() const;

@@ -55,8 +55,9 @@ void path_dialog::open(const std::string& folder) {
 }
 
 void path_dialog::save(const std::string& folder, const std::string& name, const std::string& command) {
-  open(folder);
-  text_ += name;
+  const std::filesystem::path path(name);
+  open(path.is_absolute() ? path.parent_path().string() : folder);
+  text_ += path.filename().string();
   command_ = command;
 }
 

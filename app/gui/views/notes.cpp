@@ -13,7 +13,6 @@
 #include "app/gui/window/format.hpp"
 #include "core/base/printable.hpp"
 #include "imgui_stdlib.h"
-#include "portable_file_dialogs.h"
 
 namespace sluice::gui {
 namespace {
@@ -97,18 +96,19 @@ class notes_view final : public view {
         {.id = "view.save",
          .title = "Save this view...",
          .group = "Notes",
-         .run = [this, &state](const argument& with) { save_view(state, std::get_if<std::string>(&with)); },
+         .run =
+             [this, &state, &commands](const argument& with) {
+               const auto* path = std::get_if<std::string>(&with);
+               if (path != nullptr) return write_view(state, *path);
+               commands.invoke("file.ask_path", table_text{state.active()->path + ".sluiceview", "view.save"});
+             },
          .enabled = ready});
   }
 
-  /// Reads the notes of a recording when it is first active, and finishes a file dialog.
+  /// Reads the notes of a recording when it is first active.
   void follow(const view_context& with) override {
     const document* of = with.state.active();
     if (of != nullptr && of->ready() && !all_.contains(of->id)) load(*of);
-    if (!dialog_ || !dialog_->ready(0)) return;
-    const std::string path = dialog_->result();
-    dialog_.reset();
-    if (!path.empty() && of != nullptr && of->ready()) write_view(with.state, path);
   }
 
   void draw(view_context& with) override {
@@ -332,13 +332,6 @@ class notes_view final : public view {
     editing_ = no_note;
   }
 
-  void save_view(const documents& state, const std::string* path) {
-    if (path != nullptr) return write_view(state, *path);
-    if (!pfd::settings::available()) return write_view(state, state.active()->path + ".sluiceview");
-    dialog_ = std::make_unique<pfd::save_file>("Save this view", state.active()->path + ".sluiceview",
-                                               std::vector<std::string>{"Saved views", "*.sluiceview"});
-  }
-
   void write_view(const documents& state, const std::string& wanted) {
     const document& of = *state.active();
     const std::string path = is_saved_view(wanted) ? wanted : wanted + ".sluiceview";
@@ -367,7 +360,6 @@ class notes_view final : public view {
   bool focus_ = false;
   bool fresh_ = false;  ///< The edited note was just added: without a text and Enter it is dropped again.
   std::string draft_;
-  std::unique_ptr<pfd::save_file> dialog_;
   row_menu rows_;
 };
 

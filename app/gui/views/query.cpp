@@ -10,11 +10,11 @@
 #include "app/gui/window/format.hpp"
 #include "core/base/csv_text.hpp"
 #include "core/base/printable.hpp"
+#include "core/base/threads/worker_thread.hpp"
 #include "core/export/answer.hpp"
 #include "core/query/sql/sql_track.hpp"
 #include "imgui_internal.h"
 #include "imgui_stdlib.h"
-#include "portable_file_dialogs.h"
 
 namespace sluice::gui {
 namespace {
@@ -142,9 +142,7 @@ bool query_view::busy() const { return wanted_ || (task_ && !task_->done()) || s
 void query_view::reset() {
   cancel();
   try {
-    if (task_)
-      given_up_.push_back(
-          std::async(std::launch::async, [old = std::shared_ptr(std::move(task_))]() mutable { old.reset(); }));
+    if (task_) given_up_.push_back(start_async([old = std::shared_ptr(std::move(task_))]() mutable { old.reset(); }));
   } catch (const std::system_error&) {
     task_.reset();  // No thread available: wait for its end here.
   }
@@ -186,33 +184,22 @@ void query_view::copy() const {
 void query_view::save(const std::string& path) {
   if (!task_ || !trace_ || saving_.valid()) return;
   if (path.empty()) {
-    if (!pfd::settings::available()) {
-      commands_->invoke("file.ask_path", table_text{"query.csv", "query.save"});
-    } else if (!dialog_) {
-      dialog_ =
-          std::make_unique<pfd::save_file>("Save all rows", "query.csv", std::vector<std::string>{"CSV", "*.csv"});
-    }
+    commands_->invoke("file.ask_path", table_text{"query.csv", "query.save"});
     return;
   }
   save_cancelled_ = std::make_shared<std::atomic<bool>>(false);
   try {
-    saving_ = std::async(std::launch::async,
-                         [trace = trace_, text = task_->text(), path, stop = save_cancelled_, wake = wake_] {
-                           const auto rows = exports::write_answer(trace, text, path, *stop);
-                           if (wake) wake();
-                           return rows ? path + ": " + format_some(*rows, "row") : rows.error().to_string();
-                         });
+    saving_ = start_async([trace = trace_, text = task_->text(), path, stop = save_cancelled_, wake = wake_] {
+      const auto rows = exports::write_answer(trace, text, path, *stop);
+      if (wake) wake();
+      return rows ? path + ": " + format_some(*rows, "row") : rows.error().to_string();
+    });
   } catch (const std::system_error&) {
     said_ = path + ": not saved: cannot start a thread; allow more processes and threads (ulimit -u)";
   }
 }
 
 void query_view::take_saved() {
-  if (dialog_ && dialog_->ready(0)) {
-    const std::string path = dialog_->result();
-    dialog_.reset();
-    if (!path.empty()) save(path);
-  }
   if (saving_.valid() && saving_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) said_ = saving_.get();
 }
 

@@ -12,10 +12,6 @@
 #include "app/gui/views/row_menu.hpp"
 #include "core/query/sql/sql_task.hpp"
 
-namespace pfd {
-class save_file;
-}
-
 namespace sluice::gui {
 
 /// SQL queries on the recording: the text, the answer as a table, and earlier queries. A separate thread computes the
@@ -76,7 +72,6 @@ class query_view final : public view {
   std::uint64_t measured_ = 0;                    ///< Number of rows measured for `widths_`.
   std::int64_t first_ = 0;
 
-  std::unique_ptr<pfd::save_file> dialog_;
   std::shared_ptr<std::atomic<bool>> save_cancelled_;
   std::future<std::string> saving_;
   std::string said_;  ///< Result message of the last save.

@@ -65,6 +65,34 @@ bool entry(const view_context& with, const char* sign, const std::string& name, 
   return clicked;
 }
 
+void column_title(const view_context& with, const char* text) {
+  ImGui::Indent(with.px(8));
+  heading(with, text);
+  ImGui::Unindent(with.px(8));
+}
+
+/// What was opened before.
+void draw_recent(const view_context& with, const settings& remembered, float column) {
+  column_title(with, "Recent");
+  if (!remembered.last_session.empty() &&
+      entry(with, icon::open, "Open what was open last",
+            fs::path(remembered.last_session.front().path).filename().string() +
+                (remembered.last_session.size() > 1
+                     ? " and " + std::to_string(remembered.last_session.size() - 1) + " more"
+                     : std::string()),
+            column))
+    with.commands.invoke("file.restore");
+  if (remembered.recent().empty()) {
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + with.px(8));
+    ImGui::TextDisabled("Files you open are listed here.");
+  }
+  for (const std::string& path : remembered.recent()) {
+    const fs::path file(path);
+    if (entry(with, icon::file, file.filename().string(), file.parent_path().string(), column))
+      with.commands.invoke("file.open_path", path);
+  }
+}
+
 }  // namespace
 
 std::vector<recording_entry> find_recordings(const std::string& folder) {
@@ -94,7 +122,7 @@ std::vector<recording_entry> find_recordings(const std::string& folder) {
 }
 
 void welcome_view::draw(view_context& with, const settings& remembered, const std::vector<recording_entry>& recordings,
-                        const std::vector<demo_entry>& demos) {
+                        const std::vector<demo_entry>& demos, const surroundings& around) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const bool two = room.x > with.px(760) && !recordings.empty();
   const float width = std::floor(std::min(room.x - with.px(24), with.px(two ? 1240 : 520)));
@@ -111,23 +139,20 @@ void welcome_view::draw(view_context& with, const settings& remembered, const st
   ImGui::Dummy({0, with.px(10)});
   ImGui::SetCursorPosX(left);
   command_button(with, "file.open", "Open a recording...");
-  ImGui::SameLine();
-  command_button(with, "record.open", "Record a program...");
+  if (around.starts_programs) {
+    ImGui::SameLine();
+    command_button(with, "record.open", "Record a program...");
+  }
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   if (two) ImGui::TextDisabled("or drop a file on this window");
   ImGui::Dummy({0, with.px(8)});
 
-  const auto title = [&](const char* text) {
-    ImGui::Indent(with.px(8));
-    heading(with, text);
-    ImGui::Unindent(with.px(8));
-  };
   ImGui::SetCursorPosX(left);
   ImGui::BeginGroup();
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(2)));
   if (!recordings.empty()) {
-    title("Recordings from real GPUs");
+    column_title(with, "Recordings from real GPUs");
     for (const recording_entry& each : recordings)
       if (entry(with, icon::chip, each.title, each.shows, column)) with.commands.invoke("file.open_path", each.path);
   }
@@ -140,30 +165,14 @@ void welcome_view::draw(view_context& with, const settings& remembered, const st
   }
   ImGui::BeginGroup();
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(2)));
-  title("Recent");
-  if (!remembered.last_session.empty() &&
-      entry(with, icon::open, "Open what was open last",
-            fs::path(remembered.last_session.front().path).filename().string() +
-                (remembered.last_session.size() > 1
-                     ? " and " + std::to_string(remembered.last_session.size() - 1) + " more"
-                     : std::string()),
-            column))
-    with.commands.invoke("file.restore");
-  if (remembered.recent().empty()) {
-    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + with.px(8));
-    ImGui::TextDisabled("Files you open are listed here.");
-  }
-  for (const std::string& path : remembered.recent()) {
-    const fs::path file(path);
-    if (entry(with, icon::file, file.filename().string(), file.parent_path().string(), column))
-      with.commands.invoke("file.open_path", path);
-  }
+  if (around.keeps_files) draw_recent(with, remembered, column);
   ImGui::Dummy({0, with.px(8)});
-  if (!demos.empty()) title("Demos");
+  if (!demos.empty()) column_title(with, "Demos");
   for (const demo_entry& each : demos)
     if (entry(with, icon::play, each.name, each.shows, column)) with.commands.invoke("demo.start", each.name);
   ImGui::Dummy({0, with.px(8)});
-  title("Record in a terminal");
+  column_title(with,
+               around.starts_programs ? "Record in a terminal" : "Record on the machine with the GPU, in a terminal");
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + with.px(8));
   ImGui::TextDisabled("sluice record -- python train.py");
   ImGui::PopStyleVar();

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "app/gui/shell/settings.hpp"
+#include "app/gui/shell/surroundings.hpp"
 #include "app/gui/views/view.hpp"
 
 namespace sluice::gui {
@@ -29,7 +30,7 @@ struct recording_entry {
 class welcome_view {
  public:
   void draw(view_context& with, const settings& remembered, const std::vector<recording_entry>& recordings,
-            const std::vector<demo_entry>& demos);
+            const std::vector<demo_entry>& demos, const surroundings& around);
 };
 
 }  // namespace sluice::gui

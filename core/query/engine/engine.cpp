@@ -35,6 +35,8 @@ void engine::refresh() {
   state_->pool.add([s = state_.get()] { s->look_for_more(); });
 }
 
+void engine::work_here(std::chrono::steady_clock::time_point until) { state_->pool.work_here(until); }
+
 bool engine::busy() const { return state_->pool.busy() || state_->sums.busy(); }
 
 template <class Question>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -172,6 +173,9 @@ class engine {
 
   /// Starts a task that looks for new data of a live recording; `snapshot` changes once answers include it. Cheap.
   void refresh();
+
+  /// Where there are no threads (`has_threads`), works on answers until the time is over: call it between frames.
+  void work_here(std::chrono::steady_clock::time_point until);
 
   /// True while any task waits or runs. A screenshot waits until this is false.
   [[nodiscard]] bool busy() const;

@@ -1,6 +1,6 @@
 #include "core/query/engine/live_summarizer.hpp"
 
-#include <system_error>
+#include <utility>
 
 #include "core/query/engine/task_pool.hpp"
 #include "core/summary/passes/finalize.hpp"
@@ -20,18 +20,15 @@ live_summarizer::~live_summarizer() {
     stopping_ = true;
   }
   changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
 }
 
 void live_summarizer::look(std::shared_ptr<const trace::snapshot> newest) {
   {
     const std::scoped_lock lock(mutex_);
     wanted_ = std::move(newest);
-    try {
-      if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
-    } catch (const std::system_error&) {
-      wanted_ = nullptr;  // No thread is to be had: the recording is read without sums, and the next look tries again.
-    }
+    // Without a thread the recording is read without sums, and the next look tries again.
+    if (!has_threads() || (!thread_.started() && !thread_.start([this] { work(); }))) wanted_ = nullptr;
   }
   changed_.notify_all();
 }

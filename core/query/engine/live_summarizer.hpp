@@ -7,8 +7,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 
+#include "core/base/threads/worker_thread.hpp"
 #include "core/query/engine/stored_sources.hpp"
 
 namespace sluice::query {
@@ -48,7 +48,7 @@ class live_summarizer {
   std::shared_ptr<const trace::snapshot> wanted_;  ///< The snapshot to summarize next; null: none.
   bool working_ = false;
   steady::time_point next_{};  ///< Earliest time to summarize a growing recording.
-  std::thread thread_;         ///< Started by the first `look`.
+  worker_thread thread_;       ///< Started by the first `look`.
 };
 
 }  // namespace sluice::query

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "core/base/threads/worker_thread.hpp"
+
 namespace sluice::query {
 void lower_priority() {
 #ifdef __linux__
@@ -16,6 +18,7 @@ void lower_priority() {
 }
 
 task_pool::task_pool(unsigned threads) {
+  if (!has_threads()) return;
   if (threads == 0) threads = std::max(2U, std::thread::hardware_concurrency()) - 1;
   // Where the system gives fewer threads, those that there are do the work: the first does any. Without one, nothing is ever answered: whoever
   // made the pool hears of it.
@@ -63,14 +66,27 @@ void task_pool::work(bool only_quick) {
   for (;;) {
     something_.wait(lock, [&] { return stopping_ || !quick_.empty() || (!only_quick && !others_.empty()); });
     if (stopping_) return;
-    tasks& queue = quick_.empty() ? others_ : quick_;
-    std::function<void()> task = std::move(queue.front());
-    queue.pop_front();
-    lock.unlock();
-    task();
-    task = nullptr;
-    outstanding_.fetch_sub(1, std::memory_order_acq_rel);
-    lock.lock();
+    run_first(lock);
+  }
+}
+
+void task_pool::run_first(std::unique_lock<std::mutex>& lock) {
+  tasks& queue = quick_.empty() ? others_ : quick_;
+  std::function<void()> task = std::move(queue.front());
+  queue.pop_front();
+  lock.unlock();
+  task();
+  task = nullptr;
+  outstanding_.fetch_sub(1, std::memory_order_acq_rel);
+  lock.lock();
+}
+
+void task_pool::work_here(std::chrono::steady_clock::time_point until) {
+  if (has_threads()) return;
+  std::unique_lock lock(mutex_);
+  while (!stopping_ && (!quick_.empty() || !others_.empty())) {
+    run_first(lock);
+    if (std::chrono::steady_clock::now() >= until) return;
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -18,7 +19,8 @@ void lower_priority();
 class task_pool {
  public:
   /// `threads` 0: one less than the machine has cores, at least one. One more thread runs only quick tasks. Makes fewer
-  /// if the system gives no more; throws std::system_error if it gives none.
+  /// if the system gives no more; throws std::system_error if it gives none. Where there are no threads
+  /// (`has_threads`), it makes none, and tasks run in `work_here`.
   explicit task_pool(unsigned threads);
   ~task_pool() { stop(); }
   task_pool(const task_pool&) = delete;
@@ -30,6 +32,10 @@ class task_pool {
   /// Queues a task that takes less than a frame and must not wait for tasks that may take longer.
   void add_quick(std::function<void()> task);
 
+  /// Where there are no threads: runs waiting tasks until there are none or the time is over. Otherwise nothing. Call it
+  /// from the thread that adds tasks, between frames.
+  void work_here(std::chrono::steady_clock::time_point until);
+
   /// Drops waiting tasks, and returns when the running ones have ended. Do not call from a task.
   void stop();
 
@@ -40,6 +46,8 @@ class task_pool {
   using tasks = std::deque<std::function<void()>>;
   void add_to(tasks& queue, std::function<void()> task);
   void work(bool only_quick);
+  /// Runs the first task, the lock being released meanwhile. There must be one.
+  void run_first(std::unique_lock<std::mutex>& lock);
 
   std::mutex mutex_;
   std::condition_variable something_;

@@ -1,7 +1,6 @@
 #include "core/query/sql/sql_task.hpp"
 
 #include <chrono>
-#include <system_error>
 
 #include "core/query/engine/task_pool.hpp"
 #include "core/query/sql/sql_text.hpp"
@@ -29,18 +28,15 @@ sql_task::sql_task(std::shared_ptr<const trace::snapshot> trace, std::string tex
       text_(std::move(text)),
       options_(std::move(options)),
       published_(std::make_shared<const sql_answer>()) {
-  try {
-    thread_ = std::thread([this] { work(); });
-  } catch (const std::system_error& refused) {
-    made_.failure = error{error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()),
-                          "query", error::no_offset, "allow more processes and threads (ulimit -u)"};
+  if (auto started = thread_.start([this] { work(); }, "query"); !started) {
+    made_.failure = started.error();
     publish(true);
   }
 }
 
 sql_task::~sql_task() {
   cancel();
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
 }
 
 std::shared_ptr<const sql_answer> sql_task::answer() const {

@@ -8,9 +8,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "core/base/threads/worker_thread.hpp"
 #include "core/query/sql/sql.hpp"
 
 /// Queries for the window: requested in one thread, run in another, with results visible while they run.
@@ -76,7 +76,7 @@ class sql_task {
   std::shared_ptr<const sql_answer> published_;
   sql_answer made_;  ///< Only used by the task's thread.
   sql_block block_;  ///< Only used by the task's thread: rows not yet in a block of `made_`.
-  std::thread thread_;
+  worker_thread thread_;
 };
 
 }  // namespace sluice::query

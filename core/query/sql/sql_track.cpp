@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
-#include <system_error>
 
 #include "core/base/lower_case.hpp"
 #include "core/base/saturating.hpp"
@@ -132,18 +131,15 @@ sql_track_task::sql_track_task(std::shared_ptr<const trace::snapshot> trace, std
     done_.store(true, std::memory_order_release);
     if (options_.wake) options_.wake();
   };
-  try {
-    thread_ = std::thread(run);
-  } catch (const std::system_error& refused) {
-    failure_ = error{error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()),
-                     "query", error::no_offset, "allow more processes and threads (ulimit -u)"};
+  if (auto started = thread_.start(run, "query"); !started) {
+    failure_ = started.error();
     done_ = true;
   }
 }
 
 sql_track_task::~sql_track_task() {
   cancelled_ = true;
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
 }
 
 std::shared_ptr<const sql_track> sql_track_task::track() const {

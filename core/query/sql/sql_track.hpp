@@ -8,10 +8,10 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/threads/worker_thread.hpp"
 #include "core/query/sql/sql.hpp"
 #include "core/timeline/slice_set.hpp"
 #include "core/timeline/time_range.hpp"
@@ -101,7 +101,7 @@ class sql_track_task {
   mutable std::mutex mutex_;  ///< Protects the two below.
   std::shared_ptr<const sql_track> track_;
   std::optional<error> failure_;
-  std::thread thread_;
+  worker_thread thread_;
 };
 
 }  // namespace sluice::query

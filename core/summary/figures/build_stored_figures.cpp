@@ -5,6 +5,7 @@
 #include <set>
 #include <system_error>
 
+#include "core/base/threads/worker_thread.hpp"
 #include "core/summary/figures/stored_figures_builder.hpp"
 
 namespace sluice::analysis {
@@ -37,7 +38,7 @@ result<stored_figures> build_stored_figures(const section_reader& from, const un
       return from.index_of(first, last, section_scope::everything, goes_on);
     };
     try {
-      return std::async(std::launch::async, index);
+      return start_async(index);
     } catch (const std::system_error&) {
       return std::async(std::launch::deferred, index);  // No thread is available: read without overlap.
     }

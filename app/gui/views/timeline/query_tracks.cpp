@@ -8,6 +8,7 @@
 
 #include "core/base/format.hpp"
 #include "core/base/printable.hpp"
+#include "core/base/threads/worker_thread.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -52,8 +53,7 @@ void query_tracks::remove(std::uint64_t id) {
   if (found == all_.end()) return;
   try {
     if (found->task)
-      given_up_.push_back(
-          std::async(std::launch::async, [old = std::shared_ptr(std::move(found->task))]() mutable { old.reset(); }));
+      given_up_.push_back(start_async([old = std::shared_ptr(std::move(found->task))]() mutable { old.reset(); }));
   } catch (const std::system_error&) {
     // No thread available: its end is waited for here.
   }

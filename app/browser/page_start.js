@@ -1,0 +1,145 @@
+// The page around the program: gives it files, keeps its settings, loads it. `sluice export --format html` puts this into one file
+// with page.js, page.wasm and a recording, of which `window.sluiceParts` then tells.
+"use strict";
+(() => {
+  const message = document.getElementById("message");
+  const canvas = document.getElementById("canvas");
+  const parts = window.sluiceParts;
+  const waiting = [];
+  let isReady = false;
+
+  function say(text) { message.hidden = text === ""; message.textContent = text; }
+
+  // The program reads slices of the file by its address; the file itself stays where it is.
+  function openFile(name, url, bytes) {
+    if (!isReady) return waiting.push([name, url, bytes]);
+    Module.ccall("sluice_add_file", null, ["string", "string", "number", "number"], [name, url, bytes, 1]);
+  }
+
+  function openFiles(files) {
+    for (const file of files) openFile(file.name, URL.createObjectURL(file), file.size);
+  }
+
+  async function openAddress(address) {
+    const url = new URL(address, location.href);
+    if (url.origin !== location.origin) return say("?file= names a file of another site: " + url.origin + ". Only files beside this page are opened.");
+    const head = await fetch(url, { method: "HEAD" });
+    if (!head.ok) return say("There is no " + url.pathname + " beside this page (" + head.status + ").");
+    openFile(decodeURIComponent(url.pathname.split("/").pop()), url.href, Number(head.headers.get("Content-Length")));
+  }
+
+  // The recordings that lie beside the page, for the welcome screen. There may be none.
+  async function findOffered() {
+    try {
+      const index = await fetch("recordings/index.txt");
+      if (!index.ok) return;
+      Module.index = await index.text();
+      Module.offered = (await Promise.all(Module.index.split("\n").map(async line => {
+        const name = line.split("\t")[0];
+        if (!name.endsWith(".sluice")) return null;
+        const url = new URL("recordings/" + encodeURIComponent(name), location.href).href;
+        const head = await fetch(url, { method: "HEAD" });
+        return head.ok ? { name, url, bytes: Number(head.headers.get("Content-Length")) } : null;
+      }))).filter(each => each);
+    } catch (problem) {
+      console.warn("no recordings beside the page:", problem);
+    }
+  }
+
+  // Settings are files for the program, and kept by the browser from one visit to the next, where it keeps anything.
+  const settings = "/settings", kept = "sluice/";
+  function readSettings() {
+    Module.FS.mkdirTree(settings);
+    Module.FS.mkdirTree("/recordings");
+    if (Module.index) Module.FS.writeFile("/recordings/index.txt", Module.index);
+    try {
+      for (let i = 0; i < localStorage.length; ++i) {
+        const key = localStorage.key(i);
+        if (key.startsWith(kept)) Module.FS.writeFile(settings + "/" + key.slice(kept.length), localStorage.getItem(key));
+      }
+    } catch (problem) {
+      console.warn("settings are not kept:", problem);
+    }
+  }
+  function keepSettings() {
+    if (!isReady) return;
+    try {
+      Module.ccall("sluice_leave", null, [], []);
+      for (const name of Module.FS.readdir(settings))
+        if (!name.startsWith(".")) localStorage.setItem(kept + name, Module.FS.readFile(settings + "/" + name, { encoding: "utf8" }));
+    } catch (problem) {
+      console.warn("settings are not kept:", problem);
+    }
+  }
+  addEventListener("pagehide", keepSettings);
+  document.addEventListener("visibilitychange", () => { if (document.hidden) keepSettings(); });
+
+  addEventListener("dragover", event => event.preventDefault());
+  addEventListener("drop", event => {
+    event.preventDefault();
+    openFiles(event.dataTransfer.files);
+  });
+
+  // Without isolation by its server the page cannot share memory with other threads; it then works between its frames. The memory itself
+  // is of a kind that could be shared, all the same.
+  const isolated = typeof SharedArrayBuffer !== "undefined";
+  if (!isolated) window.SharedArrayBuffer = new WebAssembly.Memory({ initial: 0, maximum: 0, shared: true }).buffer.constructor;
+
+  window.Module = {
+    canvas,
+    threads: isolated ? 12 : 0,
+    offered: [],
+    held: null,
+    preRun: [readSettings],
+    ready() {
+      isReady = true;
+      say("");
+      canvas.focus();
+      for (const each of waiting) openFile(...each);
+      for (const address of new URLSearchParams(location.search).getAll("file")) openAddress(address);
+    },
+    failed(text) { say(text); },
+    onAbort(what) { say("Sluice stopped: " + what); },
+    chooseFile() {
+      const input = document.createElement("input");
+      input.type = "file";
+      input.multiple = true;
+      input.addEventListener("change", () => openFiles(input.files));
+      input.click();
+    },
+    download(name, blob) {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(blob);
+      link.download = name;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+    },
+  };
+
+  function load(script) {
+    const element = document.createElement("script");
+    element.src = script;
+    element.onerror = () => say("page.js is missing beside this page.");
+    document.body.append(element);
+  }
+
+  // Of a page in one file: its parts are in it, as gzip in base64.
+  async function unpacked(text) {
+    const bytes = await (await fetch("data:application/octet-stream;base64," + text)).blob();
+    return new Response(bytes.stream().pipeThrough(new DecompressionStream("gzip")));
+  }
+  async function loadParts() {
+    Module.held = new Map();
+    for (const { name, base64 } of parts.recordings) {
+      const bytes = new Uint8Array(await (await fetch("data:application/octet-stream;base64," + base64)).arrayBuffer());
+      Module.held.set(name, bytes);
+      openFile(name, name, bytes.length);
+    }
+    Module.wasmBinary = await (await unpacked(parts.wasm)).arrayBuffer();
+    const program = await (await unpacked(parts.script)).blob();
+    load(URL.createObjectURL(new Blob([program], { type: "text/javascript" })));
+  }
+
+  if (parts) loadParts().catch(problem => say("This page cannot be shown here: " + problem));
+  else findOffered().then(() => load("page.js"));
+})();
