@@ -99,6 +99,11 @@ ssize_t read_at(const source& of, char* to, std::size_t bytes, std::uint64_t off
 std::string add_file(const std::string& name, const std::string& url, std::uint64_t bytes) {
   std::string wanted = name.substr(name.find_last_of('/') + 1);
   if (wanted.empty()) wanted = "recording";
+  {
+    const std::scoped_lock lock(mutex);
+    for (const source& each : sources())
+      if (each.url == url) return each.path;
+  }
   std::string path;
   for (int number = 1;; ++number) {
     const std::size_t dot = std::min(wanted.find_last_of('.'), wanted.size());

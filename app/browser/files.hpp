@@ -16,7 +16,8 @@ inline constexpr const char* settings_folder = "/settings";  ///< The page keeps
 void give_saved();
 
 /// Makes the file at `url` (a blob's, or of the page's origin; then its server must answer ranges) readable as
-/// "/recordings/NAME", and returns that path; NAME gets a number if it is taken. `bytes`: its size. Main thread only.
+/// "/recordings/NAME", and returns that path; NAME gets a number if it is taken.
+/// A `url` that was added before keeps its path. `bytes`: its size. Main thread only.
 [[nodiscard]] std::string add_file(const std::string& name, const std::string& url, std::uint64_t bytes);
 
 }  // namespace sluice::browser

@@ -7,6 +7,7 @@
   const parts = window.sluiceParts;
   const waiting = [];
   let isReady = false;
+  let wasm = null;  // Its bytes, if they are in the page.
 
   function say(text) { message.hidden = text === ""; message.textContent = text; }
 
@@ -91,6 +92,14 @@
     offered: [],
     held: null,
     preRun: [readSettings],
+    instantiateWasm(imports, receive) {
+      const compiled = wasm ? WebAssembly.instantiate(wasm, imports) : WebAssembly.instantiateStreaming(fetch("page.wasm"), imports);
+      compiled.then(({ instance, module }) => {
+        receive(instance, module);
+        if (!isolated) removeRunDependency("wasm-instantiate");  // Emscripten waits for its threads, of which there are none.
+      }).catch(problem => say("page.wasm cannot be loaded: " + problem));
+      return {};
+    },
     ready() {
       isReady = true;
       say("");
@@ -135,7 +144,7 @@
       Module.held.set(name, bytes);
       openFile(name, name, bytes.length);
     }
-    Module.wasmBinary = await (await unpacked(parts.wasm)).arrayBuffer();
+    wasm = await (await unpacked(parts.wasm)).arrayBuffer();
     const program = await (await unpacked(parts.script)).blob();
     load(URL.createObjectURL(new Blob([program], { type: "text/javascript" })));
   }

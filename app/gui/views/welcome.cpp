@@ -165,12 +165,15 @@ void welcome_view::draw(view_context& with, const settings& remembered, const st
   }
   ImGui::BeginGroup();
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(2)));
-  if (around.keeps_files) draw_recent(with, remembered, column);
-  ImGui::Dummy({0, with.px(8)});
+  const ImVec2 gap_below(0, with.px(8));
+  if (around.keeps_files) {
+    draw_recent(with, remembered, column);
+    ImGui::Dummy(gap_below);
+  }
   if (!demos.empty()) column_title(with, "Demos");
   for (const demo_entry& each : demos)
     if (entry(with, icon::play, each.name, each.shows, column)) with.commands.invoke("demo.start", each.name);
-  ImGui::Dummy({0, with.px(8)});
+  if (!demos.empty()) ImGui::Dummy(gap_below);
   column_title(with,
                around.starts_programs ? "Record in a terminal" : "Record on the machine with the GPU, in a terminal");
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + with.px(8));
