@@ -58,6 +58,13 @@ find_path(SLUICE_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 add_library(json INTERFACE)
 target_include_directories(json SYSTEM INTERFACE "${SLUICE_JSON_INCLUDE}")
 
+# HTTP, as headers only, with the Asio below it. One file of the program includes them, which are long.
+find_path(SLUICE_BOOST_INCLUDE boost/beast/core/tcp_stream.hpp REQUIRED)
+add_library(beast INTERFACE)
+target_include_directories(beast SYSTEM INTERFACE "${SLUICE_BOOST_INCLUDE}")
+target_compile_definitions(beast INTERFACE BOOST_ASIO_NO_DEPRECATED)
+target_link_libraries(beast INTERFACE Threads::Threads)
+
 # Chooses the widest instructions of the machine that it runs on. One core file includes its header, which is long.
 set(SLUICE_SIMDJSON_DIR "${SLUICE_DEPS_DIR}/simdjson-3.12.3" CACHE PATH "simdjson.h and simdjson.cpp")
 if(NOT EXISTS "${SLUICE_SIMDJSON_DIR}/simdjson.cpp")

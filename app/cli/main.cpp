@@ -99,6 +99,7 @@ int run(int argc, char** argv) {
       {"diff", "Say what two recordings, or two ranges of one, differ in", declare_diff},
       {"mcp", "Answer an assistant's questions about recordings (Model Context Protocol)", declare_mcp},
       {"whatif", "Say what PyTorch would have reserved under other allocator settings", declare_whatif},
+      {"serve", "Show recordings in a browser, from this machine only", declare_serve},
       {"demo", "Run a small program that has something to show, and record it", declare_demo},
       {"generate", "Write a trace of any size, for tests and measurements", declare_generate},
 #ifdef SLUICE_HAVE_GUI

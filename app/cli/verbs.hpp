@@ -63,4 +63,7 @@ void note_cancelling_signal(int number);
 /// Answers questions about recordings on standard input and output until the input ends.
 [[nodiscard]] action declare_mcp(CLI::App& command);
 
+/// Shows the window and recordings to a browser until a signal ends it.
+[[nodiscard]] action declare_serve(CLI::App& command);
+
 }  // namespace sluice::cli

@@ -13,7 +13,6 @@ import zlib
 
 from chromium import Chromium
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 WIDTH, HEIGHT = 1280, 720
 # Pixels that differ by more than this in a colour count; text at other subpixel places does not.
 TOLERANCE = 48
@@ -75,8 +74,8 @@ def main():
     if not any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")):
         print("skipped: no chromium")
         return 77
-    server = subprocess.Popen([sys.executable, os.path.join(HERE, "../../../app/browser/serve.py"), site, "0", recordings], stdout=subprocess.PIPE, text=True)
-    address = server.stdout.readline().split()[-1]
+    server = subprocess.Popen([sluice, "serve", recordings], stdout=subprocess.PIPE, text=True)
+    address = server.stdout.readline().split()[-1].removesuffix("recordings/")
     failures = 0
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -86,7 +85,7 @@ def main():
                                check=True, stdout=subprocess.DEVNULL)
                 wanted, share, begin = pixels(expected), 1.0, time.monotonic()
                 with Chromium(WIDTH, HEIGHT) as browser:
-                    browser.open(f"{address}?file=recordings/{name}")
+                    browser.open(f"{address}?file=recordings/1/{name}")
                     while share > MOST_DIFFERENT and time.monotonic() - begin < 90:
                         time.sleep(1)
                         browser.picture(seen)

@@ -1,0 +1,110 @@
+// sluice serve: the window in a browser.
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli/number_option.hpp"
+#include "app/cli/serve/http_server.hpp"
+#include "app/cli/serve/site.hpp"
+#include "app/cli/verbs.hpp"
+#include "core/base/scratch_file.hpp"
+
+extern char** environ;
+
+namespace sluice::cli {
+namespace {
+
+struct serve_options {
+  std::vector<std::string> files;
+  std::uint16_t port = 0;
+  bool open = false;
+};
+
+/// Shows `address` in the user's browser. All users can read command lines, so the browser gets the name of a file that
+/// only this user can read, which leads to the address. Returns the folder of that file, to be kept while the server runs.
+result<scratch_folder> open_in_browser(const std::string& address) {
+  if (std::getenv("DISPLAY") == nullptr && std::getenv("WAYLAND_DISPLAY") == nullptr)
+    return fail(error_code::unavailable, "no display: open the address in a browser yourself");
+  auto folder = scratch_folder::make();
+  if (!folder) return folder;
+  std::string file = folder->path() + "/sluice.html";
+  std::string quoted;
+  for (const char c : address) quoted += c == '&' ? std::string("&amp;") : std::string(1, c);
+  std::ofstream out(file);
+  out << "<!DOCTYPE html>\n<meta http-equiv=\"refresh\" content=\"0; url=" << quoted << "\">\n<a href=\"" << quoted
+      << "\">Sluice</a>\n";
+  out.close();
+  if (!out) return fail(error_code::io, "cannot be written", file);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    posix_spawn_file_actions_addopen(&files, number, "/dev/null", O_RDWR, 0);
+  std::string program = "xdg-open";
+  char* const words[] = {program.data(), file.data(), nullptr};
+  pid_t child = 0;
+  const int failed = posix_spawnp(&child, words[0], &files, nullptr, words, environ);
+  posix_spawn_file_actions_destroy(&files);
+  if (failed != 0)
+    return fail(error_code::unavailable,
+                "xdg-open cannot start: " + describe_errno(failed) + ": open the address yourself");
+  return folder;
+}
+
+result<int> serve_until_signal(const serve_options& wanted) {
+  auto page = serve::page_folder();
+  if (!page) return tl::unexpected(page.error());
+  auto server = serve::http_server::listen(wanted.port);
+  if (!server) return tl::unexpected(server.error());
+  auto site = serve::site::make(wanted.files, std::move(*page), server->port());
+  if (!site) return tl::unexpected(site.error());
+  say("Sluice is at " + site->address());
+  say("Who has this address can read these recordings. Ctrl+C ends the server.");
+  if (std::fflush(stdout) != 0) return fail(error_code::io, "the standard output was closed or is full");
+  std::optional<scratch_folder> shown;
+  if (wanted.open) {
+    if (auto opened = open_in_browser(site->address()); opened) {
+      shown.emplace(std::move(*opened));
+    } else {
+      complain("note: " + opened.error().to_string());
+    }
+  }
+  return server->serve([&](const serve::http_request& request) { return site->answer(request); });
+}
+
+}  // namespace
+
+action declare_serve(CLI::App& command) {
+  auto wanted = std::make_shared<serve_options>();
+  command
+      .add_option("FILE", wanted->files, "Recordings, or folders with recordings (without: drop a file on the page)")
+      ->type_name("");
+  command.add_option("--port", wanted->port, "Port on 127.0.0.1 (default: any free one)")
+      ->check(whole_between(1024, 65535))
+      ->type_name("N");
+  command.add_flag("--open", wanted->open, "Open the address in the browser of this desktop");
+  command.footer(
+      "The address that is printed holds a secret, new for each run: without it, nothing is answered. Of a folder, "
+      "the\n"
+      "files directly in it are served, and no links. From another machine: ssh -L N:127.0.0.1:N HOST, then\n"
+      "`sluice serve --port N` there, and the printed address in the browser here.");
+  return [wanted] {
+    const auto ended = serve_until_signal(*wanted);
+    if (!ended) {
+      complain(ended.error().to_string());
+      return status_of(ended.error());
+    }
+    return 128 + *ended;
+  };
+}
+
+}  // namespace sluice::cli

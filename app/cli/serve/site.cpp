@@ -1,0 +1,309 @@
+#include "app/cli/serve/site.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "core/base/printable.hpp"
+#include "core/import/import.hpp"
+
+namespace sluice::cli::serve {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of the page: the name, and its type.
+constexpr std::array<std::pair<std::string_view, const char*>, 4> page_files{{
+    {"index.html", "text/html; charset=utf-8"},
+    {"page.js", "text/javascript; charset=utf-8"},
+    {"page.wasm", "application/wasm"},
+    {"page.worker.js", "text/javascript; charset=utf-8"},
+}};
+
+constexpr std::string_view recordings = "recordings/";
+/// Of a folder, in the list.
+constexpr std::size_t most_listed = 1000;
+
+/// 128 bits that no one can guess, in hexadecimal digits.
+result<std::string> new_token() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return fail(error_code::unavailable, "the system gives no random numbers: " + describe_errno(errno), "getrandom");
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+/// Takes the same time wherever the texts differ, so that the time tells nothing of the secret.
+bool equal_in_constant_time(std::string_view given, std::string_view secret) {
+  if (given.size() != secret.size()) return false;
+  volatile unsigned char difference = 0;
+  for (std::size_t i = 0; i < secret.size(); ++i)
+    difference = static_cast<unsigned char>(difference | (given[i] ^ secret[i]));
+  return difference == 0;
+}
+
+/// `text` as a part of an address: of its path, or of its query.
+std::string encoded(std::string_view text, std::string_view also_plain = {}) {
+  std::string made;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("-._~").find(c) != std::string_view::npos ||
+                       also_plain.find(c) != std::string_view::npos;
+    made += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return made;
+}
+
+std::optional<std::string> decoded(std::string_view text) {
+  std::string made;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      made += text[i];
+      continue;
+    }
+    unsigned byte = 0;
+    const char* const begin = text.data() + i + 1;
+    if (text.size() - i < 3 || std::from_chars(begin, begin + 2, byte, 16).ptr != begin + 2) return std::nullopt;
+    made += static_cast<char>(byte);
+    i += 2;
+  }
+  return made;
+}
+
+std::string as_html(std::string_view text) {
+  std::string made;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        made += "&amp;";
+        break;
+      case '<':
+        made += "&lt;";
+        break;
+      case '>':
+        made += "&gt;";
+        break;
+      case '"':
+        made += "&quot;";
+        break;
+      case '\'':
+        made += "&#39;";
+        break;
+      default:
+        made += c;
+    }
+  }
+  return made;
+}
+
+std::string path_of(std::size_t number, std::string_view name) {
+  return fmt::format("{}{}/{}", recordings, number, encoded(name));
+}
+std::string query_of(std::size_t number, std::string_view name) {
+  return "file=" + encoded(path_of(number, name), "/");
+}
+
+/// A part of a file, both ends in it.
+struct byte_range {
+  std::uint64_t first = 0, last = 0;
+};
+enum class asked_for : unsigned char { all, part, nothing_there };
+
+std::optional<std::uint64_t> whole(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || bad != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// Reads "bytes=A-B", "bytes=A-" and "bytes=-N". Other ranges mean the whole file, as the protocol allows.
+asked_for read_range(std::string_view text, std::uint64_t size, byte_range& range) {
+  constexpr std::string_view unit = "bytes=";
+  const std::size_t dash = text.find('-');
+  if (!text.starts_with(unit) || dash == std::string_view::npos) return asked_for::all;
+  const std::string_view from = text.substr(unit.size(), dash - unit.size()), to = text.substr(dash + 1);
+  const auto first = whole(from), last = whole(to);
+  if ((!from.empty() && !first) || (!to.empty() && !last) || (from.empty() && to.empty())) return asked_for::all;
+  if (from.empty()) {
+    if (*last == 0 || size == 0) return asked_for::nothing_there;
+    range = {size - std::min(*last, size), size - 1};
+    return asked_for::part;
+  }
+  if (last && *last < *first) return asked_for::all;
+  if (*first >= size) return asked_for::nothing_there;
+  range = {*first, std::min(last.value_or(size - 1), size - 1)};
+  return asked_for::part;
+}
+
+http_answer not_here() { return {.status = 404, .text = "There is nothing here.\n", .trusted = true}; }
+
+http_answer file_answer(regular_file file, const char* type, std::string_view wanted) {
+  const std::uint64_t size = file.bytes();
+  byte_range range;
+  http_answer answer{.type = type, .trusted = true};
+  switch (read_range(wanted, size, range)) {
+    case asked_for::all:
+      answer.part = {std::move(file), 0, size};
+      break;
+    case asked_for::part:
+      answer.status = 206;
+      answer.range = fmt::format("bytes {}-{}/{}", range.first, range.last, size);
+      answer.part = {std::move(file), range.first, range.last - range.first + 1};
+      break;
+    case asked_for::nothing_there:
+      answer.status = 416;
+      answer.range = fmt::format("bytes */{}", size);
+      break;
+  }
+  return answer;
+}
+
+}  // namespace
+
+site::places::~places() {
+  for (const place& each : *this)
+    if (each.folder >= 0) ::close(each.folder);
+}
+
+site::site(places named, std::string page, std::uint16_t port, std::string token)
+    : places_(std::move(named)), page_(std::move(page)), port_(std::to_string(port)), token_(std::move(token)) {}
+
+result<site> site::make(const std::vector<std::string>& named, std::string page, std::uint16_t port) {
+  auto token = new_token();
+  if (!token) return tl::unexpected(token.error());
+  places found;
+  for (const std::string& path : named) {
+    const int folder = ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) {
+      const auto file = regular_file::open(path);
+      if (!file) return tl::unexpected(file.error());
+    }
+    found.push_back({path, folder, folder < 0 ? fs::path(path).filename().string() : std::string()});
+  }
+  return site(std::move(found), std::move(page), port, std::move(*token));
+}
+
+std::string site::address() const {
+  std::string made = "http://127.0.0.1:" + port_ + "/" + token_ + "/";
+  if (std::any_of(places_.begin(), places_.end(), [](const place& each) { return each.folder >= 0; }))
+    return made.append(recordings);
+  for (std::size_t i = 0; i < places_.size(); ++i) made += (i == 0 ? '?' : '&') + query_of(i + 1, places_[i].name);
+  return made;
+}
+
+http_answer site::answer(const http_request& request) const {
+  // A page of another site can make its own name mean 127.0.0.1, and then sends that name.
+  if (request.host != "127.0.0.1:" + port_ && request.host != "localhost:" + port_)
+    return {.status = 403, .text = "This server is 127.0.0.1:" + port_ + " and has no other name.\n"};
+  std::string_view path = request.target.substr(0, request.target.find('?'));
+  if (path.empty() || path[0] != '/') return {.status = 404, .text = "There is nothing here.\n"};
+  path.remove_prefix(1);
+  const std::size_t end = path.find('/');
+  if (end == std::string_view::npos || !equal_in_constant_time(path.substr(0, end), token_))
+    return {.status = 404, .text = "The address is not complete: use the one that sluice serve printed.\n"};
+  path.remove_prefix(end + 1);
+  if (path == recordings) return list();
+  if (path.starts_with(recordings)) return recording(path.substr(recordings.size()), request.range);
+  return page_file(path.empty() ? page_files[0].first : path);
+}
+
+http_answer site::page_file(std::string_view name) const {
+  for (const auto& [known, type] : page_files) {
+    if (name != known) continue;
+    auto file = regular_file::open(page_ + "/" + std::string(name));
+    if (!file) return not_here();
+    http_answer answer = file_answer(std::move(*file), type, {});
+    answer.may_keep = true;
+    return answer;
+  }
+  return not_here();
+}
+
+http_answer site::recording(std::string_view path, std::string_view range) const {
+  const std::size_t slash = path.find('/');
+  const auto number = whole(path.substr(0, slash));
+  const auto name = decoded(slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1));
+  if (!number || *number == 0 || *number > places_.size() || !name) return not_here();
+  const place& in = places_[static_cast<std::size_t>(*number - 1)];
+  // A name alone, as in a folder: with no way up, down or out, and complete for the system, too.
+  if (name->empty() || name->find_first_of(std::string_view("/\0", 2)) != std::string::npos) return not_here();
+  if (in.folder < 0) {
+    if (*name != in.name) return not_here();
+    auto file = regular_file::open(in.path);
+    return file ? file_answer(std::move(*file), "application/octet-stream", range) : not_here();
+  }
+  if (name->starts_with('.')) return not_here();
+  struct stat about {};
+  if (::fstatat(in.folder, name->c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(about.st_mode))
+    return not_here();
+  const int descriptor = ::openat(in.folder, name->c_str(), regular_file::flags | O_NOFOLLOW);
+  if (descriptor < 0) return not_here();
+  auto file = regular_file::of(descriptor, *name);
+  return file ? file_answer(std::move(*file), "application/octet-stream", range) : not_here();
+}
+
+http_answer site::list() const {
+  std::string items;
+  const auto add = [&](std::size_t number, const std::string& name) {
+    items +=
+        fmt::format("<li><a href=\"../?{}\">{}</a></li>\n", as_html(query_of(number, name)), as_html(printable(name)));
+  };
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i].folder < 0) {
+      add(i + 1, places_[i].name);
+      continue;
+    }
+    std::vector<std::string> names;
+    std::error_code failed;
+    const std::string folder = fmt::format("/proc/self/fd/{}/", places_[i].folder);
+    for (fs::directory_iterator at(folder, failed), end; !failed && at != end && names.size() < most_listed;
+         at.increment(failed)) {
+      std::string name = at->path().filename().string();
+      std::error_code unknown;
+      if (name.starts_with('.') || at->symlink_status(unknown).type() != fs::file_type::regular ||
+          importing::recognise(folder + name) == importing::format::unknown)
+        continue;
+      names.push_back(std::move(name));
+    }
+    std::sort(names.begin(), names.end());
+    items += fmt::format("</ul>\n<h2>{}</h2>\n<ul>\n", as_html(printable(places_[i].path)));
+    for (const std::string& name : names) add(i + 1, name);
+    if (names.empty()) items += "<li>No recordings.</li>\n";
+  }
+  return {.type = "text/html; charset=utf-8",
+          .text =
+              "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+              "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Sluice</title>\n"
+              "<style>body { background: #15181d; color: #d7dade; font: 15px system-ui, sans-serif; margin: 2em; }\n"
+              "a { color: #6cb6ff; } h2 { font-size: 1em; } li { margin: 0.3em 0; }</style>\n</head>\n<body>\n"
+              "<h1>Recordings</h1>\n<ul>\n" +
+              items + "</ul>\n<p><a href=\"../\">The window without a recording</a></p>\n</body>\n</html>\n",
+          .trusted = true};
+}
+
+result<std::string> page_folder() {
+  std::error_code failed;
+  const fs::path own = fs::read_symlink("/proc/self/exe", failed).parent_path();
+  for (const char* place : {"../share/sluice/web", "../web/site"}) {
+    const fs::path folder = (own / place).lexically_normal();
+    if (std::all_of(page_files.begin(), page_files.end(),
+                    [&](const auto& each) { return fs::is_regular_file(folder / each.first, failed); }))
+      return folder.string();
+  }
+  return fail(error_code::not_found, "the page is not there", (own / "../share/sluice/web").lexically_normal().string(),
+              "./dev web builds it");
+}
+
+}  // namespace sluice::cli::serve

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/cli/serve/http_server.hpp"
+#include "core/base/error.hpp"
+
+namespace sluice::cli::serve {
+
+/// The window for a browser and the named recordings, for who knows the token:
+///
+///   /TOKEN/                       the page; index.html, page.js, page.wasm and page.worker.js
+///   /TOKEN/recordings/            the list of the recordings
+///   /TOKEN/recordings/N/NAME      the file NAME of the N-th word of the command line, counted from 1
+///
+/// A named file is served whatever it is, also if the path names another file later. Of a named folder, the regular files
+/// directly in it are served: no links, no hidden files, no folders below it.
+class site {
+ public:
+  /// `named`: paths of files and folders. `page`: the folder of the page. Errors: not_found, io; foreign for what is
+  /// neither a file nor a folder.
+  [[nodiscard]] static result<site> make(const std::vector<std::string>& named, std::string page, std::uint16_t port);
+
+  /// The address to begin with: of the page, with all recordings if each was named; of the list, if a folder was named.
+  [[nodiscard]] std::string address() const;
+  [[nodiscard]] http_answer answer(const http_request& request) const;
+
+ private:
+  /// A word of the command line.
+  struct place {
+    std::string path;
+    int folder = -1;   ///< A descriptor; -1: `path` is a file.
+    std::string name;  ///< Of the file.
+  };
+  /// Closes the folders.
+  struct places : std::vector<place> {
+    places() = default;
+    places(places&&) noexcept = default;
+    places& operator=(places&&) = delete;
+    ~places();
+  };
+
+  site(places named, std::string page, std::uint16_t port, std::string token);
+  [[nodiscard]] http_answer page_file(std::string_view name) const;
+  [[nodiscard]] http_answer recording(std::string_view path, std::string_view range) const;
+  [[nodiscard]] http_answer list() const;
+
+  places places_;
+  std::string page_;
+  std::string port_;
+  std::string token_;
+};
+
+/// The folder of the page that belongs to this program: ../share/sluice/web where it is installed, ../web/site where it
+/// was built. Errors: not_found.
+[[nodiscard]] result<std::string> page_folder();
+
+}  // namespace sluice::cli::serve
