@@ -64,7 +64,7 @@ class sluice_program : public testing::Test {
         setenv(name.c_str(), value.c_str(), 1);
       }
     }
-    std::vector<std::string> words{SLUICE_BINARY_DIR "/sluice"};
+    std::vector<std::string> words{program_};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
@@ -90,6 +90,7 @@ class sluice_program : public testing::Test {
   void write(const std::string& name, const std::string& text) const { std::ofstream(file(name)) << text; }
 
   collector::temporary_folder folder_;
+  std::string program_ = SLUICE_BINARY_DIR "/sluice";
 };
 
 }  // namespace sluice

@@ -1,0 +1,428 @@
+// sluice serve: what its clients get, and what they do not.
+#include "tests/app/cli/serve/http_client.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/app/cli/sluice_program.hpp"
+
+namespace sluice {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+namespace fs = std::filesystem;
+
+/// The program where it is installed: a page is beside it.
+class serve_verb : public sluice_program {
+ protected:
+  serve_verb() {
+    for (const char* folder : {"bin", "share/sluice/web", "runs"}) fs::create_directories(file(folder));
+    program_ = file("bin/sluice");
+    std::error_code other_disk;
+    fs::create_hard_link(SLUICE_BINARY_DIR "/sluice", program_, other_disk);
+    if (other_disk) fs::copy_file(SLUICE_BINARY_DIR "/sluice", program_);
+    for (const char* name : {"index.html", "page.js", "page.wasm", "page.worker.js"})
+      write(std::string("share/sluice/web/") + name, std::string("this is ") + name);
+    for (int i = 0; i < 1000; ++i) digits_ += static_cast<char>('0' + i % 10);
+    write("runs/digits.sluice", digits_);
+  }
+  ~serve_verb() override { stop(); }
+
+  /// Starts the server, and reads where it is.
+  void serve(std::vector<std::string> arguments, const variables& environment = {}) {
+    arguments.insert(arguments.begin(), "serve");
+    child_ = begin_sluice(arguments, environment);
+    std::string said;
+    for (int i = 0; i < 1000 && said.find('\n') == std::string::npos; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      said = content_of(file("out"));
+    }
+    const std::string before = "Sluice is at http://127.0.0.1:";
+    ASSERT_THAT(said, StartsWith(before)) << content_of(file("err"));
+    said = said.substr(0, said.find('\n'));
+    const std::size_t slash = said.find('/', before.size());
+    port_ = static_cast<std::uint16_t>(std::stoi(said.substr(before.size(), slash - before.size())));
+    start_ = said.substr(slash);
+    token_ = start_.substr(1, start_.find('/', 1) - 1);
+    host_ = "127.0.0.1:" + std::to_string(port_);
+  }
+
+  outcome stop(int signal = SIGTERM) {
+    if (child_ <= 0) return {};
+    kill(child_, signal);
+    return end_sluice(std::exchange(child_, 0));
+  }
+
+  [[nodiscard]] std::string request(const std::string& target, const std::string& headers = {},
+                                    const std::string& method = "GET") const {
+    return method + " " + target + " HTTP/1.1\r\nHost: " + host_ + "\r\n" + headers + "\r\n";
+  }
+  /// The answer to a request for `path` below the token.
+  http_reply get(const std::string& path, const std::string& headers = {}) {
+    return ask(request("/" + token_ + "/" + path, headers));
+  }
+  http_reply head(const std::string& path, const std::string& headers = {}) {
+    return ask(request("/" + token_ + "/" + path, headers, "HEAD"), false);
+  }
+  http_reply ask(const std::string& text, bool with_body = true) {
+    http_client client(port_);
+    EXPECT_TRUE(client.connected());
+    client.send(text);
+    return client.read(with_body);
+  }
+
+  std::string digits_;
+  pid_t child_ = 0;
+  std::uint16_t port_ = 0;
+  std::string start_, token_, host_;
+};
+
+TEST_F(serve_verb, shows_the_page_in_an_origin_of_its_own) {
+  serve({});
+  EXPECT_EQ(start_, "/" + token_ + "/");
+  http_reply page = get("");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_EQ(page.body, "this is index.html");
+  EXPECT_EQ(page.headers["Content-Type"], "text/html; charset=utf-8");
+  EXPECT_EQ(get("index.html?file=x").body, "this is index.html");
+  EXPECT_EQ(get("page.js").headers["Content-Type"], "text/javascript; charset=utf-8");
+  EXPECT_EQ(get("page.worker.js").body, "this is page.worker.js");
+  page = get("page.wasm");
+  EXPECT_EQ(page.headers["Content-Type"], "application/wasm");
+  EXPECT_EQ(page.headers["Cross-Origin-Opener-Policy"], "same-origin");
+  EXPECT_EQ(page.headers["Cross-Origin-Embedder-Policy"], "require-corp");
+  EXPECT_EQ(page.headers["Cross-Origin-Resource-Policy"], "same-origin");
+  EXPECT_EQ(page.headers["Referrer-Policy"], "no-referrer") << "the address holds the secret";
+  EXPECT_EQ(get("other.html").status, 404);
+}
+
+TEST_F(serve_verb, names_each_recording_in_its_address) {
+  write("a b+100%#?&.sluice", "odd");
+  serve({"runs/digits.sluice", "a b+100%#?&.sluice"});
+  // What a browser makes of it: the query is decoded once, then each value is an address.
+  EXPECT_EQ(start_, "/" + token_ + "/?file=recordings/1/digits.sluice" +
+                        "&file=recordings/2/a%2520b%252B100%2525%2523%253F%2526.sluice");
+  EXPECT_EQ(get("recordings/1/digits.sluice").body, digits_);
+  EXPECT_EQ(get("recordings/2/a%20b%2B100%25%23%3F%26.sluice").body, "odd");
+  EXPECT_EQ(get("recordings/2/digits.sluice").status, 404);
+}
+
+TEST_F(serve_verb, answers_ranges) {
+  serve({"runs"});
+  struct {
+    const char* wanted;
+    int status;
+    std::string body;
+    const char* says;
+  } const cases[] = {
+      {"bytes=0-9", 206, "0123456789", "bytes 0-9/1000"},
+      {"bytes=5-5", 206, "5", "bytes 5-5/1000"},
+      {"bytes=995-", 206, "56789", "bytes 995-999/1000"},
+      {"bytes=-3", 206, "789", "bytes 997-999/1000"},
+      {"bytes=-5000", 206, digits_, "bytes 0-999/1000"},
+      {"bytes=998-18446744073709551615", 206, "89", "bytes 998-999/1000"},
+      {"bytes=1000-1001", 416, "", "bytes */1000"},
+      {"bytes=-0", 416, "", "bytes */1000"},
+      // What makes no sense is ignored.
+      {"bytes=9-5", 200, digits_, ""},
+      {"bytes=-", 200, digits_, ""},
+      {"bytes=0-1,4-5", 200, digits_, ""},
+      {"bytes=99999999999999999999-", 200, digits_, ""},
+      {"bytes=+1-2", 200, digits_, ""},
+      {"lines=1-2", 200, digits_, ""},
+  };
+  for (const auto& each : cases) {
+    http_reply reply = get("recordings/1/digits.sluice", std::string("Range: ") + each.wanted + "\r\n");
+    EXPECT_EQ(reply.status, each.status) << each.wanted;
+    EXPECT_EQ(reply.body, each.body) << each.wanted;
+    EXPECT_EQ(reply.headers["Content-Range"], each.says) << each.wanted;
+    EXPECT_EQ(reply.headers["Cache-Control"], "no-store");
+  }
+  EXPECT_EQ(get("recordings/1/digits.sluice", "Range: bytes=0-1\r\nIf-Range: \"a\"\r\n").body, digits_);
+}
+
+TEST_F(serve_verb, tells_the_size_of_a_file_that_grows) {
+  serve({"runs"});
+  EXPECT_EQ(head("recordings/1/digits.sluice").headers["Content-Length"], "1000");
+  std::ofstream(file("runs/digits.sluice"), std::ios::app) << "more";
+  http_reply now = head("recordings/1/digits.sluice");
+  EXPECT_EQ(now.status, 200);
+  EXPECT_EQ(now.headers["Content-Length"], "1004");
+  EXPECT_EQ(now.headers["Accept-Ranges"], "bytes");
+  EXPECT_EQ(get("recordings/1/digits.sluice", "Range: bytes=998-2000\r\n").body, "89more");
+}
+
+TEST_F(serve_verb, answers_one_request_after_another_on_one_connection) {
+  serve({"runs"});
+  http_client client(port_);
+  const std::string target = "/" + token_ + "/recordings/1/digits.sluice";
+  client.send(request(target, "Range: bytes=0-1\r\n") + request(target, {}, "HEAD") +
+              request(target, "Range: bytes=2-3\r\n"));
+  EXPECT_EQ(client.read().body, "01");
+  EXPECT_EQ(client.read(false).headers["Content-Length"], "1000");
+  EXPECT_EQ(client.read().body, "23");
+}
+
+TEST_F(serve_verb, sends_a_large_file_whole) {
+  std::string large;
+  for (int i = 0; large.size() < 3'000'000; ++i) large += std::to_string(i);
+  write("large.sluice", large);
+  serve({"large.sluice"});
+  EXPECT_TRUE(get("recordings/1/large.sluice").body == large);
+  EXPECT_TRUE(get("recordings/1/large.sluice", "Range: bytes=1-2999998\r\n").body == large.substr(1, 2'999'998));
+}
+
+TEST_F(serve_verb, lists_the_recordings_of_folders_and_no_others) {
+  fs::copy_file(SLUICE_SOURCE_DIR "/assets/recordings/leak.sluice", file("runs/<b>&'.sluice"));
+  write("runs/notes.txt", "not a recording");
+  serve({"runs", "runs/digits.sluice"});
+  EXPECT_EQ(start_, "/" + token_ + "/recordings/");
+  http_reply list = get("recordings/");
+  EXPECT_EQ(list.headers["Content-Type"], "text/html; charset=utf-8");
+  EXPECT_THAT(list.body, HasSubstr("<a href=\"../?file=recordings/1/%253Cb%253E%2526%2527.sluice\">"
+                                   "&lt;b&gt;&amp;&#39;.sluice</a>"));
+  EXPECT_THAT(list.body, HasSubstr("file=recordings/2/digits.sluice"));
+  EXPECT_THAT(list.body, Not(HasSubstr("notes")));
+  EXPECT_THAT(list.body, Not(HasSubstr("<b>")));
+}
+
+// A client without the secret, or with a part of it.
+TEST_F(serve_verb, says_nothing_to_who_does_not_know_the_secret) {
+  serve({"runs"});
+  EXPECT_EQ(token_.size(), 32U);
+  EXPECT_EQ(token_.find_first_not_of("0123456789abcdef"), std::string::npos);
+  std::string wrong = token_;
+  wrong.back() = wrong.back() == '0' ? '1' : '0';
+  for (const std::string& each : {std::string(), wrong, token_.substr(1), token_ + "0", std::string(32, '0'),
+                                  std::string("recordings"), std::string("%2e")})
+    for (const char* path : {"", "page.js", "recordings/", "recordings/1/digits.sluice"}) {
+      http_reply reply = ask(request("/" + each + "/" + path));
+      EXPECT_EQ(reply.status, 404) << each << " " << path;
+      EXPECT_THAT(reply.body, HasSubstr("The address is not complete")) << "all get the same";
+    }
+  EXPECT_EQ(ask(request("/")).status, 404);
+  EXPECT_EQ(ask(request("/" + token_)).status, 404);
+  EXPECT_EQ(ask(request("*")).status, 404);
+  const std::string first = token_;
+  stop();
+  serve({"runs"});
+  EXPECT_NE(token_, first) << "each run has its own";
+}
+
+// DNS rebinding: a page elsewhere makes its own name mean this machine.
+TEST_F(serve_verb, has_no_name_but_its_own) {
+  serve({"runs"});
+  const std::string port = ":" + std::to_string(port_);
+  const auto with_host = [&](const std::string& headers) {
+    return ask("GET /" + token_ + "/ HTTP/1.1\r\n" + headers + "\r\n").status;
+  };
+  EXPECT_EQ(with_host("Host: 127.0.0.1" + port + "\r\n"), 200);
+  EXPECT_EQ(with_host("Host: localhost" + port + "\r\n"), 200);
+  for (const std::string& name : {"evil.example" + port, std::string("127.0.0.1"), std::string("localhost:1"),
+                                  "127.0.0.1.evil.example" + port, "127.0.0.1" + port + "0", std::string()})
+    EXPECT_EQ(with_host("Host: " + name + "\r\n"), 403) << name;
+  EXPECT_EQ(with_host(""), 400);
+  EXPECT_EQ(with_host("Host: 127.0.0.1" + port + "\r\nHost: evil.example\r\n"), 400);
+}
+
+TEST_F(serve_verb, listens_to_this_machine_only) {
+  serve({});
+  EXPECT_TRUE(http_client(port_).connected());
+  EXPECT_FALSE(http_client(port_, "127.0.0.2").connected()) << "an address of this machine, but not ours";
+}
+
+// Ways out of a folder: up, absolute, encoded, through links, into other kinds of files.
+TEST_F(serve_verb, serves_nothing_outside_the_named_folder) {
+  write("secret.sluice", "secret");
+  write("runs/.hidden.sluice", "secret");
+  fs::create_directories(file("runs/below"));
+  write("runs/below/deep.sluice", "secret");
+  fs::create_symlink("../secret.sluice", file("runs/link.sluice"));
+  fs::create_symlink(file("secret.sluice"), file("runs/absolute.sluice"));
+  fs::create_symlink("digits.sluice", file("runs/inside.sluice"));
+  fs::create_directory_symlink("..", file("runs/up"));
+  ASSERT_EQ(mkfifo(file("runs/pipe.sluice").c_str(), 0600), 0);
+  serve({"runs", "share/sluice/web/index.html"});
+  for (const std::string path : {"recordings/1/../secret.sluice",
+                                 "recordings/1/..%2fsecret.sluice",
+                                 "recordings/1/%2e%2e/secret.sluice",
+                                 "recordings/1/..",
+                                 "recordings/1/.",
+                                 "recordings/1/",
+                                 "recordings/1",
+                                 "recordings/1//etc/passwd",
+                                 "recordings/1/%2fetc%2fpasswd",
+                                 "recordings/1/link.sluice",
+                                 "recordings/1/absolute.sluice",
+                                 "recordings/1/inside.sluice",
+                                 "recordings/1/up/secret.sluice",
+                                 "recordings/1/up",
+                                 "recordings/1/below",
+                                 "recordings/1/below/deep.sluice",
+                                 "recordings/1/.hidden.sluice",
+                                 "recordings/1/pipe.sluice",
+                                 "recordings/1/digits.sluice%00.html",
+                                 "recordings/1/digits.sluice%0",
+                                 "recordings/1/digits.sluice%zz",
+                                 "recordings/0/digits.sluice",
+                                 "recordings/3/digits.sluice",
+                                 "recordings/-1/digits.sluice",
+                                 "recordings/99999999999999999999/digits.sluice",
+                                 "recordings/2/page.js",
+                                 "recordings/../index.html",
+                                 "../secret.sluice",
+                                 "..%2f..%2fsecret.sluice",
+                                 "page.js/../../secret.sluice"}) {
+    const http_reply reply = get(path);
+    EXPECT_EQ(reply.status, 404) << path;
+    EXPECT_THAT(reply.body, Not(HasSubstr("secret"))) << path;
+  }
+  EXPECT_EQ(get("recordings/1/digits.sluice").status, 200);
+  const std::string list = get("recordings/").body;
+  for (const char* name : {"link", "absolute", "up", "hidden", "deep", "pipe"})
+    EXPECT_THAT(list, Not(HasSubstr(std::string(name) + ".sluice"))) << name;
+}
+
+TEST_F(serve_verb, changes_nothing_and_takes_no_bodies) {
+  serve({"runs"});
+  const std::string target = "/" + token_ + "/recordings/1/digits.sluice";
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH"}) {
+    http_reply reply = ask(request(target, {}, method));
+    EXPECT_EQ(reply.status, 405) << method;
+    EXPECT_EQ(reply.headers["Allow"], "GET, HEAD");
+  }
+  EXPECT_EQ(ask(request(target, "Content-Length: 5\r\n") + "hello").status, 400);
+  EXPECT_EQ(ask(request(target, "Transfer-Encoding: chunked\r\n") + "0\r\n\r\n").status, 400);
+  EXPECT_EQ(content_of(file("runs/digits.sluice")), digits_);
+}
+
+TEST_F(serve_verb, cuts_off_who_sends_too_much_or_nonsense) {
+  serve({"runs"});
+  EXPECT_EQ(ask(request("/" + std::string(60'000, 'a'))).status, 431);
+  EXPECT_EQ(ask(request("/", "X: " + std::string(60'000, 'a') + "\r\n")).status, 431);
+  std::string many;
+  for (int i = 0; i < 5000; ++i) many += "X" + std::to_string(i) + ": 1\r\n";
+  EXPECT_EQ(ask(request("/", many)).status, 431);
+  EXPECT_EQ(ask("GET / HTTP/1.1\r\nno header\r\n\r\n").status, 400);
+  http_client endless(port_);
+  const std::string bytes(1 << 16, 'x');
+  bool taken = true;
+  for (int i = 0; i < 1000 && taken; ++i) taken = endless.send(bytes);
+  EXPECT_FALSE(taken) << "64 MB were read";
+  http_client other(port_);
+  other.send(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15));
+  EXPECT_TRUE(other.is_closed_within(3000)) << "another protocol";
+  EXPECT_EQ(get("").status, 200);
+}
+
+TEST_F(serve_verb, answers_a_hundred_connections_at_once) {
+  serve({"runs"});
+  std::vector<http_client> clients;
+  for (int i = 0; i < 100; ++i) clients.emplace_back(port_);
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t i = 0; i < clients.size(); ++i)
+      clients[i].send(request("/" + token_ + "/recordings/1/digits.sluice",
+                              "Range: bytes=" + std::to_string(i) + "-" + std::to_string(i + 9) + "\r\n"));
+    for (std::size_t i = 0; i < clients.size(); ++i) EXPECT_EQ(clients[i].read().body, digits_.substr(i, 10)) << i;
+  }
+}
+
+// More connections than the server has, by a client that sends nothing.
+TEST_F(serve_verb, keeps_room_for_who_knows_the_secret) {
+  serve({"runs"});
+  http_client known(port_);
+  known.send(request("/" + token_ + "/recordings/1/digits.sluice", "Range: bytes=0-1\r\n"));
+  EXPECT_EQ(known.read().body, "01");
+  std::vector<http_client> silent;
+  for (int i = 0; i < 400; ++i) silent.emplace_back(port_);
+  EXPECT_EQ(get("").status, 200);
+  EXPECT_TRUE(silent.front().is_closed_within(3000)) << "the oldest goes first";
+  known.send(request("/" + token_ + "/recordings/1/digits.sluice", "Range: bytes=2-3\r\n"));
+  EXPECT_EQ(known.read().body, "23") << "who knew the secret was cut off";
+}
+
+TEST_F(serve_verb, ends_by_a_signal) {
+  serve({"runs"});
+  http_client waiting(port_);
+  EXPECT_EQ(stop(SIGINT).status, 130);
+  serve({});
+  EXPECT_EQ(stop(SIGTERM).status, 143);
+  EXPECT_TRUE(waiting.is_closed_within(3000));
+}
+
+TEST_F(serve_verb, says_why_it_cannot_serve) {
+  outcome ended = run_sluice({"serve", "nowhere.sluice"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_EQ(ended.err, "sluice: nowhere.sluice: cannot open: No such file or directory\n");
+  ASSERT_EQ(mkfifo(file("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(run_sluice({"serve", "pipe"}).err, EndsWith("pipe: is not a regular file\n"));
+  EXPECT_EQ(run_sluice({"serve", "--port", "80"}).status, 2);
+  EXPECT_EQ(run_sluice({"serve", "--port", "65536"}).status, 2);
+  serve({});
+  const std::string taken = std::to_string(port_);
+  const pid_t first = std::exchange(child_, 0);
+  ended = run_sluice({"serve", "--port", taken});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.err, StartsWith("sluice: cannot listen on 127.0.0.1:" + taken + ": Address already in use"));
+  child_ = first;
+  stop();
+  fs::remove(file("share/sluice/web/page.wasm"));
+  ended = run_sluice({"serve"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.err, HasSubstr("share/sluice/web: the page is not there; ./dev web builds it\n"));
+}
+
+// Command lines can be read by all users.
+TEST_F(serve_verb, opens_a_browser_without_the_secret_on_a_command_line) {
+  write("bin/xdg-open", "#!/bin/sh\nstat -c %a \"${1%/*}\" > '" + file("rights") + "'\ncp \"$1\" '" + file("shown") +
+                            "'\necho \"$@\" > '" + file("words") + "'\n");
+  fs::permissions(file("bin/xdg-open"), fs::perms::owner_all);
+  serve({"--open", "runs"}, {{"PATH", file("bin") + ":/usr/bin:/bin"}, {"DISPLAY", ":9"}, {"TMPDIR", file(".")}});
+  for (int i = 0; i < 500 && !exists("words"); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const std::string words = content_of(file("words"));
+  EXPECT_THAT(words, EndsWith("/sluice.html\n"));
+  EXPECT_THAT(words, Not(HasSubstr(token_)));
+  EXPECT_THAT(content_of(file("shown")), HasSubstr("url=http://" + host_ + "/" + token_ + "/recordings/\""));
+  EXPECT_EQ(content_of(file("rights")), "700\n");
+  stop();
+  EXPECT_FALSE(fs::exists(words.substr(0, words.size() - 1))) << "it goes with the server";
+}
+
+using serve_slowly = serve_verb;
+
+// Slow loris: headers that never end, a byte at a time; and a client that asks for much and reads nothing.
+TEST_F(serve_slowly, cuts_off_slow_clients) {
+  write("large.sluice", std::string(std::size_t{64} << 20, 'x'));
+  serve({"large.sluice"});
+  const auto begin = std::chrono::steady_clock::now();
+  const auto passed = [&] {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
+  };
+  http_client lazy(port_);
+  lazy.send(request("/" + token_ + "/recordings/1/large.sluice"));
+  std::vector<http_client> slow;
+  for (int i = 0; i < 50; ++i) slow.emplace_back(port_).send("GET / HTTP/1.1\r\nX: ");
+  bool cut = false;
+  while (!cut && passed() < 15'000) {
+    for (const http_client& each : slow) cut = !each.send("x") || cut;
+    EXPECT_EQ(get("").status, 200) << "others are served meanwhile";
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
+  EXPECT_TRUE(cut);
+  EXPECT_GE(passed(), 9'000) << "too soon";
+  for (http_client& each : slow) EXPECT_TRUE(each.is_closed_within(3000));
+  std::this_thread::sleep_for(std::chrono::milliseconds(std::max<long>(0, 25'000 - passed())));
+  const http_reply part = lazy.read();
+  EXPECT_LT(part.body.size(), std::size_t{64} << 20) << "it was still sent after 25 s";
+}
+
+}  // namespace
+}  // namespace sluice
