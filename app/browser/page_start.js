@@ -1,10 +1,9 @@
-// The page around the program: gives it files, keeps its settings, loads it. `sluice export --format html` puts this into one file
-// with page.js, page.wasm and a recording, of which `window.sluiceParts` then tells.
+// The page around the program: gives it files, keeps its settings, loads it. `sluice export --format html` puts this into one file,
+// with page.js, page.wasm and a recording as elements that have the attributes data-part and data-recording.
 "use strict";
 (() => {
   const message = document.getElementById("message");
   const canvas = document.getElementById("canvas");
-  const parts = window.sluiceParts;
   const waiting = [];
   let isReady = false;
   let wasm = null;  // Its bytes, if they are in the page.
@@ -32,13 +31,13 @@
   // The recordings that lie beside the page, for the welcome screen. There may be none.
   async function findOffered() {
     try {
-      const index = await fetch("recordings/index.txt");
+      const index = await fetch("samples/index.txt");
       if (!index.ok) return;
       Module.index = await index.text();
       Module.offered = (await Promise.all(Module.index.split("\n").map(async line => {
         const name = line.split("\t")[0];
         if (!name.endsWith(".sluice")) return null;
-        const url = new URL("recordings/" + encodeURIComponent(name), location.href).href;
+        const url = new URL("samples/" + encodeURIComponent(name), location.href).href;
         const head = await fetch(url, { method: "HEAD" });
         return head.ok ? { name, url, bytes: Number(head.headers.get("Content-Length")) } : null;
       }))).filter(each => each);
@@ -132,23 +131,32 @@
     document.body.append(element);
   }
 
-  // Of a page in one file: its parts are in it, as gzip in base64.
-  async function unpacked(text) {
-    const bytes = await (await fetch("data:application/octet-stream;base64," + text)).blob();
-    return new Response(bytes.stream().pipeThrough(new DecompressionStream("gzip")));
+  // Of a page in one file: base64, in pieces, as a browser takes no text of any length at once.
+  function bytesOf(element) {
+    const text = element.textContent, piece = 1 << 20;
+    const bytes = new Uint8Array(text.length / 4 * 3 - (text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0));
+    for (let from = 0, to = 0; from < text.length; from += piece) {
+      const part = atob(text.slice(from, from + piece));
+      for (let i = 0; i < part.length; ++i) bytes[to++] = part.charCodeAt(i);
+    }
+    element.remove();
+    return bytes;
+  }
+  function unpacked(name) {
+    const packed = new Blob([bytesOf(document.querySelector(`script[data-part="${name}"]`))]);
+    return new Response(packed.stream().pipeThrough(new DecompressionStream("gzip")));
   }
   async function loadParts() {
     Module.held = new Map();
-    for (const { name, base64 } of parts.recordings) {
-      const bytes = new Uint8Array(await (await fetch("data:application/octet-stream;base64," + base64)).arrayBuffer());
+    for (const element of document.querySelectorAll("script[data-recording]")) {
+      const name = element.dataset.recording, bytes = bytesOf(element);
       Module.held.set(name, bytes);
       openFile(name, name, bytes.length);
     }
-    wasm = await (await unpacked(parts.wasm)).arrayBuffer();
-    const program = await (await unpacked(parts.script)).blob();
-    load(URL.createObjectURL(new Blob([program], { type: "text/javascript" })));
+    wasm = await unpacked("page.wasm").arrayBuffer();
+    load(URL.createObjectURL(new Blob([await unpacked("page.js").text()], { type: "text/javascript" })));
   }
 
-  if (parts) loadParts().catch(problem => say("This page cannot be shown here: " + problem));
+  if (document.querySelector("script[data-part]")) loadParts().catch(problem => say("This page cannot be shown here: " + problem));
   else findOffered().then(() => load("page.js"));
 })();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/cli/output_file.hpp"
+#include "app/cli/page/html_page.hpp"
 #include "app/cli/range_option.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
@@ -34,9 +35,17 @@ struct export_options {
   bool force = false;
 };
 
+/// Those of core/export, and the page, which is made of the window.
+std::vector<const exports::format*> formats() {
+  std::vector<const exports::format*> all;
+  for (const exports::format& each : exports::formats()) all.push_back(&each);
+  all.push_back(&page::html_format());
+  return all;
+}
+
 std::string names_of_formats(const char* between) {
   std::string all;
-  for (const exports::format& each : exports::formats()) all.append(all.empty() ? "" : between).append(each.name);
+  for (const exports::format* each : formats()) all.append(all.empty() ? "" : between).append(each->name);
   return all;
 }
 
@@ -44,10 +53,12 @@ std::string names_of_formats(const char* between) {
 result<const exports::format*> choose_format(const export_options& wanted) {
   if (!wanted.format.empty()) {
     if (const exports::format* named = exports::find_format(wanted.format)) return named;
+    if (wanted.format == page::html_format().name) return &page::html_format();
     return fail(error_code::invalid_argument, "there is no format '" + wanted.format + "'", "--format",
                 "formats are " + names_of_formats(", "));
   }
   if (const exports::format* known = exports::format_of_file(wanted.out)) return known;
+  if (wanted.out.ends_with(page::html_format().suffix)) return &page::html_format();
   return fail(error_code::invalid_argument, "'" + wanted.out + "' does not tell the format", "-o",
               "say --format with one of " + names_of_formats(", "));
 }
@@ -113,7 +124,7 @@ action declare_export(CLI::App& command) {
   command.add_option("FILE", wanted->file, "Recording to export")->required()->type_name("");
   command.add_option("-o,--output", wanted->out, "Output file; - is standard output")->required()->type_name("FILE");
   std::string formats = "Output format (default: from the name of the output):";
-  for (const exports::format& each : exports::formats()) formats += fmt::format("\n{}: {}", each.name, each.about);
+  for (const exports::format* each : cli::formats()) formats += fmt::format("\n{}: {}", each->name, each->about);
   command.add_option("--format", wanted->format, formats)->type_name(names_of_formats("|"));
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
   command

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "app/cli/page/html_page.hpp"
 #include "core/import/import.hpp"
 #include "core/trace/file/layout.hpp"
 
@@ -90,6 +91,7 @@ output_kind recording_kind() { return {"a recording", is_recording}; }
 output_kind picture_kind() { return {"a PNG picture", is_picture}; }
 
 output_kind kind_of(const exports::format& format) {
+  if (&format == &page::html_format()) return {"a page of sluice export", page::is_html_page};
   const auto found =
       std::find_if(looks.begin(), looks.end(), [&](const auto& each) { return each.first == format.name; });
   return {"a file of the format " + std::string(format.name), found == looks.end() ? nullptr : found->second};

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "app/cli/number_option.hpp"
+#include "app/cli/page/page_folder.hpp"
 #include "app/cli/serve/http_server.hpp"
 #include "app/cli/serve/site.hpp"
 #include "app/cli/verbs.hpp"
@@ -61,7 +62,7 @@ result<scratch_folder> open_in_browser(const std::string& address) {
 }
 
 result<int> serve_until_signal(const serve_options& wanted) {
-  auto page = serve::page_folder();
+  auto page = page::folder();
   if (!page) return tl::unexpected(page.error());
   auto server = serve::http_server::listen(wanted.port);
   if (!server) return tl::unexpected(server.error());

@@ -15,6 +15,8 @@
 #include <optional>
 #include <utility>
 
+#include "app/cli/page/page_folder.hpp"
+#include "app/cli/page/web_text.hpp"
 #include "core/base/printable.hpp"
 #include "core/import/import.hpp"
 
@@ -23,15 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of the page: the name, and its type.
-constexpr std::array<std::pair<std::string_view, const char*>, 4> page_files{{
-    {"index.html", "text/html; charset=utf-8"},
-    {"page.js", "text/javascript; charset=utf-8"},
-    {"page.wasm", "application/wasm"},
-    {"page.worker.js", "text/javascript; charset=utf-8"},
-}};
-
-constexpr std::string_view recordings = "recordings/";
+constexpr std::string_view recordings = "recordings/", samples = "samples/";
 /// Of a folder, in the list.
 constexpr std::size_t most_listed = 1000;
 
@@ -78,32 +72,6 @@ std::optional<std::string> decoded(std::string_view text) {
     if (text.size() - i < 3 || std::from_chars(begin, begin + 2, byte, 16).ptr != begin + 2) return std::nullopt;
     made += static_cast<char>(byte);
     i += 2;
-  }
-  return made;
-}
-
-std::string as_html(std::string_view text) {
-  std::string made;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        made += "&amp;";
-        break;
-      case '<':
-        made += "&lt;";
-        break;
-      case '>':
-        made += "&gt;";
-        break;
-      case '"':
-        made += "&quot;";
-        break;
-      case '\'':
-        made += "&#39;";
-        break;
-      default:
-        made += c;
-    }
   }
   return made;
 }
@@ -170,6 +138,22 @@ http_answer file_answer(regular_file file, const char* type, std::string_view wa
   return answer;
 }
 
+/// A name alone, as in a folder: with no way up, down or out, and complete for the system, too.
+bool is_name(const std::string& name) {
+  return !name.empty() && name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+}
+
+/// A regular file directly in `folder`: no link, not hidden.
+http_answer file_of_folder(int folder, const std::string& name, std::string_view range) {
+  if (name.starts_with('.')) return not_here();
+  struct stat about {};
+  if (::fstatat(folder, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(about.st_mode)) return not_here();
+  const int descriptor = ::openat(folder, name.c_str(), regular_file::flags | O_NOFOLLOW);
+  if (descriptor < 0) return not_here();
+  auto file = regular_file::of(descriptor, name);
+  return file ? file_answer(std::move(*file), "application/octet-stream", range) : not_here();
+}
+
 }  // namespace
 
 site::places::~places() {
@@ -216,11 +200,12 @@ http_answer site::answer(const http_request& request) const {
   path.remove_prefix(end + 1);
   if (path == recordings) return list();
   if (path.starts_with(recordings)) return recording(path.substr(recordings.size()), request.range);
-  return page_file(path.empty() ? page_files[0].first : path);
+  if (path.starts_with(samples)) return sample(path.substr(samples.size()), request.range);
+  return page_file(path.empty() ? page::files[0].name : path);
 }
 
 http_answer site::page_file(std::string_view name) const {
-  for (const auto& [known, type] : page_files) {
+  for (const auto& [known, type] : page::files) {
     if (name != known) continue;
     auto file = regular_file::open(page_ + "/" + std::string(name));
     if (!file) return not_here();
@@ -237,21 +222,23 @@ http_answer site::recording(std::string_view path, std::string_view range) const
   const auto name = decoded(slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1));
   if (!number || *number == 0 || *number > places_.size() || !name) return not_here();
   const place& in = places_[static_cast<std::size_t>(*number - 1)];
-  // A name alone, as in a folder: with no way up, down or out, and complete for the system, too.
-  if (name->empty() || name->find_first_of(std::string_view("/\0", 2)) != std::string::npos) return not_here();
+  if (!is_name(*name)) return not_here();
   if (in.folder < 0) {
     if (*name != in.name) return not_here();
     auto file = regular_file::open(in.path);
     return file ? file_answer(std::move(*file), "application/octet-stream", range) : not_here();
   }
-  if (name->starts_with('.')) return not_here();
-  struct stat about {};
-  if (::fstatat(in.folder, name->c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(about.st_mode))
-    return not_here();
-  const int descriptor = ::openat(in.folder, name->c_str(), regular_file::flags | O_NOFOLLOW);
-  if (descriptor < 0) return not_here();
-  auto file = regular_file::of(descriptor, *name);
-  return file ? file_answer(std::move(*file), "application/octet-stream", range) : not_here();
+  return file_of_folder(in.folder, *name, range);
+}
+
+http_answer site::sample(std::string_view path, std::string_view range) const {
+  const auto name = decoded(path);
+  if (!name || !is_name(*name)) return not_here();
+  const int folder = ::open((page_ + "/samples").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return not_here();
+  http_answer answer = file_of_folder(folder, *name, range);
+  ::close(folder);
+  return answer;
 }
 
 http_answer site::list() const {
@@ -291,19 +278,6 @@ http_answer site::list() const {
               "<h1>Recordings</h1>\n<ul>\n" +
               items + "</ul>\n<p><a href=\"../\">The window without a recording</a></p>\n</body>\n</html>\n",
           .trusted = true};
-}
-
-result<std::string> page_folder() {
-  std::error_code failed;
-  const fs::path own = fs::read_symlink("/proc/self/exe", failed).parent_path();
-  for (const char* place : {"../share/sluice/web", "../web/site"}) {
-    const fs::path folder = (own / place).lexically_normal();
-    if (std::all_of(page_files.begin(), page_files.end(),
-                    [&](const auto& each) { return fs::is_regular_file(folder / each.first, failed); }))
-      return folder.string();
-  }
-  return fail(error_code::not_found, "the page is not there", (own / "../share/sluice/web").lexically_normal().string(),
-              "./dev web builds it");
 }
 
 }  // namespace sluice::cli::serve

@@ -12,7 +12,8 @@ namespace sluice::cli::serve {
 
 /// The window for a browser and the named recordings, for who knows the token:
 ///
-///   /TOKEN/                       the page; index.html, page.js, page.wasm and page.worker.js
+///   /TOKEN/                       the page, with `page::files`
+///   /TOKEN/samples/NAME           the recordings that come with the page
 ///   /TOKEN/recordings/            the list of the recordings
 ///   /TOKEN/recordings/N/NAME      the file NAME of the N-th word of the command line, counted from 1
 ///
@@ -45,6 +46,7 @@ class site {
 
   site(places named, std::string page, std::uint16_t port, std::string token);
   [[nodiscard]] http_answer page_file(std::string_view name) const;
+  [[nodiscard]] http_answer sample(std::string_view path, std::string_view range) const;
   [[nodiscard]] http_answer recording(std::string_view path, std::string_view range) const;
   [[nodiscard]] http_answer list() const;
 
@@ -53,9 +55,5 @@ class site {
   std::string port_;
   std::string token_;
 };
-
-/// The folder of the page that belongs to this program: ../share/sluice/web where it is installed, ../web/site where it
-/// was built. Errors: not_found.
-[[nodiscard]] result<std::string> page_folder();
 
 }  // namespace sluice::cli::serve

@@ -383,7 +383,7 @@ void application::draw_panels() {
       layout_panels(dock, viewport->WorkSize);
       front_tabs_in_ = 4;
     }
-    layout_wanted_ = false;
+    layout_wanted_ = layout_wanted_ && !bars_placed_;
     ImGui::DockSpace(dock, {0, 0}, dock_flags);
   } else {
     ImGui::DockSpace(dock, {0, 0}, ImGuiDockNodeFlags_KeepAliveOnly);

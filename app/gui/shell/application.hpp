@@ -247,8 +247,10 @@ class application {
   std::string new_key_for_;  ///< Id of the command that gets the next key pressed; empty: none.
   bool words_open_ = false;
   bool about_open_ = false;
+  bool toolbar_drawn_ = false;
+  bool bars_placed_ = false;  ///< The room for panels, which follows a frame later, is without the bars above them.
   bool layout_wanted_ = true;
-  float below_share_ = 0.30F;          ///< Of the height, for the panels below the timeline, in a new layout.
+  float below_share_ = 0.325F;         ///< Of the height, for the panels below the timeline, in a new layout.
   std::vector<std::string> in_front_;  ///< Names of the panels whose tabs a new layout raises; others: the first.
   view* raised_ = nullptr;             ///< The panel to give the focus to.
   int raise_tries_ = 0;                ///< Frames left to do that.

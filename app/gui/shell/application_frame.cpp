@@ -170,7 +170,9 @@ void application::draw_status() {
 
 void application::draw_toolbar() {
   const document* shown = session_.active();
-  if (shown == nullptr && !recorder_.running()) return;
+  bars_placed_ = toolbar_drawn_;
+  toolbar_drawn_ = shown != nullptr || recorder_.running();
+  if (!toolbar_drawn_) return;
   const view_context with = context();
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(with.px(8), with.px(4)));
   const float height = ImGui::GetFrameHeight() + with.px(8);

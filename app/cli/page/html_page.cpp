@@ -1,0 +1,129 @@
+#include "app/cli/page/html_page.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+
+#include "app/cli/page/page_folder.hpp"
+#include "app/cli/page/web_text.hpp"
+#include "core/base/format.hpp"
+#include "core/base/printable.hpp"
+#include "core/base/regular_file.hpp"
+#include "core/base/scratch_file.hpp"
+#include "core/export/recording/trim.hpp"
+#include "core/import/import.hpp"
+
+namespace sluice::cli::page {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Begins each such page.
+constexpr std::string_view signature = "<!DOCTYPE html>\n<!-- A recording in the window of Sluice. -->\n";
+constexpr std::string_view start_of_page = "<script src=\"page_start.js\"></script>";
+/// Largest file of the page; they have some 4 MiB.
+constexpr std::uint64_t most_part_bytes = std::uint64_t{64} << 20;
+constexpr std::size_t piece_bytes = std::size_t{3} << 18;  // a multiple of 3: see `base64`
+
+/// Writes a file in base64, as an element that page_start.js reads and no browser runs.
+result<void> write_part(exports::job& what, exports::output& to, std::string_view attribute, const std::string& name,
+                        const regular_file& file) {
+  to.write("<script type=\"text/plain\" data-" + std::string(attribute) + "=\"" + as_html(name) + "\">");
+  std::string piece(piece_bytes, '\0');
+  for (std::uint64_t at = 0; at < file.bytes();) {
+    if (what.cancelled()) return fail(error_code::cancelled, "cancelled", name);
+    const std::size_t wanted = std::min<std::uint64_t>(piece_bytes, file.bytes() - at);
+    const ssize_t got = ::pread(file.descriptor(), piece.data(), wanted, static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got != static_cast<ssize_t>(wanted)) return fail(error_code::io, "cannot be read to its end", name);
+    if (auto written = to.write(base64(std::string_view(piece).substr(0, wanted))); !written) return written;
+    at += wanted;
+  }
+  return to.write("</script>\n");
+}
+
+result<void> write_part(exports::job& what, exports::output& to, std::string_view attribute, const std::string& name,
+                        const std::string& path, std::uint64_t most_bytes) {
+  const auto file = regular_file::open(path, most_bytes);
+  if (!file) return tl::unexpected(file.error());
+  return write_part(what, to, attribute, name, *file);
+}
+
+/// True if the file itself can be put into the page: a finished recording, of which all is wanted.
+bool is_taken_whole(const exports::job& what) {
+  return what.whole() && !what.wanted().redact.any() && what.trace().complete() &&
+         importing::recognise(what.trace().path()) == importing::format::sluice;
+}
+
+result<void> write_recording(exports::job& what, exports::output& to) {
+  const trace::snapshot& from = what.trace();
+  const std::string name = fs::path(from.path()).stem().string() + ".sluice";
+  std::string path = from.path();
+  std::optional<scratch_folder> scratch;
+  if (is_taken_whole(what)) {
+    std::uint64_t rows = 0;
+    for (const trace::chunk_info& chunk : from.chunks()) rows += chunk.rows;
+    what.count_rows(rows);
+  } else {
+    auto folder = scratch_folder::make();
+    if (!folder) return tl::unexpected(folder.error());
+    path = folder->path() + "/recording.sluice";
+    scratch.emplace(std::move(*folder));
+    const auto cut =
+        exports::trim(from, {what.range(), what.wanted().redact, {&what.cancelled(), what.wanted().progress}}, path);
+    if (!cut) return tl::unexpected(cut.error());
+    what.count_rows(cut->events);
+  }
+  const auto file = regular_file::open(path);
+  if (!file) return tl::unexpected(file.error());
+  if (file->bytes() > most_html_bytes)
+    return fail(error_code::invalid_argument,
+                "the recording has " + format_bytes(static_cast<double>(file->bytes())) + "; a page holds at most " +
+                    format_bytes(static_cast<double>(most_html_bytes)),
+                from.path(), "take a part of it with --range");
+  return write_part(what, to, "recording", printable(name), *file);
+}
+
+result<void> write_html(exports::job& what, exports::output& to) {
+  const exports::options& wanted = what.wanted();
+  if (!wanted.only.empty() || !wanted.tables.empty() || !wanted.measure.empty())
+    return fail(error_code::invalid_argument,
+                "a page shows all of a recording's range: --only, --table and --measure do not fit it");
+  const auto folder = page::folder();
+  if (!folder) return tl::unexpected(folder.error());
+  const auto frame = read_regular_file(*folder + "/index.html", most_part_bytes);
+  const auto start = read_regular_file(*folder + "/page_start.js", most_part_bytes);
+  if (!frame || !start) return tl::unexpected(frame ? start.error() : frame.error());
+  const std::size_t begin = frame->find("<html"), script = frame->find(start_of_page);
+  if (begin == std::string::npos || script == std::string::npos)
+    return fail(error_code::corrupt, "the page is not of this version", *folder + "/index.html");
+  to.write(signature);
+  to.write(std::string_view(*frame).substr(begin, script - begin));
+  for (const std::string name : {"page.js", "page.wasm"})
+    if (auto done = write_part(what, to, "part", name, *folder + "/" + name + ".gz", most_part_bytes); !done)
+      return done;
+  if (auto done = write_recording(what, to); !done) return done;
+  to.write("<script>\n" + *start + "</script>");
+  return to.write(std::string_view(*frame).substr(script + start_of_page.size()));
+}
+
+exports::output_shape shape_of_html(const exports::options&) { return exports::output_shape::stream; }
+
+}  // namespace
+
+const exports::format& html_format() {
+  static constexpr exports::format format{
+      "html", ".html", "one page with the window and the recording, for any browser", shape_of_html, write_html};
+  return format;
+}
+
+bool is_html_page(const std::string& path) {
+  std::string head(signature.size(), '\0');
+  std::ifstream in(path, std::ios::binary);
+  return static_cast<bool>(in.read(head.data(), static_cast<std::streamsize>(head.size()))) && head == signature;
+}
+
+}  // namespace sluice::cli::page
