@@ -2,6 +2,7 @@
 #include <emscripten.h>
 
 #include <memory>
+#include <string>
 
 #include "app/browser/canvas_window.hpp"
 #include "app/browser/files.hpp"
@@ -22,6 +23,14 @@ extern "C" EMSCRIPTEN_KEEPALIVE void sluice_add_file(const char* name, const cha
   if (!(bytes >= 0)) return;
   const std::string path = sluice::browser::add_file(name, url, static_cast<std::uint64_t>(bytes));
   if (opens != 0 && window()) window()->app().open(path);
+}
+
+/// Runs a command of the window, before its next frame: for tests, and pages around this one. `text`: its argument;
+/// empty: none.
+extern "C" EMSCRIPTEN_KEEPALIVE void sluice_invoke(const char* id, const char* text) {
+  if (!window()) return;
+  if (*text == '\0') return window()->app().invoke(id);
+  window()->app().invoke(id, std::string(text));
 }
 
 /// The page is left, or may be: the page keeps what is in the folder of the settings.

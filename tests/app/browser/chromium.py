@@ -113,3 +113,12 @@ class Chromium:
         self.mouse("mouseMoved", x, y)
         self.mouse("mousePressed", x, y, button="left", clickCount=1)
         self.mouse("mouseReleased", x, y, button="left", clickCount=1)
+
+    def drop(self, paths, x, y):
+        """Drops files of this machine on the page."""
+        data = {"items": [], "files": [os.path.abspath(path) for path in paths], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            self.call("Input.dispatchDragEvent", type=kind, x=x, y=y, data=data)
+
+    def downloads_to(self, folder):
+        self.call("Page.setDownloadBehavior", behavior="allow", downloadPath=os.path.abspath(folder))
