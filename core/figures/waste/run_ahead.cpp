@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 
 #include "core/base/saturating.hpp"
@@ -86,7 +87,9 @@ class replay {
       std::size_t left = looked_at;
       for (auto each = all.rbegin(); each != all.rend() && left > 0; ++each, --left) {
         if (each->end > work.begin) continue;
-        if (each->end > work.enqueued && (best == nullptr || each->end > best->end)) best = &*each;
+        if (each->end > work.enqueued &&
+            (best == nullptr || std::tie(each->end, each->new_end) > std::tie(best->end, best->new_end)))
+          best = &*each;
         break;
       }
     }
@@ -148,7 +151,15 @@ time_ns gain_of_running_ahead(std::vector<queued_work> works, std::vector<time_r
                               std::vector<work_order> orders) {
   if (works.empty() || blocked.empty()) return 0;
   std::sort(orders.begin(), orders.end(), [](const work_order& a, const work_order& b) { return a.second < b.second; });
-  std::sort(works.begin(), works.end(), [](const queued_work& a, const queued_work& b) { return a.begin < b.begin; });
+  // Complete orders: the answer does not depend on the order in which works arrive.
+  const auto of_begin = [](const queued_work& of) {
+    return std::tuple(of.begin, of.end, of.enqueued, of.stream, of.engine);
+  };
+  const auto of_call = [](const queued_work& of) {
+    return std::tuple(of.enqueued, of.begin, of.end, of.stream, of.engine);
+  };
+  std::sort(works.begin(), works.end(),
+            [&](const queued_work& a, const queued_work& b) { return of_begin(a) < of_begin(b); });
   const std::vector<time_range> stood_still = joined(std::move(blocked));
   time_ns gain = 0;
   time_ns until = works.front().end;
@@ -158,7 +169,7 @@ time_ns gain_of_running_ahead(std::vector<queued_work> works, std::vector<time_r
       if (idle.length() - still_in(stood_still, idle) >= longest_carried) break;
       until = std::max(until, next->end);
     }
-    std::sort(first, next, [](const queued_work& a, const queued_work& b) { return a.enqueued < b.enqueued; });
+    std::sort(first, next, [&](const queued_work& a, const queued_work& b) { return of_call(a) < of_call(b); });
     saturating_add(gain, gain_of_stretch({&*first, static_cast<std::size_t>(next - first)}, stood_still, orders));
     first = next;
     if (next != works.end()) until = std::max(until, next->end);

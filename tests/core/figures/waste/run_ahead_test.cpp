@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "tests/core/figures/waste/wasteful_recording.hpp"
@@ -111,6 +112,26 @@ TEST(run_ahead, never_gains_more_than_the_host_stood_still) {
     const time_ns gain = gain_of_running_ahead(works, blocked);
     EXPECT_GE(gain, 0);
     EXPECT_LE(gain, stood);
+  }
+}
+
+TEST(run_ahead, does_not_depend_on_the_order_in_which_works_arrive) {
+  std::mt19937 random(7);
+  const auto within = [&](time_ns most) { return static_cast<time_ns>(random() % static_cast<std::uint64_t>(most)); };
+  for (int round = 0; round < 200; ++round) {
+    std::vector<queued_work> works;
+    std::vector<time_range> waits;
+    // Few different times, so that many are equal, as those of a graph's works are.
+    for (int i = 0; i < 40; ++i) {
+      const time_ns called = within(10) * 50 * us, begin = called + within(3) * 10 * us;
+      works.push_back({called, begin, begin + (1 + within(5)) * 20 * us, static_cast<std::uint32_t>(within(4)),
+                       static_cast<std::uint8_t>(within(3))});
+    }
+    for (int i = 0; i < 8; ++i) waits.push_back({within(400) * us, within(400) * us + 500 * us});
+    const time_ns gain = gain_of_running_ahead(works, waits);
+    std::shuffle(works.begin(), works.end(), random);
+    std::shuffle(waits.begin(), waits.end(), random);
+    ASSERT_EQ(gain_of_running_ahead(works, waits), gain) << "round " << round;
   }
 }
 
