@@ -33,7 +33,7 @@ result<std::unique_ptr<canvas_window>> canvas_window::create(gui::application_op
   if (made->handle_ == nullptr)
     return fail(error_code::unavailable, "this browser gives no WebGL 2", {}, "use a current Chrome, Edge or Firefox");
   glfwMakeContextCurrent(made->handle_);
-  content.wake = [self = made.get()] { self->woken_.store(true, std::memory_order_release); };
+  content.wake = [self = made.get()] { self->draw_soon(); };
   made->app_ = std::make_unique<gui::application>(std::move(content));
   ImGui_ImplGlfw_InitForOpenGL(made->handle_, true);
   ImGui_ImplGlfw_InstallEmscriptenCallbacks(made->handle_, "#canvas");

@@ -17,6 +17,8 @@ class canvas_window {
   [[nodiscard]] static result<std::unique_ptr<canvas_window>> create(gui::application_options content);
 
   [[nodiscard]] gui::application& app() { return *app_; }
+  /// The next animation frame is drawn, and the two after it.
+  void draw_soon() { woken_.store(true, std::memory_order_release); }
   /// Called for each of the page's animation frames: draws one if something may have changed.
   void step();
 

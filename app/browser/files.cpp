@@ -22,6 +22,7 @@ namespace {
 struct source {
   std::string path;
   std::string url;
+  std::uint64_t bytes = 0;
 };
 
 /// Grows only: a reader needs no lock once it has its source.
@@ -80,6 +81,8 @@ std::shared_ptr<const std::vector<char>> block_of(const source& of, std::uint64_
 
 /// Returns the number of bytes, or -1.
 ssize_t read_at(const source& of, char* to, std::size_t bytes, std::uint64_t offset) {
+  if (offset >= of.bytes) return 0;
+  bytes = std::min<std::uint64_t>(bytes, of.bytes - offset);
   std::size_t done = 0;
   while (done < bytes) {
     const std::uint64_t at = offset + done;
@@ -96,7 +99,7 @@ ssize_t read_at(const source& of, char* to, std::size_t bytes, std::uint64_t off
 
 }  // namespace
 
-std::string add_file(const std::string& name, const std::string& url, std::uint64_t bytes) {
+std::string add_file(const char* folder, const std::string& name, const std::string& url, std::uint64_t bytes) {
   std::string wanted = name.substr(name.find_last_of('/') + 1);
   if (wanted.empty()) wanted = "recording";
   {
@@ -109,13 +112,13 @@ std::string add_file(const std::string& name, const std::string& url, std::uint6
     const std::size_t dot = std::min(wanted.find_last_of('.'), wanted.size());
     const std::string taken = number == 1 ? "" : "-" + std::to_string(number);
     const std::string file = wanted.substr(0, dot) + taken + wanted.substr(dot);
-    path = std::string(recordings_folder) + "/" + file;
+    path = std::string(folder) + "/" + file;
     if (find(path.c_str()) != nullptr) continue;
-    sluice_make_node(recordings_folder, file.c_str(), static_cast<double>(bytes));
+    sluice_make_node(folder, file.c_str(), static_cast<double>(bytes));
     break;
   }
   const std::scoped_lock lock(mutex);
-  sources().push_back({path, url});
+  sources().push_back({path, url, bytes});
   return path;
 }
 

@@ -7,7 +7,8 @@
 /// read takes a slice of the file, in the thread that reads. To the rest of the program they are files in /recordings.
 namespace sluice::browser {
 
-inline constexpr const char* recordings_folder = "/recordings";
+inline constexpr const char* recordings_folder = "/recordings";  ///< What the user opened.
+inline constexpr const char* samples_folder = "/samples";        ///< What comes with the page.
 /// What is written here is given to the user as a download, by `give_saved`.
 inline constexpr const char* saved_folder = "/saved";
 inline constexpr const char* settings_folder = "/settings";  ///< The page keeps its files from one visit to the next.
@@ -16,8 +17,9 @@ inline constexpr const char* settings_folder = "/settings";  ///< The page keeps
 void give_saved();
 
 /// Makes the file at `url` (a blob's, or of the page's origin; then its server must answer ranges) readable as
-/// "/recordings/NAME", and returns that path; NAME gets a number if it is taken.
+/// "FOLDER/NAME", and returns that path; NAME gets a number if it is taken.
 /// A `url` that was added before keeps its path. `bytes`: its size. Main thread only.
-[[nodiscard]] std::string add_file(const std::string& name, const std::string& url, std::uint64_t bytes);
+[[nodiscard]] std::string add_file(const char* folder, const std::string& name, const std::string& url,
+                                   std::uint64_t bytes);
 
 }  // namespace sluice::browser

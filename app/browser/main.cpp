@@ -18,17 +18,25 @@ std::unique_ptr<sluice::browser::canvas_window>& window() {
 
 }  // namespace
 
-/// Makes the file at `url`, of `bytes` bytes, readable, and opens it if `opens`.
-extern "C" EMSCRIPTEN_KEEPALIVE void sluice_add_file(const char* name, const char* url, double bytes, int opens) {
-  if (!(bytes >= 0)) return;
-  const std::string path = sluice::browser::add_file(name, url, static_cast<std::uint64_t>(bytes));
-  if (opens != 0 && window()) window()->app().open(path);
+/// Opens the file at `url`, of `bytes` bytes, as `name`.
+extern "C" EMSCRIPTEN_KEEPALIVE void sluice_open_file(const char* name, const char* url, double bytes) {
+  using namespace sluice::browser;
+  if (!window() || !(bytes >= 0)) return;
+  window()->draw_soon();
+  window()->app().open(add_file(recordings_folder, name, url, static_cast<std::uint64_t>(bytes)));
+}
+
+/// Offers such a file on the welcome screen. Before the window is made.
+extern "C" EMSCRIPTEN_KEEPALIVE void sluice_offer_file(const char* name, const char* url, double bytes) {
+  using namespace sluice::browser;
+  if (bytes >= 0) static_cast<void>(add_file(samples_folder, name, url, static_cast<std::uint64_t>(bytes)));
 }
 
 /// Runs a command of the window, before its next frame: for tests, and pages around this one. `text`: its argument;
 /// empty: none.
 extern "C" EMSCRIPTEN_KEEPALIVE void sluice_invoke(const char* id, const char* text) {
   if (!window()) return;
+  window()->draw_soon();
   if (*text == '\0') return window()->app().invoke(id);
   window()->app().invoke(id, std::string(text));
 }
@@ -44,7 +52,7 @@ int main() {
   sluice_offer_recordings();
   gui::application_options content;
   content.config_folder = browser::settings_folder;
-  content.recordings_folder = browser::recordings_folder;
+  content.recordings_folder = browser::samples_folder;
   content.around.starts_programs = false;
   content.around.keeps_files = false;
   content.around.choose_file = [] { sluice_choose_file(); };

@@ -15,7 +15,7 @@ void sluice_set_title(const char* text);
 void sluice_copy(const char* text);
 /// 0 in a page that may share no memory between threads, such as one opened from disk.
 int sluice_has_threads();
-/// Calls `sluice_add_file` for each of the recordings that lie beside the page, or in it.
+/// Calls `sluice_offer_file` for each of the recordings that come with the page.
 void sluice_offer_recordings();
 /// The browser's dialog to choose files; those chosen are opened.
 void sluice_choose_file();

@@ -53,7 +53,7 @@ mergeInto(LibraryManager.library, {
   },
   sluice_has_threads: function () { return Module.threads > 0 ? 1 : 0; },
   sluice_offer_recordings: function () {
-    for (const each of Module.offered) Module.ccall("sluice_add_file", null, ["string", "string", "number", "number"], [each.name, each.url, each.bytes, 0]);
+    for (const each of Module.offered) Module.ccall("sluice_offer_file", null, ["string", "string", "number"], [each.name, each.url, each.bytes]);
   },
   sluice_choose_file: function () { Module.chooseFile(); },
   sluice_give_files__deps: ["$FS"],

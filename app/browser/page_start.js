@@ -13,7 +13,7 @@
   // The program reads slices of the file by its address; the file itself stays where it is.
   function openFile(name, url, bytes) {
     if (!isReady) return waiting.push([name, url, bytes]);
-    Module.ccall("sluice_add_file", null, ["string", "string", "number", "number"], [name, url, bytes, 1]);
+    Module.ccall("sluice_open_file", null, ["string", "string", "number"], [name, url, bytes]);
   }
 
   function openFiles(files) {
@@ -28,7 +28,7 @@
     openFile(decodeURIComponent(url.pathname.split("/").pop()), url.href, Number(head.headers.get("Content-Length")));
   }
 
-  // The recordings that lie beside the page, for the welcome screen. There may be none.
+  // The recordings that come with the page, for the welcome screen. There may be none.
   async function findOffered() {
     try {
       const index = await fetch("samples/index.txt");
@@ -50,8 +50,8 @@
   const settings = "/settings", kept = "sluice/";
   function readSettings() {
     Module.FS.mkdirTree(settings);
-    Module.FS.mkdirTree("/recordings");
-    if (Module.index) Module.FS.writeFile("/recordings/index.txt", Module.index);
+    Module.FS.mkdirTree("/samples");
+    if (Module.index) Module.FS.writeFile("/samples/index.txt", Module.index);
     try {
       for (let i = 0; i < localStorage.length; ++i) {
         const key = localStorage.key(i);

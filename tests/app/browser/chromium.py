@@ -121,4 +121,4 @@ class Chromium:
             self.call("Input.dispatchDragEvent", type=kind, x=x, y=y, data=data)
 
     def downloads_to(self, folder):
-        self.call("Page.setDownloadBehavior", behavior="allow", downloadPath=os.path.abspath(folder))
+        self.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=os.path.abspath(folder))
