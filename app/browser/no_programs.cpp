@@ -14,8 +14,6 @@ tl::unexpected<error> no_programs() {
 
 std::vector<std::string> record_words(const record_request& /*request*/, const std::string& /*output*/) { return {}; }
 result<std::string> recording_place(const record_request& /*request*/) { return no_programs(); }
-result<std::vector<std::string>> split_words(const std::string& /*line*/) { return no_programs(); }
-std::string joined_words(const std::vector<std::string>& /*words*/) { return {}; }
 recorder_process::~recorder_process() = default;
 result<void> recorder_process::start_demo(const std::string& /*program*/, const std::string& /*name*/,
                                           const std::string& /*device*/) {
@@ -28,7 +26,6 @@ void recorder_process::stop() {}
 bool recorder_process::ended() { return false; }
 std::string recorder_process::last_words() const { return {}; }
 std::string recorder_process::output() const { return {}; }
-std::vector<running_recording> running_recordings() { return {}; }
 
 std::vector<std::string> editor_command(const std::string& /*editor*/, const std::string& /*file*/,
                                         std::uint64_t /*line*/) {

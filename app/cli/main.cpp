@@ -100,6 +100,7 @@ int run(int argc, char** argv) {
       {"mcp", "Answer an assistant's questions about recordings (Model Context Protocol)", declare_mcp},
       {"whatif", "Say what PyTorch would have reserved under other allocator settings", declare_whatif},
       {"serve", "Show recordings in a browser, from this machine only", declare_serve},
+      {"top", "Show the figures of a recording in the terminal, while it is written", declare_top},
       {"demo", "Run a small program that has something to show, and record it", declare_demo},
       {"generate", "Write a trace of any size, for tests and measurements", declare_generate},
 #ifdef SLUICE_HAVE_GUI

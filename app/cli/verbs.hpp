@@ -66,4 +66,7 @@ void note_cancelling_signal(int number);
 /// Shows the window and recordings to a browser until a signal ends it.
 [[nodiscard]] action declare_serve(CLI::App& command);
 
+/// Shows the figures of a recording in the terminal until the user ends it.
+[[nodiscard]] action declare_top(CLI::App& command);
+
 }  // namespace sluice::cli

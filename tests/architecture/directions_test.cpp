@@ -108,9 +108,10 @@ const std::vector<room>& rooms() {
         "instrumentation/backend/"}},
       // The program. What core and the runtime have is open to all of it.
       {"app/workloads/", {"core/", "instrumentation/"}},
-      {"app/gui/", {"core/"}},
+      {"app/processes/", {"core/"}},
+      {"app/gui/", {"core/", "app/processes/"}},
       {"app/browser/", {"core/", "app/gui/"}},
-      {"app/cli/", {"core/", "instrumentation/", "app/gui/", "app/workloads/"}},
+      {"app/cli/", {"core/", "instrumentation/", "app/gui/", "app/processes/", "app/workloads/"}},
   };
   return all;
 }

@@ -3,13 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include "app/gui/shell/recorder_process.hpp"
+#include "app/processes/command_line.hpp"
 
 namespace sluice::gui {
 namespace {
 
 std::string command(const std::string& editor, std::uint64_t line = 12) {
-  return joined_words(editor_command(editor, "/src/train me.py", line));
+  return processes::joined_words(editor_command(editor, "/src/train me.py", line));
 }
 
 TEST(editor, is_told_the_line_in_its_own_way) {

@@ -11,14 +11,16 @@
 #include <fstream>
 
 #include "app/gui/shell/recorder_process.hpp"
+#include "app/processes/command_line.hpp"
+#include "app/processes/running_recordings.hpp"
 #include "imgui_internal.h"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {
 namespace {
 
-using gui::joined_words;
-using gui::split_words;
+using processes::joined_words;
+using processes::split_words;
 
 TEST(command_line, is_split_as_a_shell_does) {
   using words = std::vector<std::string>;
@@ -126,7 +128,7 @@ TEST(recordings_that_run, are_found_by_their_command_lines) {
   bool seen = false;
   int status = 0;
   while (!seen && waitpid(child, &status, WNOHANG) == 0)
-    for (const gui::running_recording& each : gui::running_recordings())
+    for (const processes::running_recording& each : processes::running_recordings())
       if (each.pid == static_cast<std::uint64_t>(child)) {
         seen = true;
         EXPECT_EQ(each.command, "python 'train me.py'");

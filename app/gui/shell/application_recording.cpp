@@ -5,6 +5,7 @@
 
 #include "app/gui/shell/application.hpp"
 #include "app/gui/views/widgets.hpp"
+#include "app/processes/command_line.hpp"
 #include "core/base/printable.hpp"
 
 namespace sluice::gui {
@@ -73,7 +74,7 @@ void application::start_recording(const record_request& request) {
     notice_ = started.error().to_string();
     return;
   }
-  settings_.add_command(joined_words(request.command));
+  settings_.add_command(processes::joined_words(request.command));
   tell("Recording to " + recorder_.recording());
   progress_ = -1;
   progress_tracks_ = {};

@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <string_view>
 
-#include "app/gui/shell/recorder_process.hpp"
 #include "app/gui/shell/spawn.hpp"
+#include "app/processes/command_line.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -27,7 +27,7 @@ bool is_one_of(const auto& list, const std::string& name) {
 }  // namespace
 
 std::vector<std::string> editor_command(const std::string& editor, const std::string& file, std::uint64_t line) {
-  auto words = split_words(editor);
+  auto words = processes::split_words(editor);
   if (!words || words->empty()) return {};
   const std::string name = std::filesystem::path(words->front()).filename().string();
   const std::string number = std::to_string(line);

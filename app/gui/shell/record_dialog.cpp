@@ -7,6 +7,7 @@
 
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
+#include "app/processes/command_line.hpp"
 #include "core/base/printable.hpp"
 #include "imgui_stdlib.h"
 
@@ -67,9 +68,9 @@ void record_dialog::open() {
 }
 
 result<record_request> record_dialog::request() const {
-  auto command = split_words(command_);
+  auto command = processes::split_words(command_);
   if (!command) return tl::unexpected(command.error());
-  auto environment = split_words(environment_);
+  auto environment = processes::split_words(environment_);
   if (!environment) return tl::unexpected(environment.error());
   record_request made = wanted_;
   made.command = std::move(*command);
@@ -159,7 +160,7 @@ void record_dialog::draw_terminal_line(const record_request& asked) {
   const fs::path folder = fs::absolute(asked.folder.empty() ? fs::path(".") : fs::path(asked.folder), failed);
   const bool elsewhere = file.parent_path() != (folder / "file").lexically_normal().parent_path();
   const std::string output = elsewhere ? file.string() : file.filename().string();
-  ImGui::TextUnformatted(printable("sluice " + joined_words(record_words(asked, output))).c_str());
+  ImGui::TextUnformatted(printable("sluice " + processes::joined_words(record_words(asked, output))).c_str());
   const std::string why = elsewhere ? "No file can be made in " + folder.string() + ": the" : "The";
   ImGui::TextUnformatted(printable(why + " recording goes to " + file.string()).c_str());
 }
@@ -219,12 +220,12 @@ void record_dialog::draw_running(const view_context& with, const recorder_proces
 void record_dialog::draw_others(const view_context& with) {
   constexpr double look_every = 2;  // seconds
   if (looked_at_ == 0 || ImGui::GetTime() - looked_at_ > look_every) {
-    looking_.start(running_recordings);
+    looking_.start(processes::running_recordings);
     looked_at_ = ImGui::GetTime();
   }
   if (others_.empty()) return;
   heading(with, "Recordings that run now");
-  for (const running_recording& each : others_) {
+  for (const processes::running_recording& each : others_) {
     ImGui::PushID(static_cast<int>(each.pid));
     if (each.file.empty()) {
       ImGui::TextDisabled("%llu", static_cast<unsigned long long>(each.pid));

@@ -8,6 +8,7 @@
 #include "app/gui/shell/recorder_process.hpp"
 #include "app/gui/shell/settings.hpp"
 #include "app/gui/views/view.hpp"
+#include "app/processes/running_recordings.hpp"
 
 namespace sluice::gui {
 
@@ -43,11 +44,11 @@ class record_dialog {
   std::string command_;
   std::string environment_;
   record_request wanted_;  ///< Without command and environment, which are still text.
-  std::vector<running_recording> others_;
+  std::vector<processes::running_recording> others_;
   std::string output_;         ///< The end of what the recorded program has written, printable.
   double output_read_at_ = 0;  ///< When `output_` was read, in ImGui's time.
   double looked_at_ = 0;       ///< When `others_` was looked for last, in ImGui's time.
-  background<std::vector<running_recording>> looking_;
+  background<std::vector<processes::running_recording>> looking_;
   struct place {
     std::string about;  ///< The folder and the program that were asked about.
     result<std::string> path;

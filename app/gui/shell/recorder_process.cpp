@@ -7,26 +7,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "app/gui/shell/spawn.hpp"
+#include "app/processes/command_line.hpp"
 #include "core/base/user_folder.hpp"
 
 namespace sluice::gui {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The words of a process's command line.
-std::vector<std::string> words_of(const fs::path& process) {
-  std::ifstream file(process / "cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  return words;
-}
 
 /// NAME.sluice in `folder`, or NAME-2.sluice and so on where that is taken.
 fs::path free_path(const fs::path& folder, const std::string& name) {
@@ -104,61 +96,6 @@ std::vector<std::string> record_words(const record_request& request, const std::
   return words;
 }
 
-result<std::vector<std::string>> split_words(const std::string& line) {
-  std::vector<std::string> words;
-  std::string word;
-  bool begun = false;
-  char quote = 0;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    const bool escapes = c == '\\' && quote != '\'' && i + 1 < line.size();
-    if (escapes) {
-      word += line[++i];
-      begun = true;
-    } else if (quote != 0) {
-      if (c == quote) {
-        quote = 0;
-      } else {
-        word += c;
-      }
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-      begun = true;
-    } else if (c == ' ' || c == '\t' || c == '\n') {
-      if (begun) words.push_back(std::move(word));
-      word.clear();
-      begun = false;
-    } else {
-      word += c;
-      begun = true;
-    }
-  }
-  if (quote != 0)
-    return fail(error_code::invalid_argument, "a quote is not closed", line,
-                "close it or write \\" + std::string(1, quote));
-  if (begun) words.push_back(std::move(word));
-  return words;
-}
-
-std::string joined_words(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) {
-    if (!line.empty()) line += ' ';
-    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-      return std::isalnum(c) != 0 ||
-             std::string_view("-_./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
-    });
-    if (plain) {
-      line += word;
-      continue;
-    }
-    line += '\'';
-    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += '\'';
-  }
-  return line;
-}
-
 recorder_process::~recorder_process() {
   if (pid_ > 0) {
     kill(pid_, SIGTERM);
@@ -210,7 +147,7 @@ result<void> recorder_process::start_recording(const std::string& program, const
   fs::create_directories(fs::path(*place).parent_path(), failed);
   if (failed) return fail(error_code::io, "the folder cannot be made: " + failed.message(), *place);
   is_demo_ = false;
-  name_ = joined_words(request.command);
+  name_ = processes::joined_words(request.command);
   recording_ = std::move(*place);
   errors_ = *folder + "/output.txt";
   std::vector<std::string> words = record_words(request, recording_);
@@ -278,33 +215,6 @@ std::string recorder_process::last_words() const {
   const std::size_t before = text.rfind('\n', end);
   const std::size_t begin = before == std::string::npos ? 0 : before + 1;
   return text.substr(begin, end + 1 - begin);
-}
-
-std::vector<running_recording> running_recordings() {
-  std::vector<running_recording> found;
-  std::error_code failed;
-  for (fs::directory_iterator at("/proc", failed), end; !failed && at != end; at.increment(failed)) {
-    const std::string name = at->path().filename().string();
-    running_recording made;
-    const auto [last, bad] = std::from_chars(name.data(), name.data() + name.size(), made.pid);
-    struct stat owner {};
-    if (bad != std::errc() || last != name.data() + name.size() || stat(at->path().c_str(), &owner) != 0 ||
-        owner.st_uid != getuid())
-      continue;
-    const std::vector<std::string> words = words_of(at->path());
-    if (words.size() < 3 || words[1] != "record" || fs::path(words[0]).filename() != "sluice") continue;
-    const auto dashes = std::find(words.begin(), words.end(), "--");
-    const auto named = std::find_if(words.begin(), dashes, [](const auto& w) { return w == "-o" || w == "--output"; });
-    if (dashes != words.end()) made.command = joined_words({dashes + 1, words.end()});
-    if (dashes - named > 1) {
-      std::error_code unknown;
-      const fs::path folder = fs::read_symlink(at->path() / "cwd", unknown);
-      made.file = (folder / *(named + 1)).lexically_normal().string();
-    }
-    found.push_back(std::move(made));
-  }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.pid > b.pid; });
-  return found;
 }
 
 }  // namespace sluice::gui

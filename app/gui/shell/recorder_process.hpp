@@ -32,12 +32,6 @@ struct record_request {
 /// system and changes nothing. Errors: not_found if the program's folder does not exist; io if no folder is left.
 [[nodiscard]] result<std::string> recording_place(const record_request& request);
 
-/// Splits a command line into words as a shell does: spaces separate; quotes and backslashes keep them. Nothing is
-/// expanded. Errors: invalid_argument if a quote is not closed.
-[[nodiscard]] result<std::vector<std::string>> split_words(const std::string& line);
-/// The inverse of `split_words`: quotes words that need it.
-[[nodiscard]] std::string joined_words(const std::vector<std::string>& words);
-
 /// Runs a demo or a recording of the user's program as a child process, so the window stays responsive and a crash of
 /// the program does not affect it. A demo records to a scratch file, which goes with this object; a recording of the
 /// user's program stays where `recording_place` says. Use from one thread.
@@ -93,15 +87,5 @@ class recorder_process {
   std::string recording_;
   std::string errors_;
 };
-
-/// A recording that a `sluice record` of this user writes.
-struct running_recording {
-  std::uint64_t pid = 0;
-  std::string command;  ///< What is recorded.
-  std::string file;     ///< Absolute path of the recording; empty if it is not known.
-};
-
-/// The recordings that run now, newest first. Reads /proc: O(processes).
-[[nodiscard]] std::vector<running_recording> running_recordings();
 
 }  // namespace sluice::gui

@@ -194,7 +194,7 @@ class baseline_judge {
   static std::optional<reserved_figure> most_reserved(const baseline_side& side) {
     std::optional<reserved_figure> most;
     for (const trace::device_row& device : side.tables.devices.rows()) {
-      const auto bytes = static_cast<double>(reserved_bytes(side.of, device.id, side.tables));
+      const auto bytes = static_cast<double>(reserved_bytes(side.of.whole, device.id, side.tables));
       if (bytes > 0 && (!most || bytes > most->bytes)) most = {bytes, device.id};
     }
     return most;

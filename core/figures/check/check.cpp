@@ -93,7 +93,7 @@ class judge_of_report {
   condition reserved(std::uint64_t limit) const {
     condition made = named("max-reserved", quantity::bytes, static_cast<double>(limit));
     for (const trace::device_row& device : subject_.tables.devices.rows()) {
-      const std::uint64_t bytes = reserved_bytes(of_, device.id, subject_.tables);
+      const std::uint64_t bytes = reserved_bytes(of_.whole, device.id, subject_.tables);
       if (bytes == 0 || !put_part(made, label(device.id), static_cast<double>(bytes))) continue;
       made.about = "memory got from the driver on " + label(device.id);
       made.where.clear();
@@ -298,19 +298,22 @@ std::optional<judged_memory> most_telling_memory(const report& of) {
   return std::nullopt;
 }
 
-std::uint64_t reserved_bytes(const report& of, trace::device_id device, const trace::tables& tables) {
+std::uint64_t reserved_bytes(const range_statistics& of, trace::device_id device, const trace::tables& tables,
+                             memory_moment at) {
+  const bool highest = at == memory_moment::highest;
   std::uint64_t of_driver = 0;
-  for (const memory_statistics& each : of.whole.memory)
+  for (const memory_statistics& each : of.memory)
     if (each.device == device && each.layer == layer::driver && is_device_resident(each.kind))
-      of_driver = saturating_sum(of_driver, each.maximum);
+      of_driver = saturating_sum(of_driver, highest ? each.maximum : each.at_end);
   std::uint64_t of_pool = 0;
-  for (const pool_statistics& each : of.whole.pools) {
+  for (const pool_statistics& each : of.pools) {
     const trace::pool_row* row = tables.pools.find(each.pool);
     if (row == nullptr || row->device != device || !is_device_resident(row->kind)) continue;
+    const std::uint64_t reserved = highest ? each.reserved_maximum : each.reserved_at_end;
     if (row->layer == layer::driver) {
-      of_driver = saturating_sum(of_driver, each.reserved_maximum);
+      of_driver = saturating_sum(of_driver, reserved);
     } else {
-      of_pool = std::max(of_pool, each.reserved_maximum);
+      of_pool = std::max(of_pool, reserved);
     }
   }
   return std::max(of_driver, of_pool);

@@ -94,10 +94,14 @@ struct judged_memory {
 };
 [[nodiscard]] std::optional<judged_memory> most_telling_memory(const report& of);
 
-/// The bytes that programs had got from the driver on a device: the highest use of each kind of memory of the driver
-/// layer, and the most that each pool of the driver reserved, added up (they need not have been highest at one time); or
-/// what another pool reserved at most, if that is more. O(memory + pools).
-[[nodiscard]] std::uint64_t reserved_bytes(const report& of, trace::device_id device, const trace::tables& tables);
+/// Which figure of memory is meant: the highest of the range, or that just before its end.
+enum class memory_moment : std::uint8_t { highest, at_end };
+
+/// The bytes that programs had got from the driver on a device: the use of each kind of memory of the driver layer, and
+/// what each pool of the driver reserved, added up (the highest need not have been at one time); or what another pool
+/// reserved, if that is more. O(memory + pools).
+[[nodiscard]] std::uint64_t reserved_bytes(const range_statistics& of, trace::device_id device,
+                                           const trace::tables& tables, memory_moment at = memory_moment::highest);
 
 /// The bytes copied between host and devices.
 [[nodiscard]] double copied_bytes(const report& of);

@@ -1,0 +1,195 @@
+#include "app/cli/top/view.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <utility>
+
+#include "app/cli/text_table.hpp"
+#include "core/base/format.hpp"
+#include "core/base/printable.hpp"
+#include "core/base/utf8.hpp"
+#include "core/figures/link_share.hpp"
+
+namespace sluice::cli::top {
+namespace {
+
+constexpr const char* nothing = "-";
+
+std::string bytes_or_dash(std::optional<std::uint64_t> bytes) { return bytes ? format_bytes(*bytes) : nothing; }
+
+std::string change_in_words(std::int64_t change) {
+  const std::string size = format_bytes(std::fabs(static_cast<double>(change)));
+  return change == 0 ? size : (change > 0 ? "+" : "-") + size;
+}
+
+/// The first characters of printable text.
+std::string cut(const std::string& text, std::size_t columns) {
+  std::size_t at = 0;
+  for (std::size_t count = 0; at < text.size() && count < columns; ++count)
+    at += std::max<std::size_t>(1, utf8_length(std::string_view(text).substr(at)));
+  return text.substr(0, at);
+}
+
+/// A heading and rows under it, of which the first are shown.
+struct section {
+  std::string heading;
+  std::vector<std::string> rows;
+  std::size_t shown = 0;
+  /// Lines with one blank before; the last says what is left out.
+  [[nodiscard]] std::size_t lines() const { return 2 + shown + (shown < rows.size() ? 1 : 0); }
+};
+
+/// `table`: its first row is the heading.
+section section_of(const text_table& table) {
+  section made;
+  std::istringstream lines(table.text(0));
+  std::getline(lines, made.heading);
+  for (std::string line; std::getline(lines, line);) made.rows.push_back(std::move(line));
+  return made;
+}
+
+section gpu_section(const figures& of) {
+  text_table table("lrrrrrrl");
+  table.row({"GPU", "used", "in 1 min", "reserved", "untracked", "whole GPU", "of all", "name"});
+  for (const gpu_row& gpu : of.gpus) {
+    const bool share = gpu.whole && gpu.memory_bytes > 0;
+    table.row({gpu.label, bytes_or_dash(gpu.used), gpu.used ? change_in_words(gpu.change) : nothing,
+               gpu.reserved > 0 ? format_bytes(gpu.reserved) : nothing, bytes_or_dash(gpu.untracked),
+               bytes_or_dash(gpu.whole),
+               share ? format_share(static_cast<double>(*gpu.whole) / static_cast<double>(gpu.memory_bytes)) : nothing,
+               gpu.name});
+  }
+  return section_of(table);
+}
+
+section copy_section(const figures& of) {
+  text_table table("llrrrr");
+  table.row({"GPU", "copies", "last second", "while copying", "of the link", "copying"});
+  for (const gpu_row& gpu : of.gpus) {
+    for (const auto& [name, rate] :
+         {std::pair("host to device", gpu.to_device), std::pair("device to host", gpu.to_host)}) {
+      if (!rate.known) continue;
+      const auto share = analysis::link_share(rate.while_copying, rate.peak);
+      table.row({gpu.label, name, format_rate(rate.now), rate.busy > 0 ? format_rate(rate.while_copying) : nothing,
+                 share ? format_share(*share) : nothing, format_share(rate.busy)});
+    }
+  }
+  return section_of(table);
+}
+
+section process_section(const figures& of) {
+  const bool ranks =
+      std::any_of(of.processes.begin(), of.processes.end(), [](const process_row& each) { return each.rank >= 0; });
+  text_table table(ranks ? "rrlrrl" : "rlrrl");
+  const auto put = [&](std::vector<std::string> cells, const std::string& rank) {
+    if (ranks) cells.insert(cells.begin() + 1, rank);
+    table.row(std::move(cells));
+  };
+  put({"PID", "GPU", "used", "reserved", "command"}, "rank");
+  for (const process_row& each : of.processes)
+    put({std::to_string(each.pid), each.gpu.empty() ? nothing : each.gpu,
+         each.gpu.empty() ? nothing : format_bytes(each.used),
+         each.reserved > 0 ? format_bytes(each.reserved) : nothing, each.command},
+        each.rank >= 0 ? std::to_string(each.rank) : nothing);
+  return section_of(table);
+}
+
+section held_section(const figures& of) {
+  text_table table("rrrl");
+  for (const held_row& each : of.held)
+    table.row({format_bytes(each.bytes), format_share(each.share), format_some(each.blocks, "block"), each.text});
+  section made = section_of(table);
+  // It has no row of headings.
+  if (!of.held.empty()) made.rows.insert(made.rows.begin(), std::move(made.heading));
+  made.heading = "Live memory of " + printable(of.held_title);
+  if (of.held.empty()) made.rows.emplace_back("none");
+  return made;
+}
+
+section error_section(const figures& of) {
+  section made;
+  made.heading = "Errors";
+  for (const std::string& each : of.errors) made.rows.push_back(printable(each));
+  return made;
+}
+
+std::string state_of(const figures& of) {
+  std::string text = format_time(of.span.length());
+  if (of.simulated) text += " on the simulated device";
+  if (of.complete) return text + ", finished";
+  if (!of.growing) return text + ", cut short: its writer died";
+  text += ", being written";
+  if (of.seconds_since && *of.seconds_since >= 3) text += fmt::format(", nothing new for {:.0f} s", *of.seconds_since);
+  return text;
+}
+
+std::string counts_of(const figures& of, std::optional<double> events_per_second) {
+  const double seconds = static_cast<double>(of.span.length()) / 1e9;
+  const bool mean = !events_per_second;
+  const double rate = events_per_second.value_or(seconds > 0 ? static_cast<double>(of.events) / seconds : 0);
+  std::string text = fmt::format("{}, {} each second{}, {} lost, {}", format_some(of.events, "event"),
+                                 format_count(static_cast<std::uint64_t>(rate)), mean ? " (mean)" : "",
+                                 format_count(of.lost), format_some(of.failed, "failed allocation"));
+  return text;
+}
+
+/// What the columns of memory are of.
+std::string meaning_of(const figures& of) {
+  if (of.memory.empty()) return "no device memory was used";
+  return "used: " + of.memory + "; reserved: got from the driver";
+}
+
+/// Gives each section a row in turn, until nothing fits any more. What does not fit with one row is left out.
+void fit(std::vector<section>& sections, std::size_t rows) {
+  std::size_t taken = 0;
+  std::size_t kept = 0;
+  for (; kept < sections.size(); ++kept) {
+    sections[kept].shown = 1;
+    if (taken + sections[kept].lines() > rows) break;
+    taken += sections[kept].lines();
+  }
+  sections.resize(kept);
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (section& each : sections) {
+      if (each.shown == each.rows.size()) continue;
+      const std::size_t before = each.lines();
+      ++each.shown;
+      if (taken - before + each.lines() <= rows) {
+        taken = taken - before + each.lines();
+        grown = true;
+      } else {
+        --each.shown;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<view_line> view_of(const figures& of, const view_options& with) {
+  std::vector<view_line> lines;
+  lines.push_back({printable(with.title) + ": " + state_of(of)});
+  lines.push_back({counts_of(of, with.events_per_second)});
+  lines.push_back({meaning_of(of)});
+  std::vector<section> sections;
+  if (!of.errors.empty()) sections.push_back(error_section(of));
+  for (section made : {gpu_section(of), copy_section(of), process_section(of)})
+    if (!made.rows.empty()) sections.push_back(std::move(made));
+  if (of.stacks) sections.push_back(held_section(of));
+  fit(sections, with.rows > lines.size() ? with.rows - lines.size() : 0);
+  for (const section& each : sections) {
+    lines.emplace_back();
+    lines.push_back({each.heading, true});
+    for (std::size_t i = 0; i < each.shown; ++i) lines.push_back({each.rows[i]});
+    if (each.shown < each.rows.size()) lines.push_back({fmt::format("... {} more", each.rows.size() - each.shown)});
+  }
+  for (view_line& each : lines) each.text = cut(each.text, with.columns);
+  if (lines.size() > with.rows) lines.resize(with.rows);
+  return lines;
+}
+
+}  // namespace sluice::cli::top

@@ -1,0 +1,150 @@
+// A frame of sluice top: what it says, and that it fits.
+#include "app/cli/top/view.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/base/printable.hpp"
+#include "core/base/utf8.hpp"
+
+namespace sluice::cli::top {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::uint64_t gib = std::uint64_t{1} << 30;
+
+figures training(std::size_t gpus = 1, std::size_t processes = 1, std::size_t held = 2) {
+  figures made;
+  made.span = {0, 12'000'000'000};
+  made.growing = true;
+  made.events = 1'200'000;
+  made.memory = "framework layer, device memory";
+  for (std::size_t i = 0; i < gpus; ++i) {
+    gpu_row gpu;
+    gpu.label = "GPU " + std::to_string(i);
+    gpu.name = "NVIDIA H200";
+    gpu.used = 10 * gib;
+    gpu.change = -static_cast<std::int64_t>(gib);
+    gpu.reserved = 12 * gib;
+    gpu.untracked = gib;
+    gpu.whole = 14 * gib;
+    gpu.memory_bytes = 140 * gib;
+    gpu.to_device = {true, 12e9, 50.4e9, 63e9, 0.25};
+    made.gpus.push_back(gpu);
+  }
+  for (std::size_t i = 0; i < processes; ++i)
+    made.processes.push_back({4000 + i, -1, "GPU 0", 10 * gib, 12 * gib, "python train.py"});
+  made.stacks = true;
+  made.held_title = "GPU 0, framework: device, by line";
+  for (std::size_t i = 0; i < held; ++i)
+    made.held.push_back({6 * gib, 12, 0.6, "train.py:" + std::to_string(i + 1) + ", make"});
+  return made;
+}
+
+std::vector<std::string> text_of(const figures& of, std::size_t columns = 80, std::size_t rows = 24,
+                                 std::optional<double> rate = std::nullopt) {
+  std::vector<std::string> made;
+  for (const view_line& each : view_of(of, {"train.sluice", rate, columns, rows})) made.push_back(each.text);
+  return made;
+}
+
+TEST(top_view, says_the_figures) {
+  const auto lines = text_of(training());
+  EXPECT_THAT(lines, ::testing::ElementsAre(
+                         "train.sluice: 12.0 s, being written",
+                         "1,200,000 events, 100,000 each second (mean), 0 lost, 0 failed allocations",
+                         "used: framework layer, device memory; reserved: got from the driver", "",
+                         "GPU        used   in 1 min  reserved  untracked  whole GPU  of all  name",
+                         "GPU 0  10.0 GiB  -1.00 GiB  12.0 GiB   1.00 GiB   14.0 GiB    10 %  NVIDIA H200", "",
+                         "GPU    copies          last second  while copying  of the link  copying",
+                         "GPU 0  host to device    12.0 GB/s      50.4 GB/s         80 %     25 %", "",
+                         " PID  GPU        used  reserved  command", "4000  GPU 0  10.0 GiB  12.0 GiB  python train.py",
+                         "", "Live memory of GPU 0, framework: device, by line",
+                         "6.00 GiB  60 %  12 blocks  train.py:1, make", "6.00 GiB  60 %  12 blocks  train.py:2, make"));
+}
+
+TEST(top_view, says_how_the_recording_is) {
+  figures of = training();
+  of.seconds_since = 12.3;
+  EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s, being written, nothing new for 12 s");
+  of.growing = false;
+  EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s, cut short: its writer died");
+  of.complete = true;
+  of.simulated = true;
+  EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s on the simulated device, finished");
+  of.lost = 7;
+  of.failed = 1;
+  EXPECT_EQ(text_of(of, 80, 24, 2'500.4)[1], "1,200,000 events, 2,500 each second, 7 lost, 1 failed allocation");
+}
+
+TEST(top_view, shows_errors_first) {
+  figures of = training();
+  of.errors = {"12 allocations failed."};
+  const auto lines = text_of(of);
+  EXPECT_EQ(lines[4], "Errors");
+  EXPECT_EQ(lines[5], "12 allocations failed.");
+}
+
+TEST(top_view, says_what_is_not_known) {
+  figures of = training();
+  gpu_row& gpu = of.gpus[0];
+  gpu.used.reset();
+  gpu.untracked.reset();
+  gpu.whole.reset();
+  gpu.reserved = 0;
+  gpu.to_device = {};
+  of.processes[0].gpu.clear();
+  of.processes[0].reserved = 0;
+  of.processes[0].rank = 3;
+  of.stacks = false;
+  const auto lines = text_of(of);
+  EXPECT_THAT(lines, Contains("GPU 0     -         -         -          -          -       -  NVIDIA H200"));
+  EXPECT_THAT(lines, Contains("4000     3  -       -         -  python train.py"));
+  EXPECT_THAT(lines, Not(Contains(HasSubstr("copies"))));
+  EXPECT_THAT(lines, Not(Contains(HasSubstr("Live memory"))));
+  EXPECT_EQ(text_of({}).size(), 3U) << "nothing was recorded";
+}
+
+TEST(top_view, fits_every_terminal) {
+  figures of = training(8, 64, 64);
+  of.errors.assign(5, std::string(500, 'x'));
+  for (const std::size_t columns : {1U, 2U, 40U, 80U, 200U})
+    for (std::size_t rows = 1; rows < 120; ++rows) {
+      const auto lines = text_of(of, columns, rows);
+      ASSERT_LE(lines.size(), rows);
+      for (const std::string& line : lines) ASSERT_LE(line.size(), columns) << line;
+    }
+  const auto lines = text_of(of);
+  EXPECT_EQ(lines.size(), 24U);
+  for (const char* each : {"Errors", "GPU        used", "GPU    copies", " PID  GPU"})
+    EXPECT_THAT(lines, Contains(HasSubstr(each)));
+  EXPECT_THAT(lines, Contains("... 63 more"));
+  EXPECT_EQ(text_of(of, 80, 1000).size(), 3U + 7 + 10 + 10 + 66 + 66) << "all of it, where there is room";
+}
+
+TEST(top_view, cuts_between_characters) {
+  figures of = training();
+  of.held[0].text = "α.py:1, ββββββββββββ";
+  for (std::size_t columns = 1; columns < 60; ++columns)
+    for (const std::string& line : text_of(of, columns)) EXPECT_EQ(first_not_utf8(line), std::string::npos) << line;
+}
+
+// Names that drive a terminal.
+TEST(top_view, escapes_names) {
+  const std::string hostile =
+      "a\033[2J\r\nb\xe2\x80\xae\x9b"
+      "c";
+  figures of = training();
+  of.gpus[0].name = of.processes[0].command = of.held[0].text = of.held_title = hostile;
+  of.errors = {hostile};
+  for (const view_line& each : view_of(of, {hostile, std::nullopt, 500, 100}))
+    EXPECT_TRUE(is_printable(each.text)) << each.text;
+}
+
+}  // namespace
+}  // namespace sluice::cli::top
