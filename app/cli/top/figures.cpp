@@ -30,14 +30,27 @@ const analysis::memory_statistics* find(const analysis::range_statistics& in, tr
   return nullptr;
 }
 
-/// Seconds since the last event; nothing if the time of day of the recording is unknown, or of another machine's clock.
-std::optional<double> age_of(const trace::snapshot& trace) {
-  if (!trace.growing() || trace.realtime_origin() == 0 || trace.end() < trace.begin()) return std::nullopt;
-  const auto now =
+/// The devices of the recording, then those that only its memory names.
+std::vector<trace::device_row> devices_of(const analysis::report& of, const trace::tables& tables) {
+  std::vector<trace::device_row> all(tables.devices.rows().begin(), tables.devices.rows().end());
+  for (const analysis::memory_statistics& each : of.whole.memory) {
+    const bool known = std::any_of(all.begin(), all.end(), [&](const auto& row) { return row.id == each.device; });
+    if (known || each.device == trace::device_id::none || !analysis::is_device_resident(each.kind)) continue;
+    all.emplace_back().id = each.device;
+  }
+  return all;
+}
+
+constexpr double seconds_of(trace::time_ns from, trace::time_ns to) {
+  return (static_cast<double>(to) - static_cast<double>(from)) / 1e9;
+}
+
+/// Seconds since the last event; nothing if the recording's time of day is unknown, or comes from another clock.
+std::optional<double> age_of(const trace::snapshot& latest) {
+  if (!latest.growing() || latest.realtime_origin() == 0 || latest.end() < latest.begin()) return std::nullopt;
+  const trace::time_ns now =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  const double age =
-      (static_cast<double>(now) - static_cast<double>(trace.realtime_origin()) - static_cast<double>(trace.end())) /
-      1e9;
+  const double age = seconds_of(latest.realtime_origin(), now) - seconds_of(0, latest.end());
   return age >= 0 ? std::optional(age) : std::nullopt;
 }
 
@@ -81,7 +94,7 @@ std::shared_ptr<const typename Question::answer_type> questions::settled(query::
   return answer.complete ? answer.value : nullptr;
 }
 
-result<std::optional<figures>> questions::ask(query::engine& from) {
+result<std::optional<figures>> questions::ask(query::engine& from, const trace::snapshot& latest) {
   engine_ = &from;
   trace_ = from.snapshot();
   waiting_ = false;
@@ -96,7 +109,8 @@ result<std::optional<figures>> questions::ask(query::engine& from) {
   made.complete = of.complete;
   made.growing = trace_->growing();
   made.simulated = of.simulated;
-  made.seconds_since = age_of(*trace_);
+  made.seconds_since = age_of(latest);
+  made.seconds_behind = std::max(0.0, seconds_of(trace_->end(), latest.end()));
   made.events = of.events;
   made.lost = of.whole.lost_events;
   made.failed = of.whole.failed_allocations;
@@ -119,7 +133,7 @@ void questions::put_gpus(figures& into, const analysis::report& of) {
   into.minute = last(one_minute, of.span);
   const auto minute = settled(minute_, {into.minute});
   const auto tracks = settled(tracks_, {});
-  for (const trace::device_row& device : trace_->tables().devices.rows()) {
+  for (const trace::device_row& device : devices_of(of, trace_->tables())) {
     gpu_row row;
     row.label = analysis::short_label(device.id, trace_->tables());
     row.name = std::string(trace_->tables().text(device.name));
@@ -156,7 +170,7 @@ void questions::put_copies(figures& into, const analysis::report& of) {
   const auto recent = settled(second_, {into.second});
   if (!recent) return;
   std::size_t place = 0;
-  for (const trace::device_row& device : trace_->tables().devices.rows()) {
+  for (const trace::device_row& device : devices_of(of, trace_->tables())) {
     gpu_row& row = into.gpus[place++];
     row.to_device = rate_of(*recent, of.whole, device.id, trace::direction::h2d);
     row.to_host = rate_of(*recent, of.whole, device.id, trace::direction::d2h);
@@ -181,7 +195,7 @@ void questions::put_processes(figures& into, const analysis::report& of) {
     return bytes;
   };
   std::map<trace::process_id, std::vector<process_row>> rows;
-  for (const trace::device_row& device : tables.devices.rows()) {
+  for (const trace::device_row& device : devices_of(of, tables)) {
     std::map<trace::process_id, std::uint64_t> used;
     if (judged_) used = by_process(device.id, judged_->layer, judged_->kind);
     // As the report has it for a device, with what is the process's own.

@@ -60,6 +60,7 @@ struct figures {
   bool growing = false;
   bool simulated = false;
   std::optional<double> seconds_since;  ///< Since the last event, if it grows and the clock is known.
+  double seconds_behind = 0;            ///< How much older the figures are: a long recording is read in turns.
   std::uint64_t events = 0;
   std::uint64_t lost = 0;
   std::uint64_t failed = 0;             ///< Allocations that failed, without those that were retried.
@@ -76,8 +77,9 @@ struct figures {
 /// The questions about one recording. Ask again and again: the answers come from the engine's threads.
 class questions {
  public:
-  /// Returns the figures of the engine's snapshot, or nothing before all of them are ready. Errors: of reading.
-  [[nodiscard]] result<std::optional<figures>> ask(query::engine& from);
+  /// Returns the figures of the engine's snapshot, or nothing before all of them are ready. `latest`: the file as it is
+  /// now, which the engine may not have read yet. Errors: of reading.
+  [[nodiscard]] result<std::optional<figures>> ask(query::engine& from, const trace::snapshot& latest);
 
  private:
   using memory_of_device = std::tuple<trace::device_id, trace::layer, trace::memory_kind>;

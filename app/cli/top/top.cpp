@@ -47,9 +47,10 @@ result<std::shared_ptr<trace::file>> open_watched(const std::string& path, const
 /// A recording with its questions.
 class watched {
  public:
-  explicit watched(std::shared_ptr<trace::file> file)
-      : title_(std::filesystem::path(file->path()).filename().string()),
-        engine_(std::move(file), {.threads = 1, .wake = {}}) {}
+  watched(const std::string& path, std::shared_ptr<trace::file> file)
+      : title_(std::filesystem::path(path).filename().string()),
+        file_(std::move(file)),
+        engine_(file_, {.threads = 1, .wake = {}}) {}
 
   /// Looks for what was written since.
   void refresh() {
@@ -60,7 +61,7 @@ class watched {
   /// Asks. True if there are new figures.
   result<bool> update() {
     if (engine_.busy() && steady_clock::now() - refreshed_ < longest_refresh) return false;
-    auto found = questions_.ask(engine_);
+    auto found = questions_.ask(engine_, *file_->latest());
     if (!found) return tl::unexpected(found.error());
     if (!*found) return false;
     const auto now = steady_clock::now();
@@ -82,6 +83,7 @@ class watched {
 
  private:
   std::string title_;
+  std::shared_ptr<trace::file> file_;
   query::engine engine_;
   top::questions questions_;  ///< After the engine, so that they go first.
   std::optional<top::figures> shown_;
@@ -108,7 +110,7 @@ result<int> print_once(const std::vector<std::string>& files, const top_options&
   for (const std::string& file : files) {
     auto opened = open_watched(file, wanted);
     if (!opened) return tl::unexpected(opened.error());
-    watched recording(std::move(*opened));
+    watched recording(file, std::move(*opened));
     for (bool ready = false; !ready;) {
       const auto updated = recording.update();
       if (!updated) return tl::unexpected(updated.error());
@@ -127,7 +129,7 @@ result<int> show(const std::vector<std::string>& files, const top_options& wante
   auto opened = open_watched(files[place], wanted);
   if (!opened) return tl::unexpected(opened.error());
   top::screen screen;
-  auto recording = std::make_unique<watched>(std::move(*opened));
+  auto recording = std::make_unique<watched>(files[place], std::move(*opened));
   const std::string keys =
       files.size() < 2 ? "q quits" : fmt::format("q quits, Tab shows the next of {} recordings", files.size());
   auto next = steady_clock::now();
@@ -167,7 +169,7 @@ result<int> show(const std::vector<std::string>& files, const top_options& wante
         place = (place + 1) % files.size();
         opened = open_watched(files[place], wanted);
         if (!opened) return tl::unexpected(opened.error());
-        recording = std::make_unique<watched>(std::move(*opened));
+        recording = std::make_unique<watched>(files[place], std::move(*opened));
         asking = redraw = true;
         break;
       case top::input::none:

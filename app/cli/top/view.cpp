@@ -53,7 +53,7 @@ section section_of(const text_table& table) {
 
 section gpu_section(const figures& of) {
   text_table table("lrrrrrrl");
-  table.row({"GPU", "used", "in 1 min", "reserved", "untracked", "whole GPU", "of all", "name"});
+  table.row({"GPU", "used", "in 1 min", "reserved", "untracked", "whole GPU", "full", "name"});
   for (const gpu_row& gpu : of.gpus) {
     const bool share = gpu.whole && gpu.memory_bytes > 0;
     table.row({gpu.label, bytes_or_dash(gpu.used), gpu.used ? change_in_words(gpu.change) : nothing,
@@ -122,7 +122,12 @@ std::string state_of(const figures& of) {
   if (of.complete) return text + ", finished";
   if (!of.growing) return text + ", cut short: its writer died";
   text += ", being written";
-  if (of.seconds_since && *of.seconds_since >= 3) text += fmt::format(", nothing new for {:.0f} s", *of.seconds_since);
+  constexpr double worth_saying = 3;
+  if (of.seconds_behind >= worth_saying) {
+    text += fmt::format(", figures of {:.0f} s ago", of.seconds_behind);
+  } else if (of.seconds_since && *of.seconds_since >= worth_saying) {
+    text += fmt::format(", nothing new for {:.0f} s", *of.seconds_since);
+  }
   return text;
 }
 

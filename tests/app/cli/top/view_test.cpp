@@ -59,8 +59,8 @@ TEST(top_view, says_the_figures) {
                          "train.sluice: 12.0 s, being written",
                          "1,200,000 events, 100,000 each second (mean), 0 lost, 0 failed allocations",
                          "used: framework layer, device memory; reserved: got from the driver", "",
-                         "GPU        used   in 1 min  reserved  untracked  whole GPU  of all  name",
-                         "GPU 0  10.0 GiB  -1.00 GiB  12.0 GiB   1.00 GiB   14.0 GiB    10 %  NVIDIA H200", "",
+                         "GPU        used   in 1 min  reserved  untracked  whole GPU  full  name",
+                         "GPU 0  10.0 GiB  -1.00 GiB  12.0 GiB   1.00 GiB   14.0 GiB  10 %  NVIDIA H200", "",
                          "GPU    copies          last second  while copying  of the link  copying",
                          "GPU 0  host to device    12.0 GB/s      50.4 GB/s         80 %     25 %", "",
                          " PID  GPU        used  reserved  command", "4000  GPU 0  10.0 GiB  12.0 GiB  python train.py",
@@ -72,6 +72,8 @@ TEST(top_view, says_how_the_recording_is) {
   figures of = training();
   of.seconds_since = 12.3;
   EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s, being written, nothing new for 12 s");
+  of.seconds_behind = 5;
+  EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s, being written, figures of 5 s ago");
   of.growing = false;
   EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s, cut short: its writer died");
   of.complete = true;
@@ -103,7 +105,7 @@ TEST(top_view, says_what_is_not_known) {
   of.processes[0].rank = 3;
   of.stacks = false;
   const auto lines = text_of(of);
-  EXPECT_THAT(lines, Contains("GPU 0     -         -         -          -          -       -  NVIDIA H200"));
+  EXPECT_THAT(lines, Contains("GPU 0     -         -         -          -          -     -  NVIDIA H200"));
   EXPECT_THAT(lines, Contains("4000     3  -       -         -  python train.py"));
   EXPECT_THAT(lines, Not(Contains(HasSubstr("copies"))));
   EXPECT_THAT(lines, Not(Contains(HasSubstr("Live memory"))));
