@@ -8,11 +8,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -21,6 +19,7 @@
 #include "app/cli/verbs.hpp"
 #include "app/workloads/demo_run.hpp"
 #include "core/base/format.hpp"
+#include "instrumentation/capture/start/launch_environment.hpp"
 #include "instrumentation/ring/producer.hpp"
 
 namespace sluice::cli {
@@ -113,8 +112,7 @@ class stop_on_signal {
 
 /// Runs the demo as a command of `sluice record`, because the capture library must be loaded before CUDA starts.
 int under_record(const demo_options& options, const std::string& output) {
-  std::error_code error;
-  const std::string own = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  const std::string own = capture::own_program();
   std::vector<std::string> words = {"sluice", "record", "--mode", "timeline", "-o", output};
   if (options.force) words.emplace_back("--force");
   words.insert(words.end(), {"--", own, "demo", options.name, "--device", "cuda"});

@@ -39,6 +39,7 @@ struct verb {
   const char* name;
   const char* about;
   std::function<action(CLI::App&)> declare;
+  bool hidden = false;  ///< Not in `sluice --help`.
 };
 
 struct command_line {
@@ -89,6 +90,7 @@ int run(int argc, char** argv) {
       {"record", "Record what a program does with GPU memory",
        [&](CLI::App& command) { return declare_record(command, after_dashes); }},
       {"attach", "Says why a running program is not recorded", declare_attach},
+      {"doctor", "Say what is missing on this machine, and what to do about it", declare_doctor},
       {"report", "Print the figures of a recording", declare_report},
       {"import", "Make a trace of what another tool recorded", declare_import},
       {"query", "Ask a recording in SQL", declare_query},
@@ -107,6 +109,7 @@ int run(int argc, char** argv) {
       {"open", "Open the window; also `sluice FILE`, `sluice --demo NAME` and `sluice` alone", declare_open},
       {"screenshot", "Draw the window into a picture, without a display", declare_screenshot},
 #endif
+      {"manual", "Print the man page, or the completions of a shell", declare_manual, true},
   };
 
   auto& words = line.arguments;
@@ -130,6 +133,7 @@ int run(int argc, char** argv) {
   action chosen;
   for (const verb& v : verbs) {
     CLI::App* command = program.add_subcommand(v.name, v.about);
+    if (v.hidden) command->group("");
     command->callback([&chosen, run_it = v.declare(*command)] { chosen = run_it; });
   }
   try {

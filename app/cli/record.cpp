@@ -53,24 +53,16 @@ struct record_options {
 /// The ring of --on-oom if --ring does not say another size: minutes of most trainings.
 constexpr std::uint64_t default_ring_bytes = std::uint64_t{256} << 20;
 
-std::string own_program() {
-  std::error_code error;
-  const fs::path path = fs::read_symlink("/proc/self/exe", error);
-  return error ? std::string() : path.string();
-}
-
 /// The command's extra environment. Without the capture library, only programs that record themselves are recorded.
 command_process::variables environment_for(const record_options& options, collector::session& session) {
   const auto lookup = capture::own_environment();
-  const auto library = capture::capture_library_of(own_program());
+  const auto library = capture::capture_library_of(capture::own_program());
   if (!library) {
     session.warn(library.error().to_string());
     return {{collector::socket_variable, session.socket_name()}};
   }
-  for (const std::string name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {
-    const auto other = lookup(name);
-    if (other && *other != *library) session.warn(name + " named " + *other + "; it is replaced for this command");
-  }
+  for (const auto& [name, other] : capture::other_injections(*library, lookup))
+    session.warn(name + " named " + other + "; it is replaced for this command");
   const std::vector<std::string> cupti = capture::find_cupti(options.command, lookup);
   if (!capture::can_be_preloaded(*library)) {
     session.warn(*library +
@@ -348,7 +340,7 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
                   "times, waits and ranges) or all (also call stacks of launches)")
       ->check(CLI::IsMember({"memory", "timeline", "all"}).description(""))
       ->envname("SLUICE_MODE")
-      ->type_name("MODE")
+      ->type_name("memory|timeline|all")
       ->capture_default_str();
   command
       .add_option(
@@ -356,14 +348,14 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
           "CUDA graphs: whole (a launch is one interval) or node (each kernel and copy in it, which slows replays)")
       ->check(CLI::IsMember({"whole", "node"}).description(""))
       ->envname("SLUICE_GRAPHS")
-      ->type_name("HOW")
+      ->type_name("whole|node")
       ->capture_default_str();
   command
       .add_option("--stacks", options->stacks,
                   "Which call stacks to record for allocations and copies: none, python (native where a thread without "
                   "Python allocates from the driver), native or all")
       ->check(CLI::IsMember({"none", "python", "native", "all"}).description(""))
-      ->type_name("KIND")
+      ->type_name("none|python|native|all")
       ->capture_default_str();
   command.add_flag("--sources", options->sources,
                    "Store the source lines around each recorded Python frame, for reading on another machine");

@@ -40,6 +40,12 @@ void note_cancelling_signal(int number);
 /// Attaching is not supported; the action prints the reason.
 [[nodiscard]] action declare_attach(CLI::App& command);
 
+/// Says what is missing on this machine for recording and drawing.
+[[nodiscard]] action declare_doctor(CLI::App& command);
+
+/// Hidden: prints the man page and the completions of shells, made of the declared verbs themselves.
+[[nodiscard]] action declare_manual(CLI::App& command);
+
 [[nodiscard]] action declare_demo(CLI::App& command);
 
 /// Only in builds with the window.

@@ -9,25 +9,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "instrumentation/ring/memory_file.hpp"
 #include "instrumentation/ring/process_identity.hpp"
 #include "instrumentation/ring/producer_state.hpp"
 
-namespace sluice::collector::detail {
+namespace sluice::collector {
 
-region_lock::region_lock(forgetful& region) noexcept : region_(region) {
-  while (region_.lock.exchange(1, std::memory_order_acquire) != 0) sched_yield();
-}
-
-region_lock::~region_lock() { region_.lock.store(0, std::memory_order_release); }
-
-namespace {
-
-no_ring_reason reason_of(int number) noexcept {
-  if (number == EMFILE || number == ENFILE) return no_ring_reason::descriptors;
-  return number == EFBIG ? no_ring_reason::file_limit : no_ring_reason::memory;
-}
-
-/// Makes a memory file of `bytes` zeros with fixed size and allocated pages: accesses cannot fail. -1: see errno.
 int make_memory_file(std::size_t bytes) noexcept {
   // Growing a file beyond the program's file size limit would raise SIGXFSZ.
   rlimit limit{};
@@ -48,6 +35,21 @@ int make_memory_file(std::size_t bytes) noexcept {
     return -1;
   }
   return file;
+}
+
+namespace detail {
+
+region_lock::region_lock(forgetful& region) noexcept : region_(region) {
+  while (region_.lock.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+}
+
+region_lock::~region_lock() { region_.lock.store(0, std::memory_order_release); }
+
+namespace {
+
+no_ring_reason reason_of(int number) noexcept {
+  if (number == EMFILE || number == ENFILE) return no_ring_reason::descriptors;
+  return number == EFBIG ? no_ring_reason::file_limit : no_ring_reason::memory;
 }
 
 /// Connects to the socket `name`. Returns -1 with errno on failure. Never blocks.
@@ -262,4 +264,5 @@ std::uint64_t pool_stream_key(const pool_stream_record& pool_stream) noexcept {
   return hash_words(words, sizeof words / sizeof words[0], 0);
 }
 
-}  // namespace sluice::collector::detail
+}  // namespace detail
+}  // namespace sluice::collector

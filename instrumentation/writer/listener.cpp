@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <random>
 #include <utility>
 
 namespace sluice::collector {
@@ -36,10 +36,12 @@ constexpr std::size_t most_silent_clients = 64;
 constexpr int most_accepted_at_once = 256;  ///< Per socket.
 constexpr std::size_t most_notes = 4096;
 
+/// A number that nobody can guess. std::random_device would ask for a C library as new as the one built with.
 std::uint64_t random_word() {
   std::uint64_t word = 0;
-  std::random_device fallback;
-  if (getrandom(&word, sizeof word, 0) != sizeof word) word = std::uint64_t{fallback()} << 32 | fallback();
+  if (getrandom(&word, sizeof word, 0) == sizeof word) return word;
+  const unique_descriptor source(::open("/dev/urandom", O_RDONLY | O_CLOEXEC));  // A sandbox may forbid the call.
+  if (!source || ::read(source.get(), &word, sizeof word) != sizeof word) std::abort();
   return word;
 }
 

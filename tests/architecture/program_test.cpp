@@ -1,6 +1,7 @@
 // The program starts, says who it is, and needs nothing installed but the C library.
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <set>
 #include <string>
 
@@ -24,6 +25,22 @@ TEST(program_test, links_the_c_library_only) {
   const auto needed = needed_libraries(program);
   ASSERT_FALSE(needed.empty()) << "objdump read nothing from " << program;
   for (const auto& name : needed) EXPECT_TRUE(allowed.contains(name)) << name << " is not on every server";
+}
+
+// Ubuntu 22.04 has 2.35; the packages and the README promise it. GLIBCXX may not be named at all: that library is linked statically.
+TEST(program_test, needs_no_newer_c_library_than235) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers bring needs of their own";
+#endif
+  const std::string symbols = output_of("objdump -T '" + program + "'");
+  const std::regex version(R"(GLIBC_2\.(\d+)[^\n]*)");
+  int found = 0;
+  for (std::sregex_iterator it(symbols.begin(), symbols.end(), version), end; it != end; ++it) {
+    ++found;
+    EXPECT_LE(std::stoi((*it)[1].str()), 35) << it->str();
+  }
+  EXPECT_GT(found, 0) << "objdump named no version";
+  EXPECT_EQ(symbols.find("GLIBCXX"), std::string::npos);
 }
 
 }  // namespace

@@ -8,4 +8,9 @@ bool load(proc_loader loader) {
   return version >= GLAD_MAKE_VERSION(3, 3);
 }
 
+std::string renderer_name() {
+  const auto* name = reinterpret_cast<const char*>(glGetString(GL_RENDERER));
+  return name == nullptr ? "an unknown renderer" : name;
+}
+
 }  // namespace sluice::gui::gl

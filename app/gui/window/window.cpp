@@ -68,20 +68,25 @@ ImVec2 size_on_screen(int width, int height) {
   return made;
 }
 
-}  // namespace
-
-result<std::unique_ptr<window>> window::create(application_options content) {
-  glfwSetErrorCallback([](int, const char* text) { glfw_error() = text; });
+bool names_wayland() {
   const char* wayland = std::getenv("WAYLAND_DISPLAY");
+  return (wayland != nullptr && wayland[0] != '\0') || std::getenv("WAYLAND_SOCKET") != nullptr;
+}
+
+/// Starts GLFW on the display that the environment names.
+result<void> start_glfw() {
+  glfwSetErrorCallback([](int, const char* text) { glfw_error() = text; });
   const char* x11 = std::getenv("DISPLAY");
-  const bool has_wayland = (wayland != nullptr && wayland[0] != '\0') || std::getenv("WAYLAND_SOCKET") != nullptr;
-  if (!has_wayland && (x11 == nullptr || x11[0] == '\0'))
+  if (!names_wayland() && (x11 == nullptr || x11[0] == '\0'))
     return no_window("no display (neither DISPLAY nor WAYLAND_DISPLAY is set)");
   // By default GLFW tries Wayland first, whose library prints errors on the terminal if there is no Wayland.
-  if (!has_wayland) glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
+  if (!names_wayland()) glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
   if (glfwInit() == GLFW_FALSE) return no_window("no window can be opened here (" + glfw_error() + ")");
-  std::unique_ptr<window> made(new window);
-  settings remembered(content.config_folder);
+  return {};
+}
+
+/// Makes an invisible window, if possible of this size, whose OpenGL is ready to use.
+result<void> make_handle(GLFWwindow*& handle, int width, int height) {
   glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
   glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
   glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
@@ -89,16 +94,45 @@ result<std::unique_ptr<window>> window::create(application_options content) {
   glfwWindowHint(GLFW_VISIBLE, GLFW_FALSE);
   glfwWindowHintString(GLFW_X11_CLASS_NAME, "sluice");
   glfwWindowHintString(GLFW_WAYLAND_APP_ID, "sluice");
-  const ImVec2 size = size_on_screen(remembered.width, remembered.height);
-  made->handle_ = glfwCreateWindow(static_cast<int>(size.x), static_cast<int>(size.y), "Sluice", nullptr, nullptr);
-  if (made->handle_ == nullptr) return no_window("the display gives no OpenGL 3.3 window (" + glfw_error() + ")");
-  glfwSetWindowSizeLimits(made->handle_, static_cast<int>(least_width), static_cast<int>(least_height), GLFW_DONT_CARE,
+  const ImVec2 size = size_on_screen(width, height);
+  handle = glfwCreateWindow(static_cast<int>(size.x), static_cast<int>(size.y), "Sluice", nullptr, nullptr);
+  if (handle == nullptr) return no_window("the display gives no OpenGL 3.3 window (" + glfw_error() + ")");
+  glfwSetWindowSizeLimits(handle, static_cast<int>(least_width), static_cast<int>(least_height), GLFW_DONT_CARE,
                           GLFW_DONT_CARE);
-  glfwMakeContextCurrent(made->handle_);
+  glfwMakeContextCurrent(handle);
   glfwSwapInterval(1);
   if (!gl::load(&glfwGetProcAddress)) return no_window("the display's OpenGL is older than 3.3");
+  return {};
+}
 
-  if (!has_wayland && is_remote_display(x11) && remote_frames::available()) {
+}  // namespace
+
+result<std::string> try_window() {
+  if (auto started = start_glfw(); !started) return tl::unexpected(started.error());
+  GLFWwindow* handle = nullptr;
+  const auto made = make_handle(handle, static_cast<int>(least_width), static_cast<int>(least_height));
+  std::string what;
+  if (made) {
+    const bool wayland = glfwGetPlatform() == GLFW_PLATFORM_WAYLAND;
+    const char* name = std::getenv(wayland ? "WAYLAND_DISPLAY" : "DISPLAY");
+    what = std::string(wayland ? "Wayland" : "X11") + " display " + (name == nullptr ? "" : name) + ", drawn by " +
+           gl::renderer_name();
+  }
+  if (handle != nullptr) glfwDestroyWindow(handle);
+  glfwTerminate();
+  if (!made) return tl::unexpected(made.error());
+  return what;
+}
+
+result<std::unique_ptr<window>> window::create(application_options content) {
+  if (auto started = start_glfw(); !started) return tl::unexpected(started.error());
+  std::unique_ptr<window> made(new window);
+  settings remembered(content.config_folder);
+  if (auto opened = make_handle(made->handle_, remembered.width, remembered.height); !opened)
+    return tl::unexpected(opened.error());
+
+  const char* x11 = std::getenv("DISPLAY");
+  if (!names_wayland() && is_remote_display(x11) && remote_frames::available()) {
     made->remote_.emplace();
     content.animations = false;
     glfwSetWindowRefreshCallback(made->handle_, [](GLFWwindow* handle) {

@@ -13,6 +13,10 @@ struct GLFWwindow;
 
 namespace sluice::gui {
 
+/// Opens an invisible window as `window::create` does, and closes it. Returns the display and what draws there, such as
+/// "X11 display :0, drawn by llvmpipe". Errors as `window::create`.
+[[nodiscard]] result<std::string> try_window();
+
 /// A desktop window (X11 or Wayland, both loaded when it opens) that shows an `application`. One at a time, on the main
 /// thread.
 class window {

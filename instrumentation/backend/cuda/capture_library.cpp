@@ -4,8 +4,8 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <filesystem>
 
+#include "instrumentation/capture/start/cupti_names.hpp"
 #include "instrumentation/capture/start/launch_environment.hpp"
 #include "instrumentation/ring/producer.hpp"
 
@@ -33,9 +33,7 @@ void* library() {
     if (const char* named = std::getenv(capture_library_variable)) {
       return *named ? dlopen(named, RTLD_NOW | RTLD_LOCAL) : nullptr;
     }
-    std::error_code none;
-    const auto program = std::filesystem::read_symlink("/proc/self/exe", none);
-    const auto beside = capture::capture_library_of(program.string());
+    const auto beside = capture::capture_library_of(capture::own_program());
     void* found = beside ? dlopen(beside->c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
     return found ? found : dlopen("libsluice_capture.so", RTLD_NOW | RTLD_LOCAL);
   }();
@@ -72,7 +70,7 @@ void stop_capture() {
 }
 
 void* cupti_function(const char* name) {
-  for (const char* soname : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}) {
+  for (const char* soname : capture::cupti_names) {
     if (void* library = dlopen(soname, RTLD_NOW | RTLD_NOLOAD)) {
       void* function = dlsym(library, name);
       dlclose(library);

@@ -174,12 +174,4 @@ content_hash hash_content(const copy_source& shape, std::uint64_t (*now)() noexc
   return gathered.finish();
 }
 
-bool can_read_own_memory() noexcept {
-  const char there = 's';
-  char here = 0;
-  const iovec into{&here, 1};
-  iovec from{const_cast<char*>(&there), 1};
-  return process_vm_readv(getpid(), &into, 1, &from, 1, 0) == 1 && here == 's';
-}
-
 }  // namespace sluice::capture

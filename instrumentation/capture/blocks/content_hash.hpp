@@ -55,7 +55,4 @@ inline constexpr std::uint64_t shortest_row = 256;
 [[nodiscard]] content_hash hash_content(const copy_source& source, std::uint64_t (*now)() noexcept,
                                         std::uint64_t deadline, bool further = true) noexcept;
 
-/// True if process_vm_readv works on this process (a sandbox may forbid it).
-[[nodiscard]] bool can_read_own_memory() noexcept;
-
 }  // namespace sluice::capture

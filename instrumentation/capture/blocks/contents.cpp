@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "instrumentation/capture/blocks/content_hash.hpp"
+#include "instrumentation/capture/own_memory.hpp"
 #include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/capture/time_budget.hpp"

@@ -7,6 +7,7 @@
 
 #include "instrumentation/capture/activity/activity_layout.hpp"
 #include "instrumentation/capture/intercept/entry_points.hpp"
+#include "instrumentation/capture/start/cupti_names.hpp"
 
 namespace sluice::capture {
 
@@ -127,7 +128,10 @@ bool open_cupti(const char* paths) {
     paths += length + (end == nullptr ? 0 : 1);
   }
   if (named) return false;
-  return try_cupti("libcupti.so.13", 0) || try_cupti("libcupti.so.12", 0) || try_cupti("libcupti.so", 0);
+  for (const char* name : cupti_names) {
+    if (try_cupti(name, 0)) return true;
+  }
+  return false;
 }
 
 }  // namespace

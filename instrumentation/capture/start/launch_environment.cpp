@@ -67,12 +67,33 @@ std::string joined_files(std::span<const std::string> files) {
   return all;
 }
 
+std::string own_program() {
+  std::error_code error;
+  const fs::path path = fs::read_symlink("/proc/self/exe", error);
+  return error ? std::string() : path.string();
+}
+
 result<std::string> capture_library_of(const std::string& program) {
-  const fs::path library = fs::path(program).parent_path() / "libsluice_capture.so";
+  const fs::path folder = fs::path(program).parent_path();
+  const fs::path beside = folder / "libsluice_capture.so";
+  const fs::path installed = folder.parent_path() / "lib/sluice/libsluice_capture.so";
   std::error_code none;
-  if (library.is_absolute() && fs::exists(library, none)) return library.string();
-  return fail(error_code::unavailable, "the capture library is missing: nothing of the GPU can be recorded",
-              library.string(), "keep it beside the program, or build with CUDA (./dev setup fetches what that needs)");
+  for (const fs::path& library : {beside, installed}) {
+    if (library.is_absolute() && fs::exists(library, none)) return library.string();
+  }
+  return fail(
+      error_code::unavailable, "the capture library is missing: nothing of the GPU can be recorded", beside.string(),
+      "keep it beside the program or in ../lib/sluice, or build with CUDA (./dev setup fetches what that needs)");
+}
+
+std::vector<std::pair<std::string, std::string>> other_injections(const std::string& capture_library,
+                                                                  const variable_lookup& variables) {
+  std::vector<std::pair<std::string, std::string>> others;
+  for (const std::string name : injection_variables) {
+    auto other = variables(name);
+    if (other && !other->empty() && *other != capture_library) others.emplace_back(name, std::move(*other));
+  }
+  return others;
 }
 
 bool can_be_preloaded(const std::string& capture_library) {
@@ -84,9 +105,8 @@ std::vector<std::pair<std::string, std::string>> launch_environment(const std::s
                                                                     std::span<const std::string> cupti,
                                                                     const variable_lookup& inherited) {
   const std::string files = joined_files(cupti);
-  std::vector<std::pair<std::string, std::string>> variables{{"CUDA_INJECTION64_PATH", capture_library},
-                                                             {"NVTX_INJECTION64_PATH", capture_library},
-                                                             {"SLUICE_SOCKET", socket_name}};
+  std::vector<std::pair<std::string, std::string>> variables{{"SLUICE_SOCKET", socket_name}};
+  for (const std::string name : injection_variables) variables.emplace_back(name, capture_library);
   if (!files.empty()) variables.emplace_back("SLUICE_CUPTI_PATH", files);
   if (can_be_preloaded(capture_library) && !with_sanitizer) {
     variables.emplace_back("LD_PRELOAD", joined(capture_library, inherited("LD_PRELOAD").value_or("")));

@@ -32,8 +32,20 @@ using variable_lookup = std::function<std::optional<std::string>(const std::stri
 /// Joins `files` with ':', the format of SLUICE_CUPTI_PATH.
 [[nodiscard]] std::string joined_files(std::span<const std::string> files);
 
-/// Path of libsluice_capture.so next to `program` (the running executable). Error `unavailable` if it is not there.
+/// Path of the running executable, links resolved; empty if the system does not say.
+[[nodiscard]] std::string own_program();
+
+/// Path of the libsluice_capture.so that belongs to `program` (the running executable): beside it, as it is built, or in
+/// ../lib/sluice, as it is installed. Error `unavailable` if it is in neither place.
 [[nodiscard]] result<std::string> capture_library_of(const std::string& program);
+
+/// The variables that make the driver and NVTX load a library of a profiler.
+inline constexpr const char* injection_variables[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
+
+/// Names and values of those injection variables that name another library than `capture_library`: another profiler,
+/// which `sluice record` replaces.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> other_injections(const std::string& capture_library,
+                                                                                const variable_lookup& variables);
 
 /// Names and values of the variables to set: CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH and LD_PRELOAD load the
 /// library; SLUICE_SOCKET and SLUICE_CUPTI_PATH configure it; PYTHONPATH makes `import sluice` work. Lists keep the

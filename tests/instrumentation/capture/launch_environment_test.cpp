@@ -161,6 +161,25 @@ TEST_F(find_cupti_test, looks_for_nothing_for_a_command_that_does_not_exist) {
   EXPECT_EQ(find({"no-such-program"}), find({}));
 }
 
+TEST_F(find_cupti_test, finds_the_capture_library_beside_the_program_and_where_it_is_installed) {
+  const fs::path program = write("opt/bin/sluice", "", true);
+  const fs::path installed = write("opt/lib/sluice/libsluice_capture.so", "");
+  EXPECT_EQ(capture_library_of(program.string()).value_or(""), installed.string());
+  const fs::path beside = write("opt/bin/libsluice_capture.so", "");
+  EXPECT_EQ(capture_library_of(program.string()).value_or(""), beside.string());
+}
+
+TEST_F(find_cupti_test, names_another_profilers_injection) {
+  const auto lookup = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "CUDA_INJECTION64_PATH") return "/opt/nsys/libToolsInjection64.so";
+    if (name == "NVTX_INJECTION64_PATH") return "/lib/libsluice_capture.so";
+    return std::nullopt;
+  };
+  const std::vector<std::pair<std::string, std::string>> expected{
+      {"CUDA_INJECTION64_PATH", "/opt/nsys/libToolsInjection64.so"}};
+  EXPECT_EQ(other_injections("/lib/libsluice_capture.so", lookup), expected);
+}
+
 std::optional<std::string> nothing_set(const std::string&) { return std::nullopt; }
 
 TEST(launch_environment, preloads_the_library_before_what_is_preloaded_already) {

@@ -1,0 +1,50 @@
+// Whether pictures can be drawn and windows opened.
+#include <fmt/format.h>
+
+#include "app/cli/doctor/checks.hpp"
+#include "app/cli/doctor/probe.hpp"
+#include "app/gui/gl/gl.hpp"
+#include "app/gui/gl/offscreen.hpp"
+#include "app/gui/window/window.hpp"
+
+namespace sluice::cli {
+namespace {
+
+/// Turns what the window's functions say into one text for the parent process: "+" and what draws, or the error's line.
+std::string as_answer(const result<std::string>& made) {
+  if (made) return "+" + *made;
+  return made.error().message + "\n" + made.error().hint;
+}
+
+check_result judge(std::string name, const result<std::string>& answer) {
+  check_result made{.name = std::move(name)};
+  if (answer && answer->starts_with('+')) {
+    made.found = answer->substr(1);
+    return made;
+  }
+  made.state = health::missing;
+  const std::string text = answer ? *answer : answer.error().to_string() + "\ninstall Mesa or the vendor's OpenGL anew";
+  const auto end = text.find('\n');
+  made.found = text.substr(0, end);
+  if (end != std::string::npos) made.advice = text.substr(end + 1);
+  return made;
+}
+
+}  // namespace
+
+check_result check_drawing(const machine& where) {
+  return judge("pictures", probe(
+                               [] {
+                                 constexpr int side = 64;
+                                 const auto context = gui::gl::offscreen_context::create(side, side);
+                                 if (!context) return as_answer(tl::unexpected(context.error()));
+                                 return as_answer("sluice screenshot draws with " + gui::gl::renderer_name());
+                               },
+                               where.timeout));
+}
+
+check_result check_window(const machine& where) {
+  return judge("window", probe([] { return as_answer(gui::try_window()); }, where.timeout));
+}
+
+}  // namespace sluice::cli

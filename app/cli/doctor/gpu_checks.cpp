@@ -1,0 +1,270 @@
+// What of a machine concerns the GPU: the driver, the capture library, CUPTI, rights, other profilers.
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <regex>
+#include <sstream>
+
+#include "app/cli/doctor/checks.hpp"
+#include "app/cli/doctor/probe.hpp"
+#include "instrumentation/capture/activity/activity_layout.hpp"
+#include "instrumentation/capture/start/cupti_names.hpp"
+#include "instrumentation/ring/producer.hpp"
+
+namespace sluice::cli {
+namespace {
+
+// From cuda.h, which is not needed for building.
+constexpr int cuda_success = 0;
+constexpr int cuda_no_device = 100;
+constexpr int cuda_driver_mismatch = 803;  // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
+
+template <class Function>
+Function* symbol(void* library, const char* name) {
+  return reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream in(path);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+/// The version of the loaded kernel module, "580.95.05"; empty if none is loaded.
+std::string module_version(const machine& where) {
+  static const std::regex number(R"(\b(\d+\.\d+(\.\d+)?)\b)");
+  const std::string text = text_of_file(where.driver_state + "/version");
+  std::smatch found;
+  return std::regex_search(text, found, number) ? found[1].str() : std::string();
+}
+
+/// CUDA's version as the driver numbers it: 13000 is 13.0.
+std::string cuda_version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
+
+/// What the driver says of itself. Lines: the number of the first error (0: none) and its name; CUDA's version; then a
+/// GPU each. In a child process.
+std::string ask_driver(const std::string& name) {
+  for (const char* variable : capture::injection_variables) unsetenv(variable);  // No profiler shall start here.
+  void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return fmt::format("-1 {}\n0\n", dlerror());
+  auto* const init = symbol<int(unsigned)>(library, "cuInit");
+  auto* const version_of = symbol<int(int*)>(library, "cuDriverGetVersion");
+  auto* const count_of = symbol<int(int*)>(library, "cuDeviceGetCount");
+  auto* const name_of = symbol<int(char*, int, int)>(library, "cuDeviceGetName");
+  auto* const error_name = symbol<int(int, const char**)>(library, "cuGetErrorName");
+  if (init == nullptr || version_of == nullptr || count_of == nullptr || name_of == nullptr)
+    return fmt::format("-1 {} is not a CUDA driver\n0\n", name);
+  int version = 0, count = 0;
+  version_of(&version);
+  int status = init(0);
+  if (status == cuda_success) status = count_of(&count);
+  const char* said = nullptr;
+  if (status != cuda_success && error_name != nullptr) error_name(status, &said);
+  std::string text = fmt::format("{} {}\n{}\n", status, said == nullptr ? "" : said, version);
+  for (int each = 0; each < count; ++each) {
+    char gpu[256] = {};
+    if (name_of(gpu, sizeof gpu, each) == cuda_success) text += std::string(gpu) + "\n";
+  }
+  return text;
+}
+
+struct driver_answer {
+  int status = 0;
+  std::string error;
+  int version = 0;
+  std::vector<std::string> gpus;
+};
+
+result<driver_answer> driver_of(const machine& where) {
+  const auto text = probe([&] { return ask_driver(where.driver_library); }, where.timeout);
+  if (!text) return tl::unexpected(text.error());
+  std::istringstream lines(*text);
+  driver_answer made;
+  lines >> made.status;
+  lines.ignore(1);
+  std::getline(lines, made.error);
+  lines >> made.version;
+  lines.ignore(1);
+  for (std::string gpu; std::getline(lines, gpu);) made.gpus.push_back(gpu);
+  return made;
+}
+
+std::string named_gpus(const std::vector<std::string>& gpus) {
+  std::string text = fmt::format("{} GPU{}: ", gpus.size(), gpus.size() == 1 ? "" : "s");
+  for (std::size_t first = 0; first < gpus.size();) {
+    std::size_t end = first;
+    while (end < gpus.size() && gpus[end] == gpus[first]) ++end;
+    text += fmt::format("{}{}{}", first == 0 ? "" : ", ", end - first > 1 ? fmt::format("{} x ", end - first) : "",
+                        gpus[first]);
+    first = end;
+  }
+  return text;
+}
+
+/// What a libcupti says of itself: "FILE\nVERSION". In a child process. The driver is opened first, as in a program.
+std::string ask_cupti(const std::string& file, const std::string& driver) {
+  static_cast<void>(dlopen(driver.c_str(), RTLD_NOW | RTLD_LOCAL));
+  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return "";
+  auto* const version_of = symbol<int(std::uint32_t*)>(library, "cuptiGetVersion");
+  std::uint32_t version = 0;
+  if (version_of == nullptr || version_of(&version) != 0) return "";
+  Dl_info info{};
+  const bool known = dladdr(reinterpret_cast<const void*>(version_of), &info) != 0 && info.dli_fname != nullptr;
+  return fmt::format("{}\n{}", known ? info.dli_fname : file.c_str(), version);
+}
+
+/// CUPTI counts 130001 for CUDA 13.0 update 1; before that, from 18 for CUDA 12.0 on, one by one.
+unsigned cuda_of_cupti(std::uint32_t version) {
+  constexpr std::uint32_t first_by_cuda = 130000;
+  return version >= first_by_cuda ? version / 10000 : 12;
+}
+
+}  // namespace
+
+check_result check_driver(const machine& where) {
+  check_result made{.name = "driver", .needed = true};
+  const std::string module = module_version(where);
+  const auto answer = driver_of(where);
+  made.state = health::missing;
+  if (!answer) {
+    made.found = fmt::format("{}: {}", where.driver_library, answer.error().to_string());
+    made.advice = "reinstall the NVIDIA driver; dmesg may say more";
+    return made;
+  }
+  if (answer->status < 0) {
+    made.found = "no CUDA driver: " + answer->error;
+    made.advice = module.empty()
+                      ? "install the NVIDIA driver (nvidia-smi must work); on a machine without a GPU, demos run on "
+                        "the simulated device"
+                      : "the kernel's driver is there: in a container, start it with GPUs (docker run --gpus all)";
+    return made;
+  }
+  const std::string version =
+      fmt::format("{}CUDA {}", module.empty() ? "" : "NVIDIA driver " + module + ", ", cuda_version(answer->version));
+  if (answer->status != cuda_success || answer->gpus.empty()) {
+    const bool no_device = answer->status == cuda_no_device || answer->status == cuda_success;
+    made.found = no_device ? version + ", but no GPU"
+                           : fmt::format("{}: cuInit failed with {} ({})", version, answer->status, answer->error);
+    made.advice = answer->status == cuda_driver_mismatch ? "the kernel module and libcuda are of two versions: reboot"
+                  : where.variables("CUDA_VISIBLE_DEVICES")
+                      ? "CUDA_VISIBLE_DEVICES is set: unset it, or name a GPU of this machine"
+                      : "nvidia-smi must list the GPU; in a container, start it with GPUs (docker run --gpus all)";
+    return made;
+  }
+  made.state = health::ok;
+  made.found = version + ", " + named_gpus(answer->gpus);
+  return made;
+}
+
+check_result check_capture_library(const machine& where) {
+  check_result made{.name = "capture", .needed = true};
+  const auto library = capture::capture_library_of(where.program);
+  if (!library) {
+    made.state = health::missing;
+    made.found = library.error().file + ": " + library.error().message;
+    made.advice = library.error().hint;
+    return made;
+  }
+  made.found = *library;
+  const auto problem = probe(
+      [&]() -> std::string {
+        unsetenv(collector::socket_variable);  // It shall record nothing here.
+        return dlopen(library->c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr ? dlerror() : "";
+      },
+      where.timeout);
+  if (!problem || !problem->empty()) {
+    made.state = health::missing;
+    made.found = "it cannot be loaded: " + (problem ? *problem : made.found + " " + problem.error().to_string());
+    made.advice = "take the library that came with this program; it needs glibc 2.34 or later";
+  } else if (!capture::can_be_preloaded(*library)) {
+    made.state = health::warning;
+    made.found += " cannot be preloaded: its path has a space or a colon";
+    made.advice = "move Sluice elsewhere; until then PyTorch's blocks and sluice.py are not recorded";
+  }
+  return made;
+}
+
+check_result check_cupti(const machine& where) {
+  check_result made{.name = "cupti"};
+  const std::vector<std::string> command{where.command};
+  auto files = capture::find_cupti(command, where.variables);
+  // As the capture library does: the loader's names only if no file is known.
+  if (files.empty()) files.assign(std::begin(capture::cupti_names), std::end(capture::cupti_names));
+  std::string trouble;
+  for (const std::string& file : files) {
+    const auto text = probe([&] { return ask_cupti(file, where.driver_library); }, where.timeout);
+    if (!text) trouble = file + " " + text.error().to_string();
+    if (!text || text->empty()) continue;
+    std::istringstream lines(*text);
+    std::string path;
+    std::uint32_t version = 0;
+    std::getline(lines, path);
+    lines >> version;
+    made.found = fmt::format("{}, version {} (CUDA {})", path, version, cuda_of_cupti(version));
+    const auto driver = driver_of(where);
+    const bool driver_known = driver && driver->version > 0;
+    if (version < capture::layout::oldest_version) {
+      made.state = health::warning;
+      made.found = fmt::format("{} is version {}, older than CUDA 12.0", path, version);
+      made.advice = "install CUPTI 12.4 or later; until then only --mode memory records";
+    } else if (driver_known && static_cast<int>(cuda_of_cupti(version)) > driver->version / 1000) {
+      made.state = health::warning;
+      made.found += fmt::format(", but the driver is for CUDA {}", cuda_version(driver->version));
+      made.advice = fmt::format("install CUPTI of CUDA {} (pip install nvidia-cuda-cupti-cu{}) or a newer driver",
+                                driver->version / 1000, driver->version / 1000);
+    }
+    return made;
+  }
+  made.state = health::warning;
+  made.found = trouble.empty() ? "no libcupti was found: --mode timeline has no device times; --mode memory needs none"
+                               : trouble;
+  made.advice =
+      "install the CUDA toolkit's CUPTI (pip install nvidia-cuda-cupti), or name the file in SLUICE_CUPTI_PATH";
+  return made;
+}
+
+check_result check_permissions(const machine& where) {
+  check_result made{.name = "permissions"};
+  const std::string parameters = text_of_file(where.driver_state + "/params");
+  if (parameters.empty()) {
+    made.found = "no NVIDIA kernel module shows its parameters";
+    return made;
+  }
+  const bool restricted = parameters.find("RmProfilingAdminOnly: 1") != std::string::npos;
+  if (!restricted || where.is_root) {
+    made.found = restricted ? "profiling is for administrators, and you are one" : "profiling is open to all users";
+    return made;
+  }
+  made.state = health::warning;
+  made.found = "the driver keeps performance counters for administrators (RmProfilingAdminOnly: 1)";
+  made.advice =
+      "Sluice reads no counters; if --mode timeline reports insufficient privileges, load the kernel module nvidia "
+      "with "
+      "NVreg_RestrictProfilingToAdminUsers=0";
+  return made;
+}
+
+check_result check_other_profilers(const machine& where) {
+  check_result made{.name = "profilers"};
+  const auto library = capture::capture_library_of(where.program);
+  std::string others;
+  for (const auto& [name, other] : capture::other_injections(library.value_or(""), where.variables))
+    others += fmt::format("{}{}={}", others.empty() ? "" : ", ", name, other);
+  if (where.variables("NSYS_PROFILING_SESSION_ID"))
+    others += fmt::format("{}this shell runs under Nsight Systems", others.empty() ? "" : ", ");
+  if (others.empty()) {
+    made.found = "no other profiler is set up in the environment";
+    return made;
+  }
+  made.state = health::warning;
+  made.found = others;
+  made.advice = "sluice record replaces it for its command; CUPTI serves one profiler at a time";
+  return made;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,211 @@
+// What of a machine concerns neither the GPU nor the screen: memory, disk, Python. And how results are printed.
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "app/cli/doctor/checks.hpp"
+#include "app/cli/doctor/probe.hpp"
+#include "core/base/format.hpp"
+#include "core/base/printable.hpp"
+#include "instrumentation/capture/own_memory.hpp"
+#include "instrumentation/capture/stacks/python_layout.hpp"
+#include "instrumentation/capture/start/python_places.hpp"
+#include "instrumentation/ring/memory_file.hpp"
+#include "instrumentation/ring/producer.hpp"
+
+namespace sluice::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Less than this is a few minutes of a busy program.
+constexpr std::uint64_t little_room = std::uint64_t{1} << 30;
+
+/// Says what the packages of a Python are, without importing them: importing PyTorch takes seconds.
+constexpr const char* python_question = R"(
+import sys, sysconfig
+print("version=%d.%d" % sys.version_info[:2])
+print("implementation=" + sys.implementation.name)
+print("without_gil=%d" % bool(sysconfig.get_config_var("Py_GIL_DISABLED")))
+try:
+    import importlib.metadata
+    print("torch=" + importlib.metadata.version("torch"))
+except Exception:
+    pass
+)";
+
+/// Runs `python` on the question, and returns what it printed. In a child process.
+std::string ask_python(const std::string& python, int output) {
+  if (dup2(output, 1) < 0 || chdir("/") != 0) _exit(3);  // Nothing of the current folder is imported.
+  execl(python.c_str(), python.c_str(), "-c", python_question, static_cast<char*>(nullptr));
+  _exit(4);
+}
+
+/// The lines NAME=VALUE that it printed; empty if it did not run.
+std::map<std::string, std::string> answers_of(const std::string& python, std::chrono::milliseconds timeout) {
+  std::map<std::string, std::string> made;
+  std::FILE* const file = std::tmpfile();
+  if (file == nullptr) return made;
+  const auto ended = probe([&] { return ask_python(python, fileno(file)); }, timeout);
+  std::rewind(file);
+  char line[512];
+  while (ended && std::fgets(line, sizeof line, file) != nullptr) {
+    const std::string text(line, std::min(std::string_view(line).find('\n'), sizeof line));
+    if (const auto equals = text.find('='); equals != std::string::npos)
+      made[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  std::fclose(file);
+  return made;
+}
+
+/// True if the capture library can read the stacks of this version.
+bool stacks_are_known(unsigned minor, bool without_gil) {
+  return std::any_of(std::begin(capture::python_layouts), std::end(capture::python_layouts),
+                     [&](const auto& layout) { return layout.minor == minor && layout.without_gil == without_gil; });
+}
+
+const char* word_of(health state) {
+  switch (state) {
+    case health::ok:
+      return "ok";
+    case health::warning:
+      return "warning";
+    case health::missing:
+      return "missing";
+  }
+  return "";
+}
+
+}  // namespace
+
+check_result check_shared_memory() {
+  check_result made{.name = "memory"};
+  const std::size_t bytes = collector::producer_options{}.ring_bytes;
+  const int file = collector::make_memory_file(bytes);
+  if (file < 0) {
+    made.state = health::warning;
+    made.found = "no shared memory for rings: " + describe_errno(errno);
+    made.advice = errno == EFBIG ? "the file size limit is too small: ulimit -f unlimited"
+                                 : "give the machine or the container more memory";
+    return made;
+  }
+  close(file);
+  made.found = fmt::format("{} of shared memory for each recorded thread can be had (/dev/shm is not used)",
+                           format_bytes(static_cast<std::uint64_t>(bytes)));
+  return made;
+}
+
+check_result check_memory_reading() {
+  check_result made{.name = "sandbox"};
+  if (capture::can_read_own_memory()) {
+    made.found = "a process may read its own memory (process_vm_readv); ptrace is not needed";
+    return made;
+  }
+  made.state = health::warning;
+  made.found = "process_vm_readv is forbidden: no --find-duplicates, and no stacks of Python without GIL";
+  made.advice = "allow it in the sandbox (docker run --cap-add SYS_PTRACE)";
+  return made;
+}
+
+check_result check_disk(const machine& where) {
+  check_result made{.name = "disk"};
+  std::error_code none;
+  const std::string folder = fs::absolute(where.folder, none).lexically_normal().string();
+  struct statvfs room {};
+  if (statvfs(where.folder.c_str(), &room) != 0 || access(where.folder.c_str(), W_OK | X_OK) != 0) {
+    made.state = health::warning;
+    made.found = fmt::format("{}: {}", folder, describe_errno(errno));
+    made.advice = "record into another folder: sluice record -o FILE";
+    return made;
+  }
+  const std::uint64_t free = std::uint64_t{room.f_bavail} * room.f_frsize;
+  made.found = fmt::format("{} free in {}", format_bytes(free), folder);
+  if (free < little_room) {
+    made.state = health::warning;
+    made.advice = "make room, record elsewhere (-o FILE), or keep the last part only (--ring 64MiB)";
+  }
+  return made;
+}
+
+check_result check_python(const machine& where) {
+  check_result made{.name = "python"};
+  const std::vector<std::string> command{where.command};
+  const std::string program = capture::find_on_path(where.command, where.variables);
+  std::string python = capture::interpreter_of(command, where.variables);
+  // A script of that name, such as pyenv's, starts some Python; which one, only running it says.
+  if (python.empty() && fs::path(program).filename().string().starts_with("python")) python = program;
+  if (program.empty()) {
+    made.state = health::warning;
+    made.found = fmt::format("there is no program {}", where.command);
+    made.advice = "name the Python that runs your program: sluice doctor venv/bin/python";
+    return made;
+  }
+  if (python.empty()) {
+    made.found = fmt::format("{} is not a Python program", where.command);
+    return made;
+  }
+  auto said = answers_of(python, where.timeout);
+  unsigned minor = 0;
+  if (std::sscanf(said["version"].c_str(), "3.%u", &minor) != 1) {
+    made.state = health::warning;
+    made.found = python + " does not run";
+    made.advice = "name the Python that runs your program: sluice doctor venv/bin/python";
+    return made;
+  }
+  const bool without_gil = said["without_gil"] == "1";
+  const std::string torch = said.contains("torch") ? "PyTorch " + said["torch"] : "no PyTorch";
+  made.found =
+      fmt::format("{}, {} {}{}, {}", python, said["implementation"], said["version"], without_gil ? "t" : "", torch);
+  if (said["implementation"] != "cpython" || !stacks_are_known(minor, without_gil)) {
+    made.state = health::warning;
+    std::string versions;
+    for (const auto& layout : capture::python_layouts)
+      versions += fmt::format("{}3.{}{}", versions.empty() ? "" : ", ", layout.minor, layout.without_gil ? "t" : "");
+    made.found += ": its call stacks are not recorded";
+    made.advice = "use CPython " + versions;
+  }
+  return made;
+}
+
+bool can_record(const std::vector<check_result>& results) {
+  return std::none_of(results.begin(), results.end(),
+                      [](const check_result& each) { return each.needed && each.state == health::missing; });
+}
+
+std::string checks_as_text(const std::vector<check_result>& results) {
+  std::string text;
+  std::string lacking;
+  for (const check_result& each : results) {
+    std::string line = fmt::format("{:<8} {:<12} {}", word_of(each.state), each.name, each.found);
+    if (each.state != health::ok && !each.advice.empty()) line += "; " + each.advice;
+    text += printable(line) + "\n";
+    if (each.needed && each.state == health::missing) lacking += (lacking.empty() ? "" : ", ") + each.name;
+  }
+  return text + (lacking.empty() ? "Programs can be recorded on this machine.\n"
+                                 : "No program that uses a GPU can be recorded on this machine; missing: " + lacking +
+                                       ". Recordings can be read.\n");
+}
+
+std::string checks_as_json(const std::vector<check_result>& results) {
+  nlohmann::ordered_json all;
+  all["can_record"] = can_record(results);
+  all["checks"] = nlohmann::ordered_json::array();
+  for (const check_result& each : results) {
+    all["checks"].push_back({{"name", each.name},
+                             {"state", word_of(each.state)},
+                             {"needed", each.needed},
+                             {"found", each.found},
+                             {"advice", each.state == health::ok ? "" : each.advice}});
+  }
+  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,28 @@
+// sluice manual: prints the man page and the completions of shells; the build calls it.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "app/cli/manual/verb_tree.hpp"
+#include "app/cli/verbs.hpp"
+#include "core/base/version.hpp"
+
+namespace sluice::cli {
+
+action declare_manual(CLI::App& command) {
+  const auto form = std::make_shared<std::string>();
+  command.add_option("FORM", *form, "What to print")
+      ->required()
+      ->check(CLI::IsMember({"man", "bash", "zsh", "fish"}).description(""))
+      ->type_name("man|bash|zsh|fish");
+  return [&command, form] {
+    const program_facts program = describe(*command.get_parent());
+    const std::string text = *form == "man"    ? man_page(program, version())
+                             : *form == "bash" ? bash_completion(program)
+                             : *form == "zsh"  ? zsh_completion(program)
+                                               : fish_completion(program);
+    return print_document(text) ? 0 : status_failed;
+  };
+}
+
+}  // namespace sluice::cli

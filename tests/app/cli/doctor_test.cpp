@@ -1,0 +1,249 @@
+// `sluice doctor`: what it says of machines that lack something, and of this one.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "app/cli/doctor/checks.hpp"
+#include "app/cli/doctor/probe.hpp"
+#include "tests/app/cli/sluice_program.hpp"
+
+namespace sluice::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+const std::string fake_driver = SLUICE_BINARY_DIR "/tests/instrumentation/capture/fake";
+
+TEST(probe, returns_the_childs_answer) {
+  EXPECT_EQ(probe([] { return std::string("two\nlines"); }, milliseconds(20'000)).value_or(""), "two\nlines");
+}
+
+TEST(probe, survives_a_crash) {
+  const auto made = probe(
+      []() -> std::string {
+        raise(SIGSEGV);
+        return "";
+      },
+      milliseconds(20'000));
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().to_string(), HasSubstr("crashed (Segmentation fault"));
+}
+
+TEST(probe, survives_what_ends_the_process) {
+  const auto made = probe([]() -> std::string { _exit(7); }, milliseconds(20'000));
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().to_string(), HasSubstr("status 7"));
+}
+
+TEST(probe, does_not_wait_for_ever) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto made = probe(
+      [] {
+        std::this_thread::sleep_for(std::chrono::seconds(60));
+        return std::string("late");
+      },
+      milliseconds(100));
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().to_string(), HasSubstr("no answer"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
+/// A machine without anything, in a folder of its own; tests put things there.
+class doctor_test : public sluice_program {
+ protected:
+  doctor_test() {
+    where_.variables = [this](const std::string& name) -> std::optional<std::string> {
+      const auto found = variables_.find(name);
+      return found == variables_.end() ? std::nullopt : std::optional(found->second);
+    };
+    variables_["PATH"] = file("bin");
+    where_.program = file("bin/sluice");
+    where_.folder = file(".");
+    where_.driver_library = file("no-libcuda.so.1");
+    where_.driver_state = file("nvidia");
+    fs::create_directories(file("bin"));
+    fs::create_directories(file("nvidia"));
+  }
+
+  void write_program(const std::string& name, const std::string& text) const {
+    write(name, text);
+    fs::permissions(file(name), fs::perms::owner_all);
+  }
+
+  std::map<std::string, std::string> variables_;
+  machine where_;
+};
+
+TEST_F(doctor_test, says_that_there_is_no_driver) {
+  const check_result made = check_driver(where_);
+  EXPECT_EQ(made.state, health::missing);
+  EXPECT_TRUE(made.needed);
+  EXPECT_THAT(made.found, HasSubstr("no-libcuda.so.1"));
+  EXPECT_THAT(made.advice, HasSubstr("install the NVIDIA driver"));
+}
+
+TEST_F(doctor_test, tells_a_container_without_gpus_from_a_machine_without_a_driver) {
+  write("nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n");
+  EXPECT_THAT(check_driver(where_).advice, HasSubstr("--gpus all"));
+}
+
+TEST_F(doctor_test, survives_a_driver_that_is_none) {
+  where_.driver_library = "libm.so.6";
+  const check_result made = check_driver(where_);
+  EXPECT_EQ(made.state, health::missing);
+  EXPECT_THAT(made.found, HasSubstr("is not a CUDA driver"));
+}
+
+TEST_F(doctor_test, names_driver_and_gpus) {
+  where_.driver_library = fake_driver + "/libcuda.so.1";
+  if (!fs::exists(where_.driver_library)) GTEST_SKIP() << "skipped: built without CUDA";
+  write("nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159  Mon\n");
+  const check_result made = check_driver(where_);
+  EXPECT_EQ(made.state, health::ok) << made.found;
+  EXPECT_THAT(made.found, HasSubstr("NVIDIA driver 580.159, CUDA 13.0, "));
+  EXPECT_THAT(made.found, HasSubstr("Fake GPU"));
+}
+
+TEST_F(doctor_test, starts_no_other_profiler_in_the_driver) {
+  where_.driver_library = fake_driver + "/libcuda.so.1";
+  if (!fs::exists(where_.driver_library)) GTEST_SKIP() << "skipped: built without CUDA";
+  setenv("CUDA_INJECTION64_PATH", "/nowhere/libToolsInjection64.so", 1);
+  const check_result made = check_driver(where_);
+  unsetenv("CUDA_INJECTION64_PATH");
+  EXPECT_EQ(made.state, health::ok) << made.found;
+}
+
+TEST_F(doctor_test, says_that_the_capture_library_is_missing) {
+  const check_result made = check_capture_library(where_);
+  EXPECT_EQ(made.state, health::missing);
+  EXPECT_TRUE(made.needed);
+  EXPECT_THAT(made.found, HasSubstr("libsluice_capture.so"));
+}
+
+TEST_F(doctor_test, says_that_the_capture_library_cannot_be_loaded) {
+  write("bin/libsluice_capture.so", "not a library");
+  const check_result made = check_capture_library(where_);
+  EXPECT_EQ(made.state, health::missing);
+  EXPECT_THAT(made.found, HasSubstr("cannot be loaded"));
+}
+
+TEST_F(doctor_test, says_that_the_capture_library_cannot_be_preloaded) {
+  const std::string library = SLUICE_BINARY_DIR "/libsluice_capture.so";
+  if (!fs::exists(library)) GTEST_SKIP() << "skipped: built without CUDA";
+  fs::create_directories(file("my programs"));
+  fs::copy(library, file("my programs/libsluice_capture.so"));
+  where_.program = file("my programs/sluice");
+  const check_result made = check_capture_library(where_);
+  EXPECT_EQ(made.state, health::warning) << made.found;
+  EXPECT_THAT(made.found, HasSubstr("a space or a colon"));
+}
+
+TEST_F(doctor_test, names_cupti_and_its_version) {
+  const std::string library = fake_driver + "/libcupti.so";
+  if (!fs::exists(library)) GTEST_SKIP() << "skipped: built without CUDA";
+  variables_["SLUICE_CUPTI_PATH"] = library;
+  where_.driver_library = fake_driver + "/libcuda.so.1";
+  const check_result made = check_cupti(where_);
+  EXPECT_EQ(made.state, health::ok) << made.found;
+  EXPECT_THAT(made.found, HasSubstr("libcupti.so, version 1"));
+}
+
+TEST_F(doctor_test, does_without_cupti_in_memory_mode) {
+  write("libcupti.so", "not a library");
+  variables_["SLUICE_CUPTI_PATH"] = file("libcupti.so");
+  const check_result made = check_cupti(where_);
+  EXPECT_EQ(made.state, health::warning);
+  EXPECT_FALSE(made.needed);
+  EXPECT_THAT(made.found, HasSubstr("--mode memory needs none"));
+}
+
+TEST_F(doctor_test, says_when_profiling_is_for_administrators) {
+  EXPECT_EQ(check_permissions(where_).state, health::ok) << "no kernel module";
+  write("nvidia/params", "ModifyDeviceFiles: 1\nRmProfilingAdminOnly: 1\n");
+  EXPECT_EQ(check_permissions(where_).state, health::warning);
+  EXPECT_THAT(check_permissions(where_).advice, HasSubstr("NVreg_RestrictProfilingToAdminUsers=0"));
+  where_.is_root = true;
+  EXPECT_EQ(check_permissions(where_).state, health::ok);
+  where_.is_root = false;
+  write("nvidia/params", "RmProfilingAdminOnly: 0\n");
+  EXPECT_EQ(check_permissions(where_).state, health::ok);
+}
+
+TEST_F(doctor_test, names_another_profiler) {
+  EXPECT_EQ(check_other_profilers(where_).state, health::ok);
+  variables_["CUDA_INJECTION64_PATH"] = "/opt/nsys/libToolsInjection64.so";
+  const check_result made = check_other_profilers(where_);
+  EXPECT_EQ(made.state, health::warning);
+  EXPECT_THAT(made.found, HasSubstr("/opt/nsys/libToolsInjection64.so"));
+}
+
+TEST_F(doctor_test, asks_the_python_of_the_command) {
+  write_program("bin/python3",
+                "#!/bin/sh\nprintf 'version=3.12\\nimplementation=cpython\\nwithout_gil=0\\ntorch=2.11.0\\n'\n");
+  const check_result made = check_python(where_);
+  EXPECT_EQ(made.state, health::ok) << made.found;
+  EXPECT_THAT(made.found, HasSubstr("cpython 3.12, PyTorch 2.11.0"));
+}
+
+TEST_F(doctor_test, says_that_stacks_of_a_python_are_not_known) {
+  write_program("bin/python3", "#!/bin/sh\nprintf 'version=3.99\\nimplementation=cpython\\nwithout_gil=0\\n'\n");
+  const check_result made = check_python(where_);
+  EXPECT_EQ(made.state, health::warning);
+  EXPECT_THAT(made.found, HasSubstr("not recorded"));
+  EXPECT_THAT(made.advice, HasSubstr("3.12"));
+}
+
+TEST_F(doctor_test, says_that_a_python_does_not_run) {
+  write_program("bin/python3", "#!/bin/sh\nexit 1\n");
+  EXPECT_THAT(check_python(where_).found, HasSubstr("does not run"));
+  where_.command = "no-such-program";
+  EXPECT_THAT(check_python(where_).found, HasSubstr("there is no program no-such-program"));
+}
+
+TEST_F(doctor_test, says_that_a_folder_cannot_be_written) {
+  EXPECT_THAT(check_disk(where_).found, HasSubstr(" free in "));
+  where_.folder = file("nowhere");
+  EXPECT_EQ(check_disk(where_).state, health::warning);
+}
+
+TEST_F(doctor_test, says_at_the_end_whether_programs_can_be_recorded) {
+  std::vector<check_result> results{
+      {.name = "driver", .found = "a driver", .needed = true},
+      {.name = "window", .state = health::missing, .found = "no display", .advice = "get one"}};
+  EXPECT_TRUE(can_record(results));
+  EXPECT_EQ(checks_as_text(results),
+            "ok       driver       a driver\n"
+            "missing  window       no display; get one\n"
+            "Programs can be recorded on this machine.\n");
+  results[0].state = health::missing;
+  EXPECT_FALSE(can_record(results));
+  EXPECT_THAT(checks_as_text(results), HasSubstr("missing: driver"));
+}
+
+TEST_F(doctor_test, ends_with_zero_only_where_recording_can_work) {
+  const outcome done = run_sluice({"doctor", "--json"});
+  const auto said = nlohmann::json::parse(done.out);
+  EXPECT_EQ(done.status, said["can_record"].get<bool>() ? 0 : 1);
+  EXPECT_GE(said["checks"].size(), 9U);
+  EXPECT_EQ(done.err, "");
+}
+
+TEST_F(doctor_test, finds_a_driver_that_the_loader_finds) {
+  if (!fs::exists(fake_driver + "/libcuda.so.1")) GTEST_SKIP() << "skipped: built without CUDA";
+  const outcome done = run_sluice({"doctor"}, {{"LD_LIBRARY_PATH", fake_driver}});
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_EQ(done.status, 0) << done.out;
+  EXPECT_THAT(done.out, HasSubstr("Programs can be recorded on this machine."));
+#endif
+  EXPECT_THAT(done.out, HasSubstr("Fake GPU"));
+}
+
+}  // namespace
+}  // namespace sluice::cli
