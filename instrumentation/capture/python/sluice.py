@@ -13,6 +13,8 @@ without the recorder needs this file (in the folder `python` next to the program
     sluice.tag_model(model, optimizer)        # weights, gradients, optimizer state
     sluice.watch_cupy()                       # blocks of CuPy's pool; call once in each thread that uses CuPy
     sluice.watch_rmm()                        # blocks of RMM's current resource
+
+`python -m sluice record -- python train.py` runs the program `sluice` that this file was installed with.
 """
 import contextlib
 import ctypes
@@ -261,3 +263,23 @@ def watch_rmm():
     watching = rmm.mr.CallbackMemoryResource(allocate, deallocate)
     _watching.append(watching)
     rmm.mr.set_current_device_resource(watching)
+
+
+def _program():
+    """The program that this file belongs to: where pip puts it, where it is installed, where it is built."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    for path in ("bin/sluice", "../../../bin/sluice", "../sluice"):
+        found = os.path.join(here, path)
+        if os.path.isfile(found) and os.access(found, os.X_OK):
+            return os.path.realpath(found)
+    sys.exit(f"sluice: the program is not beside {here}; install Sluice again")
+
+
+def _run():
+    """Becomes the program `sluice`, with the arguments of this process."""
+    program = _program()
+    os.execv(program, ["sluice", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    _run()

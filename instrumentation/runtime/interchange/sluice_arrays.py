@@ -10,6 +10,10 @@ compiled against Python: PyCapsules go through ctypes.pythonapi.
 import ctypes
 import os
 
+_HERE = os.path.dirname(os.path.abspath(__file__))
+# Beside this file, beside its folder, and where pip puts it.
+_FOLDERS = [_HERE, os.path.dirname(_HERE), os.path.join(_HERE, "sluice", "lib", "sluice")]
+
 _CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "complex": 5, "bool": 6}
 _NAMES = {code: name for name, code in _CODES.items()}
 _LETTERS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
@@ -25,15 +29,14 @@ class _Info(ctypes.Structure):
 
 
 def _load():
-    here = os.path.dirname(os.path.abspath(__file__))
     name = "libsluice_interchange.so"
     named = os.environ.get("SLUICE_INTERCHANGE_LIBRARY")
-    for path in [named] if named else [os.path.join(here, name), os.path.join(os.path.dirname(here), name)]:
+    for path in [named] if named else [os.path.join(folder, name) for folder in _FOLDERS]:
         if os.path.exists(path):
             library = ctypes.CDLL(path)
             break
     else:
-        raise ImportError(f"{name} is not beside {here}; name it in SLUICE_INTERCHANGE_LIBRARY")
+        raise ImportError(f"{name} is in none of {_FOLDERS}; name it in SLUICE_INTERCHANGE_LIBRARY")
     i32, i64, pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
     extents = ctypes.POINTER(i64)
     for function, result, arguments in [

@@ -12,6 +12,10 @@ import collections
 import ctypes
 import os
 
+_HERE = os.path.dirname(os.path.abspath(__file__))
+# Beside this file, beside its folder, and where pip puts it.
+_FOLDERS = [_HERE, os.path.dirname(_HERE), os.path.join(_HERE, "sluice", "lib", "sluice")]
+
 _NAME = "libsluice_pool.so"
 
 
@@ -27,11 +31,10 @@ class Figures(ctypes.Structure):
 
 def _find():
     named = os.environ.get("SLUICE_POOL_LIBRARY")
-    here = os.path.dirname(os.path.abspath(__file__))
-    for path in [named] if named else [os.path.join(here, _NAME), os.path.join(os.path.dirname(here), _NAME)]:
+    for path in [named] if named else [os.path.join(folder, _NAME) for folder in _FOLDERS]:
         if os.path.exists(path):
             return path
-    raise ImportError(f"{_NAME} is not beside {here}; name it in SLUICE_POOL_LIBRARY")
+    raise ImportError(f"{_NAME} is in none of {_FOLDERS}; name it in SLUICE_POOL_LIBRARY")
 
 
 def _load():

@@ -1,0 +1,93 @@
+# What `cmake --install` lays out, under any prefix: nothing of it names the prefix. `./dev package` makes packages of it.
+#
+#   bin/sluice                   the program
+#   lib/sluice/                  what it needs beside it: the capture library, Python modules, the runtime's shared libraries
+#   include/sluice, lib/libsluice_runtime.a, lib/cmake/sluice    the runtime, for find_package(sluice)
+#   share/                       desktop entry, file type, icon, man page, completions, licences, the window as a page
+#
+# Build the target `installable` first.
+if(SLUICE_SANITIZE OR NOT TARGET sluice)
+  return()
+endif()
+include(CMakePackageConfigHelpers)
+
+set(package_files "${CMAKE_SOURCE_DIR}/cmake/package")
+set(made "${CMAKE_BINARY_DIR}/package")
+file(MAKE_DIRECTORY "${made}")
+
+# The man page and the completions, by the program itself.
+set(manuals "")
+foreach(form man bash zsh fish)
+  add_custom_command(OUTPUT "${made}/sluice.${form}" DEPENDS sluice VERBATIM
+    COMMAND sh -c "\"$1\" manual ${form} > \"$2.part\" && mv \"$2.part\" \"$2\"" sh "$<TARGET_FILE:sluice>" "${made}/sluice.${form}")
+  list(APPEND manuals "${made}/sluice.${form}")
+endforeach()
+
+# The runtime with all of our own code that it needs, as one archive without debug information.
+set(parts sluice_runtime sluice_backend sluice_capture_setup sluice_writer sluice_core fmt sluice_ring)
+set(script "create ${made}/libsluice_runtime.a\n")
+foreach(part ${parts})
+  string(APPEND script "addlib $<TARGET_FILE:${part}>\n")
+endforeach()
+file(GENERATE OUTPUT "${made}/runtime.mri" CONTENT "${script}save\nend\n")
+add_custom_command(OUTPUT "${made}/libsluice_runtime.a" DEPENDS ${parts} "${made}/runtime.mri" VERBATIM
+  COMMAND "${CMAKE_COMMAND}" -E rm -f "${made}/libsluice_runtime.a"
+  COMMAND sh -c "\"$1\" -M < \"$2\"" sh "${CMAKE_AR}" "${made}/runtime.mri"
+  COMMAND "${CMAKE_OBJCOPY}" --strip-debug "${made}/libsluice_runtime.a")
+add_custom_target(installable DEPENDS program sluice_pool sluice_interchange ${manuals} "${made}/libsluice_runtime.a")
+
+install(PROGRAMS "$<TARGET_FILE:sluice>" DESTINATION bin)
+if(TARGET sluice_capture)
+  install(TARGETS sluice_capture LIBRARY DESTINATION lib/sluice)
+endif()
+install(TARGETS sluice_pool sluice_interchange LIBRARY DESTINATION lib/sluice)
+set(python instrumentation/capture/python)
+install(FILES ${python}/sluice.py ${python}/sitecustomize.py ${python}/sluice_pytest.py
+              instrumentation/runtime/pool_library/sluice_pool.py instrumentation/runtime/interchange/sluice_arrays.py
+        DESTINATION lib/sluice/python)
+
+# Headers: the public ones, what they include, and what they include of others.
+install(FILES instrumentation/capture/sluice.h instrumentation/runtime/pool_library/sluice_pool.h
+              instrumentation/runtime/interchange/sluice_interchange.h DESTINATION include/sluice)
+file(GLOB public_headers CONFIGURE_DEPENDS instrumentation/runtime/*.hpp instrumentation/runtime/*.h)
+install(FILES ${public_headers} DESTINATION include/sluice/instrumentation/runtime)
+foreach(header core/trace/model/ids.hpp core/trace/model/kinds.hpp core/trace/model/model.hpp instrumentation/backend/device.hpp
+               instrumentation/backend/device_types.hpp instrumentation/backend/kernel.hpp instrumentation/backend/outcome.hpp
+               instrumentation/runtime/arrays/shape.hpp)
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES ${header} DESTINATION include/sluice/${folder})
+endforeach()
+install(FILES "${SLUICE_EXPECTED_INCLUDE}/tl/expected.hpp" DESTINATION include/sluice/tl)
+install(FILES "${made}/libsluice_runtime.a" DESTINATION lib)
+install(FILES "${SLUICE_zstd_ARCHIVE}" "${SLUICE_elfutils_ARCHIVE}" "${SLUICE_elf_ARCHIVE}" "${SLUICE_zlib_ARCHIVE}"
+              "${SLUICE_iberty_ARCHIVE}" DESTINATION lib/sluice/static)
+write_basic_package_version_file("${made}/sluiceConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${package_files}/sluiceConfig.cmake" "${made}/sluiceConfigVersion.cmake" DESTINATION lib/cmake/sluice)
+
+install(FILES "${package_files}/sluice.desktop" DESTINATION share/applications)
+install(FILES "${package_files}/sluice.xml" DESTINATION share/mime/packages)
+install(FILES assets/icons/sluice.svg DESTINATION share/icons/hicolor/scalable/apps)
+install(FILES "${made}/sluice.man" DESTINATION share/man/man1 RENAME sluice.1)
+install(FILES "${made}/sluice.bash" DESTINATION share/bash-completion/completions RENAME sluice)
+install(FILES "${made}/sluice.zsh" DESTINATION share/zsh/site-functions RENAME _sluice)
+install(FILES "${made}/sluice.fish" DESTINATION share/fish/vendor_completions.d)
+
+# Licences: ours, and those of what the program is linked with, where this system keeps their texts.
+install(FILES LICENSE THIRD_PARTY.md README.md DESTINATION share/doc/sluice)
+foreach(package zstd-dev:zstd sqlite3-dev:sqlite dw-dev:elfutils iberty-dev:libiberty png-dev:libpng fmt-dev:fmt cli11-dev:CLI11
+                protozero-dev:protozero xxhash-dev:xxHash expected-dev:expected)
+  string(REPLACE ":" ";" package "${package}")
+  list(GET package 0 name)
+  list(GET package 1 title)
+  install(FILES /usr/share/doc/lib${name}/copyright DESTINATION share/doc/sluice/licences RENAME ${title} OPTIONAL)
+endforeach()
+install(FILES /usr/share/doc/zlib1g-dev/copyright DESTINATION share/doc/sluice/licences RENAME zlib OPTIONAL)
+install(FILES /usr/share/doc/nlohmann-json3-dev/copyright DESTINATION share/doc/sluice/licences RENAME nlohmann-json OPTIONAL)
+if(SLUICE_GUI)
+  install(FILES "${SLUICE_IMGUI_DIR}/LICENSE.txt" DESTINATION share/doc/sluice/licences RENAME imgui OPTIONAL)
+  install(FILES "${SLUICE_GLFW_DIR}/LICENSE.md" DESTINATION share/doc/sluice/licences RENAME glfw OPTIONAL)
+  install(FILES "${SLUICE_FONTS_DIR}/Roboto/LICENSE.txt" DESTINATION share/doc/sluice/licences RENAME Roboto OPTIONAL)
+endif()
+
+# The window as a page, where ./dev web has made it.
+install(DIRECTORY "${CMAKE_SOURCE_DIR}/build/web/site/" DESTINATION share/sluice/web OPTIONAL)

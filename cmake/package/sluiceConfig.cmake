@@ -1,0 +1,44 @@
+# For find_package(sluice). Defines:
+#
+#   sluice::runtime      the C++ runtime, statically: devices, streams, buffers, pools, copies, recordings. For programs; a shared
+#                        library uses sluice::pool, since the static libraries here are not position independent
+#   sluice::pool         its memory pool as C functions (sluice_pool.h), a shared library
+#   sluice::annotations  sluice.h alone: what a program may tell its recorder; links nothing
+#
+# GCC 12 or later, C++20, glibc 2.35 or later.
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+get_filename_component(_sluice_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+
+if(NOT TARGET sluice::annotations)
+  add_library(sluice::annotations INTERFACE IMPORTED)
+  set_target_properties(sluice::annotations PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${_sluice_prefix}/include/sluice")
+  set_property(TARGET sluice::annotations PROPERTY INTERFACE_LINK_LIBRARIES ${CMAKE_DL_LIBS})
+
+  add_library(sluice::pool SHARED IMPORTED)
+  set_target_properties(sluice::pool PROPERTIES
+    IMPORTED_LOCATION "${_sluice_prefix}/lib/sluice/libsluice_pool.so"
+    IMPORTED_NO_SONAME TRUE
+    INTERFACE_INCLUDE_DIRECTORIES "${_sluice_prefix}/include/sluice")
+
+  # What the runtime itself is made of, in the versions that it was built with.
+  set(_sluice_parts "")
+  foreach(_sluice_part zstd dw elf z iberty)
+    list(APPEND _sluice_parts "${_sluice_prefix}/lib/sluice/static/lib${_sluice_part}.a")
+  endforeach()
+  add_library(sluice::runtime STATIC IMPORTED)
+  set_target_properties(sluice::runtime PROPERTIES
+    IMPORTED_LOCATION "${_sluice_prefix}/lib/libsluice_runtime.a"
+    INTERFACE_INCLUDE_DIRECTORIES "${_sluice_prefix}/include/sluice"
+    INTERFACE_COMPILE_FEATURES cxx_std_20
+    INTERFACE_LINK_LIBRARIES "${_sluice_parts};Threads::Threads;m;${CMAKE_DL_LIBS}"
+    # A program that records itself finds the capture library by this. Most of the archives is needed by no program.
+    INTERFACE_LINK_OPTIONS "LINKER:-rpath,${_sluice_prefix}/lib/sluice;LINKER:--gc-sections")
+endif()
+
+foreach(_sluice_file lib/libsluice_runtime.a include/sluice/instrumentation/runtime/device.hpp)
+  if(NOT EXISTS "${_sluice_prefix}/${_sluice_file}")
+    set(sluice_FOUND FALSE)
+    set(sluice_NOT_FOUND_MESSAGE "${_sluice_prefix}/${_sluice_file} is missing: install Sluice again")
+  endif()
+endforeach()

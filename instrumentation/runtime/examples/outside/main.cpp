@@ -1,0 +1,39 @@
+// A program of a project of its own: copies through a pool, and records itself.
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+
+#include "instrumentation/runtime/buffer.hpp"
+#include "instrumentation/runtime/copy.hpp"
+#include "instrumentation/runtime/pool_memory_resource.hpp"
+#include "instrumentation/runtime/recording.hpp"
+
+using namespace sluice::runtime;
+
+int main(int argc, char** argv) {
+  constexpr std::size_t bytes = 1u << 20;
+  try {
+    recording file(argc > 1 ? argv[1] : "outside.sluice");
+    {
+      const auto pool = std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(),
+                                                               pool_options{.name = "outside"});
+      const stream s;
+      pinned_buffer from(bytes, s), to(bytes, s);
+      const device_buffer there(bytes, s, pool, "a block");
+      for (std::size_t i = 0; i < bytes; ++i) from.as<std::uint8_t>()[i] = static_cast<std::uint8_t>(i * 7);
+      copy_async(there.data(), from.data(), bytes, s);
+      copy_async(to.data(), there.data(), bytes, s);
+      s.sync();
+      for (std::size_t i = 0; i < bytes; ++i) {
+        if (to.as<std::uint8_t>()[i] == from.as<std::uint8_t>()[i]) continue;
+        std::fprintf(stderr, "byte %zu came back changed\n", i);
+        return 1;
+      }
+    }
+    const recording_summary made = file.finish();
+    std::printf("%s: %llu events\n", made.path.c_str(), static_cast<unsigned long long>(made.events));
+  } catch (const error& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}
