@@ -36,7 +36,7 @@ add_custom_command(OUTPUT "${made}/libsluice_runtime.a" DEPENDS ${parts} "${made
   COMMAND "${CMAKE_OBJCOPY}" --strip-debug "${made}/libsluice_runtime.a")
 add_custom_target(installable DEPENDS program sluice_pool sluice_interchange ${manuals} "${made}/libsluice_runtime.a")
 
-install(PROGRAMS "$<TARGET_FILE:sluice>" DESTINATION bin)
+install(TARGETS sluice RUNTIME DESTINATION bin)
 if(TARGET sluice_capture)
   install(TARGETS sluice_capture LIBRARY DESTINATION lib/sluice)
 endif()

@@ -1,6 +1,6 @@
 """A pytest plug-in: fails a test by its GPU memory.
 
-    pytest -p sluice_pytest                       # with this folder in PYTHONPATH
+    pytest -p sluice_pytest                       # with this folder in PYTHONPATH; installed by pip, pytest finds it itself
     sluice record -o run.sluice -- pytest -p sluice_pytest
 
     @pytest.mark.sluice(max_peak="2GiB", max_growth="1MiB", no_leaks=True)
@@ -17,7 +17,7 @@ alone: what was in use when it began is subtracted. Before each reading the devi
 collected, so that frees in flight have happened. A test that uses none of the three is not judged, and the summary says
 so. Under `sluice record` each test is a range of the recording, whether it is marked or not.
 
-Needs pytest 7.4 or later (pluggy 1.2).
+Needs pytest 6.2 or later.
 """
 import contextlib
 import gc
@@ -314,9 +314,6 @@ def _limits_of(item):
     return limits
 
 
-_watches = pytest.StashKey()
-
-
 def pytest_configure(config):
     config.addinivalue_line(
         "markers",
@@ -336,17 +333,41 @@ def _sluice_fixture(request):
 
 
 def _watch_of(item):
-    watch = item.stash.get(_watches, None)
+    watch = getattr(item, "_sluice_watch", None)
     if watch is None:
         watch = Watch(item.nodeid)
         watch._limits.update(_limits_of(item))
-        item.stash[_watches] = watch
+        item._sluice_watch = watch
     return watch
 
 
-@pytest.hookimpl(wrapper=True)
+def _wrapper(function):
+    """pytest.hookimpl(wrapper=True), also where pluggy is older than 1.2. An older one hands over results instead of raising."""
+    try:
+        return pytest.hookimpl(wrapper=True)(function)
+    except TypeError:
+        pass
+
+    def hook(item):
+        run = function(item)
+        next(run)
+        outcome = yield
+        try:
+            if outcome.excinfo is None:
+                run.send(outcome.get_result())
+            else:
+                run.throw(outcome.excinfo[1])
+        except StopIteration as end:
+            outcome.force_result(end.value)
+        except BaseException:  # To be raised by pluggy, once the other wrappers have ended.
+            outcome._result, outcome._excinfo = None, sys.exc_info()
+
+    return pytest.hookimpl(hookwrapper=True)(hook)
+
+
+@_wrapper
 def pytest_runtest_call(item):
-    watch = item.stash.get(_watches, None)
+    watch = getattr(item, "_sluice_watch", None)
     if watch is None and item.get_closest_marker("sluice") is not None:
         watch = _watch_of(item)
     if watch is not None:
