@@ -74,6 +74,7 @@ install(FILES "${made}/sluice.fish" DESTINATION share/fish/vendor_completions.d)
 
 # Licences: ours, and those of what the program is linked with, where this system keeps their texts.
 install(FILES LICENSE THIRD_PARTY.md README.md DESTINATION share/doc/sluice)
+install(DIRECTORY instrumentation/runtime/examples/outside DESTINATION share/doc/sluice/examples)
 foreach(package zstd-dev:zstd sqlite3-dev:sqlite dw-dev:elfutils iberty-dev:libiberty png-dev:libpng fmt-dev:fmt cli11-dev:CLI11
                 protozero-dev:protozero xxhash-dev:xxHash expected-dev:expected)
   string(REPLACE ":" ";" package "${package}")
