@@ -1,5 +1,6 @@
 // sluice demo: runs one of the demos and records it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -173,7 +174,9 @@ int run(const demo_options& options) {
 
 action declare_demo(CLI::App& command) {
   auto options = std::make_shared<demo_options>();
-  command.add_option("NAME", options->name, "Demo to run")->type_name("");
+  std::vector<std::string> names;
+  for (const workloads::workload& each : workloads::all()) names.emplace_back(each.name);
+  command.add_option("NAME", options->name, "Demo to run")->type_name(fmt::format("{}", fmt::join(names, "|")));
   command.add_flag("--list", options->list, "Describe each demo and what to look for");
   command.add_option("--device", options->device, "Device to run on (default: CUDA if there is a GPU)")
       ->check(CLI::IsMember({"sim", "cuda"}).description(""))

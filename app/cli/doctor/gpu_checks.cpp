@@ -105,9 +105,13 @@ std::string named_gpus(const std::vector<std::string>& gpus) {
   return text;
 }
 
-/// What a libcupti says of itself: "FILE\nVERSION". In a child process. The driver is opened first, as in a program.
+/// What a libcupti says of itself, in a child process: "FILE\nVERSION CUDA", where CUDA is the driver's version or 0. The
+/// driver is opened first, as in a program.
 std::string ask_cupti(const std::string& file, const std::string& driver) {
-  static_cast<void>(dlopen(driver.c_str(), RTLD_NOW | RTLD_LOCAL));
+  void* const opened = dlopen(driver.c_str(), RTLD_NOW | RTLD_LOCAL);
+  auto* const cuda_of = opened == nullptr ? nullptr : symbol<int(int*)>(opened, "cuDriverGetVersion");
+  int cuda = 0;
+  if (cuda_of != nullptr) cuda_of(&cuda);
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return "";
   auto* const version_of = symbol<int(std::uint32_t*)>(library, "cuptiGetVersion");
@@ -115,7 +119,7 @@ std::string ask_cupti(const std::string& file, const std::string& driver) {
   if (version_of == nullptr || version_of(&version) != 0) return "";
   Dl_info info{};
   const bool known = dladdr(reinterpret_cast<const void*>(version_of), &info) != 0 && info.dli_fname != nullptr;
-  return fmt::format("{}\n{}", known ? info.dli_fname : file.c_str(), version);
+  return fmt::format("{}\n{} {}", known ? info.dli_fname : file.c_str(), version, cuda);
 }
 
 /// CUPTI counts 130001 for CUDA 13.0 update 1; before that, from 18 for CUDA 12.0 on, one by one.
@@ -203,20 +207,19 @@ check_result check_cupti(const machine& where) {
     std::istringstream lines(*text);
     std::string path;
     std::uint32_t version = 0;
+    int cuda = 0;
     std::getline(lines, path);
-    lines >> version;
+    lines >> version >> cuda;
     made.found = fmt::format("{}, version {} (CUDA {})", path, version, cuda_of_cupti(version));
-    const auto driver = driver_of(where);
-    const bool driver_known = driver && driver->version > 0;
     if (version < capture::layout::oldest_version) {
       made.state = health::warning;
       made.found = fmt::format("{} is version {}, older than CUDA 12.0", path, version);
       made.advice = "install CUPTI 12.4 or later; until then only --mode memory records";
-    } else if (driver_known && static_cast<int>(cuda_of_cupti(version)) > driver->version / 1000) {
+    } else if (cuda > 0 && static_cast<int>(cuda_of_cupti(version)) > cuda / 1000) {
       made.state = health::warning;
-      made.found += fmt::format(", but the driver is for CUDA {}", cuda_version(driver->version));
+      made.found += fmt::format(", but the driver is for CUDA {}", cuda_version(cuda));
       made.advice = fmt::format("install CUPTI of CUDA {} (pip install nvidia-cuda-cupti-cu{}) or a newer driver",
-                                driver->version / 1000, driver->version / 1000);
+                                cuda / 1000, cuda / 1000);
     }
     return made;
   }

@@ -155,6 +155,22 @@ TEST_F(doctor_test, names_cupti_and_its_version) {
   EXPECT_THAT(made.found, HasSubstr("libcupti.so, version 1"));
 }
 
+TEST_F(doctor_test, compares_cupti_with_the_driver) {
+  const std::string library = fake_driver + "/libcupti.so";
+  if (!fs::exists(library)) GTEST_SKIP() << "skipped: built without CUDA";
+  variables_["SLUICE_CUPTI_PATH"] = library;
+  where_.driver_library = fake_driver + "/libcuda.so.1";  // CUDA 13.0
+  setenv("SLUICE_FAKE_CUPTI_VERSION", "140000", 1);
+  const check_result newer = check_cupti(where_);
+  setenv("SLUICE_FAKE_CUPTI_VERSION", "17", 1);
+  const check_result older = check_cupti(where_);
+  unsetenv("SLUICE_FAKE_CUPTI_VERSION");
+  EXPECT_EQ(newer.state, health::warning);
+  EXPECT_THAT(newer.found, HasSubstr("(CUDA 14), but the driver is for CUDA 13.0"));
+  EXPECT_EQ(older.state, health::warning);
+  EXPECT_THAT(older.found, HasSubstr("older than CUDA 12.0"));
+}
+
 TEST_F(doctor_test, does_without_cupti_in_memory_mode) {
   write("libcupti.so", "not a library");
   variables_["SLUICE_CUPTI_PATH"] = file("libcupti.so");

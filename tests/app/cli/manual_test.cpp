@@ -109,6 +109,7 @@ TEST_F(bash_completion_test, offers_options_and_their_values) {
   EXPECT_EQ(complete("sluice record --mode ti"), "timeline");
   EXPECT_EQ(complete("sluice record --mode = t"), "timeline");
   EXPECT_EQ(complete("sluice report --format \"\""), "text json");
+  EXPECT_EQ(complete("sluice demo pool"), "pool-churn");
 }
 
 TEST_F(bash_completion_test, offers_files_with_spaces_in_their_names) {
