@@ -84,6 +84,10 @@ foreach(package zstd-dev:zstd sqlite3-dev:sqlite dw-dev:elfutils iberty-dev:libi
 endforeach()
 install(FILES /usr/share/doc/zlib1g-dev/copyright DESTINATION share/doc/sluice/licences RENAME zlib OPTIONAL)
 install(FILES /usr/share/doc/nlohmann-json3-dev/copyright DESTINATION share/doc/sluice/licences RENAME nlohmann-json OPTIONAL)
+# To whose full texts Debian's files refer.
+foreach(text GPL-2 GPL-3 LGPL-3)
+  install(FILES /usr/share/common-licenses/${text} DESTINATION share/doc/sluice/licences OPTIONAL)
+endforeach()
 if(SLUICE_GUI)
   install(FILES "${SLUICE_IMGUI_DIR}/LICENSE.txt" DESTINATION share/doc/sluice/licences RENAME imgui OPTIONAL)
   install(FILES "${SLUICE_GLFW_DIR}/LICENSE.md" DESTINATION share/doc/sluice/licences RENAME glfw OPTIONAL)
