@@ -127,6 +127,8 @@ std::optional<result<block_table>> answer_from_figures(const blocks_question& qu
   const std::size_t most = std::min(question.rows, analysis::stored_figures::block_limit);
   for (const block_row& row : stored.largest)
     if (table.rows.size() < most && (!question.layer || row.layer == *question.layer)) table.rows.push_back(row);
+  if (!question.needs_uses())
+    for (block_row& row : table.rows) row.set_uses({});
   table.uses_known = question.needs_uses() && stored.uses_known;
   complete_rows(question, from, from.stored->facts ? from.stored->facts->steps.get() : nullptr, table);
   return table;

@@ -115,6 +115,7 @@ TEST(block_list, filters_and_cuts_as_an_index_does) {
       const char* const texts[] = {"SITE 2", "line 4", "backward", "0x40", "70", "nowhere"};
       if (one_in(3)) asked.filter = texts[random() % std::size(texts)];
       if (one_in(4)) asked.groups = block_groups{memory_grouping::process, {random() % 2}, one_in(2)};
+      if (one_in(4)) asked.process = trace::process_id{random() % 3};
       SCOPED_TRACE(fmt::format("question {}, column {}, filter '{}'", i, static_cast<int>(asked.sort), asked.filter));
       of.compare(asked);
     }
