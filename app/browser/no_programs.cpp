@@ -1,6 +1,7 @@
 // A page starts no programs: what the window does with them elsewhere says so here.
 #include "app/gui/shell/editor.hpp"
 #include "app/gui/shell/recorder_process.hpp"
+#include "core/remote/address.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -34,3 +35,12 @@ std::vector<std::string> editor_command(const std::string& /*editor*/, const std
 result<void> open_in_editor(const std::string& /*file*/, std::uint64_t /*line*/) { return no_programs(); }
 
 }  // namespace sluice::gui
+
+namespace sluice::remote {
+
+result<opened_address> open_address(const std::string& address, const trace::reader_options& /*options*/,
+                                    const std::function<bool()>& /*cancelled*/) {
+  return fail(error_code::unavailable, "a page in a browser connects to nothing", address, "use the program `sluice`");
+}
+
+}  // namespace sluice::remote

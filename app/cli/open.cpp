@@ -16,6 +16,7 @@
 #include "app/gui/window/window.hpp"
 #include "core/base/freed_memory.hpp"
 #include "core/import/import.hpp"
+#include "core/remote/address.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -23,6 +24,7 @@ namespace {
 struct open_options {
   std::vector<std::string> files;
   std::vector<std::string> sources_from;
+  std::vector<std::string> live;
   std::string demo;
   std::string device;
   std::uint64_t memory = query::engine_options{}.memory_bytes;
@@ -50,6 +52,7 @@ result<void> show(const open_options& wanted) {
       if (const auto view = gui::read_saved_view(file); !view) return tl::unexpected(view.error());
       continue;
     }
+    if (remote::is_address(file)) continue;  // The window connects, and says so.
     const auto found = importing::recognise(file);
     const bool foreign = found != importing::format::sluice && found != importing::format::unknown;
     if (foreign) continue;  // the window imports it and shows the progress
@@ -63,6 +66,11 @@ result<void> show(const open_options& wanted) {
   content.sources_from = wanted.sources_from;
   content.demo_device = wanted.device;
   content.files = wanted.files;
+  for (const std::string& socket : wanted.live) {
+    std::error_code ignored;
+    const auto place = std::filesystem::absolute(socket, ignored);
+    content.files.push_back(std::string(remote::live_scheme) + (ignored ? socket : place.string()));
+  }
   content.memory_bytes = wanted.memory;
   auto made = gui::window::create(std::move(content));
   if (!made) return tl::unexpected(trouble.value_or(made.error()));
@@ -81,9 +89,12 @@ bool is_demo(const std::string& name) {
 
 action declare_open(CLI::App& command) {
   auto wanted = std::make_shared<open_options>();
-  command.add_option("FILE", wanted->files, "Recordings or saved views to open (default: the welcome screen)")
+  command.add_option("FILE", wanted->files, "Recordings, saved views, or ssh://[USER@]HOST[:PORT]/PATH to open (default: the welcome screen)")
       ->type_name("");
   add_sources_option(command, wanted->sources_from);
+  command.add_option("--live", wanted->live, "Watch a recording while it is written: the socket that `sluice record --live` prints")
+      ->allow_extra_args(false)
+      ->type_name("SOCKET");
   command.add_option("--demo", wanted->demo, "Run this demo and watch it live")->type_name("NAME");
   command.add_option("--device", wanted->device, "Device to run the demo on")
       ->check(CLI::IsMember({"sim", "cuda"}).description(""))

@@ -13,6 +13,7 @@
 
 #include "app/cli/command_process.hpp"
 #include "app/cli/figures/failure_line.hpp"
+#include "app/cli/live/live_option.hpp"
 #include "app/cli/number_option.hpp"
 #include "app/cli/output_file.hpp"
 #include "app/cli/verbs.hpp"
@@ -43,6 +44,7 @@ struct record_options {
   std::uint64_t ring_bytes = 0;
   std::uint64_t trigger_peak = 0;
   bool on_oom = false;  ///< Keep the recording only if an allocation failed.
+  std::string live;      ///< A socket to watch the recording through, or `live_anywhere`; empty: none.
   std::vector<std::string> command;
 
   /// True if SIGUSR2 writes a dump; otherwise it is forwarded to the command like other signals.
@@ -276,6 +278,10 @@ int record(const record_options& options) {
     complain(possible.error().to_string());
     return status_not_recorded;
   }
+  if (options.on_oom && !options.live.empty()) {
+    complain("--live and --on-oom exclude each other: with --on-oom there is no recording until an allocation fails");
+    return status_not_recorded;
+  }
   const signal_desk signals;
   raise_descriptor_limit();
   auto session = collector::session::start(path, {.sources = options.sources,
@@ -289,6 +295,16 @@ int record(const record_options& options) {
   if (!session) {
     complain(session.error().to_string());
     return status_not_recorded;
+  }
+  std::optional<live_option> live;
+  if (!options.live.empty()) {
+    auto started = live_option::start(path, options.live);
+    if (!started) {
+      static_cast<void>(session->stop());
+      complain(started.error().to_string());
+      return status_not_recorded;
+    }
+    live.emplace(std::move(*started));
   }
   const auto command = command_process::start(options.command, environment_for(options, *session), signals);
   if (!command) {
@@ -314,6 +330,7 @@ int record(const record_options& options) {
   } else {
     print_summary(*summary);
   }
+  if (live) live->finish();
   return status == 0 && nothing_heard(*summary) ? status_not_recorded : status;
 }
 
@@ -390,6 +407,9 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
                   "Save such a file when more device memory than this is in use")
       ->transform(bytes_between(1, std::uint64_t{1} << 50, false))
       ->type_name("SIZE");
+  command.add_flag("--live{auto}", options->live,
+                   "Let others watch the recording while it is written: sluice open --live SOCKET. =SOCKET: through a\n"
+                   "socket at this path (default: a new one, which is printed). Only you and root can connect");
   command.prefix_command();
   command.footer(
       "Signals sent to sluice are passed on to CMD. After CMD has ended, the first INT or TERM completes the "

@@ -57,7 +57,7 @@ bool is_our_entry(int folder, const std::string& name) {
   if (::fstatat(folder, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return false;
   if (name.starts_with(note_prefix)) return S_ISLNK(found.st_mode);
   if (found.st_uid != ::geteuid()) return false;
-  if (name == socket_name) return S_ISSOCK(found.st_mode);
+  if (name == socket_name || name == live_socket_name) return S_ISSOCK(found.st_mode);
   return name == alive_name && S_ISREG(found.st_mode) && found.st_size == 0;
 }
 

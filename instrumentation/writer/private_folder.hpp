@@ -7,6 +7,9 @@
 
 namespace sluice::collector {
 
+/// The name of the socket in such a folder through which a recording is watched (`sluice record --live`).
+inline constexpr const char* live_socket_name = "live";
+
 /// A folder that only the current user can enter. The process that made it deletes it, with its contents. If that
 /// process is killed, the folder stays, but the lock on a file in it is released: a later `make` may then remove it.
 class private_folder {

@@ -93,6 +93,7 @@ const std::vector<room>& rooms() {
       {"core/query/",
        {"core/base/", "core/trace/", "core/timeline/", "core/symbols/", "core/index/", "core/figures/", "core/summary/",
         "core/replay/"}},
+      {"core/remote/", {"core/base/", "core/trace/", "core/symbols/", "core/index/", "core/figures/", "core/query/"}},
       {"core/import/", {"core/base/", "core/trace/", "core/summary/"}},
       {"core/export/",
        {"core/base/", "core/trace/", "core/timeline/", "core/index/", "core/summary/", "core/query/",

@@ -13,8 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/live/serve_stdio.hpp"
 #include "app/cli/number_option.hpp"
 #include "app/cli/page/page_folder.hpp"
+#include "app/cli/recording_file.hpp"
 #include "app/cli/serve/http_server.hpp"
 #include "app/cli/serve/site.hpp"
 #include "app/cli/verbs.hpp"
@@ -29,6 +31,8 @@ struct serve_options {
   std::vector<std::string> files;
   std::uint16_t port = 0;
   bool open = false;
+  bool stdio = false;
+  std::vector<std::string> sources_from;
 };
 
 /// Shows `address` in the user's browser. All users can read command lines, so the browser gets the name of a file that
@@ -93,12 +97,21 @@ action declare_serve(CLI::App& command) {
       ->check(whole_between(1024, 65535))
       ->type_name("N");
   command.add_flag("--open", wanted->open, "Open the address in the browser of this desktop");
+  command.add_flag("--stdio", wanted->stdio,
+                   "Answer a window on another machine, on standard input and output, about one recording: `sluice open "
+                   "ssh://HOST/PATH` starts this");
+  add_sources_option(command, wanted->sources_from);
   command.footer(
       "The address that is printed holds a secret, new for each run: without it, nothing is answered. Of a folder, "
       "the\n"
       "files directly in it are served, and no links. From another machine: ssh -L N:127.0.0.1:N HOST, then\n"
       "`sluice serve --port N` there, and the printed address in the browser here.");
   return [wanted] {
+    if (wanted->stdio) {
+      if (wanted->files.size() == 1) return serve_stdio(wanted->files.front(), wanted->sources_from);
+      complain("--stdio is about one recording: sluice serve --stdio FILE");
+      return status_usage;
+    }
     const auto ended = serve_until_signal(*wanted);
     if (!ended) {
       complain(ended.error().to_string());

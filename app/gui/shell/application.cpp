@@ -10,6 +10,7 @@
 #include "core/base/lower_case.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/regular_file.hpp"
+#include "core/remote/address.hpp"
 #include "imgui_internal.h"
 
 namespace sluice::gui {
@@ -88,7 +89,8 @@ application::application(application_options options)
   session_.kept = [this](document_id of) { return kept_of(of); };
   session_.opened = [this](const document& which) {
     const bool is_demo = recorder_.is_demo() && which.path == recorder_.recording();
-    if (!which.removed_at_close && !is_demo && options_.around.keeps_files) settings_.add_recent(which.path);
+    const bool can_come_back = options_.around.keeps_files && !remote::is_live_address(which.path);
+    if (!which.removed_at_close && !is_demo && can_come_back) settings_.add_recent(which.path);
   };
   for (const std::string& file : options_.files) open(file);
   add_commands();
@@ -111,7 +113,8 @@ application::~application() {
 void application::remember_session() {
   std::vector<settings::open_document> open;
   for (const auto& each : session_.all())
-    if (each->ready() && !each->removed_at_close && open.size() < settings::recent_limit)
+    if (each->ready() && !each->removed_at_close && !remote::is_live_address(each->path) &&
+        open.size() < settings::recent_limit)
       open.push_back({each->path, each->visible.begin, each->visible.end, text_of(kept_of(each->id))});
   if (!open.empty()) settings_.last_session = std::move(open);
 }

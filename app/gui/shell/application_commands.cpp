@@ -4,6 +4,7 @@
 #include "app/gui/shell/application.hpp"
 #include "app/gui/shell/editor.hpp"
 #include "core/base/replacement.hpp"
+#include "core/trace/file/byte_source.hpp"
 #include "imgui_internal.h"
 #include "portable_file_dialogs.h"
 
@@ -76,7 +77,10 @@ void application::add_file_commands() {
                                            "file.save_as");
                        }
                      },
-                 .enabled = [this] { return session_.ready() && !session_.active()->live; }});
+                 .enabled = [this] {
+                   const document* shown = session_.active();
+                   return session_.ready() && !shown->live && !shown->answerer;
+                 }});
   commands_.add({.id = "file.sources_from",
                  .title = "Look for sources in...",
                  .group = "File",
@@ -327,7 +331,12 @@ void application::take_chosen_file() {
 void application::save_recording(const std::string& to) {
   auto place = replacement::of_file(to);
   std::error_code failed;
-  if (place) {
+  if (const auto& source = session_.active()->source; place && source) {
+    if (const auto copied = copy_bytes(*source, place->descriptor()); !copied) {
+      notice_ = "the recording cannot be saved as " + to + ": " + copied.error().to_string();
+      return;
+    }
+  } else if (place) {
     const auto over = std::filesystem::copy_options::overwrite_existing;
     std::filesystem::copy_file(session_.active()->path, place->path(), over, failed);
   }

@@ -10,6 +10,7 @@
 #include "core/base/threads/worker_thread.hpp"
 #include "core/import/import.hpp"
 #include "core/index/index.hpp"
+#include "core/remote/address.hpp"
 #include "core/summary/passes/finalize.hpp"
 
 namespace sluice::gui {
@@ -47,7 +48,19 @@ struct documents::load {
   std::atomic<float> progress = 0;
   std::atomic<const char*> unfinished = nullptr;  ///< Why it is being summarized.
   result<std::shared_ptr<trace::file>> opened = nullptr;
+  std::string title;                           ///< Of what was opened by an address.
+  std::shared_ptr<trace::byte_source> source;  ///< Likewise.
+  std::shared_ptr<query::answerer> answerer;   ///< Likewise.
   worker_thread worker;
+
+  result<std::shared_ptr<trace::file>> open_by_address(const trace::reader_options& reading) {
+    auto reached = remote::open_address(path, reading, [this] { return cancelled.load(); });
+    if (!reached) return tl::unexpected(reached.error());
+    title = reached->title;
+    source = reached->source;
+    answerer = reached->answerer;
+    return reached->file;
+  }
 
   void work(std::size_t memory_bytes, const std::vector<std::string>& sources_from, const std::function<void()>& wake) {
     const auto tell = [this, wake](double share) {
@@ -57,8 +70,9 @@ struct documents::load {
     importing::options with;
     with.cancel = &cancelled;
     with.progress = tell;
-    opened = importing::open_any(path, with, {.cache_bytes = chunk_cache_bytes, .sources_from = sources_from});
-    if (!opened) return;
+    const trace::reader_options reading{.cache_bytes = chunk_cache_bytes, .sources_from = sources_from};
+    opened = remote::is_address(path) ? open_by_address(reading) : importing::open_any(path, with, reading);
+    if (!opened || answerer) return;
     const auto trace = (*opened)->latest();
     const analysis::unfinished_options how{
         .memory_bytes = memory_bytes, .cancelled = [this] { return cancelled.load(); }, .progress = tell};
@@ -141,8 +155,10 @@ void documents::take_loads() {
       auto made = std::make_unique<document>();
       made->id = ready->id;
       made->path = ready->path;
-      made->title = printable(std::filesystem::path(ready->path).filename().string());
-      made->engine = std::make_unique<query::engine>(*ready->opened, query::engine_options{0, wake_, memory_bytes});
+      made->title = printable(!ready->title.empty() ? ready->title : std::filesystem::path(ready->path).filename().string());
+      made->source = ready->source;
+      made->answerer = ready->answerer;
+      made->engine = std::make_unique<query::engine>(*ready->opened, query::engine_options{0, wake_, memory_bytes, ready->answerer});
       made->live = made->engine->snapshot()->growing();
       made->span = analysis::time_range_of(*made->engine->snapshot());
       made->active = made->span;

@@ -29,6 +29,9 @@ struct document {
   bool live = false;              ///< The recording is still being written and the view follows it.
   bool removed_at_close = false;  ///< A demo's scratch file: deleted when closed.
   bool copied = false;            ///< A copy of it was saved.
+  // Of a recording that was opened by an address (core/remote/address.hpp).
+  std::shared_ptr<trace::byte_source> source;  ///< Its bytes; null: they are in the file `path`, or not here.
+  std::shared_ptr<query::answerer> answerer;   ///< Who has its rows, if these are not here; otherwise null.
   std::unique_ptr<query::engine> engine;
   query::time_range span;     ///< Of the whole recording; empty until known.
   query::time_range active;   ///< From the first to the last device work or allocation; `span` until known.
@@ -52,7 +55,7 @@ class documents {
   explicit documents(std::function<void()> wake);
   ~documents();
 
-  /// Starts to open `path` in the background: imports a foreign file first, summarizes a large unfinished recording
+  /// Starts to open `path`, or an address (core/remote/address.hpp), in the background: imports a foreign file first, summarizes a large unfinished recording
   /// first. If it is open already, activates it instead, unless `live` (keep reading appended data).
   void open(const std::string& path, bool live = false);
   /// Opens the active document again, with the current `sources_from`.

@@ -209,6 +209,10 @@ void query_view::begin(const view_context& with) {
   if (text_.find_first_not_of(" \t\r\n") == std::string::npos) return;
   with.commands.invoke("query.remember", text_);
   place_ = 0;
+  if (with.state.active()->answerer) {
+    said_ = "SQL needs the recording's rows, which are on another machine: run `sluice query` there, or copy the file";
+    return;
+  }
   trace_ = with.state.active()->engine->snapshot();
   query::sql_task_options options;
   options.wake = wake_;

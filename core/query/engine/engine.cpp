@@ -5,6 +5,7 @@
 
 #include "core/base/cancel.hpp"
 #include "core/query/answers/panels/long_panels.hpp"
+#include "core/query/engine/asked_elsewhere.hpp"
 #include "core/query/engine/engine_state.hpp"
 #include "core/query/engine/find_answer.hpp"
 
@@ -18,6 +19,10 @@ constexpr int refresh_share = 100;
 /// An answer that takes long makes room for other questions after this long, and says this often what it knows.
 constexpr auto long_slice = std::chrono::milliseconds(20);
 constexpr auto long_interval = std::chrono::milliseconds(200);
+
+/// A comparison needs its two sides alone.
+template <class Question>
+constexpr bool needs_recording = !std::is_same_v<Question, comparison_question>;
 
 }  // namespace
 
@@ -37,11 +42,16 @@ void engine::refresh() {
 
 void engine::work_here(std::chrono::steady_clock::time_point until) { state_->pool.work_here(until); }
 
-bool engine::busy() const { return state_->pool.busy() || state_->sums.busy(); }
+bool engine::busy() const {
+  const auto& elsewhere = state_->options.elsewhere;
+  return state_->pool.busy() || state_->sums.busy() || (elsewhere && elsewhere->busy());
+}
 
 template <class Question>
 result<std::shared_ptr<const typename Question::answer_type>> engine::ask_now(const Question& question) {
   using value_type = typename Question::answer_type;
+  if constexpr (needs_recording<Question>)
+    if (const auto& elsewhere = state_->options.elsewhere) return ask_elsewhere_now(*elsewhere, question);
   const auto shared = [](result<value_type>&& found) -> result<std::shared_ptr<const value_type>> {
     if (!found) return tl::unexpected<error>(found.error());
     return std::make_shared<const value_type>(std::move(*found));
@@ -115,6 +125,7 @@ struct slot<Question>::state {
   };
   std::shared_ptr<cell> current = std::make_shared<cell>();
   std::uint64_t serial = 0;  ///< Of the engine that `current` asks.
+  std::optional<asked_elsewhere<Question>> elsewhere;
 
   ~state() { current->cancelled = true; }
 
@@ -341,7 +352,10 @@ struct slot<Question>::state {
       current->cancelled = true;
       current = std::make_shared<cell>();
       serial = from.serial;
+      elsewhere.reset();
+      if (needs_recording<Question> && from.options.elsewhere) elsewhere.emplace(from.options.elsewhere);
     }
+    if (elsewhere) return elsewhere->ask(from, question);
     cell& at = *current;
     const std::scoped_lock lock(at.mutex);
     const bool same = at.answered && *at.answered == question;

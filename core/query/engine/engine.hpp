@@ -148,6 +148,9 @@ struct what_if_question {
   using answer_type = what_if_curves;
 };
 
+/// Has questions answered elsewhere: engine/answerer.hpp.
+class answerer;
+
 struct engine_options {
   unsigned threads = 0;        ///< 0: cores - 1, at least 1. They run at lower priority.
   std::function<void()> wake;  ///< Called from a task's thread when a better answer is ready.
@@ -157,6 +160,8 @@ struct engine_options {
   /// ends. Not limited: an index of all events, which a few questions need, and a file without summaries that does not
   /// grow (`analysis::summed_up` makes some).
   std::size_t memory_bytes = analysis::usual_memory_limit;
+  /// Where questions are answered if the rows of the recording are not here (`trace::file::without_rows`).
+  std::shared_ptr<answerer> elsewhere{};
 };
 
 /// Answers questions about one open trace; each document has one engine. Holds the index of the snapshot that answers

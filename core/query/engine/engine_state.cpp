@@ -1,4 +1,5 @@
 #include "core/query/engine/engine_state.hpp"
+#include "core/query/elsewhere/answerer.hpp"
 #include "core/index/growing_index.hpp"
 
 #include "core/summary/passes/finalize.hpp"
@@ -103,6 +104,7 @@ void engine::state::look_for_more() {
     const std::scoped_lock lock(mutex);
     from = opened;
   }
+  if (options.elsewhere) return look_elsewhere();
   const auto found = from->refresh();
   if (!found) return;  // A file that vanished stays as it was last seen.
   // Looked for last: a writer that is no longer there has put it there before.
@@ -117,6 +119,18 @@ void engine::state::look_for_more() {
   } else {
     unseen = opened->latest();
   }
+}
+
+void engine::state::look_elsewhere() {
+  const auto newer = options.elsewhere->newer_than(*current());
+  if (!newer) return;
+  {
+    const std::scoped_lock lock(mutex);
+    opened = newer;
+    target = newer->latest();
+    generation.fetch_add(1);
+  }
+  wake();
 }
 
 void engine::state::follow(std::shared_ptr<const trace::snapshot> newest) {

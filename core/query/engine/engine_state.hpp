@@ -77,6 +77,8 @@ struct engine::state {
   void want_index();
   /// Looks for data appended to the file, and for a new file that replaced it.
   void look_for_more();
+  /// Asks for the newer state of a recording whose rows are elsewhere.
+  void look_elsewhere();
   /// Resolves names of native functions for a while, then queues itself again if there are more.
   void find_symbols();
   /// Starts to read what a view will need that shows `seen` on `width` pixels.

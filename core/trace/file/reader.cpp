@@ -1,24 +1,18 @@
 #include "core/trace/file/reader.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zstd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <set>
 #include <utility>
 
 #include "core/base/chunk_cache.hpp"
-#include "core/base/origin.hpp"
-#include "core/base/regular_file.hpp"
 #include "core/base/thread_scratch.hpp"
 #include "core/trace/columns/codec.hpp"
+#include "core/trace/file/byte_source.hpp"
 #include "core/trace/file/checksum.hpp"
-#include "core/trace/file/same_file.hpp"
 
 namespace sluice::trace {
 namespace {
@@ -32,6 +26,19 @@ bool is_known(row_type type) {
 }
 
 constexpr std::size_t most_stored = ZSTD_COMPRESSBOUND(max_chunk_bytes);
+/// The source of a recording whose rows are elsewhere.
+class no_rows final : public byte_source {
+ public:
+  explicit no_rows(const outline& about) : byte_source(about.path), there_{about.file_bytes, about.growing, {}} {}
+  result<extent> look() override { return there_; }
+  result<std::size_t> read_at(std::uint64_t /*offset*/, std::span<std::byte> /*into*/) const override {
+    return fail(error_code::unavailable, "the rows of the recording are not here", name());
+  }
+
+ private:
+  const extent there_;
+};
+
 /// For a larger chunk (by its index entry) the header is checked before memory is allocated for the rest.
 constexpr std::size_t read_at_once = std::size_t{64} << 10;
 
@@ -73,8 +80,8 @@ auto& table_of(tables& all) {
 }  // namespace
 
 struct file::state {
-  std::string path;
-  int fd = -1;
+  const std::shared_ptr<byte_source> source;
+  const std::string& path = source->name();
   file_header about;
   bool recorded_here = false;
   std::shared_ptr<const local_files> local;
@@ -88,20 +95,15 @@ struct file::state {
   std::set<std::uint16_t> unknown_types;
   std::vector<chunk_info> summaries;  ///< Found so far; shown once all are there.
 
-  explicit state(const reader_options& how) : options(how), cache(how.cache_bytes) {}
-  ~state() {
-    if (fd >= 0) ::close(fd);
-  }
+  state(std::shared_ptr<byte_source> from, const reader_options& how)
+      : source(std::move(from)), options(how), cache(how.cache_bytes) {}
 
   /// Reads exactly `bytes`. Error `corrupt` if the file ends before.
   result<void> read_exactly(std::uint64_t offset, std::span<std::byte> bytes) const {
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t got = ::pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return fail(error_code::io, "cannot read: " + describe_errno(errno), path, {}, offset);
-      if (got == 0) return fail(error_code::corrupt, "the file ends in the middle of a chunk", path, {}, offset);
-      done += static_cast<std::size_t>(got);
+    const auto got = source->read_at(offset, bytes);
+    if (!got) return tl::unexpected<error>(got.error());
+    if (*got < bytes.size()) {
+      return fail(error_code::corrupt, "the file ends in the middle of a chunk", path, {}, offset + *got);
     }
     return {};
   }
@@ -113,12 +115,6 @@ struct file::state {
       return tl::unexpected<error>(got.error());
     }
     return object;
-  }
-
-  result<std::uint64_t> size() const {
-    struct stat status {};
-    if (::fstat(fd, &status) != 0) return fail(error_code::io, "cannot stat: " + describe_errno(errno), path);
-    return static_cast<std::uint64_t>(status.st_size);
   }
 
   /// The payload of a chunk, in `memory`.
@@ -276,13 +272,6 @@ struct file::state {
     if (walked + sizeof(trailer) <= file_size && is_trailer(walked)) found.complete = true;
   }
 
-  /// Checks whether a writer holds its lock, without taking the lock.
-  bool has_writer() const {
-    struct flock whole {};
-    whole.l_type = F_RDLCK;
-    return ::fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
-  }
-
   bool is_trailer(std::uint64_t at) const {
     const auto end_mark = read_object<trailer>(at);
     return end_mark && end_mark->magic == trailer_magic && end_mark->checksum == header_checksum(*end_mark);
@@ -314,23 +303,23 @@ struct file::state {
   }
 
   /// Reads what the file has beyond the latest snapshot; null if nothing. The caller holds the mutex.
-  std::shared_ptr<snapshot> grow();
+  std::shared_ptr<snapshot> grow(const byte_source::extent& there);
 };
 
-std::shared_ptr<snapshot> file::state::grow() {
-  const bool growing = has_writer();  // Before reading the size, to see what a writer adds as it ends.
-  const auto file_size = size();
-  if (!file_size || (latest && latest->complete())) return nullptr;
+std::shared_ptr<snapshot> file::state::grow(const byte_source::extent& there) {
+  if (latest && latest->complete()) return nullptr;
+  const bool growing = there.growing;
   growth found;
   bool by_index = false;
   if (!latest) {
-    if (auto listed = indexed(*file_size)) {
+    if (auto listed = indexed(there.bytes)) {
       found = std::move(*listed);
       by_index = true;
     }
   }
-  if (!by_index) walk(*file_size, found);
-  const bool more = !found.chunks.empty() || !found.summaries.empty();
+  if (!by_index) walk(there.bytes, found);
+  if (!there.remark.empty()) found.warnings.push_back(there.remark);
+  const bool more = !found.chunks.empty() || !found.summaries.empty() || !there.remark.empty();
   if (latest && !more && !found.complete && growing == latest->growing()) return nullptr;
 
   auto next = std::make_shared<snapshot>();
@@ -375,7 +364,7 @@ std::shared_ptr<snapshot> file::state::grow() {
   next->summaries_ = std::make_shared<const std::vector<chunk_info>>(std::move(shown));
   next->warnings_ = std::make_shared<const std::vector<std::string>>(std::move(warnings));
   next->version_ = latest ? latest->version_ + 1 : 1;
-  next->file_bytes_ = *file_size;
+  next->file_bytes_ = there.bytes;
   next->complete_ = found.complete;
   next->growing_ = growing && !found.complete;
   next->recorded_here_ = recorded_here;
@@ -402,22 +391,23 @@ std::shared_ptr<const snapshot> snapshot::with_warning(std::string line) const {
   return made;
 }
 
+outline snapshot::about() const {
+  return {path(), tables_, *warnings_, file_bytes_, begin_, end_, realtime_origin_, complete_, growing_, simulated_};
+}
+
 file::file(std::unique_ptr<state> s) : state_(std::move(s)) {}
 file::~file() = default;
 const std::string& file::path() const { return state_->path; }
 
 result<std::shared_ptr<file>> file::open(const std::string& path, const reader_options& options) {
-  auto s = std::make_unique<state>(options);
-  s->path = path;
-  auto found = regular_file::open(path);
-  if (!found) {
-    found.error().hint = "name a recording that `sluice record` or `sluice demo` wrote";
-    return tl::unexpected(found.error());
-  }
-  s->fd = found->release();
-  if (found->bytes() == 0) {
-    return fail(error_code::foreign, "the file is empty", path, "nothing was recorded into it; record again");
-  }
+  auto source = open_local_source(path);
+  if (!source) return tl::unexpected(source.error());
+  return open(std::move(*source), options);
+}
+
+result<std::shared_ptr<file>> file::open(std::shared_ptr<byte_source> source, const reader_options& options) {
+  auto s = std::make_unique<state>(std::move(source), options);
+  const std::string& path = s->path;
   const auto header = s->read_object<file_header>(0);
   if (!header || header->magic != file_magic) {
     return fail(error_code::foreign, "not a Sluice recording", path,
@@ -439,13 +429,34 @@ result<std::shared_ptr<file>> file::open(const std::string& path, const reader_o
                 0);
   }
   s->about = *header;
-  s->recorded_here = origin::is_marked(s->fd, std::as_bytes(std::span(&s->about, 1)));
+  s->recorded_here = s->source->is_recorded_here(std::as_bytes(std::span(&s->about, 1)));
   s->local = std::make_shared<const local_files>(s->recorded_here, options.sources_from);
+  const auto there = s->source->look();
+  if (!there) return tl::unexpected<error>(there.error());
   std::shared_ptr<file> opened(new file(std::move(s)));
   const std::scoped_lock lock(opened->state_->mutex);
-  opened->state_->latest = opened->state_->grow();
-  if (!opened->state_->latest) return fail(error_code::io, "cannot read the file", path);
+  opened->state_->latest = opened->state_->grow(*there);
   return opened;
+}
+
+std::shared_ptr<file> file::without_rows(outline about) {
+  auto s = std::make_unique<state>(std::make_shared<no_rows>(about), reader_options{});
+  s->local = std::make_shared<const local_files>();
+  auto only = std::make_shared<snapshot>();
+  only->tables_ = std::move(about.tables);
+  only->chunks_ = only->summaries_ = std::make_shared<const std::vector<chunk_info>>();
+  only->warnings_ = std::make_shared<const std::vector<std::string>>(std::move(about.warnings));
+  only->version_ = 1;
+  only->file_bytes_ = about.file_bytes;
+  only->begin_ = about.begin;
+  only->end_ = about.end;
+  only->complete_ = about.complete;
+  only->growing_ = about.growing;
+  only->simulated_ = about.simulated;
+  only->local_ = s->local;
+  only->realtime_origin_ = about.realtime_origin;
+  s->latest = std::move(only);
+  return std::shared_ptr<file>(new file(std::move(s)));
 }
 
 std::shared_ptr<const snapshot> file::latest() const {
@@ -459,16 +470,19 @@ std::shared_ptr<const snapshot> file::latest() const {
 
 result<bool> file::refresh() {
   const std::scoped_lock lock(state_->mutex);
-  if (const auto now = state_->size(); !now) return tl::unexpected<error>(now.error());
-  auto next = state_->grow();
+  const auto there = state_->source->look();
+  if (!there) return tl::unexpected<error>(there.error());
+  auto next = state_->grow(*there);
   if (!next) return false;
   state_->latest = std::move(next);
   return true;
 }
 
 result<std::shared_ptr<file>> file::successor() const {
-  if (finds_same_file(state_->path, state_->fd).value_or(true)) return nullptr;
-  return open(state_->path, state_->options);
+  auto next = state_->source->successor();
+  if (!next) return tl::unexpected<error>(next.error());
+  if (*next == nullptr) return nullptr;
+  return open(std::move(*next), state_->options);
 }
 
 bool file::adopt(const std::shared_ptr<const snapshot>& amended) {

@@ -18,6 +18,7 @@ namespace sluice::trace {
 
 template <class Row>
 class row_values;
+class byte_source;
 
 /// Position and extent of a chunk. Chunks may overlap in time, because events can arrive arbitrarily late.
 struct chunk_info {
@@ -48,6 +49,20 @@ struct reader_options {
 };
 
 class file;
+
+/// All that a snapshot says of a recording, except rows of events. For showing a recording whose rows are elsewhere.
+struct outline {
+  std::string path;
+  std::shared_ptr<const trace::tables> tables;
+  std::vector<std::string> warnings;
+  std::uint64_t file_bytes = 0;
+  time_ns begin = 0;
+  time_ns end = -1;
+  std::int64_t realtime_origin = 0;
+  bool complete = false;
+  bool growing = false;
+  bool simulated = false;
+};
 
 /// A recording as it was at one moment: immutable, cheap to hold, readable from any thread. Data found by a later
 /// refresh is in a later snapshot.
@@ -86,6 +101,8 @@ class snapshot {
   [[nodiscard]] std::shared_ptr<const snapshot> with_summaries(const snapshot& other) const;
   /// Returns a copy of this snapshot with one more warning, `line`.
   [[nodiscard]] std::shared_ptr<const snapshot> with_warning(std::string line) const;
+
+  [[nodiscard]] outline about() const;
 
   /// Returns the rows of chunk `index`, from the cache if possible. `Row` must match the chunk's type. Thread-safe; may
   /// read the disk. Errors: io, corrupt (with file and offset).
@@ -147,11 +164,17 @@ class snapshot {
 };
 
 /// An open recording. Opening reads the header and the index, or walks the chunk headers if there is no index (the file
-/// is still being written, or its writer died). Reads use `pread`, so a truncated file is an error, not a signal.
+/// is still being written, or its writer died). Its bytes are read as asked for (byte_source.hpp) and not mapped, so a
+/// truncated file is an error, not a signal.
 class file : public std::enable_shared_from_this<file> {
  public:
   /// Opens `path`. Errors: not_found, io, foreign, newer_version, corrupt (with the offset).
   [[nodiscard]] static result<std::shared_ptr<file>> open(const std::string& path, const reader_options& options = {});
+  /// Opens what comes from `source`. Errors as above, except not_found.
+  [[nodiscard]] static result<std::shared_ptr<file>> open(std::shared_ptr<byte_source> source,
+                                                          const reader_options& options = {});
+  /// A recording of which only `about` is here: its snapshot has no chunks, and `refresh` finds nothing.
+  [[nodiscard]] static std::shared_ptr<file> without_rows(outline about);
   ~file();
 
   /// Returns the newest snapshot. Thread-safe.

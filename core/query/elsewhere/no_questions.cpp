@@ -1,0 +1,23 @@
+// A page in a browser connects to nothing, so nothing is asked elsewhere.
+#include "core/query/answers/answer_functions.hpp"
+#include "core/query/elsewhere/questions.hpp"
+
+namespace sluice::query {
+
+
+template <class Question>
+std::vector<std::byte> encode_question(const Question& /*question*/) {
+  return {};
+}
+template <class Question>
+result<typename Question::answer_type> decode_answer(std::span<const std::byte> /*bytes*/) {
+  return fail(error_code::unavailable, "a page in a browser connects to nothing");
+}
+
+#define SLUICE_QUESTION(Q)                                      \
+  template std::vector<std::byte> encode_question<Q>(const Q&); \
+  template result<Q::answer_type> decode_answer<Q>(std::span<const std::byte>);
+SLUICE_FOR_EACH_QUESTION(SLUICE_QUESTION)
+#undef SLUICE_QUESTION
+
+}  // namespace sluice::query

@@ -1,0 +1,359 @@
+#include "core/query/elsewhere/questions.hpp"
+
+#include <xxhash.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <tuple>
+
+#include "core/base/version.hpp"
+#include "core/query/answers/answer_functions.hpp"
+#include "core/query/elsewhere/question_desk.hpp"
+
+namespace sluice::query {
+
+// Structs with a base.
+template <class T>
+  requires std::is_same_v<std::remove_const_t<T>, address_group>
+auto wire_members(T& of) {
+  return std::tie(of.bytes, of.used, of.largest_hole, of.blocks, of.device, of.process, of.layer, of.lone, of.segments);
+}
+template <class T>
+  requires std::is_same_v<std::remove_const_t<T>, address_segment>
+auto wire_members(T& of) {
+  return std::tie(of.bytes, of.used, of.largest_hole, of.blocks, of.block, of.group, of.device, of.process, of.layer,
+                  of.kind, of.lone, of.address, of.items);
+}
+
+}  // namespace sluice::query
+
+#include "core/query/elsewhere/wire.hpp"
+
+namespace sluice::query {
+namespace {
+
+/// Level 1 halves again what the planes of numbers leave, at 300 MB/s.
+constexpr int compression_level = 1;
+/// The most bytes of an answer, before compression.
+constexpr std::uint64_t most_answer = std::uint64_t{256} << 20;
+/// Pixels, samples and rows that a question may ask for.
+constexpr std::uint32_t most_width = 16'384;
+constexpr std::uint32_t most_rows = 200'000;
+constexpr std::size_t longest_list = 4'096;
+
+std::vector<std::byte> compressed(const std::vector<std::byte>& bytes) {
+  std::vector<std::byte> made(sizeof(std::uint64_t) + ZSTD_compressBound(bytes.size()));
+  const std::uint64_t size = bytes.size();
+  std::memcpy(made.data(), &size, sizeof size);
+  const std::size_t used = ZSTD_compress(made.data() + sizeof size, made.size() - sizeof size, bytes.data(),
+                                         bytes.size(), compression_level);
+  made.resize(sizeof size + (ZSTD_isError(used) != 0 ? 0 : used));
+  return made;
+}
+
+std::optional<std::vector<std::byte>> inflated(std::span<const std::byte> bytes) {
+  std::uint64_t size = 0;
+  if (bytes.size() < sizeof size) return std::nullopt;
+  std::memcpy(&size, bytes.data(), sizeof size);
+  bytes = bytes.subspan(sizeof size);
+  // A frame that says another size is not ours.
+  if (size > most_answer || ZSTD_getFrameContentSize(bytes.data(), bytes.size()) != size) return std::nullopt;
+  std::vector<std::byte> made(size);
+  const std::size_t got = ZSTD_decompress(made.data(), made.size(), bytes.data(), bytes.size());
+  return got == size ? std::optional(std::move(made)) : std::nullopt;
+}
+
+template <class T>
+std::vector<std::byte> encode(const T& value) {
+  std::vector<std::byte> bytes;
+  wire::writer(bytes).put(value);
+  return compressed(bytes);
+}
+
+template <class T>
+bool decode(std::span<const std::byte> bytes, T& into) {
+  const auto plain = inflated(bytes);
+  if (!plain) return false;
+  wire::reader in(*plain);
+  in.get(into);
+  return !in.failed() && in.at_end();
+}
+
+/// The number of a type of question.
+template <class Question>
+std::uint16_t number_of() {
+  std::uint16_t number = 0;
+  std::uint16_t found = 0;
+#define SLUICE_QUESTION(Q) \
+  ++number;                \
+  if (std::is_same_v<Question, Q>) found = number;
+  SLUICE_FOR_EACH_QUESTION(SLUICE_QUESTION)
+#undef SLUICE_QUESTION
+  return found;
+}
+
+template <class Question>
+inline constexpr bool is_answered_elsewhere = !std::is_same_v<Question, comparison_question>;
+
+// --- what views rely on: indices from one list into another ----------------------------------------------------------
+
+template <class List>
+bool is_below(const List& indices, std::size_t end) {
+  return std::all_of(indices.begin(), indices.end(), [end](auto index) { return index < end; });
+}
+
+template <class Answer>
+bool is_consistent(const Answer& /*of*/) {
+  return true;
+}
+bool is_consistent(const block_table& of) {
+  const bool named = of.asked_by.empty() || of.asked_by.size() == of.rows.size();
+  const bool stepped = of.steps.empty() || of.steps.size() == of.rows.size();
+  return named && stepped && is_below(of.asked_by, of.names.size());
+}
+bool is_consistent(const series& of) {
+  return std::all_of(of.bands.begin(), of.bands.end(),
+                     [](const band& each) { return each.busy.empty() || each.busy.size() == each.bins.size(); });
+}
+bool is_consistent(const stack_view& of) {
+  const auto& nodes = of.tree.nodes;
+  if (nodes.empty() || of.ids.size() != nodes.size() || (of.choice && *of.choice >= of.choices.size())) return false;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto& node = nodes[i];
+    const bool below = i == 0 ? node.depth == 0 : node.parent < i && node.depth == nodes[node.parent].depth + 1;
+    const bool within = node.end > i && node.end <= (i == 0 ? nodes.size() : nodes[node.parent].end);
+    if (!below || !within || (i > 0 && node.line >= of.lines.size())) return false;
+  }
+  return true;
+}
+bool is_consistent(const memory_map& of) {
+  return std::all_of(of.segments.begin(), of.segments.end(),
+                     [&](const address_segment& each) { return each.group < of.groups.size(); });
+}
+bool is_consistent(const generation_list& of) { return !of.choice || *of.choice < of.choices.size(); }
+bool is_consistent(const memory_groups& of) {
+  const std::size_t parts = of.moments.size();
+  const auto fits = [&](const memory_group& each) { return each.bytes.size() == parts || each.bytes.empty(); };
+  return of.total.size() == parts && std::all_of(of.groups.begin(), of.groups.end(), fits) && fits(of.others);
+}
+bool is_consistent(const step_statistics& of) {
+  return of.measured <= of.steps.size() && of.settled <= of.measured &&
+         std::all_of(of.figures.begin(), of.figures.end(), [&](const step_figure& each) {
+           return each.values.size() <= of.steps.size() && is_below(each.outliers, each.values.size());
+         });
+}
+bool is_consistent(const what_if_curves& of) {
+  for (const replayed_allocator& each : of.allocators)
+    for (const replayed_policy& policy : each.policies)
+      if (policy.reserved.size() > what_if_curves::parts) return false;
+  return true;
+}
+
+// --- what a question may ask for --------------------------------------------------------------------------------------
+
+template <class Question>
+bool is_modest(const Question& of) {
+  if constexpr (requires { of.width; })
+    if (of.width > most_width) return false;
+  if constexpr (requires { of.samples; })
+    if (of.samples > Question::most_samples) return false;
+  if constexpr (std::is_same_v<Question, blocks_question>)
+    if (of.rows > most_rows) return false;
+  if constexpr (std::is_same_v<Question, memory_map_question>)
+    if (of.marks.size() > longest_list) return false;
+  if constexpr (std::is_same_v<Question, ranks_question>)
+    if (of.ranks.size() > longest_list) return false;
+  if constexpr (std::is_same_v<Question, generations_question>)
+    if (of.marks.size() > longest_list) return false;
+  if constexpr (requires { of.range; })
+    if (of.range.begin > of.range.end) return false;
+  return true;
+}
+
+template <class Question>
+class asked_of final : public question_desk::asked {
+ public:
+  explicit asked_of(Question question) : question_(std::move(question)) {}
+
+  state look(engine& from) override {
+    const auto now = slot_.ask(from, question_);
+    state made;
+    made.changed = now.value != told_;
+    made.complete = now.complete;
+    made.progress = now.progress;
+    made.failure = now.failure;
+    value_ = now.value;
+    return made;
+  }
+  std::vector<std::byte> encode() override {
+    told_ = value_;
+    return query::encode(*value_);
+  }
+
+ private:
+  const Question question_;
+  slot<Question> slot_;
+  std::shared_ptr<const typename Question::answer_type> value_;
+  std::shared_ptr<const typename Question::answer_type> told_;
+};
+
+template <class Question>
+std::unique_ptr<question_desk::asked> asked_from(wire::reader& in) {
+  if constexpr (is_answered_elsewhere<Question>) {
+    Question question{};
+    in.get(question);
+    if (in.failed() || !in.at_end() || !is_modest(question)) return nullptr;
+    return std::make_unique<asked_of<Question>>(std::move(question));
+  } else {
+    return nullptr;
+  }
+}
+
+/// Tables, as lists of rows.
+struct outline_rows {
+  std::vector<trace::string_row> strings;
+  std::vector<trace::host_row> hosts;
+  std::vector<trace::process_row> processes;
+  std::vector<trace::thread_row> threads;
+  std::vector<trace::device_row> devices;
+  std::vector<trace::context_row> contexts;
+  std::vector<trace::stream_row> streams;
+  std::vector<trace::pool_row> pools;
+  std::vector<trace::counter_row> counters;
+  std::vector<trace::stack_row> stacks;
+  std::vector<trace::frame_row> frames;
+  std::vector<trace::module_row> modules;
+};
+struct sent_outline {
+  outline_rows rows;
+  std::vector<std::string> warnings;
+  std::uint64_t file_bytes = 0;
+  trace::time_ns begin = 0;
+  trace::time_ns end = -1;
+  std::int64_t realtime_origin = 0;
+  bool complete = false;
+  bool growing = false;
+  bool simulated = false;
+};
+
+template <class Table, class Rows>
+void fill(Table& table, Rows& rows) {
+  for (auto& row : rows) table.put(std::move(row));
+}
+
+}  // namespace
+
+
+std::uint64_t layout_of_questions() {
+  static const std::uint64_t known = [] {
+    std::string text = std::string(version()) + " 1 ";
+#define SLUICE_QUESTION(Q)                  \
+  if constexpr (is_answered_elsewhere<Q>) { \
+    wire::describe<Q>(text);                \
+    wire::describe<Q::answer_type>(text);   \
+  }
+    SLUICE_FOR_EACH_QUESTION(SLUICE_QUESTION)
+#undef SLUICE_QUESTION
+    wire::describe<sent_outline>(text);
+    return XXH3_64bits(text.data(), text.size());
+  }();
+  return known;
+}
+
+template <class Question>
+std::vector<std::byte> encode_question(const Question& question) {
+  std::vector<std::byte> bytes;
+  if constexpr (is_answered_elsewhere<Question>) {
+    wire::writer out(bytes);
+    out.put(number_of<Question>());
+    out.put(question);
+  }
+  return bytes;
+}
+
+template <class Question>
+result<typename Question::answer_type> decode_answer(std::span<const std::byte> bytes) {
+  typename Question::answer_type made{};
+  if constexpr (is_answered_elsewhere<Question>)
+    if (decode(bytes, made) && is_consistent(made)) return made;
+  return fail(error_code::corrupt, "an answer that is not valid came");
+}
+
+#define SLUICE_QUESTION(Q)                                                \
+  template std::vector<std::byte> encode_question<Q>(const Q&);           \
+  template result<Q::answer_type> decode_answer<Q>(std::span<const std::byte>);
+SLUICE_FOR_EACH_QUESTION(SLUICE_QUESTION)
+#undef SLUICE_QUESTION
+
+std::vector<std::byte> encode_outline(const trace::outline& of) {
+  const trace::tables& all = *of.tables;
+  return encode(sent_outline{
+      {all.strings.rows(), all.hosts.rows(), all.processes.rows(), all.threads.rows(), all.devices.rows(),
+       all.contexts.rows(), all.streams.rows(), all.pools.rows(), all.counters.rows(), all.stacks.rows(),
+       all.frames.rows(), all.modules.rows()},
+      of.warnings,
+      of.file_bytes,
+      of.begin,
+      of.end,
+      of.realtime_origin,
+      of.complete,
+      of.growing,
+      of.simulated});
+}
+
+result<trace::outline> decode_outline(std::span<const std::byte> bytes, const std::string& path) {
+  sent_outline came;
+  if (!decode(bytes, came)) return fail(error_code::corrupt, "what came of the recording is not valid", path);
+  auto tables = std::make_shared<trace::tables>();
+  outline_rows& rows = came.rows;
+  fill(tables->strings, rows.strings);
+  fill(tables->hosts, rows.hosts);
+  fill(tables->processes, rows.processes);
+  fill(tables->threads, rows.threads);
+  fill(tables->devices, rows.devices);
+  fill(tables->contexts, rows.contexts);
+  fill(tables->streams, rows.streams);
+  fill(tables->pools, rows.pools);
+  fill(tables->counters, rows.counters);
+  fill(tables->stacks, rows.stacks);
+  fill(tables->frames, rows.frames);
+  fill(tables->modules, rows.modules);
+  return trace::outline{path,     std::move(tables),    std::move(came.warnings), came.file_bytes, came.begin,
+                        came.end, came.realtime_origin, came.complete,            came.growing,    came.simulated};
+}
+
+result<void> question_desk::ask(std::uint64_t id, std::span<const std::byte> question) {
+  wire::reader in(question);
+  std::uint16_t wanted = 0;
+  in.get(wanted);
+  std::unique_ptr<asked> made;
+#define SLUICE_QUESTION(Q) \
+  if (wanted == number_of<Q>()) made = asked_from<Q>(in);
+  SLUICE_FOR_EACH_QUESTION(SLUICE_QUESTION)
+#undef SLUICE_QUESTION
+  if (!made) return fail(error_code::invalid_argument, "a question is not valid");
+  if (open_.size() >= most_open) return fail(error_code::invalid_argument, "too many questions are open");
+  if (!open_.try_emplace(id, entry{std::move(made)}).second)
+    return fail(error_code::invalid_argument, "a question with this number is open");
+  return {};
+}
+
+std::optional<question_desk::outcome> question_desk::next() {
+  constexpr auto partial_every = std::chrono::milliseconds(250);
+  for (auto at = open_.begin(); at != open_.end(); ++at) {
+    entry& each = at->second;
+    const asked::state now = each.question->look(from_);
+    const bool partial = now.changed && steady::now() - each.told >= partial_every;
+    if (!now.failure && !now.complete && !partial) continue;
+    outcome made{at->first, {}, now.complete || now.failure, now.progress, now.failure};
+    if (!now.failure) made.bytes = each.question->encode();
+    each.told = steady::now();
+    if (made.last) open_.erase(at);
+    return made;
+  }
+  return std::nullopt;
+}
+
+}  // namespace sluice::query

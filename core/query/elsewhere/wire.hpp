@@ -1,0 +1,372 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <boost/pfr.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/trace/model/ids.hpp"
+
+/// Questions and answers as bytes, for another process with the same program: any aggregate of numbers, texts and lists
+/// of such. Both sides must be built from the same source; they compare what
+/// `describe` says.
+///
+/// Numbers are little-endian, as wide as their type. A text or list is its length (u32), then its elements. A list of
+/// structs of plain numbers is stored member after member, and each member byte after byte, which compresses well.
+/// (The members of an aggregate are found by Boost.PFR.)
+namespace sluice::query::wire {
+
+/// Lists within lists.
+inline constexpr int deepest = 24;
+
+namespace detail {
+
+template <class T, template <class...> class Of>
+inline constexpr bool is_a = false;
+template <class... Parts, template <class...> class Of>
+inline constexpr bool is_a<Of<Parts...>, Of> = true;
+
+template <class T>
+inline constexpr bool is_array = false;
+template <class T, std::size_t Size>
+inline constexpr bool is_array<std::array<T, Size>> = true;
+
+template <class T>
+inline constexpr bool is_number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+
+/// A number of the same width that is only bits.
+template <class T>
+using bits_of = std::conditional_t<
+    sizeof(T) == 1, std::uint8_t,
+    std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                       std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+
+template <auto Value>
+consteval bool is_named() {
+  // "... [with auto Value = (sluice::colour)7]" or "= sluice::colour::red"
+  constexpr std::string_view text = __PRETTY_FUNCTION__;
+  constexpr std::size_t equals = text.rfind("Value = ");
+  static_assert(equals != std::string_view::npos);
+  const char first = text[equals + 8];
+  return first != '(' && first != '-' && (first < '0' || first > '9');
+}
+
+template <class Enum, std::size_t... At>
+consteval std::uint64_t count_names(std::index_sequence<At...> /*all*/) {
+  std::uint64_t end = 0;
+  ((end = is_named<static_cast<Enum>(At)>() ? At + 1 : end), ...);
+  return end;
+}
+
+/// One past the highest enumerator below 64; 0: any value, as of ids.
+template <class Enum>
+inline constexpr std::uint64_t enum_end = sizeof(Enum) > 2 ? 0 : count_names<Enum>(std::make_index_sequence<64>());
+
+/// The members of a struct, as a tuple of references.
+template <class T>
+[[nodiscard]] constexpr auto members(T& of) {
+  if constexpr (requires { wire_members(of); }) {
+    return wire_members(of);
+  } else {
+    return boost::pfr::structure_tie(of);
+  }
+}
+template <class T, std::size_t... At>
+consteval bool has_only_numbers(std::index_sequence<At...> /*all*/) {
+  return (is_number<std::remove_cvref_t<std::tuple_element_t<At, decltype(members(std::declval<T&>()))>>> && ...);
+}
+
+template <class T>
+concept structure = std::is_class_v<T> && std::is_aggregate_v<T> && !is_array<T>;
+
+/// A struct of numbers, which a list stores by member.
+template <class T>
+consteval bool is_flat() {
+  if constexpr (structure<T>) {
+    using tuple = decltype(members(std::declval<T&>()));
+    return has_only_numbers<T>(std::make_index_sequence<std::tuple_size_v<tuple>>());
+  } else {
+    return false;
+  }
+}
+
+}  // namespace detail
+
+/// Appends values to bytes.
+class writer {
+ public:
+  explicit writer(std::vector<std::byte>& out) : out_(out) {}
+
+  template <class T>
+  void put(const T& value) {
+    if constexpr (detail::is_number<T>) {
+      const auto bits = std::bit_cast<detail::bits_of<T>>(value);
+      const auto bytes = std::as_bytes(std::span(&bits, 1));
+      out_.insert(out_.end(), bytes.begin(), bytes.end());
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      put(static_cast<std::uint32_t>(value.size()));
+      const auto bytes = std::as_bytes(std::span(value));
+      out_.insert(out_.end(), bytes.begin(), bytes.end());
+    } else if constexpr (detail::is_a<T, std::vector>) {
+      put(static_cast<std::uint32_t>(value.size()));
+      put_all(value);
+    } else if constexpr (detail::is_array<T>) {
+      for (const auto& each : value) put(each);
+    } else if constexpr (detail::is_a<T, std::map>) {
+      put(static_cast<std::uint32_t>(value.size()));
+      for (const auto& [key, of] : value) {
+        put(key);
+        put(of);
+      }
+    } else if constexpr (detail::is_a<T, std::pair>) {
+      put(value.first);
+      put(value.second);
+    } else if constexpr (detail::is_a<T, std::optional>) {
+      put(value.has_value());
+      if (value) put(*value);
+    } else if constexpr (detail::is_a<T, std::shared_ptr>) {
+      put(value != nullptr);
+      if (value) put(*value);
+    } else {
+      static_assert(detail::structure<T>, "say in wire_members what the members are");
+      std::apply([this](const auto&... each) { (put(each), ...); }, detail::members(value));
+    }
+  }
+
+ private:
+  template <class T>
+  void put_all(const std::vector<T>& all) {
+    if constexpr (std::is_same_v<T, bool>) {
+      for (const bool each : all) put(each);
+    } else if constexpr (detail::is_number<T>) {
+      put_plane(all.size(), [&](std::size_t i) { return all[i]; });
+    } else if constexpr (detail::is_flat<T>()) {
+      using tuple = decltype(detail::members(std::declval<const T&>()));
+      put_planes(all, std::make_index_sequence<std::tuple_size_v<tuple>>());
+    } else {
+      for (const T& each : all) put(each);
+    }
+  }
+  template <class T, std::size_t... At>
+  void put_planes(const std::vector<T>& all, std::index_sequence<At...> /*members*/) {
+    (put_plane(all.size(), [&](std::size_t i) { return std::get<At>(detail::members(all[i])); }), ...);
+  }
+  template <class Get>
+  void put_plane(std::size_t count, const Get& get) {
+    using bits = detail::bits_of<std::remove_cvref_t<decltype(get(0))>>;
+    const std::size_t begin = out_.size();
+    out_.resize(begin + count * sizeof(bits));
+    for (std::size_t i = 0; i < count; ++i) {
+      auto value = std::bit_cast<bits>(get(i));
+      for (std::size_t byte = 0; byte < sizeof(bits); ++byte) {
+        out_[begin + byte * count + i] = static_cast<std::byte>(value & 0xff);
+        if constexpr (sizeof(bits) > 1) value = static_cast<bits>(value >> 8);
+      }
+    }
+  }
+
+  std::vector<std::byte>& out_;
+};
+
+/// Reads what `writer` wrote. The bytes may be damaged or hostile: each length is compared with what is left of them, so
+/// memory is bounded by them; enumerators that do not exist, and times beyond some 146 years, are refused.
+/// After the first error the reader stays failed.
+class reader {
+ public:
+  explicit reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  [[nodiscard]] bool failed() const { return failed_; }
+  [[nodiscard]] bool at_end() const { return at_ == bytes_.size(); }
+
+  template <class T>
+  void get(T& value) {
+    if (failed_) return;
+    if constexpr (detail::is_number<T>) {
+      detail::bits_of<T> bits{};
+      const auto bytes = take(sizeof bits);
+      if (failed_) return;
+      std::memcpy(&bits, bytes.data(), sizeof bits);
+      set(value, bits);
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      const auto bytes = take(length(1));
+      value.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    } else if constexpr (detail::is_a<T, std::vector>) {
+      get_all(value);
+    } else if constexpr (detail::is_array<T>) {
+      for (auto& each : value) get(each);
+    } else if constexpr (detail::is_a<T, std::map>) {
+      value.clear();
+      for (std::size_t left = length(1); left > 0 && !failed_; --left) {
+        std::pair<typename T::key_type, typename T::mapped_type> each{};
+        get(each);
+        value.insert(std::move(each));
+      }
+    } else if constexpr (detail::is_a<T, std::pair>) {
+      get(value.first);
+      get(value.second);
+    } else if constexpr (detail::is_a<T, std::optional>) {
+      bool there = false;
+      get(there);
+      value.reset();
+      if (there && !failed_) get(value.emplace());
+    } else if constexpr (detail::is_a<T, std::shared_ptr>) {
+      bool there = false;
+      get(there);
+      value.reset();
+      if (!there || failed_) return;
+      auto made = std::make_shared<std::remove_const_t<typename T::element_type>>();
+      get(*made);
+      value = std::move(made);
+    } else {
+      static_assert(detail::structure<T>, "say in wire_members what the members are");
+      if (++depth_ > deepest) return fail();
+      std::apply([this](auto&... each) { (get(each), ...); }, detail::members(value));
+      --depth_;
+    }
+  }
+
+ private:
+  template <class T, class Bits>
+  void set(T& value, Bits bits) {
+    if constexpr (std::is_same_v<T, bool>) {
+      if (bits > 1) return fail();
+      value = bits == 1;
+    } else if constexpr (std::is_enum_v<T>) {
+      constexpr std::uint64_t end = detail::enum_end<T>;
+      if (end != 0 && bits >= end) return fail();
+      value = static_cast<T>(bits);
+    } else {
+      value = std::bit_cast<T>(bits);
+      if constexpr (std::is_same_v<T, std::int64_t>) {
+        // So that differences of two do not overflow.
+        constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 2;
+        if (value != trace::unknown_time && (value > most || value < -most)) return fail();
+      }
+    }
+  }
+
+  /// A length, of elements that take at least `least` bytes each.
+  std::size_t length(std::size_t least) {
+    std::uint32_t count = 0;
+    get(count);
+    if (!failed_ && count > (bytes_.size() - at_) / least) fail();
+    return failed_ ? 0 : count;
+  }
+
+  std::span<const std::byte> take(std::size_t count) {
+    if (failed_ || count > bytes_.size() - at_) {
+      fail();
+      return {};
+    }
+    at_ += count;
+    return bytes_.subspan(at_ - count, count);
+  }
+
+  template <class T>
+  void get_all(std::vector<T>& all) {
+    all.clear();
+    if constexpr (std::is_same_v<T, bool>) {
+      for (std::size_t left = length(1); left > 0 && !failed_; --left) {
+        bool each = false;
+        get(each);
+        all.push_back(each);
+      }
+    } else if constexpr (detail::is_number<T>) {
+      const std::size_t count = length(sizeof(T));
+      all.resize(count);
+      get_plane<T>(count, [&](std::size_t i) -> T& { return all[i]; });
+    } else if constexpr (detail::is_flat<T>()) {
+      using tuple = decltype(detail::members(std::declval<T&>()));
+      const std::size_t count = length(flat_bytes<tuple>());
+      all.resize(count);
+      get_planes(all, std::make_index_sequence<std::tuple_size_v<tuple>>());
+    } else {
+      // An element has at least one byte. Its size in memory is larger, so it is made only when it comes.
+      for (std::size_t left = length(1); left > 0 && !failed_; --left) get(all.emplace_back());
+    }
+  }
+  template <class Tuple>
+  static consteval std::size_t flat_bytes() {
+    return []<std::size_t... At>(std::index_sequence<At...>) {
+      return (sizeof(std::remove_cvref_t<std::tuple_element_t<At, Tuple>>) + ...);
+    }(std::make_index_sequence<std::tuple_size_v<Tuple>>());
+  }
+  template <class T, std::size_t... At>
+  void get_planes(std::vector<T>& all, std::index_sequence<At...> /*members*/) {
+    using tuple = decltype(detail::members(std::declval<T&>()));
+    (get_plane<std::remove_cvref_t<std::tuple_element_t<At, tuple>>>(
+         all.size(), [&](std::size_t i) -> auto& { return std::get<At>(detail::members(all[i])); }),
+     ...);
+  }
+  template <class T, class At>
+  void get_plane(std::size_t count, const At& at) {
+    using bits = detail::bits_of<T>;
+    const auto bytes = take(count * sizeof(bits));
+    for (std::size_t i = 0; i < count && !failed_; ++i) {
+      bits value = 0;
+      for (std::size_t byte = sizeof(bits); byte-- > 0;) {
+        if constexpr (sizeof(bits) > 1) value = static_cast<bits>(value << 8);
+        value = static_cast<bits>(value | static_cast<bits>(bytes[byte * count + i]));
+      }
+      set(at(i), value);
+    }
+  }
+
+  void fail() { failed_ = true; }
+
+  std::span<const std::byte> bytes_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+  bool failed_ = false;
+};
+
+/// Appends a text that differs where the bytes of two types may differ.
+template <class T>
+void describe(std::string& out) {
+  const auto of = [&]<class Part>(std::type_identity<Part> /*type*/) { describe<std::remove_const_t<Part>>(out); };
+  if constexpr (std::is_enum_v<T>) {
+    out += 'e' + std::to_string(sizeof(T)) + ':' + std::to_string(detail::enum_end<T>);
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    out += (std::is_floating_point_v<T> ? 'f' : std::is_signed_v<T> ? 'i' : 'u') + std::to_string(sizeof(T));
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    out += 's';
+  } else if constexpr (detail::is_array<T>) {
+    out += 'a' + std::to_string(std::tuple_size_v<T>);
+    of(std::type_identity<typename T::value_type>{});
+  } else if constexpr (detail::is_a<T, std::vector> || detail::is_a<T, std::optional>) {
+    out += detail::is_a<T, std::vector> ? 'v' : 'o';
+    of(std::type_identity<typename T::value_type>{});
+  } else if constexpr (detail::is_a<T, std::map>) {
+    out += 'm';
+    of(std::type_identity<typename T::key_type>{});
+    of(std::type_identity<typename T::mapped_type>{});
+  } else if constexpr (detail::is_a<T, std::pair>) {
+    of(std::type_identity<typename T::first_type>{});
+    of(std::type_identity<typename T::second_type>{});
+  } else if constexpr (detail::is_a<T, std::shared_ptr>) {
+    out += 'o';
+    of(std::type_identity<typename T::element_type>{});
+  } else {
+    out += '(';
+    [&]<std::size_t... At>(std::index_sequence<At...>) {
+      using tuple = decltype(detail::members(std::declval<T&>()));
+      (of(std::type_identity<std::remove_cvref_t<std::tuple_element_t<At, tuple>>>{}), ...);
+    }(std::make_index_sequence<std::tuple_size_v<decltype(detail::members(std::declval<T&>()))>>());
+    out += ')';
+  }
+}
+
+}  // namespace sluice::query::wire

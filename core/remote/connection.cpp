@@ -1,0 +1,373 @@
+#include "core/remote/connection.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "core/base/printable.hpp"
+#include "core/base/regular_file.hpp"
+#include "core/base/scratch_file.hpp"
+#include "core/remote/socket_address.hpp"
+
+extern char** environ;
+
+namespace sluice::remote {
+namespace {
+
+using steady = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds most_sending{10'000};
+constexpr milliseconds greeting_of_socket{5'000};
+constexpr std::size_t received_at_once = std::size_t{256} << 10;
+
+/// The last line of what a program said, for an error.
+std::string last_line(const std::string& path) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 20;
+  const auto text = read_regular_file(path, most);
+  if (!text) return {};
+  const std::size_t end = text->find_last_not_of("\r\n ");
+  if (end == std::string::npos) return {};
+  const std::size_t before = text->find_last_of("\r\n", end);
+  return printable(text->substr(before == std::string::npos ? 0 : before + 1, end + 1 - (before + 1)));
+}
+
+}  // namespace
+
+struct connection::state {
+  std::string name;
+  int in = -1;
+  int out = -1;
+  pid_t program = 0;  ///< The program on the other side of the pipes; 0: none.
+  std::optional<scratch_file> said;  ///< What it writes to standard error.
+  int bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  std::string recording;
+  bool answers = false;
+
+  std::mutex sending;  ///< Held while a frame goes out.
+  mutable std::mutex mutex;
+  std::condition_variable changed;
+  std::map<std::uint64_t, std::shared_ptr<on_reply>> open;  ///< Requests by id. Guarded by `mutex`.
+  std::uint64_t last_id = 0;                                ///< Guarded by `mutex`.
+  std::optional<error> over;                                ///< Why the connection has ended. Guarded by `mutex`.
+  std::atomic<bool> stopping{false};
+  std::thread thread;
+
+  ~state() {
+    stop();
+    if (thread.joinable()) thread.join();
+    if (in >= 0) ::close(in);
+    if (out >= 0 && out != in) ::close(out);
+    ::close(bell);
+    if (program > 0) end_program();
+  }
+
+  void stop() {
+    stopping = true;
+    const std::uint64_t one = 1;
+    static_cast<void>(!::write(bell, &one, sizeof one));
+  }
+
+  /// Its input has ended, so it ends by itself; a hanging one is ended.
+  void end_program() const {
+    for (int i = 0; i < 50; ++i) {
+      if (::waitpid(program, nullptr, WNOHANG) != 0) return;
+      if (i == 10) ::kill(program, SIGTERM);
+      ::usleep(10'000);
+    }
+    ::kill(program, SIGKILL);
+    ::waitpid(program, nullptr, 0);
+  }
+
+  [[nodiscard]] error lost(std::string message) const {
+    error made{error_code::io, std::move(message), name, error::no_offset, {}};
+    if (said)
+      if (const std::string line = last_line(said->path()); !line.empty()) made.message += " (" + line + ")";
+    return made;
+  }
+
+  /// Waits until `descriptor` is ready, the connection is stopped, or `until`. True: it is ready.
+  [[nodiscard]] bool wait(int descriptor, short events, steady::time_point until) const {
+    while (!stopping) {
+      const auto left = std::chrono::ceil<milliseconds>(until - steady::now());
+      pollfd watched[2] = {{descriptor, events, 0}, {bell, POLLIN, 0}};
+      const int most = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000'000));
+      const int ready = ::poll(watched, 2, most);
+      if (ready < 0 && errno == EINTR) continue;
+      if (stopping || ready < 0) return false;
+      if (watched[0].revents != 0) return true;
+      if (steady::now() >= until) return false;
+    }
+    return false;
+  }
+
+  /// Sends all of `bytes`. The caller holds `sending`.
+  result<void> send(std::span<const std::byte> bytes) const {
+    const auto until = steady::now() + most_sending;
+    while (!bytes.empty()) {
+      // A pipe has no MSG_NOSIGNAL: the program ignores SIGPIPE in this thread (see `send_frame`).
+      const ssize_t went = program > 0 ? ::write(out, bytes.data(), bytes.size())
+                                       : ::send(out, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (went >= 0) {
+        bytes = bytes.subspan(static_cast<std::size_t>(went));
+      } else if (errno == EAGAIN) {
+        if (!wait(out, POLLOUT, until)) return tl::unexpected(lost("the other side takes nothing any more"));
+      } else if (errno != EINTR) {
+        return tl::unexpected(lost("the connection has ended"));
+      }
+    }
+    return {};
+  }
+
+  result<void> send_frame(frame_kind kind, std::uint64_t id, std::span<const std::byte> payload) {
+    std::vector<std::byte> made;
+    put_frame(made, kind, id, payload);
+    const std::scoped_lock lock(sending);
+    sigset_t pipe_signal{}, before{};
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    auto sent = send(made);
+    if (!sent && !sigismember(&before, SIGPIPE)) {
+      const timespec none{};
+      while (sigtimedwait(&pipe_signal, nullptr, &none) > 0) {
+      }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return sent;
+  }
+
+  /// Takes what there is, or waits for it. Errors: io.
+  result<void> receive(frame_buffer& into, steady::time_point until) const {
+    std::vector<std::byte> bytes(received_at_once);
+    if (!wait(in, POLLIN, until)) return tl::unexpected(lost(stopping ? "it was cancelled" : "it does not answer"));
+    const ssize_t got = ::read(in, bytes.data(), bytes.size());
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return {};
+    if (got <= 0) return tl::unexpected(lost("the connection has ended"));
+    into.add(std::span(bytes).first(static_cast<std::size_t>(got)));
+    return {};
+  }
+
+  void end_with(const error& why) {
+    std::map<std::uint64_t, std::shared_ptr<on_reply>> left;
+    {
+      const std::scoped_lock lock(mutex);
+      if (!over) over = why;
+      left.swap(open);
+    }
+    for (const auto& [id, then] : left) static_cast<void>((*then)(tl::unexpected(why)));
+    changed.notify_all();
+  }
+
+  void hand_out(frame&& came) {
+    std::shared_ptr<on_reply> then;
+    {
+      const std::scoped_lock lock(mutex);
+      const auto found = open.find(came.id);
+      if (found == open.end()) return;  // It was withdrawn.
+      then = found->second;
+    }
+    const std::uint64_t id = came.id;
+    const bool failed = came.kind == frame_kind::failure;
+    const bool more = failed ? (*then)(tl::unexpected(failure_in(came.payload, name))) : (*then)(std::move(came));
+    if (more && !failed) return;
+    const std::scoped_lock lock(mutex);
+    open.erase(id);
+  }
+
+  /// Takes frames until the connection ends. `held`: what came behind the greeting.
+  void work(frame_buffer held) {
+    for (;;) {
+      auto next = held.next();
+      if (!next) return end_with(lost("it sent something that is not a frame"));
+      if (*next) {
+        hand_out(std::move(**next));
+        continue;
+      }
+      const auto got = receive(held, steady::time_point::max() - std::chrono::hours(1));
+      if (!got) return end_with(got.error());
+    }
+  }
+};
+
+connection::connection(std::unique_ptr<state> s) : state_(std::move(s)) {}
+connection::~connection() = default;
+const std::string& connection::name() const { return state_->name; }
+const std::string& connection::recording() const { return state_->recording; }
+bool connection::answers() const { return state_->answers; }
+
+bool connection::alive() const {
+  const std::scoped_lock lock(state_->mutex);
+  return !state_->over;
+}
+
+void connection::end() { state_->stop(); }
+
+/// Exchanges greetings and starts the thread.
+result<std::shared_ptr<connection>> connection::greeted(std::unique_ptr<state> s, milliseconds most,
+                                                        const std::function<bool()>& cancelled) {
+  constexpr milliseconds look_at_cancel{100};
+  if (auto sent = s->send_frame(frame_kind::hello, 0, bytes_of(hello_message{})); !sent)
+    return tl::unexpected(sent.error());
+  frame_buffer came(most_reply);
+  const auto until = steady::now() + most;
+  while (!cancelled || !cancelled()) {
+    auto next = came.next();
+    const auto said = next && *next ? message_in<hello_message>((*next)->payload) : std::nullopt;
+    const bool is_ours = said && (*next)->kind == frame_kind::hello && said->magic == protocol_magic;
+    if (!next || (*next && !is_ours))
+      return fail(error_code::foreign, "does not answer as a Sluice that serves a recording does", s->name,
+                  "a start file of the shell over there must print nothing");
+    if (!*next) {
+      if (!s->wait(s->in, POLLIN, std::min(steady::now() + look_at_cancel, until)) && steady::now() < until) continue;
+      if (auto got = s->receive(came, until); !got) return tl::unexpected(got.error());
+      continue;
+    }
+    if (said->version != protocol_version)
+      return fail(error_code::newer_version, "speaks version " + std::to_string(said->version) + " of the protocol",
+                  s->name, "use the same Sluice on both sides");
+    constexpr std::size_t longest_path = 4096;
+    const auto path = std::span<const std::byte>((*next)->payload).subspan(sizeof *said);
+    s->recording.assign(reinterpret_cast<const char*>(path.data()), std::min(path.size(), longest_path));
+    s->answers = said->answers == 1;
+    std::shared_ptr<connection> made(new connection(std::move(s)));
+    try {
+      made->state_->thread = std::thread(
+          [raw = made->state_.get(), held = std::move(came)]() mutable { raw->work(std::move(held)); });
+    } catch (const std::system_error& refused) {
+      return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()),
+                  made->name());
+    }
+    return made;
+  }
+  return fail(error_code::cancelled, "the opening was cancelled", s->name);
+}
+
+result<std::shared_ptr<connection>> connection::to_socket(const std::string& path, const std::string& name) {
+  auto s = std::make_unique<state>();
+  s->name = name;
+  const auto address = socket_address(path);
+  if (!address) return fail(error_code::invalid_argument, "is no path of a socket: at most 107 bytes", name);
+  s->in = s->out = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (s->in < 0 || ::connect(s->in, reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) {
+    const bool absent = errno == ENOENT;
+    return fail(absent ? error_code::not_found : error_code::io, "cannot connect: " + describe_errno(errno), name,
+                "name the socket that `sluice record --live` prints");
+  }
+  ::fcntl(s->in, F_SETFL, O_NONBLOCK);
+  return greeted(std::move(s), greeting_of_socket, {});
+}
+
+result<std::shared_ptr<connection>> connection::to_program(const std::vector<std::string>& words,
+                                                           const std::string& name, milliseconds most,
+                                                           const std::function<bool()>& cancelled) {
+  auto s = std::make_unique<state>();
+  s->name = name;
+  auto said = scratch_file::make();
+  if (!said) return tl::unexpected(said.error());
+  s->said.emplace(std::move(*said));
+  int to[2] = {-1, -1};
+  int from[2] = {-1, -1};
+  const bool piped = ::pipe2(to, O_CLOEXEC) == 0 && ::pipe2(from, O_CLOEXEC) == 0;
+  s->out = to[1];
+  s->in = from[0];
+  int failed = errno;
+  if (piped) {
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, to[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&files, from[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, s->said->path().c_str(), O_WRONLY | O_APPEND, 0);
+    std::vector<std::string> copied = words;
+    std::vector<char*> arguments;
+    for (std::string& word : copied) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    failed = ::posix_spawnp(&s->program, arguments.front(), &files, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&files);
+  }
+  if (to[0] >= 0) ::close(to[0]);
+  if (from[1] >= 0) ::close(from[1]);
+  if (!piped || failed != 0) {
+    s->program = 0;
+    return fail(failed == ENOENT ? error_code::not_found : error_code::io,
+                words.front() + " cannot start: " + describe_errno(failed), name);
+  }
+  ::fcntl(s->in, F_SETFL, O_NONBLOCK);
+  ::fcntl(s->out, F_SETFL, O_NONBLOCK);
+  return greeted(std::move(s), most, cancelled);
+}
+
+std::uint64_t connection::begin(frame_kind kind, std::span<const std::byte> payload, on_reply then) {
+  std::uint64_t id = 0;
+  std::optional<error> over;
+  {
+    const std::scoped_lock lock(state_->mutex);
+    id = ++state_->last_id;
+    over = state_->over;
+    if (!over) state_->open.emplace(id, std::make_shared<on_reply>(std::move(then)));
+  }
+  if (over) {
+    static_cast<void>(then(tl::unexpected(*over)));
+    return id;
+  }
+  if (auto sent = state_->send_frame(kind, id, payload); !sent) {
+    state_->end_with(sent.error());
+    state_->stop();
+  }
+  return id;
+}
+
+void connection::withdraw(std::uint64_t id) {
+  {
+    const std::scoped_lock lock(state_->mutex);
+    if (state_->open.erase(id) == 0) return;
+  }
+  static_cast<void>(state_->send_frame(frame_kind::withdraw, id, {}));
+}
+
+bool connection::waits() const {
+  const std::scoped_lock lock(state_->mutex);
+  return !state_->open.empty();
+}
+
+result<frame> connection::ask(frame_kind kind, std::span<const std::byte> payload, frame_kind wanted,
+                              milliseconds most) {
+  struct waiting {
+    std::mutex mutex;
+    std::condition_variable came;
+    std::optional<result<frame>> reply;
+  };
+  const auto shared = std::make_shared<waiting>();
+  const std::uint64_t id = begin(kind, payload, [shared](result<frame> reply) {
+    const std::scoped_lock lock(shared->mutex);
+    shared->reply = std::move(reply);
+    shared->came.notify_all();
+    return false;
+  });
+  std::unique_lock lock(shared->mutex);
+  if (!shared->came.wait_for(lock, most, [&] { return shared->reply.has_value(); })) {
+    lock.unlock();
+    const std::scoped_lock forget(state_->mutex);
+    state_->open.erase(id);
+    return fail(error_code::io, "it does not answer", name());
+  }
+  if (*shared->reply && (**shared->reply).kind != wanted)
+    return fail(error_code::corrupt, "it sent an answer of another kind", name());
+  return std::move(*shared->reply);
+}
+
+}  // namespace sluice::remote

@@ -1,0 +1,289 @@
+#include "core/remote/live_server.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "core/remote/frames.hpp"
+#include "core/remote/served_recording.hpp"
+#include "core/remote/socket_address.hpp"
+
+namespace sluice::remote {
+namespace {
+
+using steady = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+/// How much is taken from a peer at once.
+constexpr std::size_t taken_at_once = std::size_t{64} << 10;
+/// The longest payload of a request that this server knows.
+constexpr std::size_t most_payload = 64;
+constexpr milliseconds longest_wait{1'000};
+
+/// A descriptor that is closed with its owner.
+class descriptor {
+ public:
+  explicit descriptor(int number) : number_(number) {}
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  ~descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  [[nodiscard]] int get() const { return number_; }
+
+ private:
+  const int number_;
+};
+
+bool is_allowed(int socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
+         (peer.uid == ::geteuid() || peer.uid == 0);
+}
+
+/// A connected peer.
+class peer {
+ public:
+  peer(int socket, const std::string& path) : socket_(socket), recording_(path) {}
+
+  [[nodiscard]] int socket() const { return socket_.get(); }
+  [[nodiscard]] short awaits() const { return sent_ < out_.size() ? POLLOUT : POLLIN; }
+  [[nodiscard]] bool has_all() const { return recording_.has_all() && sent_ == out_.size(); }
+  [[nodiscard]] steady::time_point active() const { return active_; }
+
+  /// When the peer is cut off if it does nothing until then; none: it may be silent.
+  [[nodiscard]] std::optional<steady::time_point> deadline(const server_limits& limits) const {
+    if (!greeted_) return since_ + limits.greeting;
+    if (sent_ < out_.size()) return std::min(active_ + limits.stalled, replied_ + limits.reply);
+    return std::nullopt;
+  }
+
+  /// Sends and takes what is possible without waiting. False: the connection has ended.
+  bool go_on(short ready, bool ended) {
+    if (ended) recording_.end();
+    if ((ready & (POLLIN | POLLHUP | POLLERR)) != 0 && sent_ == out_.size() && !take()) return false;
+    return send() && handle();
+  }
+
+ private:
+  bool take() {
+    std::byte bytes[taken_at_once];
+    const ssize_t got = ::recv(socket(), bytes, sizeof bytes, MSG_DONTWAIT);
+    if (got == 0) return false;
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    active_ = steady::now();
+    in_.add(std::span(bytes).first(static_cast<std::size_t>(got)));
+    return true;
+  }
+
+  bool send() {
+    while (sent_ < out_.size()) {
+      const ssize_t went = ::send(socket(), out_.data() + sent_, out_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (went < 0 && errno == EINTR) continue;
+      if (went < 0) return errno == EAGAIN;
+      sent_ += static_cast<std::size_t>(went);
+      active_ = steady::now();
+    }
+    out_.clear();
+    sent_ = 0;
+    return true;
+  }
+
+  /// Replies to one request after another. A reply that has not gone yet keeps the next request waiting, so that a peer
+  /// cannot ask for more memory than one reply.
+  bool handle() {
+    while (out_.empty()) {
+      const auto next = in_.next();
+      if (!next) return false;
+      if (!*next) return true;
+      replied_ = steady::now();
+      if (!greeted_) {
+        const auto said = message_in<hello_message>((*next)->payload);
+        if ((*next)->kind != frame_kind::hello || !said || said->magic != protocol_magic) return false;
+        greeted_ = true;
+        put_frame(out_, frame_kind::hello, (*next)->id, bytes_of(hello_message{}),
+                  std::as_bytes(std::span(recording_.path())));
+      } else if (!recording_.reply(**next, out_)) {
+        return false;
+      }
+      if (!send()) return false;
+    }
+    return true;
+  }
+
+  const descriptor socket_;
+  served_recording recording_;
+  frame_buffer in_{most_payload};
+  std::vector<std::byte> out_;  ///< The reply that goes out.
+  std::size_t sent_ = 0;
+  bool greeted_ = false;
+  const steady::time_point since_ = steady::now();
+  steady::time_point active_ = since_;   ///< When bytes went last, in either direction.
+  steady::time_point replied_ = since_;  ///< When the last reply was made.
+};
+
+/// A listening socket of mode 0600 at `path`.
+result<int> listen_at(const std::string& path) {
+  const auto address = socket_address(path);
+  if (!address) return fail(error_code::invalid_argument, "is no path of a socket: at most 107 bytes", path);
+  const int made = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const auto* const where = reinterpret_cast<const sockaddr*>(&*address);
+  // The file of the socket gets the mode of the socket.
+  const bool bound = made >= 0 && ::fchmod(made, 0600) == 0 && ::bind(made, where, sizeof *address) == 0;
+  if (bound && ::listen(made, 16) == 0) return made;
+  const int why = errno;
+  if (made >= 0) ::close(made);
+  if (why == EADDRINUSE)
+    return fail(error_code::invalid_argument, "exists already", path, "name another socket, or remove it");
+  return fail(error_code::unavailable, "cannot listen there: " + describe_errno(why), path);
+}
+
+/// Removes a socket of this user that a killed process left.
+void remove_left_socket(const std::string& path) {
+  const auto address = socket_address(path);
+  struct stat there {};
+  if (!address || ::lstat(path.c_str(), &there) != 0 || !S_ISSOCK(there.st_mode) || there.st_uid != ::geteuid()) return;
+  const descriptor asks(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int answer = ::connect(asks.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address);
+  if (answer != 0 && errno == ECONNREFUSED) ::unlink(path.c_str());
+}
+
+}  // namespace
+
+struct live_server::state {
+  state(std::string recording, std::string socket, int listening, int bell, const server_limits& how)
+      : path(std::move(recording)), name(std::move(socket)), limits(how), listener(listening), bell(bell) {}
+
+  const std::string path;
+  const std::string name;
+  const server_limits limits;
+  const descriptor listener;
+  const descriptor bell;  ///< An eventfd: something below has changed.
+  std::atomic<bool> stopping{false};
+  std::atomic<bool> ended{false};  ///< The recording is complete.
+  std::mutex mutex;
+  std::condition_variable served;
+  bool all_served = false;  ///< Once `ended`: no peer is left that wants more. Guarded by `mutex`.
+  // The thread's own.
+  std::list<peer> peers;
+  steady::time_point accepts_again{};  ///< After it ran out of descriptors.
+  std::thread thread;
+
+  void ring() const {
+    const std::uint64_t one = 1;
+    static_cast<void>(!::write(bell.get(), &one, sizeof one));
+  }
+
+  void accept_some() {
+    for (int i = 0; i < 16; ++i) {
+      const int came = ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (came < 0) {
+        // Without descriptors a peer stays in the queue, and the socket readable: look again later.
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) accepts_again = steady::now() + longest_wait;
+        return;
+      }
+      if (!is_allowed(came) || !makes_room()) {
+        ::close(came);
+        continue;
+      }
+      peers.emplace_back(came, path);
+    }
+  }
+
+  /// False: all connections are in use.
+  bool makes_room() {
+    if (peers.size() < limits.connections) return true;
+    const auto oldest = std::min_element(peers.begin(), peers.end(),
+                                         [](const peer& a, const peer& b) { return a.active() < b.active(); });
+    if (steady::now() - oldest->active() < limits.silent) return false;
+    peers.erase(oldest);
+    return true;
+  }
+
+  [[nodiscard]] int wait_milliseconds() const {
+    auto wait = longest_wait;
+    const auto now = steady::now();
+    for (const peer& each : peers)
+      if (const auto at = each.deadline(limits))
+        wait = std::clamp(std::chrono::ceil<milliseconds>(*at - now), milliseconds(0), wait);
+    return static_cast<int>(wait.count());
+  }
+
+  void work() {
+    static_cast<void>(::setpriority(PRIO_PROCESS, 0, 10));  // Of this thread: the recorded program comes first.
+    std::vector<pollfd> watched;
+    while (!stopping) {
+      const short accepts = steady::now() < accepts_again ? 0 : POLLIN;
+      watched.assign({{bell.get(), POLLIN, 0}, {listener.get(), accepts, 0}});
+      for (const peer& each : peers) watched.push_back({each.socket(), each.awaits(), 0});
+      if (::poll(watched.data(), watched.size(), wait_milliseconds()) < 0) continue;
+      std::uint64_t rung = 0;
+      if (watched[0].revents != 0) static_cast<void>(!::read(bell.get(), &rung, sizeof rung));
+      const bool over = ended;
+      const auto now = steady::now();
+      std::size_t at = 2;
+      for (auto each = peers.begin(); each != peers.end(); ++at) {
+        const short ready = watched[at].revents;
+        const auto deadline = each->deadline(limits);
+        const bool late = ready == 0 && deadline && now >= *deadline;
+        const bool goes_on = !late && (ready == 0 || each->go_on(ready, over));
+        each = goes_on ? std::next(each) : peers.erase(each);
+      }
+      if (watched[1].revents != 0) accept_some();
+      if (!over) continue;
+      const std::scoped_lock lock(mutex);
+      all_served = std::all_of(peers.begin(), peers.end(), [](const peer& each) { return each.has_all(); });
+      served.notify_all();
+    }
+  }
+};
+
+live_server::live_server(std::unique_ptr<state> s) : state_(std::move(s)) {}
+
+result<std::unique_ptr<live_server>> live_server::start(const std::string& path, const std::string& socket,
+                                                        const server_limits& limits) {
+  remove_left_socket(socket);
+  const auto listening = listen_at(socket);
+  if (!listening) return tl::unexpected(listening.error());
+  auto s = std::make_unique<state>(path, socket, *listening, ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), limits);
+  try {
+    s->thread = std::thread([raw = s.get()] { raw->work(); });
+  } catch (const std::system_error& refused) {
+    ::unlink(socket.c_str());
+    return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), socket);
+  }
+  return std::unique_ptr<live_server>(new live_server(std::move(s)));
+}
+
+live_server::~live_server() {
+  state_->stopping = true;
+  state_->ring();
+  state_->thread.join();
+  ::unlink(state_->name.c_str());
+}
+
+const std::string& live_server::socket() const { return state_->name; }
+
+void live_server::finish(milliseconds most) {
+  state_->ended = true;
+  state_->ring();
+  std::unique_lock lock(state_->mutex);
+  state_->served.wait_for(lock, most, [this] { return state_->all_served; });
+}
+
+}  // namespace sluice::remote

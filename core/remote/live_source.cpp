@@ -1,0 +1,277 @@
+#include "core/remote/live_source.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "core/base/scratch_file.hpp"
+#include "core/remote/connection.hpp"
+#include "core/remote/frames.hpp"
+
+namespace sluice::remote {
+namespace {
+
+using steady = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+/// How often to look for more once all is here: the recorder writes every tenth of a second.
+constexpr milliseconds look_every{50};
+/// For one reply, on a slow line.
+constexpr milliseconds most_waiting{60'000};
+constexpr milliseconds first_fetch{1'000};
+constexpr milliseconds most_silence{5'000};
+constexpr std::uint64_t header_bytes = 64;
+
+/// The copy of one file.
+class copied_file {
+ public:
+  [[nodiscard]] static result<std::shared_ptr<copied_file>> make(std::uint64_t generation) {
+    auto scratch = scratch_file::make();
+    if (!scratch) return tl::unexpected(scratch.error());
+    const int opened = ::open(scratch->path().c_str(), O_RDWR | O_CLOEXEC);
+    if (opened < 0) return fail(error_code::io, "cannot open a scratch file: " + describe_errno(errno));
+    return std::shared_ptr<copied_file>(new copied_file(generation, opened));
+  }
+  ~copied_file() { ::close(descriptor_); }
+  copied_file(const copied_file&) = delete;
+  copied_file& operator=(const copied_file&) = delete;
+
+  [[nodiscard]] std::uint64_t generation() const { return generation_; }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+  /// Adds what follows. One thread at a time.
+  result<void> add(std::span<const std::byte> more) {
+    std::uint64_t at = bytes_;
+    while (!more.empty()) {
+      const ssize_t went = ::pwrite(descriptor_, more.data(), more.size(), static_cast<off_t>(at));
+      if (went < 0 && errno == EINTR) continue;
+      if (went <= 0)
+        return fail(errno == ENOSPC ? error_code::no_space : error_code::io,
+                    "cannot keep what comes in a scratch file: " + describe_errno(errno));
+      at += static_cast<std::uint64_t>(went);
+      more = more.subspan(static_cast<std::size_t>(went));
+    }
+    bytes_ = at;
+    return {};
+  }
+
+  /// The recorder took back what it wrote last, for the disk was full.
+  void cut(std::uint64_t to) {
+    if (::ftruncate(descriptor_, static_cast<off_t>(to)) == 0) bytes_ = to;
+  }
+
+  [[nodiscard]] result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const {
+    std::size_t done = 0;
+    while (done < into.size()) {
+      const ssize_t got =
+          ::pread(descriptor_, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return fail(error_code::io, "cannot read a scratch file: " + describe_errno(errno));
+      if (got == 0) break;
+      done += static_cast<std::size_t>(got);
+    }
+    return done;
+  }
+
+ private:
+  copied_file(std::uint64_t generation, int descriptor) : generation_(generation), descriptor_(descriptor) {}
+
+  const std::uint64_t generation_;
+  const int descriptor_;
+  std::atomic<std::uint64_t> bytes_{0};
+};
+
+/// Fetches one file after another. Shared by the sources that show them.
+class follower {
+ public:
+  follower(std::shared_ptr<connection> from, std::string name) : from_(std::move(from)), name_(std::move(name)) {}
+  ~follower() {
+    stopping_ = true;
+    from_->end();
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+  follower(const follower&) = delete;
+  follower& operator=(const follower&) = delete;
+
+  void start() {
+    thread_ = std::thread([this] { work(); });
+  }
+
+  /// Waits until there is something to show. Errors: see `follow_live`.
+  [[nodiscard]] result<std::shared_ptr<const copied_file>> first(const std::function<bool()>& cancelled) {
+    constexpr milliseconds look_at_cancel{50};
+    const auto begin = steady::now();
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      const auto passed = steady::now() - begin;
+      const bool something = shown_ && shown_->bytes() >= header_bytes;
+      if (something && (over_ || has_all_ || passed >= first_fetch)) return shown_;
+      if (over_ && !remark_.empty()) return fail(error_code::io, remark_, name_);
+      if (over_ || (!something && passed >= most_silence))
+        return fail(error_code::unavailable, "nothing has been recorded yet", name_, "try again later");
+      if (cancelled && cancelled()) return fail(error_code::cancelled, "the opening was cancelled", name_);
+      changed_.wait_for(lock, look_at_cancel);
+    }
+  }
+
+  [[nodiscard]] trace::byte_source::extent look(const copied_file& of) {
+    const std::scoped_lock lock(mutex_);
+    trace::byte_source::extent made;
+    made.bytes = of.bytes();
+    made.growing = !over_ && shown_.get() == &of;
+    if (over_ && shown_.get() == &of) made.remark = std::exchange(remark_, {});
+    return made;
+  }
+
+  /// The file that took the place of `of`, once all of it is here; null: none.
+  [[nodiscard]] std::shared_ptr<const copied_file> after(const copied_file& of) {
+    const std::scoped_lock lock(mutex_);
+    return shown_.get() == &of ? nullptr : shown_;
+  }
+
+ private:
+  void work() {
+    const auto done = fetch_all();
+    const std::scoped_lock lock(mutex_);
+    over_ = true;
+    if (!done) remark_ = done.error().message + ": what was recorded until then is shown";
+    changed_.notify_all();
+  }
+
+  /// Fetches until the recording has ended. Errors: why it cannot go on.
+  result<void> fetch_all() {
+    std::shared_ptr<copied_file> now;  ///< What is fetched: the file that is shown, or the one that took its place.
+    while (!stopping_) {
+      const auto there = look_there(now ? now->generation() : 0);
+      if (!there) return tl::unexpected(there.error());
+      if (there->generation == 0) {  // Nothing has been recorded yet.
+        if (there->growing == 0) return {};
+        pause();
+        continue;
+      }
+      if (!now) {
+        auto made = copied_file::make(there->generation);
+        if (!made) return tl::unexpected(made.error());
+        now = std::move(*made);
+        const std::scoped_lock lock(mutex_);
+        shown_ = now;  // As it comes. A file that takes its place is shown once it is whole.
+      }
+      if (there->bytes < now->bytes()) now->cut(there->bytes);
+      const bool was_behind = now->bytes() < there->bytes;
+      if (auto fetched = fetch(*now, there->bytes); !fetched) return fetched;
+      const bool replaced = there->newest != there->generation;
+      const bool ended = there->growing == 0 && !replaced;
+      show(now, ended);
+      if (ended) return {};
+      if (replaced) {
+        auto made = copied_file::make(there->newest);
+        if (!made) return tl::unexpected(made.error());
+        now = std::move(*made);
+      } else if (!was_behind) {
+        pause();
+      }
+    }
+    return {};
+  }
+
+  /// `of` has all bytes that there were. `ended`: and no more will come.
+  void show(const std::shared_ptr<copied_file>& of, bool ended) {
+    const std::scoped_lock lock(mutex_);
+    shown_ = of;
+    has_all_ = true;
+    over_ = over_ || ended;
+    changed_.notify_all();
+  }
+
+  result<extent_message> look_there(std::uint64_t generation) {
+    const auto reply =
+        from_->ask(frame_kind::look, bytes_of(look_message{generation}), frame_kind::extent, most_waiting);
+    if (!reply) return tl::unexpected(reply.error());
+    const auto said = message_in<extent_message>(reply->payload);
+    const bool makes_sense = said && (generation == 0 || said->generation == generation) && said->growing <= 1 &&
+                             said->newest >= said->generation && said->bytes <= static_cast<std::uint64_t>(INT64_MAX);
+    if (!makes_sense) return fail(error_code::corrupt, "it sent an answer that is not valid", name_);
+    return *said;
+  }
+
+  result<void> fetch(copied_file& into, std::uint64_t to) {
+    while (into.bytes() < to && !stopping_) {
+      const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(to - into.bytes(), most_read));
+      const auto reply =
+          from_->ask(frame_kind::read, bytes_of(read_message{into.generation(), into.bytes(), most, 0}),
+                     frame_kind::bytes, most_waiting);
+      if (!reply) return tl::unexpected(reply.error());
+      if (reply->payload.size() > most) return fail(error_code::corrupt, "it sent more than was asked for", name_);
+      if (reply->payload.empty()) return {};  // The recorder took it back.
+      if (auto added = into.add(reply->payload); !added) return added;
+      changed_.notify_all();
+    }
+    return {};
+  }
+
+  void pause() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, look_every, [this] { return stopping_.load(); });
+  }
+
+  const std::shared_ptr<connection> from_;
+  const std::string name_;
+  std::atomic<bool> stopping_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by `mutex_`.
+  std::shared_ptr<const copied_file> shown_;  ///< The newest file that may be shown.
+  bool has_all_ = false;  ///< `shown_` had all that there was at some moment.
+  bool over_ = false;     ///< No more will come.
+  std::string remark_;    ///< Why, if the recording had not ended.
+  std::thread thread_;
+};
+
+class live_source final : public trace::byte_source {
+ public:
+  live_source(std::string name, std::shared_ptr<follower> from, std::shared_ptr<const copied_file> shown)
+      : byte_source(std::move(name)), from_(std::move(from)), shown_(std::move(shown)) {}
+
+  result<extent> look() override { return from_->look(*shown_); }
+  result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const override {
+    return shown_->read_at(offset, into);
+  }
+  result<std::shared_ptr<byte_source>> successor() const override {
+    auto next = from_->after(*shown_);
+    if (!next) return nullptr;
+    return std::make_shared<live_source>(name(), from_, std::move(next));
+  }
+
+ private:
+  const std::shared_ptr<follower> from_;
+  const std::shared_ptr<const copied_file> shown_;
+};
+
+}  // namespace
+
+result<live_recording> follow_live(const std::string& socket, const std::string& name,
+                                   const std::function<bool()>& cancelled) {
+  auto reached = connection::to_socket(socket, name);
+  if (!reached) return tl::unexpected(reached.error());
+  const auto from = std::make_shared<follower>(*reached, name);
+  try {
+    from->start();
+  } catch (const std::system_error& refused) {
+    return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), name);
+  }
+  auto shown = from->first(cancelled);
+  if (!shown) return tl::unexpected(shown.error());
+  return live_recording{std::make_shared<live_source>(name, from, std::move(*shown)), (*reached)->recording()};
+}
+
+}  // namespace sluice::remote

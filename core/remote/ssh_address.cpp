@@ -1,0 +1,96 @@
+#include "core/remote/ssh_address.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace sluice::remote {
+namespace {
+
+/// Letters, digits, and what else names of users and hosts have. None begins with a dash.
+bool is_name(std::string_view text, std::string_view also) {
+  const auto allowed = [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || also.find(c) != also.npos;
+  };
+  return !text.empty() && text.size() <= 255 && text.front() != '-' && std::all_of(text.begin(), text.end(), allowed);
+}
+
+int digit_of(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/// False: a percent sign is not followed by two digits.
+bool decode_percents(std::string_view text, std::string& into) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      into += text[i];
+      continue;
+    }
+    const int high = i + 2 < text.size() ? digit_of(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? digit_of(text[i + 2]) : -1;
+    if (high < 0 || low < 0) return false;
+    into += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return true;
+}
+
+std::string quoted(const std::string& word) {
+  std::string made = "'";
+  for (const char c : word) made += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return made + "'";
+}
+
+}  // namespace
+
+result<ssh_address> parse_ssh_address(std::string_view text) {
+  const auto wrong = [&](const char* why) {
+    return fail(error_code::invalid_argument, why, std::string(text), "expected ssh://[USER@]HOST[:PORT]/PATH");
+  };
+  ssh_address made;
+  std::string_view rest = text;
+  if (!rest.starts_with(ssh_scheme)) return wrong("is no address of a recording");
+  rest.remove_prefix(ssh_scheme.size());
+  const std::size_t slash = rest.find('/');
+  if (slash == rest.npos) return wrong("names no file");
+  std::string_view server = rest.substr(0, slash);
+  if (const std::size_t at = server.find('@'); at != server.npos) {
+    made.user = server.substr(0, at);
+    server.remove_prefix(at + 1);
+    if (!is_name(made.user, "-._")) return wrong("the user's name is not valid");
+  }
+  const std::size_t bracket = server.starts_with('[') ? server.find(']') : server.npos;
+  const std::size_t colon = server.find(':', bracket == server.npos ? 0 : bracket);
+  if (colon != server.npos) {
+    made.port = server.substr(colon + 1);
+    server = server.substr(0, colon);
+    unsigned number = 0;
+    const auto [end, bad] = std::from_chars(made.port.data(), made.port.data() + made.port.size(), number);
+    if (bad != std::errc() || end != made.port.data() + made.port.size() || number == 0 || number > 65'535)
+      return wrong("the port is not valid");
+  }
+  if (bracket != server.npos) {
+    if (bracket + 1 != server.size()) return wrong("the host is not valid");
+    made.host = server.substr(1, bracket - 1);
+    if (!is_name(made.host, ":.")) return wrong("the host is not valid");
+  } else {
+    made.host = server;
+    if (!is_name(made.host, "-._")) return wrong("the host is not valid");
+  }
+  if (!decode_percents(rest.substr(slash), made.path)) return wrong("a percent sign is not followed by two digits");
+  if (made.path.find_first_of(std::string_view("\0\n\r", 3)) != made.path.npos) return wrong("the path is not valid");
+  if (made.path.starts_with("/~/")) made.path = "./" + made.path.substr(3);
+  if (made.path == "/" || made.path == "./") return wrong("names no file");
+  return made;
+}
+
+std::vector<std::string> ssh_words(const ssh_address& to, const std::string& program) {
+  std::vector<std::string> words{"ssh", "-T", "-e", "none"};
+  if (!to.port.empty()) words.insert(words.end(), {"-p", to.port});
+  if (!to.user.empty()) words.insert(words.end(), {"-l", to.user});
+  words.insert(words.end(), {"--", to.host, quoted(program) + " serve --stdio " + quoted(to.path)});
+  return words;
+}
+
+}  // namespace sluice::remote

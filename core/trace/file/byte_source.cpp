@@ -1,0 +1,102 @@
+#include "core/trace/file/byte_source.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "core/base/origin.hpp"
+#include "core/base/regular_file.hpp"
+#include "core/trace/file/same_file.hpp"
+
+namespace sluice::trace {
+namespace {
+
+class local_source final : public byte_source {
+ public:
+  local_source(std::string path, int descriptor) : byte_source(std::move(path)), descriptor_(descriptor) {}
+  ~local_source() override { ::close(descriptor_); }
+
+  result<extent> look() override {
+    extent now;
+    now.growing = has_writer(descriptor_);
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0) {
+      return fail(error_code::io, "cannot stat: " + describe_errno(errno), name());
+    }
+    now.bytes = static_cast<std::uint64_t>(status.st_size);
+    return now;
+  }
+
+  result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const override {
+    std::size_t done = 0;
+    while (done < into.size()) {
+      const ssize_t got =
+          ::pread(descriptor_, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return fail(error_code::io, "cannot read: " + describe_errno(errno), name(), {}, offset);
+      if (got == 0) break;
+      done += static_cast<std::size_t>(got);
+    }
+    return done;
+  }
+
+  bool is_recorded_here(std::span<const std::byte> header) const override {
+    return origin::is_marked(descriptor_, header);
+  }
+
+  result<std::shared_ptr<byte_source>> successor() const override {
+    if (finds_same_file(name(), descriptor_).value_or(true)) return nullptr;
+    return open_local_source(name());
+  }
+
+ private:
+  const int descriptor_;
+};
+
+}  // namespace
+
+result<std::shared_ptr<byte_source>> open_local_source(const std::string& path) {
+  auto found = regular_file::open(path);
+  if (!found) {
+    found.error().hint = "name a recording that `sluice record` or `sluice demo` wrote";
+    return tl::unexpected(found.error());
+  }
+  if (found->bytes() == 0) {
+    return fail(error_code::foreign, "the file is empty", path, "nothing was recorded into it; record again");
+  }
+  return std::make_shared<local_source>(path, found->release());
+}
+
+result<void> copy_bytes(byte_source& from, int descriptor) {
+  const auto there = from.look();
+  if (!there) return tl::unexpected(there.error());
+  std::vector<std::byte> bytes(std::size_t{1} << 20);
+  for (std::uint64_t at = 0; at < there->bytes;) {
+    const auto next = std::span(bytes).first(std::min<std::uint64_t>(bytes.size(), there->bytes - at));
+    const auto got = from.read_at(at, next);
+    if (!got) return tl::unexpected(got.error());
+    if (*got == 0) return {};
+    for (std::size_t done = 0; done < *got;) {
+      const ssize_t went = ::pwrite(descriptor, next.data() + done, *got - done, static_cast<off_t>(at + done));
+      if (went < 0 && errno == EINTR) continue;
+      if (went <= 0)
+        return fail(errno == ENOSPC ? error_code::no_space : error_code::io, "cannot write: " + describe_errno(errno));
+      done += static_cast<std::size_t>(went);
+    }
+    at += *got;
+  }
+  return {};
+}
+
+/// Without taking the lock.
+bool has_writer(int descriptor) {
+  struct flock whole {};
+  whole.l_type = F_RDLCK;
+  return ::fcntl(descriptor, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+}
+
+}  // namespace sluice::trace

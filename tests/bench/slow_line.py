@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""A slow line: passes TCP connections on, with a delay in each direction and a limited rate.
+
+    slow_line.py PORT HOST:PORT MILLISECONDS MBIT
+
+listens on 127.0.0.1:PORT. MILLISECONDS is the delay in each direction, MBIT the rate in each direction in 10^6 bits a
+second. For measuring `sluice open ssh://` where the kernel has no netem.
+"""
+import queue
+import socket
+import sys
+import threading
+import time
+
+
+def pass_on(source, target, delay, rate):
+    """Reads at once, and sends each piece when it would have arrived."""
+    line = queue.Queue(maxsize=4096)
+
+    def send():
+        free_at = 0.0
+        while True:
+            arrived, piece = line.get()
+            free_at = max(free_at, arrived) + len(piece) / rate  # the line takes one piece after another
+            time.sleep(max(0.0, free_at + delay - time.monotonic()))
+            try:
+                if piece:
+                    target.sendall(piece)
+                else:
+                    target.shutdown(socket.SHUT_WR)
+            except OSError:
+                return
+            if not piece:
+                return
+
+    threading.Thread(target=send, daemon=True).start()
+    while True:
+        try:
+            piece = source.recv(1500)
+        except OSError:
+            piece = b""
+        line.put((time.monotonic(), piece))
+        if not piece:
+            return
+
+
+def main():
+    port, target, delay, rate = sys.argv[1:]
+    host, target_port = target.rsplit(":", 1)
+    listening = socket.create_server(("127.0.0.1", int(port)))
+    while True:
+        client, _ = listening.accept()
+        server = socket.create_connection((host, int(target_port)))
+        for end in (client, server):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for pair in ((client, server), (server, client)):
+            threading.Thread(target=pass_on, args=(*pair, int(delay) / 1e3, float(rate) * 1e6 / 8), daemon=True).start()
+
+
+main()

@@ -1,0 +1,209 @@
+// Questions that another process answers: the same answers, and what happens on the way.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+
+#include "core/query/answers/answer_functions.hpp"
+#include "core/query/elsewhere/questions.hpp"
+#include "tests/core/query/elsewhere/desk_answerer.hpp"
+#include "tests/core/recordings/eventful_recording.hpp"
+#include "tests/core/recordings/recording.hpp"
+
+namespace sluice::query {
+namespace {
+
+bool becomes(const std::function<bool()>& true_) {
+  for (int i = 0; i < 1'000; ++i) {
+    if (true_()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+/// The complete answer of `from` as bytes, as a desk would send it. Equal answers have equal bytes.
+template <class Question>
+std::vector<std::byte> bytes_from(engine& from, const Question& question) {
+  question_desk desk(from);
+  const auto opened = desk.ask(1, encode_question(question));
+  EXPECT_TRUE(opened) << opened.error().to_string();
+  std::vector<std::byte> bytes;
+  EXPECT_TRUE(becomes([&] {
+    const auto next = desk.next();
+    if (!next || !next->last) return false;
+    EXPECT_FALSE(next->failure);
+    bytes = next->bytes;
+    return true;
+  }));
+  return bytes;
+}
+
+class elsewhere : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    testing::tell_a_lot(made_);
+    made_.close();
+    here_ = std::make_unique<engine>(made_.open());
+    there_ = std::make_shared<desk_answerer>(made_.open());
+    const auto seen = made_.open()->latest();
+    const auto outline = decode_outline(encode_outline(seen->about()), "ssh://host/a.sluice");
+    ASSERT_TRUE(outline);
+    file_ = trace::file::without_rows(*outline);
+    asks_ = std::make_unique<engine>(file_, engine_options{.elsewhere = there_});
+    whole_ = {seen->begin(), seen->end() + 1};
+  }
+  /// Calls `each` with a question of every type that is answered elsewhere.
+  template <class Each>
+  void for_each_question(const Each& each) {
+    const auto tracks = here_->ask_now(tracks_question{}).value();
+    const auto block = here_->ask_now(blocks_question{.range = whole_}).value()->rows.at(0);
+    each(tracks_question{});
+    for (const track& which : tracks->tracks) {
+      if (here_->ask_now(series_question{which.id, whole_, 300, true})) each(series_question{which.id, whole_, 300, true});
+      if (here_->ask_now(slices_question{which.id, whole_, 300})) each(slices_question{which.id, whole_, 300});
+    }
+    each(blocks_question{.range = whole_, .with_uses = true});
+    each(statistics_question{whole_});
+    each(report_question{});
+    each(details_question{.event = block.alloc});
+    each(details_question{.block = block.block});
+    each(stacks_question{.range = whole_});
+    each(messages_question{});
+    each(search_question{"gemm"});
+    each(memory_map_question{.time = block.born, .width = 200, .lone = true, .marks = {block.block}});
+    each(memory_step_question{.time = block.born});
+    each(what_if_question{});
+    each(transfers_question{whole_});
+    each(idle_gaps_question{whole_});
+    each(ranks_question{{{trace::process_id{1}, {}}}, whole_, 50});
+    each(memory_groups_question{.range = whole_, .width = 100, .device = block.device, .kind = block.kind});
+    each(compared_side_question{whole_});
+    each(generations_question{.marks = {block.born}, .at = whole_.end});
+    each(holes_question{.range = whole_, .samples = 10});
+    each(durations_question{.range = whole_});
+    each(step_statistics_question{});
+  }
+
+  testing::recording made_;
+  std::unique_ptr<engine> here_;
+  std::shared_ptr<desk_answerer> there_;
+  std::shared_ptr<trace::file> file_;
+  std::unique_ptr<engine> asks_;
+  time_range whole_;
+};
+
+TEST_F(elsewhere, an_outline_says_all_that_is_not_in_rows) {
+  const auto here = made_.open()->latest();
+  const auto there = file_->latest();
+  EXPECT_EQ(there->path(), "ssh://host/a.sluice");
+  EXPECT_EQ(there->begin(), here->begin());
+  EXPECT_EQ(there->end(), here->end());
+  EXPECT_EQ(there->file_bytes(), here->file_bytes());
+  EXPECT_EQ(there->complete(), here->complete());
+  EXPECT_EQ(there->tables().devices.rows().size(), here->tables().devices.rows().size());
+  EXPECT_EQ(there->tables().strings.rows().size(), here->tables().strings.rows().size());
+  EXPECT_TRUE(there->chunks().empty());
+  EXPECT_FALSE(there->local().any());
+  EXPECT_FALSE(file_->refresh().value());
+}
+
+TEST_F(elsewhere, every_answer_is_the_one_that_is_given_there) {
+  int types = 0;
+  for_each_question([&](const auto& question) {
+    ++types;
+    EXPECT_EQ(bytes_from(*asks_, question), bytes_from(*here_, question)) << typeid(question).name();
+  });
+  EXPECT_GE(types, 22);
+}
+
+TEST_F(elsewhere, damaged_answers_are_refused_or_harmless) {
+  std::mt19937_64 random(7);
+  for_each_question([&](const auto& question) {
+    const auto good = bytes_from(*here_, question);
+    ASSERT_TRUE(decode_answer<std::remove_cvref_t<decltype(question)>>(good));
+    for (int i = 0; i < 300; ++i) {
+      auto bad = good;
+      for (auto changes = 1 + random() % 3; changes > 0; --changes)
+        bad[random() % bad.size()] ^= static_cast<std::byte>(1U << (random() % 8));
+      if (random() % 4 == 0) bad.resize(random() % bad.size());
+      static_cast<void>(decode_answer<std::remove_cvref_t<decltype(question)>>(bad));
+    }
+  });
+}
+
+TEST_F(elsewhere, waiting_works_as_well) {
+  EXPECT_EQ(asks_->ask_now(report_question{}).value()->peaks.size(), here_->ask_now(report_question{}).value()->peaks.size());
+  EXPECT_FALSE(asks_->ask_now(details_question{.event = trace::event_id{1'000'000}}));
+}
+
+TEST_F(elsewhere, a_new_question_goes_out_at_once_and_those_in_between_are_withdrawn) {
+  slot<statistics_question> view;
+  there_->pause();
+  const auto part = [&](int i) { return statistics_question{{whole_.begin, whole_.begin + i * testing::ms}}; };
+  for (int i = 1; i <= 10; ++i) static_cast<void>(view.ask(*asks_, part(i)));
+  EXPECT_EQ(there_->asked(), 10);
+  EXPECT_EQ(there_->withdrawn(), 8) << "the first may still be shown, and the last is wanted";
+  there_->go_on();
+  EXPECT_TRUE(becomes([&] { return view.ask(*asks_, part(10)).complete; }));
+  EXPECT_EQ(view.ask(*asks_, part(10))->range, part(10).range);
+  EXPECT_EQ(there_->asked(), 10) << "what is answered is not asked again";
+}
+
+TEST_F(elsewhere, what_came_stays_when_the_connection_breaks) {
+  slot<messages_question> shown;
+  slot<report_question> late;
+  EXPECT_TRUE(becomes([&] { return shown.ask(*asks_, {}).complete; }));
+  there_->pause();
+  static_cast<void>(late.ask(*asks_, {}));
+  there_->die();
+  const auto kept = shown.ask(*asks_, {});
+  EXPECT_TRUE(kept);
+  EXPECT_TRUE(kept.complete);
+  EXPECT_FALSE(kept.failure);
+  EXPECT_TRUE(late.ask(*asks_, {}).failure);
+  EXPECT_FALSE(asks_->busy());
+  EXPECT_FALSE(asks_->ask_now(report_question{}));
+}
+
+TEST_F(elsewhere, a_view_that_goes_withdraws_its_question) {
+  there_->pause();
+  {
+    slot<report_question> view;
+    static_cast<void>(view.ask(*asks_, {}));
+    EXPECT_TRUE(asks_->busy());
+  }
+  EXPECT_EQ(there_->withdrawn(), 1);
+  EXPECT_FALSE(asks_->busy());
+}
+
+TEST_F(elsewhere, a_newer_state_is_asked_about_anew) {
+  slot<messages_question> view;
+  EXPECT_TRUE(becomes([&] { return view.ask(*asks_, {}).complete; }));
+  const int before = there_->asked();
+  trace::outline newer = file_->latest()->about();
+  newer.end += 1'000;
+  there_->put_newer(trace::file::without_rows(newer));
+  asks_->refresh();
+  EXPECT_TRUE(becomes([&] { return asks_->snapshot()->end() == newer.end; }));
+  EXPECT_TRUE(becomes([&] { return view.ask(*asks_, {}).complete; }));
+  EXPECT_GT(there_->asked(), before);
+}
+
+TEST_F(elsewhere, a_desk_refuses_what_is_no_question_or_asks_for_too_much) {
+  question_desk desk(*here_);
+  EXPECT_FALSE(desk.ask(1, {}));
+  EXPECT_FALSE(desk.ask(1, std::vector<std::byte>(2, std::byte{0xff})));
+  EXPECT_FALSE(desk.ask(1, encode_question(series_question{1, whole_, 4'000'000'000})));
+  EXPECT_FALSE(desk.ask(1, encode_question(blocks_question{.range = whole_, .rows = std::size_t{1} << 40})));
+  auto longer = encode_question(report_question{});
+  longer.push_back({});
+  EXPECT_FALSE(desk.ask(1, longer));
+  EXPECT_TRUE(desk.ask(1, encode_question(report_question{})));
+  EXPECT_FALSE(desk.ask(1, encode_question(report_question{}))) << "the number is taken";
+  for (std::uint64_t i = 2; i <= question_desk::most_open; ++i)
+    ASSERT_TRUE(desk.ask(i, encode_question(messages_question{})));
+  EXPECT_FALSE(desk.ask(100'000, encode_question(messages_question{})));
+}
+
+}  // namespace
+}  // namespace sluice::query

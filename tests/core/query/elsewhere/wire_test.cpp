@@ -1,0 +1,95 @@
+// Values as bytes and back.
+#include "core/query/elsewhere/wire.hpp"
+
+#include <gtest/gtest.h>
+
+namespace sluice::query::wire {
+namespace {
+
+enum class colour : std::uint8_t { red, green, blue };
+struct plain {
+  std::uint64_t a = 0;
+  double b = 0;
+  colour c = colour::red;
+  bool operator==(const plain&) const = default;
+};
+struct nested {
+  std::string text;
+  std::vector<plain> list;
+  std::optional<std::int64_t> maybe;
+  std::map<std::uint32_t, std::vector<std::string>> map;
+  std::array<std::uint16_t, 3> array{};
+  std::vector<bool> flags;
+  std::shared_ptr<const plain> shared;
+  std::pair<int, float> pair;
+};
+
+template <class T>
+std::vector<std::byte> bytes_of(const T& value) {
+  std::vector<std::byte> out;
+  writer(out).put(value);
+  return out;
+}
+template <class T>
+std::optional<T> value_of(std::span<const std::byte> bytes) {
+  T made{};
+  reader in(bytes);
+  in.get(made);
+  return in.failed() || !in.at_end() ? std::nullopt : std::optional(std::move(made));
+}
+
+nested example() {
+  return {"grün", {{1, 2.5, colour::blue}, {~std::uint64_t{0}, -0.0, colour::green}}, -7, {{3, {"x", ""}}}, {1, 2, 65535},
+          {true, false, true}, std::make_shared<plain>(plain{9, 1e300, colour::red}), {-1, 0.5F}};
+}
+
+TEST(wire, brings_back_what_was_put) {
+  const nested was = example();
+  const auto is = value_of<nested>(bytes_of(was));
+  ASSERT_TRUE(is);
+  EXPECT_EQ(is->text, was.text);
+  EXPECT_EQ(is->list, was.list);
+  EXPECT_EQ(is->maybe, was.maybe);
+  EXPECT_EQ(is->map, was.map);
+  EXPECT_EQ(is->array, was.array);
+  EXPECT_EQ(is->flags, was.flags);
+  EXPECT_EQ(*is->shared, *was.shared);
+  EXPECT_EQ(is->pair, was.pair);
+}
+
+TEST(wire, refuses_every_cut) {
+  const auto bytes = bytes_of(example());
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(value_of<nested>(std::span(bytes).first(size))) << size;
+}
+
+TEST(wire, refuses_lengths_beyond_the_bytes_before_it_takes_memory) {
+  const std::uint32_t huge = 0xffff'ffff;
+  EXPECT_FALSE(value_of<std::vector<plain>>(bytes_of(huge)));
+  EXPECT_FALSE(value_of<std::vector<double>>(bytes_of(huge)));
+  EXPECT_FALSE(value_of<std::vector<std::string>>(bytes_of(huge)));
+  EXPECT_FALSE(value_of<std::string>(bytes_of(huge)));
+  EXPECT_FALSE((value_of<std::map<int, int>>(bytes_of(huge))));
+}
+
+TEST(wire, refuses_enumerators_truth_values_and_times_that_do_not_exist) {
+  EXPECT_EQ(detail::enum_end<colour>, 3U);
+  EXPECT_TRUE(value_of<colour>(bytes_of(std::uint8_t{2})));
+  EXPECT_FALSE(value_of<colour>(bytes_of(std::uint8_t{3})));
+  EXPECT_FALSE(value_of<bool>(bytes_of(std::uint8_t{2})));
+  EXPECT_TRUE(value_of<std::int64_t>(bytes_of(trace::unknown_time)));
+  EXPECT_FALSE(value_of<std::int64_t>(bytes_of(std::numeric_limits<std::int64_t>::max() - 1)));
+}
+
+TEST(wire, tells_layouts_apart) {
+  const auto text = []<class T>(std::type_identity<T> /*type*/) {
+    std::string made;
+    describe<T>(made);
+    return made;
+  };
+  EXPECT_EQ(text(std::type_identity<plain>{}), "(u8f8e1:3)");
+  EXPECT_NE(text(std::type_identity<std::vector<int>>{}), text(std::type_identity<std::optional<int>>{}));
+}
+
+}  // namespace
+}  // namespace sluice::query::wire

@@ -1,0 +1,76 @@
+// The frames of the protocol, cut out of streams that others send.
+#include "core/remote/frames.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace sluice::remote {
+namespace {
+
+std::vector<std::byte> two_frames() {
+  std::vector<std::byte> made;
+  put_frame(made, frame_kind::look, 7, bytes_of(look_message{3}));
+  put_frame(made, frame_kind::read, 8, bytes_of(read_message{1, 2, 3, 0}));
+  return made;
+}
+
+TEST(frames, come_out_as_they_went_in_however_the_stream_is_cut) {
+  const auto stream = two_frames();
+  for (std::size_t piece = 1; piece <= stream.size(); ++piece) {
+    frame_buffer buffer(1024);
+    std::vector<frame> found;
+    for (std::size_t at = 0; at < stream.size(); at += piece) {
+      buffer.add(std::span(stream).subspan(at, std::min(piece, stream.size() - at)));
+      for (auto next = buffer.next(); next && *next; next = buffer.next()) found.push_back(std::move(**next));
+    }
+    ASSERT_EQ(found.size(), 2U) << piece;
+    EXPECT_EQ(found[0].kind, frame_kind::look);
+    EXPECT_EQ(found[0].id, 7U);
+    EXPECT_EQ(message_in<look_message>(found[0].payload)->generation, 3U);
+    EXPECT_EQ(found[1].kind, frame_kind::read);
+    EXPECT_EQ(message_in<read_message>(found[1].payload)->bytes, 3U);
+    EXPECT_TRUE(buffer.empty());
+  }
+}
+
+TEST(frames, that_are_too_long_end_the_stream_before_anything_of_them_is_kept) {
+  frame_header header;
+  header.kind = 1;
+  header.bytes = std::numeric_limits<std::uint32_t>::max();
+  frame_buffer buffer(1024);
+  buffer.add(bytes_of(header));
+  EXPECT_EQ(buffer.next().error().code, error_code::corrupt);
+}
+
+TEST(frames, with_an_invalid_header_end_the_stream) {
+  frame_header header;
+  header.zero = 1;
+  frame_buffer buffer(1024);
+  buffer.add(bytes_of(header));
+  EXPECT_EQ(buffer.next().error().code, error_code::corrupt);
+}
+
+TEST(frames, a_message_that_is_cut_short_is_none) {
+  const std::byte few[7]{};
+  EXPECT_FALSE(message_in<look_message>(few));
+}
+
+TEST(frames, a_failure_keeps_its_code_and_one_line_of_bounded_length) {
+  std::vector<std::byte> made;
+  put_failure(made, 1, {error_code::corrupt, std::string(100'000, 'x'), {}, error::no_offset, {}});
+  frame_buffer buffer(2000);
+  buffer.add(made);
+  const auto next = buffer.next();
+  ASSERT_TRUE(next && *next);
+  const error back = failure_in((*next)->payload, "host");
+  EXPECT_EQ(back.code, error_code::corrupt);
+  EXPECT_EQ(back.file, "host");
+  EXPECT_LE(back.message.size(), 1000U);
+  EXPECT_EQ(failure_in({}, "host").code, error_code::corrupt);
+  const std::uint32_t none = 4'000'000'000;
+  EXPECT_NE(failure_in(bytes_of(none), "host").code, error_code::cancelled);
+}
+
+}  // namespace
+}  // namespace sluice::remote

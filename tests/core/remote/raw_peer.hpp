@@ -1,0 +1,76 @@
+#pragma once
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "core/remote/frames.hpp"
+#include "core/remote/socket_address.hpp"
+
+namespace sluice::remote {
+
+/// A peer of a server that sends whatever a test wants.
+class raw_peer {
+ public:
+  explicit raw_peer(const std::string& path) : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const auto address = socket_address(path);
+    connected_ = address && ::connect(socket_, reinterpret_cast<const sockaddr*>(&*address), sizeof *address) == 0;
+  }
+  ~raw_peer() { ::close(socket_); }
+  raw_peer(const raw_peer&) = delete;
+  raw_peer& operator=(const raw_peer&) = delete;
+
+  [[nodiscard]] bool connected() const { return connected_; }
+  void send(std::span<const std::byte> bytes) const {
+    static_cast<void>(!::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL));
+  }
+  template <class Message>
+  void send(frame_kind kind, const Message& message, std::uint64_t id = 1) const {
+    std::vector<std::byte> made;
+    put_frame(made, kind, id, bytes_of(message));
+    send(made);
+  }
+  void greet() const { send(frame_kind::hello, hello_message{}); }
+
+  /// The next frame; none: the connection has ended, or nothing came for five seconds.
+  [[nodiscard]] std::optional<frame> next() {
+    for (;;) {
+      auto made = buffer_.next();
+      if (!made) return std::nullopt;
+      if (*made) return std::move(**made);
+      std::byte bytes[65536];
+      const ssize_t got = wait() ? ::recv(socket_, bytes, sizeof bytes, 0) : 0;
+      if (got <= 0) return std::nullopt;
+      buffer_.add(std::span(bytes).first(static_cast<std::size_t>(got)));
+    }
+  }
+  /// True if the server ends the connection within so many milliseconds. What comes before is not looked at.
+  [[nodiscard]] bool ends_within(int milliseconds) const {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+    std::byte bytes[65536];
+    while (std::chrono::steady_clock::now() < until) {
+      if (wait(50) && ::recv(socket_, bytes, sizeof bytes, 0) <= 0) return true;
+    }
+    return false;
+  }
+  /// True if the server has ended the connection, without taking anything.
+  [[nodiscard]] bool is_cut_off_within(int milliseconds) const {
+    pollfd watched{socket_, POLLRDHUP, 0};
+    return ::poll(&watched, 1, milliseconds) == 1;
+  }
+
+ private:
+  [[nodiscard]] bool wait(int milliseconds = 5'000) const {
+    pollfd watched{socket_, POLLIN, 0};
+    return ::poll(&watched, 1, milliseconds) == 1;
+  }
+  const int socket_;
+  bool connected_ = false;
+  frame_buffer buffer_{most_reply};
+};
+
+}  // namespace sluice::remote

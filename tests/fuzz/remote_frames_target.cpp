@@ -1,0 +1,44 @@
+// What a peer sends to a server of a recording: frames, and requests for bytes of the file.
+#include "core/remote/frames.hpp"
+#include "core/remote/served_recording.hpp"
+#include "tests/fuzz/memory_file.hpp"
+#include "tests/fuzz/target.hpp"
+
+namespace sluice::fuzz::remote_frames {
+namespace {
+
+/// The recording that is served: its content does not matter.
+const memory_file& served() {
+  static const bytes content(100'000, 'x');
+  static const memory_file file(content);
+  return file;
+}
+
+void run(std::span<const std::uint8_t> input) {
+  remote::frame_buffer stream(64);
+  remote::served_recording recording(served().path());
+  stream.add(std::as_bytes(input));
+  std::vector<std::byte> out;
+  for (auto next = stream.next(); next && *next; next = stream.next()) {
+    out.clear();
+    static_cast<void>(remote::failure_in((**next).payload, "peer"));
+    if (!recording.reply(**next, out)) continue;
+    if (out.size() < sizeof(remote::frame_header) || out.size() > remote::most_read + 4096) __builtin_trap();
+  }
+}
+
+std::vector<bytes> seeds() {
+  std::vector<std::byte> made;
+  remote::put_frame(made, remote::frame_kind::hello, 1, remote::bytes_of(remote::hello_message{}));
+  remote::put_frame(made, remote::frame_kind::look, 2, remote::bytes_of(remote::look_message{}));
+  remote::put_frame(made, remote::frame_kind::read, 3, remote::bytes_of(remote::read_message{1, 99'990, 100, 0}));
+  const auto* first = reinterpret_cast<const std::uint8_t*>(made.data());
+  return {bytes(first, first + made.size())};
+}
+
+}  // namespace
+}  // namespace sluice::fuzz::remote_frames
+
+sluice::fuzz::target sluice::fuzz::remote_frames_target() {
+  return {"remote_frames", remote_frames::run, remote_frames::seeds};
+}
