@@ -89,10 +89,14 @@ bool is_demo(const std::string& name) {
 
 action declare_open(CLI::App& command) {
   auto wanted = std::make_shared<open_options>();
-  command.add_option("FILE", wanted->files, "Recordings, saved views, or ssh://[USER@]HOST[:PORT]/PATH to open (default: the welcome screen)")
+  command
+      .add_option("FILE", wanted->files,
+                  "Recordings, saved views, or ssh://[USER@]HOST[:PORT]/PATH to open (default: the welcome screen)")
       ->type_name("");
   add_sources_option(command, wanted->sources_from);
-  command.add_option("--live", wanted->live, "Watch a recording while it is written: the socket that `sluice record --live` prints")
+  command
+      .add_option("--live", wanted->live,
+                  "Watch a recording while it is written: the socket that `sluice record --live` prints")
       ->allow_extra_args(false)
       ->type_name("SOCKET");
   command.add_option("--demo", wanted->demo, "Run this demo and watch it live")->type_name("NAME");

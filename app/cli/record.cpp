@@ -44,7 +44,7 @@ struct record_options {
   std::uint64_t ring_bytes = 0;
   std::uint64_t trigger_peak = 0;
   bool on_oom = false;  ///< Keep the recording only if an allocation failed.
-  std::string live;      ///< A socket to watch the recording through, or `live_anywhere`; empty: none.
+  std::string live;     ///< A socket to watch the recording through, or `live_anywhere`; empty: none.
   std::vector<std::string> command;
 
   /// True if SIGUSR2 writes a dump; otherwise it is forwarded to the command like other signals.

@@ -137,7 +137,10 @@ class answering {
     const auto layout = message_in<std::uint64_t>(request.payload);
     if (layout != query::layout_of_questions())
       return put_failure(queued_, request.id,
-                         {error_code::unavailable, "over there is another version of Sluice", {}, error::no_offset,
+                         {error_code::unavailable,
+                          "over there is another version of Sluice",
+                          {},
+                          error::no_offset,
                           "install the same one on both machines"});
     engine_.refresh();
     put_frame(queued_, frame_kind::outline, request.id, query::encode_outline(engine_.snapshot()->about()));

@@ -52,7 +52,7 @@ struct connection::state {
   std::string name;
   int in = -1;
   int out = -1;
-  pid_t program = 0;  ///< The program on the other side of the pipes; 0: none.
+  pid_t program = 0;                 ///< The program on the other side of the pipes; 0: none.
   std::optional<scratch_file> said;  ///< What it writes to standard error.
   int bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   std::string recording;
@@ -246,8 +246,8 @@ result<std::shared_ptr<connection>> connection::greeted(std::unique_ptr<state> s
     s->answers = said->answers == 1;
     std::shared_ptr<connection> made(new connection(std::move(s)));
     try {
-      made->state_->thread = std::thread(
-          [raw = made->state_.get(), held = std::move(came)]() mutable { raw->work(std::move(held)); });
+      made->state_->thread =
+          std::thread([raw = made->state_.get(), held = std::move(came)]() mutable { raw->work(std::move(held)); });
     } catch (const std::system_error& refused) {
       return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()),
                   made->name());

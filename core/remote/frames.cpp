@@ -45,7 +45,8 @@ error failure_in(std::span<const std::byte> payload, const std::string& from) {
   if (!code) return {error_code::corrupt, "answered with a failure that it does not name", from, error::no_offset, {}};
   const auto text = payload.subspan(sizeof *code);
   return {codes[std::min<std::size_t>(*code, std::size(codes) - 1)],
-          std::string(reinterpret_cast<const char*>(text.data()), std::min(text.size(), longest_failure)), from,
+          std::string(reinterpret_cast<const char*>(text.data()), std::min(text.size(), longest_failure)),
+          from,
           error::no_offset,
           {}};
 }

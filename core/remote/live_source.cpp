@@ -207,9 +207,8 @@ class follower {
   result<void> fetch(copied_file& into, std::uint64_t to) {
     while (into.bytes() < to && !stopping_) {
       const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(to - into.bytes(), most_read));
-      const auto reply =
-          from_->ask(frame_kind::read, bytes_of(read_message{into.generation(), into.bytes(), most, 0}),
-                     frame_kind::bytes, most_waiting);
+      const auto reply = from_->ask(frame_kind::read, bytes_of(read_message{into.generation(), into.bytes(), most, 0}),
+                                    frame_kind::bytes, most_waiting);
       if (!reply) return tl::unexpected(reply.error());
       if (reply->payload.size() > most) return fail(error_code::corrupt, "it sent more than was asked for", name_);
       if (reply->payload.empty()) return {};  // The recorder took it back.
@@ -231,9 +230,9 @@ class follower {
   std::condition_variable changed_;
   // Guarded by `mutex_`.
   std::shared_ptr<const copied_file> shown_;  ///< The newest file that may be shown.
-  bool has_all_ = false;  ///< `shown_` had all that there was at some moment.
-  bool over_ = false;     ///< No more will come.
-  std::string remark_;    ///< Why, if the recording had not ended.
+  bool has_all_ = false;                      ///< `shown_` had all that there was at some moment.
+  bool over_ = false;                         ///< No more will come.
+  std::string remark_;                        ///< Why, if the recording had not ended.
   std::thread thread_;
 };
 

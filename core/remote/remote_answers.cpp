@@ -24,10 +24,11 @@ class remote_answerer final : public query::answerer {
 
   std::uint64_t ask(const std::vector<std::byte>& question, on_reply then) override {
     return by_->begin(frame_kind::question, question, [then = std::move(then)](result<frame> came) {
-      const auto said = came && came->kind == frame_kind::answer ? message_in<answer_message>(came->payload)
-                                                                 : std::nullopt;
+      const auto said =
+          came && came->kind == frame_kind::answer ? message_in<answer_message>(came->payload) : std::nullopt;
       if (!said) {
-        then(came ? tl::unexpected(error{error_code::corrupt, "an answer that is not valid came", {}, error::no_offset, {}})
+        then(came ? tl::unexpected(
+                        error{error_code::corrupt, "an answer that is not valid came", {}, error::no_offset, {}})
                   : tl::unexpected(came.error()));
         return false;
       }

@@ -55,18 +55,19 @@ result<extent_message> served_recording::look(std::uint64_t generation) {
 void served_recording::reply_with_bytes(const frame& request, std::vector<std::byte>& out) {
   const auto asked = message_in<read_message>(request.payload);
   if (!asked || request.payload.size() != sizeof *asked || asked->bytes > most_read)
-    return put_failure(out, request.id, {error_code::invalid_argument, "a read is not valid", {}, error::no_offset, {}});
+    return put_failure(out, request.id,
+                       {error_code::invalid_argument, "a read is not valid", {}, error::no_offset, {}});
   open_file* const which = find(asked->generation);
   if (which == nullptr)
-    return put_failure(out, request.id,
-                       {error_code::not_found, "the recording was replaced, and that file is gone", path_,
-                        error::no_offset, {}});
+    return put_failure(
+        out, request.id,
+        {error_code::not_found, "the recording was replaced, and that file is gone", path_, error::no_offset, {}});
   std::vector<std::byte> bytes(asked->bytes);
   std::size_t done = 0;
   const auto most = static_cast<std::uint64_t>(INT64_MAX) - most_read;
   while (done < bytes.size() && asked->offset < most) {
-    const ssize_t got = ::pread(which->descriptor, bytes.data() + done, bytes.size() - done,
-                                static_cast<off_t>(asked->offset + done));
+    const ssize_t got =
+        ::pread(which->descriptor, bytes.data() + done, bytes.size() - done, static_cast<off_t>(asked->offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
       return put_failure(out, request.id,

@@ -13,9 +13,10 @@ import threading
 import time
 
 
-def pass_on(source, target, delay, rate):
+def pass_on(source, target, delay, rate, name):
     """Reads at once, and sends each piece when it would have arrived."""
     line = queue.Queue(maxsize=4096)
+    total = 0
 
     def send():
         free_at = 0.0
@@ -40,7 +41,9 @@ def pass_on(source, target, delay, rate):
         except OSError:
             piece = b""
         line.put((time.monotonic(), piece))
+        total += len(piece)
         if not piece:
+            print(f"{name}: {total} bytes", file=sys.stderr, flush=True)
             return
 
 
@@ -53,8 +56,9 @@ def main():
         server = socket.create_connection((host, int(target_port)))
         for end in (client, server):
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for pair in ((client, server), (server, client)):
-            threading.Thread(target=pass_on, args=(*pair, int(delay) / 1e3, float(rate) * 1e6 / 8), daemon=True).start()
+        how = (float(delay) / 1e3, float(rate) * 1e6 / 8)
+        for way in ((client, server, *how, "there"), (server, client, *how, "back")):
+            threading.Thread(target=pass_on, args=way, daemon=True).start()
 
 
 main()

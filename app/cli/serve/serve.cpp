@@ -97,9 +97,10 @@ action declare_serve(CLI::App& command) {
       ->check(whole_between(1024, 65535))
       ->type_name("N");
   command.add_flag("--open", wanted->open, "Open the address in the browser of this desktop");
-  command.add_flag("--stdio", wanted->stdio,
-                   "Answer a window on another machine, on standard input and output, about one recording: `sluice open "
-                   "ssh://HOST/PATH` starts this");
+  command.add_flag(
+      "--stdio", wanted->stdio,
+      "Answer a window on another machine, on standard input and output, about one recording: `sluice open "
+      "ssh://HOST/PATH` starts this");
   add_sources_option(command, wanted->sources_from);
   command.footer(
       "The address that is printed holds a secret, new for each run: without it, nothing is answered. Of a folder, "

@@ -73,14 +73,17 @@ void application::add_file_commands() {
                        if (path != nullptr) {
                          save_recording(*path);
                        } else {
-                         ask_where_to_save(std::filesystem::path(session_.active()->path).filename().string(),
-                                           "file.save_as");
+                         const document& shown = *session_.active();
+                         const std::string name =
+                             shown.source ? shown.title : std::filesystem::path(shown.path).filename().string();
+                         ask_where_to_save(name, "file.save_as");
                        }
                      },
-                 .enabled = [this] {
-                   const document* shown = session_.active();
-                   return session_.ready() && !shown->live && !shown->answerer;
-                 }});
+                 .enabled =
+                     [this] {
+                       const document* shown = session_.active();
+                       return session_.ready() && !shown->live && !shown->answerer;
+                     }});
   commands_.add({.id = "file.sources_from",
                  .title = "Look for sources in...",
                  .group = "File",

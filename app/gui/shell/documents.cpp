@@ -54,6 +54,7 @@ struct documents::load {
   worker_thread worker;
 
   result<std::shared_ptr<trace::file>> open_by_address(const trace::reader_options& reading) {
+    progress = 0.01F;  // Shows that something happens, and a button to cancel it.
     auto reached = remote::open_address(path, reading, [this] { return cancelled.load(); });
     if (!reached) return tl::unexpected(reached.error());
     title = reached->title;
@@ -135,6 +136,7 @@ float documents::opening_progress() const { return loads_.empty() ? 0 : loads_.b
 
 std::string documents::opening_words() const {
   if (loads_.empty()) return {};
+  if (remote::is_address(opening_path())) return "Connecting to " + printable(opening_path());
   const std::string name = printable(std::filesystem::path(opening_path()).filename().string());
   const char* unfinished = loads_.back()->unfinished;
   return unfinished != nullptr ? name + unfinished : "Importing " + name;
@@ -155,10 +157,12 @@ void documents::take_loads() {
       auto made = std::make_unique<document>();
       made->id = ready->id;
       made->path = ready->path;
-      made->title = printable(!ready->title.empty() ? ready->title : std::filesystem::path(ready->path).filename().string());
+      made->title =
+          printable(!ready->title.empty() ? ready->title : std::filesystem::path(ready->path).filename().string());
       made->source = ready->source;
       made->answerer = ready->answerer;
-      made->engine = std::make_unique<query::engine>(*ready->opened, query::engine_options{0, wake_, memory_bytes, ready->answerer});
+      made->engine = std::make_unique<query::engine>(*ready->opened,
+                                                     query::engine_options{0, wake_, memory_bytes, ready->answerer});
       made->live = made->engine->snapshot()->growing();
       made->span = analysis::time_range_of(*made->engine->snapshot());
       made->active = made->span;

@@ -4,7 +4,6 @@
 
 namespace sluice::query {
 
-
 template <class Question>
 std::vector<std::byte> encode_question(const Question& /*question*/) {
   return {};

@@ -16,12 +16,12 @@ namespace sluice::query {
 
 // Structs with a base.
 template <class T>
-  requires std::is_same_v<std::remove_const_t<T>, address_group>
+requires std::is_same_v<std::remove_const_t<T>, address_group>
 auto wire_members(T& of) {
   return std::tie(of.bytes, of.used, of.largest_hole, of.blocks, of.device, of.process, of.layer, of.lone, of.segments);
 }
 template <class T>
-  requires std::is_same_v<std::remove_const_t<T>, address_segment>
+requires std::is_same_v<std::remove_const_t<T>, address_segment>
 auto wire_members(T& of) {
   return std::tie(of.bytes, of.used, of.largest_hole, of.blocks, of.block, of.group, of.device, of.process, of.layer,
                   of.kind, of.lone, of.address, of.items);
@@ -245,7 +245,6 @@ void fill(Table& table, Rows& rows) {
 
 }  // namespace
 
-
 std::uint64_t layout_of_questions() {
   static const std::uint64_t known = [] {
     std::string text = std::string(version()) + " 1 ";
@@ -281,26 +280,25 @@ result<typename Question::answer_type> decode_answer(std::span<const std::byte> 
   return fail(error_code::corrupt, "an answer that is not valid came");
 }
 
-#define SLUICE_QUESTION(Q)                                                \
-  template std::vector<std::byte> encode_question<Q>(const Q&);           \
+#define SLUICE_QUESTION(Q)                                      \
+  template std::vector<std::byte> encode_question<Q>(const Q&); \
   template result<Q::answer_type> decode_answer<Q>(std::span<const std::byte>);
 SLUICE_FOR_EACH_QUESTION(SLUICE_QUESTION)
 #undef SLUICE_QUESTION
 
 std::vector<std::byte> encode_outline(const trace::outline& of) {
   const trace::tables& all = *of.tables;
-  return encode(sent_outline{
-      {all.strings.rows(), all.hosts.rows(), all.processes.rows(), all.threads.rows(), all.devices.rows(),
-       all.contexts.rows(), all.streams.rows(), all.pools.rows(), all.counters.rows(), all.stacks.rows(),
-       all.frames.rows(), all.modules.rows()},
-      of.warnings,
-      of.file_bytes,
-      of.begin,
-      of.end,
-      of.realtime_origin,
-      of.complete,
-      of.growing,
-      of.simulated});
+  return encode(sent_outline{{all.strings.rows(), all.hosts.rows(), all.processes.rows(), all.threads.rows(),
+                              all.devices.rows(), all.contexts.rows(), all.streams.rows(), all.pools.rows(),
+                              all.counters.rows(), all.stacks.rows(), all.frames.rows(), all.modules.rows()},
+                             of.warnings,
+                             of.file_bytes,
+                             of.begin,
+                             of.end,
+                             of.realtime_origin,
+                             of.complete,
+                             of.growing,
+                             of.simulated});
 }
 
 result<trace::outline> decode_outline(std::span<const std::byte> bytes, const std::string& path) {
@@ -320,8 +318,9 @@ result<trace::outline> decode_outline(std::span<const std::byte> bytes, const st
   fill(tables->stacks, rows.stacks);
   fill(tables->frames, rows.frames);
   fill(tables->modules, rows.modules);
-  return trace::outline{path,     std::move(tables),    std::move(came.warnings), came.file_bytes, came.begin,
-                        came.end, came.realtime_origin, came.complete,            came.growing,    came.simulated};
+  return trace::outline{path,         std::move(tables), std::move(came.warnings), came.file_bytes,
+                        came.begin,   came.end,          came.realtime_origin,     came.complete,
+                        came.growing, came.simulated};
 }
 
 result<void> question_desk::ask(std::uint64_t id, std::span<const std::byte> question) {

@@ -49,10 +49,10 @@ inline constexpr bool is_number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
 /// A number of the same width that is only bits.
 template <class T>
-using bits_of = std::conditional_t<
-    sizeof(T) == 1, std::uint8_t,
-    std::conditional_t<sizeof(T) == 2, std::uint16_t,
-                       std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+using bits_of =
+    std::conditional_t<sizeof(T) == 1, std::uint8_t,
+                       std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                                          std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
 
 template <auto Value>
 consteval bool is_named() {
@@ -302,7 +302,8 @@ class reader {
   static consteval std::size_t flat_bytes() {
     return []<std::size_t... At>(std::index_sequence<At...>) {
       return (sizeof(std::remove_cvref_t<std::tuple_element_t<At, Tuple>>) + ...);
-    }(std::make_index_sequence<std::tuple_size_v<Tuple>>());
+    }
+    (std::make_index_sequence<std::tuple_size_v<Tuple>>());
   }
   template <class T, std::size_t... At>
   void get_planes(std::vector<T>& all, std::index_sequence<At...> /*members*/) {
@@ -364,7 +365,8 @@ void describe(std::string& out) {
     [&]<std::size_t... At>(std::index_sequence<At...>) {
       using tuple = decltype(detail::members(std::declval<T&>()));
       (of(std::type_identity<std::remove_cvref_t<std::tuple_element_t<At, tuple>>>{}), ...);
-    }(std::make_index_sequence<std::tuple_size_v<decltype(detail::members(std::declval<T&>()))>>());
+    }
+    (std::make_index_sequence<std::tuple_size_v<decltype(detail::members(std::declval<T&>()))>>());
     out += ')';
   }
 }

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,7 +12,7 @@
 
 #include "core/query/elsewhere/answerer.hpp"
 #include "core/query/elsewhere/questions.hpp"
-#include "core/query/engine/engine_state.hpp"
+#include "core/query/engine/engine.hpp"
 
 namespace sluice::query {
 
@@ -32,12 +33,12 @@ class asked_elsewhere {
   asked_elsewhere(const asked_elsewhere&) = delete;
   asked_elsewhere& operator=(const asked_elsewhere&) = delete;
 
-  answer<value_type> ask(engine::state& from, const Question& question) {
-    const std::uint64_t generation = from.generation.load();
+  /// `generation`: increases when answers may change. `wake`: called when a better answer has come.
+  answer<value_type> ask(const Question& question, std::uint64_t generation, const std::function<void()>& wake) {
     while (!flights_.empty() && *flights_.front().done) flights_.pop_front();
     const bool waits = !flights_.empty() && flights_.back().question == question &&
                        flights_.back().generation == generation && !*flights_.back().done;
-    if (!waits && !is_answered(question, generation) && by_->alive()) send(from, question, generation);
+    if (!waits && !is_answered(question, generation) && by_->alive()) send(question, generation, wake);
     const std::scoped_lock lock(shown_->mutex);
     const bool same = shown_->answered == question;
     // What came stays, if there is nobody any more who could answer anew.
@@ -71,15 +72,14 @@ class asked_elsewhere {
     return shown_->answered == question && shown_->complete && shown_->generation == generation;
   }
 
-  void send(engine::state& from, const Question& question, std::uint64_t generation) {
+  void send(const Question& question, std::uint64_t generation, const std::function<void()>& wake) {
     if (flights_.size() == 2) {
       by_->withdraw(flights_.back().id);
       flights_.pop_back();
     }
     auto done = std::make_shared<std::atomic<bool>>(false);
     const std::uint64_t number = ++sent_;
-    const auto then = [into = shown_, question, generation, number, done,
-                       wake = from.options.wake](result<answerer::reply> came) {
+    const auto then = [into = shown_, question, generation, number, done, wake](result<answerer::reply> came) {
       const bool last = !came || came->last;
       auto value = came ? decode_answer<Question>(came->bytes) : tl::unexpected(came.error());
       {

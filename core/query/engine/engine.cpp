@@ -355,7 +355,7 @@ struct slot<Question>::state {
       elsewhere.reset();
       if (needs_recording<Question> && from.options.elsewhere) elsewhere.emplace(from.options.elsewhere);
     }
-    if (elsewhere) return elsewhere->ask(from, question);
+    if (elsewhere) return elsewhere->ask(question, from.generation.load(), from.options.wake);
     cell& at = *current;
     const std::scoped_lock lock(at.mutex);
     const bool same = at.answered && *at.answered == question;

@@ -1,6 +1,6 @@
 #include "core/query/engine/engine_state.hpp"
-#include "core/query/elsewhere/answerer.hpp"
 #include "core/index/growing_index.hpp"
+#include "core/query/elsewhere/answerer.hpp"
 
 #include "core/summary/passes/finalize.hpp"
 

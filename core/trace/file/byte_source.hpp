@@ -18,8 +18,9 @@ class byte_source {
   /// What there is to read at one moment.
   struct extent {
     std::uint64_t bytes = 0;
-    bool growing = false;  ///< A writer is adding bytes. Found out before `bytes`: what a writer adds as it ends is there.
-    std::string remark;    ///< Something that the user should know, to be shown once. Usually empty.
+    bool growing =
+        false;  ///< A writer is adding bytes. Found out before `bytes`: what a writer adds as it ends is there.
+    std::string remark;  ///< Something that the user should know, to be shown once. Usually empty.
   };
 
   explicit byte_source(std::string name) : name_(std::move(name)) {}

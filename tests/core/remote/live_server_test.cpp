@@ -23,7 +23,10 @@ class live_server_test : public ::testing::Test {
  protected:
   /// Deadlines that a test can wait for.
   static server_limits short_limits() {
-    return {.connections = 3, .greeting = milliseconds(200), .stalled = milliseconds(300), .reply = milliseconds(2'000),
+    return {.connections = 3,
+            .greeting = milliseconds(200),
+            .stalled = milliseconds(300),
+            .reply = milliseconds(2'000),
             .silent = milliseconds(200)};
   }
   void serve(const server_limits& limits = short_limits()) {

@@ -47,9 +47,7 @@ class live_source_test : public ::testing::Test {
     recorded_.standard_tables();
     server_ = live_server::start(recorded_.path(), socket_).value();
   }
-  [[nodiscard]] result<opened_address> open() const {
-    return open_address(std::string(live_scheme) + socket_, {}, {});
-  }
+  [[nodiscard]] result<opened_address> open() const { return open_address(std::string(live_scheme) + socket_, {}, {}); }
 
   testing::recording recorded_;
   const std::string socket_ = recorded_.path() + ".live";

@@ -31,8 +31,7 @@ TEST(ssh_address, becomes_words_without_a_shell_on_this_side) {
 }
 
 TEST(ssh_address, quotes_the_path_for_the_shell_over_there) {
-  EXPECT_EQ(words_for("ssh://gpu/a'$(reboot)'.sluice").back(),
-            "'sluice' serve --stdio '/a'\\''$(reboot)'\\''.sluice'");
+  EXPECT_EQ(words_for("ssh://gpu/a'$(reboot)'.sluice").back(), "'sluice' serve --stdio '/a'\\''$(reboot)'\\''.sluice'");
 }
 
 TEST(ssh_address, refuses_what_ssh_would_take_for_an_option) {
@@ -42,9 +41,9 @@ TEST(ssh_address, refuses_what_ssh_would_take_for_an_option) {
 
 TEST(ssh_address, refuses_what_is_not_one) {
   for (const char* text :
-       {"", "ssh://", "ssh:///a", "ssh://gpu", "ssh://gpu/", "ssh://gpu/~/", "ssh://a b/c", "ssh://gpu:0/a", "ssh://gpu:/a",
-        "ssh://gpu:70000/a", "ssh://@gpu/a", "ssh://gpu/a%0", "ssh://gpu/a%zz", "ssh://gpu/a%00b", "ssh://gpu/a%0Ab",
-        "ssh://[::1/a", "ssh://[::1]x/a", "ssh://g;reboot/a", "http://gpu/a"})
+       {"", "ssh://", "ssh:///a", "ssh://gpu", "ssh://gpu/", "ssh://gpu/~/", "ssh://a b/c", "ssh://gpu:0/a",
+        "ssh://gpu:/a", "ssh://gpu:70000/a", "ssh://@gpu/a", "ssh://gpu/a%0", "ssh://gpu/a%zz", "ssh://gpu/a%00b",
+        "ssh://gpu/a%0Ab", "ssh://[::1/a", "ssh://[::1]x/a", "ssh://g;reboot/a", "http://gpu/a"})
     EXPECT_EQ(parse_ssh_address(text).error().code, error_code::invalid_argument) << text;
 }
 

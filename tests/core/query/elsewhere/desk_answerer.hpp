@@ -53,7 +53,9 @@ class desk_answerer final : public answerer {
     const std::scoped_lock lock(mutex_);
     return !then_.empty();
   }
-  std::shared_ptr<trace::file> newer_than(const trace::snapshot& /*known*/) override { return std::exchange(next_, {}); }
+  std::shared_ptr<trace::file> newer_than(const trace::snapshot& /*known*/) override {
+    return std::exchange(next_, {});
+  }
 
   /// What `newer_than` says next.
   void put_newer(std::shared_ptr<trace::file> next) { next_ = std::move(next); }

@@ -38,6 +38,13 @@ std::vector<std::byte> bytes_from(engine& from, const Question& question) {
   return bytes;
 }
 
+blocks_question blocks_in(time_range range, bool with_uses = false) {
+  blocks_question made;
+  made.range = range;
+  made.with_uses = with_uses;
+  return made;
+}
+
 class elsewhere : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -49,20 +56,21 @@ class elsewhere : public ::testing::Test {
     const auto outline = decode_outline(encode_outline(seen->about()), "ssh://host/a.sluice");
     ASSERT_TRUE(outline);
     file_ = trace::file::without_rows(*outline);
-    asks_ = std::make_unique<engine>(file_, engine_options{.elsewhere = there_});
+    asks_ = std::make_unique<engine>(file_, engine_options{.wake = {}, .elsewhere = there_});
     whole_ = {seen->begin(), seen->end() + 1};
   }
   /// Calls `each` with a question of every type that is answered elsewhere.
   template <class Each>
   void for_each_question(const Each& each) {
     const auto tracks = here_->ask_now(tracks_question{}).value();
-    const auto block = here_->ask_now(blocks_question{.range = whole_}).value()->rows.at(0);
+    const auto block = here_->ask_now(blocks_in(whole_)).value()->rows.at(0);
     each(tracks_question{});
     for (const track& which : tracks->tracks) {
-      if (here_->ask_now(series_question{which.id, whole_, 300, true})) each(series_question{which.id, whole_, 300, true});
+      if (here_->ask_now(series_question{which.id, whole_, 300, true}))
+        each(series_question{which.id, whole_, 300, true});
       if (here_->ask_now(slices_question{which.id, whole_, 300})) each(slices_question{which.id, whole_, 300});
     }
-    each(blocks_question{.range = whole_, .with_uses = true});
+    each(blocks_in(whole_, true));
     each(statistics_question{whole_});
     each(report_question{});
     each(details_question{.event = block.alloc});
@@ -132,7 +140,8 @@ TEST_F(elsewhere, damaged_answers_are_refused_or_harmless) {
 }
 
 TEST_F(elsewhere, waiting_works_as_well) {
-  EXPECT_EQ(asks_->ask_now(report_question{}).value()->peaks.size(), here_->ask_now(report_question{}).value()->peaks.size());
+  EXPECT_EQ(asks_->ask_now(report_question{}).value()->peaks.size(),
+            here_->ask_now(report_question{}).value()->peaks.size());
   EXPECT_FALSE(asks_->ask_now(details_question{.event = trace::event_id{1'000'000}}));
 }
 
@@ -194,7 +203,9 @@ TEST_F(elsewhere, a_desk_refuses_what_is_no_question_or_asks_for_too_much) {
   EXPECT_FALSE(desk.ask(1, {}));
   EXPECT_FALSE(desk.ask(1, std::vector<std::byte>(2, std::byte{0xff})));
   EXPECT_FALSE(desk.ask(1, encode_question(series_question{1, whole_, 4'000'000'000})));
-  EXPECT_FALSE(desk.ask(1, encode_question(blocks_question{.range = whole_, .rows = std::size_t{1} << 40})));
+  blocks_question too_many = blocks_in(whole_);
+  too_many.rows = std::size_t{1} << 40;
+  EXPECT_FALSE(desk.ask(1, encode_question(too_many)));
   auto longer = encode_question(report_question{});
   longer.push_back({});
   EXPECT_FALSE(desk.ask(1, longer));

@@ -39,8 +39,14 @@ std::optional<T> value_of(std::span<const std::byte> bytes) {
 }
 
 nested example() {
-  return {"grün", {{1, 2.5, colour::blue}, {~std::uint64_t{0}, -0.0, colour::green}}, -7, {{3, {"x", ""}}}, {1, 2, 65535},
-          {true, false, true}, std::make_shared<plain>(plain{9, 1e300, colour::red}), {-1, 0.5F}};
+  return {"grün",
+          {{1, 2.5, colour::blue}, {~std::uint64_t{0}, -0.0, colour::green}},
+          -7,
+          {{3, {"x", ""}}},
+          {1, 2, 65535},
+          {true, false, true},
+          std::make_shared<plain>(plain{9, 1e300, colour::red}),
+          {-1, 0.5F}};
 }
 
 TEST(wire, brings_back_what_was_put) {
