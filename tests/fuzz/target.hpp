@@ -37,6 +37,7 @@ target sql_text_target();
 target socket_messages_target();
 target settings_target();
 target options_text_target();
+target remote_answers_target();
 target remote_frames_target();
 
 }  // namespace sluice::fuzz

@@ -8,7 +8,10 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <thread>
 
+#include "core/remote/live_server.hpp"
+#include "core/trace/file/writer.hpp"
 #include "tests/gui/sample.hpp"
 
 namespace sluice::gui {
@@ -204,6 +207,46 @@ TEST_F(session_test, an_empty_recording_is_open_but_not_ready) {
   open(path);
   ASSERT_NE(state.active(), nullptr);
   EXPECT_FALSE(state.active()->ready());
+}
+
+TEST_F(session_test, follows_a_recording_that_is_watched_through_a_socket) {
+  auto writer = trace::file_writer::create(path).value();
+  const auto add_kernel = [&](query::time_ns begin) {
+    trace::kernel_event row;
+    row.time = begin;
+    row.end = begin + 1'000'000;
+    writer.add(row);
+    ASSERT_TRUE(writer.flush());
+  };
+  add_kernel(0);
+  const std::string socket = path + ".live";
+  const auto server = remote::live_server::start(path, socket).value();
+  open("live:" + socket);
+  ASSERT_NE(state.active(), nullptr);
+  EXPECT_TRUE(state.active()->live);
+  EXPECT_EQ(state.active()->title, std::filesystem::path(path).filename().string());
+  const auto becomes = [&](const auto& true_) {
+    for (int i = 0; i < 1'000 && !true_(); ++i) {
+      state.update(0.02);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return true_();
+  };
+  add_kernel(99'000'000);
+  EXPECT_TRUE(becomes([&] { return state.active()->span.end >= 100'000'000; }));
+  ASSERT_TRUE(writer.close());
+  EXPECT_TRUE(becomes([&] { return !state.active()->live; }));
+  EXPECT_TRUE(state.active()->engine->snapshot()->complete());
+}
+
+TEST_F(session_test, says_why_an_address_cannot_be_reached) {
+  open("live:/no/such/socket");
+  open("ssh://-oProxyCommand=reboot/a.sluice");
+  EXPECT_EQ(state.active(), nullptr);
+  const auto failures = state.take_failures();
+  ASSERT_EQ(failures.size(), 2U);
+  EXPECT_EQ(failures[0].code, error_code::not_found);
+  EXPECT_EQ(failures[1].code, error_code::invalid_argument);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "core/base/threads/worker_thread.hpp"
 #include "core/import/import.hpp"
 #include "core/index/index.hpp"
+#include "core/query/elsewhere/answerer.hpp"
 #include "core/remote/address.hpp"
 #include "core/summary/passes/finalize.hpp"
 
@@ -177,6 +178,11 @@ void documents::take_loads() {
 }
 
 void documents::follow(document& which) {
+  if (which.answerer && !which.cut_off && !which.answerer->alive()) {
+    which.cut_off = true;
+    failures_.push_back({error_code::io, "the connection has ended: what came until then is shown", which.path,
+                         error::no_offset, "open it again"});
+  }
   if (which.live) which.engine->refresh();
   const auto shot = which.engine->snapshot();
   which.live = which.live && shot->growing();

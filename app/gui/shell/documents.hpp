@@ -32,6 +32,7 @@ struct document {
   // Of a recording that was opened by an address (core/remote/address.hpp).
   std::shared_ptr<trace::byte_source> source;  ///< Its bytes; null: they are in the file `path`, or not here.
   std::shared_ptr<query::answerer> answerer;   ///< Who has its rows, if these are not here; otherwise null.
+  bool cut_off = false;                        ///< `answerer` cannot be reached any more.
   std::unique_ptr<query::engine> engine;
   query::time_range span;     ///< Of the whole recording; empty until known.
   query::time_range active;   ///< From the first to the last device work or allocation; `span` until known.
@@ -84,7 +85,7 @@ class documents {
   /// True while a query of any document is running or a file is being opened.
   [[nodiscard]] bool busy() const;
 
-  /// The errors of files that could not be opened since the last call.
+  /// The errors of files that could not be opened, and of connections that broke, since the last call.
   [[nodiscard]] std::vector<error> take_failures();
   /// Called after a document was opened.
   std::function<void(const document&)> opened;

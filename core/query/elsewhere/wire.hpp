@@ -25,7 +25,8 @@
 /// `describe` says.
 ///
 /// Numbers are little-endian, as wide as their type. A text or list is its length (u32), then its elements. A list of
-/// structs of plain numbers is stored member after member, and each member byte after byte, which compresses well.
+/// structs of plain numbers is stored member after member: of each number what differs from the one before, and of these
+/// the first bytes, then the second ones and so on. That compresses well.
 /// (The members of an aggregate are found by Boost.PFR.)
 namespace sluice::query::wire {
 
@@ -46,6 +47,28 @@ inline constexpr bool is_array<std::array<T, Size>> = true;
 
 template <class T>
 inline constexpr bool is_number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+
+/// The difference of a number in a list to the one before it, as bits: small where neighbours are close. Of integers it
+/// is in zigzag encoding, of others it is the bits that differ.
+template <class T, class Bits>
+constexpr Bits difference(Bits now, Bits before) {
+  if constexpr (std::is_integral_v<T> && sizeof(T) > 1) {
+    const auto by = static_cast<Bits>(now - before);
+    return static_cast<Bits>(static_cast<Bits>(by << 1) ^ static_cast<Bits>(Bits{0} - (by >> (8 * sizeof(Bits) - 1))));
+  } else {
+    return static_cast<Bits>(now ^ before);
+  }
+}
+template <class T, class Bits>
+constexpr Bits with_difference(Bits difference, Bits before) {
+  if constexpr (std::is_integral_v<T> && sizeof(T) > 1) {
+    const auto by =
+        static_cast<Bits>(static_cast<Bits>(difference >> 1) ^ static_cast<Bits>(Bits{0} - (difference & 1)));
+    return static_cast<Bits>(before + by);
+  } else {
+    return static_cast<Bits>(difference ^ before);
+  }
+}
 
 /// A number of the same width that is only bits.
 template <class T>
@@ -71,9 +94,10 @@ consteval std::uint64_t count_names(std::index_sequence<At...> /*all*/) {
   return end;
 }
 
-/// One past the highest enumerator below 64; 0: any value, as of ids.
+/// One past the highest enumerator, of those below 64, or below 192 if it has two bytes; 0: any value, as of ids.
 template <class Enum>
-inline constexpr std::uint64_t enum_end = sizeof(Enum) > 2 ? 0 : count_names<Enum>(std::make_index_sequence<64>());
+inline constexpr std::uint64_t enum_end =
+    sizeof(Enum) > 2 ? 0 : count_names<Enum>(std::make_index_sequence<sizeof(Enum) == 1 ? 64 : 192>());
 
 /// The members of a struct, as a tuple of references.
 template <class T>
@@ -166,11 +190,15 @@ class writer {
   }
   template <class Get>
   void put_plane(std::size_t count, const Get& get) {
-    using bits = detail::bits_of<std::remove_cvref_t<decltype(get(0))>>;
+    using value_type = std::remove_cvref_t<decltype(get(0))>;
+    using bits = detail::bits_of<value_type>;
     const std::size_t begin = out_.size();
     out_.resize(begin + count * sizeof(bits));
+    bits before = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      auto value = std::bit_cast<bits>(get(i));
+      const auto now = std::bit_cast<bits>(get(i));
+      bits value = detail::difference<value_type>(now, before);
+      before = now;
       for (std::size_t byte = 0; byte < sizeof(bits); ++byte) {
         out_[begin + byte * count + i] = static_cast<std::byte>(value & 0xff);
         if constexpr (sizeof(bits) > 1) value = static_cast<bits>(value >> 8);
@@ -316,13 +344,15 @@ class reader {
   void get_plane(std::size_t count, const At& at) {
     using bits = detail::bits_of<T>;
     const auto bytes = take(count * sizeof(bits));
+    bits before = 0;
     for (std::size_t i = 0; i < count && !failed_; ++i) {
       bits value = 0;
       for (std::size_t byte = sizeof(bits); byte-- > 0;) {
         if constexpr (sizeof(bits) > 1) value = static_cast<bits>(value << 8);
         value = static_cast<bits>(value | static_cast<bits>(bytes[byte * count + i]));
       }
-      set(at(i), value);
+      before = detail::with_difference<T>(value, before);
+      set(at(i), before);
     }
   }
 

@@ -29,6 +29,14 @@ engine::state::view engine::state::seen() {
 }
 
 void engine::state::load() {
+  if (options.elsewhere) {  // There is nothing to be read here.
+    const std::scoped_lock lock(mutex);
+    loaded = built = true;
+    complete = true;
+    progress = 1;
+    changed.notify_all();
+    return;
+  }
   std::shared_ptr<const stored_sources> found = open_stored_sources(current(), options.memory_bytes);
   {
     const std::scoped_lock lock(mutex);

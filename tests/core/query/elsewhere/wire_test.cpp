@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/trace/model/row_type.hpp"
+
 namespace sluice::query::wire {
 namespace {
 
@@ -80,6 +82,8 @@ TEST(wire, refuses_lengths_beyond_the_bytes_before_it_takes_memory) {
 
 TEST(wire, refuses_enumerators_truth_values_and_times_that_do_not_exist) {
   EXPECT_EQ(detail::enum_end<colour>, 3U);
+  EXPECT_GT(detail::enum_end<trace::row_type>, static_cast<std::uint64_t>(trace::row_type::api_call)) << "it has gaps";
+  EXPECT_EQ(detail::enum_end<trace::event_id>, 0U) << "of ids, every value exists";
   EXPECT_TRUE(value_of<colour>(bytes_of(std::uint8_t{2})));
   EXPECT_FALSE(value_of<colour>(bytes_of(std::uint8_t{3})));
   EXPECT_FALSE(value_of<bool>(bytes_of(std::uint8_t{2})));
