@@ -12,7 +12,6 @@
 
 #include "app/gui/shell/recorder_process.hpp"
 #include "app/processes/command_line.hpp"
-#include "app/processes/running_recordings.hpp"
 #include "imgui_internal.h"
 #include "tests/gui/window_fixture.hpp"
 
@@ -20,23 +19,6 @@ namespace sluice::test {
 namespace {
 
 using processes::joined_words;
-using processes::split_words;
-
-TEST(command_line, is_split_as_a_shell_does) {
-  using words = std::vector<std::string>;
-  EXPECT_EQ(split_words("python  train.py --lr 1e-3").value(), (words{"python", "train.py", "--lr", "1e-3"}));
-  EXPECT_EQ(split_words(R"(a 'b c' "d e" f\ g)").value(), (words{"a", "b c", "d e", "f g"}));
-  EXPECT_EQ(split_words(R"('it'"'"'s' '')").value(), (words{"it's", ""}));
-  EXPECT_EQ(split_words("$HOME `ls` *").value(), (words{"$HOME", "`ls`", "*"})) << "nothing is expanded";
-  EXPECT_EQ(split_words("   ").value(), words{});
-  EXPECT_EQ(split_words("a 'b").error().code, error_code::invalid_argument);
-}
-
-TEST(command_line, survives_being_joined_and_split) {
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"python", "train.py"}, {"a b", "c'd", "e\"f", "", "\\", "--x=1", "$y", "\n"}, {"~", "#", "a;b", "&"}})
-    EXPECT_EQ(split_words(joined_words(words)).value(), words);
-}
 
 TEST(record_words, are_those_of_sluice_record) {
   gui::record_request wanted;
@@ -115,29 +97,6 @@ TEST_F(recording_places, are_elsewhere_where_no_file_can_be_made) {
 
 TEST_F(recording_places, need_a_folder_that_exists) {
   EXPECT_NE(place_of("python", folder / "none").find("no such folder"), std::string::npos);
-}
-
-TEST(recordings_that_run, are_found_by_their_command_lines) {
-  const std::string file = own_path("there.sluice");
-  const pid_t child = fork();
-  if (child == 0) {
-    execl(SLUICE_BINARY_DIR "/tests/gui/fake_demo", "sluice", "record", "-o", file.c_str(), "--", "python",
-          "train me.py", nullptr);
-    _exit(1);
-  }
-  bool seen = false;
-  int status = 0;
-  while (!seen && waitpid(child, &status, WNOHANG) == 0)
-    for (const processes::running_recording& each : processes::running_recordings())
-      if (each.pid == static_cast<std::uint64_t>(child)) {
-        seen = true;
-        EXPECT_EQ(each.command, "python 'train me.py'");
-        EXPECT_EQ(each.file, std::filesystem::absolute(file).lexically_normal().string());
-      }
-  EXPECT_TRUE(seen);
-  kill(child, SIGTERM);
-  if (seen) waitpid(child, &status, 0);
-  std::filesystem::remove(file);
 }
 
 class record_panel : public window_test {
