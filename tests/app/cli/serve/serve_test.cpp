@@ -28,7 +28,7 @@ class serve_verb : public sluice_program {
     std::error_code other_disk;
     fs::create_hard_link(SLUICE_BINARY_DIR "/sluice", program_, other_disk);
     if (other_disk) fs::copy_file(SLUICE_BINARY_DIR "/sluice", program_);
-    for (const char* name : {"index.html", "page.js", "page.wasm", "page.worker.js"})
+    for (const char* name : {"index.html", "page_start.js", "page.js", "page.wasm", "page.worker.js"})
       write(std::string("share/sluice/web/") + name, std::string("this is ") + name);
     for (int i = 0; i < 1000; ++i) digits_ += static_cast<char>('0' + i % 10);
     write("runs/digits.sluice", digits_);
@@ -93,6 +93,7 @@ TEST_F(serve_verb, shows_the_page_in_an_origin_of_its_own) {
   EXPECT_EQ(page.headers["Content-Type"], "text/html; charset=utf-8");
   EXPECT_EQ(get("index.html?file=x").body, "this is index.html");
   EXPECT_EQ(get("page.js").headers["Content-Type"], "text/javascript; charset=utf-8");
+  EXPECT_EQ(get("page_start.js").body, "this is page_start.js");
   EXPECT_EQ(get("page.worker.js").body, "this is page.worker.js");
   page = get("page.wasm");
   EXPECT_EQ(page.headers["Content-Type"], "application/wasm");
