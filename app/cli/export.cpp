@@ -94,6 +94,7 @@ result<exports::outcome> run(const export_options& wanted, const exports::format
   }
   options.tables = wanted.tables;
   options.measure = wanted.measure;
+  options.name = std::filesystem::path(wanted.file).stem().string();
   if (wanted.redact) options.redact = exports::redaction::all();
   const long_work shown("exporting " + wanted.file);
   options.progress = shown.progress();

@@ -43,6 +43,8 @@ struct options {
   /// For folded stacks: what to measure. Empty: the format's default.
   std::string measure;
   redaction redact;
+  /// For formats that name the recording; empty: that of its file.
+  std::string name;
   std::function<void(float)> progress;  ///< Called now and then with 0..1 from the calling thread.
   const std::atomic<bool>* cancelled = nullptr;
 };

@@ -60,7 +60,8 @@ bool is_taken_whole(const exports::job& what) {
 
 result<void> write_recording(exports::job& what, exports::output& to) {
   const trace::snapshot& from = what.trace();
-  const std::string name = fs::path(from.path()).stem().string() + ".sluice";
+  const std::string& given = what.wanted().name;
+  const std::string name = (given.empty() ? fs::path(from.path()).stem().string() : given) + ".sluice";
   std::string path = from.path();
   std::optional<scratch_folder> scratch;
   if (is_taken_whole(what)) {

@@ -291,6 +291,19 @@ TEST_F(serve_verb, serves_nothing_outside_the_named_folder) {
     EXPECT_THAT(list, Not(HasSubstr(std::string(name) + ".sluice"))) << name;
 }
 
+TEST_F(serve_verb, offers_the_recordings_that_come_with_the_page) {
+  fs::create_directories(file("share/sluice/web/samples"));
+  write("share/sluice/web/samples/leak.sluice", "a sample");
+  write("share/sluice/web/samples/.hidden", "hidden");
+  fs::create_symlink(file("runs/digits.sluice"), file("share/sluice/web/samples/link.sluice"));
+  ASSERT_NO_FATAL_FAILURE(serve({}));
+  EXPECT_EQ(get("samples/leak.sluice").body, "a sample");
+  EXPECT_EQ(head("samples/leak.sluice").headers["Content-Length"], "8");
+  for (const char* path : {"samples/", "samples/.hidden", "samples/link.sluice", "samples/../index.html",
+                           "samples/%2e%2e%2findex.html", "samples/none.sluice"})
+    EXPECT_EQ(get(path).status, 404) << path;
+}
+
 TEST_F(serve_verb, changes_nothing_and_takes_no_bodies) {
   serve({"runs"});
   const std::string target = "/" + token_ + "/recordings/1/digits.sluice";
