@@ -111,6 +111,10 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
     churn(1500);
     return 0;
   }
+  if (how == "trickle") {  // So little that a ring holds all of it, however busy the machine is.
+    churn(3000, 10);
+    return 0;
+  }
   if (how == "churn-much") {
     churn(400, 4000);
     return 5;
