@@ -76,7 +76,7 @@ install(FILES "${made}/sluice.fish" DESTINATION share/fish/vendor_completions.d)
 install(FILES LICENSE THIRD_PARTY.md README.md DESTINATION share/doc/sluice)
 install(DIRECTORY instrumentation/runtime/examples/outside DESTINATION share/doc/sluice/examples)
 foreach(package zstd-dev:zstd sqlite3-dev:sqlite dw-dev:elfutils iberty-dev:libiberty png-dev:libpng fmt-dev:fmt cli11-dev:CLI11
-                protozero-dev:protozero xxhash-dev:xxHash expected-dev:expected)
+                protozero-dev:protozero xxhash-dev:xxHash expected-dev:expected boost1.81-dev:Boost)
   string(REPLACE ":" ";" package "${package}")
   list(GET package 0 name)
   list(GET package 1 title)
