@@ -60,6 +60,33 @@ TEST_F(session_test, goes_back_to_the_moment_of_before) {
   EXPECT_EQ(state.moment(), 2'000);
 }
 
+TEST_F(session_test, goes_back_by_one_action_of_the_user_whatever_it_changed) {
+  open(path);
+  const location before = state.here();
+  state.begin_action();
+  EXPECT_FALSE(state.in_step());
+  state.mark({1'000'000, 2'000'000});
+  state.go_to({500'000, 2'500'000}, false);
+  EXPECT_TRUE(state.in_step());
+  state.begin_action();
+  state.select({document_id::none, selection_kind::block, 3});
+  state.back();
+  EXPECT_EQ(state.range(), (query::time_range{1'000'000, 2'000'000}));
+  state.back();
+  EXPECT_EQ(state.here(), before);
+  EXPECT_FALSE(state.can_go_back());
+}
+
+TEST_F(session_test, marks_a_moment_as_the_moment_and_not_as_a_range) {
+  open(path);
+  state.mark({1'000'000, 2'000'000});
+  state.mark({3'000'000, 3'000'001});
+  EXPECT_FALSE(state.range().has_value());
+  EXPECT_EQ(state.moment(), 3'000'000);
+  state.mark({3'999'999, 4'000'001});
+  EXPECT_EQ(state.moment(), 4'000'000) << "an event without a duration, and 1 ns on either side";
+}
+
 TEST_F(session_test, says_why_a_file_cannot_be_opened) {
   open("/no/such/file.sluice");
   EXPECT_EQ(state.active(), nullptr);

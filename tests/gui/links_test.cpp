@@ -80,6 +80,22 @@ class links : public window_test {
     return std::find(drawn.begin(), drawn.end(), block) != drawn.end();
   }
 
+  /// A range that was marked is on the screen and long enough to be seen there; else a moment is.
+  void expect_mark_on_screen() {
+    const gui::document& shown = *app().state().active();
+    const auto& range = app().state().range();
+    const auto& moment = app().state().moment();
+    ASSERT_TRUE(range || moment);
+    const query::time_range marked = range ? *range : query::time_range{*moment, *moment};
+    if (range) {
+      EXPECT_GT(range->length(), 2);
+      EXPECT_GE(range->begin, shown.active.begin);
+      EXPECT_LE(range->end, shown.active.end);
+    }
+    EXPECT_LE(shown.visible.begin, marked.begin);
+    EXPECT_GE(shown.visible.end, marked.end);
+  }
+
   /// What is selected is on the screen: in its track and, if it is a block, in the list of blocks; and Details tell of it.
   void expect_selection_on_screen(ImGuiTestContext& user) {
     const gui::document& shown = *app().state().active();
@@ -125,6 +141,7 @@ TEST_F(links, of_the_summary_lead_to_what_they_name) {
         app().invoke("selection.clear");
         user.Yield(2);
         const query::time_range before = app().state().active()->visible;
+        const gui::location here = app().state().here();
         const gui::blocks_filter listed = app().find<gui::blocks_view>().filter();
         scroll_to(user, "Summary", scroll);
         user.ItemClick(each.ID);
@@ -143,6 +160,15 @@ TEST_F(links, of_the_summary_lead_to_what_they_name) {
           const bool moved =
               app().state().active()->visible != before || app().state().range() || app().state().moment();
           const auto panels = {"Stacks", "What if", "Memory map", "Blocks", "Transfers", "Idle gaps", "Ranks"};
+          if (name == "Show on the timeline") {
+            EXPECT_TRUE(is_front("Summary")) << "the card is still to be read";
+            EXPECT_TRUE(moved);
+            expect_mark_on_screen();
+            app().invoke("selection.back");
+            user.Yield(2);
+            settle(user);
+            EXPECT_EQ(app().state().here(), here);
+          }
           EXPECT_TRUE(moved || std::any_of(panels.begin(), panels.end(), [this](const char* p) { return is_front(p); }))
               << "nothing happened";
         }

@@ -274,6 +274,7 @@ void application::frame() {
 }
 
 void application::update() {
+  session_.begin_action();
   commands_.run_queued();
   follow_table_wanted();
   follow_leaving();
@@ -330,7 +331,11 @@ void application::reveal_selection() {
   if (answer.failure) reveal_ = false;
   if (!answer || !answer.complete) return;
   reveal_ = false;
-  session_.go_to(shown_around(answer->span, shown->active), true);
+  const query::time_range around = shown_around(answer->span, shown->active);
+  if (reveal_is_step_)
+    session_.go_to(around, true);
+  else
+    session_.show(around, true);
   session_.reveal(chosen, answer->span, answer->track);
   bring_forward(topic::selection);
 }

@@ -218,6 +218,7 @@ class application {
   screen_slot<query::series_question> progress_series_;
   screen_slot<query::details_question> reveal_question_;
   bool reveal_ = false;
+  bool reveal_is_step_ = true;  ///< Going back undoes the move alone; else the choice, too, which was made for it.
   std::map<std::string, settings::open_document> restored_;  ///< To be shown so once these files are ready.
   std::optional<kept_view> wanted_kept_;                     ///< For the views of the active document, once.
   double progress_ = -1;

@@ -142,7 +142,11 @@ void application::add_selection_commands() {
                  .group = "Go",
                  .icon = icon::search,
                  .keys = {ImGuiKey_E},
-                 .run = [this](const argument&) { reveal_ = true; },
+                 .run =
+                     [this](const argument&) {
+                       reveal_ = true;
+                       reveal_is_step_ = !session_.in_step();
+                     },
                  .enabled =
                      [this, ready] {
                        const selection_kind kind = session_.selected().kind;
@@ -173,6 +177,15 @@ void application::add_selection_commands() {
                          if (what->kind == selection_kind::event || what->kind == selection_kind::block)
                            bring_forward(topic::selection);
                        }
+                     },
+                 .enabled = ready});
+  // For links of a panel that stays in front.
+  commands_.add({.id = "selection.mark",
+                 .run =
+                     [this](const argument& with) {
+                       if (const auto* range = std::get_if<query::time_range>(&with);
+                           range != nullptr && range->length() > 0)
+                         session_.mark(*range);
                      },
                  .enabled = ready});
   commands_.add({.id = "selection.range",

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "app/gui/views/shown_range.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/threads/worker_thread.hpp"
 #include "core/import/import.hpp"
@@ -262,6 +263,8 @@ bool documents::busy() const {
 std::vector<error> documents::take_failures() { return std::exchange(failures_, {}); }
 
 void documents::remember() {
+  if (in_step()) return;
+  if (action_ == action::begun) action_ = action::remembered;
   if (!back_.empty() && back_.back() == here_) return;
   back_.push_back(here_);
   if (back_.size() > history_limit) back_.erase(back_.begin());
@@ -279,6 +282,15 @@ void documents::select_range(std::optional<query::time_range> range) {
   if (range == here_.range) return;
   remember();
   here_.range = range;
+}
+
+void documents::mark(query::time_range range) {
+  if (!is_moment(range)) return select_range(range);
+  const query::time_ns middle = range.begin + range.length() / 2;
+  if (!here_.range && here_.moment == middle) return;
+  remember();
+  here_.range.reset();
+  here_.moment = middle;
 }
 
 void documents::select_nothing() {

@@ -97,9 +97,17 @@ class documents {
   [[nodiscard]] const selection& selected() const { return here_.selected; }
   [[nodiscard]] const std::optional<query::time_range>& range() const { return here_.range; }
   [[nodiscard]] const std::optional<query::time_ns>& moment() const { return here_.moment; }
+  /// Begins what the user does next: all changes until the next call are one step in the history. Without any call each
+  /// change is a step of its own.
+  void begin_action() { action_ = action::begun; }
+  /// True if a step was put into the history since `begin_action`.
+  [[nodiscard]] bool in_step() const { return action_ == action::remembered; }
   /// Changes the selection. `back` undoes this.
   void select(const selection& what);
   void select_range(std::optional<query::time_range> range);
+  /// Marks where something is: selects the range, or, if it is a moment (`is_moment`), sets the moment and selects no
+  /// range. `back` undoes this.
+  void mark(query::time_range range);
   /// Selects nothing: neither an item, nor a range, nor a moment. One step in the history.
   void select_nothing();
   /// Sets the moment without a step in the history.
@@ -129,6 +137,7 @@ class documents {
 
  private:
   struct load;
+  enum class action : std::uint8_t { single, begun, remembered };
   void remember();
   void apply(const location& where);
   void take_loads();
@@ -141,6 +150,7 @@ class documents {
   document_id active_ = document_id::none;
   std::uint32_t next_id_ = 1;
   location here_;
+  action action_ = action::single;
   reveal_request revealed_;
   std::vector<location> back_;
   std::vector<location> forward_;

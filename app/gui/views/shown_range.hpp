@@ -9,6 +9,9 @@
 
 namespace sluice::gui {
 
+/// True for the range of what has no duration: 1 ns, or an event's time with 1 ns on either side.
+[[nodiscard]] inline bool is_moment(analysis::time_range range) { return range.length() <= 2; }
+
 /// The range that a link to `found` shows in the timeline. A moment, or what is shorter than 1 % of the active time, is
 /// shown with the shortest step around it, or else in the middle of 1 % of the active time: by itself it would be a
 /// blank view. Adds 5 % on either side.

@@ -29,8 +29,9 @@ struct finder {
   /// Length in ns of the working time, at least 1: see `working_time`.
   double working = working_time(of);
 
+  /// Adds a finding about all of the active time.
   finding& add(finding_kind kind, std::string text, std::string advice) {
-    found.push_back({kind, trace::severity::info, std::move(text), std::move(advice), of.whole.range});
+    found.push_back({kind, trace::severity::info, std::move(text), std::move(advice), of.whole.active});
     return found.back();
   }
   [[nodiscard]] saving time(double ns, saving_basis basis) const {

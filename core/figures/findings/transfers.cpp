@@ -73,8 +73,9 @@ void find_pageable(finder& in, const transfer_statistics& way, const transfer_pa
   const transfer_part* pinned = part_of(way, memory_kind::pinned);
   if (pageable.bytes < 16 * mebi || pageable.bytes < 0.1 * way.bytes) return;
   if (best > 0 && pageable.mean_bandwidth > 0.75 * best) return;
-  const auto lines = by_line(groups_of(in, way, memory_kind::host), in.places,
-                             [](const copy_group& each) { return static_cast<double>(each.busy + each.queued); });
+  const std::vector<const copy_group*> groups = groups_of(in, way, memory_kind::host);
+  const auto lines =
+      by_line(groups, in.places, [](const copy_group& each) { return static_cast<double>(each.busy + each.queued); });
   std::string text =
       fmt::format("{} ({}) of the bytes copied {} {} pageable memory, at {}.", format_bytes(pageable.bytes),
                   format_share(pageable.bytes / way.bytes), towards(way.direction),
@@ -114,7 +115,9 @@ void find_pageable(finder& in, const transfer_statistics& way, const transfer_pa
   if (rate > 0) f.saves = in.time(saved, saving_basis::modelled);
   f.only_note = !recurs;
   f.where = place;
-  if (!lines.empty()) f.event = lines.front().second.front()->largest;
+  if (lines.empty()) return;
+  f.event = lines.front().second.front()->largest;
+  f.range = copies(groups).range();
 }
 
 void find_slow(finder& in, const transfer_statistics& way, const transfer_part& pinned) {
@@ -128,6 +131,7 @@ void find_slow(finder& in, const transfer_statistics& way, const transfer_part& 
                          limit_of(way), format_rate(pinned.fastest_bandwidth)),
              "Check the link's width, which CPU socket the memory is near, and what else uses the link.");
   f.event = way.fastest;
+  if (const auto groups = groups_of(in, way, memory_kind::pinned); !groups.empty()) f.range = copies(groups).range();
 }
 
 void find_small(finder& in, const transfer_statistics& way) {
@@ -217,6 +221,7 @@ void find_copies_not_overlapped(finder& in) {
                "Copy the next batch on a stream of its own, from pinned memory, while a kernel works on this one.");
     f.saves = in.time(hidden, saving_basis::measured);
     f.only_note = !most.recur() || is_of_others(place);
+    f.range = copies(groups).range();
     f.where = place;
   }
 }

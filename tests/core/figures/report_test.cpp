@@ -236,6 +236,7 @@ TEST(report, judges_a_program_by_the_time_in_which_it_works) {
   EXPECT_EQ(all.whole.active, (time_range{3'000 * ms, 3'100 * ms}));
   const finding* hint = find(all, finding_kind::copies_not_overlapped);
   ASSERT_NE(hint, nullptr) << "of the whole recording the copies are less than 1 %";
+  EXPECT_EQ(hint->range, (time_range{3'000 * ms, 3'080 * ms + 1})) << "from the first copy to the last";
   EXPECT_NE(hint->text.find("50 % of the active time"), std::string::npos) << hint->text;
 }
 

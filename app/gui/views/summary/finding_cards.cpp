@@ -55,7 +55,7 @@ class link_line {
 };
 
 void show_where(const view_context& with, const analysis::report& all, const analysis::finding& of) {
-  with.commands.invoke("selection.range", of.range);
+  with.commands.invoke("selection.mark", of.range);
   with.commands.invoke("timeline.go_to", shown_range(of.range, all.whole.active, all.steps));
 }
 

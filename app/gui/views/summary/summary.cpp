@@ -377,7 +377,7 @@ class summary_view final : public view {
             with.px(110));
       if (of.keeps_growing) field(with, "grows by", format_bytes(of.growth) + " a step", with.px(110));
       if (link(with, "Show the highest")) {
-        with.commands.invoke("selection.range", highest.span);
+        with.commands.invoke("selection.mark", highest.span);
         const query::time_ns air = highest.span.length() / 10 + 1;
         with.commands.invoke("timeline.go_to", query::time_range{highest.span.begin - air, highest.span.end + air});
       }
