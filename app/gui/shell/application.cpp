@@ -244,7 +244,19 @@ view_context application::context() {
   std::optional<query::time_ns> hovered;
   for (const auto& each : views_)
     if (!hovered) hovered = each->hovered_time();
-  return {session_, commands_, colours(), fonts_, boxes_, scale_ * settings_.text_scale, hovered};
+  return {session_, commands_,    colours(), fonts_, boxes_, tables_, scale_ * settings_.text_scale,
+          hovered,  !tips_hidden_};
+}
+
+void application::hide_tips() {
+  const ImGuiIO& io = ImGui::GetIO();
+  const bool moved = io.MouseDelta.x != 0 || io.MouseDelta.y != 0 || io.MouseWheel != 0 || ImGui::IsAnyMouseDown();
+  bool pressed = false;
+  // Modifiers change what the mouse does.
+  for (int key = ImGuiKey_NamedKey_BEGIN; key < ImGuiKey_GamepadStart && !pressed; ++key)
+    pressed = (key < ImGuiKey_LeftCtrl || key > ImGuiKey_RightSuper) &&
+              ImGui::IsKeyPressed(static_cast<ImGuiKey>(key), false);
+  tips_hidden_ = (tips_hidden_ || pressed) && !moved;
 }
 
 void application::frame() {
@@ -256,6 +268,7 @@ void application::frame() {
     apply_style(colours(), unit);
     restyle_ = false;
   }
+  hide_tips();
   update();
   if (new_key_for_.empty()) commands_.take_keys();
   draw_menu_bar();
@@ -276,7 +289,7 @@ void application::frame() {
 void application::update() {
   session_.begin_action();
   commands_.run_queued();
-  follow_table_wanted();
+  choose_table();
   follow_leaving();
   session_.update(static_cast<double>(ImGui::GetIO().DeltaTime));
   take_failures();

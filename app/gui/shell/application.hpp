@@ -127,6 +127,7 @@ class application {
   void add_window_commands();
   void add_recording_commands();  ///< In application_recording.cpp, as what follows.
   void update();
+  void hide_tips();
   void follow_recorder();
   void follow_end_of_recording(const document* shown);
   void start_recording(const record_request& request);
@@ -172,7 +173,7 @@ class application {
   void draw_panel(view& which, view_context& with);
   static void draw_panel_menu(const view& of, const view_context& with, bool on_tab);
   void follow_saving();
-  void follow_table_wanted();
+  void choose_table();
   /// The name of the active document, as the begin of names of files.
   [[nodiscard]] std::string name_to_save() const;
   /// Shows a panel and gives it the focus. One that was hidden gets its tab only after it was drawn, so this takes a few
@@ -209,6 +210,7 @@ class application {
   typefaces fonts_;
   draw::box_renderer boxes_;
   recorder_process recorder_;
+  table_requests tables_;
 
   std::vector<std::unique_ptr<view>> views_;
   welcome_view welcome_;
@@ -262,9 +264,9 @@ class application {
   document_id close_asked_ = document_id::none;        ///< The question before it is closed is open.
   document_id leaves_when_saved_ = document_id::none;  ///< It is closed once the copy that was asked for is saved ...
   bool quit_when_saved_ = false;                       ///< ... and then the window.
-  bool table_wanted_ = false;                          ///< The row with the focus has a frame to save its table.
   unsigned palette_over_ = 0;  ///< ImGui's id of the window that had the focus before the palette.
   bool restyle_ = true;
+  bool tips_hidden_ = false;  ///< See `view_context::tips`.
   view* only_ = nullptr;
   float scale_ = 1;
   float unit_ = 1;     ///< Pixels per design pixel for which the panels are laid out.

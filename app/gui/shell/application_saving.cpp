@@ -46,7 +46,7 @@ std::string application::name_to_save() const {
 void application::add_saving_commands() {
   const auto has_document = [this] { return session_.active() != nullptr; };
   commands_.add({.id = "file.save_picture",
-                 .title = "Save a picture...",
+                 .title = "Save a picture of the window...",
                  .group = "File",
                  .words = "export png image screenshot",
                  .keys = {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_S},
@@ -132,11 +132,15 @@ void application::follow_saving() {
   }
 }
 
-/// `table.save_focused` is for the row that has the focus, which answers in the frame in which the command ran.
-void application::follow_table_wanted() {
-  const bool answered = commands_.just_ran("table.save") || commands_.just_ran("query.save");
-  if (table_wanted_ && !answered) notice_ = "no table is chosen: click one of its rows first";
-  table_wanted_ = commands_.just_ran("table.save_focused");
+/// Picks the tables that answer in this frame, from those that the last frame drew.
+void application::choose_table() {
+  tables_.choice.begin_frame();
+  const unsigned chosen = tables_.choice.of_chosen_row();
+  tables_.to_copy = commands_.just_ran("row.copy") ? chosen : 0;
+  tables_.to_select = commands_.just_ran("row.select_all") ? chosen : 0;
+  tables_.to_save = commands_.just_ran("table.save_focused") ? tables_.choice.nearest() : 0;
+  if (commands_.just_ran("table.save_focused") && tables_.to_save == 0)
+    notice_ = "no panel on the screen has a table: bring one to the front that has, such as Blocks";
 }
 
 /// A right click beside the items of a panel, or on its tab.

@@ -36,6 +36,13 @@ ImGuiID key_of(const table_content& content) {
   return ImHashStr(content.name, 0, ids.Size > 1 ? ids[ids.Size - 2] : ids[0]);
 }
 
+/// True, once, for the table that is wanted.
+bool take(unsigned& wanted, unsigned table) {
+  if (wanted != table) return false;
+  wanted = 0;
+  return true;
+}
+
 /// A click that selects rows has no other effect.
 bool selects_rows() { return ImGui::GetIO().KeyCtrl || ImGui::GetIO().KeyShift; }
 
@@ -343,22 +350,24 @@ void row_menu::follow(const view_context& with, const table_content& content, st
     }
   }
   const bool has_focus = ImGui::IsItemFocused();
+  const ImGuiID table = key_of(content);
+  with.tables.choice.note(table, current_panel()->ID);
   if (has_focus) {
     focused_ = row;
-    if (selected_.table == key_of(content)) selected_.focus = id;
-    if (with.commands.just_ran("row.select_all")) select_all(content);
+    if (selected_.table != table) start_at(content, row);
+    with.tables.choice.choose(table);
   }
+  if (take(with.tables.to_select, table)) select_all(content);
   // Once per frame, by the first row that is drawn: that with the focus may be scrolled away.
-  const bool first = selected_.table == key_of(content) && selected_.frame != ImGui::GetFrameCount();
+  const bool first = selected_.table == table && selected_.frame != ImGui::GetFrameCount();
   if (first) {
     selected_.frame = ImGui::GetFrameCount();
     check_selected(content);
     if (selects(content)) draw_selected(with);
   }
-  if (selects(content) ? first && ImGui::GetFocusID() == selected_.focus : has_focus) {
-    if (with.commands.just_ran("row.copy")) copy_rows(content, row, selects(content));
-    if (with.commands.just_ran("table.save_focused")) take_csv(with, content, true, selects(content));
-  }
+  const bool is_meant = selects(content) || (selected_.table == table && selected_.anchor == row);
+  if (is_meant && take(with.tables.to_copy, table)) copy_rows(content, row, selects(content));
+  if (take(with.tables.to_save, table)) take_csv(with, content, true, selects(content));
   draw_menu(with, content, row);
 }
 

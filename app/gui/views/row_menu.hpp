@@ -184,7 +184,6 @@ class row_menu {
     std::size_t known = 0;    ///< How many rows the table had.
     std::string first, last;  ///< The texts of the first and the last of the rows.
     std::string words;        ///< What is said of them.
-    unsigned focus = 0;       ///< ImGui's id of the table's row that had the focus last; it may be scrolled away.
     int frame = -1;           ///< ImGui's number of the frame in which a row of the table was drawn last.
   } selected_;
 

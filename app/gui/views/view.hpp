@@ -8,6 +8,7 @@
 #include "app/gui/shell/commands.hpp"
 #include "app/gui/shell/documents.hpp"
 #include "app/gui/shell/settings.hpp"
+#include "app/gui/shell/table_choice.hpp"
 #include "app/gui/window/screen_text.hpp"
 #include "app/gui/window/theme.hpp"
 
@@ -20,9 +21,11 @@ struct view_context {
   const theme& colours;
   const typefaces& fonts;
   draw::box_renderer& boxes;
-  float scale = 1;  ///< Pixels per design pixel.
+  table_requests& tables;  ///< Each table takes part in it, by `row_menu`.
+  float scale = 1;         ///< Pixels per design pixel.
   /// The time under the mouse in the previous frame, shared by tracks and overview.
-  std::optional<query::time_ns> hovered_time;
+  std::optional<query::time_ns> hovered_time{};
+  bool tips = true;  ///< False after a key was pressed, until the mouse moves: a tooltip would cover what it shows.
 
   [[nodiscard]] float px(float design_pixels) const {
     return static_cast<float>(static_cast<int>(design_pixels * scale + 0.5F));

@@ -61,6 +61,54 @@ TEST_F(panel_saving, saves_a_table_where_the_user_says) {
   });
 }
 
+TEST_F(panel_saving, saves_and_copies_by_the_menu_what_a_row_was_clicked_in) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("panel.focus.Blocks");
+    user.Yield(4);
+    settle(user);
+    const ImGuiWindow* panel = ImGui::FindWindowByName("Blocks");
+    const auto click_row = [&] {
+      user.MouseMoveToPos({panel->WorkRect.Max.x - 60, panel->WorkRect.Max.y - 60});
+      user.MouseClick(0);
+      user.Yield(4);
+      settle(user);
+    };
+    click_row();
+    ImGui::SetClipboardText("");
+    user.MenuClick("//##MainMenuBar##MenuBar/Edit/Copy the row");
+    user.Yield(4);
+    EXPECT_NE(clipboard(), "") << "the menu has the focus while it is open";
+    user.MenuClick("//##MainMenuBar##MenuBar/File/Save the table as CSV...");
+    type_path(user, saved);
+    EXPECT_EQ(content_of(saved).find("bytes,"), 0U) << content_of(saved);
+    EXPECT_EQ(app().notice(), "");
+    std::filesystem::remove(saved);
+
+    click_row();
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_P);
+    user.Yield(3);
+    user.KeyCharsReplaceEnter("save the table");
+    type_path(user, saved);
+    EXPECT_EQ(content_of(saved).find("bytes,"), 0U);
+    user.Yield(4);
+    EXPECT_EQ(app().notice(), "") << "reading all rows takes some frames, which is no error";
+  });
+}
+
+TEST_F(panel_saving, saves_the_table_of_the_panel_in_front_where_no_row_was_clicked) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("panel.focus.Statistics");
+    user.Yield(4);
+    settle(user);
+    user.MenuClick("//##MainMenuBar##MenuBar/File/Save the table as CSV...");
+    type_path(user, saved);
+    EXPECT_NE(content_of(saved), "");
+    EXPECT_EQ(app().notice(), "");
+  });
+}
+
 TEST_F(panel_saving, says_why_a_table_is_not_saved) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
