@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -53,14 +54,24 @@ class side {
   }
 
   struct named_stack {
-    std::string key;
+    std::string key;  ///< Of its functions and files.
     std::vector<frame_line> lines;
+    std::size_t chosen =
+        0;                 ///< The line of the program that stands for it, in `lines`; past their end if there is none.
+    std::string function;  ///< The function of this line.
   };
+  /// Valid as long as this.
   const named_stack& stack(trace::stack_id id) {
     const auto [at, fresh] = stacks_.try_emplace(raw(id));
     if (!fresh || id == trace::stack_id::none) return at->second;
     at->second.lines = book_.stack(id, of_.tables, frame_book::lookup::at_once);
-    for (const frame_line& line : at->second.lines) append(at->second.key, line);
+    std::vector<const frame_line*> pointers;
+    for (const frame_line& line : at->second.lines) {
+      append(at->second.key, line);
+      pointers.push_back(&line);
+    }
+    at->second.chosen = symbols::line_to_name(pointers);
+    if (at->second.chosen < pointers.size()) at->second.function = text_to_match(*pointers[at->second.chosen]);
     return at->second;
   }
 
@@ -70,40 +81,94 @@ class side {
   std::unordered_map<std::uint64_t, named_stack> stacks_;
 };
 
+/// By how many lines the code of a function moved from one recording to the other: by so many as make most of its lines
+/// meet, by as few as possible.
+class line_moves {
+ public:
+  void add(const std::string& function, std::uint64_t line, bool is_after) {
+    if (line == 0) return;
+    lines& of = functions_[function];
+    (is_after ? of.after : of.before).insert(line);
+  }
+  /// Finds the moves of what was added. O(lines before * lines after) of each function, at most `most_pairs`.
+  void find() {
+    for (auto& [function, of] : functions_) of.move = move_of(of);
+  }
+  /// The line of `before` as a line of `after`.
+  [[nodiscard]] std::uint64_t moved(const std::string& function, std::uint64_t line) const {
+    const auto found = functions_.find(function);
+    return found == functions_.end() || line == 0 ? line : line + static_cast<std::uint64_t>(found->second.move);
+  }
+
+ private:
+  static constexpr std::size_t most_pairs = 1'000'000;  ///< A function of a thousand lines that all allocate.
+  struct lines {
+    std::set<std::uint64_t> before, after;
+    std::int64_t move = 0;
+  };
+  static std::int64_t move_of(const lines& of) {
+    if (of.before.size() > most_pairs / std::max<std::size_t>(of.after.size(), 1)) return 0;
+    std::map<std::int64_t, std::size_t> meet;
+    for (const std::uint64_t a : of.before)
+      for (const std::uint64_t b : of.after) ++meet[static_cast<std::int64_t>(b - a)];
+    const auto distance = [](std::int64_t move) {
+      return move < 0 ? 0 - static_cast<std::uint64_t>(move) : static_cast<std::uint64_t>(move);
+    };
+    const auto best = std::max_element(meet.begin(), meet.end(), [&](const auto& a, const auto& b) {
+      return a.second != b.second ? a.second < b.second : distance(a.first) > distance(b.first);
+    });
+    return best == meet.end() ? 0 : best->first;
+  }
+
+  std::map<std::string, lines> functions_;
+};
+
 class stack_table {
  public:
   void add(side& of, const stack_use& use, bool is_after) {
     for (const stack_share& share : use.shares) {
-      const auto& named = of.stack(share.stack);
-      const auto [at, fresh] = places_.try_emplace(named.key, changes_.size());
-      if (fresh) changes_.emplace_back();
-      stack_change& change = changes_[at->second];
-      if (fresh || is_after) name(change, named.lines);
-      (is_after ? change.after : change.before).add(share.figures);
-      (is_after ? change.stacks_after : change.stacks_before).push_back(share.stack);
+      const side::named_stack& named = of.stack(share.stack);
+      entries_.push_back({&named, share, is_after});
+      if (named.chosen < named.lines.size()) moves_.add(named.function, named.lines[named.chosen].line, is_after);
     }
   }
 
+  /// Largest difference first. The sides are those that were added.
   std::vector<stack_change> take() {
+    moves_.find();
+    std::map<std::pair<std::string_view, std::uint64_t>, std::size_t> places;
+    std::vector<stack_change> changes;
+    for (const entry& each : entries_) {
+      const side::named_stack& named = *each.named;
+      const frame_line line = named.chosen < named.lines.size() ? named.lines[named.chosen] : frame_line{};
+      const std::uint64_t number = each.is_after ? line.line : moves_.moved(named.function, line.line);
+      const auto [at, fresh] = places.try_emplace({named.key, number}, changes.size());
+      if (fresh) changes.emplace_back();
+      stack_change& change = changes[at->second];
+      if (fresh || each.is_after) {
+        change.line = line;
+        change.stack = named.lines;
+      }
+      change.line_after = number;
+      (each.is_after ? change.after : change.before).add(each.share.figures);
+      (each.is_after ? change.stacks_after : change.stacks_before).push_back(each.share.stack);
+    }
     const auto weight = [](const stack_change& c) {
       return c.before.bytes > c.after.bytes ? c.before.bytes - c.after.bytes : c.after.bytes - c.before.bytes;
     };
-    std::stable_sort(changes_.begin(), changes_.end(),
+    std::stable_sort(changes.begin(), changes.end(),
                      [&](const stack_change& a, const stack_change& b) { return weight(a) > weight(b); });
-    return std::move(changes_);
+    return changes;
   }
 
  private:
-  static void name(stack_change& change, const std::vector<frame_line>& lines) {
-    std::vector<const frame_line*> pointers;
-    for (const frame_line& line : lines) pointers.push_back(&line);
-    const std::size_t chosen = symbols::line_to_name(pointers);
-    change.line = chosen < lines.size() ? lines[chosen] : frame_line{};
-    change.stack = lines;
-  }
-
-  std::map<std::string, std::size_t> places_;
-  std::vector<stack_change> changes_;
+  struct entry {
+    const side::named_stack* named;
+    stack_share share;
+    bool is_after;
+  };
+  std::vector<entry> entries_;
+  line_moves moves_;
 };
 
 void add_memory(side& of, bool is_after,

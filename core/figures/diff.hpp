@@ -50,10 +50,14 @@ struct diff_side {
   bool devices_by_order = false;
 };
 
-/// One call stack before and after. Two stacks are the same if their functions and file names (without folders and line
-/// numbers) are equal. All events without a stack count as one stack.
+/// One call stack before and after. Two stacks are the same if their functions and file names (without folders) are
+/// equal, and the lines of the program that stand for them. Lines that only moved, as by text inserted above them, are
+/// the same: all lines of a function are taken to have moved by as many lines as make most of them meet. All events
+/// without a stack count as one stack.
 struct stack_change {
   symbols::frame_line line;  ///< The line of the program that is shown for the stack.
+  std::uint64_t line_after =
+      0;  ///< Its number in the recording `after`; what it would be there if only `before` has it.
   std::vector<symbols::frame_line>
       stack;  ///< Innermost frame first, as in the recording `after` if it has the stack. Empty: no stack was recorded.
   stack_figures before, after;

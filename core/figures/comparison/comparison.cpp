@@ -22,7 +22,8 @@ std::uint64_t change_of(const grown_group& of) {
   return of.before.bytes > of.after.bytes ? of.before.bytes - of.after.bytes : of.after.bytes - of.before.bytes;
 }
 
-std::vector<grown_group> sorted(std::map<std::string, grown_group>&& groups) {
+template <class Key>
+std::vector<grown_group> sorted(std::map<Key, grown_group>&& groups) {
   std::vector<grown_group> all;
   for (auto& [key, group] : groups) all.push_back(std::move(group));
   std::stable_sort(all.begin(), all.end(),
@@ -38,13 +39,17 @@ void join(grown_group& into, const stack_change& change) {
 }
 
 std::vector<grown_group> by_line(const std::vector<stack_change>& changes) {
-  std::map<std::string, grown_group> groups;
+  std::map<std::pair<std::string, std::uint64_t>, grown_group> groups;
   for (const stack_change& change : changes) {
     const bool known = !change.stack.empty();
-    grown_group& group = groups[known ? text_to_match(change.line) : std::string()];
+    grown_group& group = known ? groups[{text_to_match(change.line), change.line_after}] : groups[{}];
+    const bool fresh = group.name.empty();
     group.name = known ? symbols::name_of(change.line) : "no stack recorded";
-    group.place = known ? symbols::place_of(change.line) : std::string();
-    if (known) group.line = change.line;
+    // Of `after`, if it has the line.
+    if (known && (fresh || !change.stacks_after.empty())) {
+      group.place = symbols::place_of(change.line);
+      group.line = change.line;
+    }
     join(group, change);
   }
   return sorted(std::move(groups));
@@ -83,10 +88,20 @@ std::vector<grown_group> by_module(const std::vector<stack_change>& changes, mod
     const std::string name = namer.module_of(change);
     named = named || !name.empty();
     grown_group& group = groups[name];
-    group.name = name.empty() ? "no module" : name;
+    group.name = name.empty() ? no_module : name;
     join(group, change);
   }
   return named ? sorted(std::move(groups)) : std::vector<grown_group>{};
+}
+
+/// True if what differs between the sides lies in modules that have a name, and not in the rest.
+bool differ_by_module(const memory_difference& of) {
+  std::uint64_t named = 0;
+  std::uint64_t all = 0;
+  for (const grown_group& each : of.modules)
+    if (each.name != no_module) named += change_of(each);
+  for (const grown_group& each : of.lines) all += change_of(each);
+  return named > all / 2;
 }
 
 const peak_composition* composition_of(const compared_side& side, const memory_statistics& of) {
@@ -122,6 +137,7 @@ memory_difference difference_of(const named_side& before, const named_side& afte
   made.after = change.after;
   made.lines = by_line(change.at_peak);
   made.modules = by_module(change.at_peak, namer);
+  made.by_module = differ_by_module(made);
   made.categories = by_category(before, after, change);
   made.flames = merge_changes(change.at_peak, how.libraries);
   return made;

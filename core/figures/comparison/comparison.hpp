@@ -23,6 +23,9 @@ struct compared_value {
   double after = 0;
 };
 
+/// The name of the group of what no module asked for.
+inline constexpr const char* no_module = "no module";
+
 /// Memory at the peak by what it is attributed to. Its stacks are ids of each side's own recording.
 struct grown_group {
   std::string name;          ///< "forward", "GPT2MLP.forward", "activation".
@@ -47,9 +50,10 @@ struct difference_tree {
 struct memory_difference {
   std::string label;  ///< "GPU 0, framework: device"
   trace::layer layer = trace::layer::driver;
-  memory_statistics before, after;      ///< All zero if that side has no such memory.
-  std::vector<grown_group> lines;       ///< Largest difference first.
-  std::vector<grown_group> modules;     ///< Empty if no stack names one.
+  memory_statistics before, after;   ///< All zero if that side has no such memory.
+  std::vector<grown_group> lines;    ///< Largest difference first.
+  std::vector<grown_group> modules;  ///< Empty if no stack names one.
+  bool by_module = false;            ///< More than half of what differs is in modules that have a name: they tell most.
   std::vector<grown_group> categories;  ///< Empty for a layer without tensors.
   difference_tree flames;               ///< Only a root if neither side has a stack.
 };

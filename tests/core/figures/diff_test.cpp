@@ -161,6 +161,30 @@ TEST(diff, says_who_holds_and_copies_more) {
   EXPECT_EQ(found.transfers[0].after.count, 1U);
 }
 
+TEST(diff, tells_lines_of_one_function_apart_though_they_moved) {
+  for (const std::uint64_t moved : {0, 7}) {
+    telling before({}), after({.drift = moved});
+    before.alloc(10 * ms, 64 * mib, before.stack("forward", "model.py", 128));
+    before.alloc(20 * ms, 96 * mib, before.stack("forward", "model.py", 131));
+    before.alloc(30 * ms, 2 * mib, before.stack("forward", "model.py", 140));
+    after.alloc(5 * ms, 192 * mib, after.stack("forward", "model.py", 127));
+    after.alloc(10 * ms, 64 * mib, after.stack("forward", "model.py", 128));
+    after.alloc(20 * ms, 96 * mib, after.stack("forward", "model.py", 131));
+    taken a(before), b(after);
+    const difference found = between(a.whole(), b.whole());
+    ASSERT_EQ(found.memory.size(), 1U);
+    const auto& changes = found.memory[0].at_peak;
+    ASSERT_EQ(changes.size(), 4U) << moved;
+    EXPECT_EQ(changes[0].line.line, 127 + moved);
+    EXPECT_TRUE(changes[0].appeared());
+    EXPECT_EQ(changes[0].after.bytes, 192 * mib);
+    EXPECT_EQ(changes[1].line.line, 140U);
+    EXPECT_EQ(changes[1].line_after, 140 + moved) << "where it would be now";
+    EXPECT_TRUE(changes[1].vanished());
+    for (std::size_t same : {2, 3}) EXPECT_EQ(changes[same].before, changes[same].after);
+  }
+}
+
 TEST(diff, names_sites_that_came_and_went) {
   telling before({}), after({});
   tell_training(before, 8);

@@ -113,7 +113,7 @@ void compare_view::draw_grown(const view_context& with, const side& before, cons
   const std::array<choice, 3> choices = {{{grouping::module, "by module", &memory.modules},
                                           {grouping::line, "by line", &memory.lines},
                                           {grouping::category, "by category", &memory.categories}}};
-  if (!by_chosen_) by_ = memory.modules.empty() ? grouping::line : grouping::module;
+  if (!by_chosen_) by_ = memory.by_module ? grouping::module : grouping::line;
   const auto* now = std::find_if(choices.begin(), choices.end(), [&](const choice& each) { return each.by == by_; });
   if (now->groups->empty()) now = &choices[1];
   for (const choice& each : choices) {
@@ -122,9 +122,10 @@ void compare_view::draw_grown(const view_context& with, const side& before, cons
     if (radio_button(with, each.title, now == &each)) by_ = each.by, by_chosen_ = true;
     ImGui::EndDisabled();
   }
-  ImGui::SameLine(0, with.px(16));
-  clipped_text("live at the peak: " + format_bytes(memory.before.maximum) + " to " + format_bytes(memory.after.maximum),
-               ImGui::GetContentRegionAvail().x);
+  const std::string peaks =
+      "live at the peak: " + format_bytes(memory.before.maximum) + " to " + format_bytes(memory.after.maximum);
+  place_control(ImGui::CalcTextSize(peaks.c_str()).x, with.px(16));
+  clipped_text(peaks, ImGui::GetContentRegionAvail().x);
   draw_grown_rows(with, *now->groups, before, after);
 }
 
@@ -144,7 +145,7 @@ void compare_view::draw_grown_rows(const view_context& with, const std::vector<a
     const auto a = static_cast<double>(each.before.bytes);
     const auto b = static_cast<double>(each.after.bytes);
     to.push_back(
-        table_cell::text(each.place.empty() || each.place == each.name ? each.name : each.name + "  " + each.place));
+        table_cell::text(each.place.empty() || each.place == each.name ? each.name : each.place + ", " + each.name));
     to.push_back(table_cell::bytes(each.before.bytes));
     to.push_back(table_cell::bytes(each.after.bytes));
     to.push_back(table_cell::words(change_words(a, b, format_bytes(std::abs(b - a))), plain_number(b - a)));
@@ -158,7 +159,7 @@ void compare_view::draw_grown_rows(const view_context& with, const std::vector<a
     if (!each.line.file.empty() || !each.line.function.empty()) made.line = each.line;
     blocks_filter blocks;
     const bool by_category = &groups == &shown_->memory[memory_].categories;
-    const bool by_module = &groups == &shown_->memory[memory_].modules && each.name != "no module";
+    const bool by_module = &groups == &shown_->memory[memory_].modules && each.name != analysis::no_module;
     if (by_category) blocks.category = each.what;
     if (made.line) blocks.text = symbols::place_and_name_of(*made.line);
     if (by_module) blocks.text = each.name;

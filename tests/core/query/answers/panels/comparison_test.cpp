@@ -206,6 +206,7 @@ TEST_F(two_recordings, name_the_line_and_module_that_grew) {
   EXPECT_EQ(memory.lines[1].before, memory.lines[1].after);
   ASSERT_EQ(memory.modules.size(), 2U) << "the one of the weights has no forward";
   EXPECT_EQ(memory.modules[0].name, "Block.forward");
+  EXPECT_TRUE(memory.by_module) << "all that grew is in a module";
   ASSERT_EQ(memory.lines[0].stacks_after.size(), 1U);
   std::uint64_t by_category = 0;
   for (const analysis::grown_group& each : memory.categories) by_category += each.after.bytes;
