@@ -40,8 +40,8 @@ struct document {
   query::time_range target;   ///< The range that the view is moving to.
   view_follows follows = view_follows::active_time;
   query::slot<query::tracks_question> about;  ///< Tells the active time.
-  /// What panels group memory by if the user does not choose: `analysis::report::grouping`, once it is known. It then stays
-  /// while the recording grows, until the user has it chosen anew. None: not known yet. Set by whichever panel is drawn
+  /// What panels group memory by if the user does not choose: `analysis::report::grouping`, once it is known. While the
+  /// recording grows it stays, until the user has it chosen anew. None: not known yet. Set by whichever panel is drawn
   /// first (`grouping_of`).
   mutable std::optional<symbols::attribution> grouping;
 

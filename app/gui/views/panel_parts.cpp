@@ -67,8 +67,9 @@ automatic_grouping grouping_of(const view_context& with, const query::answer<ana
   constexpr std::uint64_t least_blocks = 16;
   const analysis::memory_peak* peak = main_peak(*report.value);
   const bool enough = peak != nullptr && !peak->lines.empty() && peak->blocks >= least_blocks;
-  const bool decides = of.live ? enough : report.complete;
-  if (!of.grouping && decides) of.grouping = report->grouping;
+  // Once it has ended, it is grouped as it will be when it is opened again.
+  const bool decides = of.live ? enough && !of.grouping : report.complete;
+  if (decides) of.grouping = report->grouping;
   made.by = of.grouping.value_or(report->grouping);
   if (*made.by != report->grouping) made.now = report->grouping;
   return made;
