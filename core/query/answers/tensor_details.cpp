@@ -101,7 +101,7 @@ class tensor_words {
                           enqueued(use.time)),
               part->transfer != event_id::none ? part->transfer : part->id};
     if (const auto fill = find_row<trace::memset_event>(use.event, from_))
-      return {fmt::format("memset{}", on_device(fill->time, fill->end)), fill->id};
+      return {fmt::format("memset, {}{}", enqueued(use.time), on_device(fill->time, fill->end)), fill->id};
     if (const auto launch = find_row<trace::graph_launch_event>(use.event, from_)) {
       std::string node;
       for (const analysis::graph_use& graph : from_.index.touches().graphs_of(block_.id)) {
@@ -125,7 +125,7 @@ class tensor_words {
                                              : k.correlation == row.correlation && row.correlation != 0);
         });
     if (!kernel) return {fmt::format("{}, {}", name, enqueued(row.time)), row.id};
-    return {fmt::format("{}{}", name, on_device(kernel->time, kernel->end)), kernel->id};
+    return {fmt::format("{}, {}{}", name, enqueued(row.time), on_device(kernel->time, kernel->end)), kernel->id};
   }
 
   [[nodiscard]] static std::string enqueued(trace::time_ns time) {

@@ -259,6 +259,11 @@ void work_joiner::take_moved(transfer_event& copy, moved_memory& m) {
   copy.content_bytes = m.content.bytes;
 }
 
+block_id work_joiner::block_at(std::uint64_t address, time_ns asked) const {
+  const alloc_event* const now = blocks_.find_live(address);
+  return now != nullptr && now->time > asked ? block_id::none : blocks_.find(address);
+}
+
 void work_joiner::finish(transfer_event& copy, const call* c) {
   if (c != nullptr) {
     copy.call = c->id;
@@ -271,8 +276,9 @@ void work_joiner::finish(transfer_event& copy, const call* c) {
     moved_memory* const m = moved_.find(copy.correlation);
     if (m != nullptr && !m->taken && (m->bytes == 0 || m->bytes == copy.bytes)) take_moved(copy, *m);
   }
-  if (copy.source_block == block_id::none) copy.source_block = blocks_.find(copy.source_address);
-  if (copy.destination_block == block_id::none) copy.destination_block = blocks_.find(copy.destination_address);
+  const time_ns asked = c != nullptr ? c->begin : copy.time;
+  if (copy.source_block == block_id::none) copy.source_block = block_at(copy.source_address, asked);
+  if (copy.destination_block == block_id::none) copy.destination_block = block_at(copy.destination_address, asked);
   file_.add(copy);
 }
 
@@ -287,7 +293,7 @@ void work_joiner::finish(memset_event& fill, const call* c) {
       if (fill.address == m->destination) fill.block = m->destination_block;
     }
   }
-  if (fill.block == block_id::none) fill.block = blocks_.find(fill.address);
+  if (fill.block == block_id::none) fill.block = block_at(fill.address, c != nullptr ? c->begin : fill.time);
   file_.add(fill);
 }
 

@@ -132,6 +132,10 @@ class work_joiner {
   void take_part(trace::transfer_event& copy, batch& of);
   void write_with_parts(trace::transfer_event& whole, batches::iterator of, const call& c);
 
+  /// The block at an address that work asked for then names. None if what lies there now came later: the memory of before
+  /// is gone, as a buffer of the host whose address the driver gives to a device.
+  [[nodiscard]] trace::block_id block_at(std::uint64_t address, trace::time_ns asked) const;
+
   trace::file_writer& file_;
   const block_ledger& blocks_;
   std::unordered_map<std::uint64_t, copied_content> contents_;  ///< By correlation id, for calls that have begun.

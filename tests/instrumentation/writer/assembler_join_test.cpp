@@ -30,6 +30,22 @@ TEST_F(assembler_test, a_copy_takes_addresses_and_blocks_from_its_call) {
   EXPECT_EQ(copies[0].destination_kind, memory_kind::device);
 }
 
+TEST_F(assembler_test, a_copy_names_no_block_that_was_allocated_after_it) {
+  thread& host = add_thread();
+  thread& flush = add_thread();
+  alloc(host, 20, 0x8000, 256);
+  call(host, 30, 7, 0x1010, 0x8020, 64);  // From memory of the host that is not recorded, and freed then.
+  alloc(host, 50, 0x1000, 256);
+  turn();
+  copy(flush, 100, 7, 64);
+  const recorded& trace = finish();
+  const auto copies = trace.all<transfer_event>();
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].source_address, 0x1010u);
+  EXPECT_EQ(copies[0].source_block, block_id::none);
+  EXPECT_EQ(copies[0].destination_block, trace.all<alloc_event>()[0].block);
+}
+
 TEST_F(assembler_test, a_copy_takes_its_content_from_its_call) {
   thread& host = add_thread();
   thread& flush = add_thread();
