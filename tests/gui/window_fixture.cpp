@@ -2,9 +2,11 @@
 
 #include <GLFW/glfw3.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "app/gui/gl/png.hpp"
@@ -93,6 +95,25 @@ bool window_test::draw_until(const std::function<bool()>& done) {
     if (std::chrono::steady_clock::now() > deadline || !window_->step()) return false;
   }
   return true;
+}
+
+bool window_test::run_until(const std::function<bool()>& done, std::chrono::milliseconds most) {
+  std::atomic<bool> over{false};
+  std::atomic<bool> was{false};
+  std::thread watch([&] {
+    for (const auto end = std::chrono::steady_clock::now() + most; !was && std::chrono::steady_clock::now() < end;)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    over = true;
+    glfwPostEmptyEvent();  // It may be asleep.
+  });
+  window_->after_frame = [&] {
+    // What it does when it is woken at the end does not count.
+    if (!over && done()) was = true;
+    if (was || over) app().quit();
+  };
+  EXPECT_TRUE(window_->run());
+  watch.join();
+  return was;
 }
 
 bool window_test::wait_until(ImGuiTestContext& user, const std::function<bool()>& done) {

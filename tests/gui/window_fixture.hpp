@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +28,9 @@ class window_test : public ::testing::Test {
   /// Draws frames until `done`, or a minute has passed; whether it was. Outside of `use`, which takes the place of the
   /// display's own mouse and keys.
   bool draw_until(const std::function<bool()>& done);
+  /// Runs the window as the program does, asleep while nothing changes, until `done`, which is asked after each frame, or
+  /// until `most` has passed; whether it was. Closes the window.
+  bool run_until(const std::function<bool()>& done, std::chrono::milliseconds most);
 
   // For the steps.
   gui::application& app() { return window_->app(); }

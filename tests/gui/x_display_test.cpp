@@ -276,5 +276,48 @@ TEST_F(window_test, a_chord_counts_also_if_its_modifier_is_released_first) {
   EXPECT_FALSE(app().playing()) << "what the key does without the modifier";
 }
 
+/// The number of frames after a movement of the mouse in which a click comes.
+class click_in_frame : public window_test, public ::testing::WithParamInterface<int> {};
+
+TEST_P(click_in_frame, is_drawn_to_its_end_though_no_other_event_follows) {
+  int frames = 0;
+  ASSERT_TRUE(draw_until([&] { return ++frames > 10; }));
+  Display* const display = glfwGetX11Display();
+  const Window window = glfwGetX11Window(glfwGetCurrentContext());
+  const int x = 24, y = 12;  // "File" in the menu bar.
+  const auto send = [&](int type, long mask) {
+    XEvent event{};
+    event.xbutton.type = type;  // The first members of a movement are the same.
+    event.xbutton.display = display;
+    event.xbutton.window = window;
+    event.xbutton.time = static_cast<Time>(1000 + frames);
+    event.xbutton.x = x;
+    event.xbutton.y = y;
+    event.xbutton.same_screen = True;
+    if (type != MotionNotify) event.xbutton.button = Button1;
+    x11<int(Display*, Window, Bool, long, XEvent*)>("XSendEvent")(display, window, False, mask, &event);
+    x11<int(Display*, Bool)>("XSync")(display, False);
+  };
+  const auto menu_is_open = [] {
+    const auto& open = ImGui::GetCurrentContext()->OpenPopupStack;
+    return open.Size > 0 && open[0].Window != nullptr && !open[0].Window->Hidden;
+  };
+  frames = 0;
+  send(MotionNotify, PointerMotionMask);
+  EXPECT_TRUE(run_until(
+      [&] {
+        if (++frames == GetParam()) {
+          // A slow frame: when it is done, all that the movement wanted has long been drawn.
+          std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+          send(ButtonPress, ButtonPressMask);
+          send(ButtonRelease, ButtonReleaseMask);
+        }
+        return menu_is_open();
+      },
+      std::chrono::milliseconds(6000)));
+}
+
+INSTANTIATE_TEST_SUITE_P(, click_in_frame, ::testing::Values(1, 2, 3, 4));
+
 }  // namespace
 }  // namespace sluice::test

@@ -206,7 +206,7 @@ bool application::playing() const {
 }
 bool application::animating() const {
   const bool reads = paths_.reading() || record_dialog_.reading() || saving_.running();
-  return session_.moving() || reveal_ || front_tabs_in_ > 0 || raised_ != nullptr || reads;
+  return session_.moving() || commands_.any_queued() || reveal_ || front_tabs_in_ > 0 || raised_ != nullptr || reads;
 }
 
 std::string application::title() const {

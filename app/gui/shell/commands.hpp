@@ -52,6 +52,8 @@ class command_registry {
   void invoke(std::string_view id, argument with = {}) const;
   /// Runs the queued commands. Returns true if there were any.
   bool run_queued();
+  /// True if commands wait for the next frame.
+  [[nodiscard]] bool any_queued() const { return !queue_.empty(); }
   /// True in the frame in which the command ran: for one that acts on what has the focus, which only its view knows.
   [[nodiscard]] bool just_ran(std::string_view id) const;
   /// Queues the commands whose keys were pressed in this frame.

@@ -14,6 +14,7 @@
 #include "imgui.h"
 #include "imgui_impl_glfw.h"
 #include "imgui_impl_opengl3.h"
+#include "imgui_internal.h"
 
 // Of GLFW/glfw3native.h, which needs the headers of Wayland.
 extern "C" void* glfwGetWaylandDisplay();
@@ -140,7 +141,10 @@ result<std::unique_ptr<window>> window::create(application_options content) {
     });
   }
 
-  content.wake = [] { glfwPostEmptyEvent(); };
+  content.wake = [woken = &made->woken_] {
+    *woken = true;
+    glfwPostEmptyEvent();
+  };
   made->app_ = std::make_unique<application>(std::move(content));
   glfwSetWindowUserPointer(made->handle_, made.get());
   glfwSetDropCallback(made->handle_, [](GLFWwindow* handle, int count, const char** paths) {
@@ -216,6 +220,14 @@ void window::note_input() {
   last_input_ = glfwGetTime();
 }
 
+/// Events may come at any time, also while a frame is drawn, and ImGui takes a press and a release in two frames: as long
+/// as it has some left, the frames that show their effect are still to come.
+void window::note_what_came() {
+  if (ImGui::GetCurrentContext()->InputEventsQueue.Size > 0) note_input();
+  // What a live recording's answers change is drawn at its own pace.
+  if (woken_.exchange(false) && !app_->live()) note_input();
+}
+
 void window::wait() {
   if (display_is_lost()) return;
   if (app_->animating() || app_->playing()) return glfwWaitEventsTimeout(animation_interval);
@@ -246,6 +258,7 @@ bool window::step() {
   if (lost_) return false;  // No question can be answered any more.
   for (const key_event& each : std::exchange(late_keys_, {})) take_key(each);
   glfwPollEvents();
+  note_what_came();
   int width = 0;
   int height = 0;
   glfwGetFramebufferSize(handle_, &width, &height);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -40,6 +41,7 @@ class window {
   window() = default;
   void wait();
   void note_input();
+  void note_what_came();
   void take_scale();
 
   struct key_event {
@@ -57,6 +59,7 @@ class window {
   std::vector<key_event> late_keys_;  ///< For the next frame.
   bool key_pressed_ = false;          ///< In this frame, a key that is no modifier.
   int frames_wanted_ = 3;
+  std::atomic<bool> woken_{false};  ///< By any thread, since the last frame: an answer is there.
   double last_input_ = 0;
   bool backends_ = false;
   bool lost_ = false;  ///< The display went away.
