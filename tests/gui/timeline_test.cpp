@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "app/gui/views/blocks.hpp"
 #include "imgui_internal.h"
 #include "tests/gui/window_fixture.hpp"
 
@@ -157,6 +158,55 @@ TEST_F(timeline_panel, connects_a_copy_with_the_call_that_asked_for_it) {
     app().invoke("selection.clear");
     user.Yield(3);
     EXPECT_TRUE(timeline().flows().drawn().empty());
+  });
+}
+
+TEST_F(timeline_panel, lists_the_blocks_of_the_memory_that_is_clicked) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    settle(user);
+    const auto& blocks = app().find<gui::blocks_view>();
+    const query::time_range active = app().state().active()->active;
+    const query::time_ns time = active.begin + active.length() / 2;
+    // From the top down, until the area of the device's memory is hit.
+    for (float down = 16; down < 200 && !blocks.filter().range; down += 6) {
+      user.MouseMoveToPos(place_of(time, down));
+      user.MouseClick(0);
+      user.Yield(4);
+    }
+    settle(user);
+    const gui::blocks_filter of = blocks.filter();
+    ASSERT_TRUE(of.range.has_value());
+    EXPECT_EQ(of.range->begin, app().state().moment());
+    EXPECT_TRUE(of.layer.has_value());
+    EXPECT_GT(blocks.count(), 0U);
+    user.MouseDoubleClick(0);
+    user.Yield(4);
+    EXPECT_EQ(app().state().active()->active, active);
+    EXPECT_EQ(blocks.filter().layer, of.layer) << "it shows them, and not all of the recording";
+  });
+}
+
+TEST_F(timeline_panel, hides_its_tooltip_when_a_key_is_pressed_until_the_mouse_moves) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    settle(user);
+    const auto tip = [] {
+      const ImGuiWindow* window = ImGui::FindWindowByName("##Tooltip_00");
+      return window != nullptr && window->WasActive && !window->Hidden ? window : nullptr;
+    };
+    const query::time_range visible = app().state().active()->visible;
+    const query::time_ns late = visible.begin + visible.length() / 50 * 49;
+    user.MouseMoveToPos(place_of(late, 60));
+    user.Yield(6);
+    ASSERT_NE(tip(), nullptr);
+    EXPECT_TRUE(ImGui::FindWindowByName("Timeline")->Rect().Contains(tip()->Rect())) << "it covers no other panel";
+    user.KeyPress(ImGuiKey_B);
+    user.Yield(4);
+    EXPECT_EQ(tip(), nullptr);
+    user.MouseMoveToPos(place_of(late, 64));
+    user.Yield(4);
+    EXPECT_NE(tip(), nullptr);
   });
 }
 

@@ -284,7 +284,7 @@ void application::draw_keys() {
     tip_field(with, "click", "select a box; the memory map shows that moment", column);
     tip_field(with, "drag", "select a range", column);
     tip_field(with, "right drag", "move along the time; also the middle button", column);
-    tip_field(with, "double-click", "zoom to a box; beside one, show all", column);
+    tip_field(with, "double-click", "zoom to a box; on memory, list its blocks; else show all", column);
     heading(with, "Keys on the timeline, after a click on it");
     tip_field(with, "Left, Right", "move along the time", column);
     tip_field(with, "Up, Down", "scroll the tracks", column);

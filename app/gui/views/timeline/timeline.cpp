@@ -238,7 +238,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
       on_screen_.push_back(each.id);
       const row_hit found = row.row->draw(with, *shown.engine, each, place, list);
       if (place.named) name_track(with, each, place);
-      if (found.any()) hit = found;
+      if (found.any() || found.blocks) hit = found;
       if (is_of_device_times(each.kind)) draw_provisional(with, tracks, place, list);
       list.AddLineH(where.header.min.x, where.area.max.x, y + height - 1, with.colours.grid);
       list.AddLineV(where.area.min.x - 1, y, y + height, with.colours.line);
@@ -534,6 +534,7 @@ void timeline_view::handle_mouse(view_context& with, const row_frame& where, con
 
   if (over_axis && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
     drag_from_.reset();
+    if (hit.blocks) return with.commands.invoke("blocks.show", *hit.blocks);
     if (!hit.any()) return with.commands.invoke("timeline.fit");
     return with.commands.invoke("timeline.go_to", shown_around(hit.span, with.state.active()->active));
   }
@@ -557,6 +558,7 @@ void timeline_view::handle_mouse(view_context& with, const row_frame& where, con
                                      block ? trace::raw(hit.block) : trace::raw(hit.event)});
     } else {
       with.commands.invoke("selection.clear");
+      if (hit.blocks) with.commands.invoke("blocks.filter", *hit.blocks);
     }
     if (!dragging_) with.commands.invoke("moment.set", query::time_range{now, now});
     drag_from_.reset();

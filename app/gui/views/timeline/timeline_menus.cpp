@@ -57,8 +57,7 @@ void timeline_view::open_menus(const view_context& with, const row_frame& where,
   if (hit.any()) return open_menu_of(with, hit);
   const query::time_ns time = where.time_at(where.mouse.x);
   row_target target;
-  target.blocks.emplace();
-  target.blocks->range = query::time_range{time, time + 1};
+  target.blocks = hit.blocks.value_or(blocks_filter{.range = {{time, time + 1}}});
   menu_.open(target, "at " + format_moment(time), {}, [time](const view_context& now) {
     const query::time_range at{time, time};
     if (ImGui::MenuItem("Show the memory map of this moment")) {

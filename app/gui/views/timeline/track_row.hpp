@@ -38,8 +38,9 @@ struct row_hit {
   trace::event_id event{};
   query::time_range span;
   std::uint64_t track = 0;
-  query::slice what{};      ///< As it is drawn.
-  trace::block_id block{};  ///< Instead of an event, in a track of a query about blocks.
+  query::slice what{};                    ///< As it is drawn.
+  trace::block_id block{};                ///< Instead of an event, in a track of a query about blocks.
+  std::optional<blocks_filter> blocks{};  ///< In a chart of memory: what the band under the mouse consists of then.
   [[nodiscard]] bool any() const { return event != trace::event_id::none || block != trace::block_id::none; }
 };
 

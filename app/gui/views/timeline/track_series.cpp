@@ -82,6 +82,7 @@ class series_row final : public track_row {
       unit_ = unit_of(with, what);
       lay_out(with, what, where.area.width());
     }
+    row_hit hit;
     draw::rectangle chart = where.area;
     chart.max.y = chart.min.y + with.px(padding);
     for (const series_lane& lane : lanes_) {
@@ -95,9 +96,11 @@ class series_row final : public track_row {
       draw_labels(with, where, inner, lane, list);
       if (lane.limits) draw_limits(with, inner, lane, list);
       draw_legend(with, where, &lane == &lanes_.front() ? below : inner.min.y + 2, inner.max.y, lane, list);
+      if (where.hovered && what.kind == query::track_kind::memory && inner.contains(where.mouse))
+        if (const query::band* band = band_at(lane, inner, where)) hit.blocks = blocks_of(*band, what, where);
     }
-    if (where.hovered) tip(with, what, where);
-    return {};
+    if (where.hovered) tip(with, what, where, hit);
+    return hit;
   }
 
  private:
@@ -275,6 +278,50 @@ class series_row final : public track_row {
     return band_mark::area;
   }
 
+  /// The bin of a band that is drawn at `time`; none if it has none there.
+  [[nodiscard]] std::optional<std::size_t> bin_at(const query::band& band, query::time_ns time) const {
+    const double place = static_cast<double>(time - shown_->range.begin) /
+                         static_cast<double>(std::max<query::time_ns>(shown_->range.length(), 1));
+    if (band.bins.empty() || place < 0 || place >= 1) return std::nullopt;
+    return std::min(static_cast<std::size_t>(place * static_cast<double>(band.bins.size())), band.bins.size() - 1);
+  }
+
+  /// The band whose area is under the mouse, or null. Of stacks that overlap, the lower one is in front.
+  [[nodiscard]] const query::band* band_at(const series_lane& lane, const draw::rectangle& inner,
+                                           const row_frame& where) const {
+    const double height = lane.axis.top * static_cast<double>((inner.max.y - where.mouse.y) / inner.height());
+    const query::time_ns time = where.time_at(where.mouse.x);
+    const query::band* found = nullptr;
+    double lowest = 0;
+    for (const band_stack& level : lane.levels) {
+      if (level.mark == band_mark::dots) continue;
+      double top = 0;
+      const query::band* here = nullptr;
+      for (const std::size_t each : level.bands) {
+        const query::band& band = shown_->bands[each];
+        if (const auto bin = bin_at(band, time)) top += height_of(band, *bin, query::track_kind::memory);
+        if (here == nullptr && top >= height) here = &band;
+      }
+      if (here == nullptr || (found != nullptr && top >= lowest)) continue;
+      found = here;
+      lowest = top;
+    }
+    return found;
+  }
+
+  [[nodiscard]] static blocks_filter blocks_of(const query::band& band, const query::track& what,
+                                               const row_frame& where) {
+    const query::time_ns time = where.time_at(where.mouse.x);
+    blocks_filter made;
+    made.range = query::time_range{time, time + 1};
+    made.layer = band.layer;
+    if (what.device != trace::device_id::none) made.device = what.device;
+    made.kind = band.kind;
+    if (band.by_category) made.category = band.category;
+    made.group_words = band.label;
+    return made;
+  }
+
   /// The bands of a lane from the top of the stack down, each with a tooltip that explains it.
   void draw_legend(const view_context& with, const row_frame& where, float y, float bottom, const series_lane& lane,
                    ImDrawList& list) const {
@@ -316,7 +363,7 @@ class series_row final : public track_row {
     }
   }
 
-  void tip(const view_context& with, const query::track& what, const row_frame& where) const {
+  void tip(const view_context& with, const query::track& what, const row_frame& where, const row_hit& hit) const {
     const query::time_ns time = where.time_at(where.mouse.x);
     if (!begin_tip(with)) return;
     ImGui::PushFont(with.fonts.bold, 0);
@@ -326,12 +373,10 @@ class series_row final : public track_row {
     for (const query::band& band : shown_->bands)
       column = std::max(column, ImGui::CalcTextSize(band.label.c_str()).x + with.px(32));
     tip_field(with, "at", format::time_point(time, static_cast<query::time_ns>(where.ns_per_pixel())), column);
-    const double place = static_cast<double>(time - shown_->range.begin) /
-                         static_cast<double>(std::max<query::time_ns>(shown_->range.length(), 1));
     for (const query::band& band : shown_->bands) {
-      if (band.bins.empty() || place < 0 || place >= 1) continue;
-      const std::size_t at =
-          std::min(static_cast<std::size_t>(place * static_cast<double>(band.bins.size())), band.bins.size() - 1);
+      const auto in = bin_at(band, time);
+      if (!in) continue;
+      const std::size_t at = *in;
       const query::bin& bin = band.bins[at];
       swatch(with, with.colours.of(band), band.role == query::band_role::untracked);
       std::string text = format::value(height_of(band, at, what.kind), unit_);
@@ -341,11 +386,21 @@ class series_row final : public track_row {
                     : "";
       if (what.kind != query::track_kind::bandwidth && bin.minimum < bin.maximum)
         text += " (" + format::value(bin.minimum, unit_) + " to " + format::value(bin.maximum, unit_) + ")";
-      tip_field(with, band.label, text, column - with.px(15));
+      // As the legend calls it; what is sampled is explained by its longer label.
+      const bool outlined =
+          band.role == query::band_role::used &&
+          std::any_of(lanes_.begin(), lanes_.end(), [&](const series_lane& lane) {
+            return mark_of(lane, static_cast<std::size_t>(&band - shown_->bands.data())) == band_mark::outline;
+          });
+      tip_field(with, outlined ? brief(band, band_mark::outline) : std::string_view(band.label), text,
+                column - with.px(15));
     }
     if (std::any_of(shown_->bands.begin(), shown_->bands.end(), [](const auto& band) { return band.by_category; }))
       ImGui::TextDisabled("Categories are inferred, unless the program named them.");
     for (const query::limit_line& limit : shown_->limits) ImGui::TextDisabled("%s", limit.label.c_str());
+    if (hit.blocks)
+      ImGui::TextDisabled("Click: Blocks lists what %s consists of then. Double-click: show them.",
+                          hit.blocks->group_words.c_str());
     end_tip();
   }
 
