@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "core/base/format.hpp"
+#include "core/symbols/untrusted_symbols.hpp"
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/names.hpp"
 
@@ -39,7 +40,7 @@ std::string reason(verdict why, std::string_view module) {
     case verdict::unreadable:
       return fmt::format("{} cannot be read", file);
     case verdict::untrusted:
-      return fmt::format("{} is not looked at: see --sources-from", file);
+      return std::string(file).append(untrusted_symbols);
   }
   return {};
 }

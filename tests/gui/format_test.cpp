@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 namespace sluice::gui::format {
@@ -87,6 +88,49 @@ TEST(value_axis, has_a_top_even_for_nothing) {
   EXPECT_GT(value_ticks(0, value_unit::bytes, 3).top, 0);
   EXPECT_GT(value_ticks(std::numeric_limits<double>::quiet_NaN(), value_unit::none, 3).top, 0);
   EXPECT_GT(value_ticks(std::numeric_limits<double>::infinity(), value_unit::rate, 3).top, 0);
+}
+
+/// A width of one for each character.
+float characters(std::string_view text) {
+  return static_cast<float>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80; }));
+}
+
+TEST(in_window, names_the_entries_of_the_window_and_no_options) {
+  EXPECT_EQ(in_window("no kernel times; record --mode timeline"), "no kernel times; record with \"Timeline\"");
+  EXPECT_EQ(in_window("a.so is not looked at: see --sources-from"),
+            "a.so is not looked at: see File, Look for sources in");
+  EXPECT_EQ(in_window("Copies (record --find-duplicates), 1 MiB"),
+            "Copies (record with \"find repeated copies\"), 1 MiB");
+  EXPECT_EQ(in_window("nvcc --std=c++17 \u00e9"), apart("nvcc --std=c++17 \u00e9")) << "others stay";
+}
+
+TEST(fitted, keeps_a_text_that_fits) {
+  EXPECT_EQ(fitted("nn/linear.py:114, forward", 25, characters), "nn/linear.py:114, forward");
+  EXPECT_EQ(fitted("", 0, characters), "");
+}
+
+TEST(fitted, keeps_the_file_and_the_line_before_all_else) {
+  const std::string_view text = "nn/linear.py:114, forward";
+  EXPECT_EQ(fitted(text, 24, characters), "linear.py:114, forward");
+  EXPECT_EQ(fitted(text, 20, characters), "linear.py:114, forw\u2026");
+  EXPECT_EQ(fitted(text, 14, characters), "linear.py:114\u2026");
+  EXPECT_EQ(fitted(text, 13, characters), "linear.py:114");
+  EXPECT_EQ(fitted(text, 9, characters), "\u2026r.py:114");
+  EXPECT_EQ(fitted(text, 5, characters), "\u2026:114");
+  EXPECT_EQ(fitted(text, 3, characters), "nn\u2026");
+  EXPECT_EQ(fitted("nn/linear.py:114", 13, characters), "linear.py:114");
+  EXPECT_EQ(fitted("4 B in 1 copy,  a/linear.py:114, f", 30, characters), "4 B in 1 copy,  linear.py:114\u2026");
+  EXPECT_EQ(fitted("forward  (a/linear.py:114)", 16, characters), "forward  (\u2026y:114");
+}
+
+TEST(fitted, cuts_the_end_of_what_names_no_line_and_never_inside_a_character) {
+  EXPECT_EQ(fitted("at::native::reduce", 8, characters), "at::nat\u2026");
+  EXPECT_EQ(fitted("at 12:30 and more", 8, characters), "at 12:3\u2026");
+  EXPECT_EQ(fitted("127.0.0.1:8080 and more", 6, characters), "127.0\u2026");
+  EXPECT_EQ(fitted("\u00e9\u00e9\u00e9\u00e9", 3, characters), "\u00e9\u00e9\u2026");
+  EXPECT_EQ(fitted("\u00e9\u00e9\u00e9.py:1234567", 10, characters), "\u2026y:1234567");
+  EXPECT_EQ(fitted("abc", 0, characters), "");
 }
 
 TEST(time_point, has_the_digits_that_the_resolution_needs) {

@@ -220,7 +220,7 @@ TEST_F(record_panel, asks_before_the_window_closes_while_a_program_is_recorded) 
 
     on_window_thread(user, [] { glfwSetWindowShouldClose(glfwGetCurrentContext(), GLFW_TRUE); });
     EXPECT_TRUE(says(user, "stays in")) << "the same for the window's own button";
-    user.ItemClick("//Quit/Stop the recording and quit");
+    user.ItemClick("//Quit/End the program and quit");
     EXPECT_TRUE(wait_until(user, [&] { return app().wants_to_close(); }));
     EXPECT_FALSE(app().recorder().running());
     EXPECT_EQ(app().recorder().exit_status(), 0) << "it closed its recording";

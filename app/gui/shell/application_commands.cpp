@@ -372,7 +372,9 @@ void application::save_recording(const std::string& to) {
 void application::choose_sources() {
   if (!sources_dialog_) {
     if (!pfd::settings::available()) {
-      notice_ = "no file dialog here: install zenity or kdialog, or start `sluice FILE --sources-from FOLDER`";
+      notice_ =
+          "no dialog to choose a folder with is installed here: install zenity or kdialog, or start the window as "
+          "`sluice FILE --sources-from FOLDER`";
       return;
     }
     sources_dialog_ =

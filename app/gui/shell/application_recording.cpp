@@ -37,9 +37,9 @@ void application::add_recording_commands() {
                  .run = [this](const argument&) { record_dialog_.open(); },
                  .enabled = [this] { return options_.around.starts_programs; }});
   commands_.add({.id = "record.stop",
-                 .title = "Stop",
+                 .title = "End the demo or the recorded program",
                  .group = "Demo",
-                 .words = "end recording",
+                 .words = "stop recording",
                  .icon = icon::stop,
                  .run = [this](const argument&) { recorder_.stop(); },
                  .enabled = [this] { return recorder_.running() && !recorder_.stopping(); }});
@@ -137,7 +137,10 @@ application::recording_bar application::measure_recording_bar(const view_context
   if (!recorder_.running()) return made;
   made.narrow = ImGui::GetWindowWidth() < with.px(640);
   made.progress = made.narrow ? with.px(110) : with.px(170);
-  const float stop = ImGui::CalcTextSize("Stopping").x + with.px(52);
+  const float stop =
+      made.narrow
+          ? ImGui::GetFrameHeight() * 1.15F + with.px(8)
+          : std::max(ImGui::CalcTextSize("Stopping").x, ImGui::CalcTextSize(stop_label(recorder_)).x) + with.px(52);
   const float output =
       made.narrow ? ImGui::GetFrameHeight() * 1.15F + with.px(8) : ImGui::CalcTextSize("Output").x + with.px(52);
   made.width = made.progress + stop + with.px(16) + (recorder_.is_demo() ? 0 : output);
@@ -260,9 +263,9 @@ void application::draw_close() {
 void application::draw_quit_of_recording(const view_context& with) {
   ImGui::TextUnformatted(printable(recorder_.name() + " is being recorded.").c_str());
   ImGui::TextUnformatted(
-      printable("Stopping ends the program. What was recorded so far stays in " + recorder_.recording()).c_str());
+      printable("Quitting ends the program. What was recorded so far stays in " + recorder_.recording()).c_str());
   ImGui::Dummy({0, with.px(4)});
-  if (ImGui::Button("Stop the recording and quit")) {
+  if (ImGui::Button("End the program and quit")) {
     recorder_.stop();
     quit_when_stopped_ = true;
     quit_asked_ = false;

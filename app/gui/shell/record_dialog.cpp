@@ -50,8 +50,11 @@ std::string place_key(const record_request& asked) { return asked.folder + '\n' 
 
 }  // namespace
 
+const char* stop_label(const recorder_process& recorder) { return recorder.is_demo() ? "Stop" : "End the program"; }
+
 void stop_button(const view_context& with, const recorder_process& recorder) {
-  command_button(with, "record.stop", recorder.stopping() ? "Stopping" : "Stop");
+  const bool narrow = ImGui::GetWindowWidth() < with.px(640) && recorder.running();
+  command_button(with, "record.stop", recorder.stopping() ? "Stopping" : stop_label(recorder), narrow);
   if (!ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal | ImGuiHoveredFlags_AllowWhenDisabled)) return;
   if (recorder.is_demo()) {
     ImGui::SetTooltip("Ends the demo.");
@@ -126,7 +129,9 @@ std::optional<record_request> record_dialog::draw_fields(const view_context& wit
     }
   }
   label(with, "Folder");
-  ImGui::InputTextWithHint("##folder", "where the window was started", &wanted_.folder);
+  std::error_code unknown;
+  const std::string here = printable(fs::current_path(unknown).string());
+  ImGui::InputTextWithHint("##folder", ("where the window was started: " + here).c_str(), &wanted_.folder);
   label(with, "Environment");
   ImGui::InputTextWithHint("##environment", "NAME=value NAME=value", &environment_);
   draw_choices(with);
@@ -192,7 +197,7 @@ void record_dialog::draw_choices(const view_context& with) {
   label(with, "Keep");
   choose("##ring", rings, wanted_.ring_bytes);
   ImGui::SetCursorPosX(column);
-  ImGui::Checkbox("find data that is copied again and again", &wanted_.find_duplicates);
+  ImGui::Checkbox("find repeated copies", &wanted_.find_duplicates);
   ImGui::SetCursorPosX(column);
   ImGui::Checkbox("store source lines, for reading on another machine", &wanted_.sources);
 }

@@ -12,6 +12,8 @@
 
 namespace sluice::gui {
 
+/// What it says: "End the program", for that is what it does.
+const char* stop_label(const recorder_process& recorder);
 /// The button that stops what runs; its tooltip says what that does to the program.
 void stop_button(const view_context& with, const recorder_process& recorder);
 

@@ -83,11 +83,12 @@ class idle_gaps_view final : public view {
     const auto& devices = figures.value->devices;
     if (figures.complete && std::none_of(devices.begin(), devices.end(), has_gaps)) {
       range_line(with, range);
-      return empty_state(with, icon::chart, "No kernels here",
-                         with.state.range()
-                             ? "No kernel ran in the selected range."
-                             : "Idle gaps are the times between the kernels and copies of a GPU. Record with --mode "
-                               "timeline to have them.");
+      return empty_state(
+          with, icon::chart, "No kernels here",
+          with.state.range()
+              ? "No kernel ran in the selected range."
+              : "Idle gaps are the times between the kernels and copies of a GPU. To have them, record with "
+                "\"Timeline\" (File, Record a program).");
     }
     if (gaps.value != nullptr && gaps.value != shown_) take(gaps.value);
     if (only_ && std::none_of(devices.begin(), devices.end(), [&](const auto& each) { return each.device == *only_; }))

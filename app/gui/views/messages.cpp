@@ -146,7 +146,7 @@ class messages_view final : public view {
     const auto height = [wrap](std::string_view text) {
       return ImGui::CalcTextSize(text.data(), text.data() + text.size(), false, wrap).y;
     };
-    const std::string text = format::apart(as_sentence(each.text));
+    const std::string text = format::in_window(as_sentence(each.text));
     const float below = each.detail.empty() || beside ? 0 : height(each.detail) + ImGui::GetStyle().ItemSpacing.y;
     rows_.item(with, content, row, false, 0, {0, height(text) + below});
     ImGui::SetCursorPos(begin);

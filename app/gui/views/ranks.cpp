@@ -100,8 +100,8 @@ class ranks_view final : public view {
     if (all.waste.ranks.size() < 2)
       return empty_state(
           with, icon::chart, "Fewer than two ranks",
-          format::apart("This panel compares the ranks of a job. Record them with one `sluice record -- torchrun ...`, "
-                        "or join their recordings with `sluice merge`."));
+          "This panel compares the ranks of a job. Record them together, with `torchrun ...` as the program (File, "
+          "Record a program), or join their recordings with `sluice merge`.");
     if (answer.value != compared_from_) {
       compared_from_ = answer.value;
       compare(all);

@@ -33,6 +33,23 @@ void plain(std::string_view text) { ImGui::TextUnformatted(text.data(), text.dat
 
 float width_of(std::string_view text) { return ImGui::CalcTextSize(text.data(), text.data() + text.size()).x; }
 
+/// Draws as much of the text as fits `room` (`format::fitted`). What copies the window's text gets all of it.
+void draw_fitted(ImVec2 at, std::string_view text, float room) {
+  if (width_of(text) <= room) return ImGui::RenderText(at, text.data(), text.data() + text.size(), false);
+  const std::string cut = format::fitted(text, room, width_of);
+  ImGui::GetWindowDrawList()->AddText(at, ImGui::GetColorU32(ImGuiCol_Text), cut.data(), cut.data() + cut.size());
+  if (ImGui::GetCurrentContext()->LogEnabled) ImGui::LogRenderedText(&at, text.data(), text.data() + text.size());
+}
+
+/// A tooltip with a text that is cut where it stands.
+void whole_text_tip(std::string_view text) {
+  if (!ImGui::BeginTooltip()) return;
+  ImGui::PushTextWrapPos(ImGui::GetFontSize() * 50);
+  plain(text);
+  ImGui::PopTextWrapPos();
+  ImGui::EndTooltip();
+}
+
 }  // namespace
 
 std::string_view view_context::text(trace::string_id id) const {
@@ -96,7 +113,35 @@ void field(const view_context& with, std::string_view label, std::string_view va
   ImGui::PopTextWrapPos();
 }
 
+namespace {
+
+/// Where the tooltip goes: beside the mouse and inside the panel that it is about, so that it covers no other, if there
+/// is room; else where ImGui puts it.
+void place_tip(const view_context& with) {
+  const ImGuiWindow* tip = ImGui::FindWindowByName("##Tooltip_00");
+  if (tip == nullptr || !tip->WasActive) return;  // Its size is not known yet, and it is not drawn yet.
+  const ImRect panel = ImGui::GetCurrentWindow()->RootWindow->Rect();
+  const ImVec2 mouse = ImGui::GetMousePos();
+  const ImVec2 away(with.px(16), with.px(10));
+  const auto beside = [](float at, float gap, float size, float least, float most) {
+    if (at + gap + size <= most) return at + gap;
+    return at - gap - size >= least ? at - gap - size : std::max(least, most - size);
+  };
+  if (tip->Size.x > panel.GetWidth()) return;
+  const ImGuiViewport* screen = ImGui::GetMainViewport();
+  const bool fits = tip->Size.y <= panel.GetHeight();
+  const float top = fits ? panel.Min.y : screen->WorkPos.y;
+  const float bottom = fits ? panel.Max.y : screen->WorkPos.y + screen->WorkSize.y;
+  const float x = beside(mouse.x, away.x, tip->Size.x, panel.Min.x, panel.Max.x);
+  const float y = beside(mouse.y, away.y, tip->Size.y, top, bottom);
+  ImGui::SetNextWindowPos({x, std::max(y, screen->WorkPos.y)});
+}
+
+}  // namespace
+
 bool begin_tip(const view_context& with) {
+  if (!with.tips) return false;
+  place_tip(with);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(with.px(10), with.px(8)));
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(3)));
   if (ImGui::BeginTooltip()) return true;
@@ -193,39 +238,32 @@ bool amount_line(const view_context& with, std::string_view amount, double share
   ImGui::PopStyleColor();
   const float left = shares + with.px(10);
   const float right = at.x + room.x;
-  const ImVec2 size = ImGui::CalcTextSize(text.data(), text.data() + text.size());
+  const float width = width_of(text);
+  const float detail_width = width_of(detail);
   ImGui::PushStyleColor(ImGuiCol_Text, over ? with.colours.accent : with.colours.text);
-  const auto put = [&](float x, std::string_view words, const ImVec2& needed) {
-    ImGui::RenderTextEllipsis(&list, {x, y}, {right, y + room.y}, right, words.data(), words.data() + words.size(),
-                              &needed);
-  };
-  put(left, text, size);
+  draw_fitted({left, y}, text, right - left);
   ImGui::PopStyleColor();
-  const float behind = left + size.x + with.px(12);
-  const ImVec2 more = ImGui::CalcTextSize(detail.data(), detail.data() + detail.size());
+  const float behind = left + width + with.px(12);
   if (!detail.empty() && behind + with.px(24) < right) {
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-    put(behind, detail, more);
+    draw_fitted({behind, y}, detail, right - behind);
     ImGui::PopStyleColor();
   }
   if (over) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
-  const bool cut = left + size.x > right || (!detail.empty() && behind + more.x > right);
+  const bool cut = left + width > right || (!detail.empty() && behind + detail_width > right);
   if (cut && ImGui::IsItemHovered(ImGuiHoveredFlags_DelayShort))
-    ImGui::SetTooltip("%.*s\n%.*s", static_cast<int>(text.size()), text.data(), static_cast<int>(detail.size()),
-                      detail.data());
+    whole_text_tip(detail.empty() ? std::string(text) : std::string(text).append("\n").append(detail));
   return clicked && !ImGui::GetIO().KeyCtrl && !ImGui::GetIO().KeyShift;
 }
 
 void clipped_text(std::string_view text, float width) {
-  ImVec2 at = ImGui::GetCursorScreenPos();
-  at.y += ImGui::GetCurrentWindow()->DC.CurrLineTextBaseOffset;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
   const float line = ImGui::GetTextLineHeight();
-  const ImVec2 size = ImGui::CalcTextSize(text.data(), text.data() + text.size());
-  ImGui::RenderTextEllipsis(ImGui::GetWindowDrawList(), at, ImVec2(at.x + width, at.y + line + 2), at.x + width,
-                            text.data(), text.data() + text.size(), &size);
-  ImGui::Dummy(ImVec2(std::min(width, size.x), line));
-  if (size.x > width && ImGui::IsItemHovered(ImGuiHoveredFlags_DelayShort))
-    ImGui::SetTooltip("%.*s", static_cast<int>(text.size()), text.data());
+  const float needed = width_of(text);
+  const ImVec2 from{at.x, at.y + ImGui::GetCurrentWindow()->DC.CurrLineTextBaseOffset};
+  draw_fitted(from, text, width);
+  ImGui::Dummy(ImVec2(std::min(width, needed), line));
+  if (needed > width && ImGui::IsItemHovered(ImGuiHoveredFlags_DelayShort)) whole_text_tip(text);
 }
 
 void right_text(std::string_view text, bool muted) {

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 
 namespace sluice::gui::format {
 namespace {
@@ -123,6 +124,112 @@ std::string axis_value(double amount, value_unit unit) {
 std::string capital(std::string text) {
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text;
+}
+
+namespace {
+
+constexpr std::string_view ellipsis = "\xE2\x80\xA6";
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; }
+
+/// Where a text names a line of code: bytes from the begin of the text.
+struct named_line {
+  std::size_t path = 0;    ///< Begin of "nn/linear.py:114".
+  std::size_t file = 0;    ///< Begin of "linear.py:114".
+  std::size_t number = 0;  ///< Begin of ":114".
+  std::size_t end = 0;
+};
+
+std::optional<named_line> line_in(std::string_view text) {
+  for (std::size_t colon = text.find(':'); colon != std::string_view::npos; colon = text.find(':', colon + 1)) {
+    named_line made{0, 0, colon, colon + 1};
+    while (made.end < text.size() && is_digit(text[made.end])) ++made.end;
+    const std::size_t before = text.substr(0, colon).find_last_of(" \t,(");
+    made.path = before == std::string_view::npos ? 0 : before + 1;
+    const std::string_view path = text.substr(made.path, colon - made.path);
+    const std::size_t folder = path.find_last_of("/\\");
+    made.file = folder == std::string_view::npos ? made.path : made.path + folder + 1;
+    // A file has an ending; a time of day, a port and a part of "at::native" have none.
+    const bool is_file =
+        path.substr(made.file - made.path).find_first_not_of("0123456789.") != std::string_view::npos &&
+        path.find('.') != std::string_view::npos;
+    if (made.end > colon + 1 && is_file) return made;
+  }
+  return std::nullopt;
+}
+
+/// The longest text that `make` makes of a number from 0 to `most` and that fits; none if that of 0 does not.
+std::optional<std::string> longest(std::size_t most, const std::function<std::string(std::size_t)>& make,
+                                   const std::function<bool(std::string_view)>& fits) {
+  if (!fits(make(0))) return std::nullopt;
+  std::size_t least = 0;
+  while (least < most) {
+    const std::size_t middle = least + (most - least + 1) / 2;
+    if (fits(make(middle))) {
+      least = middle;
+    } else {
+      most = middle - 1;
+    }
+  }
+  return make(least);
+}
+
+}  // namespace
+
+std::string fitted(std::string_view text, float width, const std::function<float(std::string_view)>& measure) {
+  const auto fits = [&](std::string_view what) { return measure(what) <= width; };
+  if (fits(text)) return std::string(text);
+  const auto head_of = [](std::string_view of, std::size_t bytes) {
+    while (bytes > 0 && bytes < of.size() && continues_character(of[bytes])) --bytes;
+    return std::string(of.substr(0, bytes));
+  };
+  if (const auto line = line_in(text)) {
+    const std::string_view before = text.substr(0, line->path);
+    const std::string start = std::string(before) + std::string(text.substr(line->file, line->end - line->file));
+    const std::string_view rest = text.substr(line->end);
+    if (fits(start + std::string(rest))) return start + std::string(rest);
+    const std::string_view mark = rest.empty() ? std::string_view{} : ellipsis;
+    const auto cut_end = longest(
+        rest.size(), [&](std::size_t bytes) { return start + head_of(rest, bytes).append(mark); }, fits);
+    if (cut_end) return *cut_end;
+    if (fits(start)) return start;
+    const std::string_view file = text.substr(line->file, line->number - line->file);
+    const std::string number(text.substr(line->number, line->end - line->number));
+    const auto cut_name = longest(
+        file.size(),
+        [&](std::size_t bytes) {
+          std::size_t from = file.size() - bytes;
+          while (from < file.size() && continues_character(file[from])) ++from;
+          return std::string(before).append(ellipsis).append(file.substr(from)) + number;
+        },
+        fits);
+    if (cut_name) return *cut_name;
+  }
+  const auto cut = longest(
+      text.size(), [&](std::size_t bytes) { return head_of(text, bytes).append(ellipsis); }, fits);
+  return cut ? *cut : std::string();
+}
+
+std::string in_window(std::string_view text) {
+  // What is longer comes first. The entries of File, Record a program are those of shell/record_dialog.cpp.
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> words = {
+      {{"--sources-from FOLDER, or File, Look for sources in, in the window", "File, Look for sources in"},
+       {"--sources-from", "File, Look for sources in"},
+       {"record --mode timeline", "record with \"Timeline\""},
+       {"--mode timeline", "\"Timeline\""},
+       {"record --mode all", "record with \"Everything\""},
+       {"--mode all", "\"Everything\""},
+       {"record --find-duplicates", "record with \"find repeated copies\""},
+       {"--find-duplicates", "\"find repeated copies\""}}};
+  std::string made;
+  while (!text.empty()) {
+    const auto found =
+        std::find_if(words.begin(), words.end(), [&](const auto& each) { return text.starts_with(each.first); });
+    made += found == words.end() ? text.substr(0, 1) : found->second;
+    text.remove_prefix(found == words.end() ? 1 : found->first.size());
+  }
+  return apart(made);
 }
 
 std::string apart(std::string_view text) {

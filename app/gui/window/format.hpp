@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/format.hpp"
@@ -43,5 +45,15 @@ struct value_axis {
 
 /// `text` with a hair space between two hyphens; otherwise the font joins those of "--steps" to one long dash.
 [[nodiscard]] std::string apart(std::string_view text);
+
+/// A text that the command line says too, as of a finding, with the window's entries in place of options: "record with
+/// Timeline" for "record --mode timeline".
+[[nodiscard]] std::string in_window(std::string_view text);
+
+/// `text` cut to `width`, as `measure` gives the width of a text. An ellipsis stands for what is left out. Of a text that
+/// names a line of code, as "nn/linear.py:114, forward", the file's name and the line's number are kept as long as they
+/// fit: folders go first, then the end of the text, then the begin of the file's name.
+[[nodiscard]] std::string fitted(std::string_view text, float width,
+                                 const std::function<float(std::string_view)>& measure);
 
 }  // namespace sluice::gui::format

@@ -18,6 +18,9 @@ constexpr auto terms = std::to_array<term>({
     {"activation",
      "A result of the forward pass that is kept for the backward pass. Activations grow with the batch size; "
      "checkpointing or a smaller batch reduces them."},
+    {"active time",
+     "The time from the first to the last work of a GPU or allocation. Shares of time refer to it, unless they say "
+     "otherwise."},
     {"array memory",
      "Device memory of a CUDA array, which textures and surfaces read. The driver chooses its layout, so its size is "
      "an "
@@ -129,6 +132,9 @@ constexpr auto terms = std::to_array<term>({
      "A parameter of the model. Weights live as long as the model, and their size does not depend on the batch size."},
     {"whole GPU",
      "All memory in use on the GPU, by every process, as the driver reports it. It is sampled a few times per second."},
+    {"working time",
+     "The active time without the long pauses of the GPU that come only once, as when the program starts, compiles or "
+     "saves. What a finding saves is a share of it."},
     {"workspace",
      "Scratch memory of one operation or library, such as cuBLAS. It is needed only while the operation runs, but is "
      "often kept for the next one."},

@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <array>
 
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/views/widgets.hpp"
+#include "app/gui/window/format.hpp"
+#include "core/symbols/untrusted_symbols.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -11,25 +14,42 @@ namespace {
 void tip(const view_context& with, const symbols::frame_line& line) {
   if (!begin_tip(with)) return;
   ImGui::PushTextWrapPos(with.px(520));
-  ImGui::TextUnformatted(symbols::text_of(line).c_str());
+  ImGui::TextUnformatted(format::in_window(symbols::text_of(line)).c_str());
   if (!line.source.empty()) ImGui::TextDisabled("%s", line.source.c_str());
   ImGui::PopTextWrapPos();
   end_tip();
 }
 
+bool is_untrusted(const symbols::frame_line& line) { return line.missing.ends_with(symbols::untrusted_symbols); }
+
 /// What stands below the line: why its name is missing, or its source.
 std::string_view second_line(const symbols::frame_line& line) {
+  if (is_untrusted(line)) return {};  // Said once, below the stack.
   if (!line.missing.empty()) return line.missing;
   return line.own ? std::string_view(line.source) : std::string_view();
 }
 
-/// Name on the left, place on the right; the name is shortened if necessary.
-void one_line(const view_context& with, const symbols::frame_line& line, bool named) {
+constexpr float place_share = 0.55F;  ///< Of a line's width, at most, for the place.
+
+/// How wide the lines are if nothing is shortened, for a tooltip; but not much wider than text of it.
+float width_of_lines(const view_context& with, const std::vector<symbols::frame_line>& stack) {
+  float most = with.px(120);
+  for (const symbols::frame_line& line : stack) {
+    const float name = ImGui::CalcTextSize(short_name(line).c_str()).x;
+    const float place = ImGui::CalcTextSize(symbols::place_of(line).c_str()).x;
+    // Neither may take more than its part: see `one_line`.
+    most = std::max({most, name + place + with.px(12), place / place_share});
+  }
+  return std::min(most + with.px(12) + 1, std::min(with.px(640), ImGui::GetMainViewport()->WorkSize.x - with.px(40)));
+}
+
+/// Name on the left, place on the right of `width`; both are shortened if necessary.
+void one_line(const view_context& with, const symbols::frame_line& line, float width, bool named) {
   const std::string place = symbols::place_of(line);
   const float indent = with.px(12);
   const float left = ImGui::GetCursorPosX();
-  const float room = ImGui::GetContentRegionAvail().x - indent;
-  const float place_width = std::min(ImGui::CalcTextSize(place.c_str()).x, room * 0.55F);
+  const float room = width - indent;
+  const float place_width = std::min(ImGui::CalcTextSize(place.c_str()).x, room * place_share);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   if (named)
     ImGui::GetWindowDrawList()->AddRectFilled(at, {at.x + with.px(3), at.y + ImGui::GetTextLineHeight()},
@@ -75,9 +95,10 @@ void stack_lines(const view_context& with, const std::vector<symbols::frame_line
   constexpr float gap = 3;  // design pixels
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(gap)));
   ImGui::PushID("stack");
+  const float width = rows == nullptr ? width_of_lines(with, stack) : ImGui::GetContentRegionAvail().x;
   for (std::size_t i = 0; i < stack.size(); ++i) {
     if (rows == nullptr) {
-      one_line(with, stack[i], i == named && stack.size() > 1);
+      one_line(with, stack[i], width, i == named && stack.size() > 1);
       continue;
     }
     ImGui::PushID(static_cast<int>(i));
@@ -86,11 +107,14 @@ void stack_lines(const view_context& with, const std::vector<symbols::frame_line
     rows->item(with, content, i, false, 0, {0, second_line(stack[i]).empty() ? line : line * 2 + with.px(gap)});
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) tip(with, stack[i]);
     ImGui::SetCursorPos(begin);
-    one_line(with, stack[i], i == named && stack.size() > 1);
+    one_line(with, stack[i], width, i == named && stack.size() > 1);
     ImGui::PopID();
   }
   ImGui::PopID();
   ImGui::PopStyleVar();
+  if (rows == nullptr || std::none_of(stack.begin(), stack.end(), is_untrusted)) return;
+  remark(with, "Names that are missing are not looked up, for this recording was not made here by you.");
+  if (link(with, "Look for sources and symbols in...")) with.commands.invoke("file.sources_from");
 }
 
 std::string short_name(const symbols::frame_line& line) {

@@ -185,7 +185,7 @@ class stacks_view final : public view {
     const stack_figures& all = found.tree.nodes.front().all;
     if (!found.recorded)
       empty_state(with, icon::search, "This recording holds no stacks",
-                  "Record with --stacks=python, native or all to see which line holds the memory.");
+                  "Record with call stacks (File, Record a program) to see which line holds the memory.");
     else if (all.count == 0)
       empty_state(with, icon::search, measure_ == stack_measure::transferred ? "Nothing was copied" : "No memory here",
                   with.state.range() ? "Nothing in the selected range." : "Nothing of this kind in the recording.");
@@ -196,7 +196,7 @@ class stacks_view final : public view {
                       : "These blocks were recorded without one. Choose other memory above.");
     else if (weight() == stack_weight::alone && !found.kernels_known)
       empty_state(with, icon::search, "Kernels were not recorded",
-                  "Record with --mode timeline to see for which copies the device waited.");
+                  "Record with \"Timeline\" (File, Record a program) to see for which copies the device waited.");
     else if (weight_of(all, weight()) == 0)
       empty_state(with, icon::search, "The device never waited for a copy", "A kernel ran beside all of them.");
     else

@@ -101,12 +101,12 @@ void draw_links(const view_context& with, const analysis::report& all, const ana
   const analysis::finding_rule* rule = analysis::rule_named(analysis::word_of(of.kind));
   ImGui::PushTextWrapPos(with.px(420));
   heading(with, title_of(of.kind));
-  ImGui::TextUnformatted(rule->means.data(), rule->means.data() + rule->means.size());
+  ImGui::TextUnformatted(format::in_window(rule->means).c_str());
   heading(with, "How it is found");
-  ImGui::TextUnformatted(rule->found_by.data(), rule->found_by.data() + rule->found_by.size());
+  ImGui::TextUnformatted(format::in_window(rule->found_by).c_str());
   if (!rule->cannot_see.empty()) {
     heading(with, "What it cannot see");
-    ImGui::TextUnformatted(rule->cannot_see.data(), rule->cannot_see.data() + rule->cannot_see.size());
+    ImGui::TextUnformatted(format::in_window(rule->cannot_see).c_str());
   }
   ImGui::PopTextWrapPos();
   ImGui::EndPopup();
@@ -129,10 +129,11 @@ void draw_card(const view_context& with, const analysis::report& all, const anal
   if (title.ends_with('.')) title.pop_back();
   ImGui::TextUnformatted(title.c_str());
   ImGui::PopFont();
-  ImGui::TextUnformatted(format::apart(of.text).c_str());
+  if (of.saves.time > 0) glossary_tip(with, "working time");
+  ImGui::TextUnformatted(format::in_window(of.text).c_str());
   if (!of.advice.empty()) {
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-    ImGui::TextUnformatted(format::apart(of.advice).c_str());
+    ImGui::TextUnformatted(format::in_window(of.advice).c_str());
     ImGui::PopStyleColor();
   }
   ImGui::PopTextWrapPos();

@@ -73,8 +73,9 @@ class summary_view final : public view {
     }
     for (const auto& each : all.processes)
       if (each.mode == trace::recording_mode::memory) {
-        ImGui::Text("Recorded in memory mode: no kernel times. Record with %s to have them.",
-                    format::apart("--mode timeline").c_str());
+        ImGui::TextUnformatted(
+            "Recorded in memory mode: no kernel times. To have them, record with \"Timeline\" (File, Record a "
+            "program).");
         break;
       }
     ImGui::PopStyleColor();
@@ -401,7 +402,7 @@ class summary_view final : public view {
                   each.count == 1 ? "block" : "blocks", each.process_ended ? "" : " (still running)");
       ImGui::Indent(with.px(15));
       if (each.layer == trace::layer::driver && has_allocator(all))
-        ImGui::TextDisabled("Allocators keep their segments until the program ends: no leak by itself.");
+        remark(with, "Allocators keep their segments until the program ends: this is no leak by itself.");
       for (const analysis::unfreed_block& block : each.largest) {
         ImGui::PushID(number++);
         const std::string_view name = with.text(block.name);
@@ -411,6 +412,17 @@ class summary_view final : public view {
           with.commands.invoke("selection.set",
                                selection{with.state.active()->id, selection_kind::block, trace::raw(block.block)});
           with.commands.invoke("selection.reveal");
+        }
+        ImGui::PopID();
+      }
+      if (each.count > each.largest.size()) {
+        ImGui::PushID(number++);
+        if (link(with, "List all " + format_count(each.count))) {
+          blocks_filter filter;
+          filter.layer = each.layer;
+          filter.kind = each.kind;
+          filter.only_unfreed = true;
+          with.commands.invoke("blocks.show", filter);
         }
         ImGui::PopID();
       }

@@ -31,8 +31,7 @@ track_group group_of(const query::track& what, const trace::tables& tables) {
     if (device->memory_bytes != 0)
       detail += (detail.empty() ? "" : ", ") + format_bytes(static_cast<double>(device->memory_bytes));
     if (lacks_kernels(tables))
-      detail += (detail.empty() ? "" : ",  ") +
-                format::apart("recorded in memory mode: no kernels (--mode timeline has them)");
+      detail.append(detail.empty() ? "" : ",  ").append("recorded in memory mode, without kernels");
     return {"device " + std::to_string(trace::raw(what.device)), name, detail};
   }
   if (const trace::process_row* process = tables.processes.find(what.process)) {

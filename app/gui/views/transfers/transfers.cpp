@@ -232,7 +232,9 @@ class transfers_view final : public view {
     draw_round_trips(with);
     if (!shown_->contents_checked) {
       ImGui::Dummy({0, with.px(4)});
-      remark(with, "It is not known which copies repeat data: record with " + format::apart("--find-duplicates") + ".");
+      remark(
+          with,
+          "It is not known which copies repeat data: record with \"find repeated copies\" (File, Record a program).");
     }
   }
 
