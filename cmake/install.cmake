@@ -95,4 +95,5 @@ if(SLUICE_GUI)
 endif()
 
 # The window as a page, where ./dev web has made it.
-install(DIRECTORY "${CMAKE_SOURCE_DIR}/build/web/site/" DESTINATION share/sluice/web OPTIONAL)
+install(DIRECTORY "${CMAKE_SOURCE_DIR}/build/web/site/" DESTINATION share/sluice/web OPTIONAL
+        PATTERN page.js EXCLUDE PATTERN page.wasm EXCLUDE)

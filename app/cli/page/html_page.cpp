@@ -103,9 +103,12 @@ result<void> write_html(exports::job& what, exports::output& to) {
     return fail(error_code::corrupt, "the page is not of this version", *folder + "/index.html");
   to.write(signature);
   to.write(std::string_view(*frame).substr(begin, script - begin));
-  for (const std::string name : {"page.js", "page.wasm"})
-    if (auto done = write_part(what, to, "part", name, *folder + "/" + name + ".gz", most_part_bytes); !done)
-      return done;
+  for (const file& each : files) {
+    if (!each.is_gzip) continue;
+    const auto done =
+        write_part(what, to, "part", std::string(each.name), *folder + "/" + each.on_disk(), most_part_bytes);
+    if (!done) return done;
+  }
   if (auto done = write_recording(what, to); !done) return done;
   to.write("<script>\n" + *start + "</script>");
   return to.write(std::string_view(*frame).substr(script + start_of_page.size()));

@@ -13,7 +13,7 @@ result<std::string> folder() {
   for (const char* place : {"../share/sluice/web", "../web/site"}) {
     const fs::path found = (own / place).lexically_normal();
     if (std::all_of(files.begin(), files.end(),
-                    [&](const auto& each) { return fs::is_regular_file(found / each.name, failed); }))
+                    [&](const auto& each) { return fs::is_regular_file(found / each.on_disk(), failed); }))
       return found.string();
   }
   return fail(error_code::not_found, "the page is not there", (own / "../share/sluice/web").lexically_normal().string(),

@@ -11,14 +11,16 @@ namespace sluice::cli::page {
 
 struct file {
   std::string_view name;
-  const char* type;  ///< For the header `Content-Type`.
+  const char* type;      ///< For the header `Content-Type`.
+  bool is_gzip = false;  ///< On disk it is packed, as NAME.gz.
+  [[nodiscard]] std::string on_disk() const { return std::string(name) + (is_gzip ? ".gz" : ""); }
 };
 /// The first is what a browser opens.
 inline constexpr std::array<file, 5> files{{
     {"index.html", "text/html; charset=utf-8"},
     {"page_start.js", "text/javascript; charset=utf-8"},
-    {"page.js", "text/javascript; charset=utf-8"},
-    {"page.wasm", "application/wasm"},
+    {"page.js", "text/javascript; charset=utf-8", true},
+    {"page.wasm", "application/wasm", true},
     {"page.worker.js", "text/javascript; charset=utf-8"},
 }};
 

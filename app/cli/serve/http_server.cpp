@@ -120,6 +120,7 @@ class connection : public std::enable_shared_from_this<connection> {
     head_.keep_alive(keep_alive_);
     for (const auto& [name, value] : headers_of_all) head_.set(name, value);
     head_.set(http::field::content_type, answer_.type);
+    if (answer_.is_gzip) head_.set(http::field::content_encoding, "gzip");
     head_.set(http::field::cache_control, answer_.may_keep ? "private, max-age=3600" : "no-store");
     if (answer_.part) head_.set(http::field::accept_ranges, "bytes");
     if (!answer_.range.empty()) head_.set(http::field::content_range, answer_.range);

@@ -34,6 +34,7 @@ struct http_answer {
   std::string text{};                              ///< The body, if there is no `part`.
   std::optional<file_part> part{};
   std::string range{};    ///< The header `Content-Range`; empty: none.
+  bool is_gzip = false;   ///< The body is packed; every browser unpacks it.
   bool may_keep = false;  ///< The browser may keep it for an hour; otherwise it may not keep it at all.
   bool trusted = false;   ///< The client knew the secret. Others are cut off first, and sooner.
 };

@@ -205,11 +205,12 @@ http_answer site::answer(const http_request& request) const {
 }
 
 http_answer site::page_file(std::string_view name) const {
-  for (const auto& [known, type] : page::files) {
-    if (name != known) continue;
-    auto file = regular_file::open(page_ + "/" + std::string(name));
+  for (const page::file& known : page::files) {
+    if (name != known.name) continue;
+    auto file = regular_file::open(page_ + "/" + known.on_disk());
     if (!file) return not_here();
-    http_answer answer = file_answer(std::move(*file), type, {});
+    http_answer answer = file_answer(std::move(*file), known.type, {});
+    answer.is_gzip = known.is_gzip;
     answer.may_keep = true;
     return answer;
   }

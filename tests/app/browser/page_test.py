@@ -241,7 +241,7 @@ class Tests:
 def main():
     sluice, site, recordings = sys.argv[1:4]
     wanted = sys.argv[4] if len(sys.argv) > 4 else ""
-    if not os.path.exists(os.path.join(site, "page.wasm")):
+    if not os.path.exists(os.path.join(site, "page.wasm.gz")):
         print("skipped: no page in build/web/site (./dev web builds it)")
         return 77
     if not any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")):

@@ -45,7 +45,7 @@ class html_page : public sluice_program {
     if (other_disk) fs::copy_file(SLUICE_BINARY_DIR "/sluice", program_);
     write_page("index.html", "<!DOCTYPE html>\n<html><body><script src=\"page_start.js\"></script>\n</body></html>\n");
     write_page("page_start.js", "start();\n");
-    for (const char* name : {"page.js", "page.js.gz", "page.wasm", "page.wasm.gz", "page.worker.js"})
+    for (const char* name : {"page.js.gz", "page.wasm.gz", "page.worker.js"})
       write_page(name, std::string("this is ") + name);
   }
 

@@ -28,7 +28,7 @@ class serve_verb : public sluice_program {
     std::error_code other_disk;
     fs::create_hard_link(SLUICE_BINARY_DIR "/sluice", program_, other_disk);
     if (other_disk) fs::copy_file(SLUICE_BINARY_DIR "/sluice", program_);
-    for (const char* name : {"index.html", "page_start.js", "page.js", "page.wasm", "page.worker.js"})
+    for (const char* name : {"index.html", "page_start.js", "page.js.gz", "page.wasm.gz", "page.worker.js"})
       write(std::string("share/sluice/web/") + name, std::string("this is ") + name);
     for (int i = 0; i < 1000; ++i) digits_ += static_cast<char>('0' + i % 10);
     write("runs/digits.sluice", digits_);
@@ -96,6 +96,8 @@ TEST_F(serve_verb, shows_the_page_in_an_origin_of_its_own) {
   EXPECT_EQ(get("page_start.js").body, "this is page_start.js");
   EXPECT_EQ(get("page.worker.js").body, "this is page.worker.js");
   page = get("page.wasm");
+  EXPECT_EQ(page.headers["Content-Encoding"], "gzip");
+  EXPECT_EQ(page.body, "this is page.wasm.gz");
   EXPECT_EQ(page.headers["Content-Type"], "application/wasm");
   EXPECT_EQ(page.headers["Cross-Origin-Opener-Policy"], "same-origin");
   EXPECT_EQ(page.headers["Cross-Origin-Embedder-Policy"], "require-corp");
@@ -387,7 +389,7 @@ TEST_F(serve_verb, says_why_it_cannot_serve) {
   EXPECT_THAT(ended.err, StartsWith("sluice: cannot listen on 127.0.0.1:" + taken + ": Address already in use"));
   child_ = first;
   stop();
-  fs::remove(file("share/sluice/web/page.wasm"));
+  fs::remove(file("share/sluice/web/page.wasm.gz"));
   ended = run_sluice({"serve"});
   EXPECT_EQ(ended.status, 1);
   EXPECT_THAT(ended.err, HasSubstr("share/sluice/web: the page is not there; ./dev web builds it\n"));
