@@ -95,5 +95,7 @@ if(SLUICE_GUI)
 endif()
 
 # The window as a page, where ./dev web has made it.
-install(DIRECTORY "${CMAKE_SOURCE_DIR}/build/web/site/" DESTINATION share/sluice/web OPTIONAL
-        PATTERN page.js EXCLUDE PATTERN page.wasm EXCLUDE)
+set(page "${CMAKE_SOURCE_DIR}/build/web/site")
+install(FILES ${page}/index.html ${page}/page_start.js ${page}/page.js.gz ${page}/page.wasm.gz ${page}/page.worker.js
+        DESTINATION share/sluice/web OPTIONAL)
+install(DIRECTORY "${page}/samples" DESTINATION share/sluice/web OPTIONAL)

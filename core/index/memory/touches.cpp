@@ -41,12 +41,6 @@ std::uint64_t sum_in(const std::vector<Process>& all, std::vector<time_ns> Proce
   return sum;
 }
 
-/// True if all uses are of memory that lay at the block's address before: recorders of before may name the block all the
-/// same.
-bool is_of_another(const block_record& block, const touch& last) {
-  return block.allocated && !block.born_before() && last.known() && last.time < block.born;
-}
-
 }  // namespace
 
 bool is_copying_call(std::string_view name) {
@@ -261,15 +255,14 @@ std::uint64_t touch_index::kernels_in(time_range range) const {
 }
 
 block_touches touch_index::of(const block_record& block) const {
-  if (const auto known = known_.find(raw(block.id)); known != known_.end())
-    return is_of_another(block, known->second.last) ? block_touches{} : known->second;
+  if (const auto known = known_.find(raw(block.id)); known != known_.end()) return known->second;
   return so_far(block).all();
 }
 
 uses_so_far touch_index::so_far(const block_record& block) const {
   const std::size_t place = by_id_.find(raw(block.id));
   if (place == id_lookup::none) return {};
-  uses_so_far all = is_of_another(block, blocks_[place].direct.last) ? uses_so_far{} : blocks_[place].direct;
+  uses_so_far all = blocks_[place].direct;
   if (!block.allocated) return all;
   for (const std::uint32_t which : blocks_[place].graphs) {
     const auto launched = launches_.find(graph_uses_[which].graph);

@@ -78,17 +78,6 @@ TEST_F(touches, say_nothing_of_a_block_that_nothing_names) {
   EXPECT_TRUE(index_.empty()) << "a touch without a block names nothing";
 }
 
-TEST_F(touches, of_a_block_are_none_that_lie_before_its_birth) {
-  index_.add(touch_at(10, 1, 7), tables_);
-  index_.settle();
-  EXPECT_EQ(index_.of(block(7, 20)).count(), 0U) << "what lay there before was used";
-  EXPECT_FALSE(index_.of(block(7, 20)).last.known());
-  EXPECT_EQ(index_.of(block(7, 10)).count(), 1U);
-  block_record early = block(7, 20);
-  early.flags = trace::born_before;
-  EXPECT_EQ(index_.of(early).count(), 1U) << "when it was allocated is not known";
-}
-
 TEST_F(touches, expand_the_launches_of_a_graph_while_the_block_lives) {
   index_.add(touch_at(5, 1, 9, 3), tables_);
   index_.add(touch_at(6, 2, 9, 3), tables_);
