@@ -89,8 +89,8 @@ class links : public window_test {
     const query::time_range marked = range ? *range : query::time_range{*moment, *moment};
     if (range) {
       EXPECT_GT(range->length(), 2);
-      EXPECT_GE(range->begin, shown.active.begin);
-      EXPECT_LE(range->end, shown.active.end);
+      EXPECT_GE(range->begin, shown.span.begin);
+      EXPECT_LE(range->end, shown.span.end);
     }
     EXPECT_LE(shown.visible.begin, marked.begin);
     EXPECT_GE(shown.visible.end, marked.end);

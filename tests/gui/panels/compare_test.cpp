@@ -56,7 +56,7 @@ TEST_F(compare_panel, shows_both_sides_and_the_difference_of_each_line) {
     user.Yield(3);
     const std::string words = read(user);
     EXPECT_NE(words.find("132 MiB to 148 MiB"), std::string::npos) << words;
-    EXPECT_NE(words.find("Block.forward  a/model.py:40"), std::string::npos) << words;
+    EXPECT_NE(words.find("a/model.py:40, Block.forward"), std::string::npos) << words;
     EXPECT_NE(words.find("+16.0 MiB (+50 %)"), std::string::npos) << words;
     EXPECT_NE(words.find("the same"), std::string::npos) << words;
   });
