@@ -1,5 +1,6 @@
 """Drives a headless Chromium over its debugging pipe: nothing but Python's own library is needed."""
 import base64
+import fcntl
 import json
 import os
 import select
@@ -27,9 +28,13 @@ class Chromium:
         words = [self.program, "--headless=new", "--no-sandbox", "--remote-debugging-pipe", "--use-gl=angle", "--use-angle=swiftshader",
                  "--enable-unsafe-swiftshader", "--hide-scrollbars", "--no-first-run", f"--user-data-dir={self.profile}",
                  f"--window-size={self.width},{self.height}", "about:blank"]
-        # By way of numbers that are neither: either pipe may have 3 or 4.
-        shell = ["sh", "-c", f"exec 8<&{to_read} 9>&{to_write} && exec 3<&8 4>&9 8<&- 9>&- && exec \"$@\"", "sh", *words]
-        self.process = subprocess.Popen(shell, pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        def connect():
+            read, write = (fcntl.fcntl(each, fcntl.F_DUPFD, 10) for each in (to_read, to_write))  # Either may be 3 or 4.
+            os.dup2(read, 3)
+            os.dup2(write, 4)
+            os.close(read)
+            os.close(write)
+        self.process = subprocess.Popen(words, preexec_fn=connect, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_read)
         os.close(to_write)
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
