@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "tests/app/cli/sluice_program.hpp"
+#include "tests/app/cli/installed_program.hpp"
 
 namespace sluice {
 namespace {
@@ -34,22 +34,12 @@ std::string from_base64(const std::string& text) {
   return bytes;
 }
 
-/// The program where it is installed, with a small page beside it.
-class html_page : public sluice_program {
+class html_page : public installed_program {
  protected:
   html_page() {
-    for (const char* folder : {"bin", "share/sluice/web"}) fs::create_directories(file(folder));
-    program_ = file("bin/sluice");
-    std::error_code other_disk;
-    fs::create_hard_link(SLUICE_BINARY_DIR "/sluice", program_, other_disk);
-    if (other_disk) fs::copy_file(SLUICE_BINARY_DIR "/sluice", program_);
     write_page("index.html", "<!DOCTYPE html>\n<html><body><script src=\"page_start.js\"></script>\n</body></html>\n");
     write_page("page_start.js", "start();\n");
-    for (const char* name : {"page.js.gz", "page.wasm.gz", "page.worker.js"})
-      write_page(name, std::string("this is ") + name);
   }
-
-  void write_page(const std::string& name, const std::string& text) { write("share/sluice/web/" + name, text); }
 
   /// The content of the element with this attribute, decoded.
   static std::string part(const std::string& page, const std::string& attribute) {

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/app/cli/sluice_program.hpp"
+#include "tests/app/cli/installed_program.hpp"
 
 namespace sluice {
 namespace {
@@ -19,17 +19,10 @@ using ::testing::Not;
 using ::testing::StartsWith;
 namespace fs = std::filesystem;
 
-/// The program where it is installed: a page is beside it.
-class serve_verb : public sluice_program {
+class serve_verb : public installed_program {
  protected:
   serve_verb() {
-    for (const char* folder : {"bin", "share/sluice/web", "runs"}) fs::create_directories(file(folder));
-    program_ = file("bin/sluice");
-    std::error_code other_disk;
-    fs::create_hard_link(SLUICE_BINARY_DIR "/sluice", program_, other_disk);
-    if (other_disk) fs::copy_file(SLUICE_BINARY_DIR "/sluice", program_);
-    for (const char* name : {"index.html", "page_start.js", "page.js.gz", "page.wasm.gz", "page.worker.js"})
-      write(std::string("share/sluice/web/") + name, std::string("this is ") + name);
+    fs::create_directories(file("runs"));
     for (int i = 0; i < 1000; ++i) digits_ += static_cast<char>('0' + i % 10);
     write("runs/digits.sluice", digits_);
   }
