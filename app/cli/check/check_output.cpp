@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/number_option.hpp"
+#include "app/cli/page/web_text.hpp"
 #include "app/cli/text_table.hpp"
 #include "core/base/format.hpp"
 #include "core/base/printable.hpp"
@@ -158,29 +159,8 @@ std::string as_json(const checked_recording& of) {
 
 // --- JUnit ----------------------------------------------------------------------------------------------------------
 
-/// Text of XML, also inside an attribute in double quotes. `printable` leaves no character that XML forbids.
-std::string xml(std::string_view text) {
-  std::string made;
-  for (const char c : printable(text, line_ends::keep)) {
-    switch (c) {
-      case '&':
-        made += "&amp;";
-        break;
-      case '<':
-        made += "&lt;";
-        break;
-      case '>':
-        made += "&gt;";
-        break;
-      case '"':
-        made += "&quot;";
-        break;
-      default:
-        made += c;
-    }
-  }
-  return made;
-}
+/// Text of XML, also inside an attribute in quotes. `printable` leaves no character that XML forbids.
+std::string xml(std::string_view text) { return as_html(printable(text, line_ends::keep)); }
 
 std::string as_junit(const checked_recording& of) {
   const auto count = [&](verdict is) {

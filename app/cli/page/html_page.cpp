@@ -92,7 +92,7 @@ result<void> write_html(exports::job& what, exports::output& to) {
   const exports::options& wanted = what.wanted();
   if (!wanted.only.empty() || !wanted.tables.empty() || !wanted.measure.empty())
     return fail(error_code::invalid_argument,
-                "a page shows all of a recording's range: --only, --table and --measure do not fit it");
+                "a page holds a whole recording, or a --range of it: --only, --table and --measure do not apply");
   const auto folder = page::folder();
   if (!folder) return tl::unexpected(folder.error());
   const auto frame = read_regular_file(*folder + "/index.html", most_part_bytes);

@@ -9,7 +9,7 @@ namespace sluice::cli {
 /// Linear.
 [[nodiscard]] std::string base64(std::string_view bytes);
 
-/// Text for a page, also for an attribute in quotes. Linear.
+/// Text for a page or for XML, also for an attribute in quotes. Linear.
 [[nodiscard]] std::string as_html(std::string_view text);
 
 }  // namespace sluice::cli

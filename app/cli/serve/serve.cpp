@@ -73,7 +73,7 @@ result<int> serve_until_signal(const serve_options& wanted) {
   auto site = serve::site::make(wanted.files, std::move(*page), server->port());
   if (!site) return tl::unexpected(site.error());
   say("Sluice is at " + site->address());
-  say("Who has this address can read these recordings. Ctrl+C ends the server.");
+  say("Anyone who has this address can read these recordings. Ctrl+C ends the server.");
   if (std::fflush(stdout) != 0) return fail(error_code::io, "the standard output was closed or is full");
   std::optional<scratch_folder> shown;
   if (wanted.open) {

@@ -253,11 +253,12 @@ class application {
   bool toolbar_drawn_ = false;
   bool bars_placed_ = false;  ///< The room for panels, which follows a frame later, is without the bars above them.
   bool layout_wanted_ = true;
-  float below_share_ = 0.325F;         ///< Of the height, for the panels below the timeline, in a new layout.
-  std::vector<std::string> in_front_;  ///< Names of the panels whose tabs a new layout raises; others: the first.
-  view* raised_ = nullptr;             ///< The panel to give the focus to.
-  int raise_tries_ = 0;                ///< Frames left to do that.
-  int front_tabs_in_ = 0;              ///< Frames until tabs are raised.
+  static constexpr float usual_below_share = 0.325F;
+  float below_share_ = usual_below_share;  ///< Of the height, for the panels below the timeline, in a new layout.
+  std::vector<std::string> in_front_;      ///< Names of the panels whose tabs a new layout raises; others: the first.
+  view* raised_ = nullptr;                 ///< The panel to give the focus to.
+  int raise_tries_ = 0;                    ///< Frames left to do that.
+  int front_tabs_in_ = 0;                  ///< Frames until tabs are raised.
   bool closing_ = false;
   bool quit_asked_ = false;                            ///< The question before the window closes is open.
   bool quit_when_stopped_ = false;                     ///< The window closes once the recorded program has ended.

@@ -269,7 +269,7 @@ void application::add_window_commands() {
     float share;
   };
   // `window.reset_layout` is the first one: the panels as at the first start.
-  for (const layout& each : {layout{"window.reset_layout", "Reset the layout", "", "", 0.325F},
+  for (const layout& each : {layout{"window.reset_layout", "Reset the layout", "", "", usual_below_share},
                              layout{"layout.memory", "Layout: memory", "Memory over time", "Summary", 0.50F},
                              layout{"layout.transfers", "Layout: transfers", "Transfers", "Statistics", 0.45F},
                              layout{"layout.timeline", "Layout: timeline", "Search", "Details", 0.18F},

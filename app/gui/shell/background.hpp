@@ -11,8 +11,8 @@
 
 namespace sluice::gui {
 
-/// A value that is found on a thread of its own (where there are threads), so that no frame waits for a file system. One at a time; use from one
-/// thread. The destructor waits for the end.
+/// A value that is found on a thread of its own (where there are threads), so that no frame waits for a file system. One
+/// at a time; use from one thread. The destructor waits for the end.
 template <class Value>
 class background {
  public:

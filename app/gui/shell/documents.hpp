@@ -56,8 +56,9 @@ class documents {
   explicit documents(std::function<void()> wake);
   ~documents();
 
-  /// Starts to open `path`, or an address (core/remote/address.hpp), in the background: imports a foreign file first, summarizes a large unfinished recording
-  /// first. If it is open already, activates it instead, unless `live` (keep reading appended data).
+  /// Starts to open `path`, or an address (core/remote/address.hpp), in the background: imports a foreign file first,
+  /// summarizes a large unfinished recording first. If it is open already, activates it instead, unless `live` (keep
+  /// reading appended data).
   void open(const std::string& path, bool live = false);
   /// Opens the active document again, with the current `sources_from`.
   void reopen();

@@ -21,8 +21,8 @@ class path_dialog {
  public:
   /// Shows the dialog, with the files of `folder`; empty: of the current folder.
   void open(const std::string& folder);
-  /// Asks where to save a file, in `folder`, at first called `name`; an absolute `name` is in its own folder. Invokes `command` with the absolute path. Asks again
-  /// before a file is replaced.
+  /// Asks where to save a file, in `folder`, at first called `name`; an absolute `name` is in its own folder. Invokes
+  /// `command` with the absolute path. Asks again before a file is replaced.
   void save(const std::string& folder, const std::string& name, const std::string& command);
   /// Draws it if it is open. To open a file, invokes "file.open_path" with the file that the user chose.
   void draw(const view_context& with);
