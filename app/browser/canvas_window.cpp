@@ -29,6 +29,8 @@ result<std::unique_ptr<canvas_window>> canvas_window::create(gui::application_op
   std::unique_ptr<canvas_window> made(new canvas_window);
   glfwWindowHint(GLFW_CLIENT_API, GLFW_OPENGL_ES_API);
   glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
+  // A browser pays for these with every frame, and nothing here is translucent or has depth.
+  for (const int unused : {GLFW_ALPHA_BITS, GLFW_DEPTH_BITS, GLFW_STENCIL_BITS}) glfwWindowHint(unused, 0);
   made->handle_ = glfwCreateWindow(1280, 720, "Sluice", nullptr, nullptr);
   if (made->handle_ == nullptr)
     return fail(error_code::unavailable, "this browser gives no WebGL 2", {}, "use a current Chrome, Edge or Firefox");

@@ -1,10 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
-/// Recordings in a browser: files that were dropped on the page or lie beside it. They are never copied into memory: a
-/// read takes a slice of the file, in the thread that reads. To the rest of the program they are files in /recordings.
+#include "core/trace/file/byte_source.hpp"
+
+/// Files that were dropped on the page or lie beside it. They are never copied into memory: a read takes a slice of the
+/// file, in the thread that reads. To the rest of the program they are files in /recordings, as importers open files;
+/// recordings are read by `source_of`, for they can grow.
 namespace sluice::browser {
 
 inline constexpr const char* recordings_folder = "/recordings";  ///< What the user opened.
@@ -17,9 +21,12 @@ inline constexpr const char* settings_folder = "/settings";  ///< The page keeps
 void give_saved();
 
 /// Makes the file at `url` (a blob's, or of the page's origin; then its server must answer ranges) readable as
-/// "FOLDER/NAME", and returns that path; NAME gets a number if it is taken.
-/// A `url` that was added before keeps its path. `bytes`: its size. Main thread only.
+/// "FOLDER/NAME", and returns that path; NAME gets a number if it is taken. A `url` that was added before keeps its path.
+/// `version`, `bytes`: see `source_at`. Main thread only.
 [[nodiscard]] std::string add_file(const char* folder, const std::string& name, const std::string& url,
-                                   std::uint64_t bytes);
+                                   const std::string& version, std::uint64_t bytes);
+
+/// The bytes of a file that was added; they may become more. Null for another file. Thread-safe.
+[[nodiscard]] std::shared_ptr<trace::byte_source> source_of(const std::string& path);
 
 }  // namespace sluice::browser

@@ -18,18 +18,19 @@ std::unique_ptr<sluice::browser::canvas_window>& window() {
 
 }  // namespace
 
-/// Opens the file at `url`, of `bytes` bytes, as `name`.
-extern "C" EMSCRIPTEN_KEEPALIVE void sluice_open_file(const char* name, const char* url, double bytes) {
+/// Opens the file at `url`, of `bytes` bytes, as `name`. `version`: see `source_at`.
+extern "C" EMSCRIPTEN_KEEPALIVE void sluice_open_file(const char* name, const char* url, const char* version,
+                                                      double bytes) {
   using namespace sluice::browser;
   if (!window() || !(bytes >= 0)) return;
   window()->draw_soon();
-  window()->app().open(add_file(recordings_folder, name, url, static_cast<std::uint64_t>(bytes)));
+  window()->app().open(add_file(recordings_folder, name, url, version, static_cast<std::uint64_t>(bytes)));
 }
 
 /// Offers such a file on the welcome screen. Before the window is made.
 extern "C" EMSCRIPTEN_KEEPALIVE void sluice_offer_file(const char* name, const char* url, double bytes) {
   using namespace sluice::browser;
-  if (bytes >= 0) static_cast<void>(add_file(samples_folder, name, url, static_cast<std::uint64_t>(bytes)));
+  if (bytes >= 0) static_cast<void>(add_file(samples_folder, name, url, {}, static_cast<std::uint64_t>(bytes)));
 }
 
 /// Runs a command of the window, before its next frame: for tests, and pages around this one. `text`: its argument;
@@ -57,6 +58,7 @@ int main() {
   content.around.keeps_files = false;
   content.around.choose_file = [] { sluice_choose_file(); };
   content.around.saves_to = browser::saved_folder;
+  content.around.source_of = browser::source_of;
   auto made = browser::canvas_window::create(std::move(content));
   if (!made) {
     sluice_failed(made.error().to_string().c_str());

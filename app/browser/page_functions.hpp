@@ -1,10 +1,13 @@
 #pragma once
 
-// What the page does for the program; in page_functions.js. Texts are UTF-8. Only `sluice_read_slice` may be called by
-// other threads than the page's own.
+// What the page does for the program; in page_functions.js. Texts are UTF-8. Only `sluice_read_slice` and `sluice_look`
+// may be called by other threads than the page's own.
 extern "C" {
 /// Reads [offset, offset + length) of the file at `url` to `to`. Returns the number of bytes, or -1.
 int sluice_read_slice(const char* url, double offset, void* to, int length);
+/// Asks the server how much there is of the file at `url` now. Writes its size, and, as a text of fewer than `room` bytes,
+/// which version is there now. Returns 1 if the file grows, 0 if it does not, -1 if there is no answer.
+int sluice_look(const char* url, double* bytes, char* newest, int room);
 /// Makes a file in the memory of the page's file system, with a size but without content.
 void sluice_make_node(const char* folder, const char* name, double bytes);
 /// From now on, `sluice_inputs` tells how often the user did something.

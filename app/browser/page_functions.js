@@ -35,6 +35,21 @@ mergeInto(LibraryManager.library, {
     }
   },
 
+  sluice_look: function (url, bytes, newest, room) {
+    try {
+      const request = new XMLHttpRequest();
+      request.open("HEAD", UTF8ToString(url), false);
+      request.send();
+      if (request.status !== 200) return -1;
+      HEAPF64[bytes >> 3] = Number(request.getResponseHeader("Content-Length"));
+      stringToUTF8(request.getResponseHeader("Sluice-Newest") || "", newest, room);
+      return request.getResponseHeader("Sluice-Growing") === "1" ? 1 : 0;
+    } catch (problem) {
+      console.error("asking for the size of the recording failed:", problem);
+      return -1;
+    }
+  },
+
   sluice_make_node__deps: ["$FS"],
   sluice_make_node: function (folder, name, bytes) {
     FS.mkdirTree(UTF8ToString(folder));

@@ -6,18 +6,19 @@
   const canvas = document.getElementById("canvas");
   const waiting = [];
   let isReady = false;
-  let wasm = null;  // Its bytes, if they are in the page.
+  let wasm = null;  // Its bytes, if they are in the page;
+  let fetched = null;  // otherwise on its way.
 
   function say(text) { message.hidden = text === ""; message.textContent = text; }
 
   // The program reads slices of the file by its address; the file itself stays where it is.
-  function openFile(name, url, bytes) {
-    if (!isReady) return waiting.push([name, url, bytes]);
-    Module.ccall("sluice_open_file", null, ["string", "string", "number"], [name, url, bytes]);
+  function openFile(name, url, version, bytes) {
+    if (!isReady) return waiting.push([name, url, version, bytes]);
+    Module.ccall("sluice_open_file", null, ["string", "string", "string", "number"], [name, url, version, bytes]);
   }
 
   function openFiles(files) {
-    for (const file of files) openFile(file.name, URL.createObjectURL(file), file.size);
+    for (const file of files) openFile(file.name, URL.createObjectURL(file), "", file.size);
   }
 
   async function openAddress(address) {
@@ -25,7 +26,7 @@
     if (url.origin !== location.origin) return say("?file= names a file of another site: " + url.origin + ". Only files beside this page are opened.");
     const head = await fetch(url, { method: "HEAD" });
     if (!head.ok) return say("There is no " + url.pathname + " beside this page (" + head.status + ").");
-    openFile(decodeURIComponent(url.pathname.split("/").pop()), url.href, Number(head.headers.get("Content-Length")));
+    openFile(decodeURIComponent(url.pathname.split("/").pop()), url.href, head.headers.get("Sluice-Version") || "", Number(head.headers.get("Content-Length")));
   }
 
   // The recordings that come with the page, for the welcome screen. There may be none.
@@ -85,14 +86,22 @@
   const isolated = typeof SharedArrayBuffer !== "undefined";
   if (!isolated) window.SharedArrayBuffer = new WebAssembly.Memory({ initial: 0, maximum: 0, shared: true }).buffer.constructor;
 
+  const offered = document.querySelector("script[data-part]") ? Promise.resolve() : findOffered();
+
   window.Module = {
     canvas,
     threads: isolated ? 12 : 0,
     offered: [],
     held: null,
-    preRun: [readSettings],
+    preRun: [() => {
+      addRunDependency("the recordings beside the page");
+      offered.then(() => {
+        readSettings();
+        removeRunDependency("the recordings beside the page");
+      });
+    }],
     instantiateWasm(imports, receive) {
-      const compiled = wasm ? WebAssembly.instantiate(wasm, imports) : WebAssembly.instantiateStreaming(fetch("page.wasm"), imports);
+      const compiled = wasm ? WebAssembly.instantiate(wasm, imports) : WebAssembly.instantiateStreaming(fetched, imports);
       compiled.then(({ instance, module }) => {
         receive(instance, module);
         if (!isolated) removeRunDependency("wasm-instantiate");  // Emscripten waits for its threads, of which there are none.
@@ -151,12 +160,15 @@
     for (const element of document.querySelectorAll("script[data-recording]")) {
       const name = element.dataset.recording, bytes = bytesOf(element);
       Module.held.set(name, bytes);
-      openFile(name, name, bytes.length);
+      openFile(name, name, "", bytes.length);
     }
     wasm = await unpacked("page.wasm").arrayBuffer();
     load(URL.createObjectURL(new Blob([await unpacked("page.js").text()], { type: "text/javascript" })));
   }
 
   if (document.querySelector("script[data-part]")) loadParts().catch(problem => say("This page cannot be shown here: " + problem));
-  else findOffered().then(() => load("page.js"));
+  else {
+    fetched = fetch("page.wasm");
+    load("page.js");
+  }
 })();

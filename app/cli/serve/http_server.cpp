@@ -2,7 +2,6 @@
 #include "app/cli/serve/http_server.hpp"
 
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
@@ -17,9 +16,9 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/serializer.hpp>
 #include <boost/beast/http/write.hpp>
-#include <cerrno>
 #include <chrono>
 #include <list>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -123,6 +122,7 @@ class connection : public std::enable_shared_from_this<connection> {
     if (answer_.is_gzip) head_.set(http::field::content_encoding, "gzip");
     head_.set(http::field::cache_control, answer_.may_keep ? "private, max-age=3600" : "no-store");
     if (answer_.part) head_.set(http::field::accept_ranges, "bytes");
+    for (const auto& [name, value] : answer_.more_headers) head_.set(name, value);
     if (!answer_.range.empty()) head_.set(http::field::content_range, answer_.range);
     if (answer_.status == 405) head_.set(http::field::allow, "GET, HEAD");
     head_.content_length(left_);
@@ -142,12 +142,9 @@ class connection : public std::enable_shared_from_this<connection> {
     if (answer_.part) {
       chunk_.resize(http_server::chunk_bytes);
       file_part& part = *answer_.part;
-      ssize_t got = 0;
-      do {
-        got = ::pread(part.file.descriptor(), chunk_.data(), wanted, static_cast<off_t>(part.first));
-      } while (got < 0 && errno == EINTR);
-      if (got <= 0) return cut_off();  // The file is shorter now: the client sees that the body is not complete.
-      bytes = static_cast<std::size_t>(got);
+      const auto got = part.file->read_at(part.first, std::as_writable_bytes(std::span(chunk_).first(wanted)));
+      if (!got || *got == 0) return cut_off();  // It is shorter now: the client sees that the body is not complete.
+      bytes = *got;
       part.first += bytes;
       from = chunk_.data();
     } else {

@@ -7,11 +7,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/base/error.hpp"
-#include "core/base/regular_file.hpp"
+#include "core/trace/file/byte_source.hpp"
 
-/// HTTP/1.1 on this machine's own address, for one user's browser. It knows no recordings: see site.hpp.
+/// HTTP/1.1 on this machine's own address, for one user's browser. What is where is told by site.hpp.
 namespace sluice::cli::serve {
 
 /// What a client asks for. The texts are as they arrived and live as long as the call that gets them.
@@ -23,7 +25,7 @@ struct http_request {
 
 /// Bytes of a file, sent as they are when they are sent.
 struct file_part {
-  regular_file file;
+  std::shared_ptr<const trace::byte_source> file;
   std::uint64_t first = 0;
   std::uint64_t bytes = 0;
 };
@@ -33,7 +35,8 @@ struct http_answer {
   std::string type = "text/plain; charset=utf-8";  ///< The header `Content-Type`.
   std::string text{};                              ///< The body, if there is no `part`.
   std::optional<file_part> part{};
-  std::string range{};    ///< The header `Content-Range`; empty: none.
+  std::string range{};  ///< The header `Content-Range`; empty: none.
+  std::vector<std::pair<const char*, std::string>> more_headers{};
   bool is_gzip = false;   ///< The body is packed; every browser unpacks it.
   bool may_keep = false;  ///< The browser may keep it for an hour; otherwise it may not keep it at all.
   bool trusted = false;   ///< The client knew the secret. Others are cut off first, and sooner.

@@ -29,6 +29,7 @@ namespace {
 
 struct serve_options {
   std::vector<std::string> files;
+  std::vector<std::string> live;
   std::uint16_t port = 0;
   bool open = false;
   bool stdio = false;
@@ -70,7 +71,7 @@ result<int> serve_until_signal(const serve_options& wanted) {
   if (!page) return tl::unexpected(page.error());
   auto server = serve::http_server::listen(wanted.port);
   if (!server) return tl::unexpected(server.error());
-  auto site = serve::site::make(wanted.files, std::move(*page), server->port());
+  auto site = serve::site::make(wanted.files, wanted.live, std::move(*page), server->port());
   if (!site) return tl::unexpected(site.error());
   say("Sluice is at " + site->address());
   say("Anyone who has this address can read these recordings. Ctrl+C ends the server.");
@@ -93,6 +94,11 @@ action declare_serve(CLI::App& command) {
   command
       .add_option("FILE", wanted->files, "Recordings, or folders with recordings (without: drop a file on the page)")
       ->type_name("");
+  command
+      .add_option("--live", wanted->live,
+                  "A recording that is being made: the socket that `sluice record --live` prints")
+      ->allow_extra_args(false)
+      ->type_name("SOCKET");
   command.add_option("--port", wanted->port, "Port on 127.0.0.1 (default: any free one)")
       ->check(whole_between(1024, 65535))
       ->type_name("N");

@@ -19,6 +19,7 @@
 #include "app/cli/page/web_text.hpp"
 #include "core/base/printable.hpp"
 #include "core/import/import.hpp"
+#include "core/remote/live_source.hpp"
 
 namespace sluice::cli::serve {
 namespace {
@@ -117,8 +118,8 @@ asked_for read_range(std::string_view text, std::uint64_t size, byte_range& rang
 
 http_answer not_here() { return {.status = 404, .text = "There is nothing here.\n", .trusted = true}; }
 
-http_answer file_answer(regular_file file, const char* type, std::string_view wanted) {
-  const std::uint64_t size = file.bytes();
+http_answer file_answer(std::shared_ptr<const trace::byte_source> file, std::uint64_t size, const char* type,
+                        std::string_view wanted) {
   byte_range range;
   http_answer answer{.type = type, .trusted = true};
   switch (read_range(wanted, size, range)) {
@@ -138,20 +139,33 @@ http_answer file_answer(regular_file file, const char* type, std::string_view wa
   return answer;
 }
 
+http_answer file_answer(regular_file file, const char* type, std::string_view wanted) {
+  const std::uint64_t size = file.bytes();
+  return file_answer(trace::local_source_of(std::move(file), {}), size, type, wanted);
+}
+
+http_answer recording_answer(const file_version& about, const file_version& newest, std::string_view wanted) {
+  const auto there = about.source->look();
+  if (!there) return not_here();
+  http_answer answer = file_answer(about.source, there->bytes, "application/octet-stream", wanted);
+  answer.more_headers = {
+      {"Sluice-Version", about.id}, {"Sluice-Newest", newest.id}, {"Sluice-Growing", there->growing ? "1" : "0"}};
+  return answer;
+}
+
 /// A name alone, as in a folder: with no way up, down or out, and complete for the system, too.
 bool is_name(const std::string& name) {
   return !name.empty() && name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
 }
 
-/// A regular file directly in `folder`: no link, not hidden.
-http_answer file_of_folder(int folder, const std::string& name, std::string_view range) {
-  if (name.starts_with('.')) return not_here();
+/// A regular file directly in `folder`: no link, not hidden. Errors: not_found, and those of `regular_file::of`.
+result<regular_file> file_of_folder(int folder, const std::string& name) {
   struct stat about {};
-  if (::fstatat(folder, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(about.st_mode)) return not_here();
-  const int descriptor = ::openat(folder, name.c_str(), regular_file::flags | O_NOFOLLOW);
-  if (descriptor < 0) return not_here();
-  auto file = regular_file::of(descriptor, name);
-  return file ? file_answer(std::move(*file), "application/octet-stream", range) : not_here();
+  const bool is_there = !name.starts_with('.') && ::fstatat(folder, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+                        S_ISREG(about.st_mode);
+  const int descriptor = is_there ? ::openat(folder, name.c_str(), regular_file::flags | O_NOFOLLOW) : -1;
+  if (descriptor < 0) return fail(sluice::error_code::not_found, "is not there", name);
+  return regular_file::of(descriptor, name);
 }
 
 }  // namespace
@@ -164,7 +178,8 @@ site::places::~places() {
 site::site(places named, std::string page, std::uint16_t port, std::string token)
     : places_(std::move(named)), page_(std::move(page)), port_(std::to_string(port)), token_(std::move(token)) {}
 
-result<site> site::make(const std::vector<std::string>& named, std::string page, std::uint16_t port) {
+result<site> site::make(const std::vector<std::string>& named, const std::vector<std::string>& live, std::string page,
+                        std::uint16_t port) {
   auto token = new_token();
   if (!token) return tl::unexpected(token.error());
   places found;
@@ -175,6 +190,12 @@ result<site> site::make(const std::vector<std::string>& named, std::string page,
       if (!file) return tl::unexpected(file.error());
     }
     found.push_back({path, folder, folder < 0 ? fs::path(path).filename().string() : std::string()});
+  }
+  for (const std::string& socket : live) {
+    auto followed = remote::follow_live(socket, socket);
+    if (!followed) return tl::unexpected(followed.error());
+    const std::string name = fs::path(followed->path).filename().string();
+    found.push_back({socket, -1, is_name(name) ? name : "recording.sluice", std::move(followed->source)});
   }
   return site(std::move(found), std::move(page), port, std::move(*token));
 }
@@ -187,11 +208,14 @@ std::string site::address() const {
   return made;
 }
 
-http_answer site::answer(const http_request& request) const {
+http_answer site::answer(const http_request& request) {
   // A page of another site can make its own name mean 127.0.0.1, and then sends that name.
   if (request.host != "127.0.0.1:" + port_ && request.host != "localhost:" + port_)
     return {.status = 403, .text = "This server is 127.0.0.1:" + port_ + " and has no other name.\n"};
-  std::string_view path = request.target.substr(0, request.target.find('?'));
+  const std::size_t query_at = request.target.find('?');
+  std::string_view path = request.target.substr(0, query_at);
+  std::string_view query =
+      query_at == std::string_view::npos ? std::string_view() : request.target.substr(query_at + 1);
   if (path.empty() || path[0] != '/') return {.status = 404, .text = "There is nothing here.\n"};
   path.remove_prefix(1);
   const std::size_t end = path.find('/');
@@ -199,7 +223,11 @@ http_answer site::answer(const http_request& request) const {
     return {.status = 404, .text = "The address is not complete: use the one that sluice serve printed.\n"};
   path.remove_prefix(end + 1);
   if (path == recordings) return list();
-  if (path.starts_with(recordings)) return recording(path.substr(recordings.size()), request.range);
+  if (path.starts_with(recordings)) {
+    constexpr std::string_view version = "version=";
+    query.remove_prefix(query.starts_with(version) ? version.size() : query.size());
+    return recording(path.substr(recordings.size()), query, request.range);
+  }
   if (path.starts_with(samples)) return sample(path.substr(samples.size()), request.range);
   return page_file(path.empty() ? page::files[0].name : path);
 }
@@ -217,19 +245,19 @@ http_answer site::page_file(std::string_view name) const {
   return not_here();
 }
 
-http_answer site::recording(std::string_view path, std::string_view range) const {
+http_answer site::recording(std::string_view path, std::string_view version, std::string_view range) {
   const std::size_t slash = path.find('/');
   const auto number = whole(path.substr(0, slash));
   const auto name = decoded(slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1));
   if (!number || *number == 0 || *number > places_.size() || !name) return not_here();
   const place& in = places_[static_cast<std::size_t>(*number - 1)];
-  if (!is_name(*name)) return not_here();
-  if (in.folder < 0) {
-    if (*name != in.name) return not_here();
-    auto file = regular_file::open(in.path);
-    return file ? file_answer(std::move(*file), "application/octet-stream", range) : not_here();
-  }
-  return file_of_folder(in.folder, *name, range);
+  if (!is_name(*name) || (in.folder < 0 && *name != in.name)) return not_here();
+  const std::string key = path_of(static_cast<std::size_t>(*number), *name);
+  const auto open = [&] { return in.folder < 0 ? regular_file::open(in.path) : file_of_folder(in.folder, *name); };
+  const auto newest = in.live ? result<file_version>(files_.newest_live(key, in.live)) : files_.newest(key, open);
+  const file_version about = !version.empty() ? files_.find(key, version) : newest ? *newest : file_version();
+  if (!about.source) return not_here();
+  return recording_answer(about, newest ? *newest : about, range);
 }
 
 http_answer site::sample(std::string_view path, std::string_view range) const {
@@ -237,9 +265,9 @@ http_answer site::sample(std::string_view path, std::string_view range) const {
   if (!name || !is_name(*name)) return not_here();
   const int folder = ::open((page_ + "/samples").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return not_here();
-  http_answer answer = file_of_folder(folder, *name, range);
+  auto file = file_of_folder(folder, *name);
   ::close(folder);
-  return answer;
+  return file ? file_answer(std::move(*file), "application/octet-stream", range) : not_here();
 }
 
 http_answer site::list() const {

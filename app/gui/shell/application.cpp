@@ -86,6 +86,7 @@ application::application(application_options options)
   session_.animations = options_.animations;
   session_.memory_bytes = options_.memory_bytes;
   session_.sources_from = options_.sources_from;
+  session_.source_of = options_.around.source_of;
   session_.kept = [this](document_id of) { return kept_of(of); };
   session_.opened = [this](const document& which) {
     const bool is_demo = recorder_.is_demo() && which.path == recorder_.recording();

@@ -45,6 +45,7 @@ struct documents::load {
   document_id id{};
   std::string path;
   bool live = false;
+  std::shared_ptr<trace::byte_source> found;  ///< Where the bytes are, if not in the file at `path`.
   std::atomic<bool> finished = false;
   std::atomic<bool> cancelled = false;
   std::atomic<float> progress = 0;
@@ -74,7 +75,13 @@ struct documents::load {
     with.cancel = &cancelled;
     with.progress = tell;
     const trace::reader_options reading{.cache_bytes = chunk_cache_bytes, .sources_from = sources_from};
-    opened = remote::is_address(path) ? open_by_address(reading) : importing::open_any(path, with, reading);
+    if (remote::is_address(path)) {
+      opened = open_by_address(reading);
+    } else if (found && importing::recognise(path) == importing::format::sluice) {
+      opened = trace::file::open(std::move(found), reading);
+    } else {
+      opened = importing::open_any(path, with, reading);
+    }
     if (!opened || answerer) return;
     const auto trace = (*opened)->latest();
     const analysis::unfinished_options how{
@@ -109,6 +116,7 @@ void documents::open(const std::string& path, bool live) {
   started->id = static_cast<document_id>(next_id_++);
   started->path = path;
   started->live = live;
+  if (source_of) started->found = source_of(path);
   load* raw = started.get();
   const auto work = [raw, memory = memory_bytes, folders = sources_from, wake = wake_] {
     raw->work(memory, folders, wake);

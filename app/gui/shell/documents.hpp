@@ -133,6 +133,7 @@ class documents {
 
   bool animations = true;
   std::vector<std::string> sources_from;  ///< For documents opened from now on: see trace::reader_options.
+  std::function<std::shared_ptr<trace::byte_source>(const std::string& path)> source_of;  ///< See `surroundings`.
   std::size_t memory_bytes = query::engine_options{}.memory_bytes;  ///< For each document opened from now on.
   bool memory_by_category = true;  ///< Memory tracks show the categories of framework blocks.
 

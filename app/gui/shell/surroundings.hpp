@@ -1,7 +1,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+
+#include "core/trace/file/byte_source.hpp"
 
 namespace sluice::gui {
 
@@ -11,6 +14,8 @@ struct surroundings {
   bool keeps_files = true;            ///< A file that was opened once can be opened again by its path.
   std::function<void()> choose_file;  ///< Lets the user choose a recording, and opens it. Null: the window does.
   std::string saves_to;               ///< The folder in which all files are saved. Empty: the user is asked for a path.
+  /// Where the bytes of the recording at a path are, if they are not in that file; otherwise null.
+  std::function<std::shared_ptr<trace::byte_source>(const std::string& path)> source_of;
 };
 
 }  // namespace sluice::gui

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/base/origin.hpp"
-#include "core/base/regular_file.hpp"
 #include "core/trace/file/same_file.hpp"
 
 namespace sluice::trace {
@@ -17,14 +16,13 @@ namespace {
 
 class local_source final : public byte_source {
  public:
-  local_source(std::string path, int descriptor) : byte_source(std::move(path)), descriptor_(descriptor) {}
-  ~local_source() override { ::close(descriptor_); }
+  local_source(std::string path, regular_file opened) : byte_source(std::move(path)), file_(std::move(opened)) {}
 
   result<extent> look() override {
     extent now;
-    now.growing = has_writer(descriptor_);
+    now.growing = has_writer(file_.descriptor());
     struct stat status {};
-    if (::fstat(descriptor_, &status) != 0) {
+    if (::fstat(file_.descriptor(), &status) != 0) {
       return fail(error_code::io, "cannot stat: " + describe_errno(errno), name());
     }
     now.bytes = static_cast<std::uint64_t>(status.st_size);
@@ -35,7 +33,7 @@ class local_source final : public byte_source {
     std::size_t done = 0;
     while (done < into.size()) {
       const ssize_t got =
-          ::pread(descriptor_, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+          ::pread(file_.descriptor(), into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return fail(error_code::io, "cannot read: " + describe_errno(errno), name(), {}, offset);
       if (got == 0) break;
@@ -45,16 +43,16 @@ class local_source final : public byte_source {
   }
 
   bool is_recorded_here(std::span<const std::byte> header) const override {
-    return origin::is_marked(descriptor_, header);
+    return origin::is_marked(file_.descriptor(), header);
   }
 
   result<std::shared_ptr<byte_source>> successor() const override {
-    if (finds_same_file(name(), descriptor_).value_or(true)) return nullptr;
+    if (finds_same_file(name(), file_.descriptor()).value_or(true)) return nullptr;
     return open_local_source(name());
   }
 
  private:
-  const int descriptor_;
+  const regular_file file_;
 };
 
 }  // namespace
@@ -68,7 +66,11 @@ result<std::shared_ptr<byte_source>> open_local_source(const std::string& path) 
   if (found->bytes() == 0) {
     return fail(error_code::foreign, "the file is empty", path, "nothing was recorded into it; record again");
   }
-  return std::make_shared<local_source>(path, found->release());
+  return local_source_of(std::move(*found), path);
+}
+
+std::shared_ptr<byte_source> local_source_of(regular_file opened, std::string path) {
+  return std::make_shared<local_source>(std::move(path), std::move(opened));
 }
 
 result<void> copy_bytes(byte_source& from, int descriptor) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/regular_file.hpp"
 
 namespace sluice::trace {
 
@@ -45,6 +46,8 @@ class byte_source {
 
 /// Opens a file on this machine. Reads it by `pread`. Errors: not_found, io, foreign (no regular file, or an empty one).
 [[nodiscard]] result<std::shared_ptr<byte_source>> open_local_source(const std::string& path);
+/// The same of a file that is open already. `path`: see `byte_source::name`.
+[[nodiscard]] std::shared_ptr<byte_source> local_source_of(regular_file opened, std::string path);
 
 /// Writes all bytes that there are now to the open file `descriptor`. Errors: io, no_space.
 [[nodiscard]] result<void> copy_bytes(byte_source& from, int descriptor);

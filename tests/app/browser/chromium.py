@@ -13,11 +13,11 @@ import time
 class Chromium:
     """One page. `messages`: what it wrote to its console. Use as a context manager."""
 
-    def __init__(self, width=1600, height=900, scale=1):
+    def __init__(self, width=1600, height=900, scale=1, flags=()):
         self.program = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
         if self.program is None:
             raise FileNotFoundError("no chromium")
-        self.width, self.height, self.scale = width, height, scale
+        self.width, self.height, self.scale, self.flags = width, height, scale, flags
         self.messages, self.number, self.waiting, self.rest = [], 0, {}, b""
 
     def __enter__(self):
@@ -27,7 +27,7 @@ class Chromium:
         # The browser talks over its descriptors 3 and 4.
         words = [self.program, "--headless=new", "--no-sandbox", "--remote-debugging-pipe", "--use-gl=angle", "--use-angle=swiftshader",
                  "--enable-unsafe-swiftshader", "--hide-scrollbars", "--no-first-run", f"--user-data-dir={self.profile}",
-                 f"--window-size={self.width},{self.height}", "about:blank"]
+                 f"--window-size={self.width},{self.height}", *self.flags, "about:blank"]
         def connect():
             read, write = (fcntl.fcntl(each, fcntl.F_DUPFD, 10) for each in (to_read, to_write))  # Either may be 3 or 4.
             os.dup2(read, 3)

@@ -185,6 +185,29 @@ class Tests:
         kernels = "select count(*) from kernels where time >= 7000000000 and time < 7200000000"
         assert page.answer(kernels) == self.answer(os.path.join(self.recordings, "pytorch-training.sluice"), kernels)
 
+    def a_recording_is_followed_while_it_is_made(self, page):
+        made = os.path.join(self.folder, "growing.sluice")
+        maker = subprocess.Popen([self.sluice, "demo", "pool-churn", "--device", "sim", "--pace", "--seconds", "12", "--force", "-o", made],
+                                 stdout=subprocess.DEVNULL)
+        while not os.path.exists(made) or os.path.getsize(made) < 5000:
+            time.sleep(0.1)
+        server = subprocess.Popen([self.sluice, "serve", made], stdout=subprocess.PIPE, text=True)
+        try:
+            page.open(server.stdout.readline().split()[-1], "growing.sluice")
+            assert maker.poll() is None, "it was opened while it was made"
+            sql = "select count(*) from alloc"
+            early = page.answer(sql)
+            assert maker.wait() == 0
+            whole, end = self.answer(made, sql), time.monotonic() + 30
+            assert int(whole[1]) > int(early[1]) > 0, early
+            while page.answer(sql) != whole:
+                assert time.monotonic() < end, f"it has {page.answer(sql)[1]} allocations instead of {whole[1]}"
+            self.has_the_figures_of(page, made)
+        finally:
+            maker.kill()
+            maker.wait()
+            server.kill()
+
     def a_dropped_file_is_opened(self, page):
         page.browser.open(self.address)
         assert page.browser.wait_for("(document.getElementById('message') || {}).textContent === ''", 60) is not None

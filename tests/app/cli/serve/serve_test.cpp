@@ -1,6 +1,7 @@
 // sluice serve: what its clients get, and what they do not.
 #include "tests/app/cli/serve/http_client.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 #include <chrono>
 #include <thread>
 
+#include "core/remote/live_server.hpp"
 #include "tests/app/cli/installed_program.hpp"
 
 namespace sluice {
@@ -153,6 +155,61 @@ TEST_F(serve_verb, tells_the_size_of_a_file_that_grows) {
   EXPECT_EQ(now.headers["Content-Length"], "1004");
   EXPECT_EQ(now.headers["Accept-Ranges"], "bytes");
   EXPECT_EQ(get("recordings/1/digits.sluice", "Range: bytes=998-2000\r\n").body, "89more");
+}
+
+TEST_F(serve_verb, tells_whether_a_recording_grows_and_which_file_it_is) {
+  const std::string place = "recordings/1/digits.sluice", path = file("runs/digits.sluice");
+  const int writer = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  ASSERT_EQ(::fcntl(writer, F_OFD_SETLK, &whole), 0) << "as who writes a recording does";
+  serve({"runs"});
+  http_reply before = head(place);
+  EXPECT_EQ(before.headers["Sluice-Growing"], "1");
+  const std::string first = before.headers["Sluice-Version"];
+  EXPECT_EQ(before.headers["Sluice-Newest"], first);
+
+  // The recording ends: another file takes its place.
+  ::close(writer);
+  write("complete", "another file");
+  fs::rename(file("complete"), path);
+  http_reply old = get(place + "?version=" + first);
+  EXPECT_EQ(old.body, digits_) << "never bytes of both";
+  EXPECT_EQ(old.headers["Sluice-Growing"], "0");
+  EXPECT_EQ(old.headers["Sluice-Version"], first);
+  const std::string second = old.headers["Sluice-Newest"];
+  EXPECT_NE(second, first);
+  EXPECT_EQ(get(place + "?version=" + second).body, "another file");
+  EXPECT_EQ(get(place + "?version=" + first, "Range: bytes=1-3\r\n").body, "123");
+  EXPECT_EQ(get(place).headers["Sluice-Version"], second);
+  EXPECT_EQ(get(place + "?version=0-0").status, 404);
+  EXPECT_EQ(get(place + "?version=%00").status, 404);
+}
+
+TEST_F(serve_verb, keeps_few_replaced_files) {
+  serve({"runs"});
+  const std::string place = "recordings/1/digits.sluice";
+  const std::string first = head(place).headers["Sluice-Version"];
+  for (int i = 0; i < 10; ++i) {
+    write("next", std::to_string(i));
+    fs::rename(file("next"), file("runs/digits.sluice"));
+    EXPECT_EQ(get(place).body, std::to_string(i));
+  }
+  EXPECT_EQ(get(place + "?version=" + first).status, 404);
+}
+
+TEST_F(serve_verb, serves_a_recording_that_is_made_elsewhere) {
+  const std::string training = SLUICE_SOURCE_DIR "/assets/recordings/leak.sluice";
+  fs::copy_file(training, file("made.sluice"));
+  auto there = remote::live_server::start(fs::absolute(file("made.sluice")).string(), file("socket")).value();
+  serve({"--live", file("socket")});
+  EXPECT_EQ(start_, "/" + token_ + "/?file=recordings/1/made.sluice");
+  const std::string place = "recordings/1/made.sluice";
+  for (int i = 0; i < 100 && head(place).headers["Sluice-Growing"] != "0"; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(get(place).body, content_of(training));
+  there.reset();
+  EXPECT_EQ(get(place).body, content_of(training)) << "what came stays";
 }
 
 TEST_F(serve_verb, answers_one_request_after_another_on_one_connection) {

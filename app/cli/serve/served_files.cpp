@@ -1,0 +1,65 @@
+#include "app/cli/serve/served_files.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::cli::serve {
+namespace {
+
+/// With the time of its birth, for a new file may get the number of one that is gone.
+std::string id_of(const regular_file& file) {
+  struct statx about {};
+  if (::statx(file.descriptor(), "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &about) != 0) return "0";
+  return fmt::format("{:x}-{:x}-{:x}-{:x}-{:x}", about.stx_dev_major, about.stx_dev_minor, about.stx_ino,
+                     about.stx_btime.tv_sec, about.stx_btime.tv_nsec);
+}
+
+}  // namespace
+
+served_files::kept& served_files::kept_of(const std::string& key) {
+  const auto found = std::find_if(all_.begin(), all_.end(), [&](const kept& each) { return each.key == key; });
+  if (found != all_.end()) {
+    all_.splice(all_.begin(), all_, found);
+  } else {
+    all_.push_front({key, {}});
+    if (all_.size() > most_files) all_.pop_back();
+  }
+  return all_.front();
+}
+
+file_version served_files::add(kept& to, file_version newest) {
+  to.versions.push_back(std::move(newest));
+  if (to.versions.size() > most_versions) to.versions.erase(to.versions.begin());
+  return to.versions.back();
+}
+
+result<file_version> served_files::newest(const std::string& key, const opener& open) {
+  auto opened = open();
+  if (!opened) return tl::unexpected(opened.error());
+  kept& of = kept_of(key);
+  std::string id = id_of(*opened);
+  if (!of.versions.empty() && of.versions.back().id == id) return of.versions.back();
+  return add(of, {std::move(id), trace::local_source_of(std::move(*opened), key)});
+}
+
+file_version served_files::newest_live(const std::string& key, const std::shared_ptr<trace::byte_source>& first) {
+  kept& of = kept_of(key);
+  const auto next_id = [this] { return fmt::format("live-{}", ++live_versions_); };
+  if (of.versions.empty()) return add(of, {next_id(), first});
+  if (const auto next = of.versions.back().source->successor(); next && *next) return add(of, {next_id(), *next});
+  return of.versions.back();
+}
+
+file_version served_files::find(const std::string& key, std::string_view id) const {
+  for (const kept& each : all_)
+    if (each.key == key)
+      for (const file_version& version : each.versions)
+        if (version.id == id) return version;
+  return {};
+}
+
+}  // namespace sluice::cli::serve
