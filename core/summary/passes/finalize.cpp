@@ -117,7 +117,7 @@ result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace,
   const unsectioned_facts unsectioned = unsectioned_facts_of(known, found);
   const auto whole = std::make_shared<recording_facts>(std::move(found.whole));
 
-  const auto swept_file = trace::file::open(file.path(), {.cache_bytes = cache_bytes, .unfinished_summaries = true});
+  const auto swept_file = trace::file::open(file.path(), {.cache_bytes = cache_bytes, .for_its_writer = true});
   if (!swept_file) return tl::unexpected(swept_file.error());
   const auto parts = section_reader::of(trace.with_summaries(*(*swept_file)->latest()), sections, whole);
   tile_maker tiles(file, sections, trace);
@@ -166,7 +166,7 @@ result<void> finalize_reordered(trace::file_writer& file, const trace::snapshot&
   if (!made) return tl::unexpected(made.error());
   if (auto moved = reorder_chunks(trace, sections, *made, [&] { return !cancelled(); }); !moved) return moved;
   if (!sections.empty()) {
-    const auto opened = trace::file::open(made->path());
+    const auto opened = trace::file::open(made->path(), {.for_its_writer = true});
     if (!opened) return tl::unexpected(opened.error());
     static_cast<void>(sum_up(*made, *(*opened)->latest(), sections, {cancelled, {}}));
   }
@@ -178,7 +178,7 @@ result<void> finalize_reordered(trace::file_writer& file, const trace::snapshot&
 
 result<void> finalize(trace::file_writer& file, const finalize_options& options) {
   if (const auto flushed = file.flush(); !flushed || !file.is_at_its_path()) return file.close();
-  const auto opened = trace::file::open(file.path());
+  const auto opened = trace::file::open(file.path(), {.for_its_writer = true});
   if (!opened) return file.close();
   const auto trace = (*opened)->latest();
   // Without a summary, readers read the whole recording.

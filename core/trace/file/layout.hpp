@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/trace/model/ids.hpp"
+#include "core/trace/model/row_type.hpp"
 
 /// The bytes of a recording file. Little-endian.
 ///
@@ -23,7 +24,8 @@ inline constexpr std::uint64_t trailer_magic = 0x5845'444e'4943'4c53;  // "SLCIN
 /// every second, and stores curves of integers in a row type of their own, `integer_bin` (summary_rows.hpp).
 /// 4.1 added `below_peak` to the bins of curves, 4.2 the stack of a sync, 4.3 when a memset was called for.
 inline constexpr std::uint16_t format_major = 4;
-inline constexpr std::uint16_t format_minor = 3;
+/// 4.4 marks the ends of flushes.
+inline constexpr std::uint16_t format_minor = 4;
 /// Version 1 was a trial format, from before the first release.
 inline constexpr std::uint16_t oldest_major = 2;
 
@@ -56,6 +58,16 @@ struct chunk_header {
   std::uint64_t checksum = 0;  ///< Of all bytes before it.
 };
 static_assert(sizeof(chunk_header) == 56);
+
+/// A chunk of the index without rows ends each flush: all rows that the writer was given before are in the file. Until
+/// then a block's allocation may be there without its free, so readers of a growing file stop at the last such mark.
+[[nodiscard]] constexpr bool is_flush_mark(std::uint16_t type, std::uint32_t rows) {
+  return type == static_cast<std::uint16_t>(row_type::index) && rows == 0;
+}
+/// True if writers of this version mark their flushes.
+[[nodiscard]] constexpr bool marks_flushes(std::uint16_t major, std::uint16_t minor) {
+  return major > 4 || (major == 4 && minor >= 4);
+}
 
 struct trailer {
   std::uint64_t magic = trailer_magic;

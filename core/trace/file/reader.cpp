@@ -176,6 +176,16 @@ struct file::state {
     bool complete = false;
 
     void add(const chunk_info& chunk) { (is_summary(chunk.type) ? summaries : chunks).push_back(chunk); }
+
+    struct extent {
+      std::size_t chunks = 0, summaries = 0, warnings = 0;
+    };
+    [[nodiscard]] extent size() const { return {chunks.size(), summaries.size(), warnings.size()}; }
+    void cut(const extent& to) {
+      chunks.resize(to.chunks);
+      summaries.resize(to.summaries);
+      warnings.resize(to.warnings);
+    }
   };
 
   /// Reads the chunks listed by the index. Error if there is no usable trailer.
@@ -242,9 +252,23 @@ struct file::state {
     return file_size;
   }
 
-  /// Walks chunk headers from where the last walk ended. A damaged end of file may still be being written, so it is
-  /// ignored. Damage with valid chunks behind it is skipped with a warning.
-  void walk(std::uint64_t file_size, growth& found) {
+  /// Walks chunk headers from where the last walk ended, in a growing file up to the end of its last flush. A damaged end
+  /// of file may still be being written, so it is ignored. Damage with valid chunks behind it is skipped with a warning.
+  void walk(const byte_source::extent& there, growth& found) {
+    std::uint64_t flushed = walked;
+    growth::extent until;
+    walk_to_the_end(there.bytes, found, [&] {
+      flushed = walked;
+      until = found.size();
+    });
+    if (!there.growing || found.complete || options.for_its_writer || !marks_flushes(about.major, about.minor)) return;
+    found.cut(until);
+    walked = flushed;
+  }
+
+  /// `at_flush`: called behind the mark of each flush.
+  template <class Call>
+  void walk_to_the_end(std::uint64_t file_size, growth& found, const Call& at_flush) {
     while (walked + sizeof(chunk_header) <= file_size) {
       const auto header = read_object<chunk_header>(walked);
       if (!header) return;
@@ -268,6 +292,7 @@ struct file::state {
                    header->max_time, 0, 0});
       }
       walked = next;
+      if (is_flush_mark(header->type, header->rows)) at_flush();
     }
     if (walked + sizeof(trailer) <= file_size && is_trailer(walked)) found.complete = true;
   }
@@ -317,7 +342,7 @@ std::shared_ptr<snapshot> file::state::grow(const byte_source::extent& there) {
       by_index = true;
     }
   }
-  if (!by_index) walk(there.bytes, found);
+  if (!by_index) walk(there, found);
   if (!there.remark.empty()) found.warnings.push_back(there.remark);
   const bool more = !found.chunks.empty() || !found.summaries.empty() || !there.remark.empty();
   if (latest && !more && !found.complete && growing == latest->growing()) return nullptr;
@@ -358,7 +383,7 @@ std::shared_ptr<snapshot> file::state::grow(const byte_source::extent& there) {
   std::vector<chunk_info> shown;
   if (found.complete) {
     shown = std::exchange(summaries, {});  // They are complete now.
-  } else if (options.unfinished_summaries) {
+  } else if (options.for_its_writer) {
     shown = summaries;
   }
   next->summaries_ = std::make_shared<const std::vector<chunk_info>>(std::move(shown));

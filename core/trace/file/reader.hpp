@@ -42,8 +42,8 @@ struct row_span {
 
 struct reader_options {
   std::size_t cache_bytes = std::size_t{256} << 20;  ///< Size of the cache for decoded chunks.
-  /// Also read the summaries of a file that is not closed: for the code that is writing them.
-  bool unfinished_summaries = false;
+  /// Also read what others may not see yet: summaries of a file that is not closed, and rows after the last flush.
+  bool for_its_writer = false;
   /// Local folders to search for the sources and symbols that the recording names: see local_files.
   std::vector<std::string> sources_from{};
 };
@@ -73,7 +73,7 @@ class snapshot {
   [[nodiscard]] const trace::tables& tables() const { return *tables_; }
   [[nodiscard]] std::span<const chunk_info> chunks() const { return *chunks_; }
   /// The chunks that summarize the others (summary_rows.hpp), in file order. Empty unless the file is complete, or they
-  /// come from `reader_options::unfinished_summaries` or `with_summaries`.
+  /// come from `reader_options::for_its_writer` or `with_summaries`.
   [[nodiscard]] std::span<const chunk_info> summaries() const { return *summaries_; }
   /// Time span of all events; begin > end if there are none.
   [[nodiscard]] time_ns begin() const { return begin_; }

@@ -170,7 +170,10 @@ std::uint64_t file_writer::add(const Row& row) {
 }
 
 result<void> file_writer::flush() {
-  if (state_->fd >= 0) state_->flush_all();
+  if (state_->fd >= 0) {
+    state_->flush_all();
+    state_->write_flush_mark();
+  }
   return state_->outcome();
 }
 
@@ -239,6 +242,7 @@ result<file_writer::rewritten> file_writer::rewrite(const state& from, const std
     to.of<index_row>().push_back(moved);
   }
   if (made.behind == 0) made.behind = to.offset;
+  to.write_flush_mark();
   if (to.failure) return tl::unexpected<error>(*to.failure);
   return made;
 }
@@ -248,6 +252,7 @@ void file_writer::take_over(rewritten made) {
   state& s = *state_;
   std::swap(s.fd, made.file->fd);
   s.offset = made.file->offset;
+  s.marked_until = made.file->marked_until;
   s.of<index_row>() = std::move(made.file->of<index_row>());
 }
 

@@ -39,6 +39,7 @@ struct file_writer::state : file_writer::waiting_rows {
   std::uint64_t offset = 0;  ///< End of the last complete chunk.
   bool cut_off = false;      ///< The file was truncated from outside.
   std::uint64_t last_string = 0;
+  std::uint64_t marked_until = sizeof(file_header);  ///< End of the last flush mark.
   std::optional<error> failure;
   dropped_rows dropped;  ///< Since the disk became full.
   std::unordered_map<std::string, string_id, transparent_hash, std::equal_to<>> strings;
@@ -304,6 +305,14 @@ struct file_writer::state : file_writer::waiting_rows {
   if constexpr (is_event(row_type::kind)) flush_rows<row>();
     SLUICE_FOR_EACH_ROW(SLUICE_FLUSH)
 #undef SLUICE_FLUSH
+  }
+
+  /// Tells readers of the growing file that all rows so far are in it: see `is_flush_mark`.
+  void write_flush_mark() {
+    if (failure || offset == marked_until) return;
+    stored.assign(sizeof(chunk_header), std::byte{});
+    write_stored(row_type::index, 0, {});
+    if (!failure) marked_until = offset;
   }
 
   /// Moves the file to its final place.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The page in a real Chromium: it looks as the window, has the figures of `sluice query`, and complains of nothing.
+"""The page in a real Chromium, and some of it in Firefox: it looks as the window, has the figures of `sluice query`, and complains of nothing.
 
 Usage: page_test.py SLUICE SITE RECORDINGS [PART OF A TEST'S NAME]. Ends with 77 (skipped) where there is no page (./dev web builds it) or no Chromium."""
 import json
@@ -13,6 +13,7 @@ import time
 import zlib
 
 from chromium import Chromium
+from firefox import Firefox
 
 WIDTH, HEIGHT = 1280, 720
 # Pixels that differ by more than this in a colour count; text at other subpixel places does not.
@@ -261,6 +262,33 @@ class Tests:
         assert page.browser.value("Module.canvas.height") == 2 * HEIGHT
 
 
+ALL = [name for name in vars(Tests) if name.startswith(("a_", "each_", "the_"))]
+BROWSERS = (("Chromium", lambda _: Chromium(WIDTH, HEIGHT), ALL),
+            ("Firefox", lambda folder: Firefox(WIDTH, HEIGHT, folder), ["a_page_in_one_file_is_opened_from_disk", "a_recording_is_followed_while_it_is_made"]))
+
+
+def passes(tests, name, browser_name, make_browser, folder):
+    begin, why = time.monotonic(), ""
+    words = f"{name.replace('_', ' ')}, in {browser_name}"
+    try:
+        made = make_browser()
+    except FileNotFoundError as problem:
+        print(f"skipped: {words}: {problem}")
+        return True
+    with made as browser:
+        page = Page(browser, folder)
+        try:
+            getattr(tests, name)(page)
+            assert not page.troubles(), page.troubles()
+            assert page.said() == "", page.said()
+        except (AssertionError, RuntimeError, TimeoutError) as problem:
+            why = f"{type(problem).__name__}: {problem}"
+            if kept := os.environ.get("SLUICE_KEEP_PICTURES"):
+                browser.picture(os.path.join(kept, name + ".png"))
+    print(f"{'FAILED' if why else 'ok'}: {words} ({time.monotonic() - begin:.1f} s) {why[:2000]}", flush=True)
+    return not why
+
+
 def main():
     sluice, site, recordings = sys.argv[1:4]
     wanted = sys.argv[4] if len(sys.argv) > 4 else ""
@@ -276,22 +304,10 @@ def main():
     try:
         with tempfile.TemporaryDirectory() as folder:
             tests = Tests(sluice, recordings, address, folder)
-            for name, test in vars(Tests).items():
-                if not name.startswith(("a_", "each_", "the_")) or wanted not in name:
-                    continue
-                begin, why = time.monotonic(), ""
-                with Chromium(WIDTH, HEIGHT) as browser:
-                    page = Page(browser, folder)
-                    try:
-                        test(tests, page)
-                        assert not page.troubles(), page.troubles()
-                        assert page.said() == "", page.said()
-                    except (AssertionError, RuntimeError, TimeoutError) as problem:
-                        why = f"{type(problem).__name__}: {problem}"
-                        if kept := os.environ.get("SLUICE_KEEP_PICTURES"):
-                            browser.picture(os.path.join(kept, name + ".png"))
-                failures += why != ""
-                print(f"{'FAILED' if why else 'ok'}: {name.replace('_', ' ')} ({time.monotonic() - begin:.1f} s) {why[:2000]}", flush=True)
+            for browser_name, browser, names in BROWSERS:
+                for name in names:
+                    if wanted in name:
+                        failures += not passes(tests, name, browser_name, lambda: browser(folder), folder)
     finally:
         server.kill()
     return 1 if failures else 0

@@ -183,6 +183,37 @@ TEST_F(trace_file, grows_under_a_reader) {
   EXPECT_FALSE(opened->refresh().value());
 }
 
+TEST_F(trace_file, that_grows_is_shown_up_to_its_last_flush) {
+  auto writer = std::make_optional(file_writer::create(path_, {.rows_per_chunk = 8}).value());
+  const auto add = [&](int allocations, int frees) {
+    for (int i = 0; i < allocations; ++i) writer->add(alloc_event{});
+    for (int i = 0; i < frees; ++i) writer->add(free_event{});
+  };
+  using counts = std::pair<std::size_t, std::size_t>;
+  const auto shown = [](const file& of) {
+    std::size_t allocations = 0, frees = 0;
+    for (const chunk_info& chunk : of.latest()->chunks()) {
+      if (chunk.type == row_type::alloc) allocations += chunk.rows;
+      if (chunk.type == row_type::free) frees += chunk.rows;
+    }
+    return counts(allocations, frees);
+  };
+  add(10, 7);  // A chunk of allocations is written when it is full; their frees wait.
+  const auto opened = file::open(path_).value();
+  EXPECT_EQ(shown(*opened), counts(0, 0)) << "no block is shown whose free is on its way";
+  const auto own = file::open(path_, {.for_its_writer = true}).value();
+  EXPECT_EQ(shown(*own), counts(8, 0));
+  ASSERT_TRUE(writer->flush());
+  EXPECT_TRUE(opened->refresh().value());
+  EXPECT_EQ(shown(*opened), counts(10, 7));
+  add(8, 5);
+  EXPECT_FALSE(opened->refresh().value());
+  EXPECT_EQ(shown(*opened), counts(10, 7));
+  ASSERT_TRUE(writer->close());
+  EXPECT_TRUE(opened->refresh().value());
+  EXPECT_EQ(shown(*opened), counts(18, 12));
+}
+
 TEST_F(trace_file, knows_whether_a_writer_still_has_it) {
   auto writer = std::make_optional(kernels(10, 1000));
   ASSERT_TRUE(writer->flush());
@@ -210,8 +241,9 @@ TEST_F(trace_file, of_a_killed_writer_neither_grows_nor_is_complete) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    auto writer = kernels(10, 1000);
+    auto writer = kernels(10, 4);
     const bool flushed = writer.flush().has_value();
+    for (int i = 0; i < 4; ++i) writer.add(kernel(writer, 10 + i));  // A whole chunk.
     static_cast<void>(!::write(ready[1], flushed ? "y" : "n", 1));
     for (;;) ::pause();
   }
@@ -220,12 +252,13 @@ TEST_F(trace_file, of_a_killed_writer_neither_grows_nor_is_complete) {
   ASSERT_EQ(answer, 'y');
   const auto opened = file::open(path_).value();
   EXPECT_TRUE(opened->latest()->growing());
+  EXPECT_EQ(count_kernels(*opened->latest()), 10u);
   ::kill(child, SIGKILL);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   EXPECT_TRUE(opened->refresh().value()) << "that it died is news";
   EXPECT_FALSE(opened->latest()->growing());
   EXPECT_FALSE(opened->latest()->complete());
-  EXPECT_EQ(count_kernels(*opened->latest()), 10u);
+  EXPECT_EQ(count_kernels(*opened->latest()), 14u) << "also what came after its last flush";
   ::close(ready[0]);
   ::close(ready[1]);
 }
@@ -455,6 +488,7 @@ TEST_F(trace_file, gives_who_wants_some_columns_of_summaries_those_and_others_al
 TEST_F(trace_file, leaves_summaries_out_of_a_file_that_was_not_closed) {
   auto writer = kernels(100, 10);
   writer.add_summary<section_row>(std::vector<section_row>{{0, 4096, 40}});
+  ASSERT_TRUE(writer.flush());
   const auto now = file::open(path_).value()->latest();
   EXPECT_EQ(count_kernels(*now), 100u);
   EXPECT_TRUE(now->summaries().empty());
