@@ -375,6 +375,7 @@ TEST(a_recording_of_full_chunks, stays_in_its_file) {
   recording made{20};
   made.standard_tables();
   for (int i = 0; i < 3'000; ++i) made.add_kernel(i * 100, i * 100 + 50);
+  ASSERT_TRUE(made.writer().flush());
   const auto followed = made.open();
   const auto before = followed->latest();
   ASSERT_GE(before->chunks().size(), 150U);
