@@ -13,7 +13,7 @@ constexpr std::uint64_t least_between_marks = std::uint64_t{32} << 10;
 
 /// Flushes everything so far to the file, then writes a checkpoint where the file can be cut.
 result<void> assembler::add_mark() {
-  for (const auto& process : processes_) process->blocks.write_freed();
+  write_freed();
   const auto mark = file_.mark();
   if (!mark) return tl::unexpected<error>(mark.error());
   write_checkpoint(now());

@@ -442,6 +442,7 @@ void session::state::end(client& c) {
 
 void session::state::flush() {
   if (std::chrono::steady_clock::now() >= next_resume) resume();
+  rows.write_freed();
   const auto flushed = file.flush();
   const std::lock_guard lock(mutex);
   failure.reset();

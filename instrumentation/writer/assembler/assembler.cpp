@@ -99,6 +99,10 @@ void assembler::settle(bool everything) {
   }
 }
 
+void assembler::write_freed() {
+  for (const auto& process : processes_) process->blocks.write_freed();
+}
+
 namespace {
 
 /// How a record is treated in the turn in which it is taken.

@@ -135,6 +135,10 @@ class assembler {
   /// Writes rows that have waited long enough for a matching record; with `everything`, all of them.
   void settle(bool everything);
 
+  /// Writes frees that only wait for their completion, which is added later. For a flush: who reads the growing file
+  /// must not take their blocks for live.
+  void write_freed();
+
   /// Writes everything that is left, and a last checkpoint.
   void finish(const clock_anchor& present);
 

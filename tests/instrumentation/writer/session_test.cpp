@@ -261,6 +261,41 @@ TEST(session_test, a_live_reader_sees_the_file_grow) {
   (void)r.finish();
 }
 
+TEST(session_test, a_live_reader_sees_frees_with_their_allocations) {
+  recording r;
+  ASSERT_TRUE(start(r.socket(), {}));
+  std::shared_ptr<file> followed;
+  std::size_t allocations = 0, frees = 0;
+  for (std::uint64_t i = 1; i <= 5'000 && allocations < 2'000; ++i) {
+    alloc_record allocated{};
+    allocated.header.time = now();
+    allocated.address = (i % 64 + 1) << 20;
+    allocated.bytes = 4096;
+    allocated.device = no_device;
+    allocated.kind = 1;
+    emit(allocated);
+    free_record freed{};
+    freed.header.time = now();
+    freed.address = allocated.address;
+    emit(freed);
+    if (i % 10 != 0) continue;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (followed) static_cast<void>(followed->refresh());
+    if (!followed) followed = file::open(r.path()).value_or(nullptr);
+    if (!followed) continue;
+    const auto seen = followed->latest();
+    allocations = frees = 0;
+    for (const chunk_info& chunk : seen->chunks()) {
+      if (chunk.type == row_type::alloc) allocations += chunk.rows;
+      if (chunk.type == row_type::free) frees += chunk.rows;
+    }
+    ASSERT_LE(allocations, frees + 1) << "after " << i;
+  }
+  EXPECT_GT(allocations, 100u) << "it was seen while it grew";
+  stop();
+  (void)r.finish();
+}
+
 TEST(session_test, is_called_to_a_ring_that_is_half_full) {
   recording r({.drain_period = std::chrono::hours(1)});  // Of its own accord it would come too late.
   constexpr std::size_t ring = std::size_t{1} << 16;
