@@ -1,4 +1,4 @@
-"""Drives a headless Firefox by WebDriver BiDi: nothing but Python's own library is needed."""
+"""Drives a Firefox on a screen of its own by WebDriver BiDi: nothing but Python's own library is needed."""
 import base64
 import json
 import os
@@ -74,6 +74,8 @@ class Firefox:
         self.program = next((found for name in ("firefox-esr", "firefox") if (found := shutil.which(name))), None)
         if self.program is None:
             raise FileNotFoundError("no firefox")
+        if shutil.which("Xvfb") is None:
+            raise FileNotFoundError("no Xvfb")
         self.width, self.height, self.folder = width, height, folder
         self.messages, self.number = [], 0
 
@@ -84,8 +86,12 @@ class Firefox:
                     "datareporting.policy.dataSubmissionEnabled": False, "webgl.force-enabled": True}
         with open(os.path.join(self.profile, "user.js"), "w") as file:
             file.writelines(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in settings.items())
-        self.process = subprocess.Popen([self.program, "--headless", "--no-remote", "--profile", self.profile, "--remote-debugging-port", "0", "about:blank"],
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ, "HOME": self.profile})
+        # A headless Firefox has no WebGL.
+        self.screen = subprocess.Popen(["Xvfb", "-displayfd", "1", "-screen", "0", f"{self.width}x{self.height + 200}x24", "-nolisten", "tcp"],
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        environment = {**os.environ, "HOME": self.profile, "DISPLAY": ":" + self.screen.stdout.readline().strip()}
+        self.process = subprocess.Popen([self.program, "--no-remote", "--profile", self.profile, "--remote-debugging-port", "0", "about:blank"],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
         said = ""
         while not (found := re.search(r"WebDriver BiDi listening on ws://127\.0\.0\.1:(\d+)", said)):
             line = self.process.stderr.readline()
@@ -101,8 +107,9 @@ class Firefox:
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
+        for each in (self.process, self.screen):
+            each.kill()
+            each.wait()
         shutil.rmtree(self.profile, ignore_errors=True)
 
     def call(self, method, **parameters):
