@@ -20,6 +20,7 @@ namespace {
 constexpr int frames_after_input = 3;  // ImGui needs up to two frames to settle; the third shows the result
 /// Where there are no threads, answers are worked on for so long between two frames.
 constexpr auto work_a_frame = std::chrono::milliseconds(10);
+constexpr double live_interval = 1.0 / 30;  // seconds between frames of a recording that grows
 constexpr double tip_time = 0.8;  // seconds after the last input in which a tooltip may still appear
 
 }  // namespace
@@ -71,11 +72,13 @@ void canvas_window::step() {
   }
   app_->work_here(std::chrono::steady_clock::now() + work_a_frame);
   if (woken_.exchange(false, std::memory_order_acq_rel)) frames_wanted_ = frames_after_input;
-  if (app_->animating() || app_->playing() || now - last_input_ < tip_time)
+  const bool live = app_->live() && now - last_drawn_ >= live_interval;
+  if (live || app_->animating() || app_->playing() || now - last_input_ < tip_time)
     frames_wanted_ = std::max(frames_wanted_, 1);
   glfwPollEvents();
   if (frames_wanted_ == 0 || width_ == 0 || height_ == 0) return;
   --frames_wanted_;
+  last_drawn_ = now;
   ImGui_ImplOpenGL3_NewFrame();
   ImGui_ImplGlfw_NewFrame();
   gui::build_frame(*app_);

@@ -32,6 +32,7 @@ class canvas_window {
   std::atomic<bool> woken_{true};
   std::string title_;
   int frames_wanted_ = 3;
+  double last_drawn_ = 0;  ///< Seconds, as `last_input_`.
   double last_input_ = 0;
   int width_ = 0, height_ = 0;
 };

@@ -89,7 +89,8 @@ class Firefox:
         # A headless Firefox has no WebGL.
         self.screen = subprocess.Popen(["Xvfb", "-displayfd", "1", "-screen", "0", f"{self.width}x{self.height + 200}x24", "-nolisten", "tcp"],
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        environment = {**os.environ, "HOME": self.profile, "DISPLAY": ":" + self.screen.stdout.readline().strip()}
+        self.display = ":" + self.screen.stdout.readline().strip()
+        environment = {**os.environ, "HOME": self.profile, "DISPLAY": self.display}
         self.process = subprocess.Popen([self.program, "--no-remote", "--profile", self.profile, "--remote-debugging-port", "0", "about:blank"],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
         said = ""
