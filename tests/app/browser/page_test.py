@@ -188,7 +188,7 @@ class Tests:
 
     def a_recording_is_followed_while_it_is_made(self, page):
         made = os.path.join(self.folder, "growing.sluice")
-        maker = subprocess.Popen([self.sluice, "demo", "pool-churn", "--device", "sim", "--pace", "--seconds", "15", "--force", "-o", made],
+        maker = subprocess.Popen([self.sluice, "demo", "pool-churn", "--device", "sim", "--pace", "--seconds", "20", "--force", "-o", made],
                                  stdout=subprocess.DEVNULL)
         while not os.path.exists(made) or os.path.getsize(made) < 5000:
             time.sleep(0.1)
@@ -196,14 +196,14 @@ class Tests:
         try:
             page.open(server.stdout.readline().split()[-1], "growing.sluice")
             assert maker.poll() is None, "it was opened while it was made"
+            sql = "select count(*) from alloc"
+            early = page.answer(sql)
             pictures = []
             for _ in range(2):
                 time.sleep(2)
                 page.browser.picture(seen := os.path.join(self.folder, "seen.png"))
                 pictures.append(pixels(seen))
             assert pictures[0] != pictures[1], "nobody touches it, and it shows what is new"
-            sql = "select count(*) from alloc"
-            early = page.answer(sql)
             assert maker.wait() == 0
             whole, end = self.answer(made, sql), time.monotonic() + 30
             assert int(whole[1]) > int(early[1]) > 0, early
