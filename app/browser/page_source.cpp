@@ -83,6 +83,8 @@ class page_source final : public trace::byte_source {
   }
 
   result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const override {
+    // A browser answers no question for a part that is not there.
+    if (version_.empty()) into = into.first(std::min<std::uint64_t>(into.size(), bytes_ - std::min(offset, bytes_)));
     std::size_t done = 0;
     while (done < into.size()) {
       const std::uint64_t at = offset + done, skipped = at % block_bytes;
