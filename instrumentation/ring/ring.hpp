@@ -25,7 +25,7 @@
 namespace sluice::collector {
 
 inline constexpr std::uint64_t ring_magic = 0x676e'6972'6563'6c73;  // "slcering" in a dump.
-inline constexpr std::uint32_t ring_version = 3;
+inline constexpr std::uint32_t ring_version = 4;
 /// Rings of this version and later are compatible with the current one.
 inline constexpr std::uint32_t oldest_ring_version = 2;
 inline constexpr std::size_t ring_data_offset = 4096;

@@ -133,8 +133,10 @@ struct graph_launch_record {
 /// Set in the key of a graph whose instantiation was not recorded.
 inline constexpr std::uint64_t foreign_graph_bit = std::uint64_t{1} << 63;
 
-/// The parameters of a launch point into blocks, which it may therefore use: `count` words follow, each the start
-/// address of a live block. `header.time` is the start of the call.
+/// The parameters of a launch may point into blocks, which it may therefore use: `count` words of its parameters follow.
+/// A word names the innermost block that contained this address at `header.time`, the start of the call; most words that
+/// are no addresses are left out. If the words are many, several records follow one another, of the same time and
+/// correlation.
 struct touch_record {
   record_header header;
   std::uint64_t stream;

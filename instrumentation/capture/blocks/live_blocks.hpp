@@ -6,7 +6,7 @@
 #include "core/trace/model/kinds.hpp"
 
 /// All allocated blocks of this process, of every layer (driver, pool, framework ...), by address. Used to find the
-/// blocks that a kernel's parameters point into, and to send all live blocks again if the writer lost records.
+/// blocks that a graph node's parameters point into, and to send all live blocks again if the writer lost records.
 /// A page table over the 47 bits of user addresses: nodes of 8 GiB contain regions of 2 MiB. A region has, per layer,
 /// a bitmap of block starts (one bit per 256 bytes) and, per 16 KiB, the block that begins earlier and extends into it.
 /// Blocks of one layer do not overlap, so the block that contains an address is the last one that begins at or before
@@ -39,10 +39,22 @@ bool remove(std::uint64_t address, trace::layer layer, trace::memory_kind kind) 
 namespace detail {
 extern std::atomic<std::uint64_t> lowest, highest;  ///< Range of all addresses that were ever in a block.
 }
-/// A cheap test before `lookup`: returns false for most words that are not addresses. Two loads.
+/// The addresses from `first` to `first + length`, both included.
+struct address_range {
+  std::uint64_t first;
+  std::uint64_t length;
+};
+/// The range of all addresses that were ever in a block. No other word can be found by `lookup`. If there never was a
+/// block: one address that no block can have. Two loads.
+[[nodiscard]] inline address_range range() noexcept {
+  const std::uint64_t low = detail::lowest.load(std::memory_order_relaxed);
+  const std::uint64_t high = detail::highest.load(std::memory_order_relaxed);
+  return {low, high < low ? 0 : high - low};
+}
+/// A cheap test before `lookup`: returns false for most words that are not addresses.
 [[nodiscard]] inline bool may_hold(std::uint64_t word) noexcept {
-  return word >= detail::lowest.load(std::memory_order_relaxed) &&
-         word <= detail::highest.load(std::memory_order_relaxed);
+  const address_range all = range();
+  return word - all.first <= all.length;
 }
 
 /// Start address of the innermost live block that contains address `word`: a framework's block, else the pool's block

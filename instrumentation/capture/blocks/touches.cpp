@@ -148,9 +148,53 @@ SLUICE_INLINE const function_layout* layout_of(const call& c, CUfunction functio
   return nullptr;
 }
 
-// --- the blocks of one call ------------------------------------------------------------------------------------------
+// --- the words of one launch -----------------------------------------------------------------------------------------
 
-/// The blocks, each once, in the order named. Most launches name a handful; an optimizer's launch names hundreds.
+/// The parameter words of a launch that may be addresses: those in the range of all blocks. The writer, which knows the
+/// live blocks too, finds out which blocks they point into. It does so in the order of time, so the launch itself needs
+/// no look-up, whose memory would not be in the caches.
+class launch_words {
+ public:
+  launch_words(const call& c, CUstream stream, std::uint64_t name)
+      : range_(live_blocks::range()), call_(c), stream_(stream), name_(name) {}
+
+  SLUICE_INLINE void look_up(std::uint64_t word) {
+    if (word - range_.first > range_.length) return;
+    if (count_ == most) [[unlikely]]
+      send();
+    words_[count_++] = word;
+  }
+
+  SLUICE_INLINE void emit() {
+    if (count_ != 0) send();
+  }
+
+ private:
+  /// Most launches have a handful, an optimizer's has hundreds: those are sent in parts.
+  static constexpr std::uint32_t most = 128;
+
+  SLUICE_HOT [[gnu::noinline]] void send() {
+    collector::touch_record out{};
+    out.header.time = call_.begin;
+    out.stream = call_.stream(stream_);
+    out.name = name_;
+    out.correlation = call_.correlation();
+    out.count = count_;
+    collector::emit_with(&out.header, collector::record_type::touch, sizeof out, words_, count_);
+    count_ = 0;
+  }
+
+  const live_blocks::address_range range_;
+  const call& call_;
+  CUstream stream_;
+  std::uint64_t name_;
+  std::uint32_t count_ = 0;
+  std::uint64_t words_[most];  // Not initialized: always written before being read.
+};
+
+// --- the blocks of a graph node --------------------------------------------------------------------------------------
+
+/// The blocks, each once, in the order named. Most nodes name a handful; an optimizer's node names hundreds.
 class touched_blocks {
  public:
   touched_blocks(const call& c, CUstream stream, node_place node, std::uint64_t name)
@@ -166,7 +210,7 @@ class touched_blocks {
   SLUICE_INLINE void emit() {
     if (waiting_ != 0) look_up_batch();
     // A node without blocks is recorded too: it may have had some before.
-    if (count_ != 0 || (node_.in_graph() && !told_)) send();
+    if (count_ != 0 || !told_) send();
   }
 
  private:
@@ -179,18 +223,6 @@ class touched_blocks {
       if (words_[i] != 0 && words_[i] != last_) add(words_[i]);
     }
     waiting_ = 0;
-  }
-
-  void send() {
-    if (node_.in_graph()) return send_node();
-    collector::touch_record out{};
-    out.header.time = call_.begin;
-    out.stream = call_.stream(stream_);
-    out.name = name_;
-    out.correlation = call_.correlation();
-    out.count = count_;
-    collector::emit_with(&out.header, collector::record_type::touch, sizeof out, blocks_, count_);
-    count_ = 0;
   }
 
   void add(std::uint64_t block) {
@@ -223,7 +255,7 @@ class touched_blocks {
     return true;
   }
 
-  [[gnu::noinline]] void send_node() {
+  [[gnu::noinline]] void send() {
     collector::node_touch_record out{};
     out.header.time = call_.begin;
     out.stream = stream_ == nullptr ? 0 : call_.stream(stream_);
@@ -251,36 +283,6 @@ class touched_blocks {
   std::uint64_t words_[batch];  ///< To be looked up.
   std::uint64_t blocks_[most];
   std::uint64_t set_[set_slots];
-};
-
-/// A few words that may be block addresses. Most launches have only a handful, and need no more stack than this.
-class few_words {
- public:
-  SLUICE_INLINE void look_up(std::uint64_t word) {
-    if (!live_blocks::may_hold(word)) return;
-    if (count_ < most) words_[count_] = word;
-    ++count_;
-  }
-  [[nodiscard]] bool overflows() const { return count_ > most; }
-
-  /// Replaces the words by their blocks, in order and without duplicates. Returns the number of blocks.
-  SLUICE_INLINE std::uint32_t become_blocks() {
-    live_blocks::lookup_each(words_, count_);
-    std::uint32_t blocks = 0;
-    for (std::uint32_t i = 0; i < count_; ++i) {
-      const std::uint64_t block = words_[i];
-      bool known = block == 0;
-      for (std::uint32_t j = 0; j < blocks && !known; ++j) known = words_[j] == block;
-      if (!known) words_[blocks++] = block;
-    }
-    return blocks;
-  }
-  [[nodiscard]] const std::uint64_t* blocks() const { return words_; }
-
- private:
-  static constexpr std::uint32_t most = 32;
-  std::uint32_t count_ = 0;
-  std::uint64_t words_[most];  // Not initialized: always written before being read.
 };
 
 template <class Words>
@@ -321,8 +323,8 @@ SLUICE_INLINE void scan_parameters(Words& words, const function_layout& layout, 
   }
 }
 
-SLUICE_RARE void touch_many(const call& c, const function_layout& layout, void** parameters, void** extra,
-                            CUstream stream, node_place node) {
+SLUICE_RARE void touch_by_node(const call& c, const function_layout& layout, void** parameters, void** extra,
+                               CUstream stream, node_place node) {
   touched_blocks blocks(c, stream, node, layout.name);
   scan_parameters(blocks, layout, parameters, extra);
   blocks.emit();
@@ -335,25 +337,16 @@ SLUICE_HOT void touch_parameters(const call& c, CUfunction function, void** para
   collector::expect_event();
   const function_layout* layout = layout_of(c, function);
   if (!node.in_graph()) note_launch(c, layout == nullptr ? 0 : layout->name, stream);
-  if (layout == nullptr || (layout->count == 0 && !node.in_graph())) return;
-  if (node.in_graph()) return touch_many(c, *layout, parameters, extra, stream, node);
-  few_words words;
+  if (layout == nullptr) return;
+  if (node.in_graph()) return touch_by_node(c, *layout, parameters, extra, stream, node);
+  launch_words words(c, stream, layout->name);
   scan_parameters(words, *layout, parameters, extra);
-  if (words.overflows()) [[unlikely]]
-    return touch_many(c, *layout, parameters, extra, stream, node);
-  const std::uint32_t count = words.become_blocks();
-  if (count == 0) return;
-  collector::touch_record out{};
-  out.header.time = c.begin;
-  out.stream = c.stream(stream);
-  out.name = layout->name;
-  out.correlation = c.correlation();
-  out.count = count;
-  collector::emit_with(&out.header, collector::record_type::touch, sizeof out, words.blocks(), count);
+  words.emit();
 }
 
 void touch(const call& c, CUstream stream, node_place node, std::uint64_t name, const std::uint64_t* words,
            std::size_t count) noexcept {
+  if (!node.in_graph()) return;
   touched_blocks blocks(c, stream, node, name);
   scan(blocks, words, count);
   blocks.emit();

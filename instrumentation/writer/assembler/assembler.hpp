@@ -23,6 +23,7 @@
 #include "instrumentation/writer/assembler/open_ranges.hpp"
 #include "instrumentation/writer/assembler/work_joiner.hpp"
 #include "instrumentation/writer/blocks/block_ledger.hpp"
+#include "instrumentation/writer/blocks/launch_blocks.hpp"
 #include "instrumentation/writer/clock_line.hpp"
 #include "instrumentation/writer/ring_reader.hpp"
 
@@ -289,8 +290,6 @@ class assembler {
   void on(const context& c, const graph_launch_record& r);
   void on(const context& c, const graph_definition_record& r);
   void on_touch(const context& c, const record_view& record);
-  template <class Record, class Use>
-  void for_each_block(const context& c, const record_view& record, std::uint32_t count, Use&& use) const;
   void on_node_touch(const context& c, const record_view& record);
   void on(const context& c, const graph_call_record& r);
   void on(const context& c, const watermark_record& r);
@@ -332,6 +331,7 @@ class assembler {
   catalogue names_;
   call_stacks stacks_;
   ipc_links shares_;
+  launch_blocks launch_;
   bool stacks_left_out_ = false;
   bool streamless_ = false;           ///< Unknown pool_streams were used since the last turn.
   bool streamless_reported_ = false;  ///< A message about unknown pool_streams was written.

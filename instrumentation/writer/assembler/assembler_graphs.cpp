@@ -33,18 +33,19 @@ void assembler::on(const context& c, const graph_definition_record& r) {
   file_.add(row);
 }
 
-/// Calls `use` for the live blocks at the addresses after the record. Records must be processed in order of time.
+namespace {
+/// Calls `use` for each of the words after the record, at most `count`.
 template <class Record, class Use>
-void assembler::for_each_block(const context& c, const record_view& record, std::uint32_t count, Use&& use) const {
+void for_each_word(const record_view& record, std::uint32_t count, Use&& use) {
   const std::span<const std::byte> words = record.bytes.subspan(std::min(record.bytes.size(), sizeof(Record)));
   const std::size_t there = std::min<std::size_t>(count, words.size() / sizeof(std::uint64_t));
   for (std::size_t i = 0; i < there; ++i) {
-    std::uint64_t address = 0;
-    std::memcpy(&address, words.data() + i * sizeof address, sizeof address);
-    const block_id block = c.process.blocks.find(address);
-    if (block != block_id::none) use(block);
+    std::uint64_t word = 0;
+    std::memcpy(&word, words.data() + i * sizeof word, sizeof word);
+    use(word);
   }
 }
+}  // namespace
 
 void assembler::on_touch(const context& c, const record_view& record) {
   const auto r = decode<touch_record>(record);
@@ -52,7 +53,11 @@ void assembler::on_touch(const context& c, const record_view& record) {
   row.stream = names_.stream(c.process.names, r.stream);
   row.correlation = r.correlation;
   row.name = names_.text(r.name);
-  for_each_block<touch_record>(c, record, r.count, [&](block_id block) { file_.start(row).block = block; });
+  launch_.continue_with(row);
+  for_each_word<touch_record>(record, r.count, [&](std::uint64_t word) {
+    const block_id block = c.process.blocks.find_at(word, c.time);
+    if (block != block_id::none && launch_.is_new(block)) file_.start(row).block = block;
+  });
 }
 
 void assembler::on_node_touch(const context& c, const record_view& record) {
@@ -62,7 +67,10 @@ void assembler::on_node_touch(const context& c, const record_view& record) {
   what.row.stream = names_.stream(c.process.names, r.stream);
   what.row.correlation = r.correlation;
   what.row.name = names_.text(r.name);
-  for_each_block<node_touch_record>(c, record, r.count, [&](block_id block) { what.blocks.push_back(block); });
+  for_each_word<node_touch_record>(record, r.count, [&](std::uint64_t address) {
+    const block_id block = c.process.blocks.find(address);
+    if (block != block_id::none) what.blocks.push_back(block);
+  });
   c.process.graphs.set(r.graph, r.node, std::move(what), r.more != 0);
 }
 

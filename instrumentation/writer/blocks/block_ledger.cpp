@@ -63,6 +63,23 @@ block_id block_ledger::find_inside(std::uint64_t address) const {
   return freed != nullptr && address - freed->address < freed->bytes ? freed->block : block_id::none;
 }
 
+block_id block_ledger::find_inside_at(std::uint64_t address, time_ns when) const {
+  if (address == 0) return block_id::none;
+  // Only a record that came late is older than a free. The freed block was inside of what is live there now.
+  if (when < last_retired_) {
+    const retired_block* freed = retired_.at_or_below(address);
+    const bool held = freed != nullptr && address - freed->address < freed->bytes;
+    if (held && freed->since <= when && when < freed->when) return freed->block;
+  }
+  for (places left = occupied_; left != 0;) {
+    const std::size_t bit = highest_bit(left);
+    left ^= places{1} << bit;
+    const alloc_event* block = containing(place_of_bit(bit), address);
+    if (block != nullptr && block->time <= when && block->kind != memory_kind::array) return block->block;
+  }
+  return block_id::none;
+}
+
 block_id block_ledger::parent_of(const alloc_event& row, std::uint64_t parent_address) const {
   const std::uint64_t address = parent_address != 0 ? parent_address : row.address;
   if (row.layer == layer::driver) {
@@ -285,8 +302,9 @@ void block_ledger::write(const free_request& request) {
 void block_ledger::retire(const alloc_event& block, std::size_t place, time_ns when) {
   const bool a_reservation = place % spaces == 1 || place % spaces == 2;
   if (a_reservation) return;  // Device work never refers to these.
-  retired_.put(block.address,
-               {block.address, block.block, std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1}), when});
+  retired_.put(block.address, {block.address, block.block,
+                               std::max<std::uint64_t>({block.bytes, block.reserved_bytes, 1}), block.time, when});
+  last_retired_ = std::max(last_retired_, when);
 }
 
 // ----------------------------------------------------------------------------------------------------------- settling

@@ -98,6 +98,15 @@ class block_ledger {
   }
   [[nodiscard]] const trace::alloc_event* find_live(std::uint64_t address) const;
 
+  /// The block in which `address` was at `when`, in the highest layer with such a block; none if there was none. Unlike
+  /// `find`, takes no block that was freed before `when` or allocated after it, and no array, whose address is a handle.
+  /// O(1) if a block of the highest layer begins there, else O(layers * log live).
+  [[nodiscard]] trace::block_id find_at(std::uint64_t address, trace::time_ns when) const {
+    const trace::alloc_event* const begins = address == 0 ? nullptr : highest_->find(address);
+    const bool then = begins != nullptr && begins->time <= when && begins->kind != trace::memory_kind::array;
+    return then ? begins->block : find_inside_at(address, when);
+  }
+
   /// The driver's (or a driver pool's) block that contains `address`, or the physical memory with a handle. Null: none.
   [[nodiscard]] const trace::alloc_event* find_of_driver(std::uint64_t address) const;
   [[nodiscard]] const trace::alloc_event* find_physical(std::uint64_t handle) const;
@@ -155,6 +164,7 @@ class block_ledger {
   void occupy(places now);
   [[nodiscard]] const trace::alloc_event* find_in(places where, std::uint64_t address) const;
   [[nodiscard]] trace::block_id find_inside(std::uint64_t address) const;
+  [[nodiscard]] trace::block_id find_inside_at(std::uint64_t address, trace::time_ns when) const;
 
   struct waiting_free {
     free_request request;
@@ -169,7 +179,8 @@ class block_ledger {
     std::uint64_t address = 0;
     trace::block_id block{};
     std::uint64_t bytes = 0;
-    trace::time_ns when = 0;
+    trace::time_ns since = 0;  ///< When it was allocated,
+    trace::time_ns when = 0;   ///< and freed.
   };
   using live_map = address_table<trace::alloc_event>;
   /// The table and slot in which a block is or would be.
@@ -219,6 +230,7 @@ class block_ledger {
   std::vector<waiting_free> incomplete_;                       ///< Frees that wait for their completion, oldest first.
   std::size_t first_incomplete_ = 0;                           ///< Entries before this are already written.
   recent_frees<retired_block> retired_{std::size_t{1} << 12};  ///< Recently freed blocks.
+  trace::time_ns last_retired_ = INT64_MIN;                    ///< The latest time of a free in `retired_`.
   recent_frees<trace::event_id> written_frees_{std::size_t{1} << 16};  ///< Rows of written frees, for late completions.
 
   struct physical_use {

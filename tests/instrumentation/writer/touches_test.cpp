@@ -83,6 +83,72 @@ TEST_F(touched_blocks_test, are_the_frameworks_rather_than_their_segment) {
   EXPECT_EQ(touches[1].block, allocs[0].block);
 }
 
+TEST_F(touched_blocks_test, are_named_by_any_address_in_them) {
+  thread& t = add_thread();
+  alloc(t, 10, 0x1000, 4096);
+  alloc(t, 11, 0x1000, 512, layer::framework);
+  alloc(t, 12, 0x1400, 512, layer::framework);
+  touch(t, 20, {0x11ff, 0x1200, 0x15ff, 0x1fff, 0x2000});
+  const recorded& trace = finish();
+  const auto allocs = trace.all<alloc_event>();
+  const auto touches = trace.all<touch_event>();
+  ASSERT_EQ(touches.size(), 3u) << "0x1200 and 0x1fff are in the segment, 0x2000 is past it";
+  EXPECT_EQ(touches[0].block, allocs[1].block);
+  EXPECT_EQ(touches[1].block, allocs[0].block);
+  EXPECT_EQ(touches[2].block, allocs[2].block);
+}
+
+TEST_F(touched_blocks_test, are_named_once_however_often_a_launch_names_them) {
+  thread& t = add_thread();
+  for (std::uint64_t i = 0; i < 600; ++i) alloc(t, 10, 0x10000 + i * 0x1000, 0x1000);
+  std::vector<std::uint64_t> words;
+  for (std::uint64_t i = 0; i < 600; ++i) words.push_back(0x10000 + i * 0x1000);
+  for (std::uint64_t i = 0; i < 100; ++i) words.push_back(0x10080 + i * 0x1000);
+  // The launch comes in two records, as one with so many words does.
+  touch(t, 20, words);
+  touch(t, 20, words);
+  touch(t, 21, {0x10000});
+  const auto touches = finish().all<touch_event>();
+  ASSERT_EQ(touches.size(), 601u);
+  EXPECT_EQ(touches[600].time, 21);
+  std::set<block_id> blocks;
+  for (const touch_event& row : touches) blocks.insert(row.block);
+  EXPECT_EQ(blocks.size(), 600u);
+}
+
+TEST_F(touched_blocks_test, are_not_those_that_were_freed_before) {
+  thread& t = add_thread();
+  alloc(t, 10, 0x1000, 256);
+  free(t, 20, 0x1000);
+  touch(t, 30, {0x1000, 0x1080});
+  EXPECT_TRUE(finish().all<touch_event>().empty());
+}
+
+TEST_F(touched_blocks_test, are_not_those_that_came_after_although_the_record_is_late) {
+  thread& a = add_thread();
+  thread& b = add_thread();
+  alloc(a, 5, 0x1000, 4096);
+  alloc(a, 10, 0x1000, 256, layer::framework);
+  free(a, 30, 0x1000, layer::framework);
+  alloc(a, 40, 0x1000, 512, layer::framework);
+  alloc(a, 41, 0x1800, 512, layer::framework);
+  turns(3);
+  touch(b, 20, {0x1080, 0x1900});
+  const recorded& trace = finish();
+  const auto allocs = trace.all<alloc_event>();
+  const auto touches = trace.all<touch_event>();
+  ASSERT_EQ(touches.size(), 2u);
+  EXPECT_EQ(touches[0].block, allocs[1].block) << "the one that was freed since";
+  EXPECT_EQ(touches[1].block, allocs[0].block) << "only the segment was there then";
+}
+
+TEST_F(touched_blocks_test, are_not_arrays_whose_address_is_a_handle) {
+  thread& t = add_thread();
+  alloc(t, 10, 0x1000, 4096, layer::driver, memory_kind::array);
+  touch(t, 20, {0x1000, 0x1800});
+  EXPECT_TRUE(finish().all<touch_event>().empty());
+}
+
 TEST_F(touched_blocks_test, are_no_more_than_the_record_holds) {
   thread& t = add_thread();
   alloc(t, 10, 0x1000, 256);
