@@ -46,8 +46,8 @@ namespace {
 /// device + 1 and id of each context, indexed by id: there are few contexts and their ids are consecutive.
 constexpr unsigned device_slots = 1024;
 std::atomic<std::uint64_t> device_by_context[device_slots];
-SLUICE_HOT_DATA constinit std::atomic<std::uint32_t> fresh_contexts{0};
 }  // namespace
+SLUICE_HOT_DATA constinit std::atomic<std::uint32_t> fresh_contexts{0};
 
 bool add_context(CUcontext handle, std::uint32_t id, std::uint32_t device) noexcept {
   const std::uint64_t packed = (std::uint64_t{id} << 32) | (device + 1);

@@ -51,6 +51,8 @@ struct context_entry {
 extern context_entry contexts[max_contexts];
 /// True once any context has been created; before that, there is nothing to flush or sample.
 extern std::atomic<bool> any_context;
+/// Number of contexts that were added and not opened yet.
+extern std::atomic<std::uint32_t> fresh_contexts;
 
 /// Clears contexts, streams, pools and outstanding work, when another recording begins in this process. No other part
 /// of this library may be running.

@@ -169,6 +169,7 @@ const subject subjects[] = {
     {"alloc", nothing, [](const block& b) { report(b, true); }, [](const block& b) { report(b, false); }, true},
     {"free", [](const block& b) { report(b, true); }, [](const block& b) { report(b, false); }, nothing, false},
     {"launch", choose_pointers, [](const block&) { cold_launch(pointers, 8); }, nothing, false},
+    {"launch_by_cupti", choose_pointers, [](const block&) { cold_launch_by_cupti(pointers, 8); }, nothing, false},
     {"emit", nothing, [](const block& b) { cold_emit(b.address); }, nothing, false},
 };
 const subject no_subject = {"", nothing, nothing, nothing, false};  ///< What it costs to measure.

@@ -1,4 +1,5 @@
 #include "instrumentation/capture/calls/calls.hpp"
+#include "instrumentation/capture/intercept/entry_points.hpp"
 #include "instrumentation/capture/stacks/python_stack.hpp"
 #include "instrumentation/capture/stacks/stacks.hpp"
 #include "instrumentation/capture/start/cuda_api.hpp"
@@ -33,6 +34,18 @@ CUptiResult CUPTIAPI number_of_stream(CUcontext, CUstream, std::uint8_t, std::ui
   return CUPTI_SUCCESS;
 }
 
+CUcontext context_handle() { return reinterpret_cast<CUcontext>(std::uintptr_t{0x1000}); }
+CUresult context_of_thread(CUcontext* current) {
+  *current = context_handle();
+  return CUDA_SUCCESS;
+}
+CUresult driver_number_of_stream(CUstream, unsigned long long* id) {
+  *id = 7;
+  return CUDA_SUCCESS;
+}
+
+CUfunction function_with(std::size_t parameters) { return reinterpret_cast<CUfunction>(most * 1000 + parameters); }
+
 }  // namespace
 
 EXPORTED bool cold_start(const char* socket_name) {
@@ -43,7 +56,11 @@ EXPORTED bool cold_start(const char* socket_name) {
   capture::cupti.enable_callback = enable;
   capture::cupti.stream_id = number_of_stream;
   capture::enable_callbacks(nullptr, false);
-  capture::add_context(nullptr, context, 0);
+  capture::driver.current_context = context_of_thread;
+  capture::driver.stream_id = driver_number_of_stream;
+  capture::add_context(context_handle(), context, 0);
+  capture::open_context(context);
+  capture::entry_points::start();
   capture::prepare_stacks();
   return true;
 }
@@ -53,11 +70,17 @@ EXPORTED void cold_stop() { collector::stop(); }
 EXPORTED std::uint64_t cold_python_stack() { return capture::python_stack_key(); }
 
 EXPORTED void cold_launch(const std::uint64_t* pointers, std::size_t count) {
+  void* parameters[most];
+  for (std::size_t i = 0; i < count; ++i) parameters[i] = const_cast<std::uint64_t*>(pointers + i);
+  cuLaunchKernel(function_with(count), 1, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr);
+}
+
+EXPORTED void cold_launch_by_cupti(const std::uint64_t* pointers, std::size_t count) {
   static std::uint32_t correlation = 0;
   void* parameters[most];
   for (std::size_t i = 0; i < count; ++i) parameters[i] = const_cast<std::uint64_t*>(pointers + i);
   cuLaunchKernel_params p{};
-  p.f = reinterpret_cast<CUfunction>(most * 1000 + count);
+  p.f = function_with(count);
   p.kernelParams = parameters;
   CUresult result = CUDA_SUCCESS;
   std::uint64_t kept = 0;
@@ -65,6 +88,7 @@ EXPORTED void cold_launch(const std::uint64_t* pointers, std::size_t count) {
   data.callbackSite = CUPTI_API_ENTER;
   data.functionParams = &p;
   data.functionReturnValue = &result;
+  data.context = context_handle();
   data.contextUid = context;
   data.correlationId = ++correlation;
   data.correlationData = &kept;

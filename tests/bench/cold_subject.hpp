@@ -12,8 +12,9 @@ bool cold_start(const char* socket_name);
 void cold_stop();
 /// The key of the calling thread's Python stack.
 std::uint64_t cold_python_stack();
-/// A launch whose kernel takes `count` pointers, both of its edges.
+/// A launch whose kernel takes `count` pointers, both of its edges: at our entry point, and as CUPTI calls us.
 void cold_launch(const std::uint64_t* pointers, std::size_t count);
+void cold_launch_by_cupti(const std::uint64_t* pointers, std::size_t count);
 /// One record of an allocation, into the ring.
 void cold_emit(std::uint64_t address);
 }

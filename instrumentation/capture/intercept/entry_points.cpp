@@ -6,9 +6,11 @@
 #include <atomic>
 #include <cstddef>
 
+#include "instrumentation/capture/blocks/touches.hpp"
 #include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/ring/hot.hpp"
+#include "instrumentation/ring/producer.hpp"
 
 extern "C" {
 CUresult sluice_entry_init(unsigned flags);
@@ -22,6 +24,7 @@ namespace sluice::capture::entry_points {
 namespace {
 
 SLUICE_HOT_DATA constinit std::atomic<bool> watching{false};
+SLUICE_HOT_DATA constinit std::atomic<bool> launches_leave_touches_only{false};
 
 /// The calls in progress on a thread.
 struct thread_calls {
@@ -145,8 +148,27 @@ class beside_captures {
 
 }  // namespace
 
+namespace {
+
+SLUICE_INLINE void begin(edges& e, const void* parameters) noexcept {
+  ++mine.depth;
+  e.own = 0;
+  e.data = {};
+  e.data.callbackSite = CUPTI_API_ENTER;
+  e.data.functionParams = parameters;
+  e.data.contextUid = id_of_current(e.data.context);
+  e.data.correlationId = last_correlation.fetch_add(1, std::memory_order_relaxed) + 1;
+  e.data.correlationData = &e.own;
+}
+
+}  // namespace
+
 bool lead_here() noexcept { return mine.inits != 0; }
-void start() noexcept { watching.store(true); }
+void start() noexcept {
+  launches_leave_touches_only.store(options.launch_calls && options.touches &&
+                                    !records_at_least(trace::recording_mode::timeline));
+  watching.store(true);
+}
 bool in_use() noexcept { return watching.load(std::memory_order_relaxed); }
 
 bool exist_for(std::uint32_t call) noexcept {
@@ -170,14 +192,7 @@ SLUICE_HOT void* real(unsigned number) noexcept { return as<void*>(reals[number]
 SLUICE_HOT bool is_watched() noexcept { return watching.load(std::memory_order_relaxed) && mine.depth == 0; }
 
 SLUICE_HOT void enter(edges& e, std::uint32_t call, const void* parameters) noexcept {
-  ++mine.depth;
-  e.own = 0;
-  e.data = {};
-  e.data.callbackSite = CUPTI_API_ENTER;
-  e.data.functionParams = parameters;
-  e.data.contextUid = id_of_current(e.data.context);
-  e.data.correlationId = last_correlation.fetch_add(1, std::memory_order_relaxed) + 1;
-  e.data.correlationData = &e.own;
+  begin(e, parameters);
   const beside_captures relaxed;
   on_callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, call, &e.data);
 }
@@ -193,6 +208,21 @@ SLUICE_HOT CUresult leave(edges& e, std::uint32_t call, CUresult result) noexcep
   --mine.depth;
   return result;
 }
+
+SLUICE_HOT bool launch(edges& e, const void* parameters, const kernel_launch& l) noexcept {
+  const bool plain = launches_leave_touches_only.load(std::memory_order_relaxed) &&
+                     captures.load(std::memory_order_relaxed) <= 0 && !paused.load(std::memory_order_relaxed) &&
+                     fresh_contexts.load(std::memory_order_relaxed) == 0 && collector::active();
+  if (!plain) [[unlikely]]
+    return false;
+  begin(e, parameters);
+  e.own = collector::now();
+  const call c{&e.data, 0, e.own, e.own, CUDA_SUCCESS, l.per_thread, nullptr};
+  touch_parameters(c, l.function, l.parameters, l.extra, l.stream);
+  return true;
+}
+
+SLUICE_HOT void launched() noexcept { --mine.depth; }
 
 }  // namespace sluice::capture::entry_points
 

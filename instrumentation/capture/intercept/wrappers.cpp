@@ -28,6 +28,27 @@ constexpr bool for_contents_only[] = {
 #undef ENTRY
 };
 
+template <class Parameters>
+constexpr bool launches_a_kernel = requires(const Parameters& p) {
+  p.f, p.kernelParams;
+};
+
+template <class Parameters>
+kernel_launch launch_of(const Parameters& p, bool per_thread) {
+  if constexpr (requires { p.config; }) {
+    return {p.f, p.kernelParams, p.extra, p.config == nullptr ? nullptr : p.config->hStream, per_thread};
+  } else if constexpr (requires { p.extra; }) {
+    return {p.f, p.kernelParams, p.extra, p.hStream, per_thread};
+  } else {
+    return {p.f, p.kernelParams, nullptr, p.hStream, per_thread};
+  }
+}
+
+constexpr bool uses_per_thread_stream(std::uint32_t call) {
+  return call == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz || call == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz ||
+         call == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz;
+}
+
 template <unsigned Number, std::uint32_t Call, class Parameters, class Function>
 struct wrapper;
 
@@ -43,8 +64,17 @@ struct wrapper<Number, Call, Parameters, CUresult(Arguments...)> {
     if (!is_watched()) return driver(arguments...);
     const Parameters parameters{arguments...};
     edges e;
-    enter(e, Call, &parameters);
-    return leave(e, Call, driver(arguments...));
+    bool plain = false;
+    if constexpr (launches_a_kernel<Parameters>) {
+      plain = launch(e, &parameters, launch_of(parameters, uses_per_thread_stream(Call)));
+    }
+    if (!plain) enter(e, Call, &parameters);
+    const CUresult result = driver(arguments...);
+    if (plain && result == CUDA_SUCCESS) {
+      launched();
+      return result;
+    }
+    return leave(e, Call, result);
   }
 };
 
