@@ -81,6 +81,26 @@ struct pool_stream_free_record {
   std::uint64_t pool_stream;
 };
 
+/// A short `alloc_record` of a block of device memory in the layer `framework`, whose call's start is unknown. A training
+/// makes more of these than of any other record: it fits into one cache line.
+///
+///   0                16        24      32     40      48       56
+///   | header         | address | bytes | name | stack | device |
+struct framework_alloc_record {
+  record_header header;
+  std::uint64_t address;
+  std::uint64_t bytes;
+  std::uint64_t name;  ///< As in `alloc_record`, like the rest.
+  std::uint64_t stack;
+  std::uint64_t device;
+};
+
+/// A short `free_record` of such a block.
+struct framework_free_record {
+  record_header header;
+  std::uint64_t address;
+};
+
 /// A context was destroyed; all its allocations are freed with it.
 struct context_end_record {
   record_header header;

@@ -541,7 +541,7 @@ std::uint64_t intern_stack(const std::uint64_t* frames, std::size_t count) noexc
 std::uint64_t intern_stack_on(const std::uint64_t* frames, std::size_t count, std::uint64_t base) noexcept {
   if (count == 0 || !active()) return 0;
   if (count > maximum_frames) count = maximum_frames;
-  const std::uint64_t key = hash_words(frames, count, count + base);
+  const std::uint64_t key = stack_key(frames, count, base);
   std::atomic<std::uint64_t>* place = place_of(region->stacks, key);
   if (place != nullptr && place->load(std::memory_order_relaxed) == key) return key;
   send_stack(place, key, frames, count, base);

@@ -109,6 +109,10 @@ std::uint64_t intern_stack(const std::uint64_t* frames, std::size_t count) noexc
 /// The key of the stack `frames`, continued by the stack with key `base` (0: none). Otherwise as intern_stack.
 std::uint64_t intern_stack_on(const std::uint64_t* frames, std::size_t count, std::uint64_t base) noexcept;
 
+/// The key that `intern_stack_on` gives this stack, which must not be empty or have more than `maximum_frames`. Sends
+/// nothing: use `knows_frame` to find out whether the stack was sent.
+[[nodiscard]] std::uint64_t stack_key(const std::uint64_t* frames, std::size_t count, std::uint64_t base) noexcept;
+
 /// Sends a `stack_record` with a key that the caller computed, of at most
 /// `maximum_frames` frames. Returns the key, or 0 for an empty stack. Lock-free.
 std::uint64_t introduce_stack(std::uint64_t key, const std::uint64_t* frames, std::size_t count) noexcept;

@@ -7,7 +7,7 @@
 #include "instrumentation/ring/producer_state.hpp"
 
 /// The fast path of `emit`, inlined into callers for which a function call would
-/// take about as long as the work itself. Private to the producer and to pools.
+/// take about as long as the work itself. Private to the producer, to pools and to PyTorch's allocator.
 namespace sluice::collector {
 
 namespace detail {
@@ -82,6 +82,15 @@ SLUICE_INLINE bool emit_words(record_type type, std::uint64_t time, Words... res
 }
 
 }  // namespace detail
+
+/// Emit the short records of a framework's block. Like `emit_bytes`, but faster.
+SLUICE_INLINE bool emit_framework_alloc(std::uint64_t time, std::uint64_t address, std::uint64_t bytes,
+                                        std::uint64_t name, std::uint64_t stack, std::uint32_t device) noexcept {
+  return detail::emit_words(record_type::framework_alloc, time, address, bytes, name, stack, std::uint64_t{device});
+}
+SLUICE_INLINE bool emit_framework_free(std::uint64_t time, std::uint64_t address) noexcept {
+  return detail::emit_words(record_type::framework_free, time, address);
+}
 
 /// Emit short records for a pool_stream sent by `introduce_pool_stream` on this thread. Like `emit_bytes`, but faster.
 SLUICE_INLINE bool emit_pool_stream_alloc(std::uint64_t time, std::uint64_t pool_stream, std::uint64_t address,

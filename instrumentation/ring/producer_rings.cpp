@@ -265,4 +265,9 @@ std::uint64_t pool_stream_key(const pool_stream_record& pool_stream) noexcept {
 }
 
 }  // namespace detail
+
+std::uint64_t stack_key(const std::uint64_t* frames, std::size_t count, std::uint64_t base) noexcept {
+  return detail::hash_words(frames, count, count + base);
+}
+
 }  // namespace sluice::collector

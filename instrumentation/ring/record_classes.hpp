@@ -41,6 +41,8 @@ namespace sluice::collector {
     case record_type::pool_stream:
     case record_type::pool_stream_alloc:
     case record_type::pool_stream_free:
+    case record_type::framework_alloc:
+    case record_type::framework_free:
       return true;
     default:
       return false;
@@ -49,8 +51,17 @@ namespace sluice::collector {
 
 /// True for the events that memory totals depend on. If one is lost, totals are not exact any more.
 [[nodiscard]] constexpr bool is_memory_event(record_type type) {
-  return type == record_type::alloc || type == record_type::free || type == record_type::pool_stream_alloc ||
-         type == record_type::pool_stream_free;
+  switch (type) {
+    case record_type::alloc:
+    case record_type::free:
+    case record_type::pool_stream_alloc:
+    case record_type::pool_stream_free:
+    case record_type::framework_alloc:
+    case record_type::framework_free:
+      return true;
+    default:
+      return false;
+  }
 }
 
 /// A set of layers, one bit per layer.
@@ -70,6 +81,9 @@ inline constexpr layer_bits all_layers = (layer_bits{1} << trace::layer_count) -
     case record_type::pool_stream_alloc:
     case record_type::pool_stream_free:
       return layer_bit(trace::layer::pool);
+    case record_type::framework_alloc:
+    case record_type::framework_free:
+      return layer_bit(trace::layer::framework);
     default:
       return 0;
   }

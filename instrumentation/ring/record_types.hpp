@@ -62,6 +62,8 @@ enum class record_type : std::uint16_t {
   pool_stream_free = 59,
   pool_live_set = 60,
   live_sets_complete = 61,
+  framework_alloc = 62,
+  framework_free = 63,
 };
 
 struct record_header {

@@ -92,6 +92,8 @@ SLUICE_RECORD(pool_stream_alloc);
 SLUICE_RECORD(pool_stream_free);
 SLUICE_RECORD(pool_live_set);
 SLUICE_RECORD(live_sets_complete);
+SLUICE_RECORD(framework_alloc);
+SLUICE_RECORD(framework_free);
 #undef SLUICE_RECORD
 
 }  // namespace sluice::collector

@@ -123,8 +123,9 @@ struct thread_state {
   bool caller = false;
   // The node being evaluated.
   const void* task = nullptr;
-  std::uint64_t kind = 0;  ///< Its class: the address of its vtable; 0 if none is evaluated.
-  std::uint64_t node = 0;  ///< `number_of` its sequence number; 0 if unknown.
+  std::uint64_t kind = 0;   ///< Its class: the address of its vtable; 0 if none is evaluated.
+  std::uint64_t node = 0;   ///< `number_of` its sequence number; 0 if unknown.
+  std::uint64_t stack = 0;  ///< Key of the stack of its allocations; 0: not computed yet.
   // Nodes that it created at one Python position and that have no stack yet.
   std::uint64_t thread = 0;  ///< PyTorch's number of this thread.
   std::uint64_t place = 0;
@@ -170,6 +171,7 @@ constexpr std::size_t node_itself = 8, node_sequence = 24, node_thread = 48;
   t.task = task;
   t.kind = node == nullptr ? 0 : word_at(node, 0);
   t.node = 0;
+  t.stack = 0;
   if (node == nullptr || word_at(node, node_itself) != reinterpret_cast<std::uint64_t>(node)) return;
   t.node = number_of(word_at(node, node_sequence), word_at(node, node_thread));
 }
@@ -202,35 +204,66 @@ void write_plainly(const char* name, char* out, std::size_t size) {
   if (!whole) snprintf(out, size, "%s", name);
 }
 
-std::uint64_t introduce(std::uint64_t key, const char* function) {
+void introduce(std::uint64_t key, const char* function) {
   collector::frame_record frame{};
   frame.header.time = collector::now();
   frame.key = key;
   frame.function = collector::intern(function);
   frame.kind = static_cast<std::uint32_t>(trace::frame_kind::native);
   collector::introduce_frame(frame);
-  return key;
 }
 
-/// Frame for a class of nodes. (C++ ABI: the type_info pointer precedes the vtable; its second word is the name.)
-std::uint64_t frame_of_node(std::uint64_t kind) {
-  const std::uint64_t key = (kind * odd1) | collector::frame_key_bit;
-  if (collector::knows_frame(key)) return key;
+std::uint64_t key_of_node(std::uint64_t kind) { return (kind * odd1) | collector::frame_key_bit; }
+
+/// Sends the frame for a class of nodes. (C++ ABI: the type_info pointer precedes the vtable; its second word is the
+/// name.)
+void introduce_node(std::uint64_t kind) {
+  const std::uint64_t key = key_of_node(kind);
+  if (collector::knows_frame(key)) return;
   const auto* type = reinterpret_cast<const void* const*>(kind)[-1];
   const char* name = type == nullptr ? nullptr : static_cast<const char* const*>(type)[1];
   if (name == nullptr) return introduce(key, "torch::autograd::Node");
   char plain[256];
   write_plainly(*name == '*' ? name + 1 : name, plain, sizeof plain);
-  return introduce(key, plain);
+  introduce(key, plain);
 }
 
-std::uint64_t frame_between(bool of_forward) {
-  const std::uint64_t key = (of_forward ? odd1 : odd2) | collector::frame_key_bit;
-  if (collector::knows_frame(key)) return key;
+std::uint64_t key_of_mark(bool of_forward) { return (of_forward ? odd1 : odd2) | collector::frame_key_bit; }
+
+/// Sends the mark between the node and the stack that is inferred.
+void introduce_mark(bool of_forward) {
+  const std::uint64_t key = key_of_mark(of_forward);
+  if (collector::knows_frame(key)) return;
   char text[64];
   snprintf(text, sizeof text, "%s%s", trace::inferred_mark,
            of_forward ? "the backward of]" : "on another thread, for]");
-  return introduce(key, text);
+  introduce(key, text);
+}
+
+/// The stack below the running node: of the forward operation, or else of the call of backward(). 0: neither is known.
+struct inferred_stack {
+  std::uint64_t base;
+  bool of_forward;
+};
+SLUICE_INLINE inferred_stack stack_below(const thread_state& t) {
+  const std::uint64_t forward = t.node == 0 ? 0 : forward_stacks.find(t.node);
+  return forward != 0 ? inferred_stack{forward, true} : inferred_stack{backward_stacks.find(number_of(t.task)), false};
+}
+
+/// Sends a stack that the writer does not have yet: the native frames, the running node, and what is inferred.
+SLUICE_RARE std::uint64_t introduce_stack(const std::uint64_t* native, std::size_t count) {
+  const thread_state& t = this_thread;
+  std::uint64_t frames[collector::maximum_frames];
+  if (count > collector::maximum_frames - 2) count = collector::maximum_frames - 2;
+  if (count != 0) memcpy(frames, native, count * sizeof *frames);
+  introduce_node(t.kind);
+  frames[count++] = key_of_node(t.kind);
+  const inferred_stack below = stack_below(t);
+  if (below.base != 0) {
+    introduce_mark(below.of_forward);
+    frames[count++] = key_of_mark(below.of_forward);
+  }
+  return collector::intern_stack_on(frames, count, below.base);
 }
 
 }  // namespace
@@ -256,17 +289,17 @@ SLUICE_HOT void note_stack(std::uint64_t key) noexcept {
 
 bool runs_here() noexcept { return this_thread.kind != 0 && options.autograd; }
 
-std::uint64_t stack_of_this_thread(const std::uint64_t* native, std::size_t count) noexcept {
-  const thread_state& t = this_thread;
+SLUICE_HOT std::uint64_t stack_of_this_thread(const std::uint64_t* native, std::size_t count) noexcept {
+  thread_state& t = this_thread;
   if (t.kind == 0 || !options.autograd) return collector::intern_stack(native, count);
-  std::uint64_t frames[collector::maximum_frames];
-  if (count > collector::maximum_frames - 2) count = collector::maximum_frames - 2;
-  if (count != 0) memcpy(frames, native, count * sizeof *frames);
-  frames[count++] = frame_of_node(t.kind);
-  const std::uint64_t forward = t.node == 0 ? 0 : forward_stacks.find(t.node);
-  const std::uint64_t base = forward != 0 ? forward : backward_stacks.find(number_of(t.task));
-  if (base != 0) frames[count++] = frame_between(forward != 0);
-  return collector::intern_stack_on(frames, count, base);
+  if (count != 0) return introduce_stack(native, count);
+  // Without native frames, all allocations of a node have the same stack. If it is known, so is each of its frames.
+  if (t.stack == 0) {
+    const inferred_stack below = stack_below(t);
+    const std::uint64_t frames[] = {key_of_node(t.kind), key_of_mark(below.of_forward)};
+    t.stack = collector::stack_key(frames, below.base != 0 ? 2 : 1, below.base);
+  }
+  return collector::knows_frame(t.stack) ? t.stack : introduce_stack(nullptr, 0);
 }
 
 }  // namespace sluice::capture::autograd

@@ -21,6 +21,7 @@
 #include "instrumentation/capture/start/recording.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/ring/hot.hpp"
+#include "instrumentation/ring/producer_emit.hpp"
 
 namespace c10 {
 
@@ -157,27 +158,13 @@ std::uint32_t number_of(c10::Device device) {
 
 /// Both run with the allocator's mutex held, so a block's two records and its entry in the table stay in order.
 void block_appears(std::uint64_t address, std::uint64_t bytes, std::uint64_t now, std::uint32_t device) {
-  collector::alloc_record out{};
-  out.header.time = now;
-  out.address = address;
-  out.bytes = bytes;
-  out.name = name_of_blocks();
-  out.stack = current_stack();
-  out.device = device;
-  out.layer = raw(trace::layer::framework);
-  out.kind = raw(trace::memory_kind::device);
-  collector::emit(out);
+  collector::emit_framework_alloc(now, address, bytes, name_of_blocks(), current_stack(), device);
   live_blocks::add({address, bytes, trace::layer::framework, trace::memory_kind::device, device});
 }
 
 void block_goes(std::uint64_t address, std::uint64_t now) {
   live_blocks::remove(address, trace::layer::framework, trace::memory_kind::device);
-  collector::free_record out{};
-  out.header.time = now;
-  out.address = address;
-  out.layer = raw(trace::layer::framework);
-  out.kind = raw(trace::memory_kind::device);
-  collector::emit(out);
+  collector::emit_framework_free(now, address);
 }
 
 SLUICE_HOT void usage_changed(void* address, std::int64_t bytes, std::size_t allocated, std::size_t reserved,

@@ -273,6 +273,8 @@ class assembler {
   }
   void on(const context& c, const alloc_record& r);
   void on(const context& c, const free_record& r);
+  void on(const context& c, const framework_alloc_record& r);
+  void on(const context& c, const framework_free_record& r);
   void on(const context& c, const pool_stream_alloc_record& r);
   void on(const context& c, const pool_stream_free_record& r);
   [[nodiscard]] const pool_stream_record* pool_stream_of(const context& c, std::uint64_t key);

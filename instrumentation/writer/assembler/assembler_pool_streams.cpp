@@ -1,4 +1,4 @@
-// Short records of blocks, which refer to pool_streams.
+// Short records of blocks: of frameworks, and those that refer to pool_streams.
 #include <utility>
 
 #include "instrumentation/writer/assembler/assembler.hpp"
@@ -6,6 +6,28 @@
 namespace sluice::collector {
 
 using namespace trace;
+
+void assembler::on(const context& c, const framework_alloc_record& r) {
+  alloc_record whole{};
+  whole.header = r.header;
+  whole.address = r.address;
+  whole.bytes = r.bytes;
+  whole.name = r.name;
+  whole.stack = r.stack;
+  whole.device = static_cast<std::uint32_t>(r.device);
+  whole.layer = static_cast<std::uint8_t>(layer::framework);
+  whole.kind = static_cast<std::uint8_t>(memory_kind::device);
+  on(c, whole);
+}
+
+void assembler::on(const context& c, const framework_free_record& r) {
+  free_record whole{};
+  whole.header = r.header;
+  whole.address = r.address;
+  whole.layer = static_cast<std::uint8_t>(layer::framework);
+  whole.kind = static_cast<std::uint8_t>(memory_kind::device);
+  on(c, whole);
+}
 
 /// The pool_stream of a record. Null if it was never introduced; the record then counts as lost.
 const pool_stream_record* assembler::pool_stream_of(const context& c, std::uint64_t key) {

@@ -49,6 +49,12 @@ inline bool assembler::dispatch_frequent(const context& c, const record_head& he
     case record_type::free:
       hand_on<free_record>(c, head, record);
       return true;
+    case record_type::framework_alloc:
+      hand_on<framework_alloc_record>(c, head, record);
+      return true;
+    case record_type::framework_free:
+      hand_on<framework_free_record>(c, head, record);
+      return true;
     case record_type::pool_stream_alloc:
       hand_on<pool_stream_alloc_record>(c, head, record);
       return true;

@@ -41,6 +41,70 @@ class lanes : public assembler_test {
   }
 };
 
+using framework_records = assembler_test;
+
+TEST_F(framework_records, make_rows_like_those_of_full_records) {
+  thread& t = add_thread();
+  const std::uint64_t name = text(t, "PyTorch");
+  device_record device{};
+  device.device = 2;
+  put(t, 0, device);
+  alloc(t, 1, 0x10000, 0x10000);
+  // Device 2, no stack.
+  EXPECT_TRUE(put_words(t.pair.producer, record_type::framework_alloc, raw_time(10), std::uint64_t{0x11000},
+                        std::uint64_t{100}, name, std::uint64_t{0}, std::uint64_t{2}));
+  EXPECT_TRUE(put_words(t.pair.producer, record_type::framework_free, raw_time(20), std::uint64_t{0x11000}));
+  alloc_record born{};
+  born.address = 0x11000;
+  born.bytes = 100;
+  born.name = name;
+  born.device = 2;
+  born.layer = static_cast<std::uint8_t>(layer::framework);
+  born.kind = static_cast<std::uint8_t>(memory_kind::device);
+  put(t, 30, born);
+  free(t, 40, 0x11000, layer::framework, memory_kind::device);
+  const recorded& trace = finish();
+
+  auto allocs = trace.all<alloc_event>();
+  ASSERT_EQ(allocs.size(), 3u);
+  const alloc_event &in_short = allocs[1], &in_full = allocs[2];
+  EXPECT_EQ(in_short.time, 10);
+  EXPECT_EQ(in_short.call_begin, unknown_time);
+  EXPECT_EQ(in_short.call_begin, in_full.call_begin);
+  EXPECT_EQ(in_short.address, in_full.address);
+  EXPECT_EQ(in_short.bytes, in_full.bytes);
+  EXPECT_EQ(in_short.reserved_bytes, in_full.reserved_bytes);
+  EXPECT_EQ(in_short.parent, in_full.parent);
+  EXPECT_EQ(in_short.parent, allocs[0].block);
+  EXPECT_EQ(in_short.layer, in_full.layer);
+  EXPECT_EQ(in_short.kind, in_full.kind);
+  EXPECT_EQ(in_short.device, in_full.device);
+  EXPECT_NE(in_short.device, device_id::none);
+  EXPECT_EQ(in_short.context, in_full.context);
+  EXPECT_EQ(in_short.stream, in_full.stream);
+  EXPECT_EQ(in_short.pool, in_full.pool);
+  EXPECT_EQ(in_short.stack, in_full.stack);
+  EXPECT_EQ(in_short.correlation, in_full.correlation);
+  EXPECT_EQ(in_short.flags, in_full.flags);
+  EXPECT_EQ(in_short.thread, in_full.thread);
+  EXPECT_EQ(in_short.process, in_full.process);
+  EXPECT_EQ(trace.text(in_short.name), "PyTorch");
+  const auto frees = trace.all<free_event>();
+  ASSERT_EQ(frees.size(), 2u);
+  EXPECT_EQ(frees[0].time, 20);
+  EXPECT_EQ(frees[0].layer, layer::framework);
+  EXPECT_EQ(frees[0].block, in_short.block);
+}
+
+TEST_F(framework_records, that_are_lost_are_memory_events_of_their_layer) {
+  for (const record_type type : {record_type::framework_alloc, record_type::framework_free}) {
+    const record_header header{};
+    EXPECT_TRUE(is_memory_event(type));
+    EXPECT_TRUE(uses_reserve(type));
+    EXPECT_EQ(layers_of(type, &header), layer_bit(layer::framework));
+  }
+}
+
 TEST_F(lanes, make_rows_like_those_of_full_records) {
   thread& t = add_thread();
   const std::uint64_t key = introduce(t);
