@@ -22,6 +22,8 @@ if(EMSCRIPTEN)
   add_link_options(-fexceptions -pthread)
 elseif(SLUICE_LLD)
   add_link_options(-fuse-ld=lld)
+  # Link option: functions that run at each event (SLUICE_HOT) lie side by side. GNU ld does so anyway.
+  set(SLUICE_HOT_TOGETHER -Wl,-z,keep-text-section-prefix)
 endif()
 
 # Everything of ours links to this; third-party code never does.

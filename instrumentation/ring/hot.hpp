@@ -8,7 +8,8 @@
 /// touches megabytes of its own code and data, so each cache line and page that an event needs
 /// must be loaded again (20 to 90 ns per line, more per page). `bench_cold` measures this.
 
-/// Marks functions that run at each event; the linker groups them (.text.hot). Put rare code into separate functions.
+/// Marks functions that run at each event; the linker groups them (.text.hot; lld only if asked to, see
+/// SLUICE_HOT_TOGETHER in cmake/toolchain.cmake). Put rare code into separate functions.
 #define SLUICE_HOT [[gnu::hot]]
 #define SLUICE_RARE [[gnu::cold, gnu::noinline]]
 #define SLUICE_INLINE [[gnu::always_inline]] inline

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/memory_file.hpp"
 #include "instrumentation/ring/process_identity.hpp"
 #include "instrumentation/ring/producer_state.hpp"
@@ -240,7 +241,7 @@ std::uint64_t hash_text(const char* text, std::size_t length) noexcept {
   return hash == 0 ? 1 : hash;
 }
 
-std::uint64_t hash_words(const std::uint64_t* words, std::size_t count, std::uint64_t seed) noexcept {
+SLUICE_HOT std::uint64_t hash_words(const std::uint64_t* words, std::size_t count, std::uint64_t seed) noexcept {
   constexpr std::uint64_t odd = 0x9E3779B97F4A7C15U;
   constexpr std::size_t pool_streams = 4;
   std::uint64_t pool_stream[pool_streams] = {seed, seed + odd, seed ^ odd, ~seed};
@@ -266,7 +267,7 @@ std::uint64_t pool_stream_key(const pool_stream_record& pool_stream) noexcept {
 
 }  // namespace detail
 
-std::uint64_t stack_key(const std::uint64_t* frames, std::size_t count, std::uint64_t base) noexcept {
+SLUICE_HOT std::uint64_t stack_key(const std::uint64_t* frames, std::size_t count, std::uint64_t base) noexcept {
   return detail::hash_words(frames, count, count + base);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/trace/model/kinds.hpp"
+#include "instrumentation/ring/hot.hpp"
 
 /// All allocated blocks of this process, of every layer (driver, pool, framework ...), by address. Used to find the
 /// blocks that a graph node's parameters point into, and to send all live blocks again if the writer lost records.
@@ -46,13 +47,13 @@ struct address_range {
 };
 /// The range of all addresses that were ever in a block. No other word can be found by `lookup`. If there never was a
 /// block: one address that no block can have. Two loads.
-[[nodiscard]] inline address_range range() noexcept {
+[[nodiscard]] SLUICE_INLINE address_range range() noexcept {
   const std::uint64_t low = detail::lowest.load(std::memory_order_relaxed);
   const std::uint64_t high = detail::highest.load(std::memory_order_relaxed);
   return {low, high < low ? 0 : high - low};
 }
 /// A cheap test before `lookup`: returns false for most words that are not addresses.
-[[nodiscard]] inline bool may_hold(std::uint64_t word) noexcept {
+[[nodiscard]] SLUICE_INLINE bool may_hold(std::uint64_t word) noexcept {
   const address_range all = range();
   return word - all.first <= all.length;
 }

@@ -139,7 +139,7 @@ bool wanted() {
   return of_python && options.autograd && collector::active();
 }
 
-[[gnu::noinline]] void node_made(std::uint64_t sequence) {
+SLUICE_HOT [[gnu::noinline]] void node_made(std::uint64_t sequence) {
   thread_state& t = this_thread;
   if (t.thread == 0) {
     const sequence_function ask = thread_number.load(std::memory_order_acquire);
@@ -165,7 +165,7 @@ std::uint64_t word_at(const void* object, std::size_t offset) {
 /// itself, sequence number, topological number, a flag, id of the creating thread. Unchanged since PyTorch 1.8.
 constexpr std::size_t node_itself = 8, node_sequence = 24, node_thread = 48;
 
-[[gnu::noinline]] void node_runs(const void* task, const void* node) {
+SLUICE_HOT [[gnu::noinline]] void node_runs(const void* task, const void* node) {
   thread_state& t = this_thread;
   if (t.caller) return;
   t.task = task;
@@ -315,14 +315,14 @@ void* sluice_execute_with_graph_task(void* result, void* engine, void* task, voi
   return go_on(result, engine, task, node, inputs);
 }
 
-void sluice_evaluate_function(void* engine, void* task, void* node, void* inputs, void* queue) {
+SLUICE_HOT void sluice_evaluate_function(void* engine, void* task, void* node, void* inputs, void* queue) {
   const auto go_on = hooks::real(hooks::real_evaluate, hooks::evaluate_symbol,
                                  hooks::address_of(&sluice_evaluate_function), __builtin_return_address(0));
   if (hooks::wanted()) hooks::node_runs(*static_cast<void* const*>(task), node);
   return go_on(engine, task, node, inputs, queue);
 }
 
-std::uint64_t sluice_sequence_number() {
+SLUICE_HOT std::uint64_t sluice_sequence_number() {
   const auto ask = hooks::real(hooks::real_sequence, hooks::sequence_symbol, hooks::address_of(&sluice_sequence_number),
                                __builtin_return_address(0));
   const std::uint64_t sequence = ask();

@@ -217,7 +217,7 @@ void contexts_ended(CUcontext context, std::uint32_t device, bool whoever_holds_
 
 std::uint32_t call::device() const { return device_of(data->contextUid); }
 
-std::uint64_t call::stream(CUstream handle) const {
+SLUICE_HOT std::uint64_t call::stream(CUstream handle) const {
   return stream_key_of(data->context, data->contextUid, handle, per_thread);
 }
 
