@@ -196,8 +196,18 @@ bool ask_stream_number(CUcontext context, CUstream stream, bool per_thread_defau
 
 }  // namespace
 
-SLUICE_HOT std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstream stream,
-                                       bool per_thread_default) noexcept {
+namespace {
+
+/// The stream's key, if it is at this place.
+SLUICE_INLINE std::uint64_t stream_at(std::uint64_t key, std::uint32_t context_id, unsigned probe) {
+  const stream_slot& slot = streams[slot_of(key, context_id, probe)];
+  if (slot.handle.load(std::memory_order_acquire) != key) return 0;
+  const std::uint64_t packed = slot.packed.load(std::memory_order_acquire);
+  return (packed >> 32) == context_id ? packed : 0;
+}
+
+SLUICE_RARE std::uint64_t find_stream(CUcontext context, std::uint32_t context_id, CUstream stream,
+                                      bool per_thread_default) {
   if (stream == CU_STREAM_LEGACY) {
     stream = nullptr;
     per_thread_default = false;
@@ -206,12 +216,8 @@ SLUICE_HOT std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_
   const bool cached = stream != nullptr || !per_thread_default;
   const std::uint64_t key = key_of(stream);
   for (unsigned probe = 0; cached && probe < stream_probes; ++probe) {
-    const stream_slot& slot = streams[slot_of(key, context_id, probe)];
-    const std::uint64_t handle = slot.handle.load(std::memory_order_acquire);
-    if (handle == 0) break;
-    if (handle != key) continue;
-    const std::uint64_t packed = slot.packed.load(std::memory_order_acquire);
-    if (packed != 0 && (packed >> 32) == context_id) return packed;
+    const std::uint64_t packed = stream_at(key, context_id, probe);
+    if (packed != 0) return packed;
   }
   std::uint32_t number = 0;
   if (context == nullptr || !ask_stream_number(context, stream, per_thread_default, number)) return 0;
@@ -221,6 +227,19 @@ SLUICE_HOT std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_
     announce_stream(stream, packed);
   }
   return packed;
+}
+
+}  // namespace
+
+SLUICE_HOT std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstream stream,
+                                       bool per_thread_default) noexcept {
+  // Nearly all streams are found at the first probe.
+  if (stream != nullptr || !per_thread_default) [[likely]] {
+    const std::uint64_t packed = stream_at(key_of(stream), context_id, 0);
+    if (packed != 0) [[likely]]
+      return packed;
+  }
+  return find_stream(context, context_id, stream, per_thread_default);
 }
 
 void name_stream(CUstream stream, std::uint64_t name) noexcept {

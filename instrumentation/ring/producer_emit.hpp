@@ -7,7 +7,8 @@
 #include "instrumentation/ring/producer_state.hpp"
 
 /// The fast path of `emit`, inlined into callers for which a function call would
-/// take about as long as the work itself. Private to the producer, to pools and to PyTorch's allocator.
+/// take about as long as the work itself. Private to the producer, to pools, and to the capture
+/// library's most frequent events.
 namespace sluice::collector {
 
 namespace detail {
@@ -81,7 +82,23 @@ SLUICE_INLINE bool emit_words(record_type type, std::uint64_t time, Words... res
   return true;
 }
 
+/// Handles what the fast path of `emit_touch` does not.
+SLUICE_RARE bool emit_touch_slowly(touch_record record, const std::uint64_t* words) noexcept;
+
 }  // namespace detail
+
+/// Emits a `touch_record` of `record.count` words. Like `emit_with`, but faster.
+SLUICE_INLINE bool emit_touch(const touch_record& record, const std::uint64_t* words) noexcept {
+  static_assert(sizeof record == sizeof(record_header) + 3 * sizeof(std::uint64_t));
+  std::uint32_t in_force = 0;
+  if (!detail::begin_emit(in_force)) [[unlikely]]
+    return detail::emit_touch_slowly(record, words);
+  const std::uint64_t last = record.correlation | std::uint64_t{record.count} << 32;
+  const bool done = detail::this_thread.slot->ring.put_words_and_more_simply(
+      record_type::touch, record.header.time, words, record.count, record.stream, record.name, last);
+  detail::end_emit(in_force);
+  return done || detail::emit_touch_slowly(record, words);
+}
 
 /// Emit the short records of a framework's block. Like `emit_bytes`, but faster.
 SLUICE_INLINE bool emit_framework_alloc(std::uint64_t time, std::uint64_t address, std::uint64_t bytes,

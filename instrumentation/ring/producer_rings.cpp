@@ -12,6 +12,7 @@
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/memory_file.hpp"
 #include "instrumentation/ring/process_identity.hpp"
+#include "instrumentation/ring/producer_emit.hpp"
 #include "instrumentation/ring/producer_state.hpp"
 
 namespace sluice::collector {
@@ -256,6 +257,10 @@ SLUICE_HOT std::uint64_t hash_words(const std::uint64_t* words, std::size_t coun
   for (; i < count; ++i) add(pool_stream[i % pool_streams], words[i]);
   for (std::size_t l = 1; l < pool_streams; ++l) add(pool_stream[0], pool_stream[l]);
   return pool_stream[0] | 1;
+}
+
+bool emit_touch_slowly(touch_record record, const std::uint64_t* words) noexcept {
+  return emit_with(&record.header, record_type::touch, sizeof record, words, record.count);
 }
 
 std::uint64_t pool_stream_key(const pool_stream_record& pool_stream) noexcept {

@@ -138,6 +138,27 @@ class ring_producer {
     return true;
   }
 
+  /// The same for an ordinary record that ends with `count` words of `more`, of at most `maximum_record_bytes`.
+  template <class... Words>
+  [[nodiscard]] SLUICE_INLINE bool put_words_and_more_simply(record_type type, std::uint64_t time,
+                                                             const std::uint64_t* more, std::size_t count,
+                                                             Words... rest) noexcept {
+    constexpr std::size_t fixed = sizeof(record_header) + sizeof...(rest) * sizeof(std::uint64_t);
+    const std::size_t length = fixed + count * sizeof *more;
+    const std::uint64_t head = head_;
+    if (head + length > simple_until_) [[unlikely]]
+      return false;
+    char* const begin = data_ + (head & (capacity_ - 1));
+    auto* place = reinterpret_cast<std::uint64_t*>(begin);
+    const auto write = [&](std::uint64_t word) { __atomic_store_n(place++, word, __ATOMIC_RELAXED); };
+    write(first_word(type, length, 0));
+    write(time);
+    (write(rest), ...);
+    copy_words(place, more, count * sizeof *more);
+    publish(begin, head + length, length);
+    return true;
+  }
+
   SLUICE_RARE bool put_slowly(record_header* record, record_type type, std::size_t bytes, const void* extra,
                               std::size_t extra_bytes) noexcept {
     if (lost_ != reported_) report_loss();

@@ -12,6 +12,7 @@
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer.hpp"
+#include "instrumentation/ring/producer_emit.hpp"
 
 namespace sluice::capture {
 
@@ -128,10 +129,14 @@ SLUICE_RARE function_layout* ask(const call& c, CUfunction function, function_sl
   return fresh;
 }
 
-SLUICE_INLINE const function_layout* layout_of(const call& c, CUfunction function) {
+std::size_t first_slot_of(std::uint64_t handle) {
+  return static_cast<std::size_t>((handle * 0x9E3779B97F4A7C15U) >> 40) % function_slots;
+}
+
+SLUICE_RARE const function_layout* find_layout(const call& c, CUfunction function) {
   const auto handle = reinterpret_cast<std::uint64_t>(function);
   if (handle == 0) return nullptr;
-  const auto first = static_cast<std::size_t>((handle * 0x9E3779B97F4A7C15U) >> 40);
+  const std::size_t first = first_slot_of(handle);
   for (std::size_t i = 0; i < function_probes; ++i) {
     function_slot& slot = functions[(first + i) % function_slots];
     std::uint64_t found = slot.handle.load(std::memory_order_acquire);
@@ -146,6 +151,16 @@ SLUICE_INLINE const function_layout* layout_of(const call& c, CUfunction functio
   }
   not_scanned.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
+}
+
+/// Nearly all functions are found at the first probe.
+SLUICE_INLINE const function_layout* layout_of(const call& c, CUfunction function) {
+  const auto handle = reinterpret_cast<std::uint64_t>(function);
+  const function_slot& slot = functions[first_slot_of(handle)];
+  const function_layout* layout = slot.layout.load(std::memory_order_acquire);
+  const bool found = layout != nullptr && slot.handle.load(std::memory_order_relaxed) == handle &&
+                     layout->generation.load(std::memory_order_acquire) == generation.load(std::memory_order_relaxed);
+  return found ? layout : find_layout(c, function);
 }
 
 // --- the words of one launch -----------------------------------------------------------------------------------------
@@ -180,7 +195,7 @@ class launch_words {
     out.name = name_;
     out.correlation = call_.correlation();
     out.count = count_;
-    collector::emit_with(&out.header, collector::record_type::touch, sizeof out, words_, count_);
+    collector::emit_touch(out, words_);
     count_ = 0;
   }
 
@@ -309,17 +324,22 @@ const void* buffer_of(void** extra, std::size_t& bytes) {
 }
 
 template <class Words>
+SLUICE_RARE void scan_buffer(Words& words, const function_layout& layout, void** extra) {
+  std::size_t bytes = 0;
+  const void* buffer = buffer_of(extra, bytes);
+  // The driver reads what the function needs, whatever the given size.
+  if (buffer != nullptr) scan(words, buffer, (bytes < layout.bytes ? bytes : layout.bytes) / 8);
+}
+
+template <class Words>
 SLUICE_INLINE void scan_parameters(Words& words, const function_layout& layout, void** parameters, void** extra) {
-  if (parameters != nullptr) {
-    for (std::uint32_t i = 0; i < layout.count; ++i) {
-      const parameter& p = layout.parameters[i];
-      if (parameters[p.index] != nullptr) scan(words, parameters[p.index], p.words);
-    }
-  } else if (extra != nullptr) {
-    std::size_t bytes = 0;
-    const void* buffer = buffer_of(extra, bytes);
-    // The driver reads what the function needs, whatever the given size.
-    if (buffer != nullptr) scan(words, buffer, (bytes < layout.bytes ? bytes : layout.bytes) / 8);
+  if (parameters == nullptr) [[unlikely]] {
+    if (extra != nullptr) scan_buffer(words, layout, extra);
+    return;
+  }
+  for (std::uint32_t i = 0; i < layout.count; ++i) {
+    const parameter& p = layout.parameters[i];
+    if (parameters[p.index] != nullptr) scan(words, parameters[p.index], p.words);
   }
 }
 

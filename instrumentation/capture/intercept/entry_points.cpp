@@ -209,7 +209,8 @@ SLUICE_HOT CUresult leave(edges& e, std::uint32_t call, CUresult result) noexcep
   return result;
 }
 
-SLUICE_HOT bool launch(edges& e, const void* parameters, const kernel_launch& l) noexcept {
+SLUICE_HOT bool launch(edges& e, const void* parameters, CUfunction function, void** values, void** extra,
+                       CUstream stream, bool per_thread) noexcept {
   const bool plain = launches_leave_touches_only.load(std::memory_order_relaxed) &&
                      captures.load(std::memory_order_relaxed) <= 0 && !paused.load(std::memory_order_relaxed) &&
                      fresh_contexts.load(std::memory_order_relaxed) == 0 && collector::active();
@@ -217,8 +218,8 @@ SLUICE_HOT bool launch(edges& e, const void* parameters, const kernel_launch& l)
     return false;
   begin(e, parameters);
   e.own = collector::now();
-  const call c{&e.data, 0, e.own, e.own, CUDA_SUCCESS, l.per_thread, nullptr};
-  touch_parameters(c, l.function, l.parameters, l.extra, l.stream);
+  const call c{&e.data, 0, e.own, e.own, CUDA_SUCCESS, per_thread, nullptr};
+  touch_parameters(c, function, values, extra, stream);
   return true;
 }
 

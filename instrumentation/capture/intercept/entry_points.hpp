@@ -64,19 +64,12 @@ void enter(edges& e, std::uint32_t call, const void* parameters) noexcept;
 /// Runs the exit handler; returns `result`.
 [[nodiscard]] CUresult leave(edges& e, std::uint32_t call, CUresult result) noexcept;
 
-/// A launch of a kernel, as far as it is recorded.
-struct kernel_launch {
-  CUfunction function;
-  void** parameters;
-  void** extra;
-  CUstream stream;
-  bool per_thread;  ///< Stream 0 means the thread's own default stream.
-};
-/// `enter` for nearly all launches: records what their handlers would, in less than half the code, which has to be
+/// `enter` for nearly all launches (`per_thread`: stream 0 means the thread's own default stream): records what their handlers would, in less than half the code, which has to be
 /// fetched into the caches each time. Returns false, having done nothing, if the handlers must see this launch: during a
 /// capture or a pause, for a new context, or if launches or touches are not recorded. A launch that fails must go
 /// through `leave`; one that succeeds ends with `launched`.
-[[nodiscard]] bool launch(edges& e, const void* parameters, const kernel_launch& l) noexcept;
+[[nodiscard]] bool launch(edges& e, const void* parameters, CUfunction function, void** values, void** extra,
+                          CUstream stream, bool per_thread) noexcept;
 void launched() noexcept;
 
 }  // namespace sluice::capture::entry_points

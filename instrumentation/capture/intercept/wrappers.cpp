@@ -34,13 +34,20 @@ constexpr bool launches_a_kernel = requires(const Parameters& p) {
 };
 
 template <class Parameters>
-kernel_launch launch_of(const Parameters& p, bool per_thread) {
+CUstream stream_of(const Parameters& p) {
   if constexpr (requires { p.config; }) {
-    return {p.f, p.kernelParams, p.extra, p.config == nullptr ? nullptr : p.config->hStream, per_thread};
-  } else if constexpr (requires { p.extra; }) {
-    return {p.f, p.kernelParams, p.extra, p.hStream, per_thread};
+    return p.config == nullptr ? nullptr : p.config->hStream;
   } else {
-    return {p.f, p.kernelParams, nullptr, p.hStream, per_thread};
+    return p.hStream;
+  }
+}
+
+template <class Parameters>
+void** extra_of(const Parameters& p) {
+  if constexpr (requires { p.extra; }) {
+    return p.extra;
+  } else {
+    return nullptr;
   }
 }
 
@@ -66,7 +73,8 @@ struct wrapper<Number, Call, Parameters, CUresult(Arguments...)> {
     edges e;
     bool plain = false;
     if constexpr (launches_a_kernel<Parameters>) {
-      plain = launch(e, &parameters, launch_of(parameters, uses_per_thread_stream(Call)));
+      plain = launch(e, &parameters, parameters.f, parameters.kernelParams, extra_of(parameters), stream_of(parameters),
+                     uses_per_thread_stream(Call));
     }
     if (!plain) enter(e, Call, &parameters);
     const CUresult result = driver(arguments...);
