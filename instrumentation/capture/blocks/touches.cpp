@@ -176,7 +176,7 @@ class launch_words {
   SLUICE_INLINE void look_up(std::uint64_t word) {
     if (word - range_.first > range_.length) return;
     if (count_ == most) [[unlikely]]
-      send();
+      send_part();
     words_[count_++] = word;
   }
 
@@ -188,7 +188,8 @@ class launch_words {
   /// Most launches have a handful, an optimizer's has hundreds: those are sent in parts.
   static constexpr std::uint32_t most = 128;
 
-  SLUICE_HOT [[gnu::noinline]] void send() {
+  SLUICE_RARE void send_part() { send(); }
+  SLUICE_INLINE void send() {
     collector::touch_record out{};
     out.header.time = call_.begin;
     out.stream = call_.stream(stream_);
