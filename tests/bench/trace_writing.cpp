@@ -36,14 +36,14 @@ double processor_seconds() {
 
 class memory_file {
  public:
-  memory_file() : descriptor_(::memfd_create("bench", MFD_CLOEXEC)) {}
+  memory_file() : path_("/dev/shm/sluice-bench-" + std::to_string(::getpid())) {}
   memory_file(const memory_file&) = delete;
   memory_file& operator=(const memory_file&) = delete;
-  ~memory_file() { ::close(descriptor_); }
-  [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+  ~memory_file() { ::unlink(path_.c_str()); }
+  [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  int descriptor_;
+  std::string path_;
 };
 
 void print(const char* what, double seconds, std::uint64_t events, std::uint64_t bytes) {
