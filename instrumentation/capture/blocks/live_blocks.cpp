@@ -177,14 +177,21 @@ SLUICE_INLINE std::size_t granule_of(std::uint64_t address) { return (address >>
 
 SLUICE_INLINE std::uint64_t base_of(std::uint64_t address) { return address & ~(region_bytes - 1); }
 
-/// Widens the address range. Call before the block can be found.
-SLUICE_INLINE void widen(std::uint64_t first, std::uint64_t last) {
+SLUICE_RARE void widen_range(std::uint64_t first, std::uint64_t last) {
   std::uint64_t low = detail::lowest.load(std::memory_order_relaxed);
   while (first < low && !detail::lowest.compare_exchange_weak(low, first, std::memory_order_release)) {
   }
   std::uint64_t high = detail::highest.load(std::memory_order_relaxed);
   while (last > high && !detail::highest.compare_exchange_weak(high, last, std::memory_order_release)) {
   }
+}
+
+/// Widens the address range, which most blocks are in. Call before the block can be found.
+SLUICE_INLINE void widen(std::uint64_t first, std::uint64_t last) {
+  const bool within = first >= detail::lowest.load(std::memory_order_relaxed) &&
+                      last <= detail::highest.load(std::memory_order_relaxed);
+  if (!within) [[unlikely]]
+    widen_range(first, last);
 }
 
 /// Marks (`there`) or unmarks the block's start in each 16 KiB and region that it extends into. Changes only entries
@@ -250,7 +257,7 @@ SLUICE_INLINE std::uint64_t holding(const leaf& l, std::uint64_t base, std::size
   return word - begin < bytes_of(packed) ? begin : 0;
 }
 
-SLUICE_HOT std::uint64_t find_in(const everything& t, const region& r, std::size_t layer, std::uint64_t word) {
+std::uint64_t find_in(const everything& t, const region& r, std::size_t layer, std::uint64_t word) {
   if (const leaf* l = r.leaves[layer].load(std::memory_order_acquire)) {
     const std::size_t granule = granule_of(word);
     const std::uint64_t base = base_of(word);
@@ -371,7 +378,7 @@ SLUICE_HOT void expect(std::uint64_t address, layer layer) noexcept {
   collector::expect_write(&l->reaching[granule / 64]);
 }
 
-SLUICE_HOT void lookup_each(std::uint64_t* words, std::size_t count) noexcept {
+void lookup_each(std::uint64_t* words, std::size_t count) noexcept {
   const everything* t = table.load(std::memory_order_acquire);
   if (t != nullptr && count > 1) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -391,7 +398,7 @@ SLUICE_HOT void lookup_each(std::uint64_t* words, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) words[i] = lookup(words[i]);
 }
 
-SLUICE_HOT std::uint64_t lookup(std::uint64_t word) noexcept {
+std::uint64_t lookup(std::uint64_t word) noexcept {
   const everything* t = table.load(std::memory_order_acquire);
   if (t == nullptr || word >> address_bits != 0) return 0;
   const region* r = find_region(*t, word);

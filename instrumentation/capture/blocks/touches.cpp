@@ -233,7 +233,7 @@ class touched_blocks {
   static constexpr std::uint32_t few = 16, most = 256, batch = 32;
   static constexpr std::size_t set_slots = 1024;
 
-  SLUICE_HOT [[gnu::noinline]] void look_up_batch() {
+  [[gnu::noinline]] void look_up_batch() {
     live_blocks::lookup_each(words_, waiting_);
     for (std::uint32_t i = 0; i < waiting_; ++i) {
       if (words_[i] != 0 && words_[i] != last_) add(words_[i]);
