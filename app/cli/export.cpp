@@ -31,6 +31,7 @@ struct export_options {
   std::vector<std::string> tables;
   std::string measure;
   std::vector<std::string> sources_from;
+  std::string run;
   bool redact = false;
   bool force = false;
 };
@@ -68,7 +69,9 @@ result<void> check_place(const export_options& wanted, const exports::format& as
   exports::options options;
   options.tables = wanted.tables;
   const auto shape = as.shape(options);
-  if (exports::output::names_open_file(wanted.out) || shape == exports::output_shape::folder) return {};
+  if (exports::output::names_open_file(wanted.out) || shape == exports::output_shape::folder ||
+      shape == exports::output_shape::data_set)
+    return {};
   std::error_code ignored;
   const auto status = std::filesystem::status(wanted.out, ignored);
   const bool pipe_or_device = std::filesystem::is_fifo(status) || std::filesystem::is_character_file(status);
@@ -94,7 +97,8 @@ result<exports::outcome> run(const export_options& wanted, const exports::format
   }
   options.tables = wanted.tables;
   options.measure = wanted.measure;
-  options.name = std::filesystem::path(wanted.file).stem().string();
+  options.name = wanted.run.empty() ? std::filesystem::path(wanted.file).stem().string() : wanted.run;
+  options.replaces = wanted.force;
   if (wanted.redact) options.redact = exports::redaction::all();
   const long_work shown("exporting " + wanted.file);
   options.progress = shown.progress();
@@ -137,6 +141,8 @@ action declare_export(CLI::App& command) {
       .add_option("--measure", wanted->measure,
                   "What folded stacks count: bytes live at the peak, allocated or copied (default: peak)")
       ->type_name("peak|allocated|transferred");
+  command.add_option("--run", wanted->run, "Name of the run in a data set (parquet; default: that of FILE)")
+      ->type_name("NAME");
   add_sources_option(command, wanted->sources_from);
   command.add_flag("--redact", wanted->redact, redact_help);
   command.add_flag("--force", wanted->force, force_help);

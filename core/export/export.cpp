@@ -22,6 +22,8 @@ constexpr std::array all_formats = {
            write_perfetto},
     format{"chrome", ".json", "Chrome's trace format, as torch.profiler writes it", shape_of_chrome, write_chrome},
     format{"chrome-gz", ".json.gz", "the same, compressed", shape_of_chrome, write_chrome_gz},
+    format{"parquet", "", "a data set for DuckDB, Spark, Polars and pandas; needs Python with pyarrow",
+           shape_of_parquet, write_parquet},
 };
 
 constexpr std::array<std::pair<std::string_view, query::id_kind>, 8> subjects = {{
@@ -107,7 +109,7 @@ result<outcome> write(const trace::snapshot& from, const format& as, const std::
       return fail(error_code::not_found, "there is no table '" + name + "'", "--table",
                   "tables are " + names_of_tables());
   job what(from, wanted);
-  auto to = output::create(path, as.shape(wanted));
+  auto to = output::create(path, as.shape(wanted), wanted.replaces);
   if (!to) return tl::unexpected(to.error());
   if (auto written = as.write(what, *to); !written) return tl::unexpected(written.error());
   if (auto placed = to->commit(); !placed) return tl::unexpected(placed.error());

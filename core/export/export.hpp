@@ -45,6 +45,7 @@ struct options {
   redaction redact;
   /// For formats that name the recording; empty: that of its file.
   std::string name;
+  bool replaces = false;                ///< For data sets: replaces what has the same run and rank.
   std::function<void(float)> progress;  ///< Called now and then with 0..1 from the calling thread.
   const std::atomic<bool>* cancelled = nullptr;
 };

@@ -30,4 +30,8 @@ namespace sluice::exports {
 [[nodiscard]] output_shape shape_of_perfetto(const options& wanted);
 [[nodiscard]] result<void> write_perfetto(job& what, output& to);
 
+/// parquet/parquet.cpp: a data set of Parquet files, partitioned by run and rank.
+[[nodiscard]] output_shape shape_of_parquet(const options& wanted);
+[[nodiscard]] result<void> write_parquet(job& what, output& to);
+
 }  // namespace sluice::exports

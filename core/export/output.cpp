@@ -8,6 +8,7 @@
 #include <charconv>
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 namespace sluice::exports {
 namespace {
@@ -68,12 +69,15 @@ result<int> open_stream(const std::string& path) {
 
 }  // namespace
 
-output::output(std::string path, output_shape shape) : path_(std::move(path)), shape_(shape) {}
+output::output(std::string path, output_shape shape, bool replaces)
+    : path_(std::move(path)), shape_(shape), replaces_(replaces) {}
 
 output::output(output&& other) noexcept
     : path_(std::move(other.path_)),
       written_at_(std::move(other.written_at_)),
       shape_(other.shape_),
+      replaces_(other.replaces_),
+      adds_(other.adds_),
       fd_(std::exchange(other.fd_, -1)),
       place_(std::move(other.place_)),
       scratch_(std::move(other.scratch_)),
@@ -85,13 +89,14 @@ output::~output() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-result<output> output::create(const std::string& path, output_shape shape) {
-  output made(path, shape);
+result<output> output::create(const std::string& path, output_shape shape, bool replaces) {
+  output made(path, shape, replaces);
+  const bool is_folder = shape == output_shape::folder || shape == output_shape::data_set;
   std::error_code problem;
   result<void> begun;
   if (const int open_file = open_file_named_by(path); open_file >= 0) {
     begun = made.begin_at(open_file);
-  } else if (shape != output_shape::folder && fs::exists(path, problem) && !fs::is_regular_file(path, problem)) {
+  } else if (!is_folder && fs::exists(path, problem) && !fs::is_regular_file(path, problem)) {
     begun = made.begin_at_special_file();
   } else {
     begun = made.begin_new();
@@ -103,7 +108,7 @@ result<output> output::create(const std::string& path, output_shape shape) {
 bool output::names_open_file(const std::string& path) { return open_file_named_by(path) >= 0; }
 
 result<void> output::begin_at(int open_file) {
-  if (shape_ == output_shape::folder)
+  if (shape_ == output_shape::folder || shape_ == output_shape::data_set)
     return fail(error_code::invalid_argument, "several files cannot go to the standard output", path_,
                 "name a folder with -o, or choose one table");
   fd_ = ::fcntl(open_file, F_DUPFD_CLOEXEC, 0);
@@ -132,7 +137,13 @@ result<void> output::begin_at_special_file() {
 }
 
 result<void> output::begin_new() {
-  auto place = shape_ == output_shape::folder ? replacement::of_folder(path_) : replacement::of_file(path_);
+  std::error_code problem;
+  adds_ = shape_ == output_shape::data_set && fs::is_directory(path_, problem) && !fs::is_empty(path_, problem);
+  if (adds_ && !fs::is_directory(path_ + "/events", problem))
+    return fail(error_code::invalid_argument, "is not empty, and is not a data set", path_,
+                "name a new folder with -o");
+  const bool is_file = shape_ == output_shape::stream || shape_ == output_shape::file;
+  auto place = is_file ? replacement::of_file(path_) : replacement::of_folder(adds_ ? path_ + "/.new" : path_);
   if (!place) return tl::unexpected(place.error());
   written_at_ = place->path();
   if (shape_ == output_shape::stream) fd_ = place->take_descriptor();
@@ -170,6 +181,39 @@ result<void> output::copy_out() {
   return outcome;
 }
 
+bool output::is_taken(const std::string& partition) const {
+  std::error_code problem;
+  return adds_ && !replaces_ && fs::exists(fs::symlink_status(path_ + "/" + partition, problem));
+}
+
+/// Moves each folder TABLE/PARTITION/PARTITION by itself: a reader sees it complete or not at all.
+result<void> output::add_to_data_set() {
+  std::error_code problem;
+  const auto failure = [&](const fs::path& at) {
+    return fail(error_code::io, "cannot be put in its place: " + problem.message(), at.string());
+  };
+  std::vector<fs::path> partitions;
+  for (auto at = fs::recursive_directory_iterator(written_at_, problem); !problem && at != fs::end(at);
+       at.increment(problem)) {
+    if (at.depth() != 2) continue;
+    partitions.push_back(at->path().lexically_relative(written_at_));
+    at.disable_recursion_pending();
+  }
+  if (problem) return failure(written_at_);
+  const fs::path old = fs::path(written_at_) / "replaced";  // Goes with the temporary folder.
+  fs::create_directory(old, problem);
+  for (std::size_t i = 0; i < partitions.size(); ++i) {
+    const fs::path target = fs::path(path_) / partitions[i];
+    if (is_taken(partitions[i].string()))
+      return fail(error_code::invalid_argument, "already exists", target.string(), "--force replaces it");
+    if (fs::create_directories(target.parent_path(), problem); problem) return failure(target);
+    if (fs::exists(target, problem)) fs::rename(target, old / std::to_string(i), problem);
+    if (!problem) fs::rename(fs::path(written_at_) / partitions[i], target, problem);
+    if (problem) return failure(target);
+  }
+  return {};
+}
+
 result<void> output::commit() {
   if (shape_ == output_shape::stream) {
     flush();
@@ -179,6 +223,7 @@ result<void> output::commit() {
   }
   if (fd_ >= 0 && ::close(std::exchange(fd_, -1)) != 0 && outcome_)
     outcome_ = fail(error_code::io, "cannot close: " + describe_errno(errno), path_);
+  if (outcome_ && adds_) return outcome_ = add_to_data_set();
   if (outcome_ && place_) outcome_ = place_->commit();
   return outcome_;
 }

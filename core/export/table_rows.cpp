@@ -49,15 +49,25 @@ class row_filter {
 
 result<void> for_each_row(job& what, const query::table& from,
                           const std::function<result<void>(const void* row)>& visit) {
+  return for_each_chunk(what, from, [&](std::span<const void* const> rows) -> result<void> {
+    for (const void* row : rows) {
+      if (!from.events && what.cancelled())
+        return fail(error_code::cancelled, "the export was cancelled", what.trace().path());
+      if (auto done = visit(row); !done) return done;
+    }
+    return {};
+  });
+}
+
+result<void> for_each_chunk(job& what, const query::table& from,
+                            const std::function<result<void>(std::span<const void* const> rows)>& visit) {
+  std::vector<const void*> wanted;
   if (!from.events) {
     const auto rows = from.read(what.trace(), 0);
     if (!rows) return tl::unexpected(rows.error());
-    for (std::size_t i = 0; i < rows->count; ++i) {
-      if (what.cancelled()) return fail(error_code::cancelled, "the export was cancelled", what.trace().path());
-      if (auto done = visit((*rows)[i]); !done) return done;
-    }
+    for (std::size_t i = 0; i < rows->count; ++i) wanted.push_back((*rows)[i]);
     what.count_rows(rows->count);
-    return {};
+    return visit(wanted);
   }
   const row_filter filter(what, from);
   const auto chunks = what.trace().chunks();
@@ -68,11 +78,11 @@ result<void> for_each_row(job& what, const query::table& from,
     if (reaches) {
       const auto rows = from.read(what.trace(), i);
       if (!rows) return tl::unexpected(rows.error());
-      for (std::size_t row = 0; row < rows->count; ++row) {
-        if (!filter.takes((*rows)[row])) continue;
-        what.count_rows(1);
-        if (auto done = visit((*rows)[row]); !done) return done;
-      }
+      wanted.clear();
+      for (std::size_t row = 0; row < rows->count; ++row)
+        if (filter.takes((*rows)[row])) wanted.push_back((*rows)[row]);
+      what.count_rows(wanted.size());
+      if (auto done = visit(wanted); !done) return done;
     }
     if (auto on = what.chunk_done(chunks[i]); !on) return on;
   }

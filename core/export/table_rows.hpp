@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 
 #include "core/export/export.hpp"
 
@@ -11,6 +12,10 @@ namespace sluice::exports {
 /// than events are given completely. Errors: io, corrupt, cancelled, and those of `visit`.
 [[nodiscard]] result<void> for_each_row(job& what, const query::table& from,
                                         const std::function<result<void>(const void* row)>& visit);
+
+/// The same, calling `visit` with the wanted rows of each chunk, which are valid until it returns.
+[[nodiscard]] result<void> for_each_chunk(job& what, const query::table& from,
+                                          const std::function<result<void>(std::span<const void* const> rows)>& visit);
 
 /// The requested tables, or all.
 [[nodiscard]] std::vector<const query::table*> wanted_tables(const options& wanted);

@@ -9,6 +9,7 @@
 #include "core/figures/members.hpp"
 #include "core/figures/report.hpp"
 #include "core/index/tensor_facts.hpp"
+#include "core/symbols/attribution.hpp"
 #include "core/trace/model/words.hpp"
 
 namespace sluice::query {
@@ -267,6 +268,39 @@ made_rows make_failures(sql_context& context, std::optional<analysis::time_range
   return rows;
 }
 
+constexpr std::array idle_columns = {
+    figure_column{"device", "The device that had nothing to do", type::id, id_kind::device},
+    figure_column{"cause", "What kept the host from giving it work", type::text},
+    figure_column{"call", "The call that took the time; null: the program's own code", type::text},
+    figure_column{"range", "The innermost named range that covers half of the longest time", type::text},
+    figure_column{"place", "The line of the program's own code nearest to it", type::text, id_kind::none,
+                  text_role::message},
+    figure_column{"count", "How often", type::size},
+    figure_column{"total", "How long in all, ns", type::integer},
+    figure_column{"longest", "The longest time, ns", type::integer},
+    figure_column{"longest_begin", "When that began", type::time},
+};
+
+/// At most `idle_gaps_builder::limit` rows a recording.
+made_rows make_idle(sql_context& context, std::optional<analysis::time_range> range) {
+  const std::optional<analysis::report> all = report_of(context, range);
+  if (!all) return tl::unexpected(context.stop_reason());
+  const trace::tables& tables = context.trace->tables();
+  symbols::attributor who(*context.frames, tables, symbols::frame_book::lookup::at_once);
+  const auto place_of = [&](trace::stack_id stack) {
+    if (stack == trace::stack_id::none) return std::string();
+    const symbols::line_id line = who.of(stack, symbols::attribution::line);
+    return line == who.unknown(symbols::attribution::line) ? std::string()
+                                                           : symbols::text_of(context.frames->line(line));
+  };
+  const auto rows = std::make_shared<held_rows>();
+  for (const analysis::gap_group& each : all->waste.gaps)
+    rows->add({id_value(raw(each.device)), words(analysis::words_of(each.cause)), words(tables.text(each.call)),
+               words(tables.text(each.range)), words(place_of(each.stack)), count(each.count), each.total, each.longest,
+               time_value(each.longest_gap.begin)});
+  return rows;
+}
+
 constexpr std::array asked_columns = {
     figure_column{"device", "Null: host memory", type::id, id_kind::device},
     figure_column{"layer", "driver, pool, framework or user. Layers hold one another: never add two", type::text},
@@ -357,6 +391,9 @@ std::span<const figure_table> figure_tables() {
                    "ways: join "
                    "block with call_stack",
                    asked_columns, true, make_asked_by},
+      figure_table{"idle_use",
+                   "Times in which a device had nothing to do, by cause, call and line; the 64 that took longest",
+                   idle_columns, true, make_idle},
       figure_table{"finding", "Hints, as the report prints them, most important first", finding_columns, true,
                    make_findings},
   };

@@ -1,0 +1,58 @@
+#include "core/export/parquet/recording_parts.hpp"
+
+#include <algorithm>
+
+#include "core/summary/passes/finalize.hpp"
+
+namespace sluice::exports {
+namespace {
+
+/// Of some 50,000 events each. More at once take more memory, fewer read blocks that live long more often.
+constexpr std::size_t sections_at_once = 6;
+
+}  // namespace
+
+result<recording_parts> recording_parts::open(job& what) {
+  std::shared_ptr<const trace::snapshot> trace(std::shared_ptr<void>(), &what.trace());
+  const auto summed = analysis::summed_up(trace, {.cancelled = [&what] { return what.cancelled().load(); }});
+  if (!summed) return tl::unexpected(summed.error());
+  recording_parts made;
+  made.context_ = std::make_unique<query::sql_context>();
+  query::sql_context& context = *made.context_;
+  context.trace = *summed;
+  context.frames = std::make_unique<symbols::frame_book>(symbols::options_for(what.trace()));
+  context.cancelled = &what.cancelled();
+  if (context.whole() == nullptr) return made;
+  auto sections = analysis::section_reader::open(*summed, context.steps);
+  if (sections)
+    made.sections_ = std::move(*sections);
+  else if (sections.error().code != error_code::not_found)
+    return tl::unexpected(sections.error());
+  return made;
+}
+
+result<const analysis::chunk_index*> recording_parts::chunks() {
+  if (sections_) return sections_->whole()->chunks.get();
+  const analysis::index* all = context_->analysed();
+  if (all == nullptr) return tl::unexpected(context_->stop_reason());
+  return &all->chunks();
+}
+
+result<void> recording_parts::for_each(const visitor& visit) {
+  if (!sections_) {
+    const analysis::index* all = context_->analysed();
+    if (all == nullptr) return tl::unexpected(context_->stop_reason());
+    return visit(*all, analysis::all_time);
+  }
+  const std::size_t count = sections_->sections().size();
+  for (std::size_t first = 0; first < count; first += sections_at_once) {
+    const std::size_t last = std::min(first + sections_at_once, count) - 1;
+    const auto part =
+        sections_->index_of(first, last, analysis::section_scope::everything, [this] { return !context_->stopped(); });
+    if (!part) return tl::unexpected(part.error());
+    if (auto done = visit(**part, sections_->run_of(first, last)); !done) return done;
+  }
+  return {};
+}
+
+}  // namespace sluice::exports

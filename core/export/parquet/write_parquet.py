@@ -1,0 +1,125 @@
+"""Writes Parquet files from columns that `sluice export --format parquet` sends, below the folder that it is started with.
+
+Both ends of the conversation are one stream: standard input and output. First this program says "ready" and pyarrow's
+version. Each message to it is a line of JSON; it answers only at the end ("done" and the bytes of all files) or when
+something is wrong ("error" and a sentence, in one line).
+
+  {"columns": [[name, type], ...]}         a table: the following batches have these columns
+  {"path": file, "rows": n, "sizes": [..]} n rows, which become a row group of the file; the buffers follow, `sizes` bytes each
+  {"close": true}                          completes the files of the current table
+  {"end": true}                            the end
+
+Buffers of a column are those of Arrow: first the validity bits, 0 bytes if no value is null, then of `integer` and `real`
+64-bit values, of `flag` bits, of `text` 32-bit codes, 32-bit offsets of the dictionary's texts, and their bytes.
+"""
+import sys
+
+# The current folder is no place to import from: "python -c" would.
+sys.path = [folder for folder in sys.path if folder]
+
+import json
+import os
+import signal
+
+
+def say(words):
+    sys.stdout.write(words.replace("\n", " ") + "\n")
+    sys.stdout.flush()
+
+
+def buffers_of(source, sizes):
+    for size in sizes:
+        content = source.read(size)
+        if len(content) != size:
+            sys.exit(1)  # Sluice has ended: nobody waits for an answer.
+        yield content
+
+
+def column_of(pa, kind, rows, buffers):
+    def buffer():
+        content = next(buffers)
+        return pa.py_buffer(content) if content else None
+
+    valid = buffer()
+    if kind != "text":
+        types = {"integer": pa.int64(), "real": pa.float64(), "flag": pa.bool_()}
+        return pa.Array.from_buffers(types[kind], rows, [valid, buffer() or pa.py_buffer(b"")])
+    codes = pa.Array.from_buffers(pa.int32(), rows, [valid, buffer() or pa.py_buffer(b"")])
+    offsets = buffer()
+    texts = pa.Array.from_buffers(pa.string(), offsets.size // 4 - 1, [None, offsets, buffer() or pa.py_buffer(b"")])
+    return pa.DictionaryArray.from_arrays(codes, texts)
+
+
+class Files:
+    """The files of one table that are being written."""
+
+    def __init__(self, pa, parquet, columns):
+        self.pa, self.parquet, self.columns, self.writers = pa, parquet, columns, {}
+        text = pa.dictionary(pa.int32(), pa.string())
+        types = {"integer": pa.int64(), "rising": pa.int64(), "real": pa.float64(), "flag": pa.bool_(), "text": text}
+        self.schema = pa.schema([(name, types[kind]) for name, kind in columns])
+
+    def writer(self, path):
+        if path not in self.writers:
+            place = os.path.join(sys.argv[1], path)
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            rising = {name: "DELTA_BINARY_PACKED" for name, kind in self.columns if kind == "rising"}
+            self.writers[path] = self.parquet.ParquetWriter(
+                place, self.schema, version="2.6", compression="zstd", store_schema=False, column_encoding=rising or None,
+                use_dictionary=[name for name, kind in self.columns if kind != "rising"])
+        return self.writers[path]
+
+    def add(self, path, rows, buffers):
+        arrays = [column_of(self.pa, "integer" if kind == "rising" else kind, rows, buffers) for _, kind in self.columns]
+        table = self.pa.Table.from_arrays(arrays, schema=self.schema)
+        writer = self.writer(path)
+        if rows:
+            writer.write_table(table, row_group_size=rows)
+
+    def close(self):
+        """Returns the bytes of the files."""
+        for writer in self.writers.values():
+            writer.close()
+        sizes = sum(os.path.getsize(os.path.join(sys.argv[1], path)) for path in self.writers)
+        self.writers = {}
+        return sizes
+
+
+def serve(pa, parquet):
+    source, files, written = sys.stdin.buffer, None, 0
+    while True:
+        line = source.readline()
+        if not line.endswith(b"\n"):
+            sys.exit(1)
+        message = json.loads(line)
+        if "columns" in message:
+            files = Files(pa, parquet, message["columns"])
+        elif "path" in message:
+            files.add(message["path"], message["rows"], buffers_of(source, message["sizes"]))
+        elif "close" in message:
+            written += files.close()
+        else:
+            return written
+
+
+def main():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Sluice decides when to stop.
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as missing:
+        say(f"missing {missing}")
+        return
+    try:
+        import resource
+        resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+        pyarrow.set_cpu_count(1)
+        say(f"ready {pyarrow.__version__}")
+        say(f"done {serve(pyarrow, pyarrow.parquet)}")
+    except OSError as problem:
+        say(f"error {problem.errno or 0} {problem.strerror or problem}")
+    except Exception as problem:
+        say(f"error 0 {type(problem).__name__}: {problem}")
+
+
+main()
