@@ -94,6 +94,9 @@ if(SLUICE_GUI)
   install(FILES "${SLUICE_FONTS_DIR}/Roboto/LICENSE.txt" DESTINATION share/doc/sluice/licences RENAME Roboto OPTIONAL)
 endif()
 
+# Queries for data sets of Parquet files.
+install(DIRECTORY assets/sql DESTINATION share/sluice)
+
 # The window as a page, where ./dev web has made it.
 set(page "${CMAKE_SOURCE_DIR}/build/web/site")
 install(FILES ${page}/index.html ${page}/page_start.js ${page}/page.js.gz ${page}/page.wasm.gz ${page}/page.worker.js

@@ -81,6 +81,11 @@ action declare_generate(CLI::App& command) {
       ->check(CLI::IsMember({"none", "python", "all"}).description(""))
       ->type_name("none|python|all")
       ->capture_default_str();
+  command
+      .add_option("--rank", options->what.first_rank,
+                  "Rank of the first process, as if the other ranks of the job were recorded elsewhere")
+      ->check(whole_between(0, 1'000'000))
+      ->type_name("N");
   command.add_option("--processes", options->what.processes, "Number of ranks, each with its own GPU")
       ->check(whole_between(1, 64))
       ->type_name("N")

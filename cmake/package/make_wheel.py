@@ -73,6 +73,8 @@ def contents(prefix, version, glibc, platform):
             yield "sluice/" + path, read(path), False
     for path in files_below(prefix, "share/sluice/web"):  # The window as a page, if it was built.
         yield "sluice/" + path, read(path), False
+    for path in files_below(prefix, "share/sluice/sql"):
+        yield "sluice/" + path, read(path), False
     for header in ("sluice.h", "sluice_pool.h", "sluice_interchange.h"):
         yield "sluice/include/" + header, read("include/sluice/" + header), False
     for module in ("sluice_pytest.py", "sluice_pool.py", "sluice_arrays.py"):

@@ -76,7 +76,7 @@ result<void> for_each_chunk(job& what, const query::table& from,
     const bool reaches =
         !what.wanted().range || (chunks[i].min_time < what.range().end && chunks[i].max_time >= what.range().begin);
     if (reaches) {
-      const auto rows = from.read(what.trace(), i);
+      const auto rows = from.read_once(what.trace(), i);
       if (!rows) return tl::unexpected(rows.error());
       wanted.clear();
       for (std::size_t row = 0; row < rows->count; ++row)

@@ -19,6 +19,9 @@ struct generate_options {
   bool timeline = true;  ///< Also kernels and launches; false: only what memory mode records.
   stack_choice stacks = stack_choice::python;
   std::uint32_t processes = 1;  ///< Number of ranks, each with its own device.
+  /// Rank of the first process, as if the others of the job were recorded elsewhere; -1: 0, or none if it is the only one.
+  std::int64_t first_rank = -1;
+  [[nodiscard]] bool is_job() const { return processes > 1 || first_rank >= 0; }
   /// Small blocks that each process allocates before its first step and keeps, such as the entries of a cache.
   std::uint64_t kept_blocks = 0;
   /// The number of different call stacks that allocate kept blocks, in turn. The stacks form a tree with ten callees for

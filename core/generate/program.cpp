@@ -149,7 +149,7 @@ void program::range(const char* name, const std::vector<operation>& operations, 
 
 void program::add_all(const std::vector<operation>& operations, std::uint32_t scale) {
   for (const operation& o : operations) {
-    if (o.collective && common_.options.processes == 1) continue;
+    if (o.collective && !common_.options.is_job()) continue;
     todo_.push_back({action::run, &o, scale, nullptr});
   }
 }
@@ -317,7 +317,8 @@ void program::add_process(time_ns end) {
   process.id = process_;
   process.host = trace::host_id{1};
   process.pid = 4200 + rank_;
-  process.rank = common_.options.processes > 1 ? static_cast<std::int64_t>(rank_) : -1;
+  const std::int64_t first_rank = std::max<std::int64_t>(common_.options.first_rank, 0);
+  process.rank = common_.options.is_job() ? first_rank + static_cast<std::int64_t>(rank_) : -1;
   process.command = file.intern(training ? "python3 train.py" : "python3 serve.py");
   process.begin = first_moment();
   process.end = end;

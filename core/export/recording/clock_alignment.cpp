@@ -108,13 +108,20 @@ time_ns clock_offset::moved(time_ns time) const {
 result<collective_ends> find_collectives(const trace::snapshot& from) {
   std::map<std::uint64_t, collective_ends> by_process;
   std::map<std::uint64_t, bool> known;  // By string id.
-  auto read = from.for_each<trace::kernel_event>([&](const trace::kernel_event& row) {
-    const auto [at, fresh] = known.try_emplace(raw(row.name), false);
-    if (fresh) at->second = is_collective(from.tables().text(row.name));
-    if (at->second && row.end != trace::unknown_time)
-      by_process[raw(row.process)][std::string(from.tables().text(row.name))].push_back(analysis::bounded(row.end));
-  });
-  if (!read) return tl::unexpected(read.error());
+  using kernel = trace::kernel_event;
+  const auto columns = trace::column_set<kernel>::of(&kernel::process, &kernel::name, &kernel::end);
+  std::vector<kernel> rows;
+  // Hundreds of recordings may be open: nothing of them may stay in their caches.
+  for (std::size_t i = 0; i < from.chunks().size(); ++i) {
+    if (from.chunks()[i].type != trace::row_type::kernel) continue;
+    if (auto read = from.read_into<kernel>(i, rows, columns); !read) return tl::unexpected(read.error());
+    for (const kernel& row : rows) {
+      const auto [at, fresh] = known.try_emplace(raw(row.name), false);
+      if (fresh) at->second = is_collective(from.tables().text(row.name));
+      if (at->second && row.end != trace::unknown_time)
+        by_process[raw(row.process)][std::string(from.tables().text(row.name))].push_back(analysis::bounded(row.end));
+    }
+  }
   if (by_process.empty()) return collective_ends{};
   collective_ends& ends = by_process.begin()->second;
   for (auto& [name, times] : ends) std::sort(times.begin(), times.end());

@@ -114,6 +114,17 @@ result<row_span> read_rows(const snapshot& from, std::size_t chunk) {
   }
 }
 
+template <class Row>
+result<row_span> read_rows_once(const snapshot& from, std::size_t chunk) {
+  if constexpr (is_event_row<Row>) {
+    auto rows = std::make_shared<std::vector<Row>>();
+    if (auto read = from.read_into<Row>(chunk, *rows); !read) return tl::unexpected(read.error());
+    return span_of(rows, *rows);
+  } else {
+    return read_rows<Row>(from, chunk);
+  }
+}
+
 template <class Row, std::size_t Index>
 column column_of(string_view table) {
   constexpr string_view member = member_name<Row, Index>();
@@ -179,6 +190,7 @@ table table_of(string_view name, std::index_sequence<Index...> /*all*/) {
   made.events = is_event_row<Row>;
   made.columns = columns;
   made.read = &read_rows<Row>;
+  made.read_once = &read_rows_once<Row>;
   return made;
 }
 

@@ -120,6 +120,8 @@ struct table {
   std::span<const column> columns;
   /// For events: the rows of chunk `chunk`. Otherwise the whole table; `chunk` is ignored. Errors: io, corrupt.
   result<row_span> (*read)(const trace::snapshot& from, std::size_t chunk) = nullptr;
+  /// The same, bypassing the cache of chunks: for a single pass over a recording.
+  result<row_span> (*read_once)(const trace::snapshot& from, std::size_t chunk) = nullptr;
 
   /// The index of a column; `columns.size()` if there is none of that name.
   [[nodiscard]] std::size_t find(std::string_view column) const;
