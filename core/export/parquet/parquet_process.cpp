@@ -74,7 +74,7 @@ result<parquet_process> parquet_process::start(const std::string& folder) {
   }
   const auto said = made.hear();
   if (said && said->starts_with("ready ")) return made;
-  return tl::unexpected(unavailable(said ? "needs pyarrow, which python3 does not have"
+  return tl::unexpected(unavailable(said ? "needs pyarrow 11 or later, which python3 does not have"
                                          : "needs Python with pyarrow, and python3 fails: " + made.failure().message));
 }
 

@@ -7,8 +7,8 @@
 namespace sluice::exports {
 namespace {
 
-/// Of some 50,000 events each. More at once take more memory, fewer read blocks that live long more often.
-constexpr std::size_t sections_at_once = 6;
+/// More at once take more memory, some 100 bytes an event; fewer read blocks that live long more often.
+constexpr std::uint64_t events_at_once = 300'000;
 
 }  // namespace
 
@@ -45,8 +45,11 @@ result<void> recording_parts::for_each(const visitor& visit) {
     return visit(*all, analysis::all_time);
   }
   const std::size_t count = sections_->sections().size();
-  for (std::size_t first = 0; first < count; first += sections_at_once) {
-    const std::size_t last = std::min(first + sections_at_once, count) - 1;
+  for (std::size_t first = 0, last = 0; first < count; first = last + 1) {
+    last = first;
+    std::uint64_t events = sections_->sections()[first].events;
+    while (last + 1 < count && events + sections_->sections()[last + 1].events <= events_at_once)
+      events += sections_->sections()[++last].events;
     const auto part =
         sections_->index_of(first, last, analysis::section_scope::everything, [this] { return !context_->stopped(); });
     if (!part) return tl::unexpected(part.error());

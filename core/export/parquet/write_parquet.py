@@ -22,6 +22,9 @@ import os
 import signal
 
 
+LEAST_VERSION = 11  # Of pyarrow.
+
+
 def say(words):
     sys.stdout.write(words.replace("\n", " ") + "\n")
     sys.stdout.flush()
@@ -109,6 +112,9 @@ def main():
         import pyarrow.parquet
     except ImportError as missing:
         say(f"missing {missing}")
+        return
+    if int(pyarrow.__version__.split(".")[0]) < LEAST_VERSION:
+        say(f"missing pyarrow {LEAST_VERSION}: there is only {pyarrow.__version__}")
         return
     try:
         import resource

@@ -16,7 +16,8 @@ namespace {
 
 using analysis::listed_block;
 
-constexpr std::size_t sections_in_a_part = 6;
+/// An index takes some 100 bytes an event.
+constexpr std::uint64_t events_in_a_part = 300'000;
 
 constexpr std::size_t place_of(list_column column) { return static_cast<std::size_t>(column); }
 
@@ -112,7 +113,11 @@ result<void> block_list::extend(const std::function<bool()>& goes_on) {
   if (complete()) return {};
   if (failed_) return fail(error_code::io, "the list of blocks could not be made", "a scratch file");
   const std::size_t first = sections_;
-  const std::size_t last = std::min(first + sections_in_a_part, from_.sections().size()) - 1;
+  const auto sections = from_.sections();
+  std::size_t last = first;
+  std::uint64_t events = sections[first].events;
+  while (last + 1 < sections.size() && events + sections[last + 1].events <= events_in_a_part)
+    events += sections[++last].events;
   const auto part = from_.index_of(first, last, analysis::section_scope::everything, goes_on);
   result<void> added;
   if (!part) {

@@ -19,7 +19,7 @@
 namespace sluice::analysis {
 namespace {
 
-/// Indexes of this many sections, about 10 MB each; two of these are in memory at once.
+/// Indexes of this many sections, about 10 MB each unless there are many processes; two of these are in memory at once.
 constexpr std::size_t sections_a_run = 2;
 /// Measured: bytes per event in an index.
 constexpr std::size_t bytes_an_event = 100;
@@ -58,9 +58,16 @@ unsectioned_facts unsectioned_facts_of(const recording_scan& known, const sectio
   return made;
 }
 
+/// A tile has bins for each stream and curve of each process. Of more processes than this, sections are longer, so that
+/// tiles have fewer bins than the events below them; up to eight times, because an index of a section must fit into memory.
+constexpr double usual_processes = 8;
+constexpr double times_as_long = 8;
+
 std::vector<trace::section_row> planned_sections(const trace::snapshot& trace, double events) {
   const time_range span = time_range_of(trace);
-  return timeline::plan_sections(span.begin, span.end - 1, trace.chunks(), std::max(events, 1.0));
+  const auto processes = static_cast<double>(trace.tables().processes.rows().size());
+  const double target = events * std::clamp(processes / usual_processes, 1.0, times_as_long);
+  return timeline::plan_sections(span.begin, span.end - 1, trace.chunks(), std::max(target, 1.0));
 }
 
 /// The progress and cancel callbacks of the caller.
