@@ -27,7 +27,9 @@ constexpr time_ns flush_period = 200'000'000;
 
 template <class... Ids>
 struct id_list {};
-/// Ids that are unique per part. They are renumbered to follow those of the part before.
+/// Ids that are unique per part. Those of table rows are renumbered to follow those of the part before. Those of events
+/// and blocks take turns: ids rise with time in each part, so that ids of the same time stay close together. That keeps
+/// the file small, and ids quick to find.
 using own_ids = id_list<trace::event_id, trace::block_id, trace::process_id, trace::thread_id, trace::context_id,
                         trace::stream_id, trace::pool_id, trace::counter_id, trace::stack_id, trace::frame_id,
                         trace::module_id, trace::source_id, trace::graph_id>;
@@ -42,6 +44,8 @@ constexpr std::size_t place_in(id_list<Ids...>) {
 template <class Id>
 inline constexpr std::size_t id_place = place_in<Id>(own_ids{});
 constexpr std::size_t id_kinds = 13;
+template <class Id>
+inline constexpr bool takes_turns = std::is_same_v<Id, trace::event_id> || std::is_same_v<Id, trace::block_id>;
 
 /// One recording being merged.
 class part {
@@ -73,9 +77,18 @@ class part {
     return {};
   }
 
-  /// Shifts this part's ids behind those of earlier parts. Errors: invalid_argument if the ids would overflow.
-  result<void> place_after(std::array<std::uint64_t, id_kinds>& used) {
+  /// Makes this part's ids unique among those of `parts` parts, of which it is number `index`; `used` are the greatest
+  /// of those before. Errors: invalid_argument if the ids would overflow.
+  result<void> place_after(std::array<std::uint64_t, id_kinds>& used, std::size_t index, std::size_t parts) {
+    index_ = index;
+    parts_ = parts;
     for (std::size_t i = 0; i < id_kinds; ++i) {
+      if (i == id_place<trace::event_id> || i == id_place<trace::block_id>) {
+        if (last_[i] > (std::uint64_t{1} << 62) / parts)
+          return fail(error_code::invalid_argument, "has ids too large to be merged", from_->path());
+        used[i] = std::max(used[i], last_[i] * parts);
+        continue;
+      }
       first_[i] = used[i];
       if (last_[i] > (std::uint64_t{1} << 62) - used[i]) {
         return fail(error_code::invalid_argument, "has ids too large to be merged", from_->path());
@@ -90,7 +103,13 @@ class part {
     trace::for_each_member(row, [&](auto& member) {
       using type = std::remove_reference_t<decltype(member)>;
       if constexpr (id_place<type> < id_kinds) {
-        if (raw(member) != 0) member = static_cast<type>(raw(member) + first_[id_place<type>]);
+        if (raw(member) == 0) {
+          // None.
+        } else if constexpr (takes_turns<type>) {
+          member = static_cast<type>((raw(member) - 1) * parts_ + index_ + 1);
+        } else {
+          member = static_cast<type>(raw(member) + first_[id_place<type>]);
+        }
       }
       if constexpr (std::is_same_v<type, trace::string_id>) member = mapped(strings_, member);
       if constexpr (std::is_same_v<type, trace::host_id>) member = mapped(hosts_, member);
@@ -122,6 +141,7 @@ class part {
  private:
   std::shared_ptr<const trace::snapshot> from_;
   std::array<std::uint64_t, id_kinds> first_{}, last_{};
+  std::uint64_t index_ = 0, parts_ = 1;
 };
 
 class merger {
@@ -132,9 +152,9 @@ class merger {
 
   result<merged> write(const std::string& path) {
     std::array<std::uint64_t, id_kinds> used{};
-    for (part& each : parts_) {
-      if (auto seen = each.look_over(task_); !seen) return tl::unexpected(seen.error());
-      if (auto placed = each.place_after(used); !placed) return tl::unexpected(placed.error());
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      if (auto seen = parts_[i].look_over(task_); !seen) return tl::unexpected(seen.error());
+      if (auto placed = parts_[i].place_after(used, i, parts_.size()); !placed) return tl::unexpected(placed.error());
     }
     if (auto aligned = align_clocks(); !aligned) return tl::unexpected(aligned.error());
     trace::writer_options how;

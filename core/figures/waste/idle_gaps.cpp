@@ -145,7 +145,7 @@ idle_gaps_builder::host_side idle_gaps_builder::host_of(const index& from, time_
           if (has(tables_.text(each.name), "Memcpy")) one.cause = cause_of_copy(each, tables_.text(each.name));
         }
       }
-      if (one.stack != trace::stack_id::none) made.stacks.push_back({each.begin, one.stack});
+      if (one.stack != trace::stack_id::none) made.stacks[key.process].push_back({each.begin, one.stack});
       of.calls.push_back(one);
     });
   }
@@ -155,9 +155,10 @@ idle_gaps_builder::host_side idle_gaps_builder::host_of(const index& from, time_
               [](const host_call& a, const host_call& b) { return a.begin < b.begin; });
   for (const block_record& block : from.memory().blocks())
     if (block.allocated && block.stack != trace::stack_id::none && run.holds(block.born) && !block.born_before())
-      made.stacks.push_back({block.born, block.stack});
-  std::sort(made.stacks.begin(), made.stacks.end(),
-            [](const placed_stack& a, const placed_stack& b) { return a.time < b.time; });
+      made.stacks[block.process].push_back({block.born, block.stack});
+  for (auto& [process, stacks] : made.stacks)
+    std::sort(stacks.begin(), stacks.end(),
+              [](const placed_stack& a, const placed_stack& b) { return a.time < b.time; });
   return made;
 }
 
@@ -168,8 +169,7 @@ void idle_gaps_builder::add_gap(const index& from, const host_side& host, idle_g
   const host_call* running = nullptr;
   const host_call* longest = nullptr;
   time_ns longest_part = 0;
-  for (const auto& [key, of] : host.threads) {
-    const std::vector<host_call>& calls = of.calls;
+  const auto look_at = [&](const std::vector<host_call>& calls) {
     auto next = std::upper_bound(calls.begin(), calls.end(), gap.begin,
                                  [](time_ns time, const host_call& each) { return time < each.begin; });
     // Calls may nest: look a little back for one that is still open.
@@ -184,7 +184,11 @@ void idle_gaps_builder::add_gap(const index& from, const host_side& host, idle_g
       longest = &*next;
       longest_part = part;
     }
-  }
+  };
+  // Other processes' calls have nothing to do with it: those of other ranks.
+  for (const trace::process_id user : users_.at(device))
+    for (auto of = host.threads.lower_bound({user, {}}); of != host.threads.end() && of->first.process == user; ++of)
+      look_at(of->second.calls);
   const host_call* culprit = running;
   time_ns blocked = running == nullptr ? 0 : running->end - running->begin;
   // A wait that begins when the device is already idle costs nothing.
@@ -267,9 +271,9 @@ void idle_gaps_builder::set_range(gap_group& of, const index& from, const host_s
   time_ns shortest = latest_time;
   bool some_wait = false, all_wait = true;  // Of the threads that launch work.
   time_ns for_locks = 0, for_gil = 0;
-  const auto users = users_.find(of.device);
+  const std::set<trace::process_id>& users = users_.at(of.device);
   for (const auto& [key, work] : from.host().threads()) {
-    if (users == users_.end() || !users->second.contains(key.process)) continue;
+    if (!users.contains(key.process)) continue;
     std::array<time_ns, gap_cause_count> covered{};
     work.ranges.for_each(gap.begin, gap.end, [&](const timeline::slice_item& each, std::uint16_t) {
       if (static_cast<slice_kind>(each.kind) != slice_kind::range) return;
@@ -297,16 +301,20 @@ void idle_gaps_builder::set_range(gap_group& of, const index& from, const host_s
     of.cause = for_gil > for_locks ? gap_cause::gil : gap_cause::lock;
 }
 
-void idle_gaps_builder::set_stack(gap_group& of, const host_side& host, time_ns from) {
+void idle_gaps_builder::set_stack(gap_group& of, const host_side& host, time_ns from) const {
   if (of.stack != trace::stack_id::none) return;
-  const auto next = std::lower_bound(host.stacks.begin(), host.stacks.end(), from,
-                                     [](const placed_stack& each, time_ns time) { return each.time < time; });
-  if (next != host.stacks.end()) {
-    of.stack = next->stack;
-    of.stack_is_next = true;
-  } else if (next != host.stacks.begin()) {
-    of.stack = (next - 1)->stack;
+  const placed_stack* after = nullptr;
+  const placed_stack* before = nullptr;
+  for (const trace::process_id user : users_.at(of.device)) {
+    const auto stacks = host.stacks.find(user);
+    if (stacks == host.stacks.end()) continue;
+    const auto next = std::lower_bound(stacks->second.begin(), stacks->second.end(), from,
+                                       [](const placed_stack& each, time_ns time) { return each.time < time; });
+    if (next != stacks->second.end() && (after == nullptr || next->time < after->time)) after = &*next;
+    if (next != stacks->second.begin() && (before == nullptr || before->time < (next - 1)->time)) before = &*(next - 1);
   }
+  of.stack_is_next = after != nullptr;
+  if (after != nullptr || before != nullptr) of.stack = (after != nullptr ? after : before)->stack;
 }
 
 void idle_gaps_builder::count(const gap_group& one, time_range gap, time_ns lost, time_ns progress) {

@@ -161,7 +161,8 @@ class idle_gaps_builder {
   };
   struct host_side {
     std::map<thread_key, thread_calls> threads;
-    std::vector<placed_stack> stacks;  ///< Of calls and allocations, in order of time.
+    /// Of calls and allocations, in order of time.
+    std::map<trace::process_id, std::vector<placed_stack>> stacks;
   };
   [[nodiscard]] host_side host_of(const index& from, time_range run);
   void add_driver_calls(const index& from, time_range run, host_side& to);
@@ -172,8 +173,8 @@ class idle_gaps_builder {
   void set_range(gap_group& of, const index& from, const host_side& host, time_range gap);
   /// Keeps the gap if it is among the longest of its device.
   void list(const idle_gap& gap);
-  /// Sets the stack of the next call after `from`, if `of` has none.
-  static void set_stack(gap_group& of, const host_side& host, time_ns from);
+  /// Sets the stack of the next call after `from` of the processes that use the device, if `of` has none.
+  void set_stack(gap_group& of, const host_side& host, time_ns from) const;
   void count(const gap_group& one, time_range gap, time_ns lost, time_ns progress);
   /// `works`: of each process, on devices that run kernels.
   void add_gain(std::map<trace::process_id, std::vector<queued_work>> works, const index& from, const host_side& host);

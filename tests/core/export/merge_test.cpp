@@ -1,6 +1,8 @@
 #include "core/export/recording/merge.hpp"
 
 #include <cmath>
+#include <deque>
+#include <map>
 #include <random>
 #include <set>
 
@@ -8,6 +10,7 @@
 #include "core/figures/range_statistics.hpp"
 #include "core/generate/generate.hpp"
 #include "core/index/growing_index.hpp"
+#include "core/summary/figures/stored_figures.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/core/generate/replay.hpp"
 
@@ -235,6 +238,37 @@ TEST(merge, keeps_every_event_and_what_it_names) {
   }
   EXPECT_EQ(rows<trace::kernel_event>(*now).size(),
             rows<trace::kernel_event>(*read(a.path())).size() + rows<trace::kernel_event>(*read(b.path())).size());
+}
+
+// As many events as get a summary.
+TEST(merge, of_many_ranks_says_of_each_what_its_own_recording_says) {
+  constexpr std::int64_t ranks = 32;
+  std::deque<temporary> files;
+  std::vector<std::shared_ptr<const trace::snapshot>> parts;
+  std::map<std::int64_t, std::uint64_t> peaks, kernels;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    files.emplace_back("merge-rank-" + std::to_string(rank));
+    ASSERT_TRUE(generate::generate({.events = 4'000, .seed = static_cast<std::uint64_t>(rank), .first_rank = rank},
+                                   files.back().path()));
+    parts.push_back(read(files.back().path()));
+    analysis::growing_index own;
+    own.absorb(*parts.back(), SIZE_MAX);
+    const auto figures = analysis::measure(own, parts.back()->tables(), analysis::time_range_of(*parts.back()));
+    for (const auto& each : figures.memory)
+      if (each.layer == trace::layer::framework) peaks[rank] = std::max(peaks[rank], each.maximum);
+    kernels[rank] = rows<trace::kernel_event>(*parts.back()).size();
+  }
+  const temporary whole("merge-ranks");
+  const auto made = merge(parts, whole.path());
+  ASSERT_TRUE(made) << made.error().to_string();
+  const auto now = read(whole.path());
+  const auto stored = analysis::find_stored_figures(*now);
+  ASSERT_NE(stored, nullptr);
+  ASSERT_EQ(stored->figures.waste.ranks.size(), static_cast<std::size_t>(ranks));
+  for (const analysis::rank_figures& each : stored->figures.waste.ranks) EXPECT_EQ(each.peak, peaks[each.rank]);
+  std::map<std::int64_t, std::uint64_t> after;
+  for (const auto& row : rows<trace::kernel_event>(*now)) ++after[now->tables().processes.find(row.process)->rank];
+  EXPECT_EQ(after, kernels);
 }
 
 TEST(merge, keeps_blocks_that_only_a_checkpoint_knows) {

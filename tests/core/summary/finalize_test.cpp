@@ -419,6 +419,28 @@ TEST(a_recording_in_a_scratch_file, is_summed_up_where_it_is) {
   EXPECT_FALSE(made->summaries().empty());
 }
 
+TEST(a_recording_of_many_processes, is_cut_into_longer_sections) {
+  const auto sections_with = [](std::uint64_t processes) {
+    recording made{50};
+    made.standard_tables();
+    for (std::uint64_t i = 2; i <= processes; ++i) {
+      trace::process_row process;
+      process.id = trace::process_id{i};
+      made.writer().add(process);
+    }
+    for (int i = 0; i < 3'000; ++i) made.add_kernel(i * 100, i * 100 + 50);
+    EXPECT_TRUE(finalize(made.writer(), {.least_events = 1, .section_events = 50}));
+    const auto from = made.open()->latest();
+    std::size_t sections = 0;
+    for (const trace::chunk_info& chunk : from->summaries())
+      if (chunk.type == trace::row_type::section) sections += chunk.rows;
+    return sections;
+  };
+  const std::size_t few = sections_with(8);
+  EXPECT_EQ(sections_with(1), few);
+  EXPECT_LE(sections_with(64) * 4, few);
+}
+
 TEST_F(a_recording_that_ends, leaves_another_file_alone_that_has_its_name_by_now) {
   const std::string moved = made_.path() + ".moved";
   made_.flush();

@@ -52,6 +52,23 @@ TEST(idle_gaps, are_caused_by_a_copy_that_blocks) {
   EXPECT_TRUE(gaps_with("cuMemcpyHtoDAsync_v2", 3, 2).empty());
 }
 
+TEST(idle_gaps, are_not_caused_by_calls_of_processes_that_do_not_use_the_device) {
+  wasteful_recording told;
+  for (time_ns i = 0; i < 8; ++i) {
+    told.kernel(i * 150, i * 150 + 100);
+    told.call(i * 150 + 80, i * 150 + 105, "cuStreamSynchronize");
+    auto other = told.made.event<trace::api_call_event>((i * 150 + 90) * us);
+    other.end = other.time + 60 * us;
+    other.process = trace::process_id{2};
+    other.thread = trace::thread_id{2};
+    other.name = told.made.text("cuMemAlloc_v2");
+    told.made.writer().add(other);
+  }
+  const auto gaps = told.waste().gaps;
+  ASSERT_EQ(gaps.size(), 1U);
+  EXPECT_EQ(gaps[0].cause, gap_cause::wait) << "the allocations are another rank's";
+}
+
 TEST(idle_gaps, cost_a_wait_as_much_as_it_blocked_the_host_and_the_rest_is_the_hosts) {
   wasteful_recording told;
   for (time_ns i = 0; i < 8; ++i) {
