@@ -65,7 +65,7 @@ template <>
 template <>
 [[nodiscard]] constexpr trace::column_set<trace::touch_event> columns_needed(section_scope /*scope*/) {
   using row = trace::touch_event;
-  return trace::column_set<row>::of(&row::id, &row::time, &row::block, &row::name, &row::graph);
+  return trace::column_set<row>::of(&row::id, &row::time, &row::process, &row::block, &row::name, &row::graph);
 }
 
 }  // namespace sluice::analysis

@@ -112,7 +112,7 @@ std::vector<idle_memory_builder::interval> idle_memory_builder::intervals_of(con
   const block_touches used = from.touches().of(block);
   const std::uint64_t least_works = std::clamp<std::uint64_t>(from.touches().touches() / few_touches, 1, idle_works);
   const auto add = [&](idle_reason reason, time_range idle, std::uint64_t times = 1) {
-    if (idle.length() > 0 && from.touches().works_in(block.process, idle) >= times * least_works)
+    if (idle.length() > 0 && from.touches().has_works(block.process, idle, times * least_works))
       all.push_back({reason, idle});
   };
   if (!used.last.known()) {
@@ -123,8 +123,9 @@ std::vector<idle_memory_builder::interval> idle_memory_builder::intervals_of(con
   // The work that used it last is not work of others.
   add(idle_reason::held_late, {used.last.time + 1, end});
   if (used.replays > 0) return all;
-  const double both_ways = 2 * static_cast<double>(block.bytes) / rate_of(block.device) * 1e9;
   const std::span<const access> uses = from.touches().accesses_to(block.id);
+  if (uses.size() < 2) return all;
+  const double both_ways = 2 * static_cast<double>(block.bytes) / rate_of(block.device) * 1e9;
   for (std::size_t i = 1; i < uses.size(); ++i) {
     const time_range gap{uses[i - 1].time + 1, uses[i].time};
     if (is.what == category::gradient && uses[i - 1].kind == access_kind::clear)
@@ -148,7 +149,9 @@ void idle_memory_builder::sweep(const timeline::level_tree& use, time_range run,
     time_ns at = run.begin;
     const auto look_until = [&, &highest = group.highest](time_ns until) {
       if (until <= at) return;
-      highest = std::max(highest, use.over(at, until).maximum - static_cast<double>(idle));
+      // Most stretches cannot be the highest, which is known without a look at their curve.
+      if (highest_here - static_cast<double>(idle) > highest)
+        highest = std::max(highest, use.over(at, until).maximum - static_cast<double>(idle));
       at = until;
     };
     for (const change& each : group.changes) {

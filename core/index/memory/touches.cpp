@@ -242,6 +242,14 @@ std::uint64_t touch_index::works_in(trace::process_id process, time_range range)
   return sum_in(works_, &process_works::works, range, [process](auto& each) { return each.process == process; });
 }
 
+bool touch_index::has_works(trace::process_id process, time_range range, std::uint64_t least) const {
+  const auto of = std::find_if(works_.begin(), works_.end(), [process](auto& each) { return each.process == process; });
+  if (of == works_.end()) return false;
+  const auto first = std::lower_bound(of->works.begin(), of->works.end(), range.begin);
+  return static_cast<std::uint64_t>(of->works.end() - first) >= least &&
+         first[static_cast<std::ptrdiff_t>(least) - 1] < range.end;
+}
+
 std::uint64_t touch_index::works_in(time_range range) const {
   return sum_in(works_, &process_works::works, range, [](auto&) { return true; });
 }

@@ -117,6 +117,8 @@ class touch_index {
   /// all processes. O(processes + log launches).
   [[nodiscard]] std::uint64_t works_in(trace::process_id process, time_range range) const;
   [[nodiscard]] std::uint64_t works_in(time_range range) const;
+  /// True if `works_in(process, range)` is at least `least`, which is not 0. Half as much work.
+  [[nodiscard]] bool has_works(trace::process_id process, time_range range, std::uint64_t least) const;
   /// Of these, the launches of kernels that do more than fill memory with one value. O(processes + log launches).
   [[nodiscard]] std::uint64_t kernels_in(trace::process_id process, time_range range) const;
   [[nodiscard]] std::uint64_t kernels_in(time_range range) const;

@@ -138,5 +138,22 @@ TEST_F(touches, survive_times_that_make_no_sense) {
   EXPECT_LE(index_.of(block(1, 0)).last.time, latest_time);
 }
 
+TEST_F(touches, tell_whether_a_process_works_often_in_a_range_as_their_count_does) {
+  std::mt19937 random(3);
+  for (std::uint64_t i = 1; i <= 300; ++i) {
+    auto row = touch_at(static_cast<time_ns>(random() % 500), i, 1 + random() % 5);
+    row.process = trace::process_id{1 + random() % 2};
+    index_.add(row, tables_);
+  }
+  index_.settle();
+  for (int i = 0; i < 2'000; ++i) {
+    const auto begin = static_cast<time_ns>(random() % 520);
+    const time_range range{begin, begin + static_cast<time_ns>(random() % 60)};
+    const trace::process_id process{random() % 4};
+    const std::uint64_t least = 1 + random() % 12;
+    ASSERT_EQ(index_.has_works(process, range, least), index_.works_in(process, range) >= least);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::analysis

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <numeric>
 #include <random>
 #include <set>
@@ -50,18 +51,20 @@ TEST(idle_memory, is_not_claimed_without_uses) {
   EXPECT_TRUE(told.waste().idle.empty());
 }
 
-/// A block is used, and freed long after; in between `process` launches a kernel every 10 us.
-bool is_held_late_while_works(std::uint64_t process) {
+/// A block is used, and freed long after; in between each of `processes` launches a kernel every 10 us.
+bool is_held_late_while_work(std::initializer_list<std::uint64_t> processes) {
   wasteful_recording told;
   told.alloc(0, 1, 4 * mib);
   told.work(20, 400, 1);
   told.alloc(395, 2, 4 * mib);
   for (time_ns time = 400; time < 800; time += 10) {
-    auto row = told.made.event<trace::touch_event>(time * us);
-    row.process = trace::process_id{process};
-    row.block = trace::block_id{2};
-    row.name = told.made.text("gemm");
-    told.made.writer().add(row);
+    for (const std::uint64_t process : processes) {
+      auto row = told.made.event<trace::touch_event>(time * us);
+      row.process = trace::process_id{process};
+      row.block = trace::block_id{2};
+      row.name = told.made.text("gemm");
+      told.made.writer().add(row);
+    }
   }
   told.free(900, 1);
   told.free(910, 2);
@@ -69,8 +72,9 @@ bool is_held_late_while_works(std::uint64_t process) {
 }
 
 TEST(idle_memory, is_idle_while_its_own_process_works) {
-  EXPECT_TRUE(is_held_late_while_works(1));
-  EXPECT_FALSE(is_held_late_while_works(2)) << "another rank, for which this one may wait";
+  EXPECT_TRUE(is_held_late_while_work({1}));
+  EXPECT_FALSE(is_held_late_while_work({2})) << "another rank, for which this one may wait";
+  EXPECT_TRUE(is_held_late_while_work({1, 2})) << "whatever else there is";
 }
 
 TEST(idle_memory, is_a_block_long_before_its_first_use) {
