@@ -66,6 +66,10 @@ class figures_builder {
   /// Adds the events in `run`, the time range that the index `from` covers. Each `run` begins where the previous one
   /// ended; together the runs must cover `all_time`. O(events in `run` + blocks).
   void add(const index& from, time_range run);
+  /// `add` for a section is this for each piece below `pieces`. The pieces of one section may be added at the same time, by
+  /// different threads; they take about as long as one another.
+  void add_piece(std::size_t piece, const index& from, time_range run);
+  static constexpr std::size_t pieces = 3;
   /// Call after the last `add`. Returns the times of the memory peaks, sorted and without duplicates.
   [[nodiscard]] std::vector<time_ns> moments();
   /// Computes what was live at the peaks in `run`, the time range that `from` covers. O(peaks * blocks).
@@ -76,6 +80,8 @@ class figures_builder {
   [[nodiscard]] const copied_stacks_builder& copied() const { return copied_; }
 
  private:
+  /// Counts blocks, failures, and how far device work is known.
+  void count(const index& from, time_range run);
   void find_peaks();
   void find_failures();
 

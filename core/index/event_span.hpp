@@ -43,26 +43,40 @@ bool lies_in(const Row& row, time_range run) {
   }
 }
 
+/// True for rows whose chunks tell which blocks they are about.
 template <class Row>
-chunk_reach reach_of(const std::vector<Row>& rows, std::size_t chunk) {
-  constexpr bool names_blocks = std::is_same_v<Row, trace::alloc_event> || std::is_same_v<Row, trace::live_block_event>;
+constexpr bool names_blocks = std::is_same_v<Row, trace::alloc_event> || std::is_same_v<Row, trace::live_block_event>;
+
+/// What is known of chunk `chunk` before any of its rows.
+template <class Row>
+chunk_reach reach_of_no_rows(std::size_t chunk) {
   chunk_reach all;
   all.chunk = chunk;
   all.lowest_event = UINT64_MAX;
   all.time = latest_time;
   all.end = -latest_time;
-  if constexpr (names_blocks) all.lowest_block = UINT64_MAX;
-  for (const Row& row : rows) {
-    all.lowest_event = std::min(all.lowest_event, trace::subject_of(row));
-    all.highest_event = std::max(all.highest_event, trace::subject_of(row));
-    const auto [first, last] = times_of(row);
-    all.time = std::min(all.time, first);
-    all.end = std::max(all.end, last);
-    if constexpr (names_blocks) {
-      all.lowest_block = std::min(all.lowest_block, raw(row.block));
-      all.highest_block = std::max(all.highest_block, raw(row.block));
-    }
+  if constexpr (names_blocks<Row>) all.lowest_block = UINT64_MAX;
+  return all;
+}
+
+/// Extends `all` to cover `row`.
+template <class Row>
+void add_to_reach(chunk_reach& all, const Row& row) {
+  all.lowest_event = std::min(all.lowest_event, trace::subject_of(row));
+  all.highest_event = std::max(all.highest_event, trace::subject_of(row));
+  const auto [first, last] = times_of(row);
+  all.time = std::min(all.time, first);
+  all.end = std::max(all.end, last);
+  if constexpr (names_blocks<Row>) {
+    all.lowest_block = std::min(all.lowest_block, raw(row.block));
+    all.highest_block = std::max(all.highest_block, raw(row.block));
   }
+}
+
+template <class Row>
+chunk_reach reach_of(const std::vector<Row>& rows, std::size_t chunk) {
+  chunk_reach all = reach_of_no_rows<Row>(chunk);
+  for (const Row& row : rows) add_to_reach(all, row);
   return all;
 }
 

@@ -50,7 +50,8 @@ void live_summarizer::work() {
     lock.unlock();
     const auto begin = steady::now();
     const auto made = analysis::summed_up(
-        std::move(trace), {.memory_bytes = memory_bytes_, .cancelled = [this] { return stopping_.load(); }});
+        std::move(trace),
+        {.memory_bytes = memory_bytes_, .several_cores = false, .cancelled = [this] { return stopping_.load(); }});
     if (made) take_({*made, open_stored_sources(*made, memory_bytes_)});
     const auto end = steady::now();
     lock.lock();

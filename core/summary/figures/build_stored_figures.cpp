@@ -1,10 +1,14 @@
 #include "core/summary/figures/build_stored_figures.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <future>
 #include <set>
 #include <system_error>
+#include <utility>
+#include <vector>
 
+#include "core/base/threads/at_once.hpp"
 #include "core/base/threads/worker_thread.hpp"
 #include "core/summary/figures/stored_figures_builder.hpp"
 
@@ -13,29 +17,34 @@ namespace {
 
 /// Large sections, in which many blocks live, are read one at a time.
 constexpr std::uint64_t most_events_a_run = 200'000;
+/// Indexes that are read while the figures of another are made: reading one takes longer than the longest piece of work
+/// on it, but not twice as long.
+constexpr std::size_t most_read_ahead = 2;
 
 }  // namespace
 
 result<stored_figures> build_stored_figures(const section_reader& from, const unsectioned_facts& unsectioned,
-                                            std::size_t sections_a_run, const run_visitor& also,
+                                            const stored_figures_options& options, const run_visitor& also,
                                             const std::function<bool()>& goes_on) {
   const std::size_t sections = from.sections().size();
-  if (sections == 0 || sections_a_run == 0)
+  if (sections == 0 || options.sections_a_run == 0)
     return fail(error_code::invalid_argument, "there is nothing to gather", from.snapshot().path());
   stored_figures_builder all(from.snapshot(), *from.whole()->steps, unsectioned);
   const auto last_of = [&](std::size_t first) {
     std::size_t last = first;
     std::uint64_t events = from.sections()[first].events;
-    while (last + 1 < std::min(first + sections_a_run, sections)) {
+    while (last + 1 < std::min(first + options.sections_a_run, sections)) {
       events += from.sections()[last + 1].events;
       if (events > most_events_a_run) break;
       ++last;
     }
     return last;
   };
-  const auto read = [&](std::size_t first) {
-    const auto index = [&, first, last = last_of(first)] {
-      return from.index_of(first, last, section_scope::everything, goes_on);
+  const auto read = [&](std::size_t first, std::size_t last) {
+    const auto index = [&, first, last] {
+      auto made = from.index_of(first, last, section_scope::everything, goes_on);
+      if (made) static_cast<void>((*made)->tensors(from.snapshot()));  // All that follows asks for it.
+      return made;
     };
     try {
       return start_async(index);
@@ -43,14 +52,38 @@ result<stored_figures> build_stored_figures(const section_reader& from, const un
       return std::async(std::launch::deferred, index);  // No thread is available: read without overlap.
     }
   };
-  auto next = read(0);
-  for (std::size_t first = 0, last = 0; first < sections; first = last + 1) {
-    last = last_of(first);
-    const auto run = next.get();
-    if (!run) return tl::unexpected(run.error());
-    if (last + 1 < sections) next = read(last + 1);
-    all.add(**run, from.run_of(first, last));
-    if (also && !also(**run, first, last)) return fail(error_code::cancelled, "cancelled", from.snapshot().path());
+  struct coming_index {
+    std::size_t first = 0, last = 0;
+    std::future<result<std::shared_ptr<const index>>> made;
+  };
+  std::deque<coming_index> coming;
+  const std::size_t most_coming = options.several_cores ? most_read_ahead : 1;
+  std::size_t next = 0;
+  const auto read_ahead = [&] {
+    while (next < sections && coming.size() < most_coming) {
+      const std::size_t last = last_of(next);
+      coming.push_back({next, last, read(next, last)});
+      next = last + 1;
+    }
+  };
+  for (read_ahead(); !coming.empty();) {
+    const auto [first, last] = std::pair(coming.front().first, coming.front().last);
+    const auto made = coming.front().made.get();
+    coming.pop_front();
+    if (!made) return tl::unexpected(made.error());
+    read_ahead();
+    const index& run = **made;
+    bool goes = true;
+    std::vector<std::function<void()>> work;
+    for (std::size_t piece = 0; piece < stored_figures_builder::pieces; ++piece)
+      work.emplace_back([&, piece] { all.add_piece(piece, run, from.run_of(first, last)); });
+    if (also) work.emplace_back([&] { goes = also(run, first, last); });
+    if (options.several_cores) {
+      do_at_once(work);
+    } else {
+      for (const auto& piece : work) piece();
+    }
+    if (!goes) return fail(error_code::cancelled, "cancelled", from.snapshot().path());
   }
   std::set<std::size_t> again;
   for (const time_ns moment : all.moments()) again.insert(from.section_at(moment));

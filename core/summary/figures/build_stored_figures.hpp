@@ -13,19 +13,27 @@ namespace sluice::analysis {
 /// Called with an index of consecutive sections, those numbered `first` to `last`. Returns false to cancel.
 using run_visitor = std::function<bool(const index& from, std::size_t first, std::size_t last)>;
 
-/// Computes a recording's stored figures from indexes of at most `sections_a_run` sections (fewer large ones), then
-/// once more of the sections with a peak. A thread reads the next sections meanwhile: memory is two indexes, plus
-/// something per stack, segment, step, repeated copy and unfreed block. Equal to the figures from an index of the whole
+struct stored_figures_options {
+  std::size_t sections_a_run = 2;  ///< At most so many sections are in one index, fewer large ones.
+  /// Use as many cores as there is work for, at most seven: read two indexes ahead, and make the figures of an index in
+  /// several threads, at the same time as its tiles. Otherwise one thread reads ahead while another does the rest.
+  bool several_cores = true;
+};
+
+/// Computes a recording's stored figures from indexes of its sections, then once more of the sections with a peak.
+/// Threads read the next sections meanwhile: memory is two indexes (three on `several_cores`), plus something per stack,
+/// segment, step, repeated copy and unfreed block. Equal to the figures from an index of the whole
 /// recording but for the last digits of doubles (means, shares, bytes of transfers cut at a section or step boundary), and
 /// for `report_figures::waste`, which is found within each index: what lies between two uses in different sections is not
 /// seen, and launches are counted up to its end.
 ///
-/// `also` is called with each index, in order of time, for other work that needs all sections; each section is in one
-/// index. Steps come from `from.whole()`. Errors: those of `section_reader::index_of`; invalid_argument without
-/// sections; cancelled if `also` or `goes_on` returns false (`goes_on` is called after each chunk, from two threads).
+/// `also` is called with each index, in order of time and on the calling thread, for other work that needs all sections;
+/// each section is in one index. Steps come from `from.whole()`. Errors: those of `section_reader::index_of`; invalid_argument without
+/// sections; cancelled if `also` or `goes_on` returns false (`goes_on` is called after each chunk, from any thread).
 [[nodiscard]] result<stored_figures> build_stored_figures(const section_reader& from,
                                                           const unsectioned_facts& unsectioned,
-                                                          std::size_t sections_a_run = 2, const run_visitor& also = {},
+                                                          const stored_figures_options& options = {},
+                                                          const run_visitor& also = {},
                                                           const std::function<bool()>& goes_on = {});
 
 }  // namespace sluice::analysis

@@ -21,7 +21,8 @@ stored_figures_builder::stored_figures_builder(const trace::snapshot& of, const 
   made_.blocks.resize(trace::layer_count);
 }
 
-void stored_figures_builder::add(const index& from, time_range run) {
+void stored_figures_builder::add_piece(std::size_t piece, const index& from, time_range run) {
+  if (piece < figures_builder::pieces) return figures_.add_piece(piece, from, run);
   const memory_use& of = from.memory();
   if (!any_) {
     // There are few losses, so the index of any section has all of them.
@@ -36,7 +37,6 @@ void stored_figures_builder::add(const index& from, time_range run) {
     memory_lister_.add(of, part);
     for (const auto& [key, tree] : of.use()) add_memory(of, key, part);
   }
-  figures_.add(from, run);
   list(from, run);
 }
 

@@ -15,8 +15,10 @@ class stored_figures_builder {
   /// For the recording `of`, whose steps are `steps`. All arguments must outlive this.
   stored_figures_builder(const trace::snapshot& of, const step_facts& steps, const unsectioned_facts& unsectioned);
 
-  /// Call `add` for every section in order of time, `look` for those with a time from `moments`, then `take` once.
-  void add(const index& from, time_range run);
+  /// Call `add_piece` with each piece below `pieces` for every section in order of time (see `figures_builder`), `look`
+  /// for the sections with a time from `moments`, then `take` once.
+  void add_piece(std::size_t piece, const index& from, time_range run);
+  static constexpr std::size_t pieces = figures_builder::pieces + 1;
   [[nodiscard]] std::vector<time_ns> moments();
   void look(const index& from, time_range run);
   [[nodiscard]] stored_figures take();

@@ -19,7 +19,7 @@
 namespace sluice::analysis {
 namespace {
 
-/// Indexes of this many sections, about 10 MB each unless there are many processes; two of these are in memory at once.
+/// Indexes of this many sections, about 10 MB each unless there are many processes; a few of these are in memory at once.
 constexpr std::size_t sections_a_run = 2;
 /// Measured: bytes per event in an index.
 constexpr std::size_t bytes_an_event = 100;
@@ -99,26 +99,25 @@ class onlooker {
 };
 
 /// Measured: the share of the total time that has passed when each stage ends.
-constexpr double surveyed = 0.1;
+constexpr double scanned = 0.1;
 constexpr double swept_through = 0.4;
 
 tl::unexpected<error> given_up(const trace::snapshot& trace) {
   return fail(error_code::cancelled, "the summing up was cancelled", trace.path());
 }
 
-/// Adds the summary of `trace` to `file`, which may be the file with its events or another. First a pass over the rows
-/// writes what sections must know; then indexes of the sections, which read that, give tiles and figures. If it fails,
-/// the summary is incomplete, and readers ignore it. Errors: corrupt, if the recording cannot be read twice or
-/// contradicts itself; invalid_argument, if the figures cannot be stored; cancelled.
-result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace,
-                    const std::vector<trace::section_row>& sections, onlooker by) {
+/// Adds the summary of the recording that `known` has scanned to `file`, which may be the file with its events or
+/// another. First a pass over the sections writes what they must know; then indexes of the sections, which read that, give
+/// tiles and figures. If it fails, the summary is incomplete, and readers ignore it. Errors: corrupt, if the recording
+/// cannot be read again or contradicts itself; invalid_argument, if the figures cannot be stored; cancelled.
+result<void> sum_up(trace::file_writer& file, const recording_scan& known,
+                    const std::vector<trace::section_row>& sections, onlooker& by, bool several_cores = true) {
+  const trace::snapshot& trace = known.trace();
   const std::vector<time_ns> begins = begins_of(sections);
   const std::function<bool()> goes_on = [&] { return by.wants_it(); };
-  const recording_scan known(trace, by.stage(0, surveyed, trace.chunks().size()));
-  if (!by.wants_it()) return given_up(trace);
   section_writer into(file, begins);
   section_pass_result found =
-      run_section_pass(known, known.steps(), into, by.stage(surveyed, swept_through, sections.size()), goes_on);
+      run_section_pass(known, known.steps(), into, by.stage(scanned, swept_through, sections.size()), goes_on);
   if (!by.wants_it()) return given_up(trace);
   if (!found.complete) return fail(error_code::corrupt, "a part of it cannot be read again", trace.path());
   const unsectioned_facts unsectioned = unsectioned_facts_of(known, found);
@@ -129,7 +128,7 @@ result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace,
   const auto parts = section_reader::of(trace.with_summaries(*(*swept_file)->latest()), sections, whole);
   tile_maker tiles(file, sections, trace);
   const auto found_stored_figures = build_stored_figures(
-      *parts, unsectioned, sections_a_run,
+      *parts, unsectioned, {sections_a_run, several_cores},
       [&](const index& from, std::size_t first, std::size_t last) {
         const bool added = tiles.add(from, first, last);
         const double share = static_cast<double>(last + 1) / static_cast<double>(sections.size());
@@ -147,6 +146,14 @@ result<void> sum_up(trace::file_writer& file, const trace::snapshot& trace,
   return saved ? result<void>{} : tl::unexpected(saved.error());
 }
 
+/// The same, after a scan of `trace`.
+result<void> scan_and_sum_up(trace::file_writer& file, const trace::snapshot& trace,
+                             const std::vector<trace::section_row>& sections, onlooker by, bool several_cores = true) {
+  const recording_scan known(trace, by.stage(0, scanned, trace.chunks().size()));
+  if (!by.wants_it()) return given_up(trace);
+  return sum_up(file, known, sections, by, several_cores);
+}
+
 /// Writes the summary to a scratch file. Errors: those of `sum_up`; io, no_space.
 result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapshot& trace,
                                                             const unfinished_options& options) {
@@ -155,7 +162,8 @@ result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapsho
   auto file = trace::file_writer::create(*scratch);
   if (!file) return tl::unexpected(file.error());
   const auto sections = planned_sections(trace, options.section_events);
-  const auto summed = sum_up(*file, trace, sections, {options.cancelled, options.progress});
+  const auto summed =
+      scan_and_sum_up(*file, trace, sections, {options.cancelled, options.progress}, options.several_cores);
   // Report a failed close first: a full disk is why the written data could not be read again.
   if (const auto closed = file->close(); !closed) return tl::unexpected(closed.error());
   if (!summed) return tl::unexpected(summed.error());
@@ -171,11 +179,20 @@ result<void> finalize_reordered(trace::file_writer& file, const trace::snapshot&
                                 const std::function<bool()>& cancelled) {
   auto made = file.create_beside();
   if (!made) return tl::unexpected(made.error());
-  if (auto moved = reorder_chunks(trace, sections, *made, [&] { return !cancelled(); }); !moved) return moved;
-  if (!sections.empty()) {
+  const bool sums = !sections.empty();
+  recording_scan known(trace.tables());
+  if (auto moved = reorder_chunks(
+          trace, sections, *made, [&] { return !cancelled(); }, sums ? &known : nullptr);
+      !moved)
+    return moved;
+  if (sums) {
     const auto opened = trace::file::open(made->path(), {.for_its_writer = true});
     if (!opened) return tl::unexpected(opened.error());
-    static_cast<void>(sum_up(*made, *(*opened)->latest(), sections, {cancelled, {}}));
+    const auto reordered = (*opened)->latest();
+    onlooker by(cancelled, {});
+    // The writer cuts a chunk of very long rows in two: then the scan does not know the chunks' numbers.
+    static_cast<void>(known.end(*reordered) ? sum_up(*made, known, sections, by)
+                                            : scan_and_sum_up(*made, *reordered, sections, by));
   }
   if (auto closed = made->close(); !closed) return closed;
   return file.yield_place_to(*made);
@@ -195,7 +212,7 @@ result<void> finalize(trace::file_writer& file, const finalize_options& options)
   const auto cancelled = [&] { return options.cancel != nullptr && *options.cancel; };
   const bool compacts = sums || has_many_small_chunks(*trace, file.options().rows_per_chunk);
   if (compacts && trace->warnings().empty() && finalize_reordered(file, *trace, sections, cancelled)) return {};
-  if (sums) static_cast<void>(sum_up(file, *trace, sections, {cancelled, {}}));
+  if (sums) static_cast<void>(scan_and_sum_up(file, *trace, sections, {cancelled, {}}));
   return file.close();
 }
 

@@ -30,9 +30,9 @@ struct finalize_options {
 /// Closes `file` after sorting it (reorder_chunks.hpp) and adding its summary (core/trace/model/summary_rows.hpp). A
 /// file that needs no summary and has full chunks, such as a short import, is closed unchanged. Any other is written to
 /// a second file, which replaces it when complete. If there is no space for both, or some data is unreadable, the
-/// summary is added to the unsorted file. Reads the file four more times, section by section, with the memory of a few
-/// sections plus some 400 bytes for each block that crosses a section boundary. Takes 0.3 to 0.6 us per event, more if
-/// a section has few events but many live blocks. Written data always stays readable: a file that cannot be read back,
+/// summary is added to the unsorted file. Reads the file three more times, section by section, with the memory of a few
+/// sections plus some 400 bytes for each block that crosses a section boundary. Takes 0.3 to 0.6 us of processor time per
+/// event, more if a section has few events but many live blocks; more than half of it is spread over several cores. Written data always stays readable: a file that cannot be read back,
 /// or was renamed meanwhile, is closed without a summary. Errors: those of `close`.
 result<void> finalize(trace::file_writer& file, const finalize_options& options = {});
 
@@ -40,6 +40,8 @@ struct unfinished_options {
   /// The caller's memory limit. No summary is built if an index of all events fits: the recording then opens faster.
   std::size_t memory_bytes = usual_memory_limit;
   double section_events = finalize_options{}.section_events;
+  bool several_cores =
+      true;  ///< See `stored_figures_options`. False for work that must not be in the way of other work.
   /// Returns true to stop building the summary. Called between chunks and between sections. Empty: never.
   std::function<bool()> cancelled{};
   /// Called with the share done, 0..1, at most a hundred times. May be empty.

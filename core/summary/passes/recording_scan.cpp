@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 #include "core/index/columns_needed.hpp"
-#include "core/index/event_span.hpp"
 #include "core/index/tensor_facts.hpp"
 
 namespace sluice::analysis {
@@ -17,31 +17,45 @@ constexpr std::size_t most_births = std::size_t{1} << 20;  // In all processes: 
 
 }  // namespace
 
+recording_scan::recording_scan(const trace::tables& tables)
+    : tables_(tables), clues_(tables), most_births_(2 * most_pattern_blocks) {}
+
 recording_scan::recording_scan(const trace::snapshot& of, const std::function<bool()>& wanted)
-    : of_(of), clues_(of.tables()), most_births_(2 * most_pattern_blocks) {
+    : recording_scan(of.tables()) {
+  of_ = &of;
   for (std::size_t i = 0; i < of.chunks().size() && wanted(); ++i) take_chunk(i);
+  settle();
+}
+
+void recording_scan::settle() {
   contents_.settle();
   std::erase_if(only_in_checkpoints_,
                 [&](const trace::live_block_event& row) { return allocated_.contains(raw(row.block)); });
 }
 
+bool recording_scan::end(const trace::snapshot& written) {
+  of_ = &written;
+  std::vector<added_chunk> found;
+  for (const trace::chunk_info& chunk : written.chunks())
+    if (trace::is_event(chunk.type)) found.push_back({chunk.type, chunk.rows});
+  settle();
+  return std::exchange(added_, {}) == found && !unnumbered_;
+}
+
 template <class Row>
 void recording_scan::each(std::size_t chunk) {
   std::vector<Row> rows;
-  if (auto got = of_.read_into<Row>(chunk, rows, columns_needed<Row>(section_scope::everything)); !got) {
+  if (auto got = of_->read_into<Row>(chunk, rows, columns_needed<Row>(section_scope::everything)); !got) {
     unreadable_.push_back(got.error().to_string());
     return;
   }
-  if (rows.empty()) return;
-  chunks_.add(reach_of(rows, chunk), trace::type_of_row<Row>);
   chunk_ = chunk;
-  events_ += rows.size();
-  if constexpr (std::is_same_v<Row, trace::transfer_event>) contents_.add(rows);
-  for (const Row& row : rows) take(row);
+  for (const Row& row : rows) add(row);
+  end_chunk<Row>();
 }
 
 void recording_scan::take_chunk(std::size_t chunk) {
-  switch (of_.chunks()[chunk].type) {
+  switch (of_->chunks()[chunk].type) {
 #define SLUICE_TAKE(row, kind)                                              \
   case trace::row_type::kind:                                               \
     if constexpr (trace::is_event_row<trace::row>) each<trace::row>(chunk); \
@@ -134,8 +148,8 @@ std::optional<std::vector<complete_checkpoint>> recording_scan::listed_by(std::s
   for (const std::size_t chunk : chunks_of(trace::row_type::live_block)) {
     using row = trace::live_block_event;
     if (chunk < first || chunk > last) continue;
-    if (!wanted() || !of_.read_column<row>(chunk, &row::checkpoint, ids) ||
-        !of_.read_column<row>(chunk, &trace::alloc_event::block, blocks))
+    if (!wanted() || !of_->read_column<row>(chunk, &row::checkpoint, ids) ||
+        !of_->read_column<row>(chunk, &trace::alloc_event::block, blocks))
       return std::nullopt;
     for (std::size_t i = 0; i < ids.size(); ++i)
       if (const auto place = places.find(raw(ids[i])); place != places.end())
@@ -147,7 +161,7 @@ std::optional<std::vector<complete_checkpoint>> recording_scan::listed_by(std::s
 
 std::vector<std::size_t> recording_scan::chunks_of(trace::row_type type) const {
   std::vector<std::size_t> all = *chunks_.all();
-  std::erase_if(all, [&](std::size_t chunk) { return of_.chunks()[chunk].type != type; });
+  std::erase_if(all, [&](std::size_t chunk) { return of_->chunks()[chunk].type != type; });
   return all;
 }
 
@@ -155,7 +169,8 @@ std::optional<id_set> recording_scan::freed(const std::function<bool()>& wanted)
   id_set all;
   std::vector<trace::block_id> blocks;
   for (const std::size_t chunk : chunks_of(trace::row_type::free)) {
-    if (!wanted() || !of_.read_column<trace::free_event>(chunk, &trace::free_event::block, blocks)) return std::nullopt;
+    if (!wanted() || !of_->read_column<trace::free_event>(chunk, &trace::free_event::block, blocks))
+      return std::nullopt;
     for (const trace::block_id block : blocks) all.insert(raw(block));
   }
   return all;
@@ -176,7 +191,7 @@ void recording_scan::take(const trace::api_call_event& row) {
 
 void recording_scan::take(const trace::host_range_event& row) {
   take<trace::host_range_event>(row);
-  marks_.add(row, of_.tables());
+  marks_.add(row, tables_);
 }
 
 void recording_scan::take(const trace::kernel_event& row) {
@@ -222,13 +237,13 @@ void recording_scan::take(const trace::counter_event& row) {
 void recording_scan::take(const trace::touch_event& row) {
   if (row.block == trace::block_id::none) return;
   ++touches_;
-  if (row.graph != trace::graph_id::none) graph_touches_.add(row, of_.tables());
+  if (row.graph != trace::graph_id::none) graph_touches_.add(row, tables_);
 }
 
 void recording_scan::take(const trace::attribute_event& row) {
-  faults_.add(row, of_.tables());
+  faults_.add(row, tables_);
   if (row.target == trace::event_id::none || row.text == trace::string_id::none) return;
-  if (of_.tables().text(row.key) == "category") categories_[raw(row.target)] = row.text;  // The last one counts.
+  if (tables_.text(row.key) == "category") categories_[raw(row.target)] = row.text;  // The last one counts.
 }
 
 void recording_scan::take(const trace::link_event& row) {
@@ -268,14 +283,14 @@ std::vector<trace::last_sample_row> recording_scan::first_samples() const {
 std::shared_ptr<const step_facts> recording_scan::steps() const {
   auto made = std::make_shared<step_facts>();
   step_facts& all = *made;
-  const time_ns end = time_range_of(of_).end;
+  const time_ns end = time_range_of(*of_).end;
   const auto take = [&](trace::process_id process, step_list found) {
     if (!found.steps.empty()) all.add(process, std::move(found));
   };
   for (const trace::process_id process : marks_.processes()) take(process, marks_.of(process, end));
   std::vector<std::pair<trace::process_id, const births*>> unmarked;
   deaths died;
-  for (const trace::process_row& row : of_.tables().processes.rows()) {
+  for (const trace::process_row& row : tables_.processes.rows()) {
     if (all.sources().contains(row.id)) continue;
     const births* const pattern_births = births_for_pattern(row.id);
     if (pattern_births == nullptr) {
@@ -303,7 +318,7 @@ const recording_scan::births* recording_scan::births_for_pattern(trace::process_
 void recording_scan::find_deaths(deaths& of) const {
   std::vector<trace::free_event> frees;
   for (const std::size_t chunk : chunks_of(trace::row_type::free)) {
-    if (!of_.read_into(chunk, frees)) continue;
+    if (!of_->read_into(chunk, frees)) continue;
     for (const trace::free_event& row : frees)
       if (const auto found = of.find(raw(row.block)); found != of.end() && found->second == trace::unknown_time)
         found->second = bounded(row.time);
@@ -347,7 +362,7 @@ step_list recording_scan::steps_of(trace::process_id process, const births& of, 
   infer_deaths(process, checkpoints, blocks);
   const auto launches = marks_.launches_of(process);
   const auto kernels = marks_.kernels_of(process);
-  return infer_steps({process, in_order, launches, kernels, clues_, of_.tables(), end});
+  return infer_steps({process, in_order, launches, kernels, clues_, tables_, end});
 }
 
 }  // namespace sluice::analysis

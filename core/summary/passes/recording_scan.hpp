@@ -14,6 +14,7 @@
 #include "core/base/id_set.hpp"
 #include "core/index/boundary_samples.hpp"
 #include "core/index/chunk_index.hpp"
+#include "core/index/event_span.hpp"
 #include "core/index/index.hpp"
 #include "core/index/memory/categories.hpp"
 #include "core/index/memory/faults.hpp"
@@ -25,8 +26,8 @@
 #include "core/index/work/steps.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// Collects what must be known of the whole recording before its sections can be summarized, by reading all rows once
-/// in file order. Memory does not grow with the number of blocks, copies or kernels, but with steps, tags and imports,
+/// Collects what must be known of the whole recording before its sections can be summarized, from all rows once in file
+/// order: while they are written, or by reading them. Memory does not grow with the number of blocks, copies or kernels, but with steps, tags and imports,
 /// with copies whose content was hashed, and with checkpoints.
 namespace sluice::analysis {
 
@@ -39,7 +40,20 @@ class recording_scan {
   explicit recording_scan(
       const trace::snapshot& of, const std::function<bool()>& wanted = [] { return true; });
 
-  [[nodiscard]] const trace::snapshot& trace() const { return of_; }
+  /// A scan of a recording while it is written: call `begin_at`, then `add` and `end_chunk` for the rows of each chunk in
+  /// file order, then `end`; after that, all other functions. `tables`, those of the recording, must outlive this.
+  explicit recording_scan(const trace::tables& tables);
+  /// The first chunk of events has the number `chunk`: so many chunks of tables are before it.
+  void begin_at(std::size_t chunk) { chunk_ = chunk; }
+  template <class Row>
+  void add(const Row& row);
+  template <class Row>
+  void end_chunk();
+  /// `written` is the recording, which must outlive this. Returns false if its chunks are not those that were added: then
+  /// this is of no use.
+  [[nodiscard]] bool end(const trace::snapshot& written);
+
+  [[nodiscard]] const trace::snapshot& trace() const { return *of_; }
   [[nodiscard]] const chunk_index& chunks() const { return chunks_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
   /// Errors of the chunks that could not be read, as text.
@@ -108,6 +122,7 @@ class recording_scan {
   template <class Row>
   void each(std::size_t chunk);
   void take_chunk(std::size_t chunk);
+  void settle();
   template <class Row>
   void take(const Row& row) {
     if constexpr (requires { row.end; })
@@ -143,9 +158,20 @@ class recording_scan {
   [[nodiscard]] step_list steps_of(trace::process_id process, const births& of, const deaths& known,
                                    std::span<const loss_checkpoint> checkpoints, time_ns end) const;
 
-  const trace::snapshot& of_;
+  const trace::tables& tables_;
+  const trace::snapshot* of_ = nullptr;  ///< Null before `end`.
   chunk_index chunks_;
   std::size_t chunk_ = 0;  ///< The chunk being read.
+  chunk_reach reach_;      ///< Of its rows so far.
+  std::uint32_t rows_ = 0;
+  std::vector<trace::transfer_event> transfers_;  ///< Among its rows.
+  struct added_chunk {
+    trace::row_type type{};
+    std::uint32_t rows = 0;
+    friend bool operator==(const added_chunk&, const added_chunk&) = default;
+  };
+  std::vector<added_chunk> added_;  ///< Before `end`.
+  bool unnumbered_ = false;         ///< An added row had no id.
   std::uint64_t events_ = 0;
   std::vector<std::string> unreadable_;
   std::uint64_t malformed_ = 0;
@@ -177,5 +203,26 @@ class recording_scan {
   std::size_t
       most_births_;  ///< Most births per process and layer; a cut keeps half. Halved when all births are too many.
 };
+
+template <class Row>
+void recording_scan::add(const Row& row) {
+  if (rows_++ == 0) reach_ = reach_of_no_rows<Row>(chunk_);
+  add_to_reach(reach_, row);
+  if constexpr (std::is_same_v<Row, trace::transfer_event>) transfers_.push_back(row);
+  unnumbered_ = unnumbered_ || row.id == trace::event_id::none;
+  take(row);
+}
+
+template <class Row>
+void recording_scan::end_chunk() {
+  constexpr trace::row_type type = trace::type_of_row<Row>;
+  if (rows_ > 0) chunks_.add(reach_, type);
+  events_ += rows_;
+  contents_.add(transfers_);
+  transfers_.clear();
+  if (of_ == nullptr) added_.push_back({type, rows_});
+  rows_ = 0;
+  ++chunk_;
+}
 
 }  // namespace sluice::analysis

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <future>
 #include <map>
 #include <memory>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "core/base/threads/worker_thread.hpp"
 #include "core/index/event_span.hpp"
+#include "core/summary/passes/recording_scan.hpp"
 #include "core/timeline/time_range.hpp"
 
 namespace sluice::analysis {
@@ -17,10 +21,18 @@ namespace {
 /// Fewer rows of a type than this wait for those of the next section, and are not split by whether they extend beyond
 /// it: such a chunk is read quickly anyway, and its header and columns would be a large part of it.
 constexpr std::size_t few_rows = 256;
+/// Decoding as many rows takes several times as long as starting a thread.
+constexpr std::uint32_t worth_a_thread = 1024;
 /// Rows of one type in memory.
 constexpr std::size_t most_waiting = std::size_t{1} << 17;
 
 constexpr std::size_t parts_of(std::size_t whole, std::size_t part) { return (whole + part - 1) / part; }
+
+/// Where rows go.
+struct destination {
+  trace::file_writer& file;
+  recording_scan* scan = nullptr;  ///< Gets the events too.
+};
 
 /// One type of row being copied from one file to another.
 class moved_kind {
@@ -32,7 +44,7 @@ class moved_kind {
   virtual void begin(const trace::snapshot&) {}
   /// Writes the rows that begin before `end`, the end of a section; all rows if it is the `last`. Calls `goes_on`
   /// before reading each chunk, because without sections everything is moved in one call.
-  virtual result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns end, bool last,
+  virtual result<void> move(const trace::snapshot& from, const destination& to, time_ns end, bool last,
                             const std::function<bool()>& goes_on) = 0;
 
  protected:
@@ -46,15 +58,15 @@ class moved_kind {
 template <class Row>
 class moved_table final : public moved_kind {
  public:
-  result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns, bool,
+  result<void> move(const trace::snapshot& from, const destination& to, time_ns, bool,
                     const std::function<bool()>& goes_on) override {
     std::vector<Row> rows;
     for (const std::size_t chunk : chunks_) {
       if (!goes_on()) return given_up(from);
       if (auto got = from.read_into<Row>(chunk, rows); !got) return got;
-      for (const Row& row : rows) to.add(row);
+      for (const Row& row : rows) to.file.add(row);
     }
-    return to.flush();
+    return to.file.flush();
   }
 };
 
@@ -69,7 +81,7 @@ class moved_events final : public moved_kind {
     }
   }
 
-  result<void> move(const trace::snapshot& from, trace::file_writer& to, time_ns end, bool last,
+  result<void> move(const trace::snapshot& from, const destination& to, time_ns end, bool last,
                     const std::function<bool()>& goes_on) override {
     const auto is_due = [&](std::size_t i) {
       return i < chunks_.size() && (last || from.chunks()[chunks_[i]].min_time < end);
@@ -77,19 +89,19 @@ class moved_events final : public moved_kind {
     std::size_t coming = waiting();
     // At most what a writer puts into a chunk: the row count in the index is only checked when the chunk is read.
     for (std::size_t i = next_; is_due(i) && coming < most_waiting; ++i)
-      coming += std::min<std::size_t>(from.chunks()[chunks_[i]].rows, to.options().rows_per_chunk);
+      coming += std::min<std::size_t>(from.chunks()[chunks_[i]].rows, to.file.options().rows_per_chunk);
     rows_.reserve(written_ + coming);
     while (is_due(next_)) {
       if (!goes_on()) return given_up(from);
       if (waiting() >= most_waiting)
         if (auto written = write_first(waiting(), end, to); !written) return written;
-      if (auto got = read(from, chunks_[next_++]); !got) return got;
+      if (auto got = read_next(from); !got) return got;
     }
     sort();
     const std::size_t before = last ? waiting() : count_before(end);
     if (before == 0 || (before < few_rows && !last)) return {};
     auto written = write_first(before, end, to);
-    if (last) rows_ = read_ = std::vector<Row>();  // Free the memory for the next type.
+    if (last) rows_ = spare_ = std::vector<Row>();  // Free the memory for the next type.
     return written;
   }
 
@@ -100,11 +112,32 @@ class moved_events final : public moved_kind {
   [[nodiscard]] std::size_t waiting() const { return rows_.size() - written_; }
   [[nodiscard]] auto first_waiting() { return rows_.begin() + static_cast<std::ptrdiff_t>(written_); }
 
-  result<void> read(const trace::snapshot& from, std::size_t chunk) {
-    if (auto got = from.read_into<Row>(chunk, read_); !got) return got;
-    rows_.insert(rows_.end(), read_.begin(), read_.end());
+  using decoded = result<std::vector<Row>>;
+
+  /// Decodes a chunk into the memory of `rows`.
+  static decoded read(const trace::snapshot& from, std::size_t chunk, std::vector<Row> rows) {
+    if (auto got = from.read_into<Row>(chunk, rows); !got) return tl::unexpected(got.error());
+    return rows;
+  }
+
+  result<void> read_next(const trace::snapshot& from) {
+    decoded got = ahead_.valid() ? ahead_.get() : read(from, chunks_[next_], std::move(spare_));
+    if (++next_ < chunks_.size()) read_ahead(from, chunks_[next_]);
+    if (!got) return tl::unexpected(got.error());
+    rows_.insert(rows_.end(), got->begin(), got->end());
+    spare_ = std::move(*got);
     sorted_ = false;
     return {};
+  }
+
+  /// Has a thread decode a chunk while those before it are written.
+  void read_ahead(const trace::snapshot& from, std::size_t chunk) {
+    if (!has_threads() || from.chunks()[chunk].rows < worth_a_thread) return;
+    try {
+      ahead_ = start_async(
+          [&from, chunk, rows = std::move(spare_)]() mutable { return read(from, chunk, std::move(rows)); });
+    } catch (const std::system_error&) {  // The system gives no thread: it is decoded when it is due.
+    }
   }
 
   void sort() {
@@ -127,7 +160,7 @@ class moved_events final : public moved_kind {
     return static_cast<std::size_t>(behind - first_waiting());
   }
 
-  result<void> write_first(std::size_t count, time_ns end, trace::file_writer& to) {
+  result<void> write_first(std::size_t count, time_ns end, const destination& to) {
     sort();
     const std::span<const Row> rows(rows_.data() + written_, count);
     result<void> written;
@@ -153,19 +186,23 @@ class moved_events final : public moved_kind {
 
   /// Writes the wanted rows in chunks of about equal size.
   template <class Wanted>
-  static result<void> write(std::span<const Row> rows, trace::file_writer& to, Wanted&& wanted) {
+  static result<void> write(std::span<const Row> rows, const destination& to, Wanted&& wanted) {
     const auto count = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), wanted));
     if (count == 0) return {};
-    const std::size_t chunks = parts_of(count, to.options().rows_per_chunk), a_chunk = parts_of(count, chunks);
+    const std::size_t chunks = parts_of(count, to.file.options().rows_per_chunk), a_chunk = parts_of(count, chunks);
     std::size_t waiting = 0;
+    const auto end_chunk = [&] {
+      if (std::exchange(waiting, 0) > 0 && to.scan != nullptr) to.scan->end_chunk<Row>();
+      return to.file.flush();
+    };
     for (const Row& row : rows) {
       if (!wanted(row)) continue;
-      to.add(row);
+      to.file.add(row);
+      if (to.scan != nullptr) to.scan->add(row);
       if (++waiting < a_chunk) continue;
-      waiting = 0;
-      if (auto flushed = to.flush(); !flushed) return flushed;
+      if (auto ended = end_chunk(); !ended) return ended;
     }
-    return to.flush();
+    return end_chunk();
   }
 
   std::size_t next_ = 0;   ///< The next chunk to read.
@@ -173,7 +210,8 @@ class moved_events final : public moved_kind {
   std::size_t written_ = 0;
   bool sorted_ = true;
   time_ns begin_ = -latest_time;  ///< Rows that begin earlier are written.
-  std::vector<Row> read_;
+  std::future<decoded> ahead_;    ///< Chunk `next_`, if a thread decodes it.
+  std::vector<Row> spare_;        ///< Memory to decode into.
 };
 
 template <class Row, trace::row_type Type>
@@ -214,14 +252,21 @@ tables_and_events kinds_in(const trace::snapshot& from) {
 }  // namespace
 
 result<void> reorder_chunks(const trace::snapshot& from, std::span<const trace::section_row> sections,
-                            trace::file_writer& to, const std::function<bool()>& goes_on) {
+                            trace::file_writer& to, const std::function<bool()>& goes_on, recording_scan* scan) {
   const auto [tables, events] = kinds_in(from);
+  const destination into{to, scan};
   for (const auto& [type, kind] : tables)
-    if (auto moved = kind->move(from, to, latest_time, true, goes_on); !moved) return moved;
+    if (auto moved = kind->move(from, into, latest_time, true, goes_on); !moved) return moved;
+  if (scan != nullptr) {
+    const auto so_far = trace::file::open(to.path(), {.for_its_writer = true});
+    if (!so_far) return tl::unexpected(so_far.error());
+    scan->begin_at((*so_far)->latest()->chunks().size());
+  }
   for (std::size_t i = 0; i < std::max<std::size_t>(sections.size(), 1); ++i) {
     const bool last = i + 1 >= sections.size();
     for (const auto& [type, kind] : events)
-      if (auto moved = kind->move(from, to, last ? latest_time : sections[i].end, last, goes_on); !moved) return moved;
+      if (auto moved = kind->move(from, into, last ? latest_time : sections[i].end, last, goes_on); !moved)
+        return moved;
   }
   return {};
 }

@@ -119,7 +119,8 @@ void expect_same_of_parts(recording& made, std::variant<std::vector<time_ns>, do
   recording tiles_of_parts, tiles_of_all;
   std::optional<tile_maker> tiles;
   if (std::holds_alternative<double>(cut)) tiles.emplace(tiles_of_parts.writer(), sections, *whole.snapshot);
-  const auto found = build_stored_figures(**store, unsectioned_facts_of(whole.index), sections_a_run,
+  const auto found = build_stored_figures(**store, unsectioned_facts_of(whole.index),
+                                          {.sections_a_run = sections_a_run, .several_cores = sections_a_run > 1},
                                           [&](const index& from, std::size_t first, std::size_t last) {
                                             EXPECT_TRUE(from.is_part());
                                             if (tiles) {
@@ -160,7 +161,7 @@ TEST(parts_of_a_failed_program, say_from_when_on_the_failure_was_looked_at) {
   const indexed whole(made.open());
   const auto store = section_reader::open(whole.snapshot, whole.index.tensors(*whole.snapshot)->steps);
   ASSERT_TRUE(store) << store.error().to_string();
-  const auto found = build_stored_figures(**store, unsectioned_facts_of(whole.index), 1,
+  const auto found = build_stored_figures(**store, unsectioned_facts_of(whole.index), {.sections_a_run = 1},
                                           [](const index&, std::size_t, std::size_t) { return true; });
   ASSERT_TRUE(found) << found.error().to_string();
   ASSERT_EQ(found->figures.out_of_memory.size(), 1U);
@@ -259,7 +260,7 @@ struct told_in_parts {
 TEST(a_stored_figures_of_parts, is_given_up_when_nobody_wants_it_any_more) {
   const told_in_parts of({{0, 1024, 0}, {1024, 2048, 0}, {2048, 4096, 0}});
   int shown = 0;
-  const auto found = build_stored_figures(*of.store, unsectioned_facts_of(of.whole->index), 1,
+  const auto found = build_stored_figures(*of.store, unsectioned_facts_of(of.whole->index), {.sections_a_run = 1},
                                           [&](const index&, std::size_t, std::size_t) { return ++shown < 2; });
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, error_code::cancelled);
@@ -268,7 +269,7 @@ TEST(a_stored_figures_of_parts, is_given_up_when_nobody_wants_it_any_more) {
 
 TEST(a_stored_figures_of_parts, needs_runs_of_one_section_at_least) {
   const told_in_parts of({{0, 4096, 0}});
-  const auto found = build_stored_figures(*of.store, unsectioned_facts_of(of.whole->index), 0);
+  const auto found = build_stored_figures(*of.store, unsectioned_facts_of(of.whole->index), {.sections_a_run = 0});
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, error_code::invalid_argument);
 }

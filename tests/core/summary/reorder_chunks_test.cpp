@@ -10,6 +10,8 @@
 #include <tuple>
 #include <type_traits>
 
+#include "core/index/tensor_facts.hpp"
+#include "core/summary/passes/recording_scan.hpp"
 #include "core/trace/file/layout.hpp"
 #include "core/trace/model/schema.hpp"
 #include "tests/core/recordings/each_seed.hpp"
@@ -93,6 +95,58 @@ TEST(any_recording, has_the_same_rows_when_it_is_compacted) {
         if (!keeps_its_order(type)) std::sort(rows.begin(), rows.end());
     EXPECT_EQ(before, after);
   });
+}
+
+/// What a scan knows, as far as it can be compared.
+void expect_same_scan(const recording_scan& written, const recording_scan& read) {
+  EXPECT_TRUE(std::ranges::equal(written.chunks().known(), read.chunks().known(),
+                                 [](const auto& a, const auto& b) { return in_words(a) == in_words(b); }));
+  EXPECT_EQ(written.events(), read.events());
+  EXPECT_EQ(written.malformed(), read.malformed());
+  EXPECT_EQ(written.touches(), read.touches());
+  EXPECT_EQ(written.messages().size(), read.messages().size());
+  EXPECT_EQ(written.memories(), read.memories());
+  EXPECT_EQ(written.category_tags(), read.category_tags());
+  EXPECT_EQ(written.pools_with_segments(), read.pools_with_segments());
+  EXPECT_EQ(written.with_kernels(), read.with_kernels());
+  EXPECT_EQ(written.contents().copies().size(), read.contents().copies().size());
+  EXPECT_TRUE(std::ranges::equal(written.first_samples(), read.first_samples(),
+                                 [](const auto& a, const auto& b) { return in_words(a) == in_words(b); }));
+  EXPECT_TRUE(std::ranges::equal(written.only_in_checkpoints(), read.only_in_checkpoints(),
+                                 [](const auto& a, const auto& b) { return in_words(a) == in_words(b); }));
+  EXPECT_TRUE(std::ranges::equal(written.loss_checkpoints(), read.loss_checkpoints(), [](const auto& a, const auto& b) {
+    return a.about.id == b.about.id && a.first_chunk == b.first_chunk && a.last_chunk == b.last_chunk;
+  }));
+  EXPECT_EQ(written.steps()->sources().size(), read.steps()->sources().size());
+}
+
+TEST(any_recording, is_scanned_while_it_is_compacted_as_it_is_when_it_is_read) {
+  testing::for_each_seed(1, 40, [](std::uint64_t seed) {
+    query::random_recording told(seed, seed % 4 == 0);
+    told.made.flush();
+    const auto before = told.made.open()->latest();
+    recording into(64);
+    recording_scan written(before->tables());
+    ASSERT_TRUE(reorder_chunks(*before, sections_of(time_range_of(*before).length() / 7 + 1, 8), into.writer(), always,
+                               &written));
+    into.close();
+    const auto after = into.open()->latest();
+    ASSERT_TRUE(written.end(*after));
+    expect_same_scan(written, recording_scan(*after));
+  });
+}
+
+TEST(a_scan_of_rows_that_are_written, says_when_the_file_has_other_chunks) {
+  recording made(64), into(64);
+  made.standard_tables();
+  for (int i = 0; i < 1'000; ++i) made.add_kernel(i * 10, i * 10 + 5);
+  made.flush();
+  const auto before = made.open()->latest();
+  recording_scan written(before->tables());
+  ASSERT_TRUE(reorder_chunks(*before, sections_of(100'000, 1), into.writer(), always, &written));
+  into.add_kernel(20'000, 20'001);
+  into.close();
+  EXPECT_FALSE(written.end(*into.open()->latest()));
 }
 
 TEST(compacted_chunks, hold_the_rows_of_one_section_or_those_that_reach_beyond_it) {
