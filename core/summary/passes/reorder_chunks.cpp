@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <future>
 #include <map>
 #include <memory>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "core/base/threads/worker_thread.hpp"
 #include "core/index/event_span.hpp"
 #include "core/summary/passes/recording_scan.hpp"
 #include "core/timeline/time_range.hpp"
@@ -21,8 +18,6 @@ namespace {
 /// Fewer rows of a type than this wait for those of the next section, and are not split by whether they extend beyond
 /// it: such a chunk is read quickly anyway, and its header and columns would be a large part of it.
 constexpr std::size_t few_rows = 256;
-/// Decoding as many rows takes several times as long as starting a thread.
-constexpr std::uint32_t worth_a_thread = 1024;
 /// Rows of one type in memory.
 constexpr std::size_t most_waiting = std::size_t{1} << 17;
 
@@ -95,13 +90,13 @@ class moved_events final : public moved_kind {
       if (!goes_on()) return given_up(from);
       if (waiting() >= most_waiting)
         if (auto written = write_first(waiting(), end, to); !written) return written;
-      if (auto got = read_next(from); !got) return got;
+      if (auto got = read(from, chunks_[next_++]); !got) return got;
     }
     sort();
     const std::size_t before = last ? waiting() : count_before(end);
     if (before == 0 || (before < few_rows && !last)) return {};
     auto written = write_first(before, end, to);
-    if (last) rows_ = spare_ = std::vector<Row>();  // Free the memory for the next type.
+    if (last) rows_ = read_ = std::vector<Row>();  // Free the memory for the next type.
     return written;
   }
 
@@ -112,32 +107,11 @@ class moved_events final : public moved_kind {
   [[nodiscard]] std::size_t waiting() const { return rows_.size() - written_; }
   [[nodiscard]] auto first_waiting() { return rows_.begin() + static_cast<std::ptrdiff_t>(written_); }
 
-  using decoded = result<std::vector<Row>>;
-
-  /// Decodes a chunk into the memory of `rows`.
-  static decoded read(const trace::snapshot& from, std::size_t chunk, std::vector<Row> rows) {
-    if (auto got = from.read_into<Row>(chunk, rows); !got) return tl::unexpected(got.error());
-    return rows;
-  }
-
-  result<void> read_next(const trace::snapshot& from) {
-    decoded got = ahead_.valid() ? ahead_.get() : read(from, chunks_[next_], std::move(spare_));
-    if (++next_ < chunks_.size()) read_ahead(from, chunks_[next_]);
-    if (!got) return tl::unexpected(got.error());
-    rows_.insert(rows_.end(), got->begin(), got->end());
-    spare_ = std::move(*got);
+  result<void> read(const trace::snapshot& from, std::size_t chunk) {
+    if (auto got = from.read_into<Row>(chunk, read_); !got) return got;
+    rows_.insert(rows_.end(), read_.begin(), read_.end());
     sorted_ = false;
     return {};
-  }
-
-  /// Has a thread decode a chunk while those before it are written.
-  void read_ahead(const trace::snapshot& from, std::size_t chunk) {
-    if (!has_threads() || from.chunks()[chunk].rows < worth_a_thread) return;
-    try {
-      ahead_ = start_async(
-          [&from, chunk, rows = std::move(spare_)]() mutable { return read(from, chunk, std::move(rows)); });
-    } catch (const std::system_error&) {  // The system gives no thread: it is decoded when it is due.
-    }
   }
 
   void sort() {
@@ -210,8 +184,7 @@ class moved_events final : public moved_kind {
   std::size_t written_ = 0;
   bool sorted_ = true;
   time_ns begin_ = -latest_time;  ///< Rows that begin earlier are written.
-  std::future<decoded> ahead_;    ///< Chunk `next_`, if a thread decodes it.
-  std::vector<Row> spare_;        ///< Memory to decode into.
+  std::vector<Row> read_;
 };
 
 template <class Row, trace::row_type Type>

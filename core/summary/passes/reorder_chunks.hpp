@@ -20,8 +20,8 @@ class recording_scan;
 ///
 /// `scan`, if not null, gets the events as they are written; `recording_scan::end` is up to the caller.
 ///
-/// Calls `goes_on` before each chunk. Chunks are decoded ahead, by threads of their own. O(events * log(events in memory)). Of each row type, holds a section's rows in
-/// memory, at most 131,072 and two chunks; larger sections are sorted in pieces. Errors: io, corrupt, no_space, cancelled.
+/// Calls `goes_on` before each chunk. O(events * log(events in memory)). Of each row type, holds a section's rows in
+/// memory, at most 131,072 and a chunk; larger sections are sorted in pieces. Errors: io, corrupt, no_space, cancelled.
 [[nodiscard]] result<void> reorder_chunks(const trace::snapshot& from, std::span<const trace::section_row> sections,
                                           trace::file_writer& to, const std::function<bool()>& goes_on,
                                           recording_scan* scan = nullptr);
