@@ -4,12 +4,10 @@
 #include <deque>
 #include <future>
 #include <set>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "core/base/threads/at_once.hpp"
-#include "core/base/threads/worker_thread.hpp"
+#include "core/base/threads/crew.hpp"
 #include "core/summary/figures/stored_figures_builder.hpp"
 
 namespace sluice::analysis {
@@ -40,24 +38,22 @@ result<stored_figures> build_stored_figures(const section_reader& from, const un
     }
     return last;
   };
+  const std::size_t most_coming = options.several_cores ? most_read_ahead : 1;
+  crew threads(most_coming + (options.several_cores ? stored_figures_builder::pieces : 0));
+  std::size_t reads = 0;
   const auto read = [&](std::size_t first, std::size_t last) {
     const auto index = [&, first, last] {
       auto made = from.index_of(first, last, section_scope::everything, goes_on);
       if (made) static_cast<void>((*made)->tensors(from.snapshot()));  // All that follows asks for it.
       return made;
     };
-    try {
-      return start_async(index);
-    } catch (const std::system_error&) {
-      return std::async(std::launch::deferred, index);  // No thread is available: read without overlap.
-    }
+    return threads.start(reads++ % most_coming, index);
   };
   struct coming_index {
     std::size_t first = 0, last = 0;
     std::future<result<std::shared_ptr<const index>>> made;
   };
   std::deque<coming_index> coming;
-  const std::size_t most_coming = options.several_cores ? most_read_ahead : 1;
   std::size_t next = 0;
   const auto read_ahead = [&] {
     while (next < sections && coming.size() < most_coming) {
@@ -79,7 +75,7 @@ result<stored_figures> build_stored_figures(const section_reader& from, const un
       work.emplace_back([&, piece] { all.add_piece(piece, run, from.run_of(first, last)); });
     if (also) work.emplace_back([&] { goes = also(run, first, last); });
     if (options.several_cores) {
-      do_at_once(work);
+      threads.do_at_once(most_coming, work);
     } else {
       for (const auto& piece : work) piece();
     }
