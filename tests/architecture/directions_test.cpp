@@ -96,8 +96,8 @@ const std::vector<room>& rooms() {
       {"core/remote/", {"core/base/", "core/trace/", "core/symbols/", "core/index/", "core/figures/", "core/query/"}},
       {"core/import/", {"core/base/", "core/trace/", "core/summary/"}},
       {"core/export/",
-       {"core/base/", "core/trace/", "core/timeline/", "core/index/", "core/summary/", "core/query/",
-        "core/import/torch/categories.hpp"}},
+       {"core/base/", "core/trace/", "core/timeline/", "core/symbols/", "core/index/", "core/figures/", "core/summary/",
+        "core/query/", "core/import/torch/categories.hpp"}},
       {"core/generate/", {"core/base/", "core/trace/", "core/summary/"}},
       // The recorded process and the writer.
       {"instrumentation/ring/", {"core/trace/model/kinds.hpp"}},
