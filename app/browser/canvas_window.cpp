@@ -21,7 +21,7 @@ constexpr int frames_after_input = 3;  // ImGui needs up to two frames to settle
 /// Where there are no threads, answers are worked on for so long between two frames.
 constexpr auto work_a_frame = std::chrono::milliseconds(10);
 constexpr double live_interval = 1.0 / 30;  // seconds between frames of a recording that grows
-constexpr double tip_time = 0.8;  // seconds after the last input in which a tooltip may still appear
+constexpr double tip_time = 0.8;            // seconds after the last input in which a tooltip may still appear
 
 }  // namespace
 
