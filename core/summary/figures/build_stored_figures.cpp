@@ -63,7 +63,7 @@ result<stored_figures> build_stored_figures(const section_reader& from, const un
     }
   };
   for (read_ahead(); !coming.empty();) {
-    const auto [first, last] = std::pair(coming.front().first, coming.front().last);
+    const auto first = coming.front().first, last = coming.front().last;
     const auto made = coming.front().made.get();
     coming.pop_front();
     if (!made) return tl::unexpected(made.error());
