@@ -127,6 +127,7 @@ idle_gaps_builder::host_side idle_gaps_builder::host_of(const index& from, time_
   host_side made;
   for (const auto& [key, work] : from.host().threads()) {
     thread_calls& of = made.threads[key];
+    const trace::process_id process = key.process;
     work.calls.for_each(run.begin, run.end, [&](const timeline::slice_item& each, std::uint16_t) {
       host_call one{each.begin, each.end, each.name, {}, gap_cause::host};
       switch (static_cast<slice_kind>(each.kind)) {
@@ -145,7 +146,7 @@ idle_gaps_builder::host_side idle_gaps_builder::host_of(const index& from, time_
           if (has(tables_.text(each.name), "Memcpy")) one.cause = cause_of_copy(each, tables_.text(each.name));
         }
       }
-      if (one.stack != trace::stack_id::none) made.stacks[key.process].push_back({each.begin, one.stack});
+      if (one.stack != trace::stack_id::none) made.stacks[process].push_back({each.begin, one.stack});
       of.calls.push_back(one);
     });
   }
