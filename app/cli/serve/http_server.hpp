@@ -13,7 +13,7 @@
 #include "core/base/error.hpp"
 #include "core/trace/file/byte_source.hpp"
 
-/// HTTP/1.1 on this machine's own address, for one user's browser. What is where is told by site.hpp.
+/// HTTP/1.1 on this machine's own address, for one user's browser. What it answers: site.hpp.
 namespace sluice::cli::serve {
 
 /// What a client asks for. The texts are as they arrived and live as long as the call that gets them.

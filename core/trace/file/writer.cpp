@@ -172,7 +172,7 @@ std::uint64_t file_writer::add(const Row& row) {
 result<void> file_writer::flush() {
   if (state_->fd >= 0) {
     state_->flush_all();
-    state_->write_flush_mark();
+    if (!state_->unpublished) state_->write_flush_mark();  // Nobody else reads it before.
   }
   return state_->outcome();
 }
