@@ -69,9 +69,7 @@ result<void> check_place(const export_options& wanted, const exports::format& as
   exports::options options;
   options.tables = wanted.tables;
   const auto shape = as.shape(options);
-  if (exports::output::names_open_file(wanted.out) || shape == exports::output_shape::folder ||
-      shape == exports::output_shape::data_set)
-    return {};
+  if (exports::output::names_open_file(wanted.out) || exports::is_folder(shape)) return {};
   std::error_code ignored;
   const auto status = std::filesystem::status(wanted.out, ignored);
   const bool pipe_or_device = std::filesystem::is_fifo(status) || std::filesystem::is_character_file(status);

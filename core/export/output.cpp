@@ -91,12 +91,11 @@ output::~output() {
 
 result<output> output::create(const std::string& path, output_shape shape, bool replaces) {
   output made(path, shape, replaces);
-  const bool is_folder = shape == output_shape::folder || shape == output_shape::data_set;
   std::error_code problem;
   result<void> begun;
   if (const int open_file = open_file_named_by(path); open_file >= 0) {
     begun = made.begin_at(open_file);
-  } else if (!is_folder && fs::exists(path, problem) && !fs::is_regular_file(path, problem)) {
+  } else if (!is_folder(shape) && fs::exists(path, problem) && !fs::is_regular_file(path, problem)) {
     begun = made.begin_at_special_file();
   } else {
     begun = made.begin_new();
@@ -108,7 +107,7 @@ result<output> output::create(const std::string& path, output_shape shape, bool 
 bool output::names_open_file(const std::string& path) { return open_file_named_by(path) >= 0; }
 
 result<void> output::begin_at(int open_file) {
-  if (shape_ == output_shape::folder || shape_ == output_shape::data_set)
+  if (is_folder(shape_))
     return fail(error_code::invalid_argument, "several files cannot go to the standard output", path_,
                 "name a folder with -o, or choose one table");
   fd_ = ::fcntl(open_file, F_DUPFD_CLOEXEC, 0);
@@ -142,8 +141,8 @@ result<void> output::begin_new() {
   if (adds_ && !fs::is_directory(path_ + "/events", problem))
     return fail(error_code::invalid_argument, "is not empty, and is not a data set", path_,
                 "name a new folder with -o");
-  const bool is_file = shape_ == output_shape::stream || shape_ == output_shape::file;
-  auto place = is_file ? replacement::of_file(path_) : replacement::of_folder(adds_ ? path_ + "/.new" : path_);
+  auto place =
+      is_folder(shape_) ? replacement::of_folder(adds_ ? path_ + "/.new" : path_) : replacement::of_file(path_);
   if (!place) return tl::unexpected(place.error());
   written_at_ = place->path();
   if (shape_ == output_shape::stream) fd_ = place->take_descriptor();

@@ -22,6 +22,10 @@ enum class output_shape : std::uint8_t {
   /// lower partition are added to those of the data set that is there.
   data_set
 };
+/// True if the destination is a folder.
+[[nodiscard]] constexpr bool is_folder(output_shape shape) {
+  return shape == output_shape::folder || shape == output_shape::data_set;
+}
 
 class output {
  public:
