@@ -2,6 +2,9 @@
 // the library in NVTX_INJECTION64_PATH at its first call and lets us set its functions; those not set do nothing. No
 // state is kept here: the handle of a domain or registered string is the key of its text, and the writer finds the
 // range that a pop ends. A push returns, as without a tool, that depths are not tracked.
+//
+// Newer headers have an extension for payloads, which is initialised by itself. NCCL begins ranges without it and ends
+// some with it (those of ncclCommInitRank...): who only knows the core never sees them end.
 
 #include <stddef.h>
 #include <wchar.h>
@@ -208,6 +211,40 @@ void replace_runtime_names(const NvtxExportTableCallbacks& of) {
 }
 #undef REPLACES
 
+/// What the payload extension passes, as NVTX 3.1 and later lay it out (nvtxDetail/nvtxExtTypes.h); CUDA 12.4's headers
+/// do not have it.
+struct extension_segment {
+  size_t id;
+  size_t slot_count;
+  any_function* slots;  ///< Null until set, by number of the function.
+};
+struct extension_module {
+  std::uint16_t nvtx_version;
+  std::uint16_t size;  ///< Of this structure.
+  std::uint16_t id;
+  std::uint16_t compatibility;
+  size_t segment_count;
+  extension_segment* segments;
+};
+constexpr std::uint16_t payload_extension = 2;
+
+/// Payloads themselves are not recorded: a range or mark that has nothing else is one without a name.
+void replace_payload_functions(const extension_segment& of) {
+  const replacement with[] = {
+      {2, as(+[](nvtxDomainHandle_t, const void*, size_t) { annotations::mark(0); })},
+      {3, as(+[](nvtxDomainHandle_t domain, const void*, size_t) { return pushed(0, key_of(domain)); })},
+      {4, as(+[](nvtxDomainHandle_t domain, const void*, size_t) { return popped(key_of(domain)); })},
+      {5, as(+[](nvtxDomainHandle_t domain, const void*, size_t) -> nvtxRangeId_t {
+         return annotations::start(0, key_of(domain));
+       })},
+      {6, as(+[](nvtxDomainHandle_t, nvtxRangeId_t range, const void*, size_t) { annotations::end(range); })},
+  };
+  for (const replacement& r : with)
+    if (r.id < of.slot_count) of.slots[r.id] = r.function;
+}
+
+bool listens() { return recording() && records_at_least(sluice::trace::recording_mode::timeline); }
+
 }  // namespace
 
 }  // namespace sluice::capture
@@ -215,12 +252,22 @@ void replace_runtime_names(const NvtxExportTableCallbacks& of) {
 /// Called once by each module's copy of NVTX. Returning 0 leaves that copy without a tool, at its normal cost.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t table) {
   using namespace sluice::capture;
-  if (table == nullptr || !recording() || !records_at_least(sluice::trace::recording_mode::timeline)) return 0;
+  if (table == nullptr || !listens()) return 0;
   const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(table(NVTX_ETID_CALLBACKS));
   if (callbacks == nullptr || callbacks->struct_size < sizeof *callbacks) return 0;
   replace_core(*callbacks);
   replace_domains(*callbacks);
   replace_driver_names(*callbacks);
   replace_runtime_names(*callbacks);
+  return 1;
+}
+
+/// Called once by each module's copy of an extension of NVTX. Returning 0 turns that copy off.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(void* info) {
+  using namespace sluice::capture;
+  const auto* module = static_cast<const extension_module*>(info);
+  if (module == nullptr || module->size < sizeof *module || module->id != payload_extension || !listens()) return 0;
+  if (module->segment_count == 0 || module->segments == nullptr || module->segments->slots == nullptr) return 0;
+  replace_payload_functions(*module->segments);
   return 1;
 }

@@ -69,6 +69,18 @@ TEST_F(nvtx_test, what_never_ends_has_no_end) {
   EXPECT_EQ(run_->ranges.size(), 9U) << "a pop of nothing, and the end of nobody's range, are nothing";
 }
 
+TEST_F(nvtx_test, ranges_that_end_with_a_payload_end) {
+  const recording run = record({.arguments = {"payloads"}, .program = "nvtx_program"});
+  EXPECT_EQ(run.status, 0);
+  if (run.ranges.empty()) GTEST_SKIP() << "skipped: these headers of NVTX have no payloads";
+  ASSERT_EQ(run.ranges.size(), 3U) << "in the order of their ends";
+  for (const host_range_event& each : run.ranges) {
+    EXPECT_NE(each.end, unknown_time) << run.tables().text(each.name);
+    EXPECT_EQ(run.tables().text(each.domain), "NCCL");
+  }
+  EXPECT_EQ(run.tables().text(run.ranges[1].name), "ncclCommInitRankConfig");
+}
+
 TEST_F(nvtx_test, marks_are_no_steps) {
   std::vector<std::string> names;
   for (const marker_event& m : run_->markers) {

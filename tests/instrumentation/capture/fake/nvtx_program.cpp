@@ -11,6 +11,11 @@
 #include <cuda.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
+// Not in CUDA 12.4's headers.
+#if __has_include(<nvtx3/nvToolsExtPayload.h>)
+#include <nvtx3/nvToolsExtPayload.h>
+#define HAS_PAYLOADS
+#endif
 
 namespace {
 
@@ -55,6 +60,23 @@ void domains() {
   nvtxDomainDestroy(domain);
 }
 
+/// As NCCL does: some ranges begin without a payload and end with one.
+void payloads() {
+#ifdef HAS_PAYLOADS
+  nvtxDomainHandle_t domain = nvtxDomainCreateA("NCCL");
+  nvtxMessageValue_t message{};
+  message.ascii = "ncclCommInitRankConfig";
+  const nvtxEventAttributes_t event = event_of(NVTX_MESSAGE_TYPE_ASCII, message);
+  const int rank = 3;
+  const nvtxPayloadData_t payload = {NVTX_PAYLOAD_ENTRY_TYPE_INT, sizeof rank, &rank};
+  nvtxDomainRangePushEx(domain, &event);
+  nvtxRangePushPayload(domain, &payload, 1);
+  nvtxRangePopPayload(domain, &payload, 1);
+  nvtxRangePopPayload(domain, &payload, 1);
+  nvtxRangeEndPayload(domain, nvtxRangeStartPayload(domain, &payload, 1), &payload, 1);
+#endif
+}
+
 void names() {
   nvtxNameOsThreadA(static_cast<std::uint32_t>(syscall(SYS_gettid)), "the main one");
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -72,6 +94,10 @@ void names() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "payloads") {
+    payloads();
+    return 0;
+  }
   ranges();
   domains();
   if (argc > 1 && std::string(argv[1]) == "cuda") names();
