@@ -277,6 +277,8 @@ struct finding {
   saving saves{};
   code_place where{};
   bool only_note = false;  ///< Never a warning, whatever it saves: the advice has a price.
+  /// The device that the text is about, and then others of which the same is true; empty if it is not about a device.
+  std::vector<trace::device_id> devices{};
 };
 
 struct process_figure {

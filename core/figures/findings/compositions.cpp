@@ -47,7 +47,10 @@ void find_composition(finder& in, const peak_composition& peak) {
 }  // namespace
 
 void find_compositions(finder& in) {
-  for (const peak_composition& peak : in.of.compositions) find_composition(in, peak);
+  for (const peak_composition& peak : in.of.compositions) {
+    in.device = peak.device;
+    find_composition(in, peak);
+  }
 }
 
 }  // namespace sluice::analysis

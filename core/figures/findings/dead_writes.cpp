@@ -8,8 +8,17 @@
 namespace sluice::analysis {
 namespace {
 
-/// The rate of a clear where no memset was recorded, in bytes/s: that of an A100's memory.
+/// The rate of a clear where the memsets do not tell, in bytes/s: that of an A100's memory.
 constexpr double usual_memory_rate = 1.5e12;
+
+/// In bytes/s. Small memsets tell the time of a launch, not the rate of the memory.
+double clearing_rate(const finder& in, trace::device_id device) {
+  for (const device_activity& each : in.of.whole.devices)
+    if (each.device == device && each.memset_busy > 0 &&
+        static_cast<double>(each.memset_bytes) >= mebi * static_cast<double>(each.memsets))
+      return static_cast<double>(each.memset_bytes) / static_cast<double>(each.memset_busy) * 1e9;
+  return usual_memory_rate;
+}
 
 }  // namespace
 
@@ -28,10 +37,7 @@ void find_dead_writes(finder& in) {
     if (static_cast<double>(cleared + uploaded) < 16 * mebi) return;
     const dead_write_group& most = *of_line.front();
     // A clear runs at the speed of the device's memory, an upload at that of the link.
-    double memory_rate = usual_memory_rate;
-    for (const device_activity& each : in.of.whole.devices)
-      if (each.device == most.device && each.memset_busy > 0 && each.memset_bytes > 0)
-        memory_rate = static_cast<double>(each.memset_bytes) / static_cast<double>(each.memset_busy) * 1e9;
+    const double memory_rate = clearing_rate(in, most.device);
     double link_rate = usual_link_rate;
     for (const transfer_statistics& way : in.of.whole.transfers)
       if (way.device == most.device && way.direction == trace::direction::h2d && way.mean_bandwidth > 0)

@@ -26,13 +26,16 @@ struct finder {
   const trace::tables& tables;
   code_places places;
   std::vector<finding> found{};
+  trace::device_id device{};  ///< The one that is being judged; none: all.
   /// Length in ns of the working time, at least 1: see `working_time`.
   double working = working_time(of);
 
-  /// Adds a finding about all of the active time.
+  /// Adds a finding about all of the active time, and about `device`.
   finding& add(finding_kind kind, std::string text, std::string advice) {
-    found.push_back({kind, trace::severity::info, std::move(text), std::move(advice), of.whole.active});
-    return found.back();
+    finding& made =
+        found.emplace_back(finding{kind, trace::severity::info, std::move(text), std::move(advice), of.whole.active});
+    if (device != trace::device_id::none) made.devices.push_back(device);
+    return made;
   }
   [[nodiscard]] saving time(double ns, saving_basis basis) const {
     ns = std::clamp(ns, 0.0, working);  // The host may lose more, while the device has work.
@@ -47,8 +50,10 @@ struct finder {
   [[nodiscard]] bool has(finding_kind kind, const code_place& place) const;
   /// True if something at a peak belongs to a backward pass. Programs that only ask a network compute nothing again.
   [[nodiscard]] bool trains() const;
-  /// Names the device if there are several.
-  [[nodiscard]] std::string on(trace::device_id device) const;
+  /// " on GPU 1" if there are several devices, else nothing.
+  [[nodiscard]] std::string on(trace::device_id one) const;
+  /// "GPU 1" if there are several devices, else "The GPU".
+  [[nodiscard]] std::string gpu(trace::device_id one) const;
   /// True if a framework or a pool hands out the device's memory: what the driver gave it stays, by design.
   [[nodiscard]] bool has_allocator(trace::memory_kind kind) const;
 };

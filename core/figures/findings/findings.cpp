@@ -37,8 +37,12 @@ bool finder::trains() const {
   });
 }
 
-std::string finder::on(trace::device_id device) const {
-  return tables.devices.rows().size() > 1 ? " on " + short_label(device, tables) : std::string();
+std::string finder::on(trace::device_id one) const {
+  return tables.devices.rows().size() > 1 ? " on " + short_label(one, tables) : std::string();
+}
+
+std::string finder::gpu(trace::device_id one) const {
+  return tables.devices.rows().size() > 1 ? short_label(one, tables) : std::string("The GPU");
 }
 
 bool finder::has_allocator(trace::memory_kind kind) const {
@@ -54,28 +58,23 @@ std::string from_place(const code_place& place) {
 
 std::vector<finding> findings_of(const report& of, const trace::tables& tables, const naming* names) {
   finder all{of, tables, names == nullptr ? code_places(tables) : code_places(tables, *names)};
-  find_faults(all);
-  find_failures(all);
-  find_retries(all);
-  find_losses(all);
-  find_idle_memory(all);
-  find_growth(all);
-  find_unfreed(all);
-  find_dead_writes(all);
-  find_cached_unused(all);
-  find_fragmentation(all);
-  find_untracked(all);
-  find_driver_allocations(all);
-  find_compositions(all);
-  find_held_twice(all);
-  find_rank_imbalance(all);
-  find_replicated_state(all);
-  find_slow_transfers(all);
-  find_copies_not_overlapped(all);
-  find_repeated_copies(all);
-  find_round_trips(all);
-  find_zero_uploads(all);
-  find_waits(all);
+  for (const auto find : {
+           find_faults,          find_failures,
+           find_retries,         find_losses,
+           find_idle_memory,     find_growth,
+           find_unfreed,         find_dead_writes,
+           find_cached_unused,   find_fragmentation,
+           find_untracked,       find_driver_allocations,
+           find_compositions,    find_held_twice,
+           find_rank_imbalance,  find_replicated_state,
+           find_slow_transfers,  find_copies_not_overlapped,
+           find_repeated_copies, find_round_trips,
+           find_zero_uploads,    find_waits,
+       }) {
+    find(all);
+    all.device = {};
+  }
+  join_devices(all.found, tables);
   rank(all.found);
   return std::move(all.found);
 }

@@ -34,6 +34,7 @@ std::string advice_for(const held_twice& of, const std::string& maker) {
 
 void find_held_twice(finder& in) {
   for (const held_twice& each : in.of.waste.twice) {
+    in.device = each.device;
     const std::uint64_t less = std::min(each.bytes, each.copy_bytes);
     const double share = static_cast<double>(less) / static_cast<double>(std::max<std::uint64_t>(each.peak_bytes, 1));
     const code_place& place = in.places.of(each.stack);

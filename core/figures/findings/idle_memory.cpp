@@ -217,7 +217,10 @@ std::string_view stop_growth(const std::string& maker) {
 }
 
 void find_idle_memory(finder& in) {
-  for (const idle_memory& each : in.of.waste.idle) idle_finder(in, each).all();
+  for (const idle_memory& each : in.of.waste.idle) {
+    in.device = each.device;
+    idle_finder(in, each).all();
+  }
 }
 
 }  // namespace sluice::analysis

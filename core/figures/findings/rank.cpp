@@ -1,10 +1,14 @@
 #include <algorithm>
+#include <map>
+#include <string>
 #include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/base/format.hpp"
 #include "core/figures/findings/thresholds.hpp"
+#include "core/index/labels.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -32,6 +36,47 @@ std::string saving_in_words(const saving& of) {
   if (of.reserved_bytes > 0)
     return fmt::format("Saves up to {} of reserved memory ({}{}).", format_bytes(of.reserved_bytes), share, how);
   return {};
+}
+
+void join_devices(std::vector<finding>& findings, const trace::tables& tables) {
+  std::vector<finding> joined;
+  std::map<std::tuple<finding_kind, std::string, std::string>, std::vector<std::size_t>> alike;
+  for (finding& each : findings) {
+    if (each.devices.empty()) {
+      joined.push_back(std::move(each));
+      continue;
+    }
+    const trace::device_id device = each.devices.front();
+    std::vector<std::size_t>& before = alike[{each.kind, text_of(each.where), each.advice}];
+    const auto same = std::find_if(before.begin(), before.end(), [&](std::size_t i) {
+      const auto& told = joined[i].devices;
+      return std::find(told.begin(), told.end(), device) == told.end();
+    });
+    if (same == before.end()) {
+      before.push_back(joined.size());
+      joined.push_back(std::move(each));
+      continue;
+    }
+    finding& kept = joined[*same];
+    std::vector<trace::device_id> devices = std::move(kept.devices);
+    if (each.saves.share > kept.saves.share) {
+      kept = std::move(each);
+      devices.insert(devices.begin(), device);
+    } else {
+      devices.push_back(device);
+    }
+    kept.devices = std::move(devices);
+  }
+  for (finding& each : joined) {
+    if (each.devices.size() < 2) continue;
+    constexpr std::size_t named = 3;
+    const std::size_t others = each.devices.size() - 1;
+    std::vector<std::string> names;
+    for (std::size_t i = 1; i <= std::min(others, named); ++i) names.push_back(short_label(each.devices[i], tables));
+    each.text += others > named ? fmt::format(" Likewise on {} other GPUs.", others)
+                                : fmt::format(" Likewise on {}.", fmt::join(names, ", "));
+  }
+  findings = std::move(joined);
 }
 
 void rank(std::vector<finding>& findings) {

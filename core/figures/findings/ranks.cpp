@@ -143,13 +143,36 @@ void find_memory_outlier(finder& in, const ranks& all) {
   f.range = {held.rank->peak_time, held.rank->peak_time + 1};
 }
 
+/// How long the threads of a rank waited for its device, in ns.
+std::uint64_t host_waiting(const finder& in, const rank_figures& of) {
+  std::uint64_t waited = 0;
+  for (const thread_statistics& each : in.of.whole.threads)
+    if (each.process == of.process) waited += static_cast<std::uint64_t>(each.wait_busy);
+  return waited;
+}
+
+/// How much longer a slow rank needs than the others, in ns.
+struct longer_work {
+  std::uint64_t kernels = 0;
+  std::uint64_t host = 0;  ///< The others' hosts have that time left, for they wait for their devices.
+};
+
+longer_work work_of(const finder& in, const ranks& all, const rank_figures& slow) {
+  const auto beyond = [](std::uint64_t more, std::uint64_t less) { return more > less ? more - less : 0; };
+  return {
+      .kernels = beyond(static_cast<std::uint64_t>(slow.computing),
+                        usual(all, slow, [](const rank_figures& of) { return of.computing; })),
+      .host = beyond(usual(all, slow, [&](const rank_figures& of) { return host_waiting(in, of); }),
+                     host_waiting(in, slow)),
+  };
+}
+
 /// What a slow rank has more of than the others.
-std::string why_slow(finder& in, const ranks& all, const rank_figures& slow, std::uint64_t lost) {
-  const std::uint64_t others = usual(all, slow, [](const rank_figures& of) { return of.computing; });
-  const auto own = static_cast<std::uint64_t>(slow.computing);
-  if (own < others || (own - others) * 2 < lost)
+std::string why_slow(finder& in, const ranks& all, const rank_figures& slow, const longer_work& work,
+                     std::uint64_t lost) {
+  if (work.kernels * 2 < lost)
     return " Its kernels take no longer than theirs: look at what its host does in its idle gaps.";
-  std::string text = fmt::format(" Its own kernels take {} more than theirs.", time_text(own - others));
+  std::string text = fmt::format(" Its own kernels take {} more than theirs.", time_text(work.kernels));
   const auto [kernel, more] = excess_by_kernel(all, slow);
   if (more > 0)
     text += fmt::format(" {} of that is {}.", time_text(more), shortened(readable_name(in.tables.text(kernel)), 80));
@@ -157,21 +180,28 @@ std::string why_slow(finder& in, const ranks& all, const rank_figures& slow, std
 }
 
 /// The rank that waits least in collectives is the one that the others wait for. True if there is one.
+///
+/// Where the hosts of all ranks are slower than their devices, the devices of all but the last wait for the last one's
+/// host through each step, and yet no rank could go faster alone: only what the last one needs longer counts as lost.
 bool find_awaited_rank(finder& in, const ranks& all) {
   const auto waiting = [](const rank_figures& of) { return of.waiting; };
   const auto& slow =
       *std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return waiting(a) < waiting(b); });
   const bool all_take_part = std::all_of(all.begin(), all.end(), [](const auto& of) { return of.collectives > 0; });
   const std::uint64_t others = usual(all, slow, waiting);
-  const std::uint64_t lost = others - std::min(others, static_cast<std::uint64_t>(slow.waiting));
-  if (!all_take_part || static_cast<double>(lost) < warned_time_share * in.working) return false;
+  const longer_work work = work_of(in, all, slow);
+  const std::uint64_t lost =
+      std::min(others - std::min(others, static_cast<std::uint64_t>(slow.waiting)), std::max(work.kernels, work.host));
+  // Hosts that do the same differ by some per cent.
+  const double least_share = work.kernels * 2 < lost ? imbalanced : warned_time_share;
+  if (!all_take_part || static_cast<double>(lost) < least_share * in.working) return false;
   finding& f = in.add(
       finding_kind::rank_imbalance,
       fmt::format("The other ranks wait for rank {}: for {} of the {} that they spend in collectives, rank {} for {}.",
                   slow.rank, time_text(others),
                   time_text(usual(all, slow, [](const rank_figures& of) { return of.collective_time; })), slow.rank,
                   format_time(slow.waiting)) +
-          why_slow(in, all, slow, lost),
+          why_slow(in, all, slow, work, lost),
       "Give all ranks the same work: batches of the same size and length, the same number of layers.");
   // What the slow rank has too much is done by all, then.
   const double count = static_cast<double>(all.size());
@@ -189,7 +219,7 @@ void find_slow_rank(finder& in, const ranks& all) {
       in.add(finding_kind::rank_imbalance,
              fmt::format("A step of rank {} takes {}, {} more than those of the other ranks ({}).", step.rank->rank,
                          time_text(step.value), time_text(step.excess()), time_text(step.usual)) +
-                 why_slow(in, all, *step.rank, static_cast<std::uint64_t>(lost)),
+                 why_slow(in, all, *step.rank, work_of(in, all, *step.rank), static_cast<std::uint64_t>(lost)),
              "Give all ranks the same work: batches of the same size and length, the same number of layers.");
   f.saves = in.time(lost, saving_basis::measured);
 }

@@ -73,6 +73,7 @@ const policy_outcome* winning_policy(const reserved_replay& of) {
 
 void find_cached_unused(finder& in) {
   for (const cache_use& each : in.of.waste.caches) {
+    in.device = each.device;
     if (static_cast<double>(each.reserved_maximum) < least_reserved) continue;
     const double low = each.low_share();
     if (low < unused_at_last) continue;
@@ -130,6 +131,7 @@ std::string words_of(finder& in, const forced_growths& of) {
 /// Adds to the finding about the peak of each device what growth was forced, or tells it alone.
 void find_forced_growth(finder& in, std::map<trace::device_id, std::size_t> told) {
   for (const forced_growths& each : in.of.waste.forced) {
+    in.device = each.device;
     const std::string words = words_of(in, each);
     if (words.empty()) continue;
     if (const auto known = told.find(each.device); known != told.end()) {
@@ -156,6 +158,7 @@ void find_forced_growth(finder& in, std::map<trace::device_id, std::size_t> told
 void find_fragmentation(finder& in) {
   std::map<trace::device_id, std::size_t> told;
   for (const fragmentation_figure& figure : in.of.fragmentation) {
+    in.device = figure.device;
     const double free = static_cast<double>(figure.free_bytes);
     if (figure.fragmentation < fragmented || free < least_reserved) continue;
     if (free < much_free * static_cast<double>(figure.segment_bytes)) continue;
@@ -193,6 +196,7 @@ void find_fragmentation(finder& in) {
 
 void find_untracked(finder& in) {
   for (const untracked_statistics& device : in.of.whole.untracked) {
+    in.device = device.device;
     if (static_cast<double>(device.maximum) < 1024 * mebi) continue;
     in.add(finding_kind::untracked_memory,
            fmt::format("Up to {} of device memory ({} of the device) is untracked: CUDA contexts, libraries, other "

@@ -53,6 +53,10 @@ inline constexpr double warned_loop_share = 0.1;
 /// And a single one that is freed as soon as its successor is made if it costs this share: that is how variables work.
 inline constexpr double warned_variable_share = 0.25;
 
+/// Makes one finding of those that say the same of several devices: that of the device where most can be saved, which names
+/// the others. What is saved is not added up, for devices work side by side. O(findings * log).
+void join_devices(std::vector<finding>& findings, const trace::tables& tables);
+
 /// Makes findings warnings or notes by what they save, and sorts: errors, warnings, notes; in each, those whose saving is
 /// not known first, then those that save most. O(findings * log findings).
 void rank(std::vector<finding>& findings);

@@ -178,6 +178,7 @@ std::string reason_for(const copies& most, memory_kind side) {
 
 void find_slow_transfers(finder& in) {
   for (const transfer_statistics& way : in.of.whole.transfers) {
+    in.device = way.device;
     if (way.direction != direction::h2d && way.direction != direction::d2h) continue;
     const transfer_part* managed = part_of(way, memory_kind::managed);
     if (const transfer_part* pageable = part_of(way, memory_kind::host)) find_pageable(in, way, *pageable);
@@ -189,6 +190,7 @@ void find_slow_transfers(finder& in) {
 
 void find_copies_not_overlapped(finder& in) {
   for (const device_activity& device : in.of.whole.devices) {
+    in.device = device.device;
     std::vector<const copy_group*> groups;
     time_ns busy = 0, alone = 0;
     for (const copy_group& each : in.of.waste.copies) {
@@ -208,7 +210,7 @@ void find_copies_not_overlapped(finder& in) {
     const code_place place = lines.front().first;
     const copies most(lines.front().second);
     std::string text = fmt::format(
-        "The GPU sat idle for {} ({} of the active time) waiting for copies: {}.",
+        "{} sat idle for {} ({} of the active time) waiting for copies: {}.", in.gpu(device.device),
         format_time(static_cast<time_ns>(waited)), format_share(in.active_share(waited)),
         device.overlap == 0 ? std::string("none overlapped with a kernel")
                             : fmt::format("kernels ran during only {} of their time",

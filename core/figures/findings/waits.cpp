@@ -83,7 +83,7 @@ void tell(finder& in, gap_cause cause, trace::device_id device, const code_place
   if (static_cast<double>(std::max(of.total, of.saved)) < told_idle_share * in.working) return;
   const std::string_view call = in.tables.text(of.longest->call);
   const std::string where = text_of(place);
-  std::string text = fmt::format("The GPU{} was idle for {} ({} of the active time) in {}: {}", in.on(device),
+  std::string text = fmt::format("{} was idle for {} ({} of the active time) in {}: {}", in.gpu(device),
                                  format_time(of.total), format_share(in.active_share(static_cast<double>(of.total))),
                                  format_some(of.count, "gap"), words_of(cause));
   if (!call.empty()) text += fmt::format(" ({})", call);
@@ -120,6 +120,7 @@ bool told_before(const finder& in, gap_cause cause, const code_place& place) {
 void find_waits(finder& in) {
   bool any = false;
   for (const device_activity& device : in.of.whole.devices) {
+    in.device = device.device;
     for (std::size_t i = 0; i < gap_cause_count; ++i) {
       const auto cause = static_cast<gap_cause>(i);
       std::vector<const gap_group*> groups;
@@ -139,8 +140,8 @@ void find_waits(finder& in) {
     if (any || device.kernels == 0 || working <= 0 || static_cast<double>(device.busy) >= 0.5 * working) continue;
     finding& f = in.add(
         finding_kind::idle_gaps,
-        fmt::format("The GPU was idle for {} of the time between its first and its last work ({} of {}).",
-                    format_share(1 - static_cast<double>(device.busy) / working),
+        fmt::format("{} was idle for {} of the time between its first and its last work ({} of {}).",
+                    in.gpu(device.device), format_share(1 - static_cast<double>(device.busy) / working),
                     format_time(device.last - device.first - device.busy), format_time(device.last - device.first)),
         "See in the timeline what the host threads do in the gaps.");
     f.range = {device.first, device.last};

@@ -67,6 +67,40 @@ TEST(findings, are_at_most_five_warnings_besides_leaks) {
   EXPECT_EQ(found.back(), severity::info);
 }
 
+finding of_device(std::uint64_t device, double share, std::string function = "train") {
+  finding made = of_time(share);
+  made.text = "Text.";
+  made.where.known = true;
+  made.where.line.function = std::move(function);
+  made.devices = {trace::device_id{device}};
+  return made;
+}
+
+TEST(findings, that_say_the_same_of_several_devices_are_one) {
+  std::vector<finding> all{of_device(1, 0.1), of_memory(0.5), of_device(2, 0.3), of_device(1, 0.2, "evaluate"),
+                           of_device(3, 0.2)};
+  join_devices(all, {});
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].saves.share, 0.3) << "where most can be saved";
+  EXPECT_EQ(all[0].text, "Text. Likewise on device 1, device 3.");
+  EXPECT_EQ(all[0].devices, (std::vector{trace::device_id{2}, trace::device_id{1}, trace::device_id{3}}));
+  EXPECT_EQ(all[2].text, "Text.") << "another line of the program";
+}
+
+TEST(findings, of_many_devices_give_their_number) {
+  std::vector<finding> all;
+  for (std::uint64_t device = 1; device <= 256; ++device) all.push_back(of_device(device, 0.1));
+  join_devices(all, {});
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].text, "Text. Likewise on 255 other GPUs.");
+}
+
+TEST(findings, of_one_device_stay_apart) {
+  std::vector<finding> all{of_device(1, 0.1), of_device(1, 0.1), of_device(2, 0.1), of_device(2, 0.1)};
+  join_devices(all, {});
+  EXPECT_EQ(all.size(), 2U);
+}
+
 TEST(findings, say_what_they_save) {
   EXPECT_EQ(saving_in_words({}), "");
   EXPECT_EQ(saving_in_words({.reserved_bytes = 114U << 20, .basis = saving_basis::measured, .share = 0.12}),

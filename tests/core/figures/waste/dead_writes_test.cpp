@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/core/figures/reports.hpp"
 #include "tests/core/figures/waste/wasteful_recording.hpp"
 
 namespace sluice::analysis {
@@ -67,6 +68,21 @@ TEST(dead_writes, are_not_those_that_something_may_have_read) {
   EXPECT_EQ(groups_with(mib, mib / 2, nothing), 0U) << "half of the block keeps the first content";
   EXPECT_EQ(groups_with(1024, 1024, nothing), 0U) << "too small to be worth a change";
   EXPECT_EQ(groups_with(mib, mib - 512, nothing), 1U) << "what is behind the data is padding";
+}
+
+TEST(dead_writes, save_the_time_of_the_clears_and_not_of_as_many_small_memsets) {
+  wasteful_recording told;
+  for (std::uint64_t i = 1; i <= 300; ++i) told.clear(static_cast<time_ns>(i) * 2, 1000, 4);
+  told.alloc(1000, 1, 64 * mib);
+  told.launch(1010, {1}, "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>");
+  told.upload(1020, 1, 64 * mib);
+  told.launch(1030, {1});
+  told.made.close();
+  const report all = testing::report_of(told.made);
+  const finding* found = testing::find(all, finding_kind::dead_write);
+  ASSERT_NE(found, nullptr);
+  EXPECT_GT(found->saves.time, 0);
+  EXPECT_LT(found->saves.time, 100 * us) << "64 MiB at the rate of 4 bytes a microsecond would be 16 s";
 }
 
 }  // namespace

@@ -224,23 +224,44 @@ TEST(rank_imbalance, says_nothing_of_ranks_that_work_alike) {
   EXPECT_EQ(testing::find(testing::report_of(told.made), finding_kind::rank_imbalance), nullptr);
 }
 
-TEST(rank_imbalance, looks_at_the_host_if_the_kernels_take_no_longer) {
+/// In each turn, the host of rank 1 launches its kernel 50 us later than that of rank 0, which waits for its device from
+/// `waits` us on.
+report late_host(time_ns waits) {
   wasteful_recording told;
   add_rank(told, 10, 0);
   add_rank(told, 11, 1);
   alloc(told, 10, 0, 1, mib);
   alloc(told, 11, 0, 2, mib);
+  trace::thread_row row;
+  row.id = trace::thread_id{10};
+  row.process = trace::process_id{10};
+  told.made.writer().add(row);
   for (time_ns i = 0; i < 20; ++i) {
     const time_ns begin = 10 + i * 100;
     kernel(told, 10, begin, begin + 20, "gemm");
     kernel(told, 11, begin + 50, begin + 70, "gemm");
     kernel(told, 10, begin + 20, begin + 80, all_reduce);
     kernel(told, 11, begin + 70, begin + 80, all_reduce);
+    auto wait = told.made.event<trace::sync_event>((begin + waits) * us);
+    wait.end = (begin + 80) * us;
+    wait.process = trace::process_id{10};
+    wait.thread = trace::thread_id{10};
+    told.made.writer().add(wait);
   }
-  const report all = testing::report_of(told.made);
+  return testing::report_of(told.made);
+}
+
+TEST(rank_imbalance, looks_at_the_host_if_the_kernels_take_no_longer) {
+  const report all = late_host(25);
   const finding* found = testing::find(all, finding_kind::rank_imbalance);
   ASSERT_NE(found, nullptr);
   EXPECT_NE(found->text.find("what its host does"), std::string::npos) << found->text;
+  EXPECT_EQ(found->saves.time, 20 * 50 * us / 2);
+}
+
+TEST(rank_imbalance, is_none_where_the_hosts_of_all_are_the_limit) {
+  // The host of rank 0 has hardly any time left: a device that waits for the other's host gives it work no sooner.
+  EXPECT_EQ(testing::find(late_host(77), finding_kind::rank_imbalance), nullptr);
 }
 
 /// Two ranks that train: weights and optimizer state of the same sizes, of 48 MiB each, and 16 MiB of activations.

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Compares what a recording of ranks.py says of each rank with what the ranks themselves said.
+
+    check_ranks.py SLUICE RECORDING TRUTH
+
+Each rank's peak equals torch's to the byte; its steps are the loop's; the ranks that waited for a late one waited as long as it was late,
+within a fifth (fsdp2: at least, since there the device waits for the host, too), and the late one hardly; a finding names the late rank,
+and there is none where no rank was late. Exit status 1 if one of these fails.
+"""
+import json
+import re
+import subprocess
+import sys
+
+
+def main():
+    sluice, path, truth_file = sys.argv[1:]
+    report = json.loads(subprocess.run([sluice, "report", "--format", "json", path], check=True, capture_output=True, text=True).stdout)
+    with open(truth_file) as lines:
+        truth = {each["rank"]: each for each in map(json.loads, lines)}
+    found = {each["rank"]: each for each in report["ranks"]}
+    name = path.rsplit("/", 1)[-1]
+    wrong = []
+    if sorted(found) != sorted(truth):
+        wrong.append(f"ranks {sorted(found)}, not {sorted(truth)}")
+    late = max(truth.values(), key=lambda each: each["late_ms"])
+    for rank in sorted(found.keys() & truth.keys()):
+        said, true = found[rank], truth[rank]
+        waited = said["waiting_ns"] / 1e6
+        print(f"  {name} rank {rank}: peak {said['maximum_bytes']} (torch {true['peak']}), steps {said['steps']} of {true['steps']}, computing "
+              f"{said['computing_ns'] / 1e6:.1f} ms, {said['collectives']} collectives {said['collective_ns'] / 1e6:.1f} ms, of it waiting {waited:.1f} ms; "
+              f"late {true['late_ms']:.1f} ms")
+        if said["maximum_bytes"] != true["peak"]:
+            wrong.append(f"rank {rank}: peak {said['maximum_bytes']}, not {true['peak']}")
+        if said["steps"] != true["steps"]:
+            wrong.append(f"rank {rank}: {said['steps']} steps, not {true['steps']}")
+        if late["late_ms"] > 0:
+            expected = 0 if rank == late["rank"] else late["late_ms"]
+            beyond = 0 if "fsdp2" in name and rank != late["rank"] and waited > expected else abs(waited - expected)
+            if beyond > late["late_ms"] / 5:
+                wrong.append(f"rank {rank}: waited {waited:.1f} ms, not {expected:.1f} ms")
+    told = [each for each in report["findings"] if each["kind"] == "rank_imbalance"]
+    for each in told:
+        print(f"  {name}: {each['text']}")
+    if late["late_ms"] > 0:
+        if not any(re.search(rf"for rank {late['rank']}\b", each["text"]) for each in told):
+            wrong.append(f"no finding says that the others wait for rank {late['rank']}")
+    elif "pipeline" not in name and told:
+        wrong.append("a finding tells of an imbalance where the ranks do the same")
+    for each in wrong:
+        print(f"FAIL {name}: {each}")
+    if not wrong:
+        print(f"ok   {name}")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Jobs of several ranks, one GPU each. Every rank says what PyTorch knows of it, for check_ranks.py.
+
+    ranks.py JOB --truth FILE [--steps N] [--late RANK --late-ms MS]      (under torchrun or mpirun)
+
+JOB: ddp        DistributedDataParallel
+     fsdp2      fully_shard of each layer and of the model
+     pipeline   two stages split by hand, activations and gradients by send and receive
+--late: this rank computes MS longer in each step, so the others wait for it.
+Each rank appends a line of JSON to FILE: {"rank", "peak": torch's max_memory_allocated, "steps", "late_ms": in all, as CUDA events measured it}.
+"""
+import argparse
+import fcntl
+import json
+import os
+import sys
+
+try:
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+except ImportError as missing:
+    print(missing, file=sys.stderr)
+    sys.exit(77)
+
+WIDTH, LAYERS, BATCH = 2048, 8, 512
+
+
+def environment(*names):
+    return next((int(os.environ[name]) for name in names if name in os.environ), 0)
+
+
+RANK = environment("RANK", "OMPI_COMM_WORLD_RANK")
+SIZE = max(1, environment("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"))
+LOCAL = environment("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK")
+
+
+def layer():
+    return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.Linear(WIDTH, WIDTH))
+
+
+class late:
+    """Work of this rank alone, measured."""
+
+    def __init__(self, milliseconds):
+        self.cycles = int(milliseconds * 1.7e6)  # About the clock of these GPUs; what it really took is measured.
+        self.pairs = []
+
+    def __call__(self):
+        if self.cycles == 0:
+            return
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        torch.cuda._sleep(self.cycles)
+        end.record()
+        self.pairs.append((begin, end))
+
+    def total(self):
+        torch.cuda.synchronize()
+        return sum(begin.elapsed_time(end) for begin, end in self.pairs)
+
+
+def data_parallel(wrap, steps, more):
+    model = wrap(nn.Sequential(*[layer() for _ in range(LAYERS)]).cuda())
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    for _ in range(steps):
+        x = torch.randn(BATCH, WIDTH, device="cuda")
+        loss = model(x).square().mean()
+        more()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def sharded(model):
+    from torch.distributed.fsdp import fully_shard
+
+    for each in model:
+        fully_shard(each)
+    return fully_shard(model)
+
+
+def pipeline(steps, more, parts=4):
+    """Forward of all parts of the batch, then backward of all (GPipe). The last stage has a large head, too."""
+    first, last = RANK == 0, RANK == SIZE - 1
+    stage = nn.Sequential(*[layer() for _ in range(LAYERS // SIZE)], *([nn.Linear(WIDTH, 8 * WIDTH)] if last else [])).cuda()
+    optimizer = torch.optim.AdamW(stage.parameters(), lr=1e-4)
+    for _ in range(steps):
+        inputs, outputs = [], []
+        for _ in range(parts):
+            x = torch.randn(BATCH, WIDTH, device="cuda")
+            if not first:
+                dist.recv(x, RANK - 1)
+                x.requires_grad_()
+            y = stage(x)
+            more()
+            if not last:
+                dist.send(y.detach(), RANK + 1)
+            inputs.append(x)
+            outputs.append(y)
+        for x, y in zip(inputs, outputs):
+            if last:
+                y.square().mean().backward()
+            else:
+                gradient = torch.empty_like(y)
+                dist.recv(gradient, RANK + 1)
+                y.backward(gradient)
+            if not first:
+                dist.send(x.grad, RANK - 1)
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("job", choices=["ddp", "fsdp2", "pipeline"])
+    options.add_argument("--truth", required=True)
+    options.add_argument("--steps", type=int, default=30)
+    options.add_argument("--late", type=int, default=-1)
+    options.add_argument("--late-ms", type=float, default=20)
+    chosen = options.parse_args()
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    os.environ.setdefault("MASTER_PORT", "29517")
+    torch.cuda.set_device(LOCAL)
+    dist.init_process_group("nccl", rank=RANK, world_size=SIZE, device_id=torch.device("cuda", LOCAL))
+    more = late(chosen.late_ms if chosen.late == RANK else 0)
+    if chosen.job == "pipeline":
+        pipeline(chosen.steps, more)
+    else:
+        wrap = sharded if chosen.job == "fsdp2" else lambda model: nn.parallel.DistributedDataParallel(model, device_ids=[LOCAL])
+        data_parallel(wrap, chosen.steps, more)
+    line = json.dumps({"rank": RANK, "peak": torch.cuda.max_memory_allocated(), "steps": chosen.steps, "late_ms": more.total()})
+    with open(chosen.truth, "a") as out:
+        fcntl.flock(out, fcntl.LOCK_EX)
+        print(line, file=out, flush=True)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
