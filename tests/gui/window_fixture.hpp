@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -52,8 +53,9 @@ class window_test : public ::testing::Test {
   ImVec2 place_of(query::time_ns time, float down);
 
   const std::string path = test::own_path("window.sluice");
-  std::string config_folder;  ///< Empty: nothing is remembered.
-  bool stays_open = false;    ///< The window goes on when it is closed: for steps that may hit that by chance.
+  std::string config_folder;                                           ///< Empty: nothing is remembered.
+  bool draws_pixels = std::getenv("SLUICE_TEST_PICTURES") != nullptr;  ///< Set it before `SetUp`.
+  bool stays_open = false;  ///< The window goes on when it is closed: for steps that may hit that by chance.
 
  private:
   std::unique_ptr<gui::window> window_;

@@ -386,7 +386,12 @@ TEST_F(window_test, explains_its_words) {
   });
 }
 
-TEST_F(window_test, saves_a_picture_of_itself) {
+class window_picture : public window_test {
+ protected:
+  window_picture() { draws_pixels = true; }
+};
+
+TEST_F(window_picture, is_saved) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     const std::string file = own_path("picture.png");

@@ -137,6 +137,7 @@ class remote_window : public window_test {
     local_ = std::getenv("DISPLAY");
     through_ = std::make_unique<relay>(local_);
     setenv("DISPLAY", through_->display().c_str(), 1);
+    draws_pixels = true;
     window_test::SetUp();
   }
   void TearDown() override {

@@ -120,7 +120,12 @@ TEST_F(panel_saving, says_why_a_table_is_not_saved) {
   });
 }
 
-TEST_F(panel_saving, saves_a_picture_of_one_panel) {
+class panel_picture : public panel_saving {
+ protected:
+  panel_picture() { draws_pixels = true; }
+};
+
+TEST_F(panel_picture, is_saved_of_one_panel) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     app().invoke("panel.focus.Statistics");
