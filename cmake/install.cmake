@@ -92,6 +92,13 @@ if(SLUICE_GUI)
   install(FILES "${SLUICE_IMGUI_DIR}/LICENSE.txt" DESTINATION share/doc/sluice/licences RENAME imgui OPTIONAL)
   install(FILES "${SLUICE_GLFW_DIR}/LICENSE.md" DESTINATION share/doc/sluice/licences RENAME glfw OPTIONAL)
   install(FILES "${SLUICE_FONTS_DIR}/Roboto/LICENSE.txt" DESTINATION share/doc/sluice/licences RENAME Roboto OPTIONAL)
+  # The licence's text came with another font: the first line is that font's.
+  if(EXISTS "${SLUICE_FONTS_DIR}/Inconsolata-LICENSE-OFL.txt")
+    file(READ "${SLUICE_FONTS_DIR}/Inconsolata-LICENSE-OFL.txt" open_font_licence)
+    string(REGEX REPLACE "^[^\n]+" "Copyright (c) Font Awesome (https://fontawesome.com)" open_font_licence "${open_font_licence}")
+    file(WRITE "${CMAKE_BINARY_DIR}/Font-Awesome" "${open_font_licence}")
+    install(FILES "${CMAKE_BINARY_DIR}/Font-Awesome" DESTINATION share/doc/sluice/licences)
+  endif()
 endif()
 
 # Queries for data sets of Parquet files.
