@@ -36,6 +36,7 @@ void run(std::span<const std::uint8_t> input) {
   SLUICE_FOR_EACH_QUESTION(SLUICE_QUESTION)
 #undef SLUICE_QUESTION
   if (kind == number++) (void)query::decode_outline(bytes, "ssh://host/a");
+  if (kind == number++) (void)query::decode_sql_rows(bytes);
   if (kind == number++) (void)query::decode_outline(std::as_bytes(input.subspan(1)), "ssh://host/a");
 }
 

@@ -91,6 +91,8 @@ void query_view::add_commands(const command_home& home) {
   commands_ = &home.commands;
   const auto ready = [&state = home.state] { return state.ready(); };
   const auto rows_shown = [this, ready] { return ready() && has_rows(); };
+  // All rows of the answer, and not only those that are shown, are read from the recording itself.
+  const auto rows_here = [rows_shown, &state = home.state] { return rows_shown() && !state.active()->answerer; };
   home.commands.add({.id = "query.run",
                      .title = "Run the query",
                      .group = "Query",
@@ -123,8 +125,8 @@ void query_view::add_commands(const command_home& home) {
                      .run = [this, &commands = home.commands](
                                 const argument&) { commands.invoke("timeline.add_query", task_->text()); },
                      .enabled =
-                         [this, rows_shown] {
-                           return rows_shown() && task_ && query::track_columns_of(answer_->columns).has_value();
+                         [this, rows_here] {
+                           return rows_here() && task_ && query::track_columns_of(answer_->columns).has_value();
                          }});
   home.commands.add({.id = "query.save",
                      .title = "Save all rows as CSV...",
@@ -134,7 +136,7 @@ void query_view::add_commands(const command_home& home) {
                            const auto* path = std::get_if<std::string>(&with);
                            save(path != nullptr ? *path : std::string());
                          },
-                     .enabled = rows_shown});
+                     .enabled = rows_here});
 }
 
 bool query_view::busy() const { return wanted_ || (task_ && !task_->done()) || saving_.valid(); }
@@ -209,11 +211,11 @@ void query_view::begin(const view_context& with) {
   if (text_.find_first_not_of(" \t\r\n") == std::string::npos) return;
   with.commands.invoke("query.remember", text_);
   place_ = 0;
-  if (with.state.active()->answerer) {
-    said_ = "SQL needs the recording's rows, which are on another machine: run `sluice query` there, or copy the file";
+  trace_ = with.state.active()->engine->snapshot();
+  if (const auto& by = with.state.active()->answerer) {
+    task_ = std::make_unique<query::sql_task>(by, text_, wake_);
     return;
   }
-  trace_ = with.state.active()->engine->snapshot();
   query::sql_task_options options;
   options.wake = wake_;
   task_ = std::make_unique<query::sql_task>(trace_, text_, std::move(options));

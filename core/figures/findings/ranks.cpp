@@ -197,10 +197,11 @@ bool find_awaited_rank(finder& in, const ranks& all) {
   if (!all_take_part || static_cast<double>(lost) < least_share * in.working) return false;
   finding& f = in.add(
       finding_kind::rank_imbalance,
-      fmt::format("The other ranks wait for rank {}: for {} of the {} that they spend in collectives, rank {} for {}.",
-                  slow.rank, time_text(others),
-                  time_text(usual(all, slow, [](const rank_figures& of) { return of.collective_time; })), slow.rank,
-                  format_time(slow.waiting)) +
+      fmt::format(
+          "The other ranks wait for rank {}: for {} of the {} that they spend in collectives. Rank {} waits for {}.",
+          slow.rank, time_text(others),
+          time_text(usual(all, slow, [](const rank_figures& of) { return of.collective_time; })), slow.rank,
+          slow.waiting * 100 < static_cast<time_ns>(others) ? "nobody" : format_time(slow.waiting)) +
           why_slow(in, all, slow, work, lost),
       "Give all ranks the same work: batches of the same size and length, the same number of layers.");
   // What the slow rank has too much is done by all, then.

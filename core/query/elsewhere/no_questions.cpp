@@ -13,6 +13,11 @@ result<typename Question::answer_type> decode_answer(std::span<const std::byte> 
   return fail(error_code::unavailable, "a page in a browser connects to nothing");
 }
 
+std::vector<std::byte> encode_question(const sql_question& /*question*/) { return {}; }
+result<sql_rows> decode_sql_rows(std::span<const std::byte> /*bytes*/) {
+  return fail(error_code::unavailable, "a page in a browser connects to nothing");
+}
+
 #define SLUICE_QUESTION(Q)                                      \
   template std::vector<std::byte> encode_question<Q>(const Q&); \
   template result<Q::answer_type> decode_answer<Q>(std::span<const std::byte>);

@@ -11,6 +11,7 @@
 #include "core/base/version.hpp"
 #include "core/query/answers/answer_functions.hpp"
 #include "core/query/elsewhere/question_desk.hpp"
+#include "core/query/sql/sql_task.hpp"
 
 namespace sluice::query {
 
@@ -144,6 +145,12 @@ bool is_consistent(const step_statistics& of) {
            return each.values.size() <= of.steps.size() && is_below(each.outliers, each.values.size());
          });
 }
+bool is_consistent(const sql_rows& of) {
+  const std::size_t wide = of.columns.size();
+  const bool whole =
+      wide == 0 ? of.rows == 0 && of.cells.empty() : of.cells.size() % wide == 0 && of.cells.size() / wide == of.rows;
+  return whole && of.values.size() == of.cells.size() && of.numbers.size() == of.cells.size();
+}
 bool is_consistent(const what_if_curves& of) {
   for (const replayed_allocator& each : of.allocators)
     for (const replayed_policy& policy : each.policies)
@@ -198,6 +205,45 @@ class asked_of final : public question_desk::asked {
   std::shared_ptr<const typename Question::answer_type> value_;
   std::shared_ptr<const typename Question::answer_type> told_;
 };
+
+/// Behind the numbers of all questions of an engine.
+constexpr std::uint16_t number_of_sql = 0xffff;
+
+class asked_sql final : public question_desk::asked {
+ public:
+  explicit asked_sql(std::string text) : text_(std::move(text)) {}
+
+  state look(engine& from) override {
+    if (!task_)
+      task_.emplace(from.snapshot(), text_, sql_task_options{sql_question::most_rows, sql_question::most_bytes, {}});
+    state made;
+    if (!task_->done()) return made;
+    made.complete = true;
+    made.failure = task_->answer()->failure;
+    return made;
+  }
+  std::vector<std::byte> encode() override {
+    const auto from = task_->answer();
+    sql_rows made{from->columns, {}, {}, {}, from->rows, from->cut, from->seconds};
+    for (const auto& block : from->blocks) {
+      made.cells.insert(made.cells.end(), block->cells.begin(), block->cells.end());
+      made.values.insert(made.values.end(), block->values.begin(), block->values.end());
+      made.numbers.insert(made.numbers.end(), block->numbers.begin(), block->numbers.end());
+    }
+    return query::encode(made);
+  }
+
+ private:
+  const std::string text_;
+  std::optional<sql_task> task_;
+};
+
+std::unique_ptr<question_desk::asked> sql_from(wire::reader& in) {
+  sql_question question;
+  in.get(question);
+  if (in.failed() || !in.at_end() || question.text.size() > sql_question::longest_text) return nullptr;
+  return std::make_unique<asked_sql>(std::move(question.text));
+}
 
 template <class Question>
 std::unique_ptr<question_desk::asked> asked_from(wire::reader& in) {
@@ -255,6 +301,8 @@ std::uint64_t layout_of_questions() {
   }
     SLUICE_FOR_EACH_QUESTION(SLUICE_QUESTION)
 #undef SLUICE_QUESTION
+    wire::describe<sql_question>(text);
+    wire::describe<sql_rows>(text);
     wire::describe<sent_outline>(text);
     return XXH3_64bits(text.data(), text.size());
   }();
@@ -285,6 +333,20 @@ result<typename Question::answer_type> decode_answer(std::span<const std::byte> 
   template result<Q::answer_type> decode_answer<Q>(std::span<const std::byte>);
 SLUICE_FOR_EACH_QUESTION(SLUICE_QUESTION)
 #undef SLUICE_QUESTION
+
+std::vector<std::byte> encode_question(const sql_question& question) {
+  std::vector<std::byte> bytes;
+  wire::writer out(bytes);
+  out.put(number_of_sql);
+  out.put(question);
+  return bytes;
+}
+
+result<sql_rows> decode_sql_rows(std::span<const std::byte> bytes) {
+  sql_rows made;
+  if (decode(bytes, made) && is_consistent(made)) return made;
+  return fail(error_code::corrupt, "an answer that is not valid came");
+}
 
 std::vector<std::byte> encode_outline(const trace::outline& of) {
   const trace::tables& all = *of.tables;
@@ -332,6 +394,7 @@ result<void> question_desk::ask(std::uint64_t id, std::span<const std::byte> que
   if (wanted == number_of<Q>()) made = asked_from<Q>(in);
   SLUICE_FOR_EACH_QUESTION(SLUICE_QUESTION)
 #undef SLUICE_QUESTION
+  if (wanted == number_of_sql) made = sql_from(in);
   if (!made) return fail(error_code::invalid_argument, "a question is not valid");
   if (open_.size() >= most_open) return fail(error_code::invalid_argument, "too many questions are open");
   if (!open_.try_emplace(id, entry{std::move(made)}).second)

@@ -1,7 +1,9 @@
 #include "core/query/sql/sql_task.hpp"
 
+#include <algorithm>
 #include <chrono>
 
+#include "core/query/elsewhere/questions.hpp"
 #include "core/query/engine/task_pool.hpp"
 #include "core/query/sql/sql_text.hpp"
 
@@ -10,6 +12,25 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 constexpr auto between_looks = std::chrono::milliseconds(50);
+
+sql_answer answer_of(sql_rows came) {
+  sql_answer made;
+  made.columns = std::move(came.columns);
+  made.rows = came.rows;
+  made.cut = came.cut;
+  made.seconds = came.seconds;
+  const std::size_t wide = made.columns.size() * sql_answer::block_rows;
+  for (std::size_t from = 0; from < came.cells.size(); from += wide) {
+    const auto begin = static_cast<std::ptrdiff_t>(from);
+    const auto end = static_cast<std::ptrdiff_t>(std::min(from + wide, came.cells.size()));
+    sql_block block;
+    block.cells.assign(std::move_iterator(came.cells.begin() + begin), std::move_iterator(came.cells.begin() + end));
+    block.values.assign(came.values.begin() + begin, came.values.begin() + end);
+    block.numbers.assign(came.numbers.begin() + begin, came.numbers.begin() + end);
+    made.blocks.push_back(std::make_shared<const sql_block>(std::move(block)));
+  }
+  return made;
+}
 
 }  // namespace
 
@@ -24,14 +45,24 @@ std::uint64_t sql_answer::id(std::uint64_t row, std::size_t column) const {
 }
 
 sql_task::sql_task(std::shared_ptr<const trace::snapshot> trace, std::string text, sql_task_options options)
-    : trace_(std::move(trace)),
-      text_(std::move(text)),
-      options_(std::move(options)),
-      published_(std::make_shared<const sql_answer>()) {
+    : trace_(std::move(trace)), text_(std::move(text)), options_(std::move(options)) {
   if (auto started = thread_.start([this] { work(); }, "query"); !started) {
     made_.failure = started.error();
     publish(true);
   }
+}
+
+sql_task::sql_task(std::shared_ptr<answerer> by, std::string text, std::function<void()> wake)
+    : text_(std::move(text)), by_(std::move(by)) {
+  asked_ = by_->ask(encode_question(sql_question{text_}),
+                    [into = shown_, wake = std::move(wake)](result<answerer::reply> came) {
+                      auto rows = came ? decode_sql_rows(came->bytes) : tl::unexpected(came.error());
+                      sql_answer made = rows ? answer_of(std::move(*rows)) : sql_answer{};
+                      if (!rows) made.failure = rows.error();
+                      made.done = true;
+                      into->put(std::make_shared<const sql_answer>(std::move(made)));
+                      if (wake) wake();
+                    });
 }
 
 sql_task::~sql_task() {
@@ -39,20 +70,32 @@ sql_task::~sql_task() {
   thread_.join();
 }
 
+void sql_task::cancel() {
+  if (cancelled_.exchange(true) || !by_ || done()) return;
+  by_->withdraw(asked_);
+  auto made = std::make_shared<sql_answer>();
+  made->done = true;
+  made->failure = error{error_code::cancelled, "the query was stopped", {}, error::no_offset, {}};
+  shown_->put(std::move(made));
+}
+
+void sql_task::shown::put(std::shared_ptr<const sql_answer> next) {
+  const std::scoped_lock lock(mutex);
+  if (done.load(std::memory_order_relaxed)) return;  // It was stopped.
+  answer = std::move(next);
+  if (answer->done) done.store(true, std::memory_order_release);
+}
+
 std::shared_ptr<const sql_answer> sql_task::answer() const {
-  const std::scoped_lock lock(mutex_);
-  return published_;
+  const std::scoped_lock lock(shown_->mutex);
+  return shown_->answer;
 }
 
 void sql_task::publish(bool last) {
   made_.done = last;
   auto now = std::make_shared<sql_answer>(made_);
   if (!block_.cells.empty()) now->blocks.push_back(std::make_shared<const sql_block>(block_));
-  {
-    const std::scoped_lock lock(mutex_);
-    published_ = std::move(now);
-  }
-  if (last) done_.store(true, std::memory_order_release);
+  shown_->put(std::move(now));
   if (options_.wake) options_.wake();
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/threads/worker_thread.hpp"
+#include "core/query/elsewhere/answerer.hpp"
 #include "core/query/sql/sql.hpp"
 
 /// Queries for the window: requested in one thread, run in another, with results visible while they run.
@@ -48,32 +49,43 @@ struct sql_task_options {
   std::function<void()> wake;  ///< Called now and then from the task's thread: more rows are ready.
 };
 
-/// One query in its own thread. Use from one thread. The destructor interrupts the query and waits for it, which takes
-/// up to the time of reading one chunk.
+/// One query in its own thread, or in another process. Use from one thread. The destructor interrupts the query and waits
+/// for it, which takes up to the time of reading one chunk; it does not wait for another process.
 class sql_task {
  public:
   sql_task(std::shared_ptr<const trace::snapshot> trace, std::string text, sql_task_options options = {});
+  /// Asks another process, which has the recording. Its answer comes at once, when the query is done, and has at most
+  /// `sql_question::most_rows` rows.
+  sql_task(std::shared_ptr<answerer> by, std::string text, std::function<void()> wake = {});
   ~sql_task();
   sql_task(const sql_task&) = delete;
   sql_task& operator=(const sql_task&) = delete;
 
-  void cancel() { cancelled_ = true; }
+  void cancel();
   /// The answer so far. O(1).
   [[nodiscard]] std::shared_ptr<const sql_answer> answer() const;
   [[nodiscard]] const std::string& text() const { return text_; }
-  [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool done() const { return shown_->done.load(std::memory_order_acquire); }
 
  private:
+  /// What is shown, also by a reply that comes when the task is gone.
+  struct shown {
+    std::atomic<bool> done{false};
+    std::mutex mutex;  ///< Protects `answer`.
+    std::shared_ptr<const sql_answer> answer = std::make_shared<const sql_answer>();
+
+    void put(std::shared_ptr<const sql_answer> next);
+  };
   void work();
   void publish(bool last);
 
   const std::shared_ptr<const trace::snapshot> trace_;
   const std::string text_;
   const sql_task_options options_;
+  const std::shared_ptr<answerer> by_;  ///< Null: the query runs here.
+  std::uint64_t asked_ = 0;             ///< The number of the question that `by_` answers.
   std::atomic<bool> cancelled_{false};
-  std::atomic<bool> done_{false};
-  mutable std::mutex mutex_;  ///< Protects `published_`.
-  std::shared_ptr<const sql_answer> published_;
+  const std::shared_ptr<shown> shown_ = std::make_shared<shown>();
   sql_answer made_;  ///< Only used by the task's thread.
   sql_block block_;  ///< Only used by the task's thread: rows not yet in a block of `made_`.
   worker_thread thread_;

@@ -6,6 +6,7 @@
 
 #include "core/query/answers/answer_functions.hpp"
 #include "core/query/elsewhere/questions.hpp"
+#include "core/query/sql/sql_task.hpp"
 #include "tests/core/query/elsewhere/desk_answerer.hpp"
 #include "tests/core/recordings/eventful_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
@@ -214,6 +215,73 @@ TEST_F(elsewhere, a_desk_refuses_what_is_no_question_or_asks_for_too_much) {
   for (std::uint64_t i = 2; i <= question_desk::most_open; ++i)
     ASSERT_TRUE(desk.ask(i, encode_question(messages_question{})));
   EXPECT_FALSE(desk.ask(100'000, encode_question(messages_question{})));
+}
+
+/// Waits for the answer.
+std::shared_ptr<const sql_answer> done(const sql_task& task) {
+  EXPECT_TRUE(becomes([&] { return task.done(); }));
+  return task.answer();
+}
+
+TEST_F(elsewhere, sql_runs_there) {
+  const std::string text =
+      "SELECT id, block, bytes, layer, 1.5 AS half, NULL AS none, -9223372036854775807 AS least FROM alloc, (SELECT 1 "
+      "UNION SELECT 2) ORDER BY id";
+  const sql_task here(made_.open()->latest(), text);
+  const sql_task there(there_, text);
+  const auto expected = done(here);
+  const auto came = done(there);
+  ASSERT_FALSE(came->failure) << came->failure->to_string();
+  ASSERT_GT(came->rows, sql_answer::block_rows) << "more than one block";
+  ASSERT_EQ(came->rows, expected->rows);
+  ASSERT_EQ(came->columns.size(), expected->columns.size());
+  for (std::size_t column = 0; column < came->columns.size(); ++column) {
+    EXPECT_EQ(came->columns[column].name, expected->columns[column].name);
+    EXPECT_EQ(came->columns[column].id, expected->columns[column].id);
+    for (std::uint64_t row = 0; row < came->rows; ++row) {
+      ASSERT_EQ(came->text(row, column), expected->text(row, column)) << row;
+      ASSERT_EQ(came->is_number(row, column), expected->is_number(row, column));
+      ASSERT_EQ(came->id(row, column), expected->id(row, column));
+    }
+  }
+}
+
+TEST_F(elsewhere, sql_that_is_wrong_is_said_to_be) {
+  const sql_task there(there_, "SELECT nonsense FROM alloc");
+  const auto came = done(there);
+  ASSERT_TRUE(came->failure);
+  EXPECT_NE(came->failure->message.find("nonsense"), std::string::npos) << came->failure->to_string();
+}
+
+TEST_F(elsewhere, sql_sends_the_first_rows_of_many) {
+  const sql_task there(
+      there_, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n");
+  const auto came = done(there);
+  ASSERT_FALSE(came->failure);
+  EXPECT_TRUE(came->cut);
+  EXPECT_EQ(came->rows, sql_question::most_rows);
+  EXPECT_EQ(came->text(came->rows - 1, 0), "10000");
+}
+
+TEST_F(elsewhere, sql_is_stopped_without_waiting) {
+  sql_task there(there_, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
+  there.cancel();
+  EXPECT_TRUE(there.done());
+  EXPECT_EQ(there.answer()->failure->code, error_code::cancelled);
+  EXPECT_EQ(there_->withdrawn(), 1);
+}
+
+TEST_F(elsewhere, sql_says_that_the_connection_has_ended) {
+  there_->pause();
+  const sql_task there(there_, "SELECT 1");
+  there_->die();
+  EXPECT_TRUE(done(there)->failure);
+}
+
+TEST(sql_rows, that_do_not_fit_their_columns_are_refused) {
+  EXPECT_FALSE(decode_sql_rows({}));
+  const std::vector<std::byte> noise(64, std::byte{7});
+  EXPECT_FALSE(decode_sql_rows(noise));
 }
 
 }  // namespace
