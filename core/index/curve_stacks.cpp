@@ -78,15 +78,24 @@ stack_peaks::stack_peaks(const curve_stacks& stacks, std::span<const index_curve
     time_ns time = 0;
     bool varies = false;
   };
+  const auto length = static_cast<std::uint64_t>(over.length());
+  const auto begin_of = [&](std::uint32_t bin) {
+    return over.begin + static_cast<time_ns>(length / width * bin + length % width * bin / width);
+  };
   for (const std::uint32_t curve : wanted) {
     const std::uint32_t stack = stacks.stack_of(curve);
     if (stack == curve_stacks::none || !moments_[stack].empty()) continue;
     const std::vector<std::uint32_t>& counted = stacks.counted()[stack];
     std::vector<std::vector<candidate>> found(counted.size(), std::vector<candidate>(width));
-    for (std::size_t k = 0; k < counted.size(); ++k)
+    for (std::size_t k = 0; k < counted.size(); ++k) {
+      if (curves[counted[k]].is_constant_in(over)) {
+        for (std::uint32_t bin = 0; bin < width; ++bin) found[k][bin].time = begin_of(bin);
+        continue;
+      }
       curves[counted[k]].split(over, width, [&](std::uint32_t bin, const timeline::extent& part, double /*at_begin*/) {
         found[k][bin] = {part.empty() ? over.begin : part.maximum_time, part.minimum < part.maximum};
       });
+    }
     std::vector<time_ns>& moments = moments_[stack];
     moments.resize(width, over.begin);
     for (std::uint32_t bin = 0; bin < width; ++bin) {

@@ -29,7 +29,18 @@ struct index_curve {
   [[nodiscard]] timeline::extent over(time_range range) const {
     return steps != nullptr ? steps->over(range.begin, range.end) : sample->over(range.begin, range.end);
   }
+  /// True if no step lies in the range, but for one at its begin. O(log steps).
+  [[nodiscard]] bool is_constant_in(time_range range) const {
+    return steps != nullptr ? is_constant_in(*steps, range) : is_constant_in(*sample, range);
+  }
   [[nodiscard]] double at(time_ns time) const { return steps != nullptr ? steps->at(time) : sample->at(time); }
+
+ private:
+  template <class Tree>
+  static bool is_constant_in(const Tree& tree, time_range range) {
+    const auto* const last = tree.last_until(range.end - 1);
+    return last == nullptr || last->time <= range.begin;
+  }
 };
 
 /// Returns the curves of `from`; if `facts` is set, also by category. `about.maximum`: in `whole`. O(curves * log n).

@@ -1,6 +1,7 @@
 #include "core/summary/tiles/tile_bins.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -16,39 +17,43 @@ namespace {
 using timeline::tile;
 using trace::tile_bins;
 
+/// Bins of a tile that are one bin of the tile above it.
+constexpr std::uint32_t bins_in_one = 1U << trace::tile_fan_out_log2;
+constexpr std::uint32_t shared_bins = tile_bins / bins_in_one;
+
 curve_bins fill_curve(const tile& where, const index_curve& curve, const stack_peaks& peaks) {
   curve_bins made;
-  made.bins.resize(tile_bins);
-  bool constant = true;
-  const double first = curve.at(where.begin);
+  if (curve.is_constant_in({where.begin, where.end()})) {
+    const double value = curve.at(where.begin);
+    made.append(0, {value, value, value, value, value});
+    return made;
+  }
   const time_ns length = time_ns{1} << where.bin_level();
   curve.split({where.begin, where.end()}, tile_bins, [&](std::uint32_t i, const timeline::extent& part, double) {
-    curve_bin& bin = made.bins[i];
-    bin = {part.minimum, part.maximum, part.integral / static_cast<double>(part.length), part.minimum, part.minimum};
+    curve_bin bin{part.minimum, part.maximum, part.integral / static_cast<double>(part.length), part.minimum,
+                  part.minimum};
     if (part.minimum == part.maximum) {
       bin.mean = part.minimum;  // Without rounding errors of the division.
     } else {
       bin.last = curve.at(where.begin + static_cast<time_ns>(i + 1) * length - 1);
       bin.at_peak = peaks.value(curve.about.curve, i, part);
     }
-    constant = constant && part.minimum == first && part.maximum == first;
+    made.append(i, bin);
   });
-  if (constant) return {{}, first};
   return made;
 }
 
 void add_slice(const tile& where, const timeline::slice_item& item, time_ns end_of_all, lane_bins& bins) {
-  bins.resize(tile_bins);
   const time_ns end = item.end == latest_time ? std::max(item.begin, end_of_all) : item.end;
   const unsigned level = where.bin_level();
   const auto bin_of = [&](time_ns time) {
-    return static_cast<std::size_t>((std::clamp(time, where.begin, where.end() - 1) - where.begin) >> level);
+    return static_cast<std::uint32_t>((std::clamp(time, where.begin, where.end() - 1) - where.begin) >> level);
   };
-  const std::size_t last = bin_of(std::max(item.begin, end - 1));
-  for (std::size_t i = bin_of(item.begin); i <= last; ++i) {
+  const std::uint32_t last = bin_of(std::max(item.begin, end - 1));
+  for (std::uint32_t i = bin_of(item.begin); i <= last; ++i) {
     const time_ns begin = where.begin + (static_cast<time_ns>(i) << level);
     const time_ns bin_end = begin + (time_ns{1} << level);
-    lane_bin& bin = bins[i];
+    lane_bin& bin = bins.at(i);
     saturating_add(bin.busy, std::max<time_ns>(0, std::min(end, bin_end) - std::max(item.begin, begin)));
     if (item.begin >= begin && item.begin < bin_end) {
       ++bin.count;
@@ -74,11 +79,10 @@ double stored_mean(double mean) {
 bool is_integer(double value) { return std::abs(value) < 0x1p53 && std::trunc(value) == value; }
 
 bool is_of_integers(const curve_bins& curve) {
-  const auto has_integers = [](const curve_bin& bin) {
-    return is_integer(bin.minimum) && is_integer(bin.maximum) && is_integer(bin.last) && is_integer(bin.at_peak);
-  };
-  return curve.bins.empty() ? is_integer(curve.constant)
-                            : std::all_of(curve.bins.begin(), curve.bins.end(), has_integers);
+  return std::all_of(curve.changes.begin(), curve.changes.end(), [](const curve_bins::change& each) {
+    return is_integer(each.is.minimum) && is_integer(each.is.maximum) && is_integer(each.is.last) &&
+           is_integer(each.is.at_peak);
+  });
 }
 
 trace::integer_bin_row integer_row(time_ns time, std::uint32_t curve, const curve_bin& bin, double before, bool first) {
@@ -92,20 +96,6 @@ trace::integer_bin_row integer_row(time_ns time, std::uint32_t curve, const curv
           .last = static_cast<std::uint64_t>(bin.last - bin.minimum),
           .mean = height > 0 ? trace::small_share((bin.mean - bin.minimum) / height) : std::uint16_t{0},
           .below_peak = static_cast<std::uint64_t>(bin.maximum - bin.at_peak)};
-}
-
-/// Calls `use(position, bin, value before, is first)` for the bins that differ from the value before them.
-template <class Use>
-void for_each_change(const curve_bins& curve, Use&& use) {
-  double before = 0;
-  bool first = true;
-  const std::size_t count = curve.bins.empty() ? 1 : tile_bins;
-  for (std::size_t i = 0; i < count; ++i) {
-    const curve_bin bin = curve.at(i);
-    if (bin.minimum == before && bin.maximum == before) continue;
-    use(i, bin, before, std::exchange(first, false));
-    before = bin.last;
-  }
 }
 
 /// Rounds busy time to a 1024th of a bin.
@@ -122,76 +112,77 @@ time_ns stored_length(time_ns length) {
   return length >> noise << noise;
 }
 
-template <class Bins>
-bool has_any(std::span<const filled_tile> parts, std::vector<Bins> filled_tile::*list, std::size_t place) {
-  return std::any_of(parts.begin(), parts.end(), [&](const filled_tile& part) { return !(part.*list)[place].empty(); });
-}
-
-/// For each stack and each bin of the joined tile: which of the bins joined there has the stack's highest sum.
-using chosen_bins = std::vector<std::vector<std::uint8_t>>;
-
-chosen_bins choose_peaks(std::span<const filled_tile> parts, const curve_stacks& stacks) {
-  const std::size_t fan_out = parts.size();
-  chosen_bins all(stacks.size());
-  for (std::size_t s = 0; s < stacks.size(); ++s) {
-    for (const filled_tile& part : parts) {
-      for (std::size_t i = 0; i < tile_bins; i += fan_out) {
-        double highest = -std::numeric_limits<double>::infinity();
-        std::size_t chosen = 0;
-        for (std::size_t k = 0; k < fan_out; ++k) {
-          double sum = 0;
-          for (const std::uint32_t curve : stacks.counted()[s]) sum += part.curves[curve].at(i + k).at_peak;
-          if (sum <= highest) continue;
-          highest = sum;
-          chosen = k;
-        }
-        all[s].push_back(static_cast<std::uint8_t>(chosen));
-      }
-    }
+/// Hands out all bins of a curve in order.
+class curve_walk {
+ public:
+  explicit curve_walk(const curve_bins& of) : of_(of) {}
+  /// The number of the next bin that differs from the one before; `tile_bins` if there is none.
+  [[nodiscard]] std::uint32_t next_change() const {
+    return next_ < of_.changes.size() ? of_.changes[next_].bin : tile_bins;
   }
-  return all;
+  /// Returns bin `bin`. Call in order of bins; only bins without a change may be left out.
+  curve_bin at(std::uint32_t bin) {
+    if (next_change() != bin) return {value_, value_, value_, value_, value_};
+    const curve_bin& is = of_.changes[next_++].is;
+    value_ = is.last;
+    return is;
+  }
+
+ private:
+  const curve_bins& of_;
+  std::size_t next_ = 0;
+  double value_ = 0;
+};
+
+/// For each bin of a tile's share: which of the bins joined there has the highest sum of the `counted` curves.
+using chosen_bins = std::vector<std::uint8_t>;
+
+chosen_bins choose_peaks(const filled_tile& part, std::span<const std::uint32_t> counted) {
+  std::vector<double> sums(tile_bins, 0);
+  for (const std::uint32_t curve : counted) {
+    curve_walk bins(part.curves[curve]);
+    for (std::uint32_t i = 0; i < tile_bins; ++i) sums[i] += bins.at(i).at_peak;
+  }
+  chosen_bins chosen(shared_bins, 0);
+  for (std::uint32_t i = 0; i < shared_bins; ++i) {
+    const auto joined = sums.begin() + static_cast<std::ptrdiff_t>(i * bins_in_one);
+    chosen[i] = static_cast<std::uint8_t>(std::max_element(joined, joined + bins_in_one) - joined);
+  }
+  return chosen;
 }
 
 /// `chosen`: of the curve's stack; null if it is in none.
-curve_bins join_curve(std::span<const filled_tile> parts, std::size_t place, const std::vector<std::uint8_t>* chosen) {
-  const double first = parts.front().curves[place].constant;
-  const bool constant = std::all_of(parts.begin(), parts.end(), [&](const filled_tile& part) {
-    return part.curves[place].bins.empty() && part.curves[place].constant == first;
-  });
-  if (constant) return {{}, first};
-  const std::size_t fan_out = parts.size();
+curve_bins share_of(const curve_bins& part, const chosen_bins* chosen) {
   curve_bins made;
-  made.bins.reserve(tile_bins);
-  for (const filled_tile& part : parts) {
-    for (std::size_t i = 0; i < tile_bins; i += fan_out) {
-      curve_bin sum = part.curves[place].at(i);
-      double mean = 0;
-      for (std::size_t k = 0; k < fan_out; ++k) {
-        const curve_bin each = part.curves[place].at(i + k);
-        sum.minimum = std::min(sum.minimum, each.minimum);
-        sum.maximum = std::max(sum.maximum, each.maximum);
-        mean += each.mean;
-        sum.last = each.last;
-      }
-      sum.at_peak = chosen == nullptr ? sum.maximum : part.curves[place].at(i + (*chosen)[made.bins.size()]).at_peak;
-      sum.mean = sum.minimum == sum.maximum ? sum.minimum : mean / static_cast<double>(fan_out);
-      made.bins.push_back(sum);
+  for (curve_walk bins(part); bins.next_change() < tile_bins;) {
+    const std::uint32_t to = bins.next_change() / bins_in_one;
+    std::array<curve_bin, bins_in_one> joined;
+    for (std::uint32_t k = 0; k < bins_in_one; ++k) joined[k] = bins.at(to * bins_in_one + k);
+    curve_bin sum = joined.front();
+    double mean = 0;
+    for (const curve_bin& each : joined) {
+      sum.minimum = std::min(sum.minimum, each.minimum);
+      sum.maximum = std::max(sum.maximum, each.maximum);
+      mean += each.mean;
     }
+    sum.last = joined.back().last;
+    sum.at_peak = chosen == nullptr ? sum.maximum : joined[(*chosen)[to]].at_peak;
+    sum.mean = sum.minimum == sum.maximum ? sum.minimum : mean / static_cast<double>(bins_in_one);
+    made.append(to, sum);
   }
   return made;
 }
 
-lane_bins join_lane(std::span<const filled_tile> parts, std::size_t place) {
-  if (!has_any(parts, &filled_tile::lanes, place)) return {};
-  const std::size_t fan_out = parts.size();
-  lane_bins made(tile_bins);
-  std::size_t at = 0;
-  for (const filled_tile& part : parts) {
-    const lane_bins& bins = part.lanes[place];
-    for (std::size_t i = 0; i < bins.size(); ++i) made[at + i / fan_out].append(bins[i]);
-    at += tile_bins / fan_out;
-  }
+lane_bins share_of(const lane_bins& part) {
+  lane_bins made;
+  for (const lane_bins::filled& each : part.all) made.at(each.bin / bins_in_one).append(each.is);
   return made;
+}
+
+void append_share(curve_bins& to, std::uint32_t first, const curve_bins& share) {
+  // A share says its bins after a value of 0.
+  if (share.changes.empty() || share.changes.front().bin > 0) to.append(first, {});
+  for (const curve_bins::change& each : share.changes) to.append(first + each.bin, each.is);
 }
 
 }  // namespace
@@ -207,6 +198,13 @@ void lane_bin::append(const lane_bin& later) {
   name = later.name;
   kind = later.kind;
   tag = later.tag;
+}
+
+lane_bin& lane_bins::at(std::uint32_t bin) {
+  if (all.empty() || all.back().bin < bin) return all.emplace_back(filled{bin, {}}).is;
+  const auto place = std::lower_bound(all.begin(), all.end(), bin,
+                                      [](const filled& each, std::uint32_t number) { return each.bin < number; });
+  return place->bin == bin ? place->is : all.insert(place, {bin, {}})->is;
 }
 
 std::vector<trace::lane_row> lane_rows(std::span<const index_slices> slices) {
@@ -233,20 +231,39 @@ filled_tile fill_tile(const tile& where, std::span<const index_curve> curves, co
     const std::size_t first = made.lanes.size();
     made.lanes.resize(first + owner.slices->lanes());
     owner.slices->for_each(where.begin, where.end(), [&](const timeline::slice_item& item, std::uint16_t lane) {
+      if (first + lane >= made.lanes.size()) return;  // No lane had a place for it.
       add_slice(where, item, end_of_all, made.lanes[first + lane]);
     });
   }
   return made;
 }
 
-filled_tile join_tiles(std::span<const filled_tile> parts, const curve_stacks& stacks) {
+filled_tile share_of_tile_above(const filled_tile& part, const curve_stacks& stacks) {
   filled_tile made;
-  const chosen_bins chosen = choose_peaks(parts, stacks);
-  for (std::size_t i = 0; i < parts.front().curves.size(); ++i) {
+  made.curves.reserve(part.curves.size());
+  made.lanes.reserve(part.lanes.size());
+  std::vector<chosen_bins> chosen;
+  chosen.reserve(stacks.size());
+  for (const std::vector<std::uint32_t>& counted : stacks.counted()) chosen.push_back(choose_peaks(part, counted));
+  for (std::size_t i = 0; i < part.curves.size(); ++i) {
     const std::uint32_t stack = stacks.stack_of(i);
-    made.curves.push_back(join_curve(parts, i, stack == curve_stacks::none ? nullptr : &chosen[stack]));
+    made.curves.push_back(share_of(part.curves[i], stack == curve_stacks::none ? nullptr : &chosen[stack]));
   }
-  for (std::size_t i = 0; i < parts.front().lanes.size(); ++i) made.lanes.push_back(join_lane(parts, i));
+  for (const lane_bins& lane : part.lanes) made.lanes.push_back(share_of(lane));
+  return made;
+}
+
+filled_tile join_shares(std::span<const filled_tile> shares) {
+  filled_tile made;
+  made.curves.resize(shares.front().curves.size());
+  made.lanes.resize(shares.front().lanes.size());
+  std::uint32_t first = 0;
+  for (const filled_tile& share : shares) {
+    for (std::size_t i = 0; i < made.curves.size(); ++i) append_share(made.curves[i], first, share.curves[i]);
+    for (std::size_t i = 0; i < made.lanes.size(); ++i)
+      for (const lane_bins::filled& each : share.lanes[i].all) made.lanes[i].at(first + each.bin) = each.is;
+    first += shared_bins;
+  }
   return made;
 }
 
@@ -256,26 +273,24 @@ void write_tile(trace::file_writer& to, const tile& where, const filled_tile& wh
   std::vector<trace::integer_bin_row> integer_rows;
   for (std::size_t c = 0; c < what.curves.size(); ++c) {
     const auto number = static_cast<std::uint32_t>(c);
-    if (is_of_integers(what.curves[c])) {
-      for_each_change(what.curves[c], [&](std::size_t i, const curve_bin& bin, double before, bool first) {
+    const bool integers = is_of_integers(what.curves[c]);
+    double before = 0;
+    bool first = true;
+    for (const auto& [i, bin] : what.curves[c].changes) {
+      if (integers)
         integer_rows.push_back(integer_row(time_of(i), number, bin, before, first));
-      });
-    } else {
-      for_each_change(what.curves[c], [&](std::size_t i, const curve_bin& bin, double /*before*/, bool /*first*/) {
+      else
         curve_rows.push_back(
             {time_of(i), number, bin.minimum, bin.maximum, stored_mean(bin.mean), bin.last, bin.maximum - bin.at_peak});
-      });
+      before = bin.last;
+      first = false;
     }
   }
   std::vector<trace::lane_bin_row> rows;
-  for (std::size_t l = 0; l < what.lanes.size(); ++l) {
-    for (std::size_t i = 0; i < what.lanes[l].size(); ++i) {
-      const lane_bin& bin = what.lanes[l][i];
-      if (bin.empty()) continue;
+  for (std::size_t l = 0; l < what.lanes.size(); ++l)
+    for (const auto& [i, bin] : what.lanes[l].all)
       rows.push_back({time_of(i), static_cast<std::uint32_t>(l), bin.count, stored_busy(bin.busy, where.bin_level()),
                       bin.bytes, stored_length(bin.length), bin.event, bin.name, bin.kind, bin.tag});
-    }
-  }
   const std::pair over{where.begin, where.end() - 1};
   to.add_summary<trace::curve_bin_row>(curve_rows, over);
   to.add_summary<trace::integer_bin_row>(integer_rows, over);

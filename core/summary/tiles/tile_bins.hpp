@@ -19,13 +19,21 @@ struct curve_bin {
   double at_peak = 0;  ///< As in `sampled_bin`.
 };
 
-/// The values of a curve in all bins of a tile.
+/// The values of a curve in the bins of a tile. Of most curves few bins differ from the one before.
 struct curve_bins {
-  std::vector<curve_bin> bins;  ///< `trace::tile_bins` bins; if empty, the curve is `constant`.
-  double constant = 0;
-  [[nodiscard]] curve_bin at(std::size_t bin) const {
-    return bins.empty() ? curve_bin{constant, constant, constant, constant, constant} : bins[bin];
+  struct change {
+    std::uint32_t bin = 0;
+    curve_bin is;
+  };
+  /// The bins in which the value is not, all the time, what it was before, in order. Before the first bin it is 0.
+  std::vector<change> changes;
+
+  /// Adds `is` for bin `bin`, unless it repeats the value before. Call in order of bins.
+  void append(std::uint32_t bin, const curve_bin& is) {
+    const double before = last();
+    if (is.minimum != before || is.maximum != before) changes.push_back({bin, is});
   }
+  [[nodiscard]] double last() const { return changes.empty() ? 0 : changes.back().is.last; }
 };
 
 /// The slices in one bin of a lane. See trace::lane_bin_row.
@@ -42,9 +50,20 @@ struct lane_bin {
   /// Merges `later`, a bin later in time, into this bin.
   void append(const lane_bin& later);
 };
-using lane_bins = std::vector<lane_bin>;  ///< `trace::tile_bins` bins; empty if the lane is empty.
 
-/// The bins of a tile. Curves and lanes are in the order of the recording's lists of curves and lanes.
+/// The bins of a lane that are not empty, by number, in order.
+struct lane_bins {
+  struct filled {
+    std::uint32_t bin = 0;
+    lane_bin is;
+  };
+  std::vector<filled> all;
+  /// Returns bin `bin`, which it adds if needed. O(1) if called in order of bins.
+  lane_bin& at(std::uint32_t bin);
+};
+
+/// The bins of a tile. Curves and lanes are in the order of the recording's lists of curves and lanes. Takes memory for
+/// the bins in which something happens: with the lanes of hundreds of processes, these are few of all.
 struct filled_tile {
   std::vector<curve_bins> curves;
   std::vector<lane_bins> lanes;
@@ -54,13 +73,16 @@ struct filled_tile {
 [[nodiscard]] std::vector<trace::lane_row> lane_rows(std::span<const index_slices> slices);
 
 /// Fills a tile with the bins of an index's curves and slices; the index must contain all events in the tile. Slices
-/// without an end last until `end_of_all`. O(curves * bins * log events + slices in the tile).
+/// without an end last until `end_of_all`. O(curves * log events + curves that vary * bins + slices in the tile).
 [[nodiscard]] filled_tile fill_tile(const timeline::tile& where, std::span<const index_curve> curves,
                                     const curve_stacks& stacks, std::span<const index_slices> slices,
                                     time_ns end_of_all);
 
-/// Merges neighboring tiles, in order of time, into one tile with wider bins. O(bins).
-[[nodiscard]] filled_tile join_tiles(std::span<const filled_tile> parts, const curve_stacks& stacks);
+/// What a tile contributes to the tile above it: its share of that tile's bins, which are as many times as wide as that
+/// tile joins tiles. O(counted curves * bins + filled bins).
+[[nodiscard]] filled_tile share_of_tile_above(const filled_tile& part, const curve_stacks& stacks);
+/// Puts the shares of neighboring tiles, in order of time, together to the tile above them. O(filled bins).
+[[nodiscard]] filled_tile join_shares(std::span<const filled_tile> shares);
 
 /// Writes a tile's rows to a file. A bin that repeats the bin before it is left out.
 void write_tile(trace::file_writer& to, const timeline::tile& where, const filled_tile& what);

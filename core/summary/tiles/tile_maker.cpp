@@ -82,15 +82,18 @@ void tile_maker::put_highest(recording_facts& into) const {
   }
 }
 
-void tile_maker::put(const tile& where, filled_tile made) {
+void tile_maker::put(const tile& where, const filled_tile& made) {
   write_tile(to_, where, made);
   if (where.level >= root_level_) return;
-  waiting_.emplace_back(where, std::move(made));
-  if (!ends_group(where) || waiting_.size() < fan_out) return;
-  std::vector<filled_tile> parts;
-  for (auto part = waiting_.end() - fan_out; part != waiting_.end(); ++part) parts.push_back(std::move(part->second));
-  waiting_.resize(waiting_.size() - fan_out);
-  put(timeline::tile_at(where.begin, where.level + trace::tile_fan_out_log2), join_tiles(parts, *stacks_));
+  shares_.emplace_back(where, share_of_tile_above(made, *stacks_));
+  if (!ends_group(where) || shares_.size() < fan_out) return;
+  std::vector<filled_tile> joined;
+  for (auto share = shares_.end() - fan_out; share != shares_.end(); ++share)
+    joined.push_back(std::move(share->second));
+  shares_.resize(shares_.size() - fan_out);
+  const filled_tile above = join_shares(joined);
+  joined.clear();
+  put(timeline::tile_at(where.begin, where.level + trace::tile_fan_out_log2), above);
 }
 
 }  // namespace sluice::analysis

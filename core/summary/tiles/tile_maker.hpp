@@ -30,7 +30,7 @@ class tile_maker {
   void put_highest(recording_facts& into) const;
 
  private:
-  void put(const timeline::tile& where, filled_tile made);
+  void put(const timeline::tile& where, const filled_tile& made);
 
   trace::file_writer& to_;
   std::span<const trace::section_row> sections_;
@@ -40,7 +40,8 @@ class tile_maker {
   std::vector<trace::curve_row> curves_;  ///< `maximum` is the highest value so far.
   std::optional<curve_stacks> stacks_;    ///< Of `curves_`.
   std::vector<trace::lane_row> lanes_;
-  std::vector<std::pair<timeline::tile, filled_tile>> waiting_;  ///< Tiles to join once their neighbors exist.
+  /// What tiles contribute to those above them, until their neighbors exist: at most one of each level.
+  std::vector<std::pair<timeline::tile, filled_tile>> shares_;
 };
 
 }  // namespace sluice::analysis
