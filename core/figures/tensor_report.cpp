@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <span>
 #include <tuple>
 
@@ -71,10 +72,16 @@ std::optional<peak_composition> composition_at(const memory_peak& peak, const in
 
 namespace {
 
-double moved(const index& from, trace::direction way, time_range span) {
+/// The bytes copied in `span` to or from these devices; if `devices` is empty, all devices.
+double moved(const index& from, trace::direction way, const std::set<trace::device_id>& devices, time_range span) {
   double bytes = 0;
-  for (const auto& [key, work] : from.devices().directions())
-    if (key.direction == way) bytes += work.rate.over(span.begin, span.end).integral / 1e9;
+  const auto add = [&](const direction_work& work) { bytes += work.rate.over(span.begin, span.end).integral / 1e9; };
+  const auto& all = from.devices().directions();
+  for (const trace::device_id device : devices)
+    if (const auto found = all.find({device, way}); found != all.end()) add(found->second);
+  if (devices.empty())
+    for (const auto& [key, work] : all)
+      if (key.direction == way) add(work);
   return bytes;
 }
 
@@ -138,6 +145,7 @@ struct steps_builder::gathered {
   step_source source = step_source::none;
   std::vector<step_figures> steps;
   std::map<memory_key, memory> memories;  ///< The memories in which the process has blocks.
+  std::set<trace::device_id> devices;     ///< Those of `memories`.
 
   /// Index of the first step that ends after `time`.
   [[nodiscard]] std::size_t after(time_ns time) const {
@@ -149,8 +157,8 @@ struct steps_builder::gathered {
   void add(const index& from, time_range run) {
     for (std::size_t i = after(run.begin); i < steps.size() && steps[i].span.begin < run.end; ++i) {
       const time_range here = common_of(steps[i].span, run);
-      steps[i].h2d_bytes += moved(from, trace::direction::h2d, here);
-      steps[i].d2h_bytes += moved(from, trace::direction::d2h, here);
+      steps[i].h2d_bytes += moved(from, trace::direction::h2d, devices, here);
+      steps[i].d2h_bytes += moved(from, trace::direction::d2h, devices, here);
     }
     for (auto& [key, of] : memories) {
       const auto tree = from.memory().use().find(key);
@@ -226,7 +234,11 @@ steps_builder::steps_builder(const step_facts& facts, const process_memories& me
     }
     if (of.steps.empty()) continue;
     if (const auto known = memories.find(process); known != memories.end())
-      for (const memory_key& key : known->second) of.memories[key].steps.resize(of.steps.size());
+      for (const memory_key& key : known->second) {
+        of.memories[key].steps.resize(of.steps.size());
+        of.devices.insert(key.device);
+        users_[key].push_back(all_.size());
+      }
     all_.push_back(std::move(of));
   }
 }
@@ -238,7 +250,8 @@ void steps_builder::add(const index& from, time_range run) {
   for (gathered& of : all_) of.add(from, run);
   for (const block_record& block : from.memory().blocks()) {
     if (!block.allocated || block.imported() || block.born_before() || !run.holds(block.born)) continue;
-    for (gathered& of : all_) of.count(block);
+    if (const auto users = users_.find(key_of(block)); users != users_.end())
+      for (const std::size_t user : users->second) all_[user].count(block);
   }
 }
 

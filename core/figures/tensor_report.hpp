@@ -140,6 +140,7 @@ class steps_builder {
  private:
   struct gathered;
   std::vector<gathered> all_;
+  std::map<memory_key, std::vector<std::size_t>> users_;  ///< Positions in `all_` of the processes that use the memory.
 };
 
 /// Collects memory held unused in a range, from indexes of sections; empty if no uses (touches) were recorded. A
