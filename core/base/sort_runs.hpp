@@ -9,16 +9,15 @@ namespace sluice::timeline {
 
 /// Stable natural merge sort (Knuth, 5.2.4): merges sorted runs, short ones first, in O(n * log runs). For rows of
 /// several kinds, each kind written in order of time. If runs average fewer than 16 items, it calls std::stable_sort.
-template <class Item, class Less>
-void sort_runs(std::vector<Item>& items, Less less) {
-  constexpr std::size_t least_length = 16;  // Average length of the runs.
-  const auto begin = items.begin(), end = items.end();
-  std::size_t runs = 1;
+template <class Iterator, class Less>
+void sort_runs(Iterator begin, Iterator end, Less less) {
+  constexpr std::ptrdiff_t least_length = 16;  // Average length of the runs.
+  std::ptrdiff_t runs = 1;
   for (auto at = begin; at != end && at + 1 != end; ++at) runs += less(*(at + 1), *at) ? 1 : 0;
   if (runs == 1) return;
-  if (runs * least_length > items.size()) return std::stable_sort(begin, end, less);
-  std::vector<typename std::vector<Item>::iterator>
-      begins;  // Where the runs not yet merged begin. Each of these runs is shorter than the one before it.
+  if (runs * least_length > end - begin) return std::stable_sort(begin, end, less);
+  std::vector<Iterator>
+      begins;  // Where the runs not yet merged begin. Each of these is shorter than the one before it.
   const auto merge_last = [&](auto until) {
     const auto middle = begins.back();
     begins.pop_back();
@@ -30,6 +29,11 @@ void sort_runs(std::vector<Item>& items, Less less) {
     while (begins.size() > 1 && begins.back() - begins[begins.size() - 2] <= at - begins.back()) merge_last(at);
   }
   while (begins.size() > 1) merge_last(end);
+}
+
+template <class Item, class Less>
+void sort_runs(std::vector<Item>& items, Less less) {
+  sort_runs(items.begin(), items.end(), less);
 }
 
 }  // namespace sluice::timeline

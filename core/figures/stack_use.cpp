@@ -5,6 +5,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "core/base/cancel.hpp"
+#include "core/base/recent_entry.hpp"
 #include "core/base/saturating.hpp"
 #include "core/index/index.hpp"
 
@@ -19,6 +21,9 @@ class stack_use_builder {
   /// Returns false once the query is cancelled. Checks only every 4096th time.
   bool goes_on() { return (++steps_ & 0xfffU) != 0 || !cancelled_; }
   void add(trace::stack_id stack, const stack_figures& figures) { by_stack_[raw(stack)].add(figures); }
+  void add_birth(const block_record& block, time_range range) {
+    if (!block.born_before() && range.holds(block.born)) add(block.stack, {block.bytes, 1, 0, 0});
+  }
 
   stack_use take(time_ns time) {
     stack_use made;
@@ -35,6 +40,48 @@ class stack_use_builder {
   const std::atomic<bool>& cancelled_;
   std::size_t steps_ = 0;
   std::unordered_map<std::uint64_t, stack_figures> by_stack_;
+};
+
+/// What blocks hold during a range.
+class held_over_time {
+ public:
+  explicit held_over_time(time_range range) : range_(range) {}
+
+  void add(const block_record& block) {
+    if (!block.live_in(range_)) return;
+    const auto bytes = static_cast<std::int64_t>(block.bytes);
+    if (block.born <= range_.begin) {
+      at_begin_ += bytes;
+    } else {
+      changes_.push_back({block.born, bytes});
+    }
+    if (block.freed() && block.died < range_.end) changes_.push_back({block.died, -bytes});
+  }
+
+  /// Call once, after all blocks.
+  held_bytes most() {
+    std::sort(changes_.begin(), changes_.end(), [](const change& a, const change& b) { return a.time < b.time; });
+    wide held = at_begin_, highest = held;
+    time_ns when = range_.begin;
+    for (std::size_t i = 0; i < changes_.size();) {
+      const time_ns time = changes_[i].time;
+      for (; i < changes_.size() && changes_[i].time == time; ++i) held += changes_[i].bytes;
+      if (held <= highest) continue;
+      highest = held;
+      when = time;
+    }
+    return {when, static_cast<std::uint64_t>(std::clamp<wide>(highest, 0, std::numeric_limits<std::uint64_t>::max()))};
+  }
+
+ private:
+  __extension__ using wide = __int128;
+  struct change {
+    time_ns time = 0;
+    std::int64_t bytes = 0;
+  };
+  time_range range_;
+  wide at_begin_ = 0;
+  std::vector<change> changes_;
 };
 
 /// Scales `bytes` by `inside` / `whole`, rounded down. Exact: the product needs 128 bits.
@@ -116,38 +163,29 @@ stack_use live_stacks(const memory_use& memory, const block_filter& filter, time
   return all.take(time);
 }
 
+blocks_by_memory group_by_memory(const memory_use& memory) {
+  blocks_by_memory all;
+  recent_entry<blocks_by_memory> last;
+  for (const block_record& block : memory.blocks())
+    if (block.allocated && !block.imported()) last.in(all, key_of(block)).push_back(&block);
+  return all;
+}
+
 held_bytes most_held(const memory_use& memory, const block_filter& filter, time_range range,
                      const std::atomic<bool>& cancelled) {
-  __extension__ using wide = __int128;
-  struct change {
-    time_ns time = 0;
-    std::int64_t bytes = 0;
-  };
-  std::vector<change> steps;
-  wide held = 0;
+  held_over_time all(range);
   std::size_t seen = 0;
   for (const block_record& block : memory.blocks()) {
     if ((++seen & 0xfffU) == 0 && cancelled) return {range.begin, 0};
-    if (!filter.takes(block) || !block.live_in(range)) continue;
-    const auto bytes = static_cast<std::int64_t>(block.bytes);
-    if (block.born <= range.begin) {
-      held += bytes;
-    } else {
-      steps.push_back({block.born, bytes});
-    }
-    if (block.freed() && block.died < range.end) steps.push_back({block.died, -bytes});
+    if (filter.takes(block)) all.add(block);
   }
-  std::sort(steps.begin(), steps.end(), [](const change& a, const change& b) { return a.time < b.time; });
-  wide highest = held;
-  time_ns when = range.begin;
-  for (std::size_t i = 0; i < steps.size();) {
-    const time_ns time = steps[i].time;
-    for (; i < steps.size() && steps[i].time == time; ++i) held += steps[i].bytes;
-    if (held <= highest) continue;
-    highest = held;
-    when = time;
-  }
-  return {when, static_cast<std::uint64_t>(std::clamp<wide>(highest, 0, std::numeric_limits<std::uint64_t>::max()))};
+  return all.most();
+}
+
+held_bytes most_held(std::span<const block_record* const> blocks, time_range range) {
+  held_over_time all(range);
+  for (const block_record* const block : blocks) all.add(*block);
+  return all.most();
 }
 
 time_ns peak_time(const memory_use& memory, const block_filter& filter, time_range range,
@@ -160,9 +198,14 @@ stack_use allocating_stacks(const memory_use& memory, const block_filter& filter
   stack_use_builder all(cancelled);
   for (const block_record& block : memory.blocks()) {
     if (!all.goes_on()) break;
-    if (!filter.takes(block) || block.born_before() || block.born < range.begin || block.born >= range.end) continue;
-    all.add(block.stack, {block.bytes, 1, 0, 0});
+    if (filter.takes(block)) all.add_birth(block, range);
   }
+  return all.take(range.begin);
+}
+
+stack_use allocating_stacks(std::span<const block_record* const> blocks, time_range range) {
+  stack_use_builder all(never_cancelled);
+  for (const block_record* const block : blocks) all.add_birth(*block, range);
   return all.take(range.begin);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/index/memory/memory_use.hpp"
@@ -92,15 +93,21 @@ struct held_bytes {
   std::uint64_t bytes = 0;
 };
 
+/// The blocks of each memory, without imported ones, in the order of the index. Valid as long as the index.
+using blocks_by_memory = std::map<memory_key, std::vector<const block_record*>>;
+[[nodiscard]] blocks_by_memory group_by_memory(const memory_use& memory);
+
 /// Returns the first time in `range` at which the selected blocks hold most bytes. O(blocks log blocks).
 [[nodiscard]] held_bytes most_held(const memory_use& memory, const block_filter& filter, time_range range,
                                    const std::atomic<bool>& cancelled);
+[[nodiscard]] held_bytes most_held(std::span<const block_record* const> blocks, time_range range);
 [[nodiscard]] time_ns peak_time(const memory_use& memory, const block_filter& filter, time_range range,
                                 const std::atomic<bool>& cancelled);
 
 /// Sums the blocks born in `range` by stack, without those from before the recording. O(blocks).
 [[nodiscard]] stack_use allocating_stacks(const memory_use& memory, const block_filter& filter, time_range range,
                                           const std::atomic<bool>& cancelled);
+[[nodiscard]] stack_use allocating_stacks(std::span<const block_record* const> blocks, time_range range);
 
 struct copy_filter {
   std::optional<trace::device_id> device;

@@ -35,10 +35,10 @@ void cache_use_builder::add(gathered& to, std::vector<time_ns> changes, const Us
 std::map<trace::device_id, timeline::level_tree> cache_use_builder::segments_of(const memory_use& memory) {
   for (const block_record& block : memory.blocks())
     if (block.allocated && block.layer == trace::layer::framework && block.parent != trace::block_id::none)
-      segments_.insert(block.parent);
+      segments_.insert(raw(block.parent));
   std::map<trace::device_id, timeline::level_tree> made;
   for (const block_record& block : memory.blocks()) {
-    if (!takes_device_memory(block) || !segments_.contains(block.id)) continue;
+    if (!takes_device_memory(block) || !segments_.contains(raw(block.id))) continue;
     timeline::level_tree& use = made[block.device];
     use.add({block.born, static_cast<double>(block.bytes)});
     if (block.freed()) use.add({block.died, -static_cast<double>(block.bytes)});

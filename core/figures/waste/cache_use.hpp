@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
+#include "core/base/id_set.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/timeline/time_range.hpp"
 #include "core/trace/model/model.hpp"
@@ -71,7 +71,7 @@ class cache_use_builder {
 
   const time_range range_;
   std::map<key, gathered> all_;
-  std::set<trace::block_id> segments_;  ///< Driver blocks in which a framework's blocks lie.
+  id_set segments_;  ///< Driver blocks in which a framework's blocks lie.
 };
 
 }  // namespace sluice::analysis

@@ -164,7 +164,8 @@ void idle_memory_builder::sweep(const timeline::level_tree& use, time_range run,
   of.highest = std::max(of.highest, highest_here);
 }
 
-std::map<std::size_t, time_ns> idle_memory_builder::find_reusable(const index& from, time_range run) {
+std::map<std::size_t, time_ns> idle_memory_builder::find_reusable(const index& from, time_range run,
+                                                                  std::optional<memory_key> of_one) {
   constexpr std::size_t most_of_a_size = 256;  // Matching takes the square of it.
   struct candidate {
     std::size_t position = 0;
@@ -176,6 +177,7 @@ std::map<std::size_t, time_ns> idle_memory_builder::find_reusable(const index& f
   const std::span<const block_record> blocks = from.memory().blocks();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (!takes_device_memory(blocks[i]) || blocks[i].bytes < least_reusable || !blocks[i].live_in(run)) continue;
+    if (of_one && key_of(blocks[i]) != *of_one) continue;
     const block_touches used = from.touches().of(blocks[i]);
     if (!used.last.known()) continue;
     std::vector<candidate>& of = sizes[{key_of(blocks[i]), blocks[i].process, blocks[i].bytes}];
@@ -264,7 +266,7 @@ void idle_memory_builder::look(const memory_peak& peak, const index& from) {
     of->second.kernels += from.touches().kernels_in(process, range_);
   }
   const auto facts = from.tensors(trace_);
-  const auto reusable = find_reusable(from, range_);
+  const auto reusable = find_reusable(from, range_, key);
   const births made_here(from.memory(), key, peak.time);
   std::map<group*, std::vector<time_ns>> born;
   const std::span<const block_record> blocks = from.memory().blocks();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -125,8 +126,10 @@ class idle_memory_builder {
     time_range idle;
   };
 
-  /// For each block that could take the place of another of the same size, by position: until when.
-  [[nodiscard]] static std::map<std::size_t, time_ns> find_reusable(const index& from, time_range run);
+  /// For each block that could take the place of another of the same size, by position: until when. With `of_one`: only
+  /// blocks of this memory.
+  [[nodiscard]] static std::map<std::size_t, time_ns> find_reusable(const index& from, time_range run,
+                                                                    std::optional<memory_key> of_one = {});
   /// Adds the idle time of a block to its group.
   void add_idle(memory& to, const block_record& block, category what, const interval& each, time_range run);
   /// Counts an idle block that is live at the peak.

@@ -31,16 +31,6 @@ std::uint64_t count_in(const std::vector<time_ns>& times, time_range range) {
   return static_cast<std::uint64_t>(std::lower_bound(first, times.end(), range.end) - first);
 }
 
-/// How many of the `times` of the processes that `counts` lie in `range`.
-template <class Process, class Counts>
-std::uint64_t sum_in(const std::vector<Process>& all, std::vector<time_ns> Process::*times, time_range range,
-                     const Counts& counts) {
-  std::uint64_t sum = 0;
-  for (const Process& each : all)
-    if (counts(each)) sum += count_in(each.*times, range);
-  return sum;
-}
-
 }  // namespace
 
 bool is_copying_call(std::string_view name) {
@@ -125,12 +115,21 @@ void touch_index::add(const trace::touch_event& row, const trace::tables& tables
   graph_uses_.push_back({row.graph, 1, row.id, row.id});
 }
 
+void touch_index::set_known(trace::block_id block, const block_touches& uses) {
+  const auto [place, fresh] = known_by_id_.put(raw(block), known_.size());
+  if (fresh) known_.emplace_back();
+  known_[place] = uses;
+}
+
 touch_index::process_works& touch_index::works_of(trace::process_id process) {
-  if (last_worker_ < works_.size() && works_[last_worker_].process == process) return works_[last_worker_];
-  const auto known = std::find_if(works_.begin(), works_.end(),
-                                  [process](const process_works& each) { return each.process == process; });
-  last_worker_ = static_cast<std::size_t>(known - works_.begin());
-  return known != works_.end() ? *known : works_.emplace_back(process_works{process, {}, {}});
+  const auto [place, fresh] = works_by_process_.put(raw(process), works_.size());
+  if (fresh) works_.emplace_back().process = process;
+  return works_[place];
+}
+
+const touch_index::process_works* touch_index::find_works(trace::process_id process) const {
+  const std::size_t place = works_by_process_.find(raw(process));
+  return place == id_lookup::none ? nullptr : &works_[place];
 }
 
 void touch_index::add_access(const uses_of_block& of, trace::process_id user, time_ns time, std::uint64_t bytes,
@@ -213,6 +212,14 @@ void touch_index::settle() {
       times->erase(std::unique(times->begin(), times->end()), times->end());
     }
   }
+  all_works_ = {};
+  for (std::size_t i = 0; works_.size() > 1 && i < works_.size(); ++i) {
+    const process_works& each = works_[i];
+    all_works_.works.insert(all_works_.works.end(), each.works.begin(), each.works.end());
+    all_works_.kernels.insert(all_works_.kernels.end(), each.kernels.begin(), each.kernels.end());
+  }
+  timeline::sort_runs(all_works_.works, std::less<>());
+  timeline::sort_runs(all_works_.kernels, std::less<>());
   // Counting sort by block: rows come in order of time, mostly.
   first_access_.assign(blocks_.size() + 1, 0);
   for (const access& each : accesses_) ++first_access_[each.place + 1];
@@ -239,31 +246,29 @@ std::span<const access> touch_index::accesses_to(trace::block_id block) const {
 }
 
 std::uint64_t touch_index::works_in(trace::process_id process, time_range range) const {
-  return sum_in(works_, &process_works::works, range, [process](auto& each) { return each.process == process; });
+  const process_works* const of = find_works(process);
+  return of == nullptr ? 0 : count_in(of->works, range);
 }
 
 bool touch_index::has_works(trace::process_id process, time_range range, std::uint64_t least) const {
-  const auto of = std::find_if(works_.begin(), works_.end(), [process](auto& each) { return each.process == process; });
-  if (of == works_.end()) return false;
+  const process_works* const of = find_works(process);
+  if (of == nullptr) return false;
   const auto first = std::lower_bound(of->works.begin(), of->works.end(), range.begin);
   return static_cast<std::uint64_t>(of->works.end() - first) >= least &&
          first[static_cast<std::ptrdiff_t>(least) - 1] < range.end;
 }
 
-std::uint64_t touch_index::works_in(time_range range) const {
-  return sum_in(works_, &process_works::works, range, [](auto&) { return true; });
-}
+std::uint64_t touch_index::works_in(time_range range) const { return count_in(works_of_all().works, range); }
 
 std::uint64_t touch_index::kernels_in(trace::process_id process, time_range range) const {
-  return sum_in(works_, &process_works::kernels, range, [process](auto& each) { return each.process == process; });
+  const process_works* const of = find_works(process);
+  return of == nullptr ? 0 : count_in(of->kernels, range);
 }
 
-std::uint64_t touch_index::kernels_in(time_range range) const {
-  return sum_in(works_, &process_works::kernels, range, [](auto&) { return true; });
-}
+std::uint64_t touch_index::kernels_in(time_range range) const { return count_in(works_of_all().kernels, range); }
 
 block_touches touch_index::of(const block_record& block) const {
-  if (const auto known = known_.find(raw(block.id)); known != known_.end()) return known->second;
+  if (const std::size_t known = known_by_id_.find(raw(block.id)); known != id_lookup::none) return known_[known];
   return so_far(block).all();
 }
 

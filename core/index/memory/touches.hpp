@@ -95,7 +95,7 @@ class touch_index {
   void add(const trace::memset_event& row);
   void add(const trace::graph_launch_event& row);
   /// Sets all uses of a block, known from the file. Rows about the block then have no effect on `of`.
-  void set_known(trace::block_id block, const block_touches& uses) { known_[raw(block)] = uses; }
+  void set_known(trace::block_id block, const block_touches& uses);
   /// Adds a use of a block by a graph's nodes; `copies`: a node of the graph copies. After `set_known(touches)`, touch
   /// rows of graph nodes are ignored, so all such uses must be added here.
   void set_known(trace::block_id block, const graph_use& use, bool copies);
@@ -114,12 +114,12 @@ class touch_index {
   /// Returns the accesses to one block, in order of time. O(1).
   [[nodiscard]] std::span<const access> accesses_to(trace::block_id block) const;
   /// The number of launches and copies in `range` that access any block, in rows added here: those of `process`, or of
-  /// all processes. O(processes + log launches).
+  /// all processes. O(log launches).
   [[nodiscard]] std::uint64_t works_in(trace::process_id process, time_range range) const;
   [[nodiscard]] std::uint64_t works_in(time_range range) const;
   /// True if `works_in(process, range)` is at least `least`, which is not 0. Half as much work.
   [[nodiscard]] bool has_works(trace::process_id process, time_range range, std::uint64_t least) const;
-  /// Of these, the launches of kernels that do more than fill memory with one value. O(processes + log launches).
+  /// Of these, the launches of kernels that do more than fill memory with one value. O(log launches).
   [[nodiscard]] std::uint64_t kernels_in(trace::process_id process, time_range range) const;
   [[nodiscard]] std::uint64_t kernels_in(time_range range) const;
 
@@ -170,6 +170,9 @@ class touch_index {
 
   void add_access(const uses_of_block& of, trace::process_id user, time_ns time, std::uint64_t bytes, access_kind kind);
   process_works& works_of(trace::process_id process);
+  /// Null if the process has none.
+  [[nodiscard]] const process_works* find_works(trace::process_id process) const;
+  [[nodiscard]] const process_works& works_of_all() const { return works_.size() == 1 ? works_.front() : all_works_; }
   [[nodiscard]] bool leaves_out(time_ns time) const { return time < run_.begin || time >= run_.end; }
   template <class Copy>
   void add_copy(const Copy& row, time_ns time);
@@ -180,14 +183,16 @@ class touch_index {
   id_lookup by_id_;
   std::vector<graph_use> graph_uses_;
   std::map<trace::graph_id, launches> launches_;
-  std::unordered_map<std::uint64_t, bool> moving_;          ///< By graph id: some node of the graph copies.
-  std::unordered_map<std::uint64_t, bool> copying_;         ///< By name id: the call copies or sets memory.
-  std::unordered_map<std::uint64_t, bool> filling_;         ///< By name id: the kernel only fills.
-  std::unordered_map<std::uint64_t, block_touches> known_;  ///< By block id, from `set_known`.
+  std::unordered_map<std::uint64_t, bool> moving_;   ///< By graph id: some node of the graph copies.
+  std::unordered_map<std::uint64_t, bool> copying_;  ///< By name id: the call copies or sets memory.
+  std::unordered_map<std::uint64_t, bool> filling_;  ///< By name id: the kernel only fills.
+  id_lookup known_by_id_;
+  std::vector<block_touches> known_;  ///< From `set_known`.
   std::vector<access> accesses_;
   std::vector<std::size_t> first_access_;  ///< By place of the block, and one more: where its accesses begin.
   std::vector<process_works> works_;
-  std::size_t last_worker_ = 0;  ///< In `works_`: rows of a process follow one another.
+  id_lookup works_by_process_;
+  process_works all_works_;  ///< Those of all processes, if there are several. Sorted; a time once for each process.
   std::size_t settled_accesses_ = 0;
   bool collects_accesses_ = true;
   std::uint64_t touches_ = 0;

@@ -38,7 +38,10 @@ result<stored_figures> build_stored_figures(const section_reader& from, const un
     }
     return last;
   };
-  const std::size_t most_coming = options.several_cores ? most_read_ahead : 1;
+  // Of large sections, as of many processes, an index takes a quarter of the memory that all of this may take.
+  const bool large = std::any_of(from.sections().begin(), from.sections().end(),
+                                 [](const trace::section_row& each) { return each.events > most_events_a_run; });
+  const std::size_t most_coming = options.several_cores && !large ? most_read_ahead : 1;
   crew threads(most_coming + (options.several_cores ? stored_figures_builder::pieces : 0));
   std::size_t reads = 0;
   const auto read = [&](std::size_t first, std::size_t last) {

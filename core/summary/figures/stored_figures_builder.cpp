@@ -35,18 +35,22 @@ void stored_figures_builder::add_piece(std::size_t piece, const index& from, tim
   const time_range part = common_of(made_.span, run);
   if (part.length() > 0) {
     memory_lister_.add(of, part);
-    for (const auto& [key, tree] : of.use()) add_memory(of, key, part);
+    const blocks_by_memory blocks = group_by_memory(of);
+    for (const auto& [key, tree] : of.use()) {
+      const auto known = blocks.find(key);
+      add_memory(key, known == blocks.end() ? std::span<const block_record* const>{} : known->second, part);
+    }
   }
   list(from, run);
 }
 
-void stored_figures_builder::add_memory(const memory_use& of, const memory_key& key, time_range part) {
+void stored_figures_builder::add_memory(const memory_key& key, std::span<const block_record* const> blocks,
+                                        time_range part) {
   const auto [place, fresh] = memories_.try_emplace(key);
   memory& to = place->second;
   if (fresh) to.allocated.time = to.highest.time = made_.span.begin;
-  const block_filter filter{key.layer, key.device, key.kind};
-  to.allocated.join(allocating_stacks(of, filter, part, never_cancelled));
-  const held_bytes most = most_held(of, filter, part, never_cancelled);
+  to.allocated.join(allocating_stacks(blocks, part));
+  const held_bytes most = most_held(blocks, part);
   if (most.bytes > to.highest.bytes) to.highest = most;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <vector>
 
 #include "core/figures/figures_builder.hpp"
@@ -24,7 +25,7 @@ class stored_figures_builder {
   [[nodiscard]] stored_figures take();
 
  private:
-  void add_memory(const memory_use& of, const memory_key& key, time_range part);
+  void add_memory(const memory_key& key, std::span<const block_record* const> blocks, time_range part);
   void list(const index& from, time_range run);
   void cut(std::size_t layer);
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/sort_runs.hpp"
 #include "core/index/event_span.hpp"
 #include "core/summary/passes/recording_scan.hpp"
 #include "core/timeline/time_range.hpp"
@@ -121,8 +122,7 @@ class moved_events final : public moved_kind {
       const auto earlier = [](const Row& a, const Row& b) {
         return std::pair(bounded(a.time), raw(a.id)) < std::pair(bounded(b.time), raw(b.id));
       };
-      if (!std::is_sorted(first_waiting(), rows_.end(), earlier))
-        std::stable_sort(first_waiting(), rows_.end(), earlier);
+      timeline::sort_runs(first_waiting(), rows_.end(), earlier);
     }
   }
 
