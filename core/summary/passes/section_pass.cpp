@@ -50,13 +50,14 @@ struct owners {
 class section_pass {
  public:
   section_pass(const recording_scan& known, std::shared_ptr<const step_facts> steps, section_writer& into,
-               const std::function<bool()>& wanted, const std::function<bool()>& goes_on)
+               const std::function<bool()>& wanted, const std::function<bool()>& goes_on, std::size_t most_kept)
       : known_(known),
         of_(known.trace()),
         span_(time_range_of(of_)),
         into_(into),
         wanted_(wanted),
         goes_on_(goes_on),
+        most_kept_(most_kept),
         begins_(into.begins()),
         steps_(std::move(steps)),
         judge_({known.clues(), steps_->lists(), known.category_tags(), of_.tables(), span_}),
@@ -143,6 +144,7 @@ class section_pass {
     section_index part(std::move(about));
     if (!part.absorb(of_, goes_on_) || !part.is_complete()) return false;
     take_blocks(section, part);
+    write_kept();
     take_facts(run_of(section), part);
     set_known_samples(first_and_highest_samples(part.memory(), part.counters()), samples_, counters_);
     if (section + 1 == begins_.size()) return true;
@@ -212,9 +214,28 @@ class section_pass {
       memories_[{block.device, block.layer, block.kind}].stacks = true;
     count(made, 1);
     if (!keep) return;
-    kept_places_.emplace(raw(block.id), kept_.size());
+    kept_places_.emplace(raw(block.id), kept_begin_ + kept_.size());
     kept_uses_.push_back(uses);
     kept_.push_back(std::move(made));
+  }
+
+  /// Writes the kept blocks that were finished before this section, if there are many: later rows hardly say anything
+  /// about them. Where hundreds of processes were recorded, millions of blocks are kept.
+  void write_kept() {
+    if (const std::size_t settled = std::exchange(kept_before_, kept_.size());
+        kept_.size() > most_kept_ && settled > 0) {
+      const auto behind = kept_.begin() + static_cast<std::ptrdiff_t>(settled);
+      std::vector<saved_block> written(std::move_iterator(kept_.begin()), std::move_iterator(behind));
+      for (const saved_block& each : written) {
+        kept_places_.erase(raw(each.block.id));
+        written_.insert(raw(each.block.id));
+      }
+      into_.add_blocks(written);
+      kept_.erase(kept_.begin(), behind);
+      kept_uses_.erase(kept_uses_.begin(), kept_uses_.begin() + static_cast<std::ptrdiff_t>(settled));
+      kept_begin_ += settled;
+      kept_before_ -= settled;
+    }
   }
 
   void count(const saved_block& block, std::int64_t sign) {
@@ -230,7 +251,10 @@ class section_pass {
     std::map<std::size_t, std::vector<std::uint64_t>> to_read;
     for (const auto& [id, late] : late_words_) {
       if (const auto place = kept_places_.find(id); place != kept_places_.end()) {
-        amend(kept_[place->second], kept_uses_[place->second], late, categories);
+        const std::size_t at = place->second - kept_begin_;
+        amend(kept_[at], kept_uses_[at], late, categories);
+      } else if (written_.contains(id)) {
+        ++malformed_;  // Far too late.
       } else if (const auto born = born_section_of(id)) {
         to_read[*born].push_back(id);
       }
@@ -364,6 +388,7 @@ class section_pass {
   section_writer& into_;
   const std::function<bool()>& wanted_;
   const std::function<bool()>& goes_on_;
+  const std::size_t most_kept_;
   const std::span<const time_ns> begins_;
   const std::shared_ptr<const step_facts> steps_;
   category_judge judge_;
@@ -385,7 +410,10 @@ class section_pass {
   std::unordered_set<std::uint64_t> disputed_;
   std::vector<saved_block> kept_;
   std::vector<uses_so_far> kept_uses_;  ///< For each of `kept_`.
-  std::unordered_map<std::uint64_t, std::size_t> kept_places_;
+  std::size_t kept_begin_ = 0;          ///< How many were written, and are in `kept_` no more.
+  std::size_t kept_before_ = 0;         ///< How many of `kept_` were finished before this section.
+  id_set written_;
+  std::unordered_map<std::uint64_t, std::size_t> kept_places_;  ///< By block id: place among all kept.
   std::unordered_map<std::uint64_t, late_word> late_words_;
   std::vector<boundary_slices> boundaries_;  ///< From the start of the second section on.
 
@@ -404,8 +432,8 @@ class section_pass {
 
 section_pass_result run_section_pass(const recording_scan& known, std::shared_ptr<const step_facts> steps,
                                      section_writer& into, const std::function<bool()>& wanted,
-                                     const std::function<bool()>& goes_on) {
-  return section_pass(known, std::move(steps), into, wanted, goes_on).all();
+                                     const std::function<bool()>& goes_on, std::size_t most_kept) {
+  return section_pass(known, std::move(steps), into, wanted, goes_on, most_kept).all();
 }
 
 }  // namespace sluice::analysis

@@ -24,7 +24,9 @@ struct section_pass_result {
 /// Writes what `section_reader` needs: blocks that cross section boundaries, categories, running slices, samples. Returns
 /// the facts about the whole recording. In these, the highest bytes of each category are 0: the caller must fill them in
 /// and store the facts.
-/// Memory: the index of one section, the live blocks, and some 400 bytes per block that crosses a section boundary.
+/// Memory: the index of one section, the live blocks, and some 400 bytes for each of the blocks that cross a section
+/// boundary until they are written: once they are more than `most_kept`, those that were freed before the last section.
+/// What still later rows say about these is counted as malformed.
 /// O(rows * log): a chunk is read once for each section that it reaches into.
 ///
 /// Stops once `wanted`, called once per section, or `goes_on`, called after each chunk, returns false.
@@ -33,6 +35,7 @@ struct section_pass_result {
 /// (`recording_scan::loss_checkpoints`).
 [[nodiscard]] section_pass_result run_section_pass(
     const recording_scan& known, std::shared_ptr<const step_facts> steps, section_writer& into,
-    const std::function<bool()>& wanted = [] { return true; }, const std::function<bool()>& goes_on = {});
+    const std::function<bool()>& wanted = [] { return true; }, const std::function<bool()>& goes_on = {},
+    std::size_t most_kept = std::size_t{1} << 16);
 
 }  // namespace sluice::analysis

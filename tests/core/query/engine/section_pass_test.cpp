@@ -48,7 +48,7 @@ void save_of_all(recording& made, const std::vector<time_ns>& begins) {
   made.close();
 }
 
-void save_part_after_part(recording& made, const std::vector<time_ns>& begins) {
+void save_part_after_part(recording& made, const std::vector<time_ns>& begins, std::size_t most_kept = 1U << 16) {
   made.flush();
   {
     const auto file = made.open();
@@ -58,7 +58,9 @@ void save_part_after_part(recording& made, const std::vector<time_ns>& begins) {
     const auto begins_of_sections = analysis::begins_of(sections);
     analysis::section_writer into(made.writer(), begins_of_sections);
     const analysis::recording_scan known(*trace);
-    const auto whole = analysis::section_writer::saved(analysis::run_section_pass(known, known.steps(), into).whole);
+    const auto found = analysis::run_section_pass(
+        known, known.steps(), into, [] { return true; }, {}, most_kept);
+    const auto whole = analysis::section_writer::saved(found.whole);
     ASSERT_TRUE(whole);
     into.add_whole(*whole);
   }
@@ -201,10 +203,10 @@ TEST_P(sweep_of_a_program, finds_what_an_index_of_all_knows) {
   const std::string path =
       (std::filesystem::temp_directory_path() / fmt::format("sluice-sweep-{}.sluice", ::getpid())).string();
   ASSERT_TRUE(generate::generate(GetParam(), path));
-  recording of_all(2048), swept(2048);
+  recording of_all(2048), swept(2048), with_little_memory(2048);
   {
     const auto file = trace::file::open(path).value();
-    for (recording* each : {&of_all, &swept}) testing::copy_rows(*file->latest(), each->writer());
+    for (recording* each : {&of_all, &swept, &with_little_memory}) testing::copy_rows(*file->latest(), each->writer());
   }
   std::filesystem::remove(path);
   of_all.flush();
@@ -217,6 +219,8 @@ TEST_P(sweep_of_a_program, finds_what_an_index_of_all_knows) {
   save_of_all(of_all, {begins.begin(), begins.end()});
   save_part_after_part(swept, {begins.begin(), begins.end()});
   expect_same_parts(of_all, swept);
+  save_part_after_part(with_little_memory, {begins.begin(), begins.end()}, 4);
+  expect_same_parts(of_all, with_little_memory);
 }
 
 INSTANTIATE_TEST_SUITE_P(
