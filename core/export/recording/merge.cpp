@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdlib>
 #include <map>
 #include <tuple>
 #include <type_traits>
 #include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "core/base/format.hpp"
 #include "core/summary/passes/finalize.hpp"
@@ -23,7 +27,11 @@ namespace {
 using trace::raw;
 using trace::time_ns;
 
-constexpr time_ns flush_period = 200'000'000;
+/// Chunks of ranks are long: one has the rows of a tenth of a second. Were they written as they are, whoever reads a short
+/// time would read a chunk of each rank. So rows are written by slices of time, each of about this many events.
+constexpr std::uint64_t events_a_slice = 200'000;
+/// Rows of a kind that wait in a slice. Hundreds of ranks have some fifty slices open at once.
+constexpr std::size_t rows_a_slice = 4096;
 
 template <class... Ids>
 struct id_list {};
@@ -134,14 +142,126 @@ class part {
   /// A time of this part on the common clock.
   [[nodiscard]] time_ns moved(time_ns time) const { return clock.moved(analysis::bounded(time)); }
 
+  /// Puts the chunks of events in order of their first time; those whose order says something keep it. Call once the
+  /// clock is known.
+  void order_chunks() {
+    const auto chunks = from_->chunks();
+    std::map<trace::row_type, time_ns> latest;
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      if (!trace::is_event(chunks[i].type)) continue;
+      time_ns time = moved(chunks[i].min_time);
+      if (chunks[i].type == trace::row_type::attribute || chunks[i].type == trace::row_type::link) {
+        const auto [known, fresh] = latest.try_emplace(chunks[i].type, time);
+        time = known->second = std::max(known->second, time);
+      }
+      order_.emplace_back(time, i);
+    }
+    std::sort(order_.begin(), order_.end());
+  }
+  /// The first time of the next chunk; INT64_MAX if there is none.
+  [[nodiscard]] time_ns next_time() const { return taken_ < order_.size() ? order_[taken_].first : INT64_MAX; }
+  std::size_t take_chunk() { return order_[taken_++].second; }
+  [[nodiscard]] std::size_t chunks_taken() const { return taken_; }
+  [[nodiscard]] std::size_t event_chunks() const { return order_.size(); }
+
   clock_offset clock;
-  std::size_t next_chunk = 0;
   std::unordered_map<std::uint64_t, std::uint64_t> strings_, hosts_, devices_;
 
  private:
   std::shared_ptr<const trace::snapshot> from_;
   std::array<std::uint64_t, id_kinds> first_{}, last_{};
   std::uint64_t index_ = 0, parts_ = 1;
+  std::vector<std::pair<time_ns, std::size_t>> order_;  ///< The first time and the number of each chunk of events.
+  std::size_t taken_ = 0;
+};
+
+/// True for rows whose order in the file says something.
+template <class Row>
+inline constexpr bool keeps_order =
+    std::is_same_v<Row, trace::attribute_event> || std::is_same_v<Row, trace::link_event>;
+
+/// Rows of one kind that wait to be written, by slice of time.
+template <class Row>
+class sliced_rows {
+ public:
+  result<void> add(std::int64_t slice, const Row& row, trace::file_writer& file) {
+    if (last_ == nullptr || last_slice_ != slice) {
+      last_ = &slices_[slice];
+      last_slice_ = slice;
+    }
+    last_->push_back(row);
+    return last_->size() < rows_a_slice ? result<void>{} : write(*last_, file);
+  }
+
+  /// Writes the slices before `slice`, which get no more rows.
+  result<void> close_before(std::int64_t slice, trace::file_writer& file) {
+    while (!slices_.empty() && slices_.begin()->first < slice) {
+      if (auto written = write(slices_.begin()->second, file); !written) return written;
+      slices_.erase(slices_.begin());
+      last_ = nullptr;
+    }
+    return {};
+  }
+
+ private:
+  static result<void> write(std::vector<Row>& rows, trace::file_writer& file) {
+    if (rows.empty()) return {};
+    for (const Row& row : rows) file.add(row);
+    rows.clear();
+    return file.flush();
+  }
+
+  std::map<std::int64_t, std::vector<Row>> slices_;
+  std::vector<Row>* last_ = nullptr;
+  std::int64_t last_slice_ = 0;
+};
+
+/// The rows of all kinds that wait.
+class waiting_events {
+ public:
+  /// `slice`: how long one is, in ns.
+  waiting_events(trace::file_writer& file, time_ns slice) : file_(file), slice_(std::max<time_ns>(slice, 1)) {}
+
+  template <class Row>
+  result<void> add(const Row& row) {
+    if constexpr (keeps_order<Row>) {
+      file_.add(row);
+      return {};
+    } else {
+      return std::get<sliced_rows<Row>>(kinds_).add(slice_at(analysis::bounded(row.time)), row, file_);
+    }
+  }
+
+  /// Writes the rows of the slices that end at or before `time`.
+  result<void> close_before(time_ns time) { return close_before_slice(slice_at(time)); }
+  result<void> close() { return close_before_slice(INT64_MAX); }
+
+ private:
+  [[nodiscard]] std::int64_t slice_at(time_ns time) const {
+    return time >= 0 ? time / slice_ : -((-time + slice_ - 1) / slice_);
+  }
+
+  result<void> close_before_slice(std::int64_t slice) {
+    if (slice <= open_from_) return {};
+    open_from_ = slice;
+    result<void> done;
+    const auto close = [&](auto& rows) {
+      if constexpr (requires { rows.close_before(slice, file_); })
+        if (done) done = rows.close_before(slice, file_);
+    };
+    std::apply([&](auto&... each) { (close(each), ...); }, kinds_);
+    return done;
+  }
+
+  trace::file_writer& file_;
+  time_ns slice_;
+  std::int64_t open_from_ = INT64_MIN;
+  using all_kinds = std::tuple<
+#define SLUICE_SLICED(row, kind) sliced_rows<trace::row>,
+      SLUICE_FOR_EACH_ROW(SLUICE_SLICED)
+#undef SLUICE_SLICED
+          std::monostate>;
+  all_kinds kinds_;
 };
 
 class merger {
@@ -261,41 +381,54 @@ class merger {
     add(all.frames), add(all.stacks), add(all.modules), add(all.sources);
   }
 
-  /// Adds the parts' chunks in order of time, so that events of the same time are close together in the file.
+  /// How long a slice of time is.
+  [[nodiscard]] time_ns slice_length() const {
+    std::uint64_t events = 0;
+    time_ns begin = INT64_MAX, end = INT64_MIN;
+    for (const part& each : parts_) {
+      for (const trace::chunk_info& chunk : each.from().chunks()) {
+        if (!trace::is_event(chunk.type)) continue;
+        events += chunk.rows;
+        begin = std::min(begin, each.moved(chunk.min_time));
+        end = std::max(end, each.moved(chunk.max_time));
+      }
+    }
+    if (begin >= end) return 1;
+    return (end - begin) / static_cast<time_ns>(std::clamp<std::uint64_t>(events / events_a_slice, 1, 1U << 20)) + 1;
+  }
+
+  /// Adds the events by slices of time, so that those of the same time are close together in the file.
   result<void> add_events(trace::file_writer& file) {
-    time_ns flushed = INT64_MIN;
+    waiting_events waiting(file, slice_length());
+    for (part& each : parts_) each.order_chunks();
     while (true) {
       part* next = nullptr;
       time_ns earliest = INT64_MAX;
       for (part& each : parts_) {
-        const auto chunks = each.from().chunks();
-        while (each.next_chunk < chunks.size() && !trace::is_event(chunks[each.next_chunk].type)) ++each.next_chunk;
-        if (each.next_chunk == chunks.size()) continue;
-        const time_ns time = each.moved(chunks[each.next_chunk].min_time);
-        if (next == nullptr || time < earliest) {
-          next = &each;
-          earliest = time;
-        }
+        const time_ns time = each.next_time();
+        if (time >= earliest) continue;
+        next = &each;
+        earliest = time;
       }
-      if (next == nullptr) return {};
+      if (next == nullptr) return waiting.close();
       if (auto on = task_.go_on(share_read(), next->from().path()); !on) return on;
-      if (flushed == INT64_MIN || earliest - flushed >= flush_period) {
-        if (auto done = file.flush(); !done) return done;
-        flushed = earliest;
-      }
-      auto read = trace::visit_events(next->from(), next->next_chunk++, [&](const auto& row) {
-        file.add(next->moved(row));
+      if (auto written = waiting.close_before(earliest); !written) return written;
+      result<void> added;
+      auto read = trace::visit_events(next->from(), next->take_chunk(), [&](const auto& row) {
+        if (!added) return;
+        added = waiting.add(next->moved(row));
         ++made_.events;
       });
       if (!read) return read;
+      if (!added) return added;
     }
   }
 
   [[nodiscard]] double share_read() const {
     std::size_t done = 0, all = 0;
     for (const part& each : parts_) {
-      done += each.next_chunk;
-      all += each.from().chunks().size();
+      done += each.chunks_taken();
+      all += each.event_chunks();
     }
     return static_cast<double>(done) / static_cast<double>(std::max<std::size_t>(all, 1));
   }

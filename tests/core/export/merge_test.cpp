@@ -242,13 +242,13 @@ TEST(merge, keeps_every_event_and_what_it_names) {
 
 // As many events as get a summary.
 TEST(merge, of_many_ranks_says_of_each_what_its_own_recording_says) {
-  constexpr std::int64_t ranks = 32;
+  constexpr std::int64_t ranks = 64;
   std::deque<temporary> files;
   std::vector<std::shared_ptr<const trace::snapshot>> parts;
   std::map<std::int64_t, std::uint64_t> peaks, kernels;
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     files.emplace_back("merge-rank-" + std::to_string(rank));
-    ASSERT_TRUE(generate::generate({.events = 4'000, .seed = static_cast<std::uint64_t>(rank), .first_rank = rank},
+    ASSERT_TRUE(generate::generate({.events = 2'000, .seed = static_cast<std::uint64_t>(rank), .first_rank = rank},
                                    files.back().path()));
     parts.push_back(read(files.back().path()));
     analysis::growing_index own;
