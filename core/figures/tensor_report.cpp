@@ -12,6 +12,7 @@
 #include "core/figures/line_use.hpp"
 #include "core/figures/report.hpp"
 #include "core/index/index.hpp"
+#include "core/index/memory/block_ends.hpp"
 #include "core/index/tensor_facts.hpp"
 
 namespace sluice::analysis {
@@ -306,10 +307,8 @@ void unused_memory_builder::add(const index& from, time_range run) {
   if (from.touches().empty() || range_.length() <= 0) return;
   const auto facts = from.tensors(trace_);
   for_each_block(from, *facts, [&](const block_record& block, const block_category& is) {
-    if (!run.holds(block.born) || !block.live_in(range_) || !is_device_resident(block.kind)) return;
-    const memory_key key = key_of(block);
-    if (!facts->use.contains(key)) return;
-    gathered& of = all_[key];
+    if (!ends_in(block, run) || !block.live_in(range_) || !is_device_resident(block.kind)) return;
+    gathered& of = all_[key_of(block)];
     const block_touches used = from.touches().of(block);
     if (!used.last.known()) {
       ++of.never_touched;
@@ -336,6 +335,8 @@ void unused_memory_builder::add(const index& from, time_range run) {
       group.longest_block = block.id;
     }
   });
+  // Whether a block of a memory has a category shows at the end.
+  if (is_last(run)) std::erase_if(all_, [&](const auto& each) { return !facts->use.contains(each.first); });
 }
 
 void unused_memory_builder::look(const memory_peak& peak, const index& from) {

@@ -150,6 +150,7 @@ class unused_memory_builder {
  public:
   unused_memory_builder(const trace::snapshot& trace, time_range range) : trace_(trace), range_(range) {}
 
+  /// Adds the blocks that end in `run`, the time range that `from` covers. O(blocks).
   void add(const index& from, time_range run);
   /// Call after the last `add`. Sums the bytes held unused at `peak`; `from` must cover the peak's time. O(blocks).
   void look(const memory_peak& peak, const index& from);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/index/memory/block_ends.hpp"
+
 namespace sluice::analysis {
 namespace {
 
@@ -46,8 +48,9 @@ bool is_unfreed(const block_record& block, const cut_end& cut) {
 }
 
 void unfreed_builder::add(const memory_use& from, time_range run) {
+  if (!is_last(run)) return;  // What lives now may be freed later.
   for (const block_record& block : from.blocks()) {
-    if (!run.holds(block.born) || !range_.holds(block.born) || !is_unfreed(block, cut_)) continue;
+    if (!range_.holds(block.born) || !is_unfreed(block, cut_)) continue;
     gathered& of = groups_[{block.process, block.layer, block.kind}];
     of.births.push_back(block.born);
     unfreed_group& group = of.group;

@@ -35,7 +35,7 @@ class unfreed_builder {
   /// The recording `of` must outlive this object.
   unfreed_builder(const trace::snapshot& of, time_range range) : cut_(of), range_(range) {}
 
-  /// Adds the never-freed blocks born in `run`, the time range that `from` covers. O(blocks).
+  /// Adds the never-freed blocks if `run`, the time range that `from` covers, is the last one. O(blocks).
   void add(const memory_use& from, time_range run);
   /// Returns the groups, most bytes first. Call once, after the last `add`.
   [[nodiscard]] std::vector<unfreed_group> take(const trace::tables& tables);

@@ -4,6 +4,7 @@
 
 #include "core/base/cancel.hpp"
 #include "core/index/index.hpp"
+#include "core/index/memory/block_ends.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -59,7 +60,7 @@ void stored_figures_builder::list(const index& from, time_range run) {
   const std::span<const block_record> blocks = from.memory().blocks();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const block_record& block = blocks[i];
-    if (!block.allocated || !run.holds(block.born) || !block.live_in(made_.span)) continue;
+    if (!block.allocated || !ends_in(block, run) || !block.live_in(made_.span)) continue;
     const auto layer = static_cast<std::size_t>(block.layer);
     ++made_.blocks[layer].count;
     made_.blocks[layer].bytes += block.bytes;
