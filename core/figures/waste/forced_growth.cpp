@@ -102,7 +102,14 @@ struct change {
 
 void forced_growth_builder::add(const memory_use& from, time_range run) {
   const time_range here = common_of(range_, run);
-  if (here.length() <= 0 || all_.size() >= most_growths) return;
+  if (here.length() > 0 && all_.size() < most_growths) find(from, here);
+  for (forced_growth& each : all_) {
+    const block_record* segment = each.died == latest_time ? from.find(each.segment) : nullptr;
+    if (segment != nullptr && segment->freed() && run.holds(segment->died)) each.died = segment->died;
+  }
+}
+
+void forced_growth_builder::find(const memory_use& from, time_range here) {
   // Large segments, each with the block that it was taken for.
   std::unordered_map<const block_record*, const block_record*> segments;
   const auto segment_of = [&](const block_record& block) -> const block_record* {
@@ -158,7 +165,7 @@ void forced_growth_builder::add(const memory_use& from, time_range run) {
             forced_growth made;
             std::tie(made.process, made.device) = whose;
             std::tie(made.segment, made.segment_bytes, made.time) = std::tie(segment.id, segment.bytes, segment.born);
-            made.died = segment.freed() ? segment.died : latest_time;
+            made.died = latest_time;
             std::tie(made.stack, made.asked) = std::tie(first.stack, first.reserved_bytes);
             memory.look(made);
             // With a hole that is large enough, something else forced it: another stream, or a graph's own pool.

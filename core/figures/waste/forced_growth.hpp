@@ -60,6 +60,7 @@ class forced_growth_builder {
   static constexpr std::uint64_t small_segment = std::uint64_t{2} << 20U;  ///< kSmallBuffer.
 
  private:
+  void find(const memory_use& from, time_range here);
   static constexpr std::size_t most_growths = 1024;
   const time_range range_;
   std::vector<forced_growth> all_;

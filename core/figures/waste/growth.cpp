@@ -5,6 +5,7 @@
 #include "core/base/saturating.hpp"
 #include "core/figures/waste/eighths.hpp"
 #include "core/index/index.hpp"
+#include "core/index/memory/block_ends.hpp"
 
 namespace sluice::analysis {
 
@@ -12,18 +13,32 @@ void growth_builder::add(const index& from, time_range run) {
   const time_range here = common_of(range_, run);
   for (const block_record& block : from.memory().blocks()) {
     if (!block.allocated || block.imported() || block.born_before() || block.freed_after()) continue;
-    if (!here.holds(block.born) || !(is_device_resident(block.kind) || block.kind == trace::memory_kind::pinned))
+    if (!range_.holds(block.born) || !(is_device_resident(block.kind) || block.kind == trace::memory_kind::pinned))
       continue;
+    const bool ends = ends_in(block, run);
     // Programs free what they kept when they end. What dies in the first half of the range was not kept.
     const time_ns died = block.freed() ? block.died : latest_time;
-    if (died < range_.end - range_.length() / 2) continue;
-    std::vector<birth>& births =
-        all_[{{block.device, block.layer, block.kind}, block.process, block.stack, block.name}];
-    if (births.size() < most_births)
-      births.push_back(
-          {block.born, died, block.bytes, block.id, kernels_ + from.touches().kernels_in({here.begin, block.born})});
+    const bool kept = died >= range_.end - range_.length() / 2;
+    if (run.holds(block.born)) {
+      if (ends && !kept) continue;
+      const std::uint64_t before = kernels_ + from.touches().kernels_in({here.begin, block.born});
+      if (ends)
+        add(block, died, before);
+      else
+        live_.emplace(raw(block.id), before);
+    } else if (ends) {
+      const auto before = live_.find(raw(block.id));
+      if (before == live_.end()) continue;
+      if (kept) add(block, died, before->second);
+      live_.erase(before);
+    }
   }
   kernels_ += from.touches().kernels_in(here);
+}
+
+void growth_builder::add(const block_record& block, time_ns died, std::uint64_t kernels) {
+  std::vector<birth>& births = all_[{key_of(block), block.process, block.stack, block.name}];
+  if (births.size() < most_births) births.push_back({block.born, died, block.bytes, block.id, kernels});
 }
 
 std::vector<growing_group> growth_builder::figures(time_range active) const {
@@ -36,9 +51,12 @@ std::vector<growing_group> growth_builder::figures(time_range active) const {
     for (const birth& each : births)
       if (each.died >= late && each.time < late) kept.push_back(&each);
     if (kept.size() < least_blocks) continue;
-    const auto by_time = [](const birth* a, const birth* b) { return a->time < b->time; };
-    const birth* first = *std::min_element(kept.begin(), kept.end(), by_time);
-    const birth* last = *std::max_element(kept.begin(), kept.end(), by_time);
+    // Of two born at one time the lower id counts, in whatever order they ended.
+    std::sort(kept.begin(), kept.end(),
+              [](const birth* a, const birth* b) { return std::tie(a->time, a->block) < std::tie(b->time, b->block); });
+    const birth* first = kept.front();
+    const birth* last = *std::lower_bound(kept.begin(), kept.end(), kept.back()->time,
+                                          [](const birth* a, time_ns time) { return a->time < time; });
     const auto progress = [&](const birth& of_one) {
       return kernels_ > 0 ? static_cast<double>(of_one.kernels) : static_cast<double>(of_one.time - active.begin);
     };

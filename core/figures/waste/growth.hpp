@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "core/index/memory/memory_use.hpp"
@@ -37,7 +38,7 @@ class growth_builder {
  public:
   explicit growth_builder(time_range range) : range_(range) {}
 
-  /// Adds the blocks born in `run`. O(blocks * log (stacks + kernels)).
+  /// Adds the blocks that are born or end in `run`, the time range of `from`. O(blocks * log (stacks + kernels)).
   void add(const index& from, time_range run);
   /// Largest first. `active`: `range_statistics::active`.
   [[nodiscard]] std::vector<growing_group> figures(time_range active) const;
@@ -54,7 +55,9 @@ class growth_builder {
     std::uint64_t kernels = 0;  ///< Launched before it.
   };
   using origin = std::tuple<memory_key, trace::process_id, trace::stack_id, trace::string_id>;
+  void add(const block_record& block, time_ns died, std::uint64_t kernels);
   const time_range range_;
+  std::unordered_map<std::uint64_t, std::uint64_t> live_;  ///< Kernels launched before their birth, by id of the block.
   /// Blocks that live to near the end of the range: the births of each stack, at most `most_births`.
   std::map<origin, std::vector<birth>> all_;
   std::uint64_t kernels_ = 0;
