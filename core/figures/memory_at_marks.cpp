@@ -6,6 +6,7 @@
 
 #include "core/base/saturating.hpp"
 #include "core/index/index.hpp"
+#include "core/index/memory/block_ends.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -93,7 +94,7 @@ marks_builder::marks_builder(const trace::snapshot& from, time_range range)
 void marks_builder::add(const index& from, time_range run) {
   if (marks_.empty()) return;
   add_totals(from.memory(), run);
-  add_segments(from, run);
+  add_segments(from.memory(), run);
 }
 
 /// Computes the totals at the marks in `run`. The index of `run` has all blocks live at these marks.
@@ -134,18 +135,24 @@ void marks_builder::keep(const block_record& block) {
   segments_.try_emplace(raw(block.id), segment{block.process, block.born, block.died, block.bytes});
 }
 
-void marks_builder::add_segments(const index& from, time_range run) {
-  const memory_use& memory = from.memory();
-  const section_facts* known = from.known_from_file();
+void marks_builder::add_segments(const memory_use& memory, time_range run) {
   for (const block_record& block : memory.blocks()) {
-    if (!block.allocated || !run.holds(block.born)) continue;
-    if (known != nullptr && std::binary_search(known->whole->segments.begin(), known->whole->segments.end(), block.id))
-      keep(block);
-    if (block.imported() || block.parent == trace::block_id::none) continue;
-    const bool fresh = parents_.emplace(memory_key{block.device, block.layer, block.kind}, block.parent).second;
-    const block_record* parent = fresh && known == nullptr ? memory.find(block.parent) : nullptr;
-    if (parent != nullptr) keep(*parent);
+    if (!block.allocated || !run.holds(block.born) || block.imported() || block.parent == trace::block_id::none)
+      continue;
+    const auto [place, fresh] = parents_.emplace(key_of(block), block.parent);
+    if (!fresh) continue;
+    // A block cannot lie in what was freed before.
+    const block_record* parent = memory.find(block.parent);
+    const bool gone =
+        parent != nullptr ? parent->freed() && parent->died < block.born : segments_.contains(raw(block.parent));
+    if (gone)
+      parents_.erase(place);
+    else
+      ids_.insert(raw(block.parent));
   }
+  if (ids_.empty()) return;
+  for (const block_record& block : memory.blocks())
+    if (block.allocated && ends_in(block, run) && ids_.contains(raw(block.id))) keep(block);
 }
 
 void marks_builder::put_segments() {

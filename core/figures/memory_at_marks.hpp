@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -75,13 +76,14 @@ class marks_builder {
     std::uint64_t bytes = 0;
   };
   void add_totals(const memory_use& memory, time_range run);
-  void add_segments(const index& from, time_range run);
+  void add_segments(const memory_use& memory, time_range run);
   void keep(const block_record& segment);
   void put_segments();
 
   std::vector<program_mark> marks_;
   std::vector<std::map<memory_key, total>> totals_;  ///< For each mark: the memory in use by the mark's process.
   std::set<std::pair<memory_key, trace::block_id>> parents_;
+  std::unordered_set<std::uint64_t> ids_;                ///< Of the blocks among `parents_`.
   std::unordered_map<std::uint64_t, segment> segments_;  ///< Segments by block id.
 };
 
