@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/index/memory/block_ends.hpp"
 #include "core/index/memory/mapped_runs.hpp"
 
 namespace sluice::replay {
@@ -46,10 +47,12 @@ class recorded_events_builder::state {
   void add(const analysis::memory_use& memory, analysis::time_range run) {
     if (gave_up_) return;
     for (const block_record& block : memory.blocks()) spaces_.add(block);
+    for (const block_record& block : memory.blocks())
+      if (is_of_framework(block) && run.holds(block.born)) add(block, memory, run);
     for (const block_record& block : memory.blocks()) {
-      if (!block.allocated || !run.holds(block.born)) continue;
-      if (is_of_framework(block)) add(block, memory);
+      if (!block.allocated || !analysis::ends_in(block, run)) continue;
       if (analysis::is_mapped_piece(block)) pieces_.push_back(block);
+      end(block, run);
     }
     // Failures are few, so every section index contains all of them.
     if (failed_.empty()) failed_.assign(memory.failed().begin(), memory.failed().end());
@@ -76,11 +79,12 @@ class recorded_events_builder::state {
     gave_up_ = true;
     found_.clear();
     segments_.clear();
+    live_.clear();
     mapped_keys_.clear();
     pieces_ = std::vector<block_record>();
   }
 
-  void add(const block_record& block, const analysis::memory_use& memory) {
+  void add(const block_record& block, const analysis::memory_use& memory, analysis::time_range run) {
     recorded_events& into = found_[{block.process, block.device}];
     into.process = block.process;
     into.device = block.device;
@@ -91,18 +95,36 @@ class recorded_events_builder::state {
     const auto at = static_cast<std::uint32_t>(into.blocks.size());
     into.blocks.push_back(made);
     ++blocks_;
-    put(block, recorded_kind::allocated, recorded_kind::freed, at, into);
+    into.events.push_back({block.born, raw(block.alloc), recorded_kind::allocated, at});
+    if (analysis::ends_in(block, run))
+      put_end(block, recorded_kind::freed, at, into);
+    else
+      live_.emplace(block.id, place{{block.process, block.device}, at, false});
   }
 
-  static void put(const block_record& of, recorded_kind born, recorded_kind died, std::uint32_t at,
-                  recorded_events& into) {
-    into.events.push_back({of.born, raw(of.alloc), born, at});
+  /// Adds the end of a segment, or of a block that was born in an earlier run.
+  void end(const block_record& block, analysis::time_range run) {
+    // A corrupt file may tell of several ends.
+    if (const auto segment = segments_.find(block.id); segment != segments_.end() && !segment->second.ended) {
+      segment->second.ended = true;
+      put_end(block, recorded_kind::segment_given_back, segment->second.at, found_[segment->second.of]);
+    }
+    if (run.holds(block.born)) return;
+    const auto born = live_.find(block.id);
+    if (born == live_.end()) return;
+    put_end(block, recorded_kind::freed, born->second.at, found_[born->second.of]);
+    live_.erase(born);
+  }
+
+  static void put_end(const block_record& of, recorded_kind died, std::uint32_t at, recorded_events& into) {
     if (of.freed()) into.events.push_back({of.died, raw(of.free), died, at});
   }
 
   std::uint32_t segment_of(const block_record& parent, recorded_events& into) {
-    const auto [known, fresh] = segments_.try_emplace(parent.id, static_cast<std::uint32_t>(into.segments.size()));
-    if (!fresh) return known->second;
+    const owner of{into.process, into.device};
+    const auto at = static_cast<std::uint32_t>(into.segments.size());
+    const auto [known, fresh] = segments_.try_emplace(parent.id, place{of, at, false});
+    if (!fresh) return known->second.of == of ? known->second.at : no_segment;
     const bool mapped = analysis::is_mapped_piece(parent);
     // A stream says more than a space; both are unknown in most recordings.
     std::uint64_t key = raw(parent.stream) << 32 ^ raw(parent.pool);
@@ -112,21 +134,25 @@ class recorded_events_builder::state {
       mapped_keys_[{parent.process, parent.device}].push_back(key);
     }
     into.segments.push_back({parent.address, parent.bytes, mapped, key});
-    put(parent, recorded_kind::segment_taken, recorded_kind::segment_given_back, known->second, into);
-    return known->second;
+    into.events.push_back({parent.born, raw(parent.alloc), recorded_kind::segment_taken, at});
+    return at;
   }
 
   /// Pieces of expandable segments in which no block begins.
   void add_pieces() {
     for (auto& [of, keys] : mapped_keys_) std::sort(keys.begin(), keys.end());
     if (mapped_keys_.empty()) return;
+    std::sort(pieces_.begin(), pieces_.end(), [](const block_record& a, const block_record& b) {
+      return std::tie(a.born, a.id) < std::tie(b.born, b.id);
+    });
     for (const block_record& block : pieces_) {
       const auto keys = mapped_keys_.find({block.process, block.device});
       if (keys == mapped_keys_.end()) continue;
       const std::uint64_t space = spaces_.begin_of(block.process, block.address);
       const std::uint64_t key = space != 0 ? space : raw(block.stream) << 32 ^ raw(block.pool);
-      if (std::binary_search(keys->second.begin(), keys->second.end(), key))
-        (void)segment_of(block, found_[{block.process, block.device}]);
+      if (!std::binary_search(keys->second.begin(), keys->second.end(), key) || segments_.contains(block.id)) continue;
+      recorded_events& into = found_[{block.process, block.device}];
+      put_end(block, recorded_kind::segment_given_back, segment_of(block, into), into);
     }
   }
 
@@ -144,7 +170,14 @@ class recorded_events_builder::state {
   std::uint64_t blocks_ = 0;
   address_spaces spaces_;
   std::map<owner, recorded_events> found_;
-  std::unordered_map<trace::block_id, std::uint32_t> segments_;
+  /// A position in `segments` or `blocks` of one allocator.
+  struct place {
+    owner of;
+    std::uint32_t at = 0;
+    bool ended = false;
+  };
+  std::unordered_map<trace::block_id, place> segments_;
+  std::unordered_map<trace::block_id, place> live_;  ///< Blocks that live on after the last run.
   std::map<owner, std::vector<std::uint64_t>> mapped_keys_;
   std::vector<block_record> pieces_;  ///< Mapped pieces, with blocks in them or not.
   std::vector<trace::alloc_failed_event> failed_;

@@ -56,7 +56,7 @@ class recorded_events_builder {
   recorded_events_builder(const recorded_events_builder&) = delete;
   recorded_events_builder& operator=(const recorded_events_builder&) = delete;
 
-  /// Adds the blocks that are born in `run`. Each `run` begins where the one before ended. O(blocks).
+  /// Adds the blocks that are born or end in `run`. Each `run` begins where the one before ended. O(blocks).
   void add(const analysis::memory_use& memory, analysis::time_range run);
   /// True if there were more blocks than allowed.
   [[nodiscard]] bool gave_up() const;
