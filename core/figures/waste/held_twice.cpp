@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "core/base/saturating.hpp"
 #include "core/figures/report.hpp"
 #include "core/index/index.hpp"
+#include "core/index/memory/block_ends.hpp"
 #include "core/index/tensor_facts.hpp"
 
 namespace sluice::analysis {
@@ -15,6 +17,11 @@ namespace {
 
 bool lasts(category what) {
   return what == category::none || what == category::weight || what == category::optimizer_state;
+}
+
+category category_at(const memory_use& memory, const block_record& block, const tensor_facts& facts) {
+  const auto at = static_cast<std::size_t>(&block - memory.blocks().data());
+  return at < facts.categories.size() ? facts.categories[at].what : category::none;
 }
 
 /// True if one is `times` the other, as far as rounding lets see.
@@ -32,16 +39,37 @@ bool are_of_two_types(std::uint64_t a, std::uint64_t b, bool categorised) {
 }  // namespace
 
 void held_twice_builder::add(const index& from, time_range run) {
-  if (from.touches().empty() || common_of(range_, run).length() <= 0) return;
-  const std::span<const block_record> blocks = from.memory().blocks();
-  const auto position = [&](const block_record& block) { return static_cast<std::size_t>(&block - blocks.data()); };
+  if (from.touches().empty()) return;
+  find_pairs(from, run);
   const auto facts = from.tensors(trace_);
-  const auto what = [&](std::size_t at) {
-    return at < facts->categories.size() ? facts->categories[at].what : category::none;
+  const auto ends = [&](live_half& of) {
+    const block_record* block = of.ended ? nullptr : from.memory().find(of.block);
+    if (block == nullptr || !ends_in(*block, run)) return of.ended;
+    const category what = category_at(from.memory(), *block, *facts);
+    of.ended = true;
+    if (block->freed()) of.of.died = block->died;
+    of.lasts = lasts(what);
+    of.categorised = what != category::none;
+    of.last_use = from.touches().of(*block).last.time;
+    return true;
   };
+  std::erase_if(live_, [&](live_pair& each) {
+    const bool first = ends(each.original), second = ends(each.copy);
+    if (first && second) keep(each);
+    // What is not of a lasting kind is known to be no such pair, however long the other half lives.
+    const bool no_pair = (first && !each.original.lasts) || (second && !each.copy.lasts);
+    return no_pair || (first && second);
+  });
+}
+
+void held_twice_builder::find_pairs(const index& from, time_range run) {
+  if (common_of(range_, run).length() <= 0) return;
+  const std::span<const block_record> blocks = from.memory().blocks();
+  const auto facts = from.tensors(trace_);
+  // The category of what lives on is not known yet.
   const auto may_last = [&](const block_record& block) {
     return takes_device_memory(block) && block.bytes >= least_bytes && block.bytes <= std::uint64_t{1} << 48U &&
-           lasts(what(position(block)));
+           (!ends_in(block, run) || lasts(category_at(from.memory(), block, *facts)));
   };
   struct launch {
     std::size_t copy = 0;
@@ -49,11 +77,12 @@ void held_twice_builder::add(const index& from, time_range run) {
     std::size_t others = 0;
   };
   std::unordered_map<time_ns, launch> launches;
-  for (const block_record& block : blocks) {
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const block_record& block = blocks[i];
     if (!run.holds(block.born) || !range_.holds(block.born) || !may_last(block)) continue;
     const std::span<const access> uses = from.touches().accesses_to(block.id);
     if (!uses.empty() && uses.front().kind == access_kind::kernel)
-      launches.try_emplace(uses.front().time, launch{position(block), {}, 0});
+      launches.try_emplace(uses.front().time, launch{i, {}, 0});
   }
   if (launches.empty()) return;
   for (const access& each : from.touches().accesses()) {
@@ -66,16 +95,22 @@ void held_twice_builder::add(const index& from, time_range run) {
     const block_record& copy = blocks[each.copy];
     const block_record* original = each.others == 1 ? from.memory().find(each.original) : nullptr;
     if (original == nullptr || original->process != copy.process || key_of(*original) != key_of(copy)) continue;
-    if (!may_last(*original) || pairs_.size() >= most_pairs) continue;
-    const bool categorised = what(each.copy) != category::none || what(position(*original)) != category::none;
-    if (!are_of_two_types(original->bytes, copy.bytes, categorised)) continue;
-    const auto half_of = [](const block_record& of) {
-      return half{of.stack, of.bytes, of.freed() ? of.died : latest_time};
-    };
-    for (const block_record* each_half : {original, &copy})
-      last_use_ = std::max(last_use_, from.touches().of(*each_half).last.time);
-    pairs_.push_back({key_of(copy), half_of(*original), half_of(copy), copy.id, copy.born});
+    if (!may_last(*original) || live_.size() >= most_pairs) continue;
+    if (!are_of_two_types(original->bytes, copy.bytes, true)) continue;
+    live_pair& made = live_.emplace_back();
+    std::tie(made.of, made.made) = std::tuple(key_of(copy), copy.born);
+    std::tie(made.original.block, made.original.of.stack, made.original.of.bytes) =
+        std::tie(original->id, original->stack, original->bytes);
+    std::tie(made.copy.block, made.copy.of.stack, made.copy.of.bytes) = std::tie(copy.id, copy.stack, copy.bytes);
   }
+}
+
+void held_twice_builder::keep(const live_pair& of) {
+  const bool categorised = of.original.categorised || of.copy.categorised;
+  if (!of.original.lasts || !of.copy.lasts || pairs_.size() >= most_pairs) return;
+  if (!are_of_two_types(of.original.of.bytes, of.copy.of.bytes, categorised)) return;
+  last_use_ = std::max({last_use_, of.original.last_use, of.copy.last_use});
+  pairs_.push_back({of.of, of.original.of, of.copy.of, of.copy.block, of.made});
 }
 
 std::vector<held_twice> held_twice_builder::figures(std::span<const memory_peak> peaks, time_range active) const {

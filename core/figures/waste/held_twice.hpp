@@ -39,7 +39,7 @@ class held_twice_builder {
  public:
   held_twice_builder(const trace::snapshot& trace, time_range range) : trace_(trace), range_(range) {}
 
-  /// Adds the blocks born in `run`, the time range of `from`. O(blocks + accesses).
+  /// Adds the blocks that are born or end in `run`, the time range of `from`. O(blocks + accesses).
   void add(const index& from, time_range run);
   /// Most bytes of copies first. `active`: `range_statistics::active`.
   [[nodiscard]] std::vector<held_twice> figures(std::span<const memory_peak> peaks, time_range active) const;
@@ -52,7 +52,7 @@ class held_twice_builder {
   struct half {
     trace::stack_id stack{};
     std::uint64_t bytes = 0;
-    time_ns died = 0;  ///< `latest_time` if never freed.
+    time_ns died = latest_time;  ///< `latest_time` if never freed.
   };
   struct pair {
     memory_key of;
@@ -61,9 +61,27 @@ class held_twice_builder {
     trace::block_id block{};  ///< The copy.
     time_ns made = 0;
   };
+  struct live_half {
+    trace::block_id block{};
+    half of;
+    bool ended = false;  ///< Its death and the members below are known.
+    bool lasts = false;  ///< By its category.
+    bool categorised = false;
+    time_ns last_use = 0;
+  };
+  struct live_pair {
+    memory_key of;
+    live_half original;
+    live_half copy;
+    time_ns made = 0;
+  };
   static constexpr std::size_t most_pairs = 65536;
+  void find_pairs(const index& from, time_range run);
+  /// Keeps the pair, both halves of which ended, if it is held twice.
+  void keep(const live_pair& of);
   const trace::snapshot& trace_;
   const time_range range_;
+  std::vector<live_pair> live_;  ///< A half of each lives on.
   std::vector<pair> pairs_;
   time_ns last_use_ =
       -latest_time;  ///< Of any block of a pair: the active time ends with device times, if there are some.
