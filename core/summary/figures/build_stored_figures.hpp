@@ -22,7 +22,7 @@ struct stored_figures_options {
 
 /// Computes a recording's stored figures from indexes of its sections, then once more of the sections with a peak.
 /// Threads read the next sections meanwhile: memory is two indexes (three on `several_cores`), plus something per stack,
-/// segment, step, repeated copy and unfreed block. Equal to the figures from an index of the whole
+/// segment, step, repeated copy and live block. Equal to the figures from an index of the whole
 /// recording but for the last digits of doubles (means, shares, bytes of transfers cut at a section or step boundary), and
 /// for `report_figures::waste`, which is found within each index: what lies between two uses in different sections is not
 /// seen, and launches are counted up to its end.

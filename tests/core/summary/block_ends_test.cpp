@@ -1,0 +1,168 @@
+#include "core/index/memory/block_ends.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/figures/memory_at_marks.hpp"
+#include "core/figures/report.hpp"
+#include "core/figures/unfreed.hpp"
+#include "core/figures/waste/forced_growth.hpp"
+#include "core/index/section_index.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/replay/recorded_events.hpp"
+#include "core/summary/passes/recording_scan.hpp"
+#include "tests/core/recordings/copied_rows.hpp"
+#include "tests/core/recordings/eventful_recording.hpp"
+#include "tests/core/recordings/recording.hpp"
+#include "tests/core/summary/same_stored_figures.hpp"
+
+/// Builders that take a block when its life ends: their figures do not depend on what an index is told of later times.
+namespace sluice::analysis {
+namespace {
+
+using testing::indexed;
+using testing::recording;
+
+/// The figures of one recording.
+struct gathered {
+  explicit gathered(const trace::snapshot& of)
+      : of_(of), span_(time_range_of(of)), unfreed_(of, span_), forced_(span_), marks_(of, span_) {}
+
+  void add(const index& from, time_range run) {
+    unfreed_.add(from.memory(), run);
+    forced_.add(from.memory(), run);
+    marks_.add(from, run);
+    replays_.add(from.memory(), run);
+  }
+
+  /// All that they say, value by value.
+  std::vector<digest_value> values() {
+    stored_figures_flattener all;
+    all.put(unfreed_.take(of_.tables()));
+    cache_use held;  // All growths until the end, in the segments that live then.
+    held.device = trace::device_id{1};
+    held.reserved_time = span_.end;
+    all.put(forced_.figures(std::span(&held, 1)));
+    all.put(marks_.take());
+    for (const replay::recorded_events& each : replays_.take()) {
+      for (const replay::recorded_event& event : each.events) {
+        const bool of_block =
+            event.what == replay::recorded_kind::allocated || event.what == replay::recorded_kind::freed;
+        const std::uint32_t segment = of_block ? each.blocks[event.at].segment : event.at;
+        all.put(event.time);
+        all.put(event.order);
+        all.put(static_cast<std::uint64_t>(event.what));
+        if (of_block) all.put(each.blocks[event.at].id);
+        if (segment != replay::no_segment) all.put(each.segments[segment].address);
+      }
+    }
+    return std::move(all.values);
+  }
+
+ private:
+  const trace::snapshot& of_;
+  const time_range span_;
+  unfreed_builder unfreed_;
+  forced_growth_builder forced_;
+  marks_builder marks_;
+  replay::recorded_events_builder replays_;
+};
+
+/// Adds an index of each of `runs` that knows what is before its end, and nothing of what is behind.
+void add_one_after_another(const trace::snapshot& of, const std::vector<time_range>& runs, gathered& to) {
+  const recording_scan known(of);
+  const auto whole = std::make_shared<recording_facts>();
+  whole->chunks = std::make_shared<const chunk_index>(known.chunks());
+  whole->graphs = known.graphs();
+  whole->touches = known.touches();
+  whole->steps = known.steps();
+  std::vector<carried_block> carried;
+  for (const time_range& run : runs) {
+    section_facts about;
+    about.run = run;
+    about.whole = whole;
+    about.unfolding = true;
+    about.samples_known = true;
+    about.chunks = whole->chunks->in(run, true).value();
+    about.carried = std::exchange(carried, {});
+    section_index part(std::move(about));
+    ASSERT_TRUE(part.absorb(of));
+    to.add(part, run);
+    for (const block_record& block : part.memory().blocks())
+      if (!block.freed()) carried.push_back({block, part.touches().so_far(block)});
+  }
+}
+
+std::vector<time_range> cut(time_range span, int parts) {
+  std::vector<time_range> runs;
+  time_ns begin = all_time.begin;
+  for (int i = 1; i < parts; ++i) {
+    const time_ns end = span.begin + span.length() / parts * i;
+    runs.push_back({begin, end});
+    begin = end;
+  }
+  runs.push_back({begin, all_time.end});
+  return runs;
+}
+
+/// Returns how many values were compared.
+std::size_t expect_no_hindsight(recording& made) {
+  made.close();
+  const indexed whole(made.open());
+  const trace::snapshot& of = *whole.snapshot;
+  gathered all(of);
+  all.add(whole.index, all_time);
+  const std::vector<digest_value> expected = all.values();
+  for (const int parts : {2, 7, 40}) {
+    SCOPED_TRACE(parts);
+    gathered found(of);
+    add_one_after_another(of, cut(time_range_of(of), parts), found);
+    const std::vector<digest_value> values = found.values();
+    EXPECT_EQ(values.size(), expected.size());
+    for (std::size_t i = 0; i < values.size() && i < expected.size(); ++i) {
+      if (values[i].where == expected[i].where && same(values[i], expected[i])) continue;
+      ADD_FAILURE() << i << ", of parts: " << in_words(values[i]) << ", of all: " << in_words(expected[i]);
+      break;
+    }
+  }
+  return expected.size();
+}
+
+TEST(figures_of_blocks, need_no_hindsight_in_a_training) {
+  recording made(100);
+  testing::training_options options;
+  options.steps = 12;
+  testing::tell_a_lot(made, options);
+  EXPECT_GT(expect_no_hindsight(made), 500U);
+}
+
+TEST(figures_of_blocks, need_no_hindsight_in_recorded_programs) {
+  for (const char* const name : {"pytorch-training", "leak", "pool-churn"}) {
+    SCOPED_TRACE(name);
+    recording made(1024);
+    const auto file = trace::file::open(fmt::format("{}/assets/recordings/{}.sluice", SLUICE_SOURCE_DIR, name)).value();
+    testing::copy_rows(*file->latest(), made.writer());
+    EXPECT_GT(expect_no_hindsight(made), 10U);
+  }
+}
+
+TEST(a_block, ends_in_one_of_the_runs_that_cover_all_time) {
+  block_record block;
+  const time_range early{all_time.begin, 100}, late{100, all_time.end};
+  EXPECT_FALSE(ends_in(block, early));
+  EXPECT_TRUE(ends_in(block, late)) << "it is never freed";
+  block.died = 99;
+  EXPECT_TRUE(ends_in(block, early));
+  EXPECT_FALSE(ends_in(block, late));
+  block.died = 100;
+  EXPECT_FALSE(ends_in(block, early));
+  EXPECT_TRUE(ends_in(block, late));
+}
+
+}  // namespace
+}  // namespace sluice::analysis
