@@ -70,6 +70,7 @@ replacement::replacement(replacement&& other) noexcept
       path_(std::exchange(other.path_, {})),
       replaced_(other.replaced_),
       folder_(other.folder_),
+      unnamed_(other.unnamed_),
       descriptor_(std::exchange(other.descriptor_, -1)),
       unfinished_(std::move(other.unfinished_)) {}
 
@@ -109,7 +110,36 @@ result<void> replacement::make(mode_t mode) {
   return failure("cannot create", why);
 }
 
-result<replacement> replacement::of_file(const std::string& target) {
+bool replacement::make_unnamed(mode_t mode) {
+  const std::string folder = fs::path(place_).parent_path().string();
+  descriptor_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+  if (descriptor_ < 0) return false;
+  path_ = "/proc/self/fd/" + std::to_string(descriptor_);
+  unnamed_ = ::access(path_.c_str(), F_OK) == 0;
+  if (!unnamed_) {
+    ::close(std::exchange(descriptor_, -1));
+    path_.clear();
+  }
+  return unnamed_;
+}
+
+bool replacement::give_name() {
+  const auto link = [this](const std::string& name) {
+    return ::linkat(AT_FDCWD, path_.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  };
+  const std::string name = replaced_ ? name_next_to(place_) : place_;
+  if (replaced_) unfinished_ = unfinished_name(name);
+  if (!link(name)) return false;
+  unnamed_ = false;
+  path_ = name;
+  return true;
+}
+
+result<replacement> replacement::of_file(const std::string& target) { return of_file(target, naming::named); }
+
+result<replacement> replacement::of_unnamed_file(const std::string& target) { return of_file(target, naming::unnamed); }
+
+result<replacement> replacement::of_file(const std::string& target, naming how) {
   auto place = place_of(target);
   if (!place) return tl::unexpected(place.error());
   replacement made(target, std::move(*place), false);
@@ -119,7 +149,8 @@ result<replacement> replacement::of_file(const std::string& target) {
     return fail(error_code::invalid_argument, "is not a regular file", target, "choose another name");
   if (exists && ::access(made.place_.c_str(), W_OK) != 0) return made.failure("cannot be replaced", errno);
   if (exists) made.replaced_ = identity{old.st_dev, old.st_ino};
-  if (auto done = made.make(0666); !done) return tl::unexpected(done.error());
+  if (how == naming::named || !made.make_unnamed(0666))
+    if (auto done = made.make(0666); !done) return tl::unexpected(done.error());
   if (exists) {
     // Root keeps the owner; other users can keep the group at most.
     [[maybe_unused]] const int owner = ::fchown(made.descriptor_, old.st_uid, old.st_gid);
@@ -141,12 +172,24 @@ result<replacement> replacement::of_folder(const std::string& target) {
   return made;
 }
 
-int replacement::take_descriptor() { return std::exchange(descriptor_, -1); }
+int replacement::take_descriptor() {
+  return unnamed_ ? ::open(path_.c_str(), O_RDWR | O_CLOEXEC) : std::exchange(descriptor_, -1);
+}
 
 result<void> replacement::commit() {
   const char* refused = "cannot be put in its place: another file has taken that name";
   if (look_at(place_) != replaced_) return fail(error_code::io, refused, named_, "choose another name");
-  if (replaced_ && !folder_ && !sync_file(path_)) return failure("cannot be written to disk", errno);
+  if (replaced_ && !folder_ && !(unnamed_ ? ::fsync(descriptor_) == 0 : sync_file(path_)))
+    return failure("cannot be written to disk", errno);
+  if (unnamed_) {
+    if (!give_name())
+      return errno == EEXIST && !replaced_ ? fail(error_code::io, refused, named_, "choose another name")
+                                           : failure("cannot be put in its place", errno);
+    if (!replaced_) {
+      keep();
+      return {};
+    }
+  }
   int moved = -1;
   if (!replaced_) {
 #ifdef RENAME_NOREPLACE
@@ -167,7 +210,7 @@ void replacement::keep() {
 }
 
 void replacement::remove() {
-  if (path_.empty()) return;
+  if (path_.empty() || unnamed_) return;
   std::error_code ignored;
   fs::remove_all(path_, ignored);
   keep();

@@ -22,6 +22,9 @@ class replacement {
   /// permissions and, where allowed, owner the new file gets. Links are followed: the file is replaced, the link stays.
   /// Refused: a dangling link, or one that neither this user nor root owns. Errors: io, no_space, invalid_argument.
   [[nodiscard]] static result<replacement> of_file(const std::string& target);
+  /// The same, but the file has no name before `commit` (O_TMPFILE): nothing is left behind if the program is killed. Where
+  /// the file system does not support that, it has one. For a file that only this process opens, and does not `keep`.
+  [[nodiscard]] static result<replacement> of_unnamed_file(const std::string& target);
   /// Creates an empty folder. `target` must not exist or be an empty folder. Errors: io, no_space, invalid_argument.
   [[nodiscard]] static result<replacement> of_folder(const std::string& target);
 
@@ -29,11 +32,12 @@ class replacement {
   replacement& operator=(replacement&& other) = delete;
   ~replacement();  ///< Removes the temporary file or folder unless committed.
 
-  /// The temporary path to write to, absolute.
+  /// The temporary path to write to, absolute. Without a name it leads to the file while this object lives.
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Descriptor of the temporary file, open for reading and writing, owned by this object; -1 for a folder.
   [[nodiscard]] int descriptor() const { return descriptor_; }
-  /// Returns the descriptor and passes its ownership to the caller.
+  /// Returns the descriptor, or another one of a file without a name, and passes its ownership to the caller; -1 if it
+  /// cannot be opened.
   [[nodiscard]] int take_descriptor();
 
   /// Renames the temporary file or folder to its target, atomically. A file that replaces another is synced to disk
@@ -48,9 +52,15 @@ class replacement {
     ino_t file = 0;
     friend bool operator==(const identity&, const identity&) = default;
   };
+  enum class naming : bool { named, unnamed };
   replacement(std::string named, std::string place, bool folder);
+  static result<replacement> of_file(const std::string& target, naming how);
   static std::optional<identity> look_at(const std::string& path);
   [[nodiscard]] result<void> make(mode_t mode);
+  /// Returns false if the file system, or a missing /proc, does not allow it.
+  bool make_unnamed(mode_t mode);
+  /// Gives the file a name: `place_` if it replaces nothing, else a temporary one.
+  [[nodiscard]] bool give_name();
   [[nodiscard]] tl::unexpected<error> failure(const std::string& what, int why) const;
   void remove();
 
@@ -59,6 +69,7 @@ class replacement {
   std::string path_;   ///< The temporary path; empty after `commit` or `keep`.
   std::optional<identity> replaced_;
   bool folder_ = false;
+  bool unnamed_ = false;
   int descriptor_ = -1;
   unfinished_name unfinished_;
 };

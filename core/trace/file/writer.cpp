@@ -80,9 +80,7 @@ result<std::unique_ptr<file_writer::state>> file_writer::begin(const std::string
   } else {
     auto made = replacement::of_file(path);
     if (!made) return tl::unexpected<error>(made.error());
-    s->path = made->path();
-    s->fd = made->take_descriptor();
-    s->unpublished.emplace(std::move(*made));
+    s->write_to(std::move(*made));
     lock_for_writing(s->fd);
   }
   if (!s->write_file_header()) return tl::unexpected<error>(*s->failure);
@@ -315,9 +313,14 @@ bool file_writer::is_at_its_path() const { return finds_same_file(state_->path, 
 result<file_writer> file_writer::create_beside() const {
   writer_options like_this = state_->options;
   like_this.outlives_full_disk = false;  // If the disk has no space for the new file, this one stays.
-  auto s = begin(state_->path, like_this);
-  if (!s) return tl::unexpected<error>(s.error());
-  return file_writer(std::move(*s));
+  auto made = replacement::of_unnamed_file(state_->path);
+  if (!made) return tl::unexpected<error>(made.error());
+  auto s = std::make_unique<state>(like_this);
+  s->named = state_->path;
+  s->write_to(std::move(*made));
+  lock_for_writing(s->fd);
+  if (!s->write_file_header()) return tl::unexpected<error>(*s->failure);
+  return file_writer(std::move(s));
 }
 
 result<void> file_writer::yield_place_to(file_writer& other) {

@@ -315,6 +315,13 @@ struct file_writer::state : file_writer::waiting_rows {
     if (!failure) marked_until = offset;
   }
 
+  /// Sets the file to write, which `publish` moves to its final place.
+  void write_to(replacement made) {
+    path = made.path();
+    fd = made.take_descriptor();
+    unpublished.emplace(std::move(made));
+  }
+
   /// Moves the file to its final place.
   result<void> publish() {
     if (!unpublished) return {};

@@ -185,6 +185,56 @@ TEST_F(replacement_test, is_removed_when_a_signal_ends_the_program) {
   }
 }
 
+TEST_F(replacement_test, without_a_name_is_in_no_folder_until_it_is_committed) {
+  for (const bool replaces : {false, true}) {
+    auto made = replacement::of_unnamed_file(file("a"));
+    ASSERT_TRUE(made);
+    EXPECT_EQ(files(), replaces ? 1U : 0U);
+    const int other = made->take_descriptor();
+    ASSERT_EQ(::write(other, "new", 3), 3);
+    ::close(other);
+    std::ifstream in(made->path());
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "new");
+    ASSERT_TRUE(made->commit());
+    EXPECT_EQ(text("a"), "new");
+    EXPECT_EQ(files(), 1U);
+    write("a", "old");
+  }
+}
+
+TEST_F(replacement_test, without_a_name_keeps_the_permissions_of_what_it_replaces) {
+  write("a", "old");
+  ::chmod(file("a").c_str(), 0640);
+  auto made = replacement::of_unnamed_file(file("a"));
+  ASSERT_TRUE(made && made->commit());
+  EXPECT_EQ(fs::status(file("a")).permissions(), fs::perms(0640));
+}
+
+TEST_F(replacement_test, without_a_name_takes_no_place_that_something_else_has_taken_meanwhile) {
+  auto fresh = replacement::of_unnamed_file(file("fresh"));
+  write("fresh", "somebody's");
+  EXPECT_FALSE(fresh->commit());
+  EXPECT_EQ(text("fresh"), "somebody's");
+
+  auto made = replacement::of_unnamed_file(file("fresh"));
+  write("other", "somebody else's");
+  fs::rename(file("other"), file("fresh"));
+  EXPECT_FALSE(made->commit());
+  EXPECT_EQ(text("fresh"), "somebody else's");
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(replacement_test, without_a_name_leaves_nothing_when_the_program_is_killed) {
+  write("a", "old");
+  const int ended = ended_by(SIGKILL, [&] {
+    auto* made = new result<replacement>(replacement::of_unnamed_file(file("a")));
+    if (!*made || ::write((*made)->descriptor(), "new", 3) != 3) ::_exit(1);
+  });
+  EXPECT_EQ(ended, SIGKILL);
+  EXPECT_EQ(files(), 1U);
+  EXPECT_EQ(text("a"), "old");
+}
+
 TEST_F(replacement_test, is_not_removed_by_a_child_that_a_signal_ends) {
   auto made = replacement::of_file(file("a"));
   EXPECT_EQ(ended_by(SIGTERM, [] {}), SIGTERM);
