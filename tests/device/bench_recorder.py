@@ -5,9 +5,12 @@
 
 All variants of a program (bare, recorded, watched by others) run beside each other and take turns, so that each is compared with a
 bare run of the same seconds; a figure is the median over the rounds. `bare again` is a second bare process: what it shows is
-noise. Needs nvcc, g++, libcupti and a python3 that holds PyTorch. Prints a table; recorder.json and the table go to $OUT.
+noise. What memory mode costs steps that the host bounds is measured once more in pairs: one process switches its recorder off and on
+every few steps, and only it runs while it does. That tells differences of 2 or 3 % in some twenty rounds, the other way 8 %; but what
+costs time without doing anything (the functions that pass calls on, the threads that wait) is in both halves. Needs nvcc, g++, libcupti and a python3 that holds PyTorch. Prints a table; recorder.json and the table go to $OUT.
     ROUNDS=9    how often each variant has its turn (7 at least)
-    ONLY=mlp,transformer   only these pieces of work (calls, mlp, mlp_wide, transformer, graph, empty, operator), and not the disk
+    ONLY=mlp,transformer   only these pieces of work (calls, mlp, mlp_wide, transformer, graph, empty, operator, mlp_paired,
+                transformer_paired), and not the disk
     CORE=1      only what the budgets are about, so that fewer processes share the machine
     PROCESSES=3 how many processes each of the variants has that the budgets are about: where a process and its caches come to lie
                 makes its steps some percent faster or slower for as long as it lives, which one process cannot tell from recording
@@ -36,7 +39,8 @@ CUDA = os.environ.get("CUDA_HOME", "/usr/local/cuda")
 WORK = tempfile.mkdtemp(prefix="bench-recorder-")
 
 # Of one round: how many steps or calls.
-COUNTS = {"mlp": 200, "mlp_wide": 100, "transformer": 60, "graph": 150, "empty": 20000, "operator": 20000}
+PAIRED = ("mlp_paired", "transformer_paired")
+COUNTS = {"mlp_paired": 60, "transformer_paired": 30, "mlp": 200, "mlp_wide": 100, "transformer": 60, "graph": 150, "empty": 20000, "operator": 20000}
 # PyTorch's profiler takes seconds to digest many.
 COUNTS_WATCHED = {"mlp": 60, "mlp_wide": 60, "transformer": 20, "graph": 60, "empty": 4000, "operator": 4000}
 
@@ -95,8 +99,8 @@ class Process:
 class Variant:
     """A way of running a program: some processes of it. `command(number)` is the command of each."""
 
-    def __init__(self, name, command, environment=None, counts=None, processes=1):
-        self.name, self.counts = name, counts or COUNTS
+    def __init__(self, name, command, environment=None, counts=None, processes=1, paired=False):
+        self.name, self.counts, self.paired = name, counts or COUNTS, paired
         self.processes = [Process(name, command(n) if callable(command) else command, environment, n) for n in range(processes)]
 
     def answer(self):
@@ -173,8 +177,9 @@ def torch_variants():
     core = [
         Variant("bare", run, processes=PROCESSES),
         Variant("bare again", run, processes=PROCESSES),
-        Variant("memory", recorded(run, "torch-memory", "--mode", "memory"), processes=PROCESSES),
-        Variant("memory, no stacks", recorded(run, "torch-none", "--mode", "memory", "--stacks", "none"), processes=PROCESSES),
+        Variant("memory", recorded(run, "torch-memory", "--mode", "memory"), processes=PROCESSES, paired=True),
+        Variant("memory, no stacks", recorded(run, "torch-none", "--mode", "memory", "--stacks", "none"), processes=PROCESSES,
+                paired=True),
         Variant("timeline", recorded(run, "torch-timeline", "--mode", "timeline"), processes=PROCESSES),
         Variant("timeline, nodes", recorded(run, "torch-nodes", "--mode", "timeline", "--graphs", "node")),
         Variant("CUPTI, memory", run, bare_cupti("memory"), processes=PROCESSES),
@@ -202,6 +207,8 @@ def take_turns(variants, works, line_of, figures_of):
             first = round_number * len(order) // ROUNDS
             answers = {}
             for variant, process in order[first:] + order[:first]:
+                if work in PAIRED and not variant.paired:
+                    continue
                 for name, figure in figures_of(work, process.measure(line_of(variant, work))).items():
                     answers.setdefault((name, variant.name), []).append(figure)
             for (name, variant), figures in answers.items():
@@ -222,12 +229,15 @@ def measure_calls():
 def measure_torch():
     works = [work for work in ONLY or COUNTS if work in COUNTS]
     return take_turns(torch_variants(), works, lambda v, w: f"{w} {v.counts[w]}",
-                      lambda w, answer: {w: answer["mean"] if answer else None, w + " (median)": answer["median"] if answer else None})
+                      lambda w, answer: {w: answer["mean"] if answer else None, w + " (median)": answer["median"] if answer else None,
+                                         **({w + " (fastest)": answer["fastest"] if answer else None} if w in PAIRED else {})})
 
 
 def compare(rounds):
     """For each variant: its median, and the median over the rounds of what it was above the bare run of that round."""
-    bare = rounds["bare"]
+    bare = rounds.get("bare")
+    if bare is None:  # In pairs: what is measured are per cents.
+        return {name: paired_figure(figures) for name, figures in rounds.items() if any(f is not None for f in figures)}
     out = {}
     for name, figures in rounds.items():
         both = [(b, f) for b, f in zip(bare, figures) if b and f]
@@ -236,6 +246,11 @@ def compare(rounds):
         out[name] = {"median": statistics.median(f for _, f in both), "more": statistics.median(f - b for b, f in both),
                      "more_percent": 100 * statistics.median(f / b - 1 for b, f in both), "rounds": figures}
     return out
+
+
+def paired_figure(figures):
+    there = sorted(f for f in figures if f is not None)
+    return {"median": statistics.median(there), "low": there[len(there) // 4], "high": there[3 * len(there) // 4], "rounds": figures}
 
 
 def disk():
@@ -333,8 +348,16 @@ def table(results, on_disk, in_ring):
     for name, of in on_disk.items():
         lines.append(f"| disk: {name} ({of['events']} events, {of['lost']} lost) | | {of['bytes_per_event']:.2f} bytes/event | | | | 4 | "
                      f"{'met' if of['bytes_per_event'] <= 4 else 'missed'} |")
+    paired = {work: of for work, of in results.items() if work.startswith(PAIRED)}
+    if paired:
+        lines += ["", "A step with recording on, against off in the same process: median over the rounds [quartiles]", "",
+                  "| work | variant | more |", "|---|---|---|"]
+    for work, of in paired.items():
+        lines += [f"| {work} | {name} | {f['median']:+.2f} % [{f['low']:+.1f}, {f['high']:+.1f}] |" for name, f in of.items()]
     lines += ["", "Every variant beside the bare run of the same round:", ""]
     for work, of in results.items():
+        if work in paired:
+            continue
         lines.append(f"{work}: " + ", ".join(f"{name} {f['median']:.1f} ({f['more']:+.1f}, {f['more_percent']:+.2f} %)"
                                             for name, f in of.items()))
     return "\n".join(lines)

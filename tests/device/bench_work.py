@@ -3,14 +3,18 @@
 
     bench_work.py [--watch profiler-cuda|profiler-all|history]
 
-`--watch`: PyTorch's own recorders, over each piece of work.
+`--watch`: PyTorch's own recorders, over each piece of work. `mlp_paired` and `transformer_paired` switch the recorder of this process
+off and on every few steps: neither where things lie in memory nor other processes make a difference then.
 """
 import argparse
 import contextlib
+import ctypes
 import gc
 import json
 import os
+import re
 import statistics
+import subprocess
 import sys
 import time
 
@@ -88,6 +92,65 @@ def timed_steps(step, at_once=1):
     return run
 
 
+class RecorderSwitch:
+    """Turns the recorder in this process off and on, by variables of its library, which must not be stripped. While it is off, its
+    functions only pass calls on, and blocks that appear and go are not told. For memory mode without CUPTI."""
+
+    # In the order in which they are turned on.
+    NAMES = [("phase", r"collector6detail13current_phaseE$", ctypes.c_uint32),
+             ("watching", r"entry_points12_GLOBAL__N_1L?8watchingE$", ctypes.c_uint8),
+             ("launches", r"entry_points12_GLOBAL__N_1L?27launches_leave_touches_onlyE$", ctypes.c_uint8)]
+
+    def __init__(self):
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            parts = [line.split(None, 5) for line in maps]
+        begins = [(part[0], part[5].strip()) for part in parts if len(part) == 6 and part[2] == "00000000"]
+        begin, library = next((b, p) for b, p in begins if p.endswith("/libsluice_capture.so"))
+        symbols = subprocess.run(["nm", library], check=True, capture_output=True, text=True).stdout
+        at = {}
+        for line in symbols.splitlines():
+            for name, pattern, kind in self.NAMES:
+                if re.search(pattern, line):
+                    at[name] = kind.from_address(int(begin.split("-")[0], 16) + int(line.split()[0], 16))
+        self.variables = [at[name] for name, _, _ in self.NAMES]
+        if [variable.value for variable in self.variables] != [1, 1, 1]:
+            raise RuntimeError("the recorder is not in memory mode, or uses CUPTI")
+
+    def turn(self, on):
+        for variable in self.variables if on else reversed(self.variables):
+            variable.value = int(on)
+
+
+def paired_steps(step):
+    """Per cent that a step takes longer with the recorder on than with it off: of the mean, the median and the fastest tenth."""
+    each = 5  # Steps between two switches, besides the first, which does not count.
+
+    def timed():
+        begin = time.perf_counter_ns()
+        step()
+        torch.cuda.synchronize()
+        return time.perf_counter_ns() - begin
+
+    def run(count):
+        try:
+            switch = RecorderSwitch()
+        except Exception as error:  # pylint: disable=broad-except
+            print(f"bench_work: cannot switch the recorder off: {error!r}", file=sys.stderr)
+            return {}
+        times = {True: [], False: []}
+        for turn in range(max(4, 2 * count // each) // 4 * 4):
+            on = turn % 4 in (0, 3)
+            switch.turn(on)
+            timed()
+            times[on] += [timed() for _ in range(each)]
+        switch.turn(True)
+        on, off = sorted(times[True]), sorted(times[False])
+        return {name: 100 * (of(on) / of(off) - 1) for name, of in
+                {"mean": statistics.fmean, "median": statistics.median, "fastest": lambda t: t[len(t) // 10]}.items()}
+
+    return run
+
+
 def timed_calls(call):
     """Nanoseconds a call, in batches that the queue holds."""
 
@@ -112,8 +175,9 @@ def make(device):
         del block
 
     wide = mlp(device, widths=(2048, 2048, 2048, 2048, 2048, 10), batch=1024)
-    work = {"mlp": timed_steps(mlp(device)), "mlp_wide": timed_steps(wide, at_once=20), "transformer": timed_steps(transformer(device)),
-            "empty": timed_calls(allocate), "operator": timed_calls(lambda: small.add_(1))}
+    small_mlp, small_transformer = mlp(device), transformer(device)
+    work = {"mlp": timed_steps(small_mlp), "mlp_wide": timed_steps(wide, at_once=20), "transformer": timed_steps(small_transformer),
+            "mlp_paired": paired_steps(small_mlp), "transformer_paired": paired_steps(small_transformer), "empty": timed_calls(allocate), "operator": timed_calls(lambda: small.add_(1))}
     try:
         work["graph"] = timed_steps(graph(device))
     except Exception as error:  # pylint: disable=broad-except
