@@ -14,7 +14,7 @@ namespace {
 /// Addresses by their low bits; the top bit is set for code of CUDA. Addresses have 47 bits, and none is 0.
 constexpr std::size_t slots = 1024;
 constexpr std::uint64_t is_cuda_bit = std::uint64_t{1} << 63;
-SLUICE_HOT_DATA constinit std::atomic<std::uint64_t> known[slots];
+constinit std::atomic<std::uint64_t> known[slots];
 
 bool is_cuda_file(const char* path) {
   if (path == nullptr) return false;
