@@ -49,24 +49,25 @@ void add_slice(const tile& where, const timeline::slice_item& item, time_ns end_
   const auto bin_of = [&](time_ns time) {
     return static_cast<std::uint32_t>((std::clamp(time, where.begin, where.end() - 1) - where.begin) >> level);
   };
-  const std::uint32_t last = bin_of(std::max(item.begin, end - 1));
-  for (std::uint32_t i = bin_of(item.begin); i <= last; ++i) {
+  const auto part_in = [&](std::uint32_t i) {
     const time_ns begin = where.begin + (static_cast<time_ns>(i) << level);
     const time_ns bin_end = begin + (time_ns{1} << level);
-    lane_bin& bin = bins.at(i);
-    saturating_add(bin.busy, std::max<time_ns>(0, std::min(end, bin_end) - std::max(item.begin, begin)));
-    if (item.begin >= begin && item.begin < bin_end) {
-      ++bin.count;
-      if (!is_step(item.kind)) bin.bytes += item.bytes;
-    }
-    if (end - item.begin <= bin.length) continue;
-    if (is_step(item.kind)) bin.bytes = item.bytes;
-    bin.length = end - item.begin;
-    bin.event = item.event;
-    bin.name = item.name;
-    bin.kind = item.kind;
-    bin.tag = item.tag;
-  }
+    const bool begins = item.begin >= begin && item.begin < bin_end;
+    lane_bin part;
+    part.count = begins ? 1 : 0;
+    part.busy = std::max<time_ns>(0, std::min(end, bin_end) - std::max(item.begin, begin));
+    part.bytes = begins || is_step(item.kind) ? item.bytes : 0;
+    part.length = end - item.begin;
+    part.event = item.event;
+    part.name = item.name;
+    part.kind = item.kind;
+    part.tag = item.tag;
+    return part;
+  };
+  const std::uint32_t first = bin_of(item.begin), last = bin_of(std::max(item.begin, end - 1));
+  bins.at(first).append(part_in(first));
+  if (last > first + 1) bins.append(first + 1, last, part_in(first + 1));
+  if (last > first) bins.at(last).append(part_in(last));
 }
 
 /// Rounds a mean to a millionth. The lower four bytes are invisible noise that takes as much space as the rest of the
@@ -175,9 +176,44 @@ curve_bins share_of(const curve_bins& part, const chosen_bins* chosen) {
 
 lane_bins share_of(const lane_bins& part) {
   lane_bins made;
-  for (const lane_bins::filled& each : part.all) made.at(each.bin / bins_in_one).append(each.is);
+  for (const lane_bins::run& each : part.runs) {
+    std::uint32_t bin = each.first;
+    const auto append_until = [&](std::uint32_t end) {
+      for (; bin < end; ++bin) made.at(bin / bins_in_one).append(each.is);
+    };
+    const std::uint32_t whole_from = (each.first + bins_in_one - 1) / bins_in_one, whole_to = each.end() / bins_in_one;
+    if (whole_from < whole_to) {
+      append_until(whole_from * bins_in_one);
+      lane_bin joined;
+      for (std::uint32_t k = 0; k < bins_in_one; ++k) joined.append(each.is);
+      made.append(whole_from, whole_to, joined);
+      bin = whole_to * bins_in_one;
+    }
+    append_until(each.end());
+  }
   return made;
 }
+
+/// Rows of a tile that wait until they are a chunk. With hundreds of processes, a tile has a million.
+template <class Row>
+class waiting_rows {
+ public:
+  waiting_rows(trace::file_writer& to, std::pair<time_ns, time_ns> over) : to_(to), over_(over) {}
+
+  void add(const Row& row) {
+    rows_.push_back(row);
+    if (rows_.size() == trace::max_chunk_rows) write();
+  }
+  void write() {
+    to_.add_summary<Row>(rows_, over_);
+    rows_.clear();
+  }
+
+ private:
+  trace::file_writer& to_;
+  std::pair<time_ns, time_ns> over_;
+  std::vector<Row> rows_;
+};
 
 void append_share(curve_bins& to, std::uint32_t first, const curve_bins& share) {
   // A share says its bins after a value of 0.
@@ -201,10 +237,31 @@ void lane_bin::append(const lane_bin& later) {
 }
 
 lane_bin& lane_bins::at(std::uint32_t bin) {
-  if (all.empty() || all.back().bin < bin) return all.emplace_back(filled{bin, {}}).is;
-  const auto place = std::lower_bound(all.begin(), all.end(), bin,
-                                      [](const filled& each, std::uint32_t number) { return each.bin < number; });
-  return place->bin == bin ? place->is : all.insert(place, {bin, {}})->is;
+  if (runs.empty() || runs.back().end() <= bin) return runs.emplace_back(run{bin, 1, {}}).is;
+  auto place = std::lower_bound(runs.begin(), runs.end(), bin,
+                                [](const run& each, std::uint32_t number) { return each.end() <= number; });
+  if (bin < place->first) return runs.insert(place, run{bin, 1, {}})->is;
+  // Take it out of its run.
+  if (const std::uint32_t before = bin - place->first; before > 0) {
+    place = runs.insert(place, run{place->first, before, place->is}) + 1;
+    place->first = bin;
+    place->count -= before;
+  }
+  if (place->count > 1) {
+    place = runs.insert(place + 1, run{bin + 1, place->count - 1, place->is}) - 1;
+    place->count = 1;
+  }
+  return place->is;
+}
+
+void lane_bins::append(std::uint32_t first, std::uint32_t end, const lane_bin& is) {
+  if (runs.empty() || runs.back().end() <= first) {
+    lane_bin alone;
+    alone.append(is);
+    runs.push_back({first, end - first, alone});
+    return;
+  }
+  for (std::uint32_t bin = first; bin < end; ++bin) at(bin).append(is);
 }
 
 std::vector<trace::lane_row> lane_rows(std::span<const index_slices> slices) {
@@ -261,7 +318,8 @@ filled_tile join_shares(std::span<const filled_tile> shares) {
   for (const filled_tile& share : shares) {
     for (std::size_t i = 0; i < made.curves.size(); ++i) append_share(made.curves[i], first, share.curves[i]);
     for (std::size_t i = 0; i < made.lanes.size(); ++i)
-      for (const lane_bins::filled& each : share.lanes[i].all) made.lanes[i].at(first + each.bin) = each.is;
+      for (const lane_bins::run& each : share.lanes[i].runs)
+        made.lanes[i].runs.push_back({first + each.first, each.count, each.is});
     first += shared_bins;
   }
   return made;
@@ -269,8 +327,9 @@ filled_tile join_shares(std::span<const filled_tile> shares) {
 
 void write_tile(trace::file_writer& to, const tile& where, const filled_tile& what) {
   const auto time_of = [&](std::size_t bin) { return where.begin + (static_cast<time_ns>(bin) << where.bin_level()); };
-  std::vector<trace::curve_bin_row> curve_rows;
-  std::vector<trace::integer_bin_row> integer_rows;
+  const std::pair over{where.begin, where.end() - 1};
+  waiting_rows<trace::curve_bin_row> curve_rows(to, over);
+  waiting_rows<trace::integer_bin_row> integer_rows(to, over);
   for (std::size_t c = 0; c < what.curves.size(); ++c) {
     const auto number = static_cast<std::uint32_t>(c);
     const bool integers = is_of_integers(what.curves[c]);
@@ -278,23 +337,23 @@ void write_tile(trace::file_writer& to, const tile& where, const filled_tile& wh
     bool first = true;
     for (const auto& [i, bin] : what.curves[c].changes) {
       if (integers)
-        integer_rows.push_back(integer_row(time_of(i), number, bin, before, first));
+        integer_rows.add(integer_row(time_of(i), number, bin, before, first));
       else
-        curve_rows.push_back(
+        curve_rows.add(
             {time_of(i), number, bin.minimum, bin.maximum, stored_mean(bin.mean), bin.last, bin.maximum - bin.at_peak});
       before = bin.last;
       first = false;
     }
   }
-  std::vector<trace::lane_bin_row> rows;
+  curve_rows.write();
+  integer_rows.write();
+  waiting_rows<trace::lane_bin_row> lane_rows(to, over);
   for (std::size_t l = 0; l < what.lanes.size(); ++l)
-    for (const auto& [i, bin] : what.lanes[l].all)
-      rows.push_back({time_of(i), static_cast<std::uint32_t>(l), bin.count, stored_busy(bin.busy, where.bin_level()),
-                      bin.bytes, stored_length(bin.length), bin.event, bin.name, bin.kind, bin.tag});
-  const std::pair over{where.begin, where.end() - 1};
-  to.add_summary<trace::curve_bin_row>(curve_rows, over);
-  to.add_summary<trace::integer_bin_row>(integer_rows, over);
-  to.add_summary<trace::lane_bin_row>(rows, over);
+    for (const auto& [first, count, bin] : what.lanes[l].runs)
+      for (std::uint32_t i = first; i < first + count; ++i)
+        lane_rows.add({time_of(i), static_cast<std::uint32_t>(l), bin.count, stored_busy(bin.busy, where.bin_level()),
+                       bin.bytes, stored_length(bin.length), bin.event, bin.name, bin.kind, bin.tag});
+  lane_rows.write();
 }
 
 }  // namespace sluice::analysis

@@ -51,15 +51,20 @@ struct lane_bin {
   void append(const lane_bin& later);
 };
 
-/// The bins of a lane that are not empty, by number, in order.
+/// The bins of a lane that are not empty. A long slice fills many alike.
 struct lane_bins {
-  struct filled {
-    std::uint32_t bin = 0;
+  struct run {
+    std::uint32_t first = 0;  ///< The number of the first of `count` equal bins.
+    std::uint32_t count = 1;
     lane_bin is;
+    [[nodiscard]] std::uint32_t end() const { return first + count; }
   };
-  std::vector<filled> all;
+  std::vector<run> runs;  ///< In order; they do not overlap.
+
   /// Returns bin `bin`, which it adds if needed. O(1) if called in order of bins.
   lane_bin& at(std::uint32_t bin);
+  /// Merges `is` into each bin of [first, end). O(1) if no bin from `first` on is filled.
+  void append(std::uint32_t first, std::uint32_t end, const lane_bin& is);
 };
 
 /// The bins of a tile. Curves and lanes are in the order of the recording's lists of curves and lanes. Takes memory for
