@@ -246,6 +246,7 @@ TEST(merge, of_many_ranks_says_of_each_what_its_own_recording_says) {
   std::deque<temporary> files;
   std::vector<std::shared_ptr<const trace::snapshot>> parts;
   std::map<std::int64_t, std::uint64_t> peaks, kernels;
+  std::map<std::int64_t, double> copied;  ///< To the device, in bytes.
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     files.emplace_back("merge-rank-" + std::to_string(rank));
     ASSERT_TRUE(generate::generate({.events = 2'000, .seed = static_cast<std::uint64_t>(rank), .first_rank = rank},
@@ -256,6 +257,8 @@ TEST(merge, of_many_ranks_says_of_each_what_its_own_recording_says) {
     const auto figures = analysis::measure(own, parts.back()->tables(), analysis::time_range_of(*parts.back()));
     for (const auto& each : figures.memory)
       if (each.layer == trace::layer::framework) peaks[rank] = std::max(peaks[rank], each.maximum);
+    for (const auto& each : figures.transfers)
+      if (each.direction == trace::direction::h2d) copied[rank] += each.bytes;
     kernels[rank] = rows<trace::kernel_event>(*parts.back()).size();
   }
   const temporary whole("merge-ranks");
@@ -266,6 +269,14 @@ TEST(merge, of_many_ranks_says_of_each_what_its_own_recording_says) {
   ASSERT_NE(stored, nullptr);
   ASSERT_EQ(stored->figures.waste.ranks.size(), static_cast<std::size_t>(ranks));
   for (const analysis::rank_figures& each : stored->figures.waste.ranks) EXPECT_EQ(each.peak, peaks[each.rank]);
+  ASSERT_EQ(stored->figures.steps.size(), static_cast<std::size_t>(ranks));
+  for (const analysis::step_summary& each : stored->figures.steps) {
+    double in_steps = 0;
+    for (const analysis::step_figures& step : each.steps) in_steps += step.h2d_bytes;
+    const std::int64_t rank = now->tables().processes.find(each.process)->rank;
+    EXPECT_GT(in_steps, 0);
+    EXPECT_LE(in_steps, copied[rank] + static_cast<double>(each.steps.size())) << "rank " << rank;
+  }
   std::map<std::int64_t, std::uint64_t> after;
   for (const auto& row : rows<trace::kernel_event>(*now)) ++after[now->tables().processes.find(row.process)->rank];
   EXPECT_EQ(after, kernels);
