@@ -12,6 +12,7 @@
 #include "core/base/printable.hpp"
 #include "core/base/threads/worker_thread.hpp"
 #include "core/export/answer.hpp"
+#include "core/query/elsewhere/questions.hpp"
 #include "core/query/sql/sql_track.hpp"
 #include "imgui_internal.h"
 #include "imgui_stdlib.h"
@@ -213,7 +214,7 @@ void query_view::begin(const view_context& with) {
   place_ = 0;
   trace_ = with.state.active()->engine->snapshot();
   if (const auto& by = with.state.active()->answerer) {
-    task_ = std::make_unique<query::sql_task>(by, text_, wake_);
+    task_ = std::make_unique<query::sql_task>(text_, query::sql_asked_of(by), wake_);
     return;
   }
   query::sql_task_options options;

@@ -14,6 +14,7 @@ result<typename Question::answer_type> decode_answer(std::span<const std::byte> 
 }
 
 std::vector<std::byte> encode_question(const sql_question& /*question*/) { return {}; }
+sql_task::asker sql_asked_of(std::shared_ptr<answerer> /*by*/) { return {}; }
 result<sql_rows> decode_sql_rows(std::span<const std::byte> /*bytes*/) {
   return fail(error_code::unavailable, "a page in a browser connects to nothing");
 }

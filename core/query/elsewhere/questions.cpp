@@ -11,7 +11,6 @@
 #include "core/base/version.hpp"
 #include "core/query/answers/answer_functions.hpp"
 #include "core/query/elsewhere/question_desk.hpp"
-#include "core/query/sql/sql_task.hpp"
 
 namespace sluice::query {
 
@@ -257,6 +256,25 @@ std::unique_ptr<question_desk::asked> asked_from(wire::reader& in) {
   }
 }
 
+sql_answer answer_of(sql_rows came) {
+  sql_answer made;
+  made.columns = std::move(came.columns);
+  made.rows = came.rows;
+  made.cut = came.cut;
+  made.seconds = came.seconds;
+  const std::size_t wide = made.columns.size() * sql_answer::block_rows;
+  for (std::size_t from = 0; from < came.cells.size(); from += wide) {
+    const auto begin = static_cast<std::ptrdiff_t>(from);
+    const auto end = static_cast<std::ptrdiff_t>(std::min(from + wide, came.cells.size()));
+    sql_block block;
+    block.cells.assign(std::move_iterator(came.cells.begin() + begin), std::move_iterator(came.cells.begin() + end));
+    block.values.assign(came.values.begin() + begin, came.values.begin() + end);
+    block.numbers.assign(came.numbers.begin() + begin, came.numbers.begin() + end);
+    made.blocks.push_back(std::make_shared<const sql_block>(std::move(block)));
+  }
+  return made;
+}
+
 /// Tables, as lists of rows.
 struct outline_rows {
   std::vector<trace::string_row> strings;
@@ -346,6 +364,19 @@ result<sql_rows> decode_sql_rows(std::span<const std::byte> bytes) {
   sql_rows made;
   if (decode(bytes, made) && is_consistent(made)) return made;
   return fail(error_code::corrupt, "an answer that is not valid came");
+}
+
+sql_task::asker sql_asked_of(std::shared_ptr<answerer> by) {
+  return [by = std::move(by)](const std::string& text, std::function<void(sql_answer)> then) {
+    const std::uint64_t id =
+        by->ask(encode_question(sql_question{text}), [then = std::move(then)](result<answerer::reply> came) {
+          auto rows = came ? decode_sql_rows(came->bytes) : tl::unexpected(came.error());
+          sql_answer made = rows ? answer_of(std::move(*rows)) : sql_answer{};
+          if (!rows) made.failure = rows.error();
+          then(std::move(made));
+        });
+    return [by, id] { by->withdraw(id); };
+  };
 }
 
 std::vector<std::byte> encode_outline(const trace::outline& of) {

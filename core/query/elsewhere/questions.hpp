@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/query/sql/sql.hpp"
+#include "core/query/elsewhere/answerer.hpp"
+#include "core/query/sql/sql_task.hpp"
 #include "core/trace/file/reader.hpp"
 
 /// Questions, answers and outlines as compressed bytes (wire.hpp). What is decoded comes from elsewhere and is not
@@ -27,7 +28,7 @@ template <class Question>
 template <class Question>
 [[nodiscard]] result<typename Question::answer_type> decode_answer(std::span<const std::byte> bytes);
 
-/// A query in SQL. It is no question of an engine: `sql_task` asks it, of a recording that another process has.
+/// A query in SQL. It is no question of an engine: see `sql_asked_of`.
 struct sql_question {
   static constexpr std::uint64_t most_rows = 10'000;  ///< Of an answer.
   static constexpr std::size_t most_bytes = std::size_t{16} << 20;
@@ -49,6 +50,8 @@ struct sql_rows {
 [[nodiscard]] std::vector<std::byte> encode_question(const sql_question& question);
 /// Errors: corrupt.
 [[nodiscard]] result<sql_rows> decode_sql_rows(std::span<const std::byte> bytes);
+/// For an `sql_task` whose query `by` answers.
+[[nodiscard]] sql_task::asker sql_asked_of(std::shared_ptr<answerer> by);
 
 [[nodiscard]] std::vector<std::byte> encode_outline(const trace::outline& of);
 /// `path`: of the outline. Errors: corrupt.

@@ -1,9 +1,7 @@
 #include "core/query/sql/sql_task.hpp"
 
-#include <algorithm>
 #include <chrono>
 
-#include "core/query/elsewhere/questions.hpp"
 #include "core/query/engine/task_pool.hpp"
 #include "core/query/sql/sql_text.hpp"
 
@@ -12,25 +10,6 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 constexpr auto between_looks = std::chrono::milliseconds(50);
-
-sql_answer answer_of(sql_rows came) {
-  sql_answer made;
-  made.columns = std::move(came.columns);
-  made.rows = came.rows;
-  made.cut = came.cut;
-  made.seconds = came.seconds;
-  const std::size_t wide = made.columns.size() * sql_answer::block_rows;
-  for (std::size_t from = 0; from < came.cells.size(); from += wide) {
-    const auto begin = static_cast<std::ptrdiff_t>(from);
-    const auto end = static_cast<std::ptrdiff_t>(std::min(from + wide, came.cells.size()));
-    sql_block block;
-    block.cells.assign(std::move_iterator(came.cells.begin() + begin), std::move_iterator(came.cells.begin() + end));
-    block.values.assign(came.values.begin() + begin, came.values.begin() + end);
-    block.numbers.assign(came.numbers.begin() + begin, came.numbers.begin() + end);
-    made.blocks.push_back(std::make_shared<const sql_block>(std::move(block)));
-  }
-  return made;
-}
 
 }  // namespace
 
@@ -52,17 +31,12 @@ sql_task::sql_task(std::shared_ptr<const trace::snapshot> trace, std::string tex
   }
 }
 
-sql_task::sql_task(std::shared_ptr<answerer> by, std::string text, std::function<void()> wake)
-    : text_(std::move(text)), by_(std::move(by)) {
-  asked_ = by_->ask(encode_question(sql_question{text_}),
-                    [into = shown_, wake = std::move(wake)](result<answerer::reply> came) {
-                      auto rows = came ? decode_sql_rows(came->bytes) : tl::unexpected(came.error());
-                      sql_answer made = rows ? answer_of(std::move(*rows)) : sql_answer{};
-                      if (!rows) made.failure = rows.error();
-                      made.done = true;
-                      into->put(std::make_shared<const sql_answer>(std::move(made)));
-                      if (wake) wake();
-                    });
+sql_task::sql_task(std::string text, const asker& ask, std::function<void()> wake) : text_(std::move(text)) {
+  withdraw_ = ask(text_, [into = shown_, wake = std::move(wake)](sql_answer came) {
+    came.done = true;
+    into->put(std::make_shared<const sql_answer>(std::move(came)));
+    if (wake) wake();
+  });
 }
 
 sql_task::~sql_task() {
@@ -71,8 +45,8 @@ sql_task::~sql_task() {
 }
 
 void sql_task::cancel() {
-  if (cancelled_.exchange(true) || !by_ || done()) return;
-  by_->withdraw(asked_);
+  if (cancelled_.exchange(true) || !withdraw_ || done()) return;
+  withdraw_();
   auto made = std::make_shared<sql_answer>();
   made->done = true;
   made->failure = error{error_code::cancelled, "the query was stopped", {}, error::no_offset, {}};

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/base/threads/worker_thread.hpp"
-#include "core/query/elsewhere/answerer.hpp"
 #include "core/query/sql/sql.hpp"
 
 /// Queries for the window: requested in one thread, run in another, with results visible while they run.
@@ -54,9 +53,10 @@ struct sql_task_options {
 class sql_task {
  public:
   sql_task(std::shared_ptr<const trace::snapshot> trace, std::string text, sql_task_options options = {});
-  /// Asks another process, which has the recording. Its answer comes at once, when the query is done, and has at most
-  /// `sql_question::most_rows` rows.
-  sql_task(std::shared_ptr<answerer> by, std::string text, std::function<void()> wake = {});
+  /// Has another process run the query: `ask` sends it, takes what is called once with the answer, on any thread, and
+  /// returns what withdraws it. The answer comes at once, when the query is done.
+  using asker = std::function<std::function<void()>(const std::string& text, std::function<void(sql_answer)> then)>;
+  sql_task(std::string text, const asker& ask, std::function<void()> wake = {});
   ~sql_task();
   sql_task(const sql_task&) = delete;
   sql_task& operator=(const sql_task&) = delete;
@@ -82,8 +82,7 @@ class sql_task {
   const std::shared_ptr<const trace::snapshot> trace_;
   const std::string text_;
   const sql_task_options options_;
-  const std::shared_ptr<answerer> by_;  ///< Null: the query runs here.
-  std::uint64_t asked_ = 0;             ///< The number of the question that `by_` answers.
+  std::function<void()> withdraw_;  ///< None: the query runs here.
   std::atomic<bool> cancelled_{false};
   const std::shared_ptr<shown> shown_ = std::make_shared<shown>();
   sql_answer made_;  ///< Only used by the task's thread.

@@ -228,7 +228,7 @@ TEST_F(elsewhere, sql_runs_there) {
       "SELECT id, block, bytes, layer, 1.5 AS half, NULL AS none, -9223372036854775807 AS least FROM alloc, (SELECT 1 "
       "UNION SELECT 2) ORDER BY id";
   const sql_task here(made_.open()->latest(), text);
-  const sql_task there(there_, text);
+  const sql_task there(text, sql_asked_of(there_));
   const auto expected = done(here);
   const auto came = done(there);
   ASSERT_FALSE(came->failure) << came->failure->to_string();
@@ -247,7 +247,7 @@ TEST_F(elsewhere, sql_runs_there) {
 }
 
 TEST_F(elsewhere, sql_that_is_wrong_is_said_to_be) {
-  const sql_task there(there_, "SELECT nonsense FROM alloc");
+  const sql_task there("SELECT nonsense FROM alloc", sql_asked_of(there_));
   const auto came = done(there);
   ASSERT_TRUE(came->failure);
   EXPECT_NE(came->failure->message.find("nonsense"), std::string::npos) << came->failure->to_string();
@@ -255,7 +255,8 @@ TEST_F(elsewhere, sql_that_is_wrong_is_said_to_be) {
 
 TEST_F(elsewhere, sql_sends_the_first_rows_of_many) {
   const sql_task there(
-      there_, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n");
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n",
+      sql_asked_of(there_));
   const auto came = done(there);
   ASSERT_FALSE(came->failure);
   EXPECT_TRUE(came->cut);
@@ -264,7 +265,8 @@ TEST_F(elsewhere, sql_sends_the_first_rows_of_many) {
 }
 
 TEST_F(elsewhere, sql_is_stopped_without_waiting) {
-  sql_task there(there_, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
+  sql_task there("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
+                 sql_asked_of(there_));
   there.cancel();
   EXPECT_TRUE(there.done());
   EXPECT_EQ(there.answer()->failure->code, error_code::cancelled);
@@ -273,7 +275,7 @@ TEST_F(elsewhere, sql_is_stopped_without_waiting) {
 
 TEST_F(elsewhere, sql_says_that_the_connection_has_ended) {
   there_->pause();
-  const sql_task there(there_, "SELECT 1");
+  const sql_task there("SELECT 1", sql_asked_of(there_));
   there_->die();
   EXPECT_TRUE(done(there)->failure);
 }
