@@ -40,6 +40,9 @@ third_party_library(zstd "${SLUICE_WEB_DIR}/zstd-1.5/zstd.c")
 target_include_directories(zstd SYSTEM PUBLIC "${SLUICE_WEB_DIR}/zstd-1.5")
 third_party_library(sqlite "${SLUICE_WEB_DIR}/sqlite-3.50/sqlite3.c")
 target_include_directories(sqlite SYSTEM PUBLIC "${SLUICE_WEB_DIR}/sqlite-3.50")
+# The distribution's file ends with a function that loads extensions of its own, which are not there.
+file(WRITE "${CMAKE_BINARY_DIR}/third_party/sqlite/init.h" "static int sqlite3_sqlean_init(void) { return 0; }\n")
+target_include_directories(sqlite PRIVATE "${CMAKE_BINARY_DIR}/third_party/sqlite")
 target_compile_definitions(sqlite PRIVATE SQLITE_OMIT_LOAD_EXTENSION SQLITE_ENABLE_COLUMN_METADATA SQLITE_DQS=0 SQLITE_ENABLE_MATH_FUNCTIONS)
 
 # Its target is called zlib.
