@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <tuple>
 
 #include "core/base/format.hpp"
 #include "core/figures/findings/finder.hpp"
@@ -106,13 +108,27 @@ void find_unfreed(finder& in) {
     });
   };
   const bool growth_told = in.has(finding_kind::memory_grows);
-  for (const unfreed_group& group : all) {
+  std::vector<const unfreed_group*> by_bytes;
+  for (const unfreed_group& each : all) by_bytes.push_back(&each);
+  std::stable_sort(by_bytes.begin(), by_bytes.end(), [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
+  struct told {
+    std::size_t finding = 0;
+    std::size_t others = 0;  ///< Processes with less of the same.
+  };
+  std::map<std::tuple<trace::layer, trace::memory_kind, trace::string_id, bool>, told> alike;
+  for (const unfreed_group* each : by_bytes) {
+    const unfreed_group& group = *each;
     if (group.layer != trace::layer::driver && group.layer != trace::layer::user) continue;
     const bool segments = group.layer == trace::layer::driver && in.has_allocator(group.kind);
     if (segments || (group.layer == trace::layer::driver && is_listed_for_user(group))) continue;
     const bool grows = group.keeps_growing && !growth_told;
     if (!grows && static_cast<double>(group.bytes) < mebi) continue;
     const unfreed_block& largest = group.largest.front();
+    const auto [same, fresh] = alike.try_emplace({group.layer, group.kind, largest.name, grows}, told{in.found.size()});
+    if (!fresh) {
+      ++same->second.others;
+      continue;
+    }
     const std::string_view name = in.tables.text(largest.name);
     std::string text = fmt::format(
         "{} ({}) of {} memory {} never freed{}. The largest, {}, is from {}{}.", format_some(group.count, "block"),
@@ -127,6 +143,10 @@ void find_unfreed(finder& in) {
     f.block = largest.block;
     f.event = largest.alloc;
   }
+  for (const auto& [what, each] : alike)
+    if (each.others > 0)
+      in.found[each.finding].text += fmt::format(
+          " Likewise in {}.", each.others == 1 ? "another process" : format_some(each.others, "other process"));
 }
 
 }  // namespace sluice::analysis

@@ -77,6 +77,28 @@ TEST(report, tells_blocks_left_by_a_process_that_ended_from_those_still_in_use) 
   }
 }
 
+TEST(report, tells_once_what_several_processes_leave) {
+  recording made;
+  made.standard_tables(true);
+  for (std::uint64_t process = 10; process < 14; ++process) {
+    auto row = made.event<trace::alloc_event>(static_cast<trace::time_ns>(process) * ms);
+    row.process = trace::process_id{process};
+    row.block = trace::block_id{process};
+    row.bytes = process * mib;
+    row.layer = layer::driver;
+    row.kind = memory_kind::pinned;
+    made.writer().add(row);
+  }
+  const report all = report_of(made);
+  EXPECT_EQ(all.unfreed.size(), 4U);
+  ASSERT_EQ(std::count_if(all.findings.begin(), all.findings.end(),
+                          [](const finding& each) { return each.kind == finding_kind::unfreed_blocks; }),
+            1);
+  const finding* hint = find(all, finding_kind::unfreed_blocks);
+  EXPECT_EQ(hint->block, trace::block_id{13}) << "the process with most";
+  EXPECT_THAT(hint->text, HasSubstr("Likewise in 3 other processes."));
+}
+
 TEST(report, calls_nothing_a_leak_that_was_born_in_the_last_half_second_of_a_recording_that_was_cut) {
   const auto unfreed = [](trace::time_ns process_end, std::int64_t exit_status, trace::recording_mode mode) {
     recording made;
