@@ -17,6 +17,12 @@ class growing_index final : public index {
   /// the previous call, or a later snapshot of the same file. Not thread-safe.
   bool absorb(const trace::snapshot& from, std::size_t limit);
 
+  /// True if more was read since `tensors` found what it returned last. Thread-safe while nothing is absorbed.
+  [[nodiscard]] bool tensors_are_old() const {
+    const std::scoped_lock lock(tensors_mutex_);
+    return tensors_ != nullptr && !tensors_fresh_;
+  }
+
   /// The share of `from` that has been read, by bytes: 0..1.
   [[nodiscard]] float progress(const trace::snapshot& from) const;
 

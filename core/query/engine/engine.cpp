@@ -115,6 +115,7 @@ struct slot<Question>::state {
     std::uint64_t generation = 0;   ///< Of the index when it was answered.
     bool complete = false;          ///< The index was complete then, or was not needed.
     bool stored = false;            ///< It was not: nothing that the index takes in changes the answer.
+    bool old = false;               ///< Steps and categories were a little older than the rest: to be asked again.
     analysis::bin_detail detail{};  ///< Of what was drawn from memory.
     bool provisional = false;       ///< Native functions were still to be named,
     std::uint64_t symbols = 0;      ///< and this many lots of names had been found.
@@ -214,6 +215,7 @@ struct slot<Question>::state {
         at->generation = now.generation;
         at->complete = ended && !provisional;
         at->stored = ended && !now.trace->growing();
+        at->old = false;
         at->provisional = provisional;
         at->symbols = names;
         at->when = steady::now();
@@ -239,7 +241,7 @@ struct slot<Question>::state {
         at->answered = question;
         at->generation = now.generation;
         at->complete = false;
-        at->stored = false;
+        at->stored = at->old = false;
         at->detail = detail;
       }
       if (!reading) at->running = !still_wanted;
@@ -296,6 +298,7 @@ struct slot<Question>::state {
       if (now.stored) from.want_index();
     }
     const bool stored = by_file.has_value() && !now.trace->growing();
+    bool old = false;
     if (by_file) {
       found = std::move(*by_file);
       complete = true;
@@ -308,11 +311,13 @@ struct slot<Question>::state {
       }
       const sources all{*now.index, *now.trace, at->cancelled, from.frames, symbols::frame_book::lookup::later,
                         nullptr,    nullptr,    provisional};
+      if (now.index->tensors_are_old()) static_cast<void>(now.index->tensors(*now.trace));
       if constexpr (std::is_same_v<Question, step_statistics_question>) {
         found = answer_after(answered_before(at, question).get(), question, all);
       } else {
         found = answer_to(question, all);
       }
+      old = now.index->tensors_are_old();
     }
     if (at->cancelled) return;
     {
@@ -327,8 +332,9 @@ struct slot<Question>::state {
         }
         at->answered = question;
         at->generation = generation;
-        at->complete = complete && !provisional;
+        at->complete = complete && !provisional && !old;
         at->stored = stored;
+        at->old = old;
         at->provisional = provisional;
         at->symbols = names;
         at->when = steady::now();
@@ -360,9 +366,9 @@ struct slot<Question>::state {
     const std::scoped_lock lock(at.mutex);
     const bool same = at.answered && *at.answered == question;
     const bool unnamed = at.provisional && at.symbols != from.frames.generation();
-    const bool newest = same && (at.stored || at.generation == from.generation.load()) && !unnamed;
+    const bool newest = same && (at.stored || at.generation == from.generation.load()) && !unnamed && !at.old;
     const auto pause = std::max<steady::duration>(refresh_interval, at.took * refresh_share);
-    const bool soon_enough = same && !from.complete && steady::now() - at.when < pause;
+    const bool soon_enough = same && (at.old || !from.complete) && steady::now() - at.when < pause;
     if (!newest && !soon_enough) {
       at.wanted = question;
       if (!at.running) {
