@@ -366,9 +366,11 @@ struct slot<Question>::state {
     const std::scoped_lock lock(at.mutex);
     const bool same = at.answered && *at.answered == question;
     const bool unnamed = at.provisional && at.symbols != from.frames.generation();
-    const bool newest = same && (at.stored || at.generation == from.generation.load()) && !unnamed && !at.old;
+    const bool up_to_date = at.stored || at.generation == from.generation.load();
+    const bool newest = same && up_to_date && !unnamed && !at.old;
     const auto pause = std::max<steady::duration>(refresh_interval, at.took * refresh_share);
-    const bool soon_enough = same && (at.old || !from.complete) && steady::now() - at.when < pause;
+    const bool may_wait = !from.complete || (at.old && up_to_date && !unnamed);
+    const bool soon_enough = same && may_wait && steady::now() - at.when < pause;
     if (!newest && !soon_enough) {
       at.wanted = question;
       if (!at.running) {
