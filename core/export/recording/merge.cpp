@@ -33,6 +33,11 @@ constexpr std::uint64_t events_a_slice = 200'000;
 /// Rows of a kind that wait in a slice. Hundreds of ranks have some fifty slices open at once.
 constexpr std::size_t rows_a_slice = 4096;
 
+/// True for rows whose order in the file says something.
+constexpr bool keeps_order(trace::row_type rows) {
+  return rows == trace::row_type::attribute || rows == trace::row_type::link;
+}
+
 template <class... Ids>
 struct id_list {};
 /// Ids that are unique per part. Those of table rows are renumbered to follow those of the part before. Those of events
@@ -150,7 +155,7 @@ class part {
     for (std::size_t i = 0; i < chunks.size(); ++i) {
       if (!trace::is_event(chunks[i].type)) continue;
       time_ns time = moved(chunks[i].min_time);
-      if (chunks[i].type == trace::row_type::attribute || chunks[i].type == trace::row_type::link) {
+      if (keeps_order(chunks[i].type)) {
         const auto [known, fresh] = latest.try_emplace(chunks[i].type, time);
         time = known->second = std::max(known->second, time);
       }
@@ -174,11 +179,6 @@ class part {
   std::vector<std::pair<time_ns, std::size_t>> order_;  ///< The first time and the number of each chunk of events.
   std::size_t taken_ = 0;
 };
-
-/// True for rows whose order in the file says something.
-template <class Row>
-inline constexpr bool keeps_order =
-    std::is_same_v<Row, trace::attribute_event> || std::is_same_v<Row, trace::link_event>;
 
 /// Rows of one kind that wait to be written, by slice of time.
 template <class Row>
@@ -224,7 +224,7 @@ class waiting_events {
 
   template <class Row>
   result<void> add(const Row& row) {
-    if constexpr (keeps_order<Row>) {
+    if constexpr (keeps_order(trace::type_of_row<Row>)) {
       file_.add(row);
       return {};
     } else {
