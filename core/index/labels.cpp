@@ -2,9 +2,35 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/base/format.hpp"
 
 namespace sluice::analysis {
+namespace {
+
+/// The machine of a device: that of a process that has a context on it.
+trace::host_id host_of(trace::device_id id, const trace::tables& tables) {
+  for (const trace::context_row& each : tables.contexts.rows())
+    if (each.device == id)
+      if (const trace::process_row* process = tables.processes.find(each.process)) return process->host;
+  return trace::host_id::none;
+}
+
+/// "GPU 0", or "GPU 0 of node7" if another machine has a GPU of that number, too.
+std::string numbered(const trace::device_row& of, const trace::tables& tables) {
+  std::string label = fmt::format("GPU {}", of.ordinal);
+  if (tables.hosts.rows().size() < 2) return label;
+  const auto& all = tables.devices.rows();
+  const bool unique = std::none_of(all.begin(), all.end(), [&](const trace::device_row& each) {
+    return each.id != of.id && each.ordinal == of.ordinal;
+  });
+  const trace::host_row* host = unique ? nullptr : tables.hosts.find(host_of(of.id, tables));
+  if (host != nullptr && !tables.text(host->name).empty()) label += fmt::format(" of {}", tables.text(host->name));
+  return label;
+}
+
+}  // namespace
 
 std::string device_label(trace::device_id id, const trace::tables& tables) {
   const trace::device_row* row = tables.devices.find(id);
@@ -12,13 +38,13 @@ std::string device_label(trace::device_id id, const trace::tables& tables) {
   const std::string_view name = tables.text(row->name);
   if (row->kind == trace::device_kind::simulated) return name.empty() ? "simulated device" : std::string(name);
   if (row->ordinal < 0) return name.empty() ? fmt::format("Device {}", raw(id)) : std::string(name);
-  return fmt::format("{} (GPU {})", name.empty() ? "Device" : name, row->ordinal);
+  return fmt::format("{} ({})", name.empty() ? "Device" : name, numbered(*row, tables));
 }
 
 std::string short_label(trace::device_id id, const trace::tables& tables) {
   if (id == trace::device_id::none) return "host";
   const trace::device_row* row = tables.devices.find(id);
-  return row != nullptr && row->ordinal >= 0 ? fmt::format("GPU {}", row->ordinal) : fmt::format("device {}", raw(id));
+  return row != nullptr && row->ordinal >= 0 ? numbered(*row, tables) : fmt::format("device {}", raw(id));
 }
 
 std::string stream_label(trace::stream_id id, const trace::tables& tables) {

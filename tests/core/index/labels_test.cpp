@@ -1,0 +1,66 @@
+#include "core/index/labels.hpp"
+
+#include <gtest/gtest.h>
+
+namespace sluice::analysis {
+namespace {
+
+/// Two machines, "node1" and "node2", with a process each, and a device on which the process has a context.
+class two_machines : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    put_text(1, "node1");
+    put_text(2, "node2");
+    put_text(3, "NVIDIA H100");
+    put_machine(1, 0);
+    put_machine(2, 0);
+  }
+
+  void put_text(std::uint64_t id, std::string text) {
+    all.strings.put({.id = trace::string_id{id}, .text = std::move(text)});
+  }
+  /// The machine, its process and its device have the number `id`; its name is the text of that number.
+  void put_machine(std::uint64_t id, std::int64_t ordinal) {
+    all.hosts.put({.id = trace::host_id{id}, .name = trace::string_id{id}});
+    all.processes.put({.id = trace::process_id{id}, .host = trace::host_id{id}});
+    put_device(id, ordinal);
+    all.contexts.put({.id = trace::context_id{id}, .process = trace::process_id{id}, .device = trace::device_id{id}});
+  }
+  void put_device(std::uint64_t id, std::int64_t ordinal) {
+    trace::device_row row;
+    row.id = trace::device_id{id};
+    row.name = trace::string_id{3};
+    row.ordinal = ordinal;
+    all.devices.put(row);
+  }
+
+  trace::tables all;
+};
+
+TEST_F(two_machines, name_the_machine_of_gpus_with_the_same_number) {
+  EXPECT_EQ(short_label(trace::device_id{1}, all), "GPU 0 of node1");
+  EXPECT_EQ(device_label(trace::device_id{2}, all), "NVIDIA H100 (GPU 0 of node2)");
+}
+
+TEST_F(two_machines, need_no_name_for_gpus_with_a_number_of_their_own) {
+  put_device(3, 1);
+  EXPECT_EQ(short_label(trace::device_id{3}, all), "GPU 1");
+}
+
+TEST_F(two_machines, of_which_a_device_is_not_known_leave_it_unsaid) {
+  put_device(3, 0);
+  EXPECT_EQ(short_label(trace::device_id{3}, all), "GPU 0");
+}
+
+TEST(labels, of_gpus_of_one_machine_name_no_machine) {
+  trace::tables all;
+  all.hosts.put({.id = trace::host_id{1}});
+  trace::device_row row;
+  row.id = trace::device_id{1};
+  row.ordinal = 0;
+  all.devices.put(row);
+  EXPECT_EQ(short_label(trace::device_id{1}, all), "GPU 0");
+}
+
+}  // namespace
+}  // namespace sluice::analysis
