@@ -158,6 +158,8 @@ SLUICE_MEMBERS(
     member<&of::collectives>{"collectives", "Kernels of NCCL"},
     member<&of::collective_time>{"collective_ns", "Sum of their lengths, ns"},
     member<&of::waiting>{"waiting_ns", "Of that, what goes beyond the rank that needed least, for each collective"},
+    member<&of::waiting_rarely>{"waiting_rarely_ns",
+                                "Of that, waits of lengths that occur fewer than 4 times: connecting"},
     member<&of::reductions>{"all_reduces", "Of the collectives, all-reduces"},
     member<&of::gathers>{"gathers", "Of the collectives, all-gathers and reduce-scatters"},
     member<&of::shares>{"shares"}, member<&of::held>{"held"}, member<&of::kernels>{"kernels"})

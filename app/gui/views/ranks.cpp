@@ -201,7 +201,8 @@ class ranks_view final : public view {
         if (of.collectives > 0)
           tip_field(with, "collectives",
                     format_count(of.collectives) + ", " + format_time(of.collective_time) + ", of that " +
-                        format_time(of.waiting) + " waiting for other ranks",
+                        format_time(of.waiting) + " waiting for other ranks" +
+                        (of.waiting_rarely > 0 ? " (" + format_time(of.waiting_rarely) + " in a few long waits)" : ""),
                     with.px(70));
         ImGui::TextDisabled("Click to go to its peak.");
         end_tip();

@@ -179,19 +179,20 @@ std::string why_slow(finder& in, const ranks& all, const rank_figures& slow, con
   return text;
 }
 
-/// The rank that waits least in collectives is the one that the others wait for. True if there is one.
+/// The rank that waits least in collectives is the one that the others wait for. True if there is one. Rare waits are
+/// left out: at the start, whoever connects first waits as long as many steps take.
 ///
 /// Where the hosts of all ranks are slower than their devices, the devices of all but the last wait for the last one's
 /// host through each step, and yet no rank could go faster alone: only what the last one needs longer counts as lost.
 bool find_awaited_rank(finder& in, const ranks& all) {
-  const auto waiting = [](const rank_figures& of) { return of.waiting; };
+  const auto waiting = [](const rank_figures& of) { return of.waiting - of.waiting_rarely; };
   const auto& slow =
       *std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return waiting(a) < waiting(b); });
   const bool all_take_part = std::all_of(all.begin(), all.end(), [](const auto& of) { return of.collectives > 0; });
   const std::uint64_t others = usual(all, slow, waiting);
   const longer_work work = work_of(in, all, slow);
   const std::uint64_t lost =
-      std::min(others - std::min(others, static_cast<std::uint64_t>(slow.waiting)), std::max(work.kernels, work.host));
+      std::min(others - std::min(others, static_cast<std::uint64_t>(waiting(slow))), std::max(work.kernels, work.host));
   // Hosts that do the same differ by some per cent.
   const double least_share = work.kernels * 2 < lost ? imbalanced : warned_time_share;
   if (!all_take_part || static_cast<double>(lost) < least_share * in.working) return false;
@@ -201,7 +202,7 @@ bool find_awaited_rank(finder& in, const ranks& all) {
           "The other ranks wait for rank {}: for {} of the {} that they spend in collectives. Rank {} waits for {}.",
           slow.rank, time_text(others),
           time_text(usual(all, slow, [](const rank_figures& of) { return of.collective_time; })), slow.rank,
-          slow.waiting * 100 < static_cast<time_ns>(others) ? "nobody" : format_time(slow.waiting)) +
+          waiting(slow) * 100 < static_cast<time_ns>(others) ? "nobody" : format_time(waiting(slow))) +
           why_slow(in, all, slow, work, lost),
       "Give all ranks the same work: batches of the same size and length, the same number of layers.");
   // What the slow rank has too much is done by all, then.

@@ -129,8 +129,10 @@ constexpr auto rules = std::to_array<finding_rule>({
     {rank_imbalance, "rank_imbalance", "One rank of a job needs more memory than the others, or makes them wait.",
      "Its peak is 10 % higher than the median of the others, or what its allocator then holds, by 64 MiB. Or the "
      "others "
-     "wait for it in collectives for 2 % of the working time longer than it waits: of each collective, the time beyond "
-     "that of the rank that needs least. Or its median step is 10 % longer.",
+     "wait for it in collectives for 2 % of the working time longer than it waits (10 % if its kernels take no "
+     "longer): "
+     "of each collective, the time beyond that of the rank that needs least. Waits of a length that occurs fewer than "
+     "four times are left out: that is how long connecting takes. Or its median step is 10 % longer.",
      "Ranks on machines that were not recorded. Collectives of other libraries than NCCL. Which kernels of NCCL belong "
      "together is told by name and overlap: groups of ranks that communicate at the same time are taken for one."},
     {replicated_state, "replicated_state", "Each rank holds all weights and all of the optimizer's state.",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <set>
 #include <span>
 #include <string>
@@ -102,8 +103,12 @@ void ranks_builder::add_waiting(std::vector<collective> all) {
     if (members.size() < 2) return;
     time_ns shortest = all[first].when.length();
     for (std::size_t i = first; i < behind; ++i) shortest = std::min(shortest, all[i].when.length());
-    for (std::size_t i = first; i < behind; ++i)
-      saturating_add(works_[all[i].process].waiting, all[i].when.length() - shortest);
+    for (std::size_t i = first; i < behind; ++i) {
+      const time_ns waited = all[i].when.length() - shortest;
+      waits_of_length& alike = works_[all[i].process].waited[std::bit_width(static_cast<std::uint64_t>(waited))];
+      ++alike.count;
+      saturating_add(alike.total, waited);
+    }
   };
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].when.begin >= first_end || members.contains(all[i].process)) {
@@ -116,6 +121,16 @@ void ranks_builder::add_waiting(std::vector<collective> all) {
     first_end = std::min(first_end, all[i].when.end);
   }
   count(all.size());
+}
+
+void ranks_builder::put_waiting(const waits& of, rank_figures& into) {
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const std::uint64_t shorter = i > 0 ? of[i - 1].count : 0;
+    const std::uint64_t longer = i + 1 < of.size() ? of[i + 1].count : 0;
+    saturating_add(into.waiting, of[i].total);
+    if (shorter + of[i].count + longer < rank_figures::recurring_waits)
+      saturating_add(into.waiting_rarely, of[i].total);
+  }
 }
 
 void ranks_builder::find_peaks() {
@@ -191,8 +206,9 @@ std::vector<rank_figures> ranks_builder::figures(const std::vector<step_summary>
     const auto known = works_.find(rank.process);
     if (known == works_.end()) continue;
     const work& of = known->second;
-    std::tie(rank.computing, rank.collectives, rank.collective_time, rank.waiting, rank.reductions, rank.gathers) =
-        std::tie(of.computing, of.collectives, of.collective_time, of.waiting, of.reductions, of.gathers);
+    std::tie(rank.computing, rank.collectives, rank.collective_time, rank.reductions, rank.gathers) =
+        std::tie(of.computing, of.collectives, of.collective_time, of.reductions, of.gathers);
+    put_waiting(of.waited, rank);
     for (const auto& [name, total] : of.kernels) rank.kernels.push_back({name, total});
     std::stable_sort(rank.kernels.begin(), rank.kernels.end(),
                      [](const kernel_total& a, const kernel_total& b) { return a.total > b.total; });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string_view>
@@ -52,12 +53,17 @@ struct rank_figures {
   /// Part of that in which the rank waited for others: the time of each collective beyond that of the rank that needed
   /// least. Kernels of one name belong to the same collective if those of all its ranks overlap.
   time_ns waiting = 0;
+  /// Part of `waiting` in waits that are unlike all but a few others in their length: as for connecting, compiling, or an
+  /// evaluation. See `recurring_waits`.
+  time_ns waiting_rarely = 0;
   std::uint64_t reductions = 0;        ///< Of the collectives, all-reduces.
   std::uint64_t gathers = 0;           ///< Of the collectives, all-gathers and reduce-scatters, which sharding needs.
   std::vector<category_share> shares;  ///< What the peak consists of, most bytes first; empty if no category is known.
   std::vector<held_by_stack> held;     ///< At the peak, most bytes first, at most `limit`.
   std::vector<kernel_total> kernels;   ///< Other than collectives, longest first, at most `limit`.
   static constexpr std::size_t limit = 64;
+  /// Waits recur if at least so many of a rank have about the same length: at most four times the shortest of them.
+  static constexpr std::uint64_t recurring_waits = 4;
 };
 
 /// Collects the figures of processes with a rank, if there are several, from indexes of sections in order of time.
@@ -82,12 +88,18 @@ class ranks_builder {
     std::int64_t bytes = 0;
     time_ns time = 0;
   };
+  /// Waits by length: each is in the place of its `std::bit_width`.
+  struct waits_of_length {
+    std::uint64_t count = 0;
+    time_ns total = 0;
+  };
+  using waits = std::array<waits_of_length, 65>;
   enum class kernel_kind : std::uint8_t { computes, reduces, gathers, communicates };
   struct work {
     time_ns computing = 0;
     std::uint64_t collectives = 0;
     time_ns collective_time = 0;
-    time_ns waiting = 0;
+    waits waited{};
     std::uint64_t reductions = 0;
     std::uint64_t gathers = 0;
     std::map<trace::string_id, time_ns> kernels;
@@ -100,6 +112,7 @@ class ranks_builder {
   void add_work(const index& from, time_range here);
   /// `all`: kernels of one name.
   void add_waiting(std::vector<collective> all);
+  static void put_waiting(const waits& of, rank_figures& into);
   kernel_kind kind_of(trace::string_id kernel);
 
   const trace::snapshot& trace_;

@@ -41,6 +41,16 @@ struct or_unknown {
 template <class Time>
 or_unknown(Time&) -> or_unknown<Time>;
 
+/// Wraps a member that was added with this version of the layout. From older bytes it keeps the value it has.
+template <std::uint32_t Version, class Value>
+struct added {
+  Value& value;
+};
+template <std::uint32_t Version, class Value>
+[[nodiscard]] constexpr added<Version, Value> since(Value& value) {
+  return {value};
+}
+
 /// One past the highest stored value of an enum; 0: any value, such as ids. Specialize it for enums outside the model.
 template <class Enum>
 inline constexpr std::uint64_t enum_end = trace::enum_values<Enum>;
@@ -78,6 +88,11 @@ template <class T>
 inline constexpr bool is_or_unknown = false;
 template <class T>
 inline constexpr bool is_or_unknown<or_unknown<T>> = true;
+
+template <class T>
+inline constexpr std::uint32_t added_with = 0;
+template <std::uint32_t Version, class Value>
+inline constexpr std::uint32_t added_with<added<Version, Value>> = Version;
 
 template <class T>
 inline constexpr bool is_enum_kept = enum_end<T> > 0 || sizeof(T) == sizeof(std::uint64_t);
@@ -123,6 +138,8 @@ class writer {
     } else if constexpr (detail::is_or_unknown<T>) {
       failed_ = failed_ || !(value.time == trace::unknown_time || can_keep(value.time));
       varint(trace::zigzag(static_cast<std::uint64_t>(value.time)));
+    } else if constexpr (detail::added_with<T> > 0) {
+      put(value.value);
     } else {
       fields(*this, value);
     }
@@ -145,8 +162,10 @@ class writer {
 class reader {
  public:
   static constexpr bool reading = true;
-  /// Uses at most about `most_bytes` of memory, whatever sizes the bytes claim.
-  reader(std::string_view bytes, std::size_t most_bytes) : bytes_(bytes), room_(most_bytes) {}
+  /// Uses at most about `most_bytes` of memory, whatever sizes the bytes claim. `version` is that of the layout.
+  reader(std::string_view bytes, std::size_t most_bytes,
+         std::uint32_t version = std::numeric_limits<std::uint32_t>::max())
+      : bytes_(bytes), room_(most_bytes), version_(version) {}
 
   template <class Struct, class... Members>
   void operator()(Struct& /*of*/, Members&&... members) {
@@ -188,6 +207,8 @@ class reader {
       const std::int64_t number = static_cast<std::int64_t>(trace::unzigzag(varint()));
       if (number != trace::unknown_time && !can_keep(number)) return fail();
       value.time = number;
+    } else if constexpr (detail::added_with<T> > 0) {
+      if (version_ >= detail::added_with<T>) get(value.value);
     } else {
       fields(*this, value);
     }
@@ -239,6 +260,7 @@ class reader {
   std::string_view bytes_;
   std::size_t at_ = 0;
   std::size_t room_;
+  std::uint32_t version_;
   bool failed_ = false;
 };
 
@@ -271,6 +293,8 @@ class describer {
       text_ += (std::is_signed_v<T> ? 'i' : 'u') + std::to_string(sizeof(T));
     } else if constexpr (detail::is_or_unknown<T>) {
       text_ += 't';
+    } else if constexpr (detail::added_with<T> > 0) {
+      put(value.value);
     } else {
       fields(*this, value);
     }

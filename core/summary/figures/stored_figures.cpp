@@ -34,6 +34,8 @@ bool makes_sense(const stored_figures& of) {
   for (const memory_peak& peak : figures.peaks)
     sense = sense && measured.contains({peak.device, peak.layer, peak.kind});
   for (const unfreed_group& group : figures.unfreed) sense = sense && !group.largest.empty();
+  for (const rank_figures& rank : figures.waste.ranks)
+    sense = sense && rank.waiting_rarely >= 0 && rank.waiting_rarely <= rank.waiting;
   for (const step_summary& steps : figures.steps) sense = sense && steps.highest < steps.steps.size();
   for (const process_steps& process : of.steps) sense = sense && process.steps.steps.empty();
   return sense;
@@ -52,9 +54,9 @@ result<std::string> encode_stored_figures(const stored_figures& of) {
   return bytes;
 }
 
-result<stored_figures> decode_stored_figures(std::string_view bytes) {
+result<stored_figures> decode_stored_figures(std::string_view bytes, std::uint32_t version) {
   stored_figures made;
-  serialize::reader all(bytes, most_memory);
+  serialize::reader all(bytes, most_memory, version);
   all.get(made);
   if (!all.failed() && all.at_end() && makes_sense(made)) return made;
   return fail(error_code::corrupt, "the stored summary is corrupt", {}, {}, all.at());
@@ -79,7 +81,7 @@ std::shared_ptr<const stored_figures> find_stored_figures(const trace::snapshot&
     for (const trace::saved_row& row : rows) {
       const bool readable = row.version >= oldest_stored_figures && row.version <= stored_figures_version;
       if (row.name != stored_figures_name || !readable) continue;
-      auto found = decode_stored_figures(row.bytes);
+      auto found = decode_stored_figures(row.bytes, row.version);
       if (!found || found->span != time_range_of(trace)) continue;
       return std::make_shared<const stored_figures>(std::move(*found));
     }

@@ -69,14 +69,15 @@ struct stored_figures {
 };
 
 /// Version of the stored bytes. Increase it when a stored member or the meaning of a figure changes.
-inline constexpr std::uint32_t stored_figures_version = 8;
+inline constexpr std::uint32_t stored_figures_version = 9;
 /// Readers ignore stored figures of other versions than from this one to `stored_figures_version`. A recording that has
 /// only such figures stays readable: its figures are computed from its events again. Version 4 added what findings need
 /// to know about waste; version 5 what copies to the host moved, zeros, what is said of an allocation that failed for want
 /// of memory, and what an allocator would have reserved under other settings; version 6 the largest blocks of each layer
 /// with their uses, what ranks need, tensors held in two types, growth that fragmentation forced, and the ranges in which
-/// gaps lie. Versions 6 and 7 are still read: version 7 added gaps for which locks are the cause, and counts what is idle by
-/// the work of its own process; version 8 added what hooks of modules make to the reasons of categories.
+/// gaps lie. Versions from 6 on are still read: version 7 added gaps for which locks are the cause, and counts what is idle by
+/// the work of its own process; version 8 added what hooks of modules make to the reasons of categories; version 9
+/// how long ranks wait in rare waits.
 inline constexpr std::uint32_t oldest_stored_figures = 6;
 /// The name under which the file stores these figures.
 inline constexpr std::string_view stored_figures_name = "digest";
@@ -84,9 +85,10 @@ inline constexpr std::string_view stored_figures_name = "digest";
 /// Encodes the figures. Errors: invalid_argument if a value is too large (numbers of 2^61 or more, or 48 MiB in all).
 [[nodiscard]] result<std::string> encode_stored_figures(const stored_figures& of);
 
-/// Decodes the figures. The bytes may be hostile: the result is safe to show, and uses at most about 256 MiB. Errors:
-/// corrupt, with the offset in the bytes. Linear in the bytes.
-[[nodiscard]] result<stored_figures> decode_stored_figures(std::string_view bytes);
+/// Decodes figures that were stored with `version`. The bytes may be hostile: the result is safe to show, and uses at most
+/// about 256 MiB. Errors: corrupt, with the offset in the bytes. Linear in the bytes.
+[[nodiscard]] result<stored_figures> decode_stored_figures(std::string_view bytes,
+                                                           std::uint32_t version = stored_figures_version);
 
 /// The figures as a row for `file_writer::add_summary`. Errors: as for `encode_stored_figures`.
 [[nodiscard]] result<trace::saved_row> saved_stored_figures(const stored_figures& of);

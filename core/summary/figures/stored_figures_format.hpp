@@ -37,6 +37,7 @@ namespace sluice::analysis {
 using serialize::left_out;
 using serialize::like;
 using serialize::or_unknown;
+using serialize::since;
 
 #define SLUICE_KEPT(type)  \
   template <class Archive> \
@@ -45,7 +46,8 @@ using serialize::or_unknown;
 /// Structs that are stored in the order of their list of members. That of the excepted ones is for JSON and SQL only.
 template <class Figures>
 concept stored_as_listed = has_members<Figures> && !std::is_same_v<Figures, untracked_statistics> &&
-                           !std::is_same_v<Figures, device_activity> && !std::is_same_v<Figures, imported_memory>;
+                           !std::is_same_v<Figures, device_activity> && !std::is_same_v<Figures, imported_memory> &&
+                           !std::is_same_v<Figures, rank_figures>;
 
 template <class Archive, class Figures>
 requires stored_as_listed<std::remove_const_t<Figures>>
@@ -161,6 +163,11 @@ SLUICE_KEPT(forced_growths) { all(of, of.device, of.count, of.bytes, of.reserved
 SLUICE_KEPT(policy_outcome) { all(of, of.policy, of.peak_reserved, of.retries, of.failures); }
 SLUICE_KEPT(reserved_replay) {
   all(of, of.device, of.peak_reserved, of.retries, of.policies, of.late_reserved, of.late_emptied);
+}
+SLUICE_KEPT(rank_figures) {
+  all(of, of.process, of.rank, of.device, of.layer, of.kind, of.peak, of.peak_time, of.reserved, of.untracked, of.steps,
+      of.median_step, of.computing, of.collectives, of.collective_time, of.waiting, since<9>(of.waiting_rarely),
+      of.reductions, of.gathers, of.shares, of.held, of.kernels);
 }
 SLUICE_KEPT(waste_figures) {
   all(of, of.idle, of.growing, of.dead_writes, of.gaps, of.driver_calls, of.copies, of.caches, of.ranks, of.replays,

@@ -52,6 +52,8 @@ class stored_figures_flattener {
       values.push_back({where_, std::uint64_t{of}});
     } else if constexpr (serialize::detail::is_or_unknown<T>) {
       values.push_back({where_, std::int64_t{of.time}});
+    } else if constexpr (serialize::detail::added_with<T> > 0) {
+      put(of.value);
     } else {
       fields(*this, of);
     }

@@ -160,6 +160,18 @@ TEST(ranks, match_collectives_of_one_name_that_overlap) {
   EXPECT_EQ(ranks[0].collectives, 3U);
 }
 
+TEST(ranks, wait_rarely_for_what_happens_a_few_times) {
+  wasteful_recording told;
+  unequal_work(told, 6, 20, 80);
+  kernel(told, 10, 2000, 9000, all_reduce);  // Rank 1 connects.
+  kernel(told, 11, 8990, 9000, all_reduce);
+  const auto ranks = told.waste().ranks;
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_EQ(ranks[0].waiting, (6 * 60 + 6990) * us);
+  EXPECT_EQ(ranks[0].waiting_rarely, 6990 * us);
+  EXPECT_EQ(ranks[1].waiting_rarely, 0);
+}
+
 TEST(ranks, have_a_composition_and_what_is_reserved_for_it) {
   wasteful_recording told;
   add_rank(told, 10, 0);
@@ -216,6 +228,17 @@ TEST(rank_imbalance, names_the_rank_that_the_others_wait_for_and_what_it_has_mor
   EXPECT_NE(found->text.find("wait for rank 1"), std::string::npos) << found->text;
   EXPECT_NE(found->text.find("is sort"), std::string::npos) << "the kernel that only rank 1 runs: " << found->text;
   EXPECT_EQ(found->saves.time, 40 * 60 * us / 2) << "shared by both ranks, the rest takes half as long";
+}
+
+TEST(rank_imbalance, names_the_rank_although_it_waits_long_at_its_start) {
+  wasteful_recording told;
+  unequal_work(told, 40, 20, 80);
+  kernel(told, 10, 8990, 9000, all_reduce);  // Rank 0 connects last.
+  kernel(told, 11, 5000, 9000, all_reduce);
+  const report all = testing::report_of(told.made);
+  const finding* found = testing::find(all, finding_kind::rank_imbalance);
+  ASSERT_NE(found, nullptr);
+  EXPECT_NE(found->text.find("wait for rank 1"), std::string::npos) << found->text;
 }
 
 TEST(rank_imbalance, says_nothing_of_ranks_that_work_alike) {
