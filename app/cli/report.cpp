@@ -1,4 +1,6 @@
 // sluice report: prints the statistics and findings of a recording.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
@@ -21,6 +23,7 @@ struct report_options {
   std::string format = "text";
   std::string range;
   std::string by;
+  std::optional<std::int64_t> rank;
   std::string explain;
   std::vector<std::string> sources_from;
 };
@@ -34,6 +37,14 @@ int print_rules(const std::string& kind) {
   if (rule != nullptr) return cli::print(analysis::text_of(*rule) + "\n") ? 0 : status_failed;
   complain("--explain: no kind of finding is called '" + kind + "'; `sluice report --explain` lists all");
   return status_usage;
+}
+
+std::string no_rank(const analysis::report& all, std::int64_t asked) {
+  const auto& ranks = all.waste.ranks;
+  const std::string has = ranks.empty()
+                              ? "none, or only one"
+                              : fmt::format("{}, from {} to {}", ranks.size(), ranks.front().rank, ranks.back().rank);
+  return fmt::format("--rank: there is no rank {} in the recording; ranks in it: {}", asked, has);
 }
 
 int print(const report_options& options) {
@@ -56,10 +67,19 @@ int print(const report_options& options) {
     }
     range = *parsed;
   }
-  const analysis::report all = opened->report(range, symbols::attribution_named(options.by));
-  const report_subject subject{all, opened->tables(), options.file};
-  const std::string text = options.format == "json" ? report_json(subject) : report_text(subject);
-  const bool printed = options.format == "json" ? print_document(text) : cli::print(text);
+  analysis::report all = opened->report(range, symbols::attribution_named(options.by));
+  const bool json = options.format == "json";
+  std::optional<one_rank> only;
+  if (const auto rank = options.rank || json ? options.rank : rank_to_show(all)) {
+    only = keep_rank(all, opened->tables(), *rank);
+    if (!only) {
+      complain(no_rank(all, *rank));
+      return status_usage;
+    }
+  }
+  const report_subject subject{all, opened->tables(), options.file, std::move(only)};
+  const std::string text = json ? report_json(subject) : report_text(subject);
+  const bool printed = json ? print_document(text) : cli::print(text);
   if (!printed || std::fflush(stdout) != 0) {
     complain("cannot write the report: the output was closed or is full");
     return status_failed;
@@ -92,6 +112,12 @@ action declare_report(CLI::App& command) {
           "splits the main peak most evenly")
       ->check(CLI::IsMember({"line", "caller", "module", "package", "owner"}).description(""))
       ->type_name("line|caller|module|package|owner");
+  command
+      .add_option(
+          "--rank", options->rank,
+          "Of tables about devices and processes, only those of this rank; default: all, and in a text report on "
+          "more than four ranks, the one that needs most memory")
+      ->type_name("N");
   command.add_option("--range", options->range, range_help)->type_name("FROM:TO");
   add_sources_option(command, options->sources_from);
   return [options, explain] { return explain->count() > 0 ? print_rules(options->explain) : print(*options); };

@@ -84,7 +84,12 @@ class text_writer {
                                     format_bytes(of_.file_bytes));
     if (of_.simulated) facts += ", simulated device: no time in it is real";
     line("  {}", facts);
+    if (subject_.only)
+      line("  {} ranks. What follows of one device or process is of rank {}{}; --rank shows another one.",
+           of_.waste.ranks.size(), subject_.only->rank,
+           rank_to_show(of_) == subject_.only->rank ? ", which needs most memory" : "");
     for (const trace::device_row& device : tables_.devices.rows()) {
+      if (!shows(device.id)) continue;
       std::string about = device_label(device.id, tables_);
       if (device.memory_bytes > 0) about += fmt::format(", {}", format_bytes(device.memory_bytes));
       if (device.link_peak > 0) {
@@ -118,6 +123,13 @@ class text_writer {
            format_time(active.length()), format_moment(active.begin), format_moment(active.end));
     }
     for (const std::string& warning : of_.warnings) line("warning: {}", warning);
+  }
+
+  /// False for devices of ranks that the report leaves out.
+  bool shows(trace::device_id device) const {
+    if (!subject_.only) return true;
+    const auto& shown = subject_.only->devices;
+    return std::find(shown.begin(), shown.end(), device) != shown.end();
   }
 
   /// Warnings and errors first; what saves too little for a warning comes under a heading of its own.
@@ -416,7 +428,8 @@ class text_writer {
       }
     }
     text_ += table.text(2);
-    for (const trace::device_row& device : tables_.devices.rows()) limits(device);
+    for (const trace::device_row& device : tables_.devices.rows())
+      if (shows(device.id)) limits(device);
     if (asks_for_duplicates()) {
       line("  repeated host-to-device copies: not checked (use sluice record --find-duplicates)");
     }

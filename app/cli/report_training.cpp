@@ -60,11 +60,7 @@ class training_writer {
   }
 
   std::string place(trace::device_id device, trace::layer layer, trace::memory_kind kind) const {
-    const trace::device_row* row = tables_.devices.find(device);
-    const std::string where = device == trace::device_id::none      ? "host"
-                              : row != nullptr && row->ordinal >= 0 ? fmt::format("GPU {}", row->ordinal)
-                                                                    : fmt::format("device {}", raw(device));
-    return fmt::format("{}, {}: {}", where, name_of(layer), name_of(kind));
+    return fmt::format("{}, {}: {}", analysis::short_label(device, tables_), name_of(layer), name_of(kind));
   }
 
   /// The share of segments, from the layer below, that holds these bytes.

@@ -15,6 +15,8 @@ namespace {
 using analysis::rank_figures;
 
 constexpr std::size_t categories_shown = 2;
+/// With more ranks, a row for each would hide what differs.
+constexpr std::size_t most_rows = 16;
 
 /// "activation 60 %, weight 25 %": the largest categories at the rank's peak.
 std::string composition_of(const rank_figures& of) {
@@ -30,6 +32,35 @@ std::string composition_of(const rank_figures& of) {
   return text;
 }
 
+/// A row for each figure: its lowest value, the median and the highest, and which ranks have them.
+std::string extremes_text(const std::vector<rank_figures>& ranks) {
+  text_table table("lrrr");
+  table.row({"", "lowest", "median", "highest"});
+  const auto add = [&](const char* title, auto member, auto&& text_of) {
+    std::vector<const rank_figures*> sorted;
+    for (const rank_figures& each : ranks) sorted.push_back(&each);
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [&](const auto* a, const auto* b) { return a->*member < b->*member; });
+    if (sorted.back()->*member == 0) return;
+    const auto with_rank = [&](const rank_figures& of) {
+      return fmt::format("{} (rank {})", text_of(of.*member), of.rank);
+    };
+    table.row({title, with_rank(*sorted.front()), text_of(sorted[(sorted.size() - 1) / 2]->*member),
+               with_rank(*sorted.back())});
+  };
+  const auto bytes = [](std::uint64_t of) { return format_bytes(of); };
+  const auto time = [](trace::time_ns of) { return format_time(of); };
+  add("peak", &rank_figures::peak, bytes);
+  add("reserved", &rank_figures::reserved, bytes);
+  add("untracked", &rank_figures::untracked, bytes);
+  add("step", &rank_figures::median_step, time);
+  add("kernels", &rank_figures::computing, time);
+  add("collectives", &rank_figures::collective_time, time);
+  add("waiting", &rank_figures::waiting, time);
+  add("of it rarely", &rank_figures::waiting_rarely, time);
+  return table.text(2) + "  Each rank: `sluice query FILE \"select * from rank_use\"`.\n";
+}
+
 }  // namespace
 
 std::string ranks_text(const report_subject& subject) {
@@ -37,15 +68,20 @@ std::string ranks_text(const report_subject& subject) {
   if (ranks.size() < 2) return {};
   const auto bytes = [](std::uint64_t of) { return of > 0 ? format_bytes(of) : std::string("-"); };
   const auto time = [](trace::time_ns of) { return of > 0 ? format_time(of) : std::string("-"); };
-  std::string text = "\nRanks (waiting: time in collectives beyond that of the rank that needed least)\n";
-  text_table table("rllrlrrrrrrl");
-  table.row({"rank", "", "", "peak", "at", "reserved", "untracked", "step", "kernels", "collectives", "waiting", ""});
+  std::string text =
+      "\nRanks (waiting: time in collectives beyond that of the rank that needed least; rarely: in waits of a length "
+      "that occurs fewer than four times, as for connecting)\n";
+  if (ranks.size() > most_rows) return text + extremes_text(ranks);
+  text_table table("rllrlrrrrrrrl");
+  table.row({"rank", "", "", "peak", "at", "reserved", "untracked", "step", "kernels", "collectives", "waiting",
+             "of it rarely", ""});
   for (const rank_figures& of : ranks) {
     const bool waits_known = of.collectives > 0;
     table.row({fmt::format("{}", of.rank), analysis::short_label(of.device, subject.tables),
                std::string(name_of(of.layer)), format_bytes(of.peak), format_moment(of.peak_time), bytes(of.reserved),
                bytes(of.untracked), time(of.median_step), time(of.computing), time(of.collective_time),
-               waits_known ? format_time(of.waiting) : "-", composition_of(of)});
+               waits_known ? format_time(of.waiting) : "-", waits_known ? format_time(of.waiting_rarely) : "-",
+               composition_of(of)});
   }
   return text + table.text(2);
 }

@@ -7,7 +7,8 @@
 /// The section of the text report that compares the ranks of a job.
 namespace sluice::cli {
 
-/// A table with a row for each rank; empty if there are not several.
+/// A table with a row for each rank, or of many ranks with the lowest, the median and the highest of each figure; empty
+/// if there are not several.
 [[nodiscard]] std::string ranks_text(const report_subject& subject);
 
 }  // namespace sluice::cli

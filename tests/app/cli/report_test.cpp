@@ -332,7 +332,7 @@ TEST_F(report, compares_ranks_in_a_table) {
   const std::string text = report_text({all, all_->snapshot->tables(), "train.sluice"});
   EXPECT_THAT(text, HasSubstr("\nRanks (waiting:"));
   EXPECT_THAT(text, HasSubstr("framework  4.00 GiB"));
-  EXPECT_THAT(text, HasSubstr("40.0 ms  activation 75 %, weight 25 %"));
+  EXPECT_THAT(text, HasSubstr("40.0 ms          0 ns  activation 75 %, weight 25 %"));
   EXPECT_THAT(text, HasSubstr("-  activation 75 %")) << "without collectives, waiting is not known";
   const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
   EXPECT_EQ(json["ranks"].at(1)["rank"], 1);
