@@ -69,9 +69,9 @@ int print(const report_options& options) {
   }
   analysis::report all = opened->report(range, symbols::attribution_named(options.by));
   const bool json = options.format == "json";
-  std::optional<one_rank> only;
-  if (const auto rank = options.rank || json ? options.rank : rank_to_show(all)) {
-    only = keep_rank(all, opened->tables(), *rank);
+  std::optional<analysis::one_rank> only;
+  if (const auto rank = options.rank || json ? options.rank : analysis::rank_to_show(all)) {
+    only = analysis::keep_rank(all, opened->tables(), *rank);
     if (!only) {
       complain(no_rank(all, *rank));
       return status_usage;

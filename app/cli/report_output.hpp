@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "app/cli/figures/one_rank.hpp"
 #include "core/figures/report.hpp"
+#include "core/figures/waste/one_rank.hpp"
 
 /// The output of `sluice report`, as text or as JSON. Both use analysis::report only, and agree.
 namespace sluice::cli {
@@ -13,7 +13,7 @@ struct report_subject {
   const analysis::report& of;
   const trace::tables& tables;
   std::string path;
-  std::optional<one_rank> only{};  ///< The rank that `of` is limited to; none: it is of all.
+  std::optional<analysis::one_rank> only{};  ///< The rank that `of` is limited to; none: it is of all.
 };
 
 /// The text report: the most important findings.

@@ -87,7 +87,7 @@ class text_writer {
     if (subject_.only)
       line("  {} ranks. What follows of one device or process is of rank {}{}; --rank shows another one.",
            of_.waste.ranks.size(), subject_.only->rank,
-           rank_to_show(of_) == subject_.only->rank ? ", which needs most memory" : "");
+           analysis::rank_to_show(of_) == subject_.only->rank ? ", which needs most memory" : "");
     for (const trace::device_row& device : tables_.devices.rows()) {
       if (!shows(device.id)) continue;
       std::string about = device_label(device.id, tables_);

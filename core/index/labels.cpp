@@ -9,25 +9,35 @@
 namespace sluice::analysis {
 namespace {
 
-/// The machine of a device: that of a process that has a context on it.
-trace::host_id host_of(trace::device_id id, const trace::tables& tables) {
+/// A process that has a context on the device; null if none is known.
+const trace::process_row* user_of(trace::device_id id, const trace::tables& tables) {
   for (const trace::context_row& each : tables.contexts.rows())
     if (each.device == id)
-      if (const trace::process_row* process = tables.processes.find(each.process)) return process->host;
-  return trace::host_id::none;
+      if (const trace::process_row* process = tables.processes.find(each.process)) return process;
+  return nullptr;
 }
 
-/// "GPU 0", or "GPU 0 of node7" if another machine has a GPU of that number, too.
+/// "GPU 0". If there are others of that number, also which it is: "GPU 0 of node7", and on one machine, where each rank
+/// numbers those that it may use, "GPU 0 of rank 3". O(devices + contexts).
 std::string numbered(const trace::device_row& of, const trace::tables& tables) {
-  std::string label = fmt::format("GPU {}", of.ordinal);
-  if (tables.hosts.rows().size() < 2) return label;
-  const auto& all = tables.devices.rows();
-  const bool unique = std::none_of(all.begin(), all.end(), [&](const trace::device_row& each) {
-    return each.id != of.id && each.ordinal == of.ordinal;
+  const std::string label = fmt::format("GPU {}", of.ordinal);
+  const auto is_alike = [&](const trace::device_row* each) {
+    return each != nullptr && each->id != of.id && each->ordinal == of.ordinal;
+  };
+  const auto& devices = tables.devices.rows();
+  if (std::none_of(devices.begin(), devices.end(), [&](const auto& each) { return is_alike(&each); })) return label;
+  const trace::process_row* user = user_of(of.id, tables);
+  if (user == nullptr) return label;
+  const auto& contexts = tables.contexts.rows();
+  const bool shares_machine = std::any_of(contexts.begin(), contexts.end(), [&](const trace::context_row& each) {
+    const trace::process_row* other =
+        is_alike(tables.devices.find(each.device)) ? tables.processes.find(each.process) : nullptr;
+    return other != nullptr && other->host == user->host;
   });
-  const trace::host_row* host = unique ? nullptr : tables.hosts.find(host_of(of.id, tables));
-  if (host != nullptr && !tables.text(host->name).empty()) label += fmt::format(" of {}", tables.text(host->name));
-  return label;
+  if (shares_machine) return user->rank >= 0 ? fmt::format("{} of rank {}", label, user->rank) : label;
+  const trace::host_row* host = tables.hosts.find(user->host);
+  const std::string_view name = host == nullptr ? std::string_view{} : tables.text(host->name);
+  return name.empty() ? label : fmt::format("{} of {}", label, name);
 }
 
 }  // namespace

@@ -46,11 +46,11 @@ class job {
   }
 
   /// As `sluice report` prints it, of the rank that it chooses.
-  std::string text() { return text(rank_to_show(of_)); }
+  std::string text() { return text(analysis::rank_to_show(of_)); }
   std::string text(std::optional<std::int64_t> rank) {
     analysis::report shown = of_;
-    std::optional<one_rank> only;
-    if (rank) only = keep_rank(shown, tables(), *rank);
+    std::optional<analysis::one_rank> only;
+    if (rank) only = analysis::keep_rank(shown, tables(), *rank);
     return report_text({shown, tables(), "train.sluice", only});
   }
   analysis::report& of() { return of_; }
@@ -99,7 +99,7 @@ TEST(report_on_ranks, shows_the_rank_that_is_asked_for) {
 
 TEST(report_on_ranks, knows_no_rank_that_is_not_there) {
   job eight(8);
-  EXPECT_FALSE(keep_rank(eight.of(), eight.tables(), 8));
+  EXPECT_FALSE(analysis::keep_rank(eight.of(), eight.tables(), 8));
   EXPECT_EQ(eight.of().peaks.size(), 8U) << "and leaves the report as it was";
 }
 
@@ -109,7 +109,7 @@ TEST(report_on_ranks, keeps_what_ranks_share) {
   analysis::memory_peak pinned;
   pinned.kind = trace::memory_kind::pinned;
   all.peaks.push_back(pinned);
-  ASSERT_TRUE(keep_rank(all, eight.tables(), 5));
+  ASSERT_TRUE(analysis::keep_rank(all, eight.tables(), 5));
   ASSERT_EQ(all.peaks.size(), 2U);
   EXPECT_EQ(all.peaks[0].device, trace::device_id{6});
   EXPECT_EQ(all.peaks[1].device, trace::device_id::none) << "memory of the host";

@@ -52,6 +52,13 @@ TEST_F(two_machines, of_which_a_device_is_not_known_leave_it_unsaid) {
   EXPECT_EQ(short_label(trace::device_id{3}, all), "GPU 0");
 }
 
+TEST_F(two_machines, say_the_rank_where_the_ranks_of_a_machine_each_see_one_gpu) {
+  for (const std::uint64_t id : {1, 2})
+    all.processes.put({.id = trace::process_id{id}, .host = trace::host_id{1}, .rank = static_cast<std::int64_t>(id)});
+  EXPECT_EQ(short_label(trace::device_id{1}, all), "GPU 0 of rank 1");
+  EXPECT_EQ(short_label(trace::device_id{2}, all), "GPU 0 of rank 2");
+}
+
 TEST(labels, of_gpus_of_one_machine_name_no_machine) {
   trace::tables all;
   all.hosts.put({.id = trace::host_id{1}});

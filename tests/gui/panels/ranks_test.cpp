@@ -41,11 +41,11 @@ class ranks_panel : public window_test {
     user.Yield(4);
     settle(user);
   }
-  /// Four ranks with a device each. Rank 2 needs twice as much memory as the others, and its device works half as long.
-  void open_ranks(ImGuiTestContext& user) {
+  /// Ranks with a device each. Rank 2 needs twice as much memory as the others, and its device works half as long.
+  void open_ranks(ImGuiTestContext& user, std::uint64_t count = 4) {
     testing::recording made;
     made.standard_tables();
-    for (std::uint64_t rank = 0; rank < 4; ++rank) {
+    for (std::uint64_t rank = 0; rank < count; ++rank) {
       const trace::process_row process = add_rank(made, rank);
       const trace::device_row device = add_device(made, rank);
       for (std::uint64_t i = 0; i < (rank == 2 ? 2U : 1U); ++i) {
@@ -201,6 +201,32 @@ TEST_F(ranks_panel, limits_the_list_of_blocks_to_a_rank) {
     settle(user);
     EXPECT_EQ(app().find<gui::blocks_view>().count(), 3U);
     take_picture(user, "blocks of ranks");
+  });
+}
+
+/// The text of the panel "Summary".
+std::string summary_in(const std::string& words) {
+  const std::size_t begin = words.find("Below, of ");
+  return begin == std::string::npos ? "" : words.substr(begin, words.find("Statistics\n", begin) - begin);
+}
+
+TEST_F(ranks_panel, is_not_needed_to_see_one_of_many_ranks_in_the_summary) {
+  use([&](ImGuiTestContext& user) {
+    open_ranks(user, 6);
+    app().invoke("panel.focus.Summary");
+    user.Yield(4);
+    settle(user);
+    const std::string first = summary_in(read(user));
+    EXPECT_NE(first.find("Below, of 6 ranks: { Rank 2 }"), std::string::npos)
+        << "that with the highest peak: " << first;
+    EXPECT_NE(first.find("16.0 MiB in 2 blocks"), std::string::npos) << first;
+    user.SetRef("//Summary");
+    user.ComboClick("##rank/Rank 3");
+    user.SetRef("");
+    user.Yield(4);
+    settle(user);
+    const std::string chosen = summary_in(read(user));
+    EXPECT_NE(chosen.find("8.00 MiB in 1 block"), std::string::npos) << chosen;
   });
 }
 

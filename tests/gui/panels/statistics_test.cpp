@@ -48,6 +48,61 @@ class statistics_panel : public window_test {
   }
 };
 
+/// Devices "GPU 0" and so on, each with a block of one MiB more than that of the device before it.
+void write_devices(testing::recording& made, std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    trace::device_row device;
+    device.id = trace::device_id{i + 1};
+    device.ordinal = static_cast<std::int64_t>(i);
+    made.writer().add(device);
+    auto row = made.event<trace::alloc_event>(1'000'000);
+    row.block = trace::block_id{i + 1};
+    row.bytes = (i + 1) * mib;
+    row.kind = trace::memory_kind::device;
+    row.device = device.id;
+    made.writer().add(row);
+  }
+  made.close();
+}
+
+TEST_F(statistics_panel, names_each_of_a_few_devices) {
+  testing::recording made;
+  write_devices(made, 2);
+  std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("panel.focus.Statistics");
+    user.Yield(4);
+    settle(user);
+    const std::string words = read(user);
+    EXPECT_NE(words.find("GPU 0, driver, device"), std::string::npos) << words;
+    EXPECT_NE(words.find("GPU 1, driver, device"), std::string::npos) << words;
+  });
+}
+
+TEST_F(statistics_panel, shows_one_of_many_devices_and_another_when_it_is_chosen) {
+  testing::recording made;
+  write_devices(made, 8);
+  std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    app().invoke("panel.focus.Statistics");
+    user.Yield(4);
+    settle(user);
+    const std::string first = read(user);
+    EXPECT_NE(first.find("1.00 MiB in 1 |"), std::string::npos) << first;
+    EXPECT_EQ(first.find("6.00 MiB in 1 |"), std::string::npos) << first;
+    user.SetRef("//Statistics");
+    user.ComboClick("##device/$$6/GPU 5");
+    user.SetRef("");
+    user.Yield(4);
+    settle(user);
+    const std::string chosen = read(user);
+    EXPECT_NE(chosen.find("6.00 MiB in 1 |"), std::string::npos) << chosen;
+    EXPECT_EQ(chosen.find("1.00 MiB in 1 |"), std::string::npos) << chosen;
+  });
+}
+
 TEST_F(statistics_panel, says_how_long_kernels_take) {
   use([&](ImGuiTestContext& user) {
     open_durations(user);

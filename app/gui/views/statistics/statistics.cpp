@@ -1,7 +1,13 @@
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/process_choice.hpp"
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/statistics/duration_chart.hpp"
 #include "app/gui/views/statistics/step_table.hpp"
@@ -9,7 +15,9 @@
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
+#include "core/base/printable.hpp"
 #include "core/figures/link_share.hpp"
+#include "core/index/labels.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {
@@ -35,6 +43,32 @@ std::string kind_text(trace::layer layer, trace::memory_kind kind) {
   return std::string(name_of(layer)) + ", " + std::string(name_of(kind));
 }
 
+/// With more devices, the panel shows one of them at first.
+constexpr std::size_t most_devices_at_once = 4;
+
+/// Devices of which there are figures, in order.
+std::vector<trace::device_id> devices_in(const range_statistics& all) {
+  std::set<trace::device_id> found;
+  for (const auto& each : all.memory) found.insert(each.device);
+  for (const auto& each : all.untracked) found.insert(each.device);
+  for (const auto& each : all.transfers) found.insert(each.device);
+  for (const auto& each : all.devices) found.insert(each.device);
+  found.erase(trace::device_id::none);
+  return {found.begin(), found.end()};
+}
+
+/// Leaves only what is of `device`, of the host, or of all devices together.
+void keep_device(range_statistics& all, trace::device_id device) {
+  const auto keep = [&](auto& figures) {
+    std::erase_if(figures,
+                  [&](const auto& each) { return each.device != trace::device_id::none && each.device != device; });
+  };
+  keep(all.memory);
+  keep(all.untracked);
+  keep(all.transfers);
+  keep(all.devices);
+}
+
 std::string part_of(double bytes, std::uint64_t count, std::string_view noun) {
   return format_bytes(bytes) + " in " + format_some(count, noun);
 }
@@ -50,6 +84,9 @@ class statistics_view final : public view {
   void reset() override {
     question_ = {};
     tracks_ = {};
+    all_ = nullptr;
+    devices_.clear();
+    device_.reset();
     durations_.reset();
     steps_.reset();
   }
@@ -115,7 +152,8 @@ class statistics_view final : public view {
     progress_line(with, answer.complete, answer.progress);
     draw_range(with, range);
     if (!answer) return;
-    const range_statistics& all = *answer.value;
+    if (answer.value != all_) take(answer.value);
+    const range_statistics& all = shown_;
     if (all.lost_events > 0)
       ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(with.colours.warning), "%s  %s lost here%s", icon::warning,
                          format_some(all.lost_events, "event").c_str(),
@@ -126,6 +164,7 @@ class statistics_view final : public view {
       return empty_state(with, icon::chart, "Nothing happened here",
                          "Drag over the timeline to select a range with events.");
     draw_durations(with, range);
+    draw_device_choice(with);
     draw_memory(with, all);
     draw_allocations(with, all);
     draw_transfers(with, all);
@@ -135,6 +174,49 @@ class statistics_view final : public view {
     draw_names(with, "Calls", all.calls, 0);
     draw_names(with, "Ranges", all.ranges, 0);
     draw_threads(with, all);
+  }
+
+  void take(std::shared_ptr<const range_statistics> all) {
+    all_ = std::move(all);
+    devices_ = devices_in(*all_);
+    if (!device_ && devices_.size() > most_devices_at_once) device_ = devices_.front();
+    shown_ = *all_;
+    if (shows_one()) keep_device(shown_, *device_);
+  }
+
+  void draw_device_choice(const view_context& with) {
+    if (devices_.size() < 2) return;
+    const auto snapshot = with.state.active()->engine->snapshot();
+    const auto words = [&](trace::device_id of) {
+      return of == trace::device_id::none ? std::string("all devices")
+                                          : label_of(printable(analysis::short_label(of, snapshot->tables())));
+    };
+    const trace::device_id now = device_.value_or(trace::device_id::none);
+    trace::device_id chosen = now;
+    ImGui::SetNextItemWidth(with.px(220));
+    if (ImGui::BeginCombo("##device", words(now).c_str(), ImGuiComboFlags_HeightLarge)) {
+      if (ImGui::Selectable("all devices", now == trace::device_id::none)) chosen = trace::device_id::none;
+      for (const trace::device_id each : devices_) {
+        ImGui::PushID(static_cast<int>(trace::raw(each)));
+        if (ImGui::Selectable(words(each).c_str(), each == now)) chosen = each;
+        ImGui::PopID();
+      }
+      ImGui::EndCombo();
+    }
+    if (chosen == now) return;
+    device_ = chosen;
+    take(all_);
+  }
+
+  /// True if the figures are those of one of several devices.
+  [[nodiscard]] bool shows_one() const { return device_.value_or(trace::device_id::none) != trace::device_id::none; }
+
+  /// With the device that it is said of, if several are shown: "GPU 1, framework, device".
+  [[nodiscard]] std::string on_device(const view_context& with, trace::device_id device,
+                                      const std::string& text) const {
+    if (devices_.size() < 2 || shows_one() || device == trace::device_id::none) return text;
+    const auto snapshot = with.state.active()->engine->snapshot();
+    return printable(analysis::short_label(device, snapshot->tables())) + ", " + text;
   }
 
   static void draw_range(const view_context& with, query::time_range range) {
@@ -163,12 +245,12 @@ class statistics_view final : public view {
       return std::array{table_cell::bytes(each.maximum), table_cell::bytes(each.mean), table_cell::bytes(each.at_end)};
     };
     for (const auto& each : all.memory)
-      lines.push_back({kind_text(each.layer, each.kind), with.colours.layers[static_cast<std::size_t>(each.layer)],
-                       figures_of(each)});
+      lines.push_back({on_device(with, each.device, kind_text(each.layer, each.kind)),
+                       with.colours.layers[static_cast<std::size_t>(each.layer)], figures_of(each)});
     for (const auto& each : all.untracked) {
-      lines.push_back({"untracked", with.colours.untracked, figures_of(each), true});
+      lines.push_back({on_device(with, each.device, "untracked"), with.colours.untracked, figures_of(each), true});
       if (each.recorder > 0)
-        lines.push_back({"profiler overhead",
+        lines.push_back({on_device(with, each.device, "profiler overhead"),
                          with.colours.recorder,
                          {table_cell::none(""), table_cell::none(""), table_cell::bytes(each.recorder)}});
     }
@@ -205,7 +287,7 @@ class statistics_view final : public view {
     table_content content{"Allocations", allocation_columns, shown.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const analysis::memory_statistics& each = *shown[row];
-      to.push_back(table_cell::text(kind_text(each.layer, each.kind)));
+      to.push_back(table_cell::text(on_device(with, each.device, kind_text(each.layer, each.kind))));
       to.push_back(table_cell::words(format_bytes(each.allocated_bytes) + " in " + format_count(each.allocations),
                                      std::to_string(each.allocated_bytes)));
       to.push_back(table_cell::words(format_bytes(each.freed_bytes) + " in " + format_count(each.frees),
@@ -223,13 +305,13 @@ class statistics_view final : public view {
     ImGui::EndTable();
   }
 
-  static void draw_transfers(const view_context& with, const range_statistics& all) {
+  void draw_transfers(const view_context& with, const range_statistics& all) {
     if (all.transfers.empty()) return;
     heading(with, "Transfers");
     const float column = with.px(125);
     for (const auto& each : all.transfers) {
       swatch(with, with.colours.directions[static_cast<std::size_t>(each.direction)]);
-      ImGui::TextUnformatted(name_of(each.direction).data());
+      ImGui::TextUnformatted(on_device(with, each.device, std::string(name_of(each.direction))).c_str());
       ImGui::Indent(with.px(15));
       field(with, "moved", part_of(each.bytes, each.count, "transfer"), column);
       std::string mean = format_rate(each.mean_bandwidth);
@@ -248,14 +330,14 @@ class statistics_view final : public view {
     }
   }
 
-  static void draw_devices(const view_context& with, const range_statistics& all) {
+  void draw_devices(const view_context& with, const range_statistics& all) {
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
     const double length = std::max(1.0, static_cast<double>(all.active.length()));
     for (const auto& each : all.devices) {
       const trace::device_row* row = tables.devices.find(each.device);
       const std::string_view name = row != nullptr ? with.text(row->name) : std::string_view{};
-      heading(with, name.empty() ? "Device" : name);
+      heading(with, on_device(with, each.device, std::string(name.empty() ? "Device" : name)));
       const auto line = [&](const char* label, query::time_ns time, ImU32 colour) {
         swatch(with, colour);
         field(with, label, format_time(time) + ",  " + format_share(static_cast<double>(time) / length), with.px(125));
@@ -297,9 +379,10 @@ class statistics_view final : public view {
   void draw_names(const view_context& with, const char* title, const std::vector<analysis::named_time>& names,
                   std::uint64_t of) {
     if (names.empty()) return;
-    heading(with, of > names.size()
-                      ? std::string(title) + ", " + std::to_string(names.size()) + " of " + format_count(of)
-                      : title);
+    std::string words = title;
+    if (shows_one()) words += " (all devices)";
+    if (of > names.size()) words += ", " + std::to_string(names.size()) + " of " + format_count(of);
+    heading(with, words);
     if (!begin_figures(title, {"name", "total", "count", "longest"})) return;
     table_content content{title, name_columns, names.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
@@ -357,8 +440,10 @@ class statistics_view final : public view {
       const auto& each = all.threads[row];
       const trace::thread_row* thread = tables.threads.find(each.thread);
       const std::string_view name = thread != nullptr ? with.text(thread->name) : std::string_view{};
-      to.push_back(table_cell::text(std::string(name.empty() ? "thread" : name) +
-                                    (thread != nullptr ? " " + std::to_string(thread->tid) : "")));
+      std::string words(name.empty() ? "thread" : name);
+      if (thread != nullptr) words += " " + std::to_string(thread->tid);
+      if (has_several_processes(with)) words += ", " + process_words(with, each.process);
+      to.push_back(table_cell::text(words));
       to.push_back(table_cell::count(each.calls));
       to.push_back(table_cell::duration(each.call_busy));
       to.push_back(table_cell::duration(each.wait_busy));
@@ -373,6 +458,10 @@ class statistics_view final : public view {
   }
 
   screen_slot<query::statistics_question> question_;
+  std::shared_ptr<const range_statistics> all_;  ///< The answer of which `shown_` is a part.
+  range_statistics shown_;
+  std::vector<trace::device_id> devices_;   ///< Of `all_`.
+  std::optional<trace::device_id> device_;  ///< Whose figures are shown; `none`: all devices, as the user chose.
   row_menu rows_;
   screen_slot<query::tracks_question> tracks_;  ///< Tell whether there are steps.
   duration_chart durations_;

@@ -1,14 +1,22 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/process_choice.hpp"
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/summary/finding_cards.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
+#include "core/base/printable.hpp"
+#include "core/figures/waste/one_rank.hpp"
+#include "core/index/labels.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {
@@ -37,30 +45,76 @@ class summary_view final : public view {
   void reset() override {
     question_ = {};
     stacks_ = {};
+    whole_ = nullptr;
+    rank_.reset();
   }
 
   void draw(view_context& with) override {
     const auto answer = question_.ask(*with.state.active()->engine, {});
     progress_line(with, answer.complete, answer.progress);
     if (!answer) return;
-    const analysis::report& all = *answer.value;
-    draw_head(with, all);
+    if (answer.value != whole_) take(with, answer.value);
+    draw_head(with, *answer.value);
+    const analysis::report& all = shown_ != nullptr ? *shown_ : *answer.value;
     if (is_empty(all.whole) && all.findings.empty() && !with.state.active()->live) {
       heading(with, "Nothing was recorded");
       remark(with, nothing_recorded);
     } else {
       draw_finding_cards(with, all);
     }
-    draw_held(with, answer);
+    draw_rank_choice(with);
+    draw_held(with, all, grouping_of(with, answer));
     draw_copies(with, all);
     draw_unused(with, all);
     draw_peaks(with, all);
     draw_steps(with, all);
     draw_unfreed(with, all);
-    draw_recording(with, all);
+    draw_recording(with, *answer.value);
   }
 
  private:
+  /// Of a job of many ranks, all below the findings is of one of them.
+  void take(const view_context& with, std::shared_ptr<const analysis::report> whole) {
+    whole_ = std::move(whole);
+    shown_ = nullptr;
+    if (!rank_) rank_ = analysis::rank_to_show(*whole_);
+    if (!rank_) return;
+    auto kept = std::make_shared<analysis::report>(*whole_);
+    if (analysis::keep_rank(*kept, with.state.active()->engine->snapshot()->tables(), *rank_)) shown_ = std::move(kept);
+  }
+
+  void draw_rank_choice(const view_context& with) {
+    if (shown_ == nullptr) return;
+    const auto words = [](std::int64_t rank) { return "Rank " + std::to_string(rank); };
+    ImGui::Spacing();
+    ImGui::AlignTextToFramePadding();
+    ImGui::TextDisabled("Below, of %s:", format_some(whole_->waste.ranks.size(), "rank").c_str());
+    ImGui::SameLine();
+    ImGui::SetNextItemWidth(with.px(120));
+    std::int64_t chosen = *rank_;
+    if (ImGui::BeginCombo("##rank", words(*rank_).c_str(), ImGuiComboFlags_HeightLarge)) {
+      for (const analysis::rank_figures& each : whole_->waste.ranks)
+        if (ImGui::Selectable(words(each.rank).c_str(), each.rank == *rank_)) chosen = each.rank;
+      ImGui::EndCombo();
+    }
+    ImGui::SameLine();
+    if (link(with, "Compare all")) with.commands.invoke("ranks.open");
+    if (chosen == *rank_) return;
+    rank_ = chosen;
+    take(with, whole_);
+  }
+
+  /// "GPU 1, framework, device"; without the device if all is of one.
+  static std::string on_device(const view_context& with, const analysis::report& all, trace::device_id device,
+                               const std::string& text) {
+    std::set<trace::device_id> devices;
+    for (const analysis::memory_peak& each : all.peaks) devices.insert(each.device);
+    devices.erase(trace::device_id::none);
+    if (devices.size() < 2 || device == trace::device_id::none) return text;
+    const auto snapshot = with.state.active()->engine->snapshot();
+    return printable(analysis::short_label(device, snapshot->tables())) + ", " + text;
+  }
+
   /// What was recorded, in a line or two.
   static void draw_head(const view_context& with, const analysis::report& all) {
     ImGui::PushTextWrapPos(0);
@@ -95,19 +149,19 @@ class summary_view final : public view {
   }
 
   /// What holds the highest peak: by category, line, module.
-  void draw_held(const view_context& with, const query::answer<analysis::report>& answer) {
-    const analysis::report& all = *answer.value;
+  void draw_held(const view_context& with, const analysis::report& all, const automatic_grouping& grouping) {
     const analysis::memory_peak* peak = main_peak(all);
     if (peak == nullptr || !section(with, "What holds the peak", true)) return;
     ImGui::Text("%s in %s, %s layer, at", format_bytes(static_cast<double>(peak->bytes)).c_str(),
-                format_some(peak->blocks, "block").c_str(), name_of(peak->layer).data());
+                format_some(peak->blocks, "block").c_str(),
+                on_device(with, all, peak->device, std::string(name_of(peak->layer))).c_str());
     ImGui::SameLine(0, ImGui::CalcTextSize(" ").x);
     if (link(with, format_moment(peak->time))) show_peak(with, all, *peak);
     const auto composition = std::find_if(all.compositions.begin(), all.compositions.end(), [&](const auto& c) {
       return c.layer == peak->layer && c.kind == peak->kind && c.device == peak->device;
     });
     if (composition != all.compositions.end()) draw_composition(with, *peak, *composition);
-    draw_holders(with, *peak, grouping_of(with, answer));
+    draw_holders(with, *peak, grouping);
   }
 
   static void show_peak(const view_context& with, const analysis::report& all, const analysis::memory_peak& peak) {
@@ -229,14 +283,15 @@ class summary_view final : public view {
     if (all.copying.empty() && all.whole.transfers.empty()) return;
     if (!section(with, "What copies", true)) return;
     for (const analysis::transfer_statistics& way : all.whole.transfers)
-      field(with, name_of(way.direction),
+      field(with, on_device(with, all, way.device, std::string(name_of(way.direction))),
             format_bytes(way.bytes) + " in " + format_some(way.count, "copy") + ", " + format_rate(way.mean_bandwidth) +
                 (way.link_peak > 0 ? ", " + format_share(way.mean_bandwidth / way.link_peak) + " of the link" : ""),
             with.px(110));
     int number = 0;
     for (const analysis::copying_lines& each : all.copying) {
       if (each.uses.empty()) continue;
-      ImGui::TextDisabled("%s, time the GPU waited%s", std::string(name_of(each.direction)).c_str(),
+      ImGui::TextDisabled("%s, time the GPU waited%s",
+                          on_device(with, all, each.device, std::string(name_of(each.direction))).c_str(),
                           each.kernels_known ? "" : " is not known: time copying");
       const query::time_ns whole = each.kernels_known ? each.uses.total.alone : each.uses.total.busy;
       const auto time_of = [&](const analysis::line_use& use) {
@@ -282,8 +337,9 @@ class summary_view final : public view {
     if (!any || !section(with, "What is never used again", false)) return;
     int number = 0;
     for (const analysis::unused_memory& each : all.unused) {
-      ImGui::TextDisabled("%s of %s at the peak, %s on average", format_bytes(each.bytes_at_peak).c_str(),
-                          format_bytes(each.peak_bytes).c_str(), format_bytes(each.mean_bytes).c_str());
+      const std::string words = format_bytes(each.bytes_at_peak) + " of " + format_bytes(each.peak_bytes) +
+                                " at the peak, " + format_bytes(each.mean_bytes) + " on average";
+      ImGui::TextDisabled("%s", on_device(with, all, each.device, words).c_str());
       const auto where_of = [&](const analysis::unused_group& group) {
         return group.stack != trace::stack_id::none ? symbols::place_and_name_of(group.line)
                                                     : std::string(with.text(group.name));
@@ -341,7 +397,8 @@ class summary_view final : public view {
     for (const analysis::memory_peak& each : all.peaks) {
       ImGui::PushID(number++);
       swatch(with, with.colours.layers[static_cast<std::size_t>(each.layer)]);
-      ImGui::Text("%s, %s:  %s", name_of(each.layer).data(), name_of(each.kind).data(),
+      const std::string words = std::string(name_of(each.layer)) + ", " + std::string(name_of(each.kind));
+      ImGui::Text("%s:  %s", on_device(with, all, each.device, words).c_str(),
                   format_bytes(static_cast<double>(each.bytes)).c_str());
       ImGui::SameLine();
       if (link(with, "at " + format_moment(each.time))) show_peak(with, all, each);
@@ -356,7 +413,7 @@ class summary_view final : public view {
       ImGui::PopID();
     }
     for (const analysis::fragmentation_figure& each : all.fragmentation)
-      field(with, std::string(name_of(each.layer)) + " segments",
+      field(with, on_device(with, all, each.device, std::string(name_of(each.layer)) + " segments"),
             format_bytes(each.segment_bytes) + " in " + format_some(each.segments, "segment") + ", " +
                 format_bytes(each.free_bytes) + " free, largest hole " + format_bytes(each.largest_free) +
                 ", fragmentation " + format_share(each.fragmentation),
@@ -369,6 +426,7 @@ class summary_view final : public view {
     int number = 0;
     for (const analysis::step_summary& of : all.steps) {
       if (of.steps.empty()) continue;
+      if (all.steps.size() > 1) ImGui::TextUnformatted(process_words(with, of.process).c_str());
       if (of.source == analysis::step_source::pattern) ImGui::TextDisabled("Inferred from the pattern of allocations.");
       ImGui::PushID(number++);
       field(with, "steps", format_count(of.count) + ", " + format_time(of.median_duration) + " each (median)",
@@ -445,6 +503,9 @@ class summary_view final : public view {
   }
 
   screen_slot<query::report_question> question_;
+  std::shared_ptr<const analysis::report> whole_;  ///< The answer that `shown_` was made of.
+  std::shared_ptr<const analysis::report> shown_;  ///< Of `rank_` alone; null: all is shown.
+  std::optional<std::int64_t> rank_;
   screen_slot<query::stacks_question> stacks_;
   split held_by_;  ///< None: `grouping_of`.
   row_menu rows_;

@@ -1,19 +1,19 @@
-#include "app/cli/figures/one_rank.hpp"
+#include "core/figures/waste/one_rank.hpp"
 
 #include <algorithm>
 #include <set>
 
-namespace sluice::cli {
+namespace sluice::analysis {
 namespace {
 
 /// What belongs to ranks: to the one that is kept, or only to others.
 class ownership {
  public:
-  ownership(const analysis::report& of, const trace::tables& tables, trace::process_id kept) {
+  ownership(const report& of, const trace::tables& tables, trace::process_id kept) {
     const auto owns = [&](trace::process_id process, trace::device_id device) {
       if (device != trace::device_id::none) (process == kept ? devices_ : devices_of_others_).insert(device);
     };
-    for (const analysis::rank_figures& each : of.waste.ranks) {
+    for (const rank_figures& each : of.waste.ranks) {
       if (each.process != kept) others_.insert(each.process);
       owns(each.process, each.device);
     }
@@ -34,14 +34,14 @@ class ownership {
 
 }  // namespace
 
-std::optional<std::int64_t> rank_to_show(const analysis::report& of) {
+std::optional<std::int64_t> rank_to_show(const report& of) {
   const auto& ranks = of.waste.ranks;
   if (ranks.size() <= most_ranks_in_full) return std::nullopt;
   return std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.peak < b.peak; })
       ->rank;
 }
 
-std::optional<one_rank> keep_rank(analysis::report& of, const trace::tables& tables, std::int64_t rank) {
+std::optional<one_rank> keep_rank(report& of, const trace::tables& tables, std::int64_t rank) {
   const auto& ranks = of.waste.ranks;
   const auto kept = std::find_if(ranks.begin(), ranks.end(), [&](const auto& each) { return each.rank == rank; });
   if (kept == ranks.end()) return std::nullopt;
@@ -49,25 +49,25 @@ std::optional<one_rank> keep_rank(analysis::report& of, const trace::tables& tab
   const auto keep_by = [&](auto& figures, auto member) {
     std::erase_if(figures, [&](const auto& each) { return owned.is_of_others(each.*member); });
   };
-  keep_by(of.processes, &analysis::process_figure::process);
-  keep_by(of.peaks, &analysis::memory_peak::device);
-  keep_by(of.unfreed, &analysis::unfreed_group::process);
-  keep_by(of.imports, &analysis::imported_memory::process);
-  keep_by(of.copying, &analysis::copying_lines::device);
-  keep_by(of.fragmentation, &analysis::fragmentation_figure::device);
-  keep_by(of.compositions, &analysis::peak_composition::device);
-  keep_by(of.steps, &analysis::step_summary::process);
-  keep_by(of.unused, &analysis::unused_memory::device);
-  keep_by(of.whole.memory, &analysis::memory_statistics::device);
-  keep_by(of.whole.untracked, &analysis::untracked_statistics::device);
-  keep_by(of.whole.transfers, &analysis::transfer_statistics::device);
-  keep_by(of.whole.devices, &analysis::device_activity::device);
-  keep_by(of.whole.threads, &analysis::thread_statistics::process);
-  std::erase_if(of.whole.pools, [&](const analysis::pool_statistics& each) {
+  keep_by(of.processes, &process_figure::process);
+  keep_by(of.peaks, &memory_peak::device);
+  keep_by(of.unfreed, &unfreed_group::process);
+  keep_by(of.imports, &imported_memory::process);
+  keep_by(of.copying, &copying_lines::device);
+  keep_by(of.fragmentation, &fragmentation_figure::device);
+  keep_by(of.compositions, &peak_composition::device);
+  keep_by(of.steps, &step_summary::process);
+  keep_by(of.unused, &unused_memory::device);
+  keep_by(of.whole.memory, &memory_statistics::device);
+  keep_by(of.whole.untracked, &untracked_statistics::device);
+  keep_by(of.whole.transfers, &transfer_statistics::device);
+  keep_by(of.whole.devices, &device_activity::device);
+  keep_by(of.whole.threads, &thread_statistics::process);
+  std::erase_if(of.whole.pools, [&](const pool_statistics& each) {
     const trace::pool_row* row = tables.pools.find(each.pool);
     return row != nullptr && owned.is_of_others(row->device);
   });
   return one_rank{rank, owned.devices()};
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::analysis
