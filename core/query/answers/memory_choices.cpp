@@ -12,11 +12,11 @@ namespace {
 using analysis::memory_key;
 
 std::string label_of(const memory_key& key, const trace::tables& tables) {
-  const std::string what = fmt::format("{}: {}", name_of(key.layer), name_of(key.kind));
-  if (key.device == trace::device_id::none) return "host, " + what;
   const trace::device_row* row = tables.devices.find(key.device);
-  return row != nullptr && row->ordinal >= 0 ? fmt::format("GPU {}, {}", row->ordinal, what)
-                                             : fmt::format("{}, {}", analysis::device_label(key.device, tables), what);
+  const bool numbered = key.device == trace::device_id::none || (row != nullptr && row->ordinal >= 0);
+  return fmt::format("{}, {}: {}",
+                     numbered ? analysis::short_label(key.device, tables) : analysis::device_label(key.device, tables),
+                     name_of(key.layer), name_of(key.kind));
 }
 
 }  // namespace

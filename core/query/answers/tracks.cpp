@@ -158,20 +158,44 @@ void visit_slices(const bin_source& all, const visitor& visit) {
   for (auto& [key, row] : threads) visit(std::move(row));
 }
 
-/// Lists every process: finding out which have steps is left to the track list, so that other questions need not wait.
+/// Lists every process, by rank: finding out which have steps is left to the track list, so that other questions need not
+/// wait.
 void visit_steps(const sources& from, const visitor& visit) {
-  for (const trace::process_row& row : from.trace.tables().processes.rows()) visit(made(track_kind::steps, {}, row.id));
+  std::vector<std::pair<std::int64_t, trace::process_id>> processes;
+  for (const trace::process_row& row : from.trace.tables().processes.rows()) processes.emplace_back(row.rank, row.id);
+  std::stable_sort(processes.begin(), processes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& each : processes) visit(made(track_kind::steps, {}, each.second));
 }
 
-/// Devices in table order, then devices that only events name, then tracks without a device.
+/// The places of devices: those of lower ranks first, then by number. Devices are listed in files as they were first used.
+std::map<device_id, std::size_t> places_of_devices(const trace::tables& tables) {
+  std::map<device_id, std::int64_t> ranks;
+  for (const trace::context_row& each : tables.contexts.rows()) {
+    const trace::process_row* user = tables.processes.find(each.process);
+    if (user == nullptr || user->rank < 0) continue;
+    const auto [of, fresh] = ranks.try_emplace(each.device, user->rank);
+    if (!fresh) of->second = std::min(of->second, user->rank);
+  }
+  std::vector<const trace::device_row*> rows;
+  for (const trace::device_row& row : tables.devices.rows()) rows.push_back(&row);
+  const auto before = [&](const trace::device_row* row) {
+    const auto of = ranks.find(row->id);
+    return std::pair(of == ranks.end() ? std::int64_t{-1} : of->second, row->ordinal);
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) { return before(a) < before(b); });
+  std::map<device_id, std::size_t> places;
+  for (const trace::device_row* row : rows) places.emplace(row->id, places.size());
+  return places;
+}
+
+/// Devices in their order, then devices that only events name, then tracks without a device.
 std::vector<track> in_order(const sources& from) {
   std::vector<track> all;
   const auto facts = facts_of(from);
   for_each_track(from, [&](track&& row) {
     if (row.kind != track_kind::steps || facts->steps->sources().contains(row.process)) all.push_back(std::move(row));
   });
-  std::map<device_id, std::size_t> position;
-  for (const trace::device_row& row : from.trace.tables().devices.rows()) position.emplace(row.id, position.size());
+  std::map<device_id, std::size_t> position = places_of_devices(from.trace.tables());
   position[device_id::none] = SIZE_MAX;
   const auto rank = [&](const track& row) {
     const auto known = position.find(row.device);
@@ -223,6 +247,13 @@ time_ns complete_until(const sources& from) {
   return least;
 }
 
+/// ", rank 3" or ", process 4711".
+std::string of_process(trace::process_id process, const trace::tables& tables) {
+  const trace::process_row* row = tables.processes.find(process);
+  if (row == nullptr) return {};
+  return row->rank < 0 ? fmt::format(", process {}", row->pid) : fmt::format(", rank {}", row->rank);
+}
+
 void put_words(track& row, const trace::tables& tables, bool many_processes) {
   switch (row.kind) {
     case track_kind::memory:
@@ -242,8 +273,7 @@ void put_words(track& row, const trace::tables& tables, bool many_processes) {
       break;
     case track_kind::stream:
       row.label = analysis::stream_label(row.stream, tables);
-      if (const trace::process_row* of = many_processes ? tables.processes.find(row.process) : nullptr)
-        row.label += of->rank < 0 ? fmt::format(", process {}", of->pid) : fmt::format(", rank {}", of->rank);
+      if (many_processes) row.label += of_process(row.process, tables);
       break;
     case track_kind::host_thread:
       row.label = analysis::thread_label(row.thread, tables);
@@ -259,9 +289,9 @@ void put_words(track& row, const trace::tables& tables, bool many_processes) {
       break;
   }
   if (row.device != device_id::none) row.detail = analysis::device_label(row.device, tables);
-  const bool of_process =
+  const bool names_process =
       row.process != trace::process_id::none && (many_processes || row.kind == track_kind::host_thread);
-  if (of_process) row.detail += (row.detail.empty() ? "" : ", ") + analysis::process_label(row.process, tables);
+  if (names_process) row.detail += (row.detail.empty() ? "" : ", ") + analysis::process_label(row.process, tables);
 }
 
 }  // namespace
@@ -311,9 +341,12 @@ result<track_list> answer_to(const tracks_question&, const sources& from) {
   if (list.tracks.size() > track_limit) list.tracks.resize(track_limit);
   for (track& row : list.tracks) put_words(row, from.trace.tables(), many_processes);
   const auto facts = facts_of(from);
-  for (track& row : list.tracks)
-    if (row.kind == track_kind::steps && facts->steps->sources().at(row.process) == analysis::step_source::pattern)
-      row.label = "Steps (inferred)";
+  const auto& sources_of_steps = facts->steps->sources();
+  for (track& row : list.tracks) {
+    if (row.kind != track_kind::steps) continue;
+    if (sources_of_steps.size() > 1) row.label += of_process(row.process, from.trace.tables());
+    if (sources_of_steps.at(row.process) == analysis::step_source::pattern) row.label += " (inferred)";
+  }
   return list;
 }
 

@@ -7,6 +7,7 @@
 #include "app/gui/window/format.hpp"
 #include "core/base/format.hpp"
 #include "core/base/printable.hpp"
+#include "core/index/labels.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -20,11 +21,8 @@ bool lacks_kernels(const trace::tables& tables) {
 
 track_group group_of(const query::track& what, const trace::tables& tables) {
   if (const trace::device_row* device = tables.devices.find(what.device)) {
-    std::string name = printable(tables.text(device->name));
-    if (name.empty()) name = "Device";
     // Same name as in the tracks' details, so that these need not repeat it.
-    if (device->kind != trace::device_kind::simulated && device->ordinal >= 0)
-      name += " (GPU " + std::to_string(device->ordinal) + ")";
+    const std::string name = printable(analysis::device_label(what.device, tables));
     std::string detail;
     if (device->link_generation != 0)
       detail = "PCIe " + std::to_string(device->link_generation) + " x" + std::to_string(device->link_width);

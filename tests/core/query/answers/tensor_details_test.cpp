@@ -182,6 +182,56 @@ TEST(steps_track, is_there_where_steps_are_and_has_a_slice_for_each) {
   EXPECT_EQ(find_track(guessed, track_kind::steps).label, "Steps (inferred)");
 }
 
+/// Two ranks with a GPU each and two marked steps. The file names the second rank and its GPU first.
+void tell_two_ranks(recording& made) {
+  for (const std::uint64_t rank : {1, 0}) {
+    trace::process_row process;
+    process.id = trace::process_id{10 + rank};
+    process.pid = 100 + rank;
+    process.rank = static_cast<std::int64_t>(rank);
+    made.writer().add(process);
+    trace::device_row device;
+    device.id = trace::device_id{20 + (1 - rank)};
+    device.ordinal = static_cast<std::int64_t>(rank);
+    made.writer().add(device);
+    trace::context_row context;
+    context.id = trace::context_id{30 + rank};
+    context.process = process.id;
+    context.device = device.id;
+    made.writer().add(context);
+    auto block = made.event<trace::alloc_event>(10);
+    block.process = process.id;
+    block.block = trace::block_id{40 + rank};
+    block.bytes = mib;
+    block.kind = trace::memory_kind::device;
+    block.device = device.id;
+    made.writer().add(block);
+  }
+  for (const std::uint64_t process : {11, 10})
+    for (std::int64_t step = 0; step < 2; ++step) {
+      auto mark = made.event<trace::marker_event>(100 + step * 100);
+      mark.process = trace::process_id{process};
+      mark.step = step;
+      mark.name = made.text("step");
+      made.writer().add(mark);
+    }
+}
+
+TEST(track_list, has_devices_in_order_of_their_ranks_and_says_whose_steps_they_are) {
+  recording made;
+  tell_two_ranks(made);
+  made.close();
+  engine from(made.open(), {.threads = 1, .wake = {}});
+  std::vector<std::string> memory, steps;
+  const auto list = from.ask_now(tracks_question{}).value();
+  for (const track& each : list->tracks) {
+    if (each.kind == track_kind::memory) memory.push_back(each.detail);
+    if (each.kind == track_kind::steps) steps.push_back(each.label);
+  }
+  EXPECT_THAT(memory, ::testing::ElementsAre(HasSubstr("GPU 0"), HasSubstr("GPU 1")));
+  EXPECT_THAT(steps, ::testing::ElementsAre("Steps, rank 0", "Steps, rank 1"));
+}
+
 TEST(track_list, tells_what_was_lost_and_what_is_not_complete) {
   recording made;
   made.standard_tables();
