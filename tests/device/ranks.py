@@ -7,13 +7,15 @@ JOB: ddp        DistributedDataParallel
      fsdp2      fully_shard of each layer and of the model
      pipeline   two stages split by hand, activations and gradients by send and receive
 --late: this rank computes MS longer in each step, so the others wait for it.
-Each rank appends a line of JSON to FILE: {"rank", "peak": torch's max_memory_allocated, "steps", "late_ms": in all, as CUDA events measured it}.
+Each rank appends a line of JSON to FILE: {"rank", "peak": torch's max_memory_allocated, "steps", "late_ms": in all, as CUDA events measured it,
+"host_ms": how long its host took for all steps but the first}.
 """
 import argparse
 import fcntl
 import json
 import os
 import sys
+import time
 
 try:
     import torch
@@ -39,6 +41,20 @@ def layer():
     return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.Linear(WIDTH, WIDTH))
 
 
+class stopwatch:
+    """The host's time from the end of the first step on."""
+
+    def __init__(self):
+        self.begin = self.end = None
+
+    def step_done(self):
+        self.end = time.perf_counter()
+        self.begin = self.begin or self.end
+
+    def milliseconds(self):
+        return 1000 * (self.end - self.begin)
+
+
 class late:
     """Work of this rank alone, measured."""
 
@@ -60,7 +76,7 @@ class late:
         return sum(begin.elapsed_time(end) for begin, end in self.pairs)
 
 
-def data_parallel(wrap, steps, more):
+def data_parallel(wrap, steps, more, host):
     model = wrap(nn.Sequential(*[layer() for _ in range(LAYERS)]).cuda())
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     for _ in range(steps):
@@ -70,6 +86,7 @@ def data_parallel(wrap, steps, more):
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
+        host.step_done()
 
 
 def sharded(model):
@@ -80,7 +97,7 @@ def sharded(model):
     return fully_shard(model)
 
 
-def pipeline(steps, more, parts=4):
+def pipeline(steps, more, host, parts=4):
     """Forward of all parts of the batch, then backward of all (GPipe). The last stage has a large head, too."""
     first, last = RANK == 0, RANK == SIZE - 1
     stage = nn.Sequential(*[layer() for _ in range(LAYERS // SIZE)], *([nn.Linear(WIDTH, 8 * WIDTH)] if last else [])).cuda()
@@ -109,6 +126,7 @@ def pipeline(steps, more, parts=4):
                 dist.send(x.grad, RANK - 1)
         optimizer.step()
         optimizer.zero_grad()
+        host.step_done()
 
 
 def main():
@@ -123,13 +141,14 @@ def main():
     os.environ.setdefault("MASTER_PORT", "29517")
     torch.cuda.set_device(LOCAL)
     dist.init_process_group("nccl", rank=RANK, world_size=SIZE, device_id=torch.device("cuda", LOCAL))
+    host = stopwatch()
     more = late(chosen.late_ms if chosen.late == RANK else 0)
     if chosen.job == "pipeline":
-        pipeline(chosen.steps, more)
+        pipeline(chosen.steps, more, host)
     else:
         wrap = sharded if chosen.job == "fsdp2" else lambda model: nn.parallel.DistributedDataParallel(model, device_ids=[LOCAL])
-        data_parallel(wrap, chosen.steps, more)
-    line = json.dumps({"rank": RANK, "peak": torch.cuda.max_memory_allocated(), "steps": chosen.steps, "late_ms": more.total()})
+        data_parallel(wrap, chosen.steps, more, host)
+    line = json.dumps({"rank": RANK, "peak": torch.cuda.max_memory_allocated(), "steps": chosen.steps, "late_ms": more.total(), "host_ms": host.milliseconds()})
     with open(chosen.truth, "a") as out:
         fcntl.flock(out, fcntl.LOCK_EX)
         print(line, file=out, flush=True)
