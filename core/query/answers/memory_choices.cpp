@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/index/labels.hpp"
 #include "core/query/answers/answer_functions.hpp"
 #include "core/trace/model/names.hpp"
@@ -34,18 +36,24 @@ std::vector<memory_choice> list_choices(const sources& from) {
 }
 
 std::optional<std::size_t> choose(const std::vector<memory_choice>& all, const memory_wanted& wanted) {
-  std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  std::vector<std::size_t> wanted_ones;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if ((!wanted.layer || all[i].layer == *wanted.layer) && (!wanted.device || all[i].device == *wanted.device) &&
+        (!wanted.kind || all[i].kind == *wanted.kind))
+      wanted_ones.push_back(i);
+  const bool of_devices = std::any_of(wanted_ones.begin(), wanted_ones.end(), [&](std::size_t i) {
+    return analysis::is_device_resident(all[i].kind) && all[i].peak >= all.front().peak / 100;
+  });
+  std::optional<std::size_t> largest, best;
+  for (const std::size_t i : wanted_ones) {
     const memory_choice& each = all[i];
-    if (wanted.layer && each.layer != *wanted.layer) continue;
-    if (wanted.device && each.device != *wanted.device) continue;
-    if (wanted.kind && each.kind != *wanted.kind) continue;
+    if (of_devices && !analysis::is_device_resident(each.kind)) continue;
     if (!best) {
-      best = i;
+      largest = best = i;
       continue;
     }
     const memory_choice& other = all[*best];
-    if (each.peak < all.front().peak / 4) continue;
+    if (each.peak < all[*largest].peak / 4) continue;
     if (std::pair(each.has_stacks, each.layer) > std::pair(other.has_stacks, other.layer)) best = i;
   }
   return best;

@@ -34,8 +34,9 @@ struct memory_wanted {
 /// All memory of the recording, most bytes first.
 [[nodiscard]] std::vector<memory_choice> list_choices(const sources& from);
 
-/// The requested memory. By default the innermost layer that explains a good part of the largest layer's bytes:
-/// framework blocks show which line needs memory, but driver blocks only where the framework ran out of it.
+/// The requested memory. By default memory of devices, unless there is less than a hundredth of the host's; and of that
+/// the innermost layer that explains a good part of the largest layer's bytes: framework blocks show which line needs
+/// memory, but driver blocks only where the framework ran out of it. `all` has the largest first.
 [[nodiscard]] std::optional<std::size_t> choose(const std::vector<memory_choice>& all, const memory_wanted& wanted);
 
 }  // namespace sluice::query

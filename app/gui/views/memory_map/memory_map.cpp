@@ -158,7 +158,7 @@ void memory_map_view::learn_memories(const view_context& with) {
     if (peak == nullptr) continue;
     const bool host = device == trace::device_id::none;
     memories_.push_back({device, peak->bytes, peak->time,
-                         host ? "host memory" : printable(analysis::device_label(device, snapshot->tables()))});
+                         host ? "host memory" : printable(analysis::short_label(device, snapshot->tables()))});
   }
   std::stable_sort(memories_.begin(), memories_.end(), [](const memory& a, const memory& b) {
     const bool host_a = a.device == trace::device_id::none;

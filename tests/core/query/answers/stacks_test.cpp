@@ -86,6 +86,22 @@ class stacks : public ::testing::Test {
   std::uint64_t last_ = 0;
 };
 
+TEST_F(stacks, are_of_device_memory_if_there_is_some_worth_mentioning) {
+  made_.add_alloc(0, 1, 8 * gib, trace::memory_kind::pinned);
+  made_.add_alloc(1, 2, 1 * gib);
+  const stack_view view = ask({{0, 10 * ms}, stack_measure::peak});
+  ASSERT_TRUE(view.choice.has_value());
+  EXPECT_EQ(view.choices[*view.choice].label, "GPU 0, driver: device");
+}
+
+TEST_F(stacks, are_of_host_memory_where_the_device_has_next_to_none) {
+  made_.add_alloc(0, 1, 8 * gib, trace::memory_kind::pinned);
+  made_.add_alloc(1, 2, 1 * mib);
+  const stack_view view = ask({{0, 10 * ms}, stack_measure::peak});
+  ASSERT_TRUE(view.choice.has_value());
+  EXPECT_EQ(view.choices[*view.choice].label, "host, driver: pinned");
+}
+
 TEST_F(stacks, tell_which_line_holds_the_memory_at_the_peak) {
   const auto main = stack({}, python("<module>", "/home/me/train.py", 90));
   const auto model = stack(main, python("build", "/home/me/train.py", 12));
