@@ -132,12 +132,18 @@ class memory_over_time_view final : public view {
     return made;
   }
 
-  /// The innermost layer with at least a quarter of the largest peak: what the program itself asked for.
+  /// Of the device with the largest peak, unless that is less than a hundredth of the host's: the innermost layer with at
+  /// least a quarter of that peak, which is what the program itself asked for.
   static std::size_t best_of(const analysis::report& all, const std::vector<std::size_t>& memories) {
-    std::size_t best = memories.front();
+    const auto of_device = std::find_if(memories.begin(), memories.end(), [&](std::size_t each) {
+      return analysis::is_device_resident(all.peaks[each].kind) &&
+             all.peaks[each].bytes >= all.peaks[memories.front()].bytes / 100;
+    });
+    const std::size_t largest = of_device == memories.end() ? memories.front() : *of_device;
+    std::size_t best = largest;
     for (const std::size_t each : memories) {
       const analysis::memory_peak& of = all.peaks[each];
-      if (of.device != all.peaks[memories.front()].device || of.bytes < all.peaks[memories.front()].bytes / 4) continue;
+      if (of.device != all.peaks[largest].device || of.bytes < all.peaks[largest].bytes / 4) continue;
       if (of.layer > all.peaks[best].layer) best = each;
     }
     return best;
