@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <numbers>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "core/base/saturating.hpp"
@@ -20,6 +23,14 @@ using trace::tile_bins;
 constexpr std::size_t most_rows = std::size_t{1} << 18;
 /// Bins more than 16 times too wide show too little to be used instead.
 constexpr unsigned most_levels_above = 4;
+/// A tile of no more parts is read ahead whole: one process has a part of curves and one of lanes.
+constexpr std::size_t few_parts = 4;
+/// What was drawn longer ago is not read ahead.
+constexpr std::chrono::nanoseconds recently = std::chrono::seconds(3);
+
+std::int64_t steady_now() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 template <class Row>
 bool read_all(const trace::snapshot& from, row_type type, std::vector<Row>& into) {
@@ -122,6 +133,11 @@ std::uint64_t stored_tiles::key_of(const tile& which) {
   return static_cast<std::uint64_t>(which.begin) | which.level;
 }
 
+tile stored_tiles::tile_of(std::uint64_t key) {
+  constexpr std::uint64_t levels = (std::uint64_t{1} << timeline::lowest_tile_level) - 1;
+  return {static_cast<time_ns>(key & ~levels), static_cast<unsigned>(key & levels)};
+}
+
 std::shared_ptr<const stored_tiles> stored_tiles::of(std::shared_ptr<const trace::snapshot> trace,
                                                      std::size_t cache_bytes) {
   if (trace->summaries().empty()) return nullptr;
@@ -142,7 +158,9 @@ bool stored_tiles::load() {
   if (roots.front().begin != sections_.front().time || roots.back().end() != sections_.back().end) return false;
   root_level_ = roots.front().level;
   stacks_.emplace(curves_, trace_->tables());
-  return find_tiles() && !claims_too_many_rows();
+  curves_drawn_ = drawn_times(curves_.size());
+  lanes_drawn_ = drawn_times(lanes_.size());
+  return find_tiles() && find_parts();
 }
 
 bool stored_tiles::find_tiles() {
@@ -155,57 +173,152 @@ bool stored_tiles::find_tiles() {
     const unsigned level = last == INT64_MAX ? 0 : level_of(begin, last + 1);
     if (level == 0) return false;
     levels_ |= std::uint64_t{1} << level;
-    places_.push_back({key_of({begin, level}), static_cast<std::uint32_t>(i)});
+    const tile_content content = chunks[i].type == row_type::lane_bin ? tile_content::lanes : tile_content::curves;
+    places_.push_back({key_of({begin, level}), content, static_cast<std::uint32_t>(i), chunks[i].lowest_event,
+                       chunks[i].highest_event});
   }
   std::sort(places_.begin(), places_.end(), [](const tile_chunk& a, const tile_chunk& b) {
-    return std::pair(a.tile, a.chunk) < std::pair(b.tile, b.chunk);
+    return std::tie(a.tile, a.content, a.first, a.chunk) < std::tie(b.tile, b.content, b.first, b.chunk);
   });
   return true;
 }
 
-bool stored_tiles::claims_too_many_rows() const {
-  std::size_t curve_rows = 0, lane_rows = 0;
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (i == 0 || places_[i].tile != places_[i - 1].tile) curve_rows = lane_rows = 0;
-    const trace::chunk_info& chunk = trace_->summaries()[places_[i].chunk];
-    (chunk.type == row_type::lane_bin ? lane_rows : curve_rows) += chunk.rows;
-    if (curve_rows > curves_.size() * tile_bins || lane_rows > lanes_.size() * tile_bins) return true;
+bool stored_tiles::find_parts() {
+  for (std::size_t first = 0, behind = 0; first < places_.size(); first = behind) {
+    const tile_chunk& group = places_[first];
+    const std::size_t owners = group.content == tile_content::lanes ? lanes_.size() : curves_.size();
+    std::size_t rows = 0;
+    for (; behind < places_.size() && places_[behind].tile == group.tile && places_[behind].content == group.content;
+         ++behind)
+      rows += trace_->summaries()[places_[behind].chunk].rows;
+    if (rows > owners * tile_bins) return false;
+    add_parts(first, behind);
   }
-  return false;
+  return true;
 }
 
-stored_tiles::kept_tiles::made stored_tiles::read(const tile& which) const {
-  const std::uint64_t key = key_of(which);
-  const auto earlier = [](const tile_chunk& place, std::uint64_t wanted) { return place.tile < wanted; };
+/// Adds the parts of the curves or of the lanes of one tile, whose chunks are `places_` [first, behind).
+void stored_tiles::add_parts(std::size_t first, std::size_t behind) {
+  const tile_chunk& group = places_[first];
+  const std::size_t owners = group.content == tile_content::lanes ? lanes_.size() : curves_.size();
+  const auto at = [&](std::size_t place) { return places_.begin() + static_cast<std::ptrdiff_t>(place); };
+  const bool told =
+      std::any_of(at(first), at(behind), [](const tile_chunk& each) { return each.last != 0; }) &&
+      std::all_of(at(first), at(behind), [&](const tile_chunk& e) { return e.first <= e.last && e.last < owners; });
+  if (!told) {
+    parts_.push_back({group.tile, group.content, {0, static_cast<std::uint32_t>(owners)},
+                      static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(behind - first)});
+    return;
+  }
+  const std::size_t parts_before = parts_.size();
+  for (std::size_t i = first; i < behind; ++i) {
+    const tile_chunk& each = places_[i];
+    const owner_range range{static_cast<std::uint32_t>(each.first), static_cast<std::uint32_t>(each.last + 1)};
+    if (parts_.size() > parts_before && range.first < parts_.back().owners.behind) {
+      parts_.back().owners.behind = std::max(parts_.back().owners.behind, range.behind);
+      ++parts_.back().chunks;
+    } else {
+      parts_.push_back({group.tile, group.content, range, static_cast<std::uint32_t>(i), 1});
+    }
+  }
+}
+
+stored_tiles::kept_tiles::made stored_tiles::read(std::uint32_t part) const {
+  const tile_part& of = parts_[part];
   std::vector<trace::chunk_info> chunks;
-  for (auto next = std::lower_bound(places_.begin(), places_.end(), key, earlier);
-       next != places_.end() && next->tile == key; ++next)
-    chunks.push_back(trace_->summaries()[next->chunk]);
+  for (std::uint32_t i = 0; i < of.chunks; ++i)
+    chunks.push_back(trace_->summaries()[places_[of.first_chunk + i].chunk]);
+  const tile which = tile_of(of.tile);
   // A view with wider bins uses the tile above, if there is one.
   const bool joins = which.level >= root_level_ || !is_level(which.level + 1);
-  return tile_rows::read(*trace_, chunks, which, curves_.size(), lanes_.size(), joins);
+  return tile_rows::read(*trace_, chunks, which, of.content, of.owners, joins);
 }
 
-result<std::vector<std::shared_ptr<const tile_rows>>> stored_tiles::rows_of(std::span<const piece> pieces) const {
-  std::vector<tile_key> tiles;
-  for (const piece& each : pieces)
-    if (!each.instead) tiles.push_back({each.from});
-  auto read_tiles = kept_.get_each(tiles);
-  std::vector<std::shared_ptr<const tile_rows>> all;
-  auto next = read_tiles.begin();
-  for (const piece& each : pieces) {
-    if (each.instead) {
-      all.push_back(nullptr);
+const tile_rows* stored_tiles::tile_view::of(std::uint32_t number) const {
+  const auto found = std::find_if(parts.begin(), parts.end(),
+                                  [=](const auto& each) { return each->owners().holds(number); });
+  return found == parts.end() ? nullptr : found->get();
+}
+
+stored_bins<curve_bin> stored_tiles::tile_view::curve(std::uint32_t number) const {
+  const tile_rows* rows = of(number);
+  return rows == nullptr ? stored_bins<curve_bin>{} : rows->curve(number);
+}
+
+std::vector<stored_tiles::part_key> stored_tiles::parts_of(const tile& which, const drawn_owners& of) const {
+  std::vector<part_key> found;
+  const std::pair of_tile(key_of(which), of.content);
+  auto part = std::partition_point(parts_.begin(), parts_.end(), [&](const tile_part& each) {
+    return std::pair(each.tile, each.content) < of_tile;
+  });
+  const auto is_of_tile = [&] { return part != parts_.end() && std::pair(part->tile, part->content) == of_tile; };
+  auto number = of.numbers.begin();
+  while (is_of_tile() && number != of.numbers.end()) {
+    if (part->owners.behind <= *number) {
+      ++part;
       continue;
     }
-    if (!*next) return tl::unexpected<error>(next->error());
-    all.push_back(std::move(**next++));
+    if (part->owners.first <= *number) found.push_back({static_cast<std::uint32_t>(part++ - parts_.begin())});
+    if (number != of.numbers.end()) ++number;
+  }
+  return found;
+}
+
+std::vector<stored_tiles::part_key> stored_tiles::parts_to_prepare(const tile& which) const {
+  std::vector<part_key> all;
+  const std::uint64_t key = key_of(which);
+  const auto first = std::partition_point(parts_.begin(), parts_.end(),
+                                          [&](const tile_part& each) { return each.tile < key; });
+  for (auto next = first; next != parts_.end() && next->tile == key; ++next)
+    all.push_back({static_cast<std::uint32_t>(next - parts_.begin())});
+  if (all.size() <= few_parts) return all;
+  const std::int64_t since = steady_now() - recently.count();
+  std::erase_if(all, [&](part_key each) {
+    const tile_part& part = parts_[each.part];
+    const drawn_times& times = part.content == tile_content::lanes ? lanes_drawn_ : curves_drawn_;
+    return std::none_of(times.begin() + part.owners.first, times.begin() + part.owners.behind,
+                        [&](const auto& time) { return time.load(std::memory_order_relaxed) > since; });
+  });
+  return all;
+}
+
+void stored_tiles::note_drawn(const drawn_owners& of) const {
+  drawn_times& times = of.content == tile_content::lanes ? lanes_drawn_ : curves_drawn_;
+  const std::int64_t now = steady_now();
+  for (const std::uint32_t number : of.numbers) times[number].store(now, std::memory_order_relaxed);
+}
+
+result<std::vector<stored_tiles::tile_view>> stored_tiles::views_of(std::span<const piece> pieces,
+                                                                    const drawn_owners& of) const {
+  std::vector<part_key> wanted;
+  std::vector<std::size_t> counts;
+  for (const piece& each : pieces) {
+    const std::vector<part_key> parts = each.instead ? std::vector<part_key>{} : parts_of(each.from, of);
+    wanted.insert(wanted.end(), parts.begin(), parts.end());
+    counts.push_back(parts.size());
+  }
+  auto read_parts = kept_.get_each(wanted);
+  std::vector<tile_view> all(pieces.size());
+  auto next = read_parts.begin();
+  for (std::size_t p = 0; p < pieces.size(); ++p) {
+    for (std::size_t i = 0; i < counts[p]; ++i, ++next) {
+      if (!*next) return tl::unexpected<error>(next->error());
+      all[p].parts.push_back(std::move(**next));
+    }
   }
   return all;
 }
 
+bool stored_tiles::at_hand(const tile& which) const {
+  const std::vector<part_key> parts = parts_to_prepare(which);
+  return std::all_of(parts.begin(), parts.end(), [&](part_key each) { return kept_.at_hand(each) != nullptr; });
+}
+
 bool stored_tiles::prepare(const tile& which) const {
-  return kept_.make_ahead({which}, [this](const tile_key& one) { return read(one.which); });
+  bool read_any = false;
+  for (const part_key each : parts_to_prepare(which))
+    read_any |= kept_.make_ahead(each, [this](const part_key& one) { return read(one.part); });
+  return read_any;
 }
 
 std::vector<tile> stored_tiles::tiles_under(const bin_grid& grid) const {
@@ -234,12 +347,16 @@ time_ns stored_tiles::longest_of_sections(time_ns time, std::uint32_t width) con
   return std::clamp<time_ns>(static_cast<time_ns>(half_way_to_twice(bin) / 2) + 1, 1, latest_time / pixels) * pixels;
 }
 
-/// The level of the tile to use at `time`: `wanted`, or a cached one above it.
-unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, bool reads_tiles) const {
+/// The level of the tile to use at `time`: `wanted`, or one above it of which all that is drawn is cached.
+unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, const drawn_owners& of, bool reads_tiles) const {
   if (reads_tiles) return wanted;
   const unsigned highest = std::min(wanted + most_levels_above, root_level_);
-  for (unsigned level = wanted; level <= highest; ++level)
-    if (is_level(level) && at_hand(timeline::tile_at(time, level))) return level;
+  const auto is_kept = [&](part_key each) { return kept_.at_hand(each) != nullptr; };
+  for (unsigned level = wanted; level <= highest; ++level) {
+    if (!is_level(level)) continue;
+    const std::vector<part_key> parts = parts_of(timeline::tile_at(time, level), of);
+    if (std::all_of(parts.begin(), parts.end(), is_kept)) return level;
+  }
   return wanted;
 }
 
@@ -279,8 +396,8 @@ std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
 }
 
 /// The pieces of a grid with the sources available in `from`.
-std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, const bin_sources& from,
-                                                         bin_detail& detail) const {
+std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, const drawn_owners& of,
+                                                         const bin_sources& from, bin_detail& detail) const {
   std::vector<piece> all = cut(grid);
   std::vector<std::size_t> sections;
   for (const piece& each : all)
@@ -293,10 +410,26 @@ std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, c
     if (each.section) each.instead = *next++;
     if (each.outside || each.instead) continue;
     if (each.section) detail = std::max(detail, bin_detail::of_tiles);
-    const unsigned level = level_to_use(each.from.begin, each.from.level, from.reads_tiles);
+    const unsigned level = level_to_use(each.from.begin, each.from.level, of, from.reads_tiles);
     if (level != each.from.level) detail = bin_detail::of_kept_tiles;
     each.from = timeline::tile_at(each.from.begin, level);
   }
+  return all;
+}
+
+/// The curves and those that their stacks count, whose sum tells when a stack is highest.
+stored_tiles::drawn_owners stored_tiles::with_stacks_of(std::span<const std::uint32_t> curves) const {
+  drawn_owners all{tile_content::curves, {curves.begin(), curves.end()}};
+  std::vector<std::uint32_t> seen;
+  for (const std::uint32_t curve : curves) {
+    const std::uint32_t stack = stacks_->stack_of(curve);
+    if (stack == curve_stacks::none || std::find(seen.begin(), seen.end(), stack) != seen.end()) continue;
+    seen.push_back(stack);
+    const std::vector<std::uint32_t>& counted = stacks_->counted()[stack];
+    all.numbers.insert(all.numbers.end(), counted.begin(), counted.end());
+  }
+  std::sort(all.numbers.begin(), all.numbers.end());
+  all.numbers.erase(std::unique(all.numbers.begin(), all.numbers.end()), all.numbers.end());
   return all;
 }
 
@@ -305,8 +438,10 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
                                                                    bin_detail& detail) const {
   std::vector<std::vector<sampled_bin>> all(curves.size());
   for (std::vector<sampled_bin>& bins : all) bins.reserve(grid.count);
-  const std::vector<piece> pieces = pieces_of(grid, from, detail);
-  const auto tiles = rows_of(pieces);
+  const drawn_owners drawn = with_stacks_of(curves);
+  note_drawn(drawn);
+  const std::vector<piece> pieces = pieces_of(grid, drawn, from, detail);
+  const auto tiles = views_of(pieces, drawn);
   if (!tiles) return tl::unexpected<error>(tiles.error());
   for (std::size_t p = 0; p < pieces.size(); ++p) {
     const piece& part = pieces[p];
@@ -316,7 +451,7 @@ result<std::vector<std::vector<sampled_bin>>> stored_tiles::sample(std::span<con
       sample_section(*part.instead, over, part.count, curves, all);
       continue;
     }
-    const tile_rows& rows = *(*tiles)[p];
+    const tile_view& rows = (*tiles)[p];
     for (std::size_t c = 0; c < curves.size(); ++c) {
       bin_walk walk(rows.curve(curves[c]));
       std::vector<sampled_bin>& to = all[c];
@@ -374,7 +509,7 @@ void stored_tiles::sample_section(const index& from, time_range over, std::uint3
 }
 
 /// Sets `at_peak` of the last `count` bins of `curves`, each of `several` bins of a tile from bin `first` on.
-void stored_tiles::put_peaks(const tile_rows& rows, std::size_t first, std::size_t several, std::size_t count,
+void stored_tiles::put_peaks(const tile_view& rows, std::size_t first, std::size_t several, std::size_t count,
                              std::span<const std::uint32_t> curves, std::vector<std::vector<sampled_bin>>& all) const {
   const std::size_t behind = std::min<std::size_t>(first + several * count, tile_bins);
   std::vector<sampled_bin> bins;
@@ -410,9 +545,12 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
                                 std::vector<timeline::drawn_slice>& into) const {
   std::uint32_t behind = first;
   while (behind < lanes_.size() && same_owner(lanes_[behind], lanes_[first])) ++behind;
-  std::vector<piece> pieces = pieces_of(grid, from, detail);
+  drawn_owners of{tile_content::lanes, std::vector<std::uint32_t>(behind - first)};
+  std::iota(of.numbers.begin(), of.numbers.end(), first);
+  note_drawn(of);
+  std::vector<piece> pieces = pieces_of(grid, of, from, detail);
   std::erase_if(pieces, [](const piece& each) { return each.outside; });
-  const auto tiles = rows_of(pieces);
+  const auto tiles = views_of(pieces, of);
   if (!tiles) return tl::unexpected<error>(tiles.error());
   const auto range_of = [&](const piece& part) {
     return time_range{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
@@ -446,8 +584,10 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
       }
       if (l >= behind - first) continue;
       const time_range over = range_of(part);
-      const tile_rows& rows = *(*tiles)[p];
-      const stored_bins<drawn_bin> stored = rows.lane(first + l);
+      const auto lane_number = static_cast<std::uint32_t>(first + l);
+      const tile_rows* const rows = (*tiles)[p].of(lane_number);
+      if (rows == nullptr) continue;
+      const stored_bins<drawn_bin> stored = rows->lane(lane_number);
       // Merge the tile's bins that lie in the same bin of the grid.
       const unsigned level = part.from.bin_level();
       const unsigned several = grid.level > level ? grid.level - level : 0;
@@ -461,7 +601,7 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
         const std::size_t one = i;
         for (++i; i < stored.size() && stored.places[i] >> several == place >> several;) ++i;
         const time_range over_bin{begin_of(place), begin_of(stored.places[i - 1] + 1)};
-        fill(into.emplace_back(), i == one + 1 ? stored.bins[one] : rows.joined(first + l, one, i), over_bin, l);
+        fill(into.emplace_back(), i == one + 1 ? stored.bins[one] : rows->joined(lane_number, one, i), over_bin, l);
         join_last(lane, into);
       }
     }

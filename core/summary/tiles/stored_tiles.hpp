@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <compare>
 #include <functional>
 #include <memory>
@@ -42,7 +43,8 @@ struct bin_sources {
   bool reads_tiles = true;
 };
 
-/// The tiles of one file, with a cache. Thread-safe.
+/// The tiles of one file, with a cache. Thread-safe. A tile has all curves and lanes of the recording, of which a view
+/// draws some: the chunks that hold these are read, and the others not.
 class stored_tiles {
  public:
   /// Null if the file has no usable tiles. If some are corrupt, the snapshot's `warnings` say why.
@@ -67,9 +69,11 @@ class stored_tiles {
   [[nodiscard]] bool draws_sections(const bin_grid& grid) const;
   /// The shortest length (ns) at which a view `width` pixels wide does not draw the section at `time`. O(log sections).
   [[nodiscard]] time_ns longest_of_sections(time_ns time, std::uint32_t width) const;
-  [[nodiscard]] bool at_hand(const timeline::tile& which) const { return kept_.at_hand({which}) != nullptr; }
-  /// Reads a tile before it is drawn. Returns false at once if it is cached or being read by another thread. Errors are
-  /// not reported here: drawing the tile tries again.
+  /// True if `prepare` has nothing to read.
+  [[nodiscard]] bool at_hand(const timeline::tile& which) const;
+  /// Reads a tile before it is drawn. Of a tile in many chunks, only those with curves and lanes that were drawn in the
+  /// last seconds. Returns false at once if they are cached or being read by another thread. Errors are not reported
+  /// here: drawing the tile tries again.
   bool prepare(const timeline::tile& which) const;
 
   /// Returns the bins of `curves`. Raises `detail` if bins are wider than requested. Exact: minima, maxima, and means
@@ -95,39 +99,71 @@ class stored_tiles {
   };
   /// A chunk with rows of a tile.
   struct tile_chunk {
-    std::uint64_t tile;   ///< The tile's `key_of`.
-    std::uint32_t chunk;  ///< Position in the summaries.
+    std::uint64_t tile;        ///< The tile's `key_of`.
+    tile_content content;
+    std::uint32_t chunk;       ///< Position in the summaries.
+    std::uint64_t first, last; ///< Of its curves or lanes. 0 in all chunks of a tile: unknown, as in older files.
+  };
+  /// Curves or lanes of a tile that are read together.
+  struct tile_part {
+    std::uint64_t tile;
+    tile_content content;
+    owner_range owners;
+    std::uint32_t first_chunk, chunks;  ///< In `places_`.
   };
 
-  struct tile_key {
-    timeline::tile which;
-    friend auto operator<=>(const tile_key&, const tile_key&) = default;
-    [[nodiscard]] bool is_in(const tile_key& other) const { return *this == other; }
+  struct part_key {
+    std::uint32_t part;  ///< Position in `parts_`.
+    friend auto operator<=>(const part_key&, const part_key&) = default;
+    [[nodiscard]] bool is_in(const part_key& other) const { return *this == other; }
   };
-  using kept_tiles = shared_cache<tile_key, tile_rows>;
+  /// Curves or lanes that are drawn, in ascending order, each once.
+  struct drawn_owners {
+    tile_content content;
+    std::vector<std::uint32_t> numbers;
+  };
+  /// What was read of a tile: the parts with the owners that are drawn.
+  struct tile_view {
+    std::vector<std::shared_ptr<const tile_rows>> parts;
+    /// The part that holds a curve or lane; null if the tile has no rows of it.
+    [[nodiscard]] const tile_rows* of(std::uint32_t number) const;
+    [[nodiscard]] stored_bins<curve_bin> curve(std::uint32_t number) const;
+  };
+  using kept_tiles = shared_cache<part_key, tile_rows>;
 
   explicit stored_tiles(std::size_t cache_bytes)
       : kept_(
-            cache_bytes, [this](const tile_key& one) { return read(one.which); },
+            cache_bytes, [this](const part_key& one) { return read(one.part); },
             [](const tile_rows& rows) { return rows.bytes(); }) {}
   [[nodiscard]] bool load();
   [[nodiscard]] bool find_tiles();
-  [[nodiscard]] bool claims_too_many_rows() const;
+  /// Sets `parts_`. False if chunks claim more rows than there are bins.
+  [[nodiscard]] bool find_parts();
+  void add_parts(std::size_t first_place, std::size_t behind);
   /// True if the file has tiles of `level`. Files of older versions lack some levels.
   [[nodiscard]] bool is_level(unsigned level) const { return (levels_ >> level & 1) != 0; }
   /// The section at `time`, or the nearest one.
   [[nodiscard]] std::size_t section_at(time_ns time) const;
   [[nodiscard]] std::vector<piece> cut(const bin_grid& grid) const;
-  [[nodiscard]] std::vector<piece> pieces_of(const bin_grid& grid, const bin_sources& from, bin_detail& detail) const;
-  [[nodiscard]] unsigned level_to_use(time_ns time, unsigned wanted, bool reads_tiles) const;
-  /// The rows of each piece that is drawn from a tile; null for other pieces.
-  [[nodiscard]] result<std::vector<std::shared_ptr<const tile_rows>>> rows_of(std::span<const piece> pieces) const;
+  [[nodiscard]] std::vector<piece> pieces_of(const bin_grid& grid, const drawn_owners& of, const bin_sources& from,
+                                             bin_detail& detail) const;
+  [[nodiscard]] unsigned level_to_use(time_ns time, unsigned wanted, const drawn_owners& of, bool reads_tiles) const;
+  /// The parts of a tile that hold some of the owners; none for an owner without rows.
+  [[nodiscard]] std::vector<part_key> parts_of(const timeline::tile& which, const drawn_owners& of) const;
+  /// The parts of a tile that `prepare` reads.
+  [[nodiscard]] std::vector<part_key> parts_to_prepare(const timeline::tile& which) const;
+  /// What each piece that is drawn from a tile needs of it; nothing for other pieces.
+  [[nodiscard]] result<std::vector<tile_view>> views_of(std::span<const piece> pieces, const drawn_owners& of) const;
+  [[nodiscard]] drawn_owners with_stacks_of(std::span<const std::uint32_t> curves) const;
+  /// Notes for `prepare` that these are drawn now.
+  void note_drawn(const drawn_owners& of) const;
   void sample_section(const index& from, time_range over, std::uint32_t count, std::span<const std::uint32_t> curves,
                       std::vector<std::vector<sampled_bin>>& all) const;
-  void put_peaks(const tile_rows& rows, std::size_t first, std::size_t several, std::size_t count,
+  void put_peaks(const tile_view& rows, std::size_t first, std::size_t several, std::size_t count,
                  std::span<const std::uint32_t> curves, std::vector<std::vector<sampled_bin>>& all) const;
-  [[nodiscard]] kept_tiles::made read(const timeline::tile& which) const;
+  [[nodiscard]] kept_tiles::made read(std::uint32_t part) const;
   [[nodiscard]] static std::uint64_t key_of(const timeline::tile& which);
+  [[nodiscard]] static timeline::tile tile_of(std::uint64_t key);
 
   std::shared_ptr<const trace::snapshot> trace_;
   std::vector<trace::section_row> sections_;
@@ -136,8 +172,11 @@ class stored_tiles {
   std::vector<trace::lane_row> lanes_;
   unsigned root_level_ = 0;
   std::uint64_t levels_ = 0;        ///< One bit for each level that has tiles.
-  std::vector<tile_chunk> places_;  ///< Sorted by tile.
+  std::vector<tile_chunk> places_;  ///< Sorted by tile, content and curve or lane.
+  std::vector<tile_part> parts_;    ///< Sorted likewise.
 
+  using drawn_times = std::vector<std::atomic<std::int64_t>>;
+  mutable drawn_times curves_drawn_, lanes_drawn_;  ///< For each curve and lane: the steady time of `note_drawn`, or 0.
   mutable kept_tiles kept_;
 };
 

@@ -194,16 +194,19 @@ lane_bins share_of(const lane_bins& part) {
   return made;
 }
 
-/// Rows of a tile that wait until they are a chunk. With hundreds of processes, a tile has a million.
+/// Readers read chunks of a tile that hold what they draw. A chunk ends with the curve or lane that brings it to this many
+/// rows: few tiles of one process have so many, and a tile of hundreds of processes has a million.
+constexpr std::size_t enough_rows = 8192;
+static_assert(enough_rows + tile_bins <= trace::max_chunk_rows);
+
+/// Rows of a tile that wait until they are a chunk.
 template <class Row>
 class waiting_rows {
  public:
   waiting_rows(trace::file_writer& to, std::pair<time_ns, time_ns> over) : to_(to), over_(over) {}
 
-  void add(const Row& row) {
-    rows_.push_back(row);
-    if (rows_.size() == trace::max_chunk_rows) write();
-  }
+  void add(const Row& row) { rows_.push_back(row); }
+  [[nodiscard]] std::size_t size() const { return rows_.size(); }
   void write() {
     to_.add_summary<Row>(rows_, over_);
     rows_.clear();
@@ -344,16 +347,19 @@ void write_tile(trace::file_writer& to, const tile& where, const filled_tile& wh
       before = bin.last;
       first = false;
     }
+    // Both end with the same curve, so that their chunks hold the same curves or none that others hold.
+    if (curve_rows.size() + integer_rows.size() < enough_rows && c + 1 < what.curves.size()) continue;
+    curve_rows.write();
+    integer_rows.write();
   }
-  curve_rows.write();
-  integer_rows.write();
   waiting_rows<trace::lane_bin_row> lane_rows(to, over);
-  for (std::size_t l = 0; l < what.lanes.size(); ++l)
+  for (std::size_t l = 0; l < what.lanes.size(); ++l) {
     for (const auto& [first, count, bin] : what.lanes[l].runs)
       for (std::uint32_t i = first; i < first + count; ++i)
         lane_rows.add({time_of(i), static_cast<std::uint32_t>(l), bin.count, stored_busy(bin.busy, where.bin_level()),
                        bin.bytes, stored_length(bin.length), bin.event, bin.name, bin.kind, bin.tag});
-  lane_rows.write();
+    if (lane_rows.size() >= enough_rows || l + 1 == what.lanes.size()) lane_rows.write();
+  }
 }
 
 }  // namespace sluice::analysis

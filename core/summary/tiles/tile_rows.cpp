@@ -29,10 +29,10 @@ bool makes_sense(const curve_bin_row& row) {
 }
 bool makes_sense(const lane_bin_row& row) { return is_slice_kind(row.kind); }
 
-/// True if the row is in the tile, has an existing curve or lane, and has valid values.
+/// True if the row is in the tile, of one of the curves or lanes, and has valid values.
 template <class Row>
-bool belongs(const Row& row, const tile& where, std::size_t owners) {
-  return row.time >= where.begin && row.time < where.end() && owner_of(row) < owners && makes_sense(row);
+bool belongs(const Row& row, const tile& where, owner_range owners) {
+  return row.time >= where.begin && row.time < where.end() && owners.holds(owner_of(row)) && makes_sense(row);
 }
 
 curve_bin bin_of(const curve_bin_row& row) {
@@ -70,7 +70,7 @@ struct of_rows {
   auto operator[](std::size_t i) const { return member(rows[i]); }
 };
 
-/// The only chunk with rows of these types, which all but the largest of our tiles have; null if there are several.
+/// The only chunk with rows of these types, which most parts of our tiles have; null if there are several.
 template <class... Rows>
 const trace::chunk_info* only_chunk(std::span<const trace::chunk_info> chunks) {
   const auto is_of_them = [](const trace::chunk_info& chunk) {
@@ -80,7 +80,7 @@ const trace::chunk_info* only_chunk(std::span<const trace::chunk_info> chunks) {
   return found != chunks.end() && std::none_of(found + 1, chunks.end(), is_of_them) ? &*found : nullptr;
 }
 
-/// Appends the rows of a type from a tile's chunks.
+/// Appends the rows of a type from chunks.
 template <class Row>
 result<void> read_rows(const trace::snapshot& from, std::span<const trace::chunk_info> chunks, std::vector<Row>& rows) {
   std::vector<Row> more;
@@ -104,8 +104,8 @@ void append_integers(std::span<const integer_bin_row> rows, std::vector<curve_bi
 
 /// Removes invalid rows and sorts the rest. Our own files need neither; hostile ones may.
 template <class Row>
-void put_in_order(std::vector<Row>& rows, const tile& where, std::size_t count) {
-  std::erase_if(rows, [&](const Row& row) { return !belongs(row, where, count); });
+void put_in_order(std::vector<Row>& rows, const tile& where, owner_range owners) {
+  std::erase_if(rows, [&](const Row& row) { return !belongs(row, where, owners); });
   const auto before = [](const Row& a, const Row& b) {
     return std::tuple(owner_of(a), a.time) < std::tuple(owner_of(b), b.time);
   };
@@ -117,18 +117,18 @@ void put_in_order(std::vector<Row>& rows, const tile& where, std::size_t count) 
 template <class Bin>
 template <class Owners, class Times>
 bool tile_rows::bins_of_many<Bin>::place(const Owners& owner, const Times& time, std::size_t rows, const tile& where,
-                                         std::size_t count) {
-  begins.assign(count + 1, static_cast<std::uint32_t>(rows));
+                                         owner_range owners) {
+  begins.assign(owners.count() + 1, static_cast<std::uint32_t>(rows));
   places.resize(rows);
-  std::size_t owners = 0;  // Number of owners whose begin is set.
+  std::size_t set = 0;  // Number of owners whose begin is set.
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < rows; ++i) {
     const std::uint64_t offset = static_cast<std::uint64_t>(time[i]) - static_cast<std::uint64_t>(where.begin);
     const std::uint64_t bin = offset >> where.bin_level();
     const std::uint64_t in_all = owner[i] * std::uint64_t{tile_bins} + bin;
-    if (owner[i] >= count || bin >= tile_bins || in_all < before) return false;
+    if (!owners.holds(owner[i]) || bin >= tile_bins || in_all < before) return false;
     before = in_all;
-    while (owners <= owner[i]) begins[owners++] = static_cast<std::uint32_t>(i);
+    while (set <= owner[i] - owners.first) begins[set++] = static_cast<std::uint32_t>(i);
     places[i] = static_cast<std::uint16_t>(bin);
   }
   return true;
@@ -136,16 +136,16 @@ bool tile_rows::bins_of_many<Bin>::place(const Owners& owner, const Times& time,
 
 template <class Bin>
 template <class Row, class Make>
-void tile_rows::bins_of_many<Bin>::take(std::span<const Row> rows, const tile& where, std::size_t count,
+void tile_rows::bins_of_many<Bin>::take(std::span<const Row> rows, const tile& where, owner_range owners,
                                         Make&& bin_of) {
   bins.clear();
   for (const Row& row : rows) bins.push_back(bin_of(row));
   place(of_rows(rows, [](const Row& row) { return owner_of(row); }),
-        of_rows(rows, [](const Row& row) { return row.time; }), rows.size(), where, count);
+        of_rows(rows, [](const Row& row) { return row.time; }), rows.size(), where, owners);
 }
 
-bool tile_rows::take(const trace::row_values<integer_bin_row>& rows, const tile& where, std::size_t count) {
-  if (!curves_.place(rows.of(&integer_bin_row::curve), rows.of(&integer_bin_row::time), rows.size(), where, count))
+bool tile_rows::take(const trace::row_values<integer_bin_row>& rows, const tile& where) {
+  if (!curves_.place(rows.of(&integer_bin_row::curve), rows.of(&integer_bin_row::time), rows.size(), where, owners_))
     return false;
   const auto begin = rows.of(&integer_bin_row::begin), fall = rows.of(&integer_bin_row::fall),
              rise = rows.of(&integer_bin_row::rise);
@@ -154,7 +154,7 @@ bool tile_rows::take(const trace::row_values<integer_bin_row>& rows, const tile&
   const auto below_peak = rows.of(&integer_bin_row::below_peak);
   curves_.bins.clear();
   curves_.bins.reserve(rows.size());
-  for (std::size_t curve = 0; curve < count; ++curve) {
+  for (std::size_t curve = 0; curve < owners_.count(); ++curve) {
     const std::size_t first = curves_.begins[curve], behind = curves_.begins[curve + 1];
     double before = first < behind ? static_cast<double>(begin[first]) : 0;
     for (std::size_t i = first; i < behind; ++i) {
@@ -166,8 +166,8 @@ bool tile_rows::take(const trace::row_values<integer_bin_row>& rows, const tile&
   return true;
 }
 
-bool tile_rows::take(const trace::row_values<lane_bin_row>& rows, const tile& where, std::size_t count, bool joins) {
-  if (!lanes_.place(rows.of(&lane_bin_row::lane), rows.of(&lane_bin_row::time), rows.size(), where, count))
+bool tile_rows::take(const trace::row_values<lane_bin_row>& rows, const tile& where, bool joins) {
+  if (!lanes_.place(rows.of(&lane_bin_row::lane), rows.of(&lane_bin_row::time), rows.size(), where, owners_))
     return false;
   const auto slices = rows.of(&lane_bin_row::count);
   const auto busy = rows.of(&lane_bin_row::busy);
@@ -198,26 +198,26 @@ bool tile_rows::take(const trace::row_values<lane_bin_row>& rows, const tile& wh
 }
 
 result<void> tile_rows::read_curves(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
-                                    const tile& where, std::size_t count) {
+                                    const tile& where) {
   if (const trace::chunk_info* const chunk = only_chunk<curve_bin_row, integer_bin_row>(chunks);
       chunk != nullptr && chunk->type == trace::row_type::integer_bin) {
     thread_local trace::row_values<integer_bin_row> values;
     if (auto got = from.read_summary<integer_bin_row>(*chunk, values); !got) return got;
-    if (take(values, where, count)) return {};
+    if (take(values, where)) return {};
   }
   thread_scratch<integer_bin_row> integers;
   thread_scratch<curve_bin_row> rows;
   if (auto got = read_rows(from, chunks, *integers); !got) return got;
   if (auto got = read_rows(from, chunks, *rows); !got) return got;
   append_integers(*integers, *rows);
-  put_in_order(*rows, where, count);
-  curves_.take(std::span<const curve_bin_row>(*rows), where, count,
+  put_in_order(*rows, where, owners_);
+  curves_.take(std::span<const curve_bin_row>(*rows), where, owners_,
                [](const curve_bin_row& row) { return bin_of(row); });
   return {};
 }
 
 result<void> tile_rows::read_lanes(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
-                                   const tile& where, std::size_t count, bool joins) {
+                                   const tile& where, bool joins) {
   if (const trace::chunk_info* const chunk = only_chunk<lane_bin_row>(chunks)) {
     constexpr auto but_lengths = trace::column_set<lane_bin_row>::of(
         &lane_bin_row::lane, &lane_bin_row::time, &lane_bin_row::count, &lane_bin_row::busy, &lane_bin_row::bytes,
@@ -225,12 +225,12 @@ result<void> tile_rows::read_lanes(const trace::snapshot& from, std::span<const 
     const auto wanted = joins ? trace::column_set<lane_bin_row>() : but_lengths;
     thread_local trace::row_values<lane_bin_row> values;
     if (auto got = from.read_summary<lane_bin_row>(*chunk, values, wanted); !got) return got;
-    if (take(values, where, count, joins)) return {};
+    if (take(values, where, joins)) return {};
   }
   thread_scratch<lane_bin_row> rows;
   if (auto got = read_rows(from, chunks, *rows); !got) return got;
-  put_in_order(*rows, where, count);
-  lanes_.take(std::span<const lane_bin_row>(*rows), where, count, lane_bins_of(where));
+  put_in_order(*rows, where, owners_);
+  lanes_.take(std::span<const lane_bin_row>(*rows), where, owners_, lane_bins_of(where));
   lengths_.clear();
   if (!joins) return {};
   for (const lane_bin_row& row : *rows) lengths_.push_back(row.length);
@@ -239,20 +239,22 @@ result<void> tile_rows::read_lanes(const trace::snapshot& from, std::span<const 
 
 result<std::shared_ptr<const tile_rows>> tile_rows::read(const trace::snapshot& from,
                                                          std::span<const trace::chunk_info> chunks, const tile& where,
-                                                         std::size_t curves, std::size_t lanes, bool joins) {
+                                                         tile_content content, owner_range owners, bool joins) {
   auto made = std::make_shared<tile_rows>();
-  if (auto got = made->read_curves(from, chunks, where, curves); !got) return tl::unexpected(got.error());
-  if (auto got = made->read_lanes(from, chunks, where, lanes, joins); !got) return tl::unexpected(got.error());
+  made->owners_ = owners;
+  auto got = content == tile_content::curves ? made->read_curves(from, chunks, where)
+                                             : made->read_lanes(from, chunks, where, joins);
+  if (!got) return tl::unexpected(got.error());
   return std::shared_ptr<const tile_rows>(std::move(made));
 }
 
 drawn_bin tile_rows::joined(std::size_t number, std::size_t first, std::size_t behind) const {
-  const stored_bins<drawn_bin> stored = lanes_.of(number);
+  const stored_bins<drawn_bin> stored = lane(number);
   // Shares are relative to a tile's bin, whose length in ns exceeds their precision.
   constexpr double unit = 1 << 24;
   const auto bin_at = [&](std::size_t i) {
     const drawn_bin& bin = stored.bins[i];
-    const std::size_t in_all = lanes_.begins[number] + i;
+    const std::size_t in_all = lanes_.begins[number - owners_.first] + i;
     return lane_bin{bin.count, bin.kind,
                     bin.tag,   static_cast<time_ns>(bin.busy * unit),
                     bin.bytes, in_all < lengths_.size() ? lengths_[in_all] : 0,

@@ -12,7 +12,7 @@
 #include "core/timeline/tile_grid.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// A tile as read into memory. Private to core.
+/// A part of a tile as read into memory. Private to core.
 namespace sluice::analysis {
 
 /// The stored bins of one curve or lane, in order of time. Bins that repeat the previous value are not stored.
@@ -35,18 +35,33 @@ struct drawn_bin {
 };
 static_assert(sizeof(drawn_bin) == 32);
 
-/// Immutable.
+/// What a part of a tile holds.
+enum class tile_content : std::uint8_t { curves, lanes };
+
+/// Curves or lanes with consecutive numbers: [first, behind).
+struct owner_range {
+  std::uint32_t first = 0;
+  std::uint32_t behind = 0;
+  [[nodiscard]] bool holds(std::size_t number) const { return number >= first && number < behind; }
+  [[nodiscard]] std::size_t count() const { return behind - first; }
+};
+
+/// Some curves or some lanes of a tile. Immutable.
 class tile_rows {
  public:
-  /// Reads the tile `where` from its `chunks`. `curves` and `lanes` are counts. Ignores corrupt rows. `joins`: also
-  /// reads slice lengths, which are needed to merge bins of lanes when drawing. Errors: io, corrupt.
+  /// Reads the curves or lanes `owners` of the tile `where` from the `chunks` that hold all their rows. Ignores corrupt
+  /// rows and those of others. `joins`: also reads slice lengths, which are needed to merge bins of lanes when drawing.
+  /// Errors: io, corrupt.
   [[nodiscard]] static result<std::shared_ptr<const tile_rows>> read(const trace::snapshot& from,
                                                                      std::span<const trace::chunk_info> chunks,
-                                                                     const timeline::tile& where, std::size_t curves,
-                                                                     std::size_t lanes, bool joins);
+                                                                     const timeline::tile& where, tile_content content,
+                                                                     owner_range owners, bool joins);
 
-  [[nodiscard]] stored_bins<curve_bin> curve(std::size_t number) const { return curves_.of(number); }
-  [[nodiscard]] stored_bins<drawn_bin> lane(std::size_t number) const { return lanes_.of(number); }
+  [[nodiscard]] owner_range owners() const { return owners_; }
+  // Each number below is one of `owners()`.
+
+  [[nodiscard]] stored_bins<curve_bin> curve(std::size_t number) const { return curves_.of(number - owners_.first); }
+  [[nodiscard]] stored_bins<drawn_bin> lane(std::size_t number) const { return lanes_.of(number - owners_.first); }
   /// Merges bins [first, behind) of `lane(number)` into one. If the tile was read without `joins`, the first bin's
   /// slice is assumed to be the longest.
   [[nodiscard]] drawn_bin joined(std::size_t number, std::size_t first, std::size_t behind) const;
@@ -58,7 +73,7 @@ class tile_rows {
  private:
   template <class Bin>
   struct bins_of_many {
-    std::vector<std::uint32_t> begins;  ///< First bin of each curve or lane; the last element is the end.
+    std::vector<std::uint32_t> begins;  ///< First bin of each of the owners; the last element is the end.
     std::vector<std::uint16_t> places;
     std::vector<Bin> bins;
     [[nodiscard]] stored_bins<Bin> of(std::size_t number) const {
@@ -66,26 +81,26 @@ class tile_rows {
       const std::size_t first = begins[number], count = begins[number + 1] - first;
       return {std::span(places).subspan(first, count), std::span(bins).subspan(first, count)};
     }
-    /// Sets `begins` and `places`. False unless rows are sorted, times in the tile `where`, and owners below `count`.
+    /// Sets `begins` and `places`. False unless rows are sorted, times in the tile `where`, and owners among `owners`.
     template <class Owners, class Times>
     bool place(const Owners& owner, const Times& time, std::size_t rows, const timeline::tile& where,
-               std::size_t count);
+               owner_range owners);
     /// Replaces the bins by `bin_of(row)` of each row. The rows must be in order.
     template <class Row, class Make>
-    void take(std::span<const Row> rows, const timeline::tile& where, std::size_t count, Make&& bin_of);
+    void take(std::span<const Row> rows, const timeline::tile& where, owner_range owners, Make&& bin_of);
     [[nodiscard]] std::size_t bytes() const {
       return begins.size() * sizeof(std::uint32_t) + places.size() * sizeof(std::uint16_t) + bins.size() * sizeof(Bin);
     }
   };
   /// Replaces the bins by those of `rows`. Returns false, leaving them invalid, unless all rows are in order and valid.
-  bool take(const trace::row_values<trace::integer_bin_row>& rows, const timeline::tile& where, std::size_t count);
-  bool take(const trace::row_values<trace::lane_bin_row>& rows, const timeline::tile& where, std::size_t count,
-            bool joins);
+  bool take(const trace::row_values<trace::integer_bin_row>& rows, const timeline::tile& where);
+  bool take(const trace::row_values<trace::lane_bin_row>& rows, const timeline::tile& where, bool joins);
   result<void> read_curves(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
-                           const timeline::tile& where, std::size_t count);
+                           const timeline::tile& where);
   result<void> read_lanes(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
-                          const timeline::tile& where, std::size_t count, bool joins);
+                          const timeline::tile& where, bool joins);
 
+  owner_range owners_;
   bins_of_many<curve_bin> curves_;
   bins_of_many<drawn_bin> lanes_;
   std::vector<time_ns> lengths_;  ///< Length of the longest slice in each bin of lanes, in ns; empty without `joins`.

@@ -48,6 +48,10 @@ row_layout make_layout() {
   if constexpr (std::is_same_v<Row, chunk_reach_row>) {
     made.lowest_event = number_of<Row>(&Row::lowest_event);
     made.highest_event = number_of<Row>(&Row::highest_event);
+  } else if constexpr (std::is_same_v<Row, curve_bin_row> || std::is_same_v<Row, integer_bin_row>) {
+    made.lowest_event = made.highest_event = number_of<Row>(&Row::curve);
+  } else if constexpr (std::is_same_v<Row, lane_bin_row>) {
+    made.lowest_event = made.highest_event = number_of<Row>(&Row::lane);
   } else if constexpr (is_event_row<Row>) {
     made.lowest_event = made.highest_event = number_of<Row>(subject_member<Row>);
   }
