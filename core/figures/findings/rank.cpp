@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -72,9 +73,13 @@ void join_devices(std::vector<finding>& findings, const trace::tables& tables) {
     constexpr std::size_t named = 3;
     const std::size_t others = each.devices.size() - 1;
     std::vector<std::string> names;
-    for (std::size_t i = 1; i <= std::min(others, named); ++i) names.push_back(short_label(each.devices[i], tables));
-    each.text += others > named ? fmt::format(" Likewise on {} other GPUs.", others)
-                                : fmt::format(" Likewise on {}.", fmt::join(names, ", "));
+    for (std::size_t i = 0; i <= std::min(others, named); ++i) names.push_back(short_label(each.devices[i], tables));
+    // Each process may call its own GPU by the same number.
+    const bool distinct = std::set(names.begin(), names.end()).size() == names.size();
+    names.erase(names.begin());
+    each.text += others > named || !distinct
+                     ? fmt::format(" Likewise on {} other {}.", others, others == 1 ? "GPU" : "GPUs")
+                     : fmt::format(" Likewise on {}.", fmt::join(names, ", "));
   }
   findings = std::move(joined);
 }

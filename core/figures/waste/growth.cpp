@@ -8,17 +8,31 @@
 #include "core/index/memory/block_ends.hpp"
 
 namespace sluice::analysis {
+namespace {
+
+bool is_looked_at(const block_record& block, time_range range) {
+  return block.allocated && !block.imported() && !block.born_before() && !block.freed_after() &&
+         range.holds(block.born) && (is_device_resident(block.kind) || block.kind == trace::memory_kind::pinned);
+}
+
+/// What is freed in the last 50th of the active time counts as kept: a program frees everything when it ends.
+constexpr time_ns last_part = 50;
+
+}  // namespace
 
 void growth_builder::add(const index& from, time_range run) {
   const time_range here = common_of(range_, run);
+  // The active time ends no earlier than the newest block is born, so what is freed before this does not count.
+  time_ns newest = range_.begin;
+  for (const block_record& block : from.memory().blocks())
+    if (is_looked_at(block, range_)) newest = std::max(newest, block.born);
+  const time_ns late = newest - (newest - range_.begin) / last_part;
   for (const block_record& block : from.memory().blocks()) {
-    if (!block.allocated || block.imported() || block.born_before() || block.freed_after()) continue;
-    if (!range_.holds(block.born) || !(is_device_resident(block.kind) || block.kind == trace::memory_kind::pinned))
-      continue;
+    if (!is_looked_at(block, range_)) continue;
     const bool ends = ends_in(block, run);
     // Programs free what they kept when they end. What dies in the first half of the range was not kept.
     const time_ns died = block.freed() ? block.died : latest_time;
-    const bool kept = died >= range_.end - range_.length() / 2;
+    const bool kept = died >= std::max(range_.end - range_.length() / 2, late);
     if (run.holds(block.born)) {
       if (ends && !kept) continue;
       const std::uint64_t before = kernels_ + from.touches().kernels_in({here.begin, block.born});
@@ -34,6 +48,7 @@ void growth_builder::add(const index& from, time_range run) {
     }
   }
   kernels_ += from.touches().kernels_in(here);
+  for (auto& [origin, births] : all_) std::erase_if(births, [=](const birth& each) { return each.died < late; });
 }
 
 void growth_builder::add(const block_record& block, time_ns died, std::uint64_t kernels) {
@@ -44,7 +59,7 @@ void growth_builder::add(const block_record& block, time_ns died, std::uint64_t 
 std::vector<growing_group> growth_builder::figures(time_range active) const {
   std::vector<growing_group> all;
   // What is live after most of the work was kept; at the very end a program frees everything.
-  const time_ns late = active.end - active.length() / 50;
+  const time_ns late = active.end - active.length() / last_part;
   for (const auto& [from, births] : all_) {
     growing_group of;
     std::vector<const birth*> kept;

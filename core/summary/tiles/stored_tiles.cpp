@@ -70,6 +70,14 @@ unsigned level_nearest_to(time_ns length) {
   return static_cast<double>(length) > half_way_to_twice(time_ns{1} << below) ? below + 1 : below;
 }
 
+/// The level of the narrowest tiles at a section: its own, unless the file has no tiles of that one. `levels`: one bit for
+/// each level that has tiles.
+unsigned lowest_level_at(const trace::section_row& section, std::uint64_t levels) {
+  const unsigned own = level_of(section.time, section.end);
+  const std::uint64_t from_own = levels >> own << own;
+  return from_own == 0 ? own : static_cast<unsigned>(std::countr_zero(from_own));
+}
+
 /// Merges the last slice drawn with the one before it if both are the same event. Their lane begins at index `lane`.
 void join_last(std::size_t lane, std::vector<timeline::drawn_slice>& drawn) {
   if (drawn.size() < lane + 2) return;
@@ -324,7 +332,7 @@ bool stored_tiles::prepare(const tile& which) const {
 std::vector<tile> stored_tiles::tiles_under(const bin_grid& grid) const {
   std::vector<tile> all;
   for (const piece& each : cut(grid))
-    if (!each.outside) all.push_back(each.from);
+    if (!each.outside && (all.empty() || all.back() != each.from)) all.push_back(each.from);
   return all;
 }
 
@@ -340,10 +348,9 @@ std::size_t stored_tiles::section_at(time_ns time) const {
 }
 
 time_ns stored_tiles::longest_of_sections(time_ns time, std::uint32_t width) const {
-  const trace::section_row& section = sections_[section_at(time)];
   const auto pixels = static_cast<time_ns>(std::max<std::uint32_t>(width, 1));
   // A section is drawn if a pixel is nearer to half of its tile's bins than to these bins.
-  const time_ns bin = (section.end - section.time) / tile_bins;
+  const time_ns bin = time_ns{1} << (lowest_level_at(sections_[section_at(time)], levels_) - trace::tile_bins_log2);
   return std::clamp<time_ns>(static_cast<time_ns>(half_way_to_twice(bin) / 2) + 1, 1, latest_time / pixels) * pixels;
 }
 
@@ -385,12 +392,12 @@ std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
     }
     const std::size_t section = section_at(time);
     const unsigned wanted = grid.level + trace::tile_bins_log2;
-    unsigned level = level_of(sections_[section].time, sections_[section].end);
+    unsigned level = lowest_level_at(sections_[section], levels_);
     if (wanted < level) next.section = section;
     for (unsigned above = std::min(wanted, root_level_); above > level; --above)
       if (is_level(above)) level = above;
     next.from = timeline::tile_at(time, level);
-    add(next, bins_until(next.from.end()));
+    add(next, bins_until(next.section ? sections_[section].end : next.from.end()));
   }
   return all;
 }

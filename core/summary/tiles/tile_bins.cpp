@@ -21,15 +21,16 @@ using trace::tile_bins;
 constexpr std::uint32_t bins_in_one = 1U << trace::tile_fan_out_log2;
 constexpr std::uint32_t shared_bins = tile_bins / bins_in_one;
 
-curve_bins fill_curve(const tile& where, const index_curve& curve, const stack_peaks& peaks) {
+curve_bins fill_curve(const tile& where, unsigned bin_level, const index_curve& curve, const stack_peaks& peaks) {
   curve_bins made;
   if (curve.is_constant_in({where.begin, where.end()})) {
     const double value = curve.at(where.begin);
     made.append(0, {value, value, value, value, value});
     return made;
   }
-  const time_ns length = time_ns{1} << where.bin_level();
-  curve.split({where.begin, where.end()}, tile_bins, [&](std::uint32_t i, const timeline::extent& part, double) {
+  const time_ns length = time_ns{1} << bin_level;
+  const std::uint32_t bins = 1U << (where.level - bin_level);
+  curve.split({where.begin, where.end()}, bins, [&](std::uint32_t i, const timeline::extent& part, double) {
     curve_bin bin{part.minimum, part.maximum, part.integral / static_cast<double>(part.length), part.minimum,
                   part.minimum};
     if (part.minimum == part.maximum) {
@@ -43,9 +44,9 @@ curve_bins fill_curve(const tile& where, const index_curve& curve, const stack_p
   return made;
 }
 
-void add_slice(const tile& where, const timeline::slice_item& item, time_ns end_of_all, lane_bins& bins) {
+void add_slice(const tile& where, unsigned level, const timeline::slice_item& item, time_ns end_of_all,
+               lane_bins& bins) {
   const time_ns end = item.end == latest_time ? std::max(item.begin, end_of_all) : item.end;
-  const unsigned level = where.bin_level();
   const auto bin_of = [&](time_ns time) {
     return static_cast<std::uint32_t>((std::clamp(time, where.begin, where.end() - 1) - where.begin) >> level);
   };
@@ -171,6 +172,7 @@ curve_bins share_of(const curve_bins& part, const chosen_bins* chosen) {
     sum.mean = sum.minimum == sum.maximum ? sum.minimum : mean / static_cast<double>(bins_in_one);
     made.append(to, sum);
   }
+  made.changes.shrink_to_fit();  // It waits for the tiles beside it.
   return made;
 }
 
@@ -191,6 +193,7 @@ lane_bins share_of(const lane_bins& part) {
     }
     append_until(each.end());
   }
+  made.runs.shrink_to_fit();
   return made;
 }
 
@@ -279,20 +282,20 @@ std::vector<trace::lane_row> lane_rows(std::span<const index_slices> slices) {
   return rows;
 }
 
-filled_tile fill_tile(const tile& where, std::span<const index_curve> curves, const curve_stacks& stacks,
-                      std::span<const index_slices> slices, time_ns end_of_all) {
+filled_tile fill_tile(const tile& where, unsigned bin_level, std::span<const index_curve> curves,
+                      const curve_stacks& stacks, std::span<const index_slices> slices, time_ns end_of_all) {
   filled_tile made;
   made.curves.reserve(curves.size());
   std::vector<std::uint32_t> all(curves.size());
   std::iota(all.begin(), all.end(), 0U);
-  const stack_peaks peaks(stacks, curves, all, {where.begin, where.end()}, tile_bins);
-  for (const index_curve& curve : curves) made.curves.push_back(fill_curve(where, curve, peaks));
+  const stack_peaks peaks(stacks, curves, all, {where.begin, where.end()}, 1U << (where.level - bin_level));
+  for (const index_curve& curve : curves) made.curves.push_back(fill_curve(where, bin_level, curve, peaks));
   for (const index_slices& owner : slices) {
     const std::size_t first = made.lanes.size();
     made.lanes.resize(first + owner.slices->lanes());
     owner.slices->for_each(where.begin, where.end(), [&](const timeline::slice_item& item, std::uint16_t lane) {
       if (first + lane >= made.lanes.size()) return;  // No lane had a place for it.
-      add_slice(where, item, end_of_all, made.lanes[first + lane]);
+      add_slice(where, bin_level, item, end_of_all, made.lanes[first + lane]);
     });
   }
   return made;
@@ -313,17 +316,27 @@ filled_tile share_of_tile_above(const filled_tile& part, const curve_stacks& sta
   return made;
 }
 
-filled_tile join_shares(std::span<const filled_tile> shares) {
+filled_tile join_shares(std::span<const filled_tile> shares, std::uint32_t bins) {
   filled_tile made;
   made.curves.resize(shares.front().curves.size());
   made.lanes.resize(shares.front().lanes.size());
+  for (std::size_t i = 0; i < made.curves.size(); ++i) {
+    std::size_t changes = shares.size();
+    for (const filled_tile& share : shares) changes += share.curves[i].changes.size();
+    made.curves[i].changes.reserve(changes);
+  }
+  for (std::size_t i = 0; i < made.lanes.size(); ++i) {
+    std::size_t runs = 0;
+    for (const filled_tile& share : shares) runs += share.lanes[i].runs.size();
+    made.lanes[i].runs.reserve(runs);
+  }
   std::uint32_t first = 0;
   for (const filled_tile& share : shares) {
     for (std::size_t i = 0; i < made.curves.size(); ++i) append_share(made.curves[i], first, share.curves[i]);
     for (std::size_t i = 0; i < made.lanes.size(); ++i)
       for (const lane_bins::run& each : share.lanes[i].runs)
         made.lanes[i].runs.push_back({first + each.first, each.count, each.is});
-    first += shared_bins;
+    first += bins;
   }
   return made;
 }

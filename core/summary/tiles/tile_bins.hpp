@@ -77,17 +77,19 @@ struct filled_tile {
 /// One row for each lane (row of slices). Lanes of one stream, direction or thread are adjacent, the upper ones first.
 [[nodiscard]] std::vector<trace::lane_row> lane_rows(std::span<const index_slices> slices);
 
-/// Fills a tile with the bins of an index's curves and slices; the index must contain all events in the tile. Slices
-/// without an end last until `end_of_all`. O(curves * log events + curves that vary * bins + slices in the tile).
-[[nodiscard]] filled_tile fill_tile(const timeline::tile& where, std::span<const index_curve> curves,
-                                    const curve_stacks& stacks, std::span<const index_slices> slices,
-                                    time_ns end_of_all);
+/// Fills a tile with bins of 2^`bin_level` ns from an index's curves and slices; the index must contain all events in
+/// the tile. Wider bins than the tile's own make a share of a tile above it. Slices without an end last until
+/// `end_of_all`. O(curves * log events + curves that vary * bins + slices in the tile).
+[[nodiscard]] filled_tile fill_tile(const timeline::tile& where, unsigned bin_level,
+                                    std::span<const index_curve> curves, const curve_stacks& stacks,
+                                    std::span<const index_slices> slices, time_ns end_of_all);
 
 /// What a tile contributes to the tile above it: its share of that tile's bins, which are as many times as wide as that
 /// tile joins tiles. O(counted curves * bins + filled bins).
 [[nodiscard]] filled_tile share_of_tile_above(const filled_tile& part, const curve_stacks& stacks);
-/// Puts the shares of neighboring tiles, in order of time, together to the tile above them. O(filled bins).
-[[nodiscard]] filled_tile join_shares(std::span<const filled_tile> shares);
+/// Puts the shares of neighboring tiles, in order of time and of `bins` bins each, together to the tile above them or
+/// to its share of one further above. O(filled bins).
+[[nodiscard]] filled_tile join_shares(std::span<const filled_tile> shares, std::uint32_t bins);
 
 /// Writes a tile's rows to a file. A bin that repeats the bin before it is left out.
 void write_tile(trace::file_writer& to, const timeline::tile& where, const filled_tile& what);

@@ -20,6 +20,15 @@ tile tile_of(const trace::section_row& section) {
           static_cast<unsigned>(std::countr_zero(static_cast<std::uint64_t>(section.end - section.time)))};
 }
 
+/// Tiles of fewer curves and lanes, as of 64 processes, are all written.
+constexpr std::size_t few_owners = 2000;
+/// Measured: of the bins of a tile of many processes, a quarter are filled.
+constexpr double filled_bins = 0.25;
+/// A tile is written if it has no more filled bins than this share of the events in it. A view whose bins are narrower is
+/// drawn from some of its sections, which takes a second where these have a million events.
+constexpr double most_bins_an_event = 0.75;
+constexpr unsigned most_levels_left_out = 4;
+
 /// True for the last of the tiles under one tile.
 bool ends_group(const tile& which) { return ((which.begin >> which.level) & (fan_out - 1)) == fan_out - 1; }
 
@@ -41,6 +50,7 @@ bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
     }
     stacks_.emplace(curves_, of_.tables());
     lanes_ = lane_rows(slices);
+    choose_levels();
   }
   if (curves.size() != curves_.size() || lane_rows(slices).size() != lanes_.size()) return false;
   last = std::min(last, sections_.size() - 1);
@@ -50,7 +60,8 @@ bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
       curves_[c].maximum = std::max(curves_[c].maximum, curves[c].over(inside).maximum);
   for (std::size_t i = first; i <= last; ++i) {
     const tile where = tile_of(sections_[i]);
-    put(where, fill_tile(where, curves, *stacks_, slices, whole_.end));
+    const unsigned bin_level = std::max(where.level, lowest_level_) - trace::tile_bins_log2;
+    put(where, fill_tile(where, bin_level, curves, *stacks_, slices, whole_.end));
   }
   return true;
 }
@@ -82,18 +93,40 @@ void tile_maker::put_highest(recording_facts& into) const {
   }
 }
 
-void tile_maker::put(const tile& where, const filled_tile& made) {
-  write_tile(to_, where, made);
+void tile_maker::choose_levels() {
+  unsigned lowest = root_level_;
+  for (const trace::section_row& each : sections_) lowest = std::min(lowest, tile_of(each).level);
+  double events = 0, count = 0;
+  for (const trace::section_row& each : sections_) {
+    if (tile_of(each).level != lowest) continue;
+    events += static_cast<double>(each.events);
+    ++count;
+  }
+  events /= std::max(count, 1.0);
+  const double bins = filled_bins * trace::tile_bins * static_cast<double>(curves_.size() + lanes_.size());
+  lowest_level_ = lowest;
+  if (curves_.size() + lanes_.size() < few_owners) return;
+  while (lowest_level_ < std::min(root_level_, lowest + most_levels_left_out) && bins > most_bins_an_event * events) {
+    ++lowest_level_;
+    events *= fan_out;
+  }
+}
+
+void tile_maker::put(const tile& where, filled_tile made) {
+  if (is_written(where)) write_tile(to_, where, made);
   if (where.level >= root_level_) return;
-  shares_.emplace_back(where, share_of_tile_above(made, *stacks_));
+  // Of a tile that is not written, all is a share of the lowest one that is.
+  const std::uint32_t bins = trace::tile_bins >> std::max(1, static_cast<int>(lowest_level_) - static_cast<int>(where.level));
+  shares_.emplace_back(where, is_written(where) ? share_of_tile_above(made, *stacks_) : std::move(made));
+  made = {};
   if (!ends_group(where) || shares_.size() < fan_out) return;
   std::vector<filled_tile> joined;
   for (auto share = shares_.end() - fan_out; share != shares_.end(); ++share)
     joined.push_back(std::move(share->second));
   shares_.resize(shares_.size() - fan_out);
-  const filled_tile above = join_shares(joined);
+  filled_tile above = join_shares(joined, bins);
   joined.clear();
-  put(timeline::tile_at(where.begin, where.level + trace::tile_fan_out_log2), above);
+  put(timeline::tile_at(where.begin, where.level + trace::tile_fan_out_log2), std::move(above));
 }
 
 }  // namespace sluice::analysis

@@ -14,7 +14,8 @@
 namespace sluice::analysis {
 
 /// Makes the tiles of a recording and writes them to its file: tiles of sections from indexes, and each tile with wider
-/// bins as soon as the tiles that it joins are complete. Not thread-safe.
+/// bins as soon as the tiles that it joins are complete. With the lanes of hundreds of processes, a section's tile has
+/// more bins than events: then the lowest levels are left out. Not thread-safe.
 class tile_maker {
  public:
   /// `sections` come from `plan_sections` for the recording `of`. All arguments must outlive this.
@@ -30,13 +31,16 @@ class tile_maker {
   void put_highest(recording_facts& into) const;
 
  private:
-  void put(const timeline::tile& where, const filled_tile& made);
+  void choose_levels();
+  [[nodiscard]] bool is_written(const timeline::tile& which) const { return which.level >= lowest_level_; }
+  void put(const timeline::tile& where, filled_tile made);
 
   trace::file_writer& to_;
   std::span<const trace::section_row> sections_;
   const trace::snapshot& of_;
   const time_range whole_;
   unsigned root_level_ = 0;
+  unsigned lowest_level_ = 0;             ///< Tiles below it are not written.
   std::vector<trace::curve_row> curves_;  ///< `maximum` is the highest value so far.
   std::optional<curve_stacks> stacks_;    ///< Of `curves_`.
   std::vector<trace::lane_row> lanes_;
