@@ -214,8 +214,11 @@ void stored_tiles::add_parts(std::size_t first, std::size_t behind) {
       std::any_of(at(first), at(behind), [](const tile_chunk& each) { return each.last != 0; }) &&
       std::all_of(at(first), at(behind), [&](const tile_chunk& e) { return e.first <= e.last && e.last < owners; });
   if (!told) {
-    parts_.push_back({group.tile, group.content, {0, static_cast<std::uint32_t>(owners)},
-                      static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(behind - first)});
+    parts_.push_back({group.tile,
+                      group.content,
+                      {0, static_cast<std::uint32_t>(owners)},
+                      static_cast<std::uint32_t>(first),
+                      static_cast<std::uint32_t>(behind - first)});
     return;
   }
   const std::size_t parts_before = parts_.size();
@@ -243,8 +246,8 @@ stored_tiles::kept_tiles::made stored_tiles::read(std::uint32_t part) const {
 }
 
 const tile_rows* stored_tiles::tile_view::of(std::uint32_t number) const {
-  const auto found = std::find_if(parts.begin(), parts.end(),
-                                  [=](const auto& each) { return each->owners().holds(number); });
+  const auto found =
+      std::find_if(parts.begin(), parts.end(), [=](const auto& each) { return each->owners().holds(number); });
   return found == parts.end() ? nullptr : found->get();
 }
 
@@ -256,9 +259,8 @@ stored_bins<curve_bin> stored_tiles::tile_view::curve(std::uint32_t number) cons
 std::vector<stored_tiles::part_key> stored_tiles::parts_of(const tile& which, const drawn_owners& of) const {
   std::vector<part_key> found;
   const std::pair of_tile(key_of(which), of.content);
-  auto part = std::partition_point(parts_.begin(), parts_.end(), [&](const tile_part& each) {
-    return std::pair(each.tile, each.content) < of_tile;
-  });
+  auto part = std::partition_point(parts_.begin(), parts_.end(),
+                                   [&](const tile_part& each) { return std::pair(each.tile, each.content) < of_tile; });
   const auto is_of_tile = [&] { return part != parts_.end() && std::pair(part->tile, part->content) == of_tile; };
   auto number = of.numbers.begin();
   while (is_of_tile() && number != of.numbers.end()) {
@@ -275,8 +277,8 @@ std::vector<stored_tiles::part_key> stored_tiles::parts_of(const tile& which, co
 std::vector<stored_tiles::part_key> stored_tiles::parts_to_prepare(const tile& which) const {
   std::vector<part_key> all;
   const std::uint64_t key = key_of(which);
-  const auto first = std::partition_point(parts_.begin(), parts_.end(),
-                                          [&](const tile_part& each) { return each.tile < key; });
+  const auto first =
+      std::partition_point(parts_.begin(), parts_.end(), [&](const tile_part& each) { return each.tile < key; });
   for (auto next = first; next != parts_.end() && next->tile == key; ++next)
     all.push_back({static_cast<std::uint32_t>(next - parts_.begin())});
   if (all.size() <= few_parts) return all;

@@ -99,10 +99,10 @@ class stored_tiles {
   };
   /// A chunk with rows of a tile.
   struct tile_chunk {
-    std::uint64_t tile;        ///< The tile's `key_of`.
+    std::uint64_t tile;  ///< The tile's `key_of`.
     tile_content content;
-    std::uint32_t chunk;       ///< Position in the summaries.
-    std::uint64_t first, last; ///< Of its curves or lanes. 0 in all chunks of a tile: unknown, as in older files.
+    std::uint32_t chunk;        ///< Position in the summaries.
+    std::uint64_t first, last;  ///< Of its curves or lanes. 0 in all chunks of a tile: unknown, as in older files.
   };
   /// Curves or lanes of a tile that are read together.
   struct tile_part {

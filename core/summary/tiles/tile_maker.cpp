@@ -116,7 +116,8 @@ void tile_maker::put(const tile& where, filled_tile made) {
   if (is_written(where)) write_tile(to_, where, made);
   if (where.level >= root_level_) return;
   // Of a tile that is not written, all is a share of the lowest one that is.
-  const std::uint32_t bins = trace::tile_bins >> std::max(1, static_cast<int>(lowest_level_) - static_cast<int>(where.level));
+  const std::uint32_t bins =
+      trace::tile_bins >> std::max(1, static_cast<int>(lowest_level_) - static_cast<int>(where.level));
   shares_.emplace_back(where, is_written(where) ? share_of_tile_above(made, *stacks_) : std::move(made));
   made = {};
   if (!ends_group(where) || shares_.size() < fan_out) return;

@@ -675,12 +675,12 @@ TEST(tiles_of_very_many_curves, are_left_out_where_they_have_more_bins_than_even
   for (const trace::section_row& each : tiles->sections()) shortest = std::min(shortest, each.end - each.time);
   ASSERT_GT(narrowest_tile, shortest);
 
-  growing_index all;
-  all.absorb(*trace, SIZE_MAX);
-  const auto index_of_all = std::make_shared<growing_index>(std::move(all));
+  const auto index_of_all = std::make_shared<growing_index>();
+  while (!index_of_all->absorb(*trace, SIZE_MAX)) {
+  }
   const bin_sources with_events{[&](std::span<const std::size_t> sections) {
-                                  return std::vector<std::shared_ptr<const index>>(sections.size(), index_of_all);
-                                }};
+    return std::vector<std::shared_ptr<const index>>(sections.size(), index_of_all);
+  }};
   const std::vector<std::uint32_t> curves = counters_of(*tiles);
   const std::vector<std::uint32_t> few = {curves.front(), curves[1000], curves.back()};
   for (time_range range = made.range(); range.length() > 64; range.end = range.begin + range.length() / 2) {
