@@ -48,11 +48,20 @@ class live_blocks {
 
 class planner {
  public:
-  planner(double target, const live_blocks& live, std::vector<trace::section_row>& into)
-      : target_(target), live_(live), into_(into) {}
+  planner(double target, const live_blocks& live, std::span<const trace::section_row> settled,
+          std::vector<trace::section_row>& into)
+      : target_(target), live_(live), settled_(settled), into_(into) {}
 
   /// Divides at least `times` times, however few events there are.
   void divide(const tile& whole, std::span<const spread> events, unsigned times) {
+    const bool near_settled =
+        !settled_.empty() && whole.begin < settled_.back().end && whole.end() > settled_.front().time;
+    if (near_settled) {
+      const auto known = std::lower_bound(settled_.begin(), settled_.end(), whole.begin,
+                                          [](const trace::section_row& row, time_ns time) { return row.time < time; });
+      if (known != settled_.end() && known->time == whole.begin && known->end == whole.end())
+        return into_.push_back(*known);
+    }
     std::vector<spread> inside;
     double rows = 0;
     for (const spread& each : events) {
@@ -63,7 +72,7 @@ class planner {
     }
     const bool divisible = whole.level >= lowest_tile_level + trace::tile_fan_out_log2;
     const bool is_enough = rows <= std::max(target_, events_a_live_block * live_.at(whole.end()));
-    if (!divisible || (is_enough && times == 0)) {
+    if (!divisible || (is_enough && times == 0 && !near_settled)) {
       into_.push_back({whole.begin, whole.end(), static_cast<std::uint64_t>(std::llround(rows))});
       return;
     }
@@ -75,6 +84,7 @@ class planner {
  private:
   double target_;
   const live_blocks& live_;
+  std::span<const trace::section_row> settled_;
   std::vector<trace::section_row>& into_;
 };
 
@@ -89,7 +99,7 @@ std::vector<tile> root_tiles(time_ns begin, time_ns end) {
 }
 
 std::vector<trace::section_row> plan_sections(time_ns begin, time_ns end, std::span<const trace::chunk_info> chunks,
-                                              double target) {
+                                              double target, std::span<const trace::section_row> settled) {
   std::vector<spread> events;
   live_blocks live;
   for (const trace::chunk_info& chunk : chunks) {
@@ -101,9 +111,21 @@ std::vector<trace::section_row> plan_sections(time_ns begin, time_ns end, std::s
   }
   std::vector<trace::section_row> sections;
   live.settle();
-  planner plan(target, live, sections);
-  for (const tile& root : root_tiles(begin, end)) plan.divide(root, events, 2);
+  planner dividing(target, live, settled, sections);
+  for (const tile& root : root_tiles(begin, end)) dividing.divide(root, events, 2);
   return sections;
+}
+
+std::vector<trace::section_row> plan_next_sections(time_ns begin, time_ns end,
+                                                   std::span<const trace::chunk_info> chunks, double target,
+                                                   std::span<const trace::section_row> settled, time_ns until) {
+  std::vector<trace::section_row> next;
+  for (const trace::section_row& each : plan_sections(begin, end, chunks, target, settled)) {
+    if (!settled.empty() && each.time < settled.back().end) continue;
+    if (each.end > until) break;
+    next.push_back(each);
+  }
+  return next;
 }
 
 }  // namespace sluice::timeline

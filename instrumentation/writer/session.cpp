@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <future>
 #include <system_error>
 
@@ -21,6 +22,7 @@ session::state::state(trace::file_writer f, listener l, const session_options& o
             .ring_bytes = o.delayed ? ring_before_begin : o.ring_bytes,
             .notice_failures = o.dump_on_failure,
             .most_device_bytes = o.dump_above_bytes}),
+      ahead({.least_events = o.reorder_from, .events_a_round = std::min<std::uint64_t>(o.reorder_from, 250'000)}),
       wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 void session::state::wake_up() const {

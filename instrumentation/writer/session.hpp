@@ -28,6 +28,8 @@ struct session_options {
   std::size_t checkpoint_every = 65536;         ///< Minimum number of events between two checkpoints of the live set.
   /// Keep only the last part, in a file of about this many bytes; names and stacks are always kept. 0: keep everything.
   std::uint64_t ring_bytes = 0;
+  /// A longer recording is put in order while it is written, by a thread of low priority, so that its end is short.
+  std::uint64_t reorder_from = 1'000'000;
   bool delayed = false;  ///< Drop all events before `begin_now`; blocks live at that time are kept.
   /// File of NVIDIA's management library (NVML), which is asked at the end for NVLinks of GPUs that no process
   /// reported. Empty: not asked, as in a program that records itself.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/summary/passes/reorder_thread.hpp"
 #include "instrumentation/writer/assembler/assembler.hpp"
 #include "instrumentation/writer/listener.hpp"
 #include "instrumentation/writer/session.hpp"
@@ -71,6 +72,7 @@ struct session::state {
   std::uint64_t unheard = 0;      ///< Number of processes that reported having no ring.
   bool failure_unsaved = false;   ///< The file holds a failure that is in no dump. See `keep_on_failure`.
   bool published = false;         ///< By `publish`.
+  bool begun = false;             ///< By `begin_now`.
   bool discarded = false;
   std::vector<std::string> failure_dumps;
   std::string dump_asked;  ///< Reason of a requested dump; empty: none requested.
@@ -78,6 +80,7 @@ struct session::state {
   std::chrono::steady_clock::time_point next_ring{};    ///< Do not shorten the file before this time: no disk space.
   std::chrono::steady_clock::time_point next_resume{};  ///< Next attempt while the disk is full.
   trace::dropped_rows lost_to_full_disk;
+  analysis::reorder_thread ahead;  ///< Puts the file in order while it is written.
 
   // Shared by all threads.
   unique_descriptor wake;
@@ -127,6 +130,7 @@ struct session::state {
   void notice_ended_processes();
   void end(client& c);
   void flush();
+  void look_ahead();
   void resume();
   void say_lost_to_full_disk();
   void keep_ring();

@@ -148,7 +148,8 @@ void session::state::end_file() {
   }
   const auto left_alone = recover(file);
   if (!left_alone) rows.add_message(severity::warning, left_alone.error().to_string());
-  const auto closed = analysis::finalize(file, {.cancel = &hurried});
+  auto ordered = ahead.take();
+  const auto closed = analysis::finalize(file, {.cancel = &hurried, .begun = &ordered});
   const std::lock_guard lock(mutex);
   failure.reset();
   if (!closed) failure = closed.error();
@@ -163,6 +164,7 @@ void session::state::end_early(const char* why) {
   rings.clear();
   sockets.close();
   rows.abandon();
+  static_cast<void>(ahead.take());
   try {
     const std::string text = std::string("the recording ended early: ") + why;
     {
@@ -229,9 +231,11 @@ void session::state::serve(const session_request& r) {
       add_warning(r.text);
       return;
     case session_request::kind::begin_now: {
-      const auto begun = rows.forget_past();
+      const auto forgotten = rows.forget_past();
       rows.set_ring(options.ring_bytes);
-      if (!begun) add_warning("what happened before the recording was to begin is in it: " + begun.error().to_string());
+      begun = true;
+      if (!forgotten)
+        add_warning("what happened before the recording was to begin is in it: " + forgotten.error().to_string());
       return;
     }
     case session_request::kind::publish:
@@ -444,9 +448,18 @@ void session::state::flush() {
   if (std::chrono::steady_clock::now() >= next_resume) resume();
   rows.write_freed();
   const auto flushed = file.flush();
+  look_ahead();
   const std::lock_guard lock(mutex);
   failure.reset();
   if (!flushed) failure = flushed.error();
+}
+
+/// Not of a file that is cut, or that has no name yet. On a full disk, leaves the room to the recording.
+void session::state::look_ahead() {
+  if (file.is_full()) ahead.give_up();
+  const bool cut = options.ring_bytes != 0 || (options.delayed && !begun);
+  const bool named = !options.publish_later || published;
+  if (!cut && named) ahead.look(file);
 }
 
 /// Tries to continue after a full disk.

@@ -1,9 +1,11 @@
 // What one core writes: trace_writing rows FILE adds the rows of a trace, kept in memory, to a new one; trace_writing rings EVENTS puts what a
 // training's threads say into rings and takes it from there into a file. Prints events a second of processor time, of the writer's
 // side alone, and bytes an event. Files lie in memory, so that no disk is measured. trace_writing live FILE RATE SECONDS writes FILE as it
-// grows while a program makes RATE events a second.
+// grows while a program makes RATE events a second. trace_writing session FILE EVENTS RATE records itself, as a program with a session
+// does, at RATE events a second, and prints what the end takes. It is put in order while it is written from REORDER_FROM events on.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +21,8 @@
 #include "core/generate/random.hpp"
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"
+#include "instrumentation/ring/producer.hpp"
+#include "instrumentation/ring/producer_emit.hpp"
 #include "instrumentation/ring/producer_state.hpp"
 #include "instrumentation/ring/ring.hpp"
 #include "instrumentation/writer/assembler/assembler.hpp"
@@ -304,6 +308,96 @@ int write_from_rings(std::uint64_t events) {
   return 0;
 }
 
+/// Emits what a training does, for one launch after another.
+class emitter {
+ public:
+  emitter() {
+    for (std::uint64_t i = 0; i < 64; ++i)
+      names_[i] =
+          intern(("void at::native::vectorized_elementwise_kernel<4, functor_" + std::to_string(i) + ">(int)").c_str());
+    for (std::uint64_t i = 0; i < 256; ++i) born(i);
+  }
+  /// Returns how many events that is.
+  std::uint64_t launch() {
+    const std::uint64_t which = launches_++, slot = chance_.below(256);
+    emit_framework_free(collector::now(), address(slot));
+    born(slot);
+    auto touch = record_at<touch_record>(collector::now());
+    touch.name = names_[which % 64];
+    touch.correlation = static_cast<std::uint32_t>(launches_);
+    touch.count = 5;
+    std::uint64_t touched[5];
+    for (std::uint64_t i = 0; i < 5; ++i) touched[i] = address((slot + 13 * i) % 256);
+    emit_touch(touch, touched);
+    auto call = record_at<api_call_record>(touch.header.time);
+    call.end = collector::now();
+    call.name = names_[0];
+    call.correlation = touch.correlation;
+    call.context = 1;
+    emit(call);
+    auto kernel = record_at<kernel_record>(call.end);
+    kernel.end = collector::now();
+    kernel.name = names_[which % 64];
+    kernel.device = no_device;
+    kernel.correlation = touch.correlation;
+    kernel.grid[0] = 512;
+    kernel.grid[1] = kernel.grid[2] = kernel.block[1] = kernel.block[2] = 1;
+    kernel.block[0] = 128;
+    emit(kernel);
+    return 9;
+  }
+
+ private:
+  static std::uint64_t address(std::uint64_t slot) { return 0x7f00'0000'0000 + (slot << 21); }
+  static void born(std::uint64_t slot) {
+    emit_framework_alloc(collector::now(), address(slot), std::uint64_t{512} << (slot % 12), 0, 0, no_device);
+  }
+  generate::random chance_{7};
+  std::uint64_t names_[64] = {};
+  std::uint64_t launches_ = 0;
+};
+
+int write_session(const char* path, double events, double rate, std::uint64_t reorder_from) {
+  session_options options;
+  if (reorder_from != 0) options.reorder_from = reorder_from;
+  auto begun = session::start(path, options);
+  if (!begun || !collector::start(begun->socket_name().c_str(),
+                                  {.clock = clock_kind::monotonic_ns, .ring_bytes = std::size_t{1} << 24})) {
+    std::fprintf(stderr, "trace_writing: %s\n", begun ? "no connection" : begun.error().to_string().c_str());
+    return 1;
+  }
+  const auto seconds_since = [](auto then) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  double said = 0;
+  emitter says;
+  while (said < events) {
+    const double due = std::min(events, seconds_since(begin) * rate);
+    while (said < due && has_room(std::size_t{1} << 12)) said += static_cast<double>(says.launch());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  collector::stop();
+  timespec own{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
+  const double own_seconds = static_cast<double>(own.tv_sec) + 1e-9 * static_cast<double>(own.tv_nsec);
+  const double recorded = seconds_since(begin), recorder = processor_seconds() - own_seconds;
+  const auto end = std::chrono::steady_clock::now();
+  const double before = processor_seconds();
+  const auto summary = begun->stop();
+  const double wall = seconds_since(end), processor = processor_seconds() - before;
+  if (!summary) return 1;
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  print("session", recorded, summary->events, summary->bytes);
+  std::printf(
+      "recorder: %.2f s of processor time in %.2f s, %llu events lost\nend: %.2f s, %.2f s of processor time\nmemory: "
+      "%.0f MiB\n",
+      recorder, recorded, static_cast<unsigned long long>(summary->lost_events), wall, processor,
+      static_cast<double>(used.ru_maxrss) / 1024);
+  return 0;
+}
+
 }  // namespace
 }  // namespace sluice
 
@@ -313,7 +407,11 @@ int main(int argc, char** argv) {
     return sluice::write_from_rings(std::strtoull(argv[2], nullptr, 10));
   if (argc == 5 && std::strcmp(argv[1], "live") == 0)
     return sluice::write_live(argv[2], std::strtod(argv[3], nullptr), std::strtod(argv[4], nullptr));
+  if ((argc == 5 || argc == 6) && std::strcmp(argv[1], "session") == 0)
+    return sluice::write_session(argv[2], std::strtod(argv[3], nullptr), std::strtod(argv[4], nullptr),
+                                 argc == 6 ? std::strtoull(argv[5], nullptr, 10) : 0);
   std::fprintf(stderr,
-               "usage: trace_writing rows FILE | trace_writing rings EVENTS | trace_writing live FILE RATE SECONDS\n");
+               "usage: trace_writing rows FILE | trace_writing rings EVENTS | trace_writing live FILE RATE SECONDS | "
+               "trace_writing session FILE EVENTS RATE [REORDER_FROM]\n");
   return 2;
 }

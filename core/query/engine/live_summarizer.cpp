@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/query/engine/task_pool.hpp"
+#include "core/base/threads/lower_priority.hpp"
 #include "core/summary/passes/finalize.hpp"
 
 namespace sluice::query {

@@ -1,21 +1,12 @@
 #include "core/query/engine/task_pool.hpp"
 
-#include <sched.h>
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <system_error>
 
+#include "core/base/threads/lower_priority.hpp"
 #include "core/base/threads/worker_thread.hpp"
 
 namespace sluice::query {
-void lower_priority() {
-#ifdef __linux__
-  const sched_param none{};
-  static_cast<void>(::sched_setscheduler(0, SCHED_BATCH, &none));
-  static_cast<void>(::setpriority(PRIO_PROCESS, 0, 10));  // Of this thread.
-#endif
-}
 
 task_pool::task_pool(unsigned threads) {
   if (!has_threads()) return;

@@ -11,9 +11,6 @@
 
 namespace sluice::query {
 
-/// Lowers the priority of the calling thread: software GL needs the same cores to draw. Failure costs only smoothness.
-void lower_priority();
-
 /// A few threads of lower priority that run tasks in order of arrival, quick tasks first. Long work is cut into tasks
 /// that queue themselves again, so that no question waits behind all of it. Thread-safe.
 class task_pool {

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "core/query/engine/task_pool.hpp"
+#include "core/base/threads/lower_priority.hpp"
 #include "core/query/sql/sql_text.hpp"
 
 namespace sluice::query {

@@ -6,8 +6,8 @@
 
 #include "core/base/lower_case.hpp"
 #include "core/base/saturating.hpp"
+#include "core/base/threads/lower_priority.hpp"
 #include "core/index/index.hpp"
-#include "core/query/engine/task_pool.hpp"
 #include "core/timeline/slice_kind.hpp"
 
 namespace sluice::query {

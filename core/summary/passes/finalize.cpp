@@ -1,19 +1,21 @@
 #include "core/summary/passes/finalize.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <system_error>
 #include <vector>
 
 #include "core/base/scratch_file.hpp"
 #include "core/summary/figures/build_stored_figures.hpp"
+#include "core/summary/passes/planned_sections.hpp"
 #include "core/summary/passes/recording_scan.hpp"
-#include "core/summary/passes/reorder_chunks.hpp"
+#include "core/summary/passes/reordered_copy.hpp"
 #include "core/summary/passes/section_pass.hpp"
 #include "core/summary/sections/section_reader.hpp"
 #include "core/summary/sections/section_writer.hpp"
 #include "core/summary/tiles/tile_maker.hpp"
-#include "core/timeline/tile_grid.hpp"
 #include "core/trace/file/reader.hpp"
 
 namespace sluice::analysis {
@@ -56,18 +58,6 @@ unsectioned_facts unsectioned_facts_of(const recording_scan& known, const sectio
   made.owners = &known.import_owners();
   made.contents = &known.contents();
   return made;
-}
-
-/// A tile has bins for each stream and curve of each process. Of more processes than this, sections are longer, so that
-/// tiles have fewer bins than the events below them; up to eight times, because an index of a section must fit into memory.
-constexpr double usual_processes = 8;
-constexpr double times_as_long = 8;
-
-std::vector<trace::section_row> planned_sections(const trace::snapshot& trace, double events) {
-  const time_range span = time_range_of(trace);
-  const auto processes = static_cast<double>(trace.tables().processes.rows().size());
-  const double target = events * std::clamp(processes / usual_processes, 1.0, times_as_long);
-  return timeline::plan_sections(span.begin, span.end - 1, trace.chunks(), std::max(target, 1.0));
 }
 
 /// The progress and cancel callbacks of the caller.
@@ -172,35 +162,52 @@ result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapsho
   return trace.with_summaries(*(*made)->latest());
 }
 
-/// Writes the content of `file` to a second file, sorted, with a summary if there are sections, and replaces `file` by
-/// it. Errors: those of `reorder_chunks`, and of creating and closing a file. On error, `file` is unchanged.
+/// Lets `made` replace `file`, with the permissions that this has by now.
+result<void> replace(trace::file_writer& file, trace::file_writer& made) {
+  std::error_code none;
+  const auto now = std::filesystem::status(file.path(), none).permissions();
+  if (!none) std::filesystem::permissions(made.path(), now, none);
+  if (auto closed = made.close(); !closed) return closed;
+  return file.yield_place_to(made);
+}
+
+/// Sorts the content of `file` into a second file and replaces `file` by it. Errors: those of `reorder_chunks`, and of
+/// creating and closing a file. On error, `file` is unchanged.
 result<void> finalize_reordered(trace::file_writer& file, const trace::snapshot& trace,
-                                const std::vector<trace::section_row>& sections,
                                 const std::function<bool()>& cancelled) {
   auto made = file.create_beside();
   if (!made) return tl::unexpected(made.error());
-  const bool sums = !sections.empty();
-  recording_scan known(trace.tables());
-  if (auto moved = reorder_chunks(
-          trace, sections, *made, [&] { return !cancelled(); }, sums ? &known : nullptr);
-      !moved)
-    return moved;
-  if (sums) {
-    const auto opened = trace::file::open(made->path(), {.for_its_writer = true});
-    if (!opened) return tl::unexpected(opened.error());
-    const auto reordered = (*opened)->latest();
-    onlooker by(cancelled, {});
-    // The writer cuts a chunk of very long rows in two: then the scan does not know the chunks' numbers.
-    static_cast<void>(known.end(*reordered) ? sum_up(*made, known, sections, by)
-                                            : scan_and_sum_up(*made, *reordered, sections, by));
+  if (auto moved = reorder_chunks(trace, {}, *made, [&] { return !cancelled(); }); !moved) return moved;
+  return replace(file, *made);
+}
+
+/// The same, with a summary. `begun` may be null.
+result<void> finalize_summed_up(trace::file_writer& file, const trace::snapshot& trace,
+                                std::unique_ptr<reordered_copy> begun, double section_events,
+                                const std::function<bool()>& cancelled) {
+  if (!begun || !begun->is_part_of(file, trace)) {
+    begun.reset();
+    auto made = reordered_copy::beside(file, section_events);
+    if (!made) return tl::unexpected(made.error());
+    begun = std::move(*made);
   }
-  if (auto closed = made->close(); !closed) return closed;
-  return file.yield_place_to(*made);
+  reordered_copy& copy = *begun;
+  if (auto moved = copy.complete(trace, [&] { return !cancelled(); }); !moved) return moved;
+  const auto opened = trace::file::open(copy.file().path(), {.for_its_writer = true});
+  if (!opened) return tl::unexpected(opened.error());
+  const auto reordered = (*opened)->latest();
+  onlooker by(cancelled, {});
+  // The writer cuts a chunk of very long rows in two: then the scan does not know the chunks' numbers.
+  static_cast<void>(copy.scan().end(*reordered) ? sum_up(copy.file(), copy.scan(), copy.sections(), by)
+                                                : scan_and_sum_up(copy.file(), *reordered, copy.sections(), by));
+  return replace(file, copy.file());
 }
 
 }  // namespace
 
 result<void> finalize(trace::file_writer& file, const finalize_options& options) {
+  std::unique_ptr<reordered_copy> begun;
+  if (options.begun != nullptr) begun = std::move(*options.begun);
   if (const auto flushed = file.flush(); !flushed || !file.is_at_its_path()) return file.close();
   const auto opened = trace::file::open(file.path(), {.for_its_writer = true});
   if (!opened) return file.close();
@@ -208,11 +215,16 @@ result<void> finalize(trace::file_writer& file, const finalize_options& options)
   // Without a summary, readers read the whole recording.
   const bool sums =
       events_in(*trace) >= std::max<std::uint64_t>(options.least_events, 1) && time_range_of(*trace).length() > 0;
-  const auto sections = sums ? planned_sections(*trace, options.section_events) : std::vector<trace::section_row>{};
   const auto cancelled = [&] { return options.cancel != nullptr && *options.cancel; };
-  const bool compacts = sums || has_many_small_chunks(*trace, file.options().rows_per_chunk);
-  if (compacts && trace->warnings().empty() && finalize_reordered(file, *trace, sections, cancelled)) return {};
-  if (sums) static_cast<void>(scan_and_sum_up(file, *trace, sections, {cancelled, {}}));
+  if (trace->warnings().empty()) {
+    if (sums && finalize_summed_up(file, *trace, std::move(begun), options.section_events, cancelled)) return {};
+    if (!sums && has_many_small_chunks(*trace, file.options().rows_per_chunk) &&
+        finalize_reordered(file, *trace, cancelled))
+      return {};
+  }
+  begun.reset();
+  if (sums)
+    static_cast<void>(scan_and_sum_up(file, *trace, planned_sections(*trace, options.section_events), {cancelled, {}}));
   return file.close();
 }
 

@@ -15,6 +15,8 @@
 /// that summary later, if the writer was killed before it could.
 namespace sluice::analysis {
 
+class reordered_copy;
+
 struct finalize_options {
   /// A recording with fewer events gets no summary: it opens as fast without.
   std::uint64_t least_events = 100'000;
@@ -25,6 +27,8 @@ struct finalize_options {
   double section_events = 50'000;
   /// When this becomes true, the file is closed without the rest of the summary. Checked between sections. Null: never.
   const std::atomic<bool>* cancel = nullptr;
+  /// What `reorder_thread` has put in order already; taken over. Null: nothing.
+  std::unique_ptr<reordered_copy>* begun = nullptr;
 };
 
 /// Closes `file` after sorting it (reorder_chunks.hpp) and adding its summary (core/trace/model/summary_rows.hpp). A

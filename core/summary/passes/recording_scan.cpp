@@ -36,10 +36,33 @@ void recording_scan::settle() {
 bool recording_scan::end(const trace::snapshot& written) {
   of_ = &written;
   std::vector<added_chunk> found;
-  for (const trace::chunk_info& chunk : written.chunks())
-    if (trace::is_event(chunk.type)) found.push_back({chunk.type, chunk.rows});
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 0; i < written.chunks().size(); ++i) {
+    const trace::chunk_info& chunk = written.chunks()[i];
+    if (!trace::is_event(chunk.type)) continue;
+    found.push_back({chunk.type, chunk.rows});
+    numbers.push_back(i);
+  }
   settle();
-  return std::exchange(added_, {}) == found && !unnumbered_;
+  if (found != added_ || unnumbered_) return false;
+  number_chunks(numbers);
+  return true;
+}
+
+void recording_scan::number_chunks(std::span<const std::size_t> numbers) {
+  chunk_index numbered;
+  for (chunk_reach reach : chunks_.known()) {
+    const trace::row_type type = added_[reach.chunk].type;
+    reach.chunk = numbers[reach.chunk];
+    numbered.add(reach, type);
+  }
+  chunks_ = std::move(numbered);
+  for (auto& [id, listed] : checkpoints_) {
+    if (listed.blocks == 0) continue;
+    listed.of.first_chunk = numbers[listed.of.first_chunk];
+    listed.of.last_chunk = numbers[listed.of.last_chunk];
+  }
+  added_.clear();
 }
 
 template <class Row>

@@ -40,11 +40,10 @@ class recording_scan {
   explicit recording_scan(
       const trace::snapshot& of, const std::function<bool()>& wanted = [] { return true; });
 
-  /// A scan of a recording while it is written: call `begin_at`, then `add` and `end_chunk` for the rows of each chunk in
-  /// file order, then `end`; after that, all other functions. `tables`, those of the recording, must outlive this.
+  /// A scan of a recording while it is written: call `add` and `end_chunk` for the rows of each chunk of events in file
+  /// order, then `end`; after that, all other functions. `tables`, those of the recording, must outlive this. They may
+  /// grow meanwhile, but must define what an event refers to before the event is added.
   explicit recording_scan(const trace::tables& tables);
-  /// The first chunk of events has the number `chunk`: so many chunks of tables are before it.
-  void begin_at(std::size_t chunk) { chunk_ = chunk; }
   template <class Row>
   void add(const Row& row);
   template <class Row>
@@ -123,6 +122,8 @@ class recording_scan {
   void each(std::size_t chunk);
   void take_chunk(std::size_t chunk);
   void settle();
+  /// `numbers`: of the chunks of events in the file.
+  void number_chunks(std::span<const std::size_t> numbers);
   template <class Row>
   void take(const Row& row) {
     if constexpr (requires { row.end; })
@@ -161,7 +162,7 @@ class recording_scan {
   const trace::tables& tables_;
   const trace::snapshot* of_ = nullptr;  ///< Null before `end`.
   chunk_index chunks_;
-  std::size_t chunk_ = 0;  ///< The chunk being read.
+  std::size_t chunk_ = 0;  ///< The chunk being read; before `end`, its number among those of events.
   chunk_reach reach_;      ///< Of its rows so far.
   std::uint32_t rows_ = 0;
   std::vector<trace::transfer_event> transfers_;  ///< Among its rows.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <set>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -36,8 +37,8 @@ class moved_kind {
   virtual ~moved_kind() = default;
   void add_chunk(std::size_t chunk) { chunks_.push_back(chunk); }
 
-  /// Called once all chunks are known.
-  virtual void begin(const trace::snapshot&) {}
+  /// Called when chunks were added.
+  virtual void grown(const trace::snapshot&) {}
   /// Writes the rows that begin before `end`, the end of a section; all rows if it is the `last`. Calls `goes_on`
   /// before reading each chunk, because without sections everything is moved in one call.
   virtual result<void> move(const trace::snapshot& from, const destination& to, time_ns end, bool last,
@@ -49,6 +50,7 @@ class moved_kind {
   }
 
   std::vector<std::size_t> chunks_;
+  std::size_t next_ = 0;  ///< The next of `chunks_` to read.
 };
 
 template <class Row>
@@ -57,9 +59,9 @@ class moved_table final : public moved_kind {
   result<void> move(const trace::snapshot& from, const destination& to, time_ns, bool,
                     const std::function<bool()>& goes_on) override {
     std::vector<Row> rows;
-    for (const std::size_t chunk : chunks_) {
+    for (; next_ < chunks_.size(); ++next_) {
       if (!goes_on()) return given_up(from);
-      if (auto got = from.read_into<Row>(chunk, rows); !got) return got;
+      if (auto got = from.read_into<Row>(chunks_[next_], rows); !got) return got;
       for (const Row& row : rows) to.file.add(row);
     }
     return to.file.flush();
@@ -69,10 +71,10 @@ class moved_table final : public moved_kind {
 template <class Row>
 class moved_events final : public moved_kind {
  public:
-  void begin(const trace::snapshot& from) override {
+  void grown(const trace::snapshot& from) override {
     if constexpr (in_order_of_time) {
       const auto begins = [&](std::size_t chunk) { return from.chunks()[chunk].min_time; };
-      std::stable_sort(chunks_.begin(), chunks_.end(),
+      std::stable_sort(chunks_.begin() + static_cast<std::ptrdiff_t>(next_), chunks_.end(),
                        [&](std::size_t a, std::size_t b) { return begins(a) < begins(b); });
     }
   }
@@ -179,7 +181,6 @@ class moved_events final : public moved_kind {
     return end_chunk();
   }
 
-  std::size_t next_ = 0;   ///< The next chunk to read.
   std::vector<Row> rows_;  ///< Waiting from `written_` on; in order if `sorted_`.
   std::size_t written_ = 0;
   bool sorted_ = true;
@@ -203,45 +204,61 @@ std::unique_ptr<moved_kind> made_for(trace::row_type type) {
 }
 
 using moved_kinds = std::map<trace::row_type, std::unique_ptr<moved_kind>>;
-struct tables_and_events {
-  moved_kinds tables, events;
-};
-
-tables_and_events kinds_in(const trace::snapshot& from) {
-  tables_and_events all;
-  for (std::size_t chunk = 0; chunk < from.chunks().size(); ++chunk) {
-    const trace::row_type type = from.chunks()[chunk].type;
-    std::unique_ptr<moved_kind>& kind = (trace::is_table(type) ? all.tables : all.events)[type];
-    if (!kind) kind = made_for(type);
-    if (kind) kind->add_chunk(chunk);
-  }
-  for (moved_kinds* const each : {&all.tables, &all.events}) {
-    std::erase_if(*each, [](const auto& kind) { return kind.second == nullptr; });
-    for (auto& [type, kind] : *each) kind->begin(from);
-  }
-  return all;
-}
 
 }  // namespace
 
+struct reordering::state {
+  destination to;
+  moved_kinds tables, events;
+  std::size_t known = 0;  ///< Chunks.
+
+  result<void> move(const trace::snapshot& from, time_ns end, bool last, const std::function<bool()>& goes_on) {
+    for (const auto& [type, kind] : events)
+      if (auto moved = kind->move(from, to, end, last, goes_on); !moved) return moved;
+    return {};
+  }
+};
+
+reordering::reordering(trace::file_writer& to, recording_scan* scan)
+    : state_(std::make_unique<state>(state{{to, scan}, {}, {}, 0})) {}
+reordering::~reordering() = default;
+
+result<void> reordering::take(const trace::snapshot& from, const std::function<bool()>& goes_on) {
+  state& s = *state_;
+  std::set<moved_kind*> grown;
+  for (; s.known < from.chunks().size(); ++s.known) {
+    const trace::row_type type = from.chunks()[s.known].type;
+    moved_kinds& kinds = trace::is_table(type) ? s.tables : s.events;
+    auto known = kinds.find(type);
+    if (known == kinds.end()) {
+      auto made = made_for(type);
+      if (!made) continue;
+      known = kinds.emplace(type, std::move(made)).first;
+    }
+    known->second->add_chunk(s.known);
+    grown.insert(known->second.get());
+  }
+  for (moved_kind* const each : grown) each->grown(from);
+  for (const auto& [type, kind] : s.tables)
+    if (auto moved = kind->move(from, s.to, latest_time, true, goes_on); !moved) return moved;
+  return {};
+}
+
+result<void> reordering::move_until(const trace::snapshot& from, time_ns end, const std::function<bool()>& goes_on) {
+  return state_->move(from, end, false, goes_on);
+}
+
+result<void> reordering::move_rest(const trace::snapshot& from, const std::function<bool()>& goes_on) {
+  return state_->move(from, latest_time, true, goes_on);
+}
+
 result<void> reorder_chunks(const trace::snapshot& from, std::span<const trace::section_row> sections,
                             trace::file_writer& to, const std::function<bool()>& goes_on, recording_scan* scan) {
-  const auto [tables, events] = kinds_in(from);
-  const destination into{to, scan};
-  for (const auto& [type, kind] : tables)
-    if (auto moved = kind->move(from, into, latest_time, true, goes_on); !moved) return moved;
-  if (scan != nullptr) {
-    const auto so_far = trace::file::open(to.path(), {.for_its_writer = true});
-    if (!so_far) return tl::unexpected(so_far.error());
-    scan->begin_at((*so_far)->latest()->chunks().size());
-  }
-  for (std::size_t i = 0; i < std::max<std::size_t>(sections.size(), 1); ++i) {
-    const bool last = i + 1 >= sections.size();
-    for (const auto& [type, kind] : events)
-      if (auto moved = kind->move(from, into, last ? latest_time : sections[i].end, last, goes_on); !moved)
-        return moved;
-  }
-  return {};
+  reordering moves(to, scan);
+  if (auto taken = moves.take(from, goes_on); !taken) return taken;
+  for (std::size_t i = 0; i + 1 < sections.size(); ++i)
+    if (auto moved = moves.move_until(from, sections[i].end, goes_on); !moved) return moved;
+  return moves.move_rest(from, goes_on);
 }
 
 }  // namespace sluice::analysis

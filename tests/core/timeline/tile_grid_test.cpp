@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 namespace sluice::timeline {
 namespace {
 
@@ -82,6 +86,57 @@ TEST(plan_of_sections, leaves_more_events_together_the_more_blocks_live) {
   double told = 0;
   for (const trace::section_row& each : sections) told += live_at(each.time);
   EXPECT_LE(told, 4096 * 1800 * 4 / events_a_live_block);
+}
+
+std::vector<std::pair<time_ns, time_ns>> spans_of(std::span<const trace::section_row> sections) {
+  std::vector<std::pair<time_ns, time_ns>> all;
+  for (const trace::section_row& each : sections) all.emplace_back(each.time, each.end);
+  return all;
+}
+
+/// Plans again after each eighth of the chunks, and at the end.
+std::vector<trace::section_row> planned_while_growing(std::span<const trace::chunk_info> chunks, double target) {
+  std::vector<trace::section_row> settled;
+  for (std::size_t eighths = 1; eighths <= 8; ++eighths) {
+    const auto so_far = chunks.first(chunks.size() * eighths / 8);
+    const time_ns end = so_far.back().max_time;
+    const auto next = plan_next_sections(so_far.front().min_time, end, so_far, target, settled, end - span / 64);
+    for (const trace::section_row& each : next) EXPECT_LE(each.end, end - span / 64);
+    settled.insert(settled.end(), next.begin(), next.end());
+  }
+  EXPECT_GT(settled.size(), 0U);
+  return plan_sections(chunks.front().min_time, chunks.back().max_time, chunks, target, settled);
+}
+
+TEST(plan_of_sections, is_the_same_where_it_was_made_while_the_recording_grew) {
+  std::vector<trace::chunk_info> chunks;
+  set_known(chunks, trace::row_type::kernel, 1024, 1000);
+  EXPECT_EQ(spans_of(planned_while_growing(chunks, 5000)), spans_of(plan_sections(0, span - 1, chunks, 5000)));
+}
+
+TEST(plan_of_sections, has_no_gap_where_it_was_made_while_a_recording_grew_that_began_slowly) {
+  std::vector<trace::chunk_info> chunks;
+  set_known(chunks, trace::row_type::kernel, 1024, 1000);
+  for (std::size_t i = 0; i < 300; ++i) chunks[i].rows = 1;
+  for (trace::chunk_info& each : chunks) each.min_time += span / 3, each.max_time += span / 3;
+  const auto sections = planned_while_growing(chunks, 5000);
+  for (std::size_t i = 1; i < sections.size(); ++i) ASSERT_EQ(sections[i].time, sections[i - 1].end);
+  EXPECT_LE(sections.front().time, chunks.front().min_time);
+  EXPECT_GT(sections.back().end, chunks.back().max_time);
+  EXPECT_LE(most_events(sections), 5000U);
+}
+
+/// An event that lies before all others shows up once sections were settled.
+TEST(plan_of_sections, keeps_settled_ones_when_the_recording_turns_out_to_begin_earlier) {
+  std::vector<trace::chunk_info> chunks;
+  set_known(chunks, trace::row_type::kernel, 1024, 1000);
+  for (trace::chunk_info& each : chunks) each.min_time += span, each.max_time += span;
+  const auto settled = plan_next_sections(span, 2 * span - 1, chunks, 5000, {}, span + span / 2);
+  ASSERT_GT(settled.size(), 50U);
+  const auto all = spans_of(plan_sections(17, 2 * span - 1, chunks, 5000, settled));
+  EXPECT_EQ(all.front().first, 0);
+  for (std::size_t i = 1; i < all.size(); ++i) ASSERT_EQ(all[i].first, all[i - 1].second);
+  for (const auto& each : spans_of(settled)) EXPECT_EQ(std::count(all.begin(), all.end(), each), 1);
 }
 
 }  // namespace

@@ -525,5 +525,45 @@ TEST(clock_line, survives_absurd_times) {
   EXPECT_GT(line.to_monotonic(~std::uint64_t{0}), 0);
 }
 
+/// Names lie behind events in a file that was put in order while it was written, else before all of them.
+bool has_names_between_events(const snapshot& of) {
+  bool events = false, between = false;
+  for (const chunk_info& chunk : of.chunks()) {
+    events = events || is_event(chunk.type);
+    between = between || (events && chunk.type == row_type::string);
+  }
+  return between;
+}
+
+TEST(session_test, a_recording_is_put_in_order_while_it_is_written) {
+  constexpr std::uint64_t events = 150'000, events_a_turn = 1'500;
+  bool ahead = false;
+  for (int tries = 0; tries < 20 && !ahead; ++tries) {  // The thread may have had no time.
+    recording r({.simulated = true, .reorder_from = 5'000});
+    ASSERT_TRUE(start(r.socket(), {.clock = clock_kind::simulated_ns}));
+    for (std::uint64_t i = 0; i < events; ++i) {
+      marker_record marker{};
+      marker.header.time = (i + 1) * 100'000;  // 15 s.
+      marker.step = static_cast<std::int64_t>(i);
+      marker.name = intern(("turn " + std::to_string(i / events_a_turn)).c_str());
+      emit(marker);
+      if (i % events_a_turn != 0) continue;
+      ASSERT_TRUE(r.live().sync());
+    }
+    stop();
+    const recorded trace = r.finish();
+    EXPECT_EQ(r.summary.lost_events, 0U);
+    EXPECT_FALSE(trace.snapshot().summaries().empty());
+    const auto rows = trace.all<marker_event>();
+    ASSERT_EQ(rows.size(), events);
+    for (std::uint64_t i = 0; i < events; ++i) {
+      ASSERT_EQ(rows[i].step, static_cast<std::int64_t>(i));
+      ASSERT_EQ(trace.text(rows[i].name), "turn " + std::to_string(i / events_a_turn));
+    }
+    ahead = has_names_between_events(trace.snapshot());
+  }
+  EXPECT_TRUE(ahead);
+}
+
 }  // namespace
 }  // namespace sluice::collector

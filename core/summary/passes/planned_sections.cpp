@@ -1,0 +1,36 @@
+#include "core/summary/passes/planned_sections.hpp"
+
+#include <algorithm>
+
+#include "core/index/index.hpp"
+#include "core/timeline/tile_grid.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+/// A tile has bins for each stream and curve of each process. Of more processes than this, sections are longer, so that
+/// tiles have fewer bins than the events below them; up to eight times, because an index of a section must fit into memory.
+constexpr double usual_processes = 8;
+constexpr double times_as_long = 8;
+
+double target_of(const trace::snapshot& trace, double events) {
+  const auto processes = static_cast<double>(trace.tables().processes.rows().size());
+  return std::max(events * std::clamp(processes / usual_processes, 1.0, times_as_long), 1.0);
+}
+
+}  // namespace
+
+std::vector<trace::section_row> planned_sections(const trace::snapshot& trace, double events,
+                                                 std::span<const trace::section_row> settled) {
+  const time_range span = time_range_of(trace);
+  return timeline::plan_sections(span.begin, span.end - 1, trace.chunks(), target_of(trace, events), settled);
+}
+
+std::vector<trace::section_row> next_sections(const trace::snapshot& growing, double events,
+                                              std::span<const trace::section_row> settled, trace::time_ns until) {
+  const time_range span = time_range_of(growing);
+  return timeline::plan_next_sections(span.begin, span.end - 1, growing.chunks(), target_of(growing, events), settled,
+                                      until);
+}
+
+}  // namespace sluice::analysis

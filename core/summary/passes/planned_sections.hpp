@@ -1,0 +1,22 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/trace/file/reader.hpp"
+#include "core/trace/model/summary_rows.hpp"
+
+/// The sections of a recording, for its summary.
+namespace sluice::analysis {
+
+/// Plans sections of about `events` events each, more where many blocks live or of many processes. `settled`: sections
+/// of an earlier plan, which stay (`timeline::plan_sections`). O(chunks * log(time)).
+[[nodiscard]] std::vector<trace::section_row> planned_sections(const trace::snapshot& trace, double events,
+                                                               std::span<const trace::section_row> settled = {});
+
+/// The sections behind `settled` of a recording that grows, up to time `until` (`timeline::plan_next_sections`).
+[[nodiscard]] std::vector<trace::section_row> next_sections(const trace::snapshot& growing, double events,
+                                                            std::span<const trace::section_row> settled,
+                                                            trace::time_ns until);
+
+}  // namespace sluice::analysis

@@ -1,0 +1,115 @@
+#include "core/summary/passes/reorder_thread.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "core/base/threads/lower_priority.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+/// A recording of more than this many rounds is looked at less often.
+constexpr std::uint64_t rounds = 32;
+
+bool has_name(const trace::file_writer& file) {
+  return !std::filesystem::path(file.path()).string().starts_with("/proc/self/fd/");
+}
+
+}  // namespace
+
+void reorder_thread::look(const trace::file_writer& file) {
+  if (given_up_ || stopping_ || file.events() < options_.least_events) return;
+  const std::uint64_t round = std::clamp(file.events() / rounds, options_.events_a_round,
+                                         std::max(options_.events_a_round, options_.most_events_a_round));
+  if (file.events() - looked_at_ < round) return;
+  looked_at_ = file.events();
+  if (!std::exchange(begun_, true)) begin(file);
+  {
+    const std::scoped_lock lock(mutex_);
+    due_ = true;
+  }
+  changed_.notify_one();
+}
+
+void reorder_thread::begin(const trace::file_writer& file) {
+  given_up_ = true;
+  if (!has_threads() || !file.is_at_its_path()) return;
+  path_ = file.path();
+  auto made = reordered_copy::beside(file, options_.section_events);
+  if (!made || has_name((*made)->file())) return;
+  copy_ = std::move(*made);
+  given_up_ = false;
+  if (!thread_.start([this] { work(); })) give_up();
+}
+
+void reorder_thread::give_up() {
+  given_up_ = true;
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+}
+
+std::unique_ptr<reordered_copy> reorder_thread::take() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+  if (given_up_) copy_.reset();
+  return std::move(copy_);
+}
+
+void reorder_thread::work() {
+  lower_priority();
+  try {
+    const auto opened = trace::file::open(path_, {.cache_bytes = 0});
+    while (opened && go_on_with(**opened)) {
+    }
+    if (!opened) given_up_ = true;
+  } catch (const std::exception&) {  // No memory.
+    given_up_ = true;
+  }
+  if (given_up_) copy_.reset();
+}
+
+/// By the begins of chunks: one row with a time far in the future must not make everything look late.
+trace::time_ns reorder_thread::newest_time(const trace::snapshot& now) {
+  for (; chunks_ < now.chunks().size(); ++chunks_) {
+    const trace::chunk_info& chunk = now.chunks()[chunks_];
+    const bool timed =
+        trace::is_event(chunk.type) && chunk.type != trace::row_type::attribute && chunk.type != trace::row_type::link;
+    if (timed) newest_ = std::max(newest_, bounded(chunk.min_time));
+  }
+  return newest_;
+}
+
+bool reorder_thread::go_on_with(trace::file& growing) {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return stopping_ || due_; });
+    if (stopping_) return false;
+    due_ = false;
+  }
+  std::error_code none;
+  const auto room = std::filesystem::space(std::filesystem::path(path_).parent_path(), none);
+  if (none || room.available < options_.least_room) given_up_ = true;
+  if (given_up_ || !growing.refresh()) {
+    given_up_ = true;
+    return false;
+  }
+  auto now = growing.latest();
+  if (!now->warnings().empty()) given_up_ = true;
+  if (given_up_) return false;
+  const trace::time_ns over = newest_time(*now) - options_.waits_for_late_rows;
+  const auto grown = copy_->grow(std::move(now), over, [this] { return !stopping_; });
+  if (!grown && grown.error().code != error_code::cancelled) given_up_ = true;
+  return grown.has_value();
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,61 @@
+#include "core/summary/passes/reordered_copy.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/index/index.hpp"
+#include "core/summary/passes/planned_sections.hpp"
+
+namespace sluice::analysis {
+
+result<std::unique_ptr<reordered_copy>> reordered_copy::beside(const trace::file_writer& of, double section_events) {
+  auto made = of.create_beside();
+  if (!made) return tl::unexpected(made.error());
+  return std::make_unique<reordered_copy>(std::move(*made), of.path(), section_events);
+}
+
+reordered_copy::reordered_copy(trace::file_writer to, std::string of, double section_events)
+    : to_(std::move(to)), of_(std::move(of)), section_events_(section_events) {}
+
+result<void> reordered_copy::grow(std::shared_ptr<const trace::snapshot> so_far, time_ns until,
+                                  const std::function<bool()>& goes_on) {
+  if (time_range_of(*so_far).length() <= 0) return {};
+  const auto next = next_sections(*so_far, section_events_, sections_, until);
+  sections_.insert(sections_.end(), next.begin(), next.end());
+  if (sections_.empty() || sections_.back().end <= moved_until_) return {};
+  so_far_ = std::move(so_far);
+  tables_ = so_far_->tables();
+  if (auto taken = moves_.take(*so_far_, goes_on); !taken) return taken;
+  for (const trace::section_row& section : sections_) {
+    if (section.end <= moved_until_) continue;
+    if (auto moved = moves_.move_until(*so_far_, section.end, goes_on); !moved) return moved;
+    moved_until_ = section.end;
+  }
+  return {};
+}
+
+bool reordered_copy::is_part_of(const trace::file_writer& of, const trace::snapshot& whole) const {
+  if (of.path() != of_) return false;
+  if (!so_far_) return true;
+  const auto same = [](const trace::chunk_info& a, const trace::chunk_info& b) {
+    return a.type == b.type && a.rows == b.rows && a.offset == b.offset && a.stored_bytes == b.stored_bytes &&
+           a.min_time == b.min_time && a.max_time == b.max_time;
+  };
+  const auto part = so_far_->chunks();
+  return part.size() <= whole.chunks().size() && std::equal(part.begin(), part.end(), whole.chunks().begin(), same);
+}
+
+result<void> reordered_copy::complete(const trace::snapshot& whole, const std::function<bool()>& goes_on) {
+  sections_ = planned_sections(whole, section_events_, sections_);
+  so_far_.reset();
+  tables_ = whole.tables();
+  if (auto taken = moves_.take(whole, goes_on); !taken) return taken;
+  for (std::size_t i = 0; i + 1 < sections_.size(); ++i) {
+    if (sections_[i].end <= moved_until_) continue;
+    if (auto moved = moves_.move_until(whole, sections_[i].end, goes_on); !moved) return moved;
+    moved_until_ = sections_[i].end;
+  }
+  return moves_.move_rest(whole, goes_on);
+}
+
+}  // namespace sluice::analysis

@@ -1,0 +1,314 @@
+#include "core/summary/passes/reordered_copy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "core/generate/generate.hpp"
+#include "core/summary/passes/finalize.hpp"
+#include "core/summary/passes/reorder_thread.hpp"
+#include "core/trace/model/schema.hpp"
+#include "tests/core/base/named_files.hpp"
+#include "tests/core/recordings/copied_rows.hpp"
+#include "tests/core/recordings/each_seed.hpp"
+#include "tests/core/recordings/random_recording.hpp"
+#include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
+#include "tests/core/summary/same_stored_figures.hpp"
+
+/// A recording that is put in order while it is written.
+namespace sluice::analysis {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::recording;
+
+bool to_the_end() { return true; }
+
+template <class Row>
+std::string row_in_words(const Row& row) {
+  std::string words;
+  std::apply(
+      [&](const auto&... fields) {
+        const auto put = [&](const auto& field) {
+          if constexpr (std::is_same_v<std::remove_cvref_t<decltype(row.*field.member)>, std::string>)
+            words += row.*field.member;
+          else
+            words += std::to_string(trace::to_bits(row.*field.member));
+          words += '|';
+        };
+        (put(fields), ...);
+      },
+      trace::fields_of<Row>);
+  return words;
+}
+
+using sorted_rows = std::map<trace::row_type, std::vector<std::string>>;
+
+/// The rows of each kind, sorted.
+sorted_rows sorted_rows_of(const trace::snapshot& of) {
+  sorted_rows all;
+#define SLUICE_ROWS(row, kind)         \
+  EXPECT_TRUE(of.for_each<trace::row>( \
+      [&](const trace::row& each) { all[trace::row_type::kind].push_back(row_in_words(each)); }));
+  SLUICE_FOR_EACH_ROW(SLUICE_ROWS)
+#undef SLUICE_ROWS
+  for (auto& [type, rows] : all) std::sort(rows.begin(), rows.end());
+  return all;
+}
+
+/// The begin of the newest chunk of events.
+time_ns newest(const trace::snapshot& of) {
+  time_ns latest = INT64_MIN;
+  for (const trace::chunk_info& chunk : of.chunks())
+    if (trace::is_event(chunk.type)) latest = std::max(latest, chunk.min_time);
+  return latest;
+}
+
+/// Copies what `of` says into a recording that is flushed now and then; calls `at_flush` with what it has then.
+template <class Call>
+void tell_again(const trace::snapshot& of, recording& into, std::size_t chunks_a_flush, const Call& at_flush) {
+  into.flush();
+  const auto file = into.open();
+  for (std::size_t i = 0; i < of.chunks().size(); ++i) {
+    testing::copy_chunk(of, i, into.writer());
+    if ((i + 1) % chunks_a_flush != 0) continue;
+    into.flush();
+    ASSERT_TRUE(file->refresh());
+    at_flush(file->latest());
+  }
+}
+
+TEST(any_recording, put_in_order_while_it_is_written_says_the_same_as_at_its_end) {
+  testing::for_each_seed(1, 60, [](std::uint64_t seed) {
+    const bool hostile = seed % 4 == 0;
+    query::random_recording told(seed, hostile);
+    told.made.close();
+    const auto all = told.made.open()->latest();
+    std::mt19937_64 random(seed);
+    const finalize_options how{.least_events = 1, .section_events = 20};
+
+    recording growing(8), at_end(8);
+    auto copy = reordered_copy::beside(growing.writer(), how.section_events).value();
+    // Its rows come in no order: many come after the section in which they lie was moved.
+    tell_again(*all, growing, 1 + random() % 8, [&](const auto& so_far) {
+      if (random() % 4 == 0) return;
+      ASSERT_TRUE(copy->grow(so_far, static_cast<time_ns>(random() % 4'000), to_the_end));
+    });
+    auto with_copy = how;
+    with_copy.begun = &copy;
+    ASSERT_TRUE(finalize(growing.writer(), with_copy));
+    EXPECT_EQ(copy, nullptr);
+    testing::copy_rows(*all, at_end.writer());
+    ASSERT_TRUE(finalize(at_end.writer(), how));
+
+    const auto found = growing.open()->latest(), expected = at_end.open()->latest();
+    EXPECT_TRUE(found->complete());
+    EXPECT_EQ(sorted_rows_of(*found), sorted_rows_of(*expected));
+    if (hostile) return;  // It is left open which of contradictory rows are believed.
+    ASSERT_NE(find_stored_figures(*found), nullptr);
+    expect_same_stored_figures(*find_stored_figures(*found), *find_stored_figures(*expected));
+  });
+}
+
+class a_generated_recording : public ::testing::TestWithParam<std::uint32_t> {};
+
+/// Of several processes, with all kinds of rows, in tens of sections.
+TEST_P(a_generated_recording, has_the_same_rows_and_figures_if_it_is_put_in_order_while_it_is_written) {
+  recording source, growing(1'000), at_end(1'000);
+  source.close();
+  generate::generate_options options;
+  options.events = 60'000;
+  options.processes = GetParam();
+  ASSERT_TRUE(generate::generate(options, source.path()));
+  const auto all = source.open()->latest();
+  const finalize_options how{.least_events = 1, .section_events = 1'000};
+
+  auto copy = reordered_copy::beside(growing.writer(), how.section_events).value();
+  std::size_t early = 0;
+  tell_again(*all, growing, 10, [&](const auto& so_far) {
+    // Far enough from the newest that nothing is late.
+    ASSERT_TRUE(copy->grow(so_far, newest(*so_far) - all->end() / 8, to_the_end));
+    early = copy->sections().size();
+  });
+  auto with_copy = how;
+  with_copy.begun = &copy;
+  ASSERT_TRUE(finalize(growing.writer(), with_copy));
+  tell_again(*all, at_end, 10, [](const auto&) {});
+  ASSERT_TRUE(finalize(at_end.writer(), how));
+
+  const auto found = growing.open()->latest(), expected = at_end.open()->latest();
+  EXPECT_GT(early, 20U);
+  EXPECT_EQ(sorted_rows_of(*found), sorted_rows_of(*expected));
+  expect_same_stored_figures(*find_stored_figures(*found), *find_stored_figures(*expected));
+}
+
+INSTANTIATE_TEST_SUITE_P(of, a_generated_recording, ::testing::Values(1, 3));
+
+/// 3,000 kernels, of which all but the last are put in order when it ends.
+class a_copy_that_was_begun : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    made_.standard_tables();
+    tell(0, 1'500);
+    mark_ = made_.writer().mark().value();
+    tell(1'500, 3'000);
+    copy_ = reordered_copy::beside(made_.writer(), how_.section_events).value();
+    ASSERT_TRUE(copy_->grow(made_.open()->latest(), 250'000, to_the_end));
+    ASSERT_GT(copy_->sections().size(), 10U);
+    how_.begun = &copy_;
+  }
+  void tell(int from, int until) {
+    for (int i = from; i < until; ++i) {
+      made_.add_kernel(i * 100, i * 100 + 50);
+      if (i % 10 == 9) made_.flush();
+    }
+  }
+  static std::set<std::uint64_t> kernels_in(const trace::snapshot& of) {
+    std::set<std::uint64_t> all;
+    EXPECT_TRUE(of.for_each<trace::kernel_event>([&](const auto& row) { all.insert(raw(row.id)); }));
+    return all;
+  }
+
+  recording made_{50};
+  finalize_options how_{.least_events = 1, .section_events = 100};
+  std::uint64_t mark_ = 0;
+  std::unique_ptr<reordered_copy> copy_;
+};
+
+TEST_F(a_copy_that_was_begun, goes_on_where_it_was_interrupted) {
+  int asked = 0;
+  tell(3'000, 6'000);
+  const auto now = made_.open()->latest();
+  const auto interrupted = copy_->grow(now, 550'000, [&] { return ++asked < 20; });
+  ASSERT_FALSE(interrupted);
+  EXPECT_EQ(interrupted.error().code, error_code::cancelled);
+  ASSERT_TRUE(finalize(made_.writer(), how_));
+  EXPECT_EQ(kernels_in(*made_.open()->latest()).size(), 6'000U);
+}
+
+TEST_F(a_copy_that_was_begun, takes_what_is_as_early_as_nothing_before) {
+  made_.add_kernel(-1'000'000, -999'000);
+  ASSERT_TRUE(finalize(made_.writer(), how_));
+  const auto after = made_.open()->latest();
+  EXPECT_EQ(kernels_in(*after).size(), 3'001U);
+  EXPECT_EQ(find_stored_figures(*after)->figures.whole.kernels.front().count, 3'001U);
+}
+
+TEST_F(a_copy_that_was_begun, is_not_used_if_the_recording_was_cut_since) {
+  ASSERT_TRUE(made_.writer().drop_before(mark_));
+  ASSERT_TRUE(finalize(made_.writer(), how_));
+  const auto after = made_.open()->latest();
+  EXPECT_TRUE(after->complete());
+  EXPECT_EQ(kernels_in(*after).size(), 1'500U);
+  EXPECT_NE(find_stored_figures(*after), nullptr);
+  EXPECT_EQ(testing::files_named_after(made_.path()), 1U);
+}
+
+TEST_F(a_copy_that_was_begun, is_not_used_if_the_recording_was_moved_since) {
+  const std::string elsewhere = made_.path() + ".moved";
+  ASSERT_TRUE(made_.writer().move_to(elsewhere));
+  fs::remove(made_.path());
+  ASSERT_TRUE(finalize(made_.writer(), how_));
+  EXPECT_FALSE(fs::exists(made_.path()));
+  const auto after = trace::file::open(elsewhere).value()->latest();
+  EXPECT_EQ(kernels_in(*after).size(), 3'000U);
+  EXPECT_NE(find_stored_figures(*after), nullptr);
+  fs::remove(elsewhere);
+}
+
+TEST_F(a_copy_that_was_begun, gets_the_permissions_that_the_recording_has_at_its_end) {
+  const auto wanted = fs::perms::owner_read | fs::perms::owner_write | fs::perms::others_read;
+  fs::permissions(made_.path(), wanted);
+  ASSERT_TRUE(finalize(made_.writer(), how_));
+  EXPECT_EQ(fs::status(made_.path()).permissions(), wanted);
+}
+
+TEST_F(a_copy_that_was_begun, leaves_nothing_if_the_end_is_cancelled) {
+  const std::atomic<bool> cancel{true};
+  how_.cancel = &cancel;
+  ASSERT_TRUE(finalize(made_.writer(), how_));
+  EXPECT_EQ(testing::files_named_after(made_.path()), 1U);
+  EXPECT_EQ(kernels_in(*made_.open()->latest()).size(), 3'000U);
+}
+
+/// A thread beside a writer of 100 kernels a flush.
+class a_reorder_thread : public ::testing::Test {
+ protected:
+  void SetUp() override { made_.standard_tables(); }
+  /// Until the thread has had time to move something.
+  void write(reorder_thread& beside) {
+    for (int i = 0; i < 50; ++i) {
+      for (int j = 0; j < 100; ++j, ++count_) made_.add_kernel(count_ * 100, count_ * 100 + 50);
+      made_.flush();
+      beside.look(made_.writer());
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+  static reorder_thread::options soon() {
+    reorder_thread::options how;
+    how.least_events = 1'000;
+    how.events_a_round = how.most_events_a_round = 500;
+    how.least_room = 0;
+    how.waits_for_late_rows = 1'000;
+    how.section_events = 100;
+    return how;
+  }
+
+  recording made_{50};
+  int count_ = 0;
+};
+
+TEST_F(a_reorder_thread, has_done_most_when_the_recording_ends) {
+  std::unique_ptr<reordered_copy> copy;
+  {
+    reorder_thread beside(soon());
+    for (int tries = 0; tries < 100 && !copy; ++tries) {
+      write(beside);
+      if (tries < 3) continue;
+      copy = beside.take();
+      ASSERT_NE(copy, nullptr);
+      EXPECT_GT(copy->sections().size(), 20U);
+    }
+  }
+  EXPECT_EQ(testing::files_named_after(made_.path()), 1U) << "the copy has no name";
+  ASSERT_TRUE(finalize(made_.writer(), {.least_events = 1, .section_events = 100, .begun = &copy}));
+  const auto after = made_.open()->latest();
+  EXPECT_EQ(find_stored_figures(*after)->figures.whole.kernels.front().count, static_cast<std::uint64_t>(count_));
+}
+
+TEST_F(a_reorder_thread, begins_nothing_for_few_events) {
+  auto how = soon();
+  how.least_events = 1'000'000;
+  reorder_thread beside(how);
+  write(beside);
+  EXPECT_EQ(beside.take(), nullptr);
+}
+
+TEST_F(a_reorder_thread, leaves_the_disk_to_the_recording_if_there_is_little_room) {
+  auto how = soon();
+  how.least_room = UINT64_MAX;
+  reorder_thread beside(how);
+  write(beside);
+  EXPECT_EQ(beside.take(), nullptr);
+}
+
+TEST_F(a_reorder_thread, has_nothing_once_it_was_told_to_give_up) {
+  reorder_thread beside(soon());
+  write(beside);
+  beside.give_up();
+  write(beside);
+  EXPECT_EQ(beside.take(), nullptr);
+}
+
+}  // namespace
+}  // namespace sluice::analysis
