@@ -1,6 +1,7 @@
 #include "core/summary/passes/reorder_thread.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <filesystem>
 #include <system_error>
@@ -13,9 +14,13 @@ namespace {
 
 /// A recording of more than this many rounds is looked at less often.
 constexpr std::uint64_t rounds = 32;
+/// Each look copies the tables. With more rows in them, that would cost more than it saves at the end.
+constexpr std::size_t most_table_rows = std::size_t{1} << 20;
 
-bool has_name(const trace::file_writer& file) {
-  return !std::filesystem::path(file.path()).string().starts_with("/proc/self/fd/");
+bool has_name(const trace::file_writer& file) { return !file.path().starts_with("/proc/self/fd/"); }
+
+std::size_t rows_in(const trace::tables& tables) {
+  return tables.strings.rows().size() + tables.stacks.rows().size() + tables.frames.rows().size();
 }
 
 }  // namespace
@@ -68,10 +73,17 @@ std::unique_ptr<reordered_copy> reorder_thread::take() {
 void reorder_thread::work() {
   lower_priority();
   try {
+    using steady = std::chrono::steady_clock;
     const auto opened = trace::file::open(path_, {.cache_bytes = 0});
-    while (opened && go_on_with(**opened)) {
-    }
     if (!opened) given_up_ = true;
+    while (opened && is_due()) {
+      const auto begin = steady::now();
+      if (!go_on_with(**opened)) break;
+      // It rests for as long as it worked: with the writer, it takes no more than a core.
+      const auto end = steady::now();
+      std::unique_lock lock(mutex_);
+      changed_.wait_until(lock, end + (end - begin), [this] { return stopping_.load(); });
+    }
   } catch (const std::exception&) {  // No memory.
     given_up_ = true;
   }
@@ -89,13 +101,15 @@ trace::time_ns reorder_thread::newest_time(const trace::snapshot& now) {
   return newest_;
 }
 
+/// Waits until there is more, or until the end: false.
+bool reorder_thread::is_due() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return stopping_ || due_; });
+  due_ = false;
+  return !stopping_;
+}
+
 bool reorder_thread::go_on_with(trace::file& growing) {
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return stopping_ || due_; });
-    if (stopping_) return false;
-    due_ = false;
-  }
   std::error_code none;
   const auto room = std::filesystem::space(std::filesystem::path(path_).parent_path(), none);
   if (none || room.available < options_.least_room) given_up_ = true;
@@ -104,7 +118,7 @@ bool reorder_thread::go_on_with(trace::file& growing) {
     return false;
   }
   auto now = growing.latest();
-  if (!now->warnings().empty()) given_up_ = true;
+  if (!now->warnings().empty() || rows_in(now->tables()) > most_table_rows) given_up_ = true;
   if (given_up_) return false;
   const trace::time_ns over = newest_time(*now) - options_.waits_for_late_rows;
   const auto grown = copy_->grow(std::move(now), over, [this] { return !stopping_; });

@@ -28,9 +28,10 @@ struct reorder_thread_options {
   double section_events = 50'000;  ///< See `finalize_options`.
 };
 
-/// A thread of low priority that reads the file of a `file_writer` as any reader does, and never holds that up. Its copy
-/// has no name, so nothing is left if the program is killed; where the file system does not support that, it does
-/// nothing. It gives up on any error, and when there is little room on the disk; the end does all the work then. Use from
+/// A thread of low priority that reads the file of a `file_writer` as any reader does, and never holds that up. It takes
+/// half a core at most; what it does not manage is left to the end. Its copy has no name, so nothing is left if the
+/// program is killed; where the file system does not support that, it does nothing. It gives up on any error, when there
+/// is little room on the disk, and with more than a million names and stacks; the end does all the work then. Use from
 /// the thread that owns the writer.
 class reorder_thread {
  public:
@@ -50,6 +51,7 @@ class reorder_thread {
  private:
   void begin(const trace::file_writer& file);
   void work();
+  bool is_due();
   /// Returns false if the thread is to end.
   bool go_on_with(trace::file& growing);
   [[nodiscard]] trace::time_ns newest_time(const trace::snapshot& now);
