@@ -20,15 +20,11 @@ void widen(chunk_reach& all, const chunk_reach& by) {
 }  // namespace
 
 chunk_index::chunk_index(std::shared_ptr<const trace::snapshot> from) : from_(std::move(from)) {
-  for (const trace::chunk_info& chunk : from_->summaries()) {
-    if (chunk.type != trace::row_type::chunk_reach) continue;
+  from_->for_each_summary(trace::row_type::chunk_reach, [&](const trace::chunk_info& chunk) {
     // Unknown (0) if this reader followed the file to its end while it was being written.
     const std::uint64_t highest = chunk.highest_event == 0 ? UINT64_MAX : chunk.highest_event;
     pages_.push_back({{chunk.min_time, chunk.max_time, 0, chunk.lowest_event, highest, 0, UINT64_MAX}, chunk});
-  }
-  for (std::size_t i = 0; i < from_->chunks().size(); ++i)
-    if (const trace::row_type type = from_->chunks()[i].type; matters_everywhere(type, false))
-      far_.push_back({i, type});
+  });
 }
 
 void chunk_index::add(const chunk_reach& next, trace::row_type type) {
@@ -44,6 +40,10 @@ result<std::vector<std::size_t>> chunk_index::in(time_range run, bool samples_kn
   if (!found) return found;
   for (const far_chunk& each : far_)
     if (matters_everywhere(each.type, samples_known)) found->push_back(each.chunk);
+  if (from_ != nullptr) {
+    from_->chunks_to_search().for_each([=](trace::row_type type) { return matters_everywhere(type, samples_known); },
+                                       [&](std::size_t chunk, const trace::chunk_info&) { found->push_back(chunk); });
+  }
   std::sort(found->begin(), found->end());
   found->erase(std::unique(found->begin(), found->end()), found->end());
   return found;

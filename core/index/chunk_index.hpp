@@ -21,7 +21,7 @@ using chunk_reach = trace::chunk_reach_row;  ///< Times are clamped (`bounded`).
 class chunk_index {
  public:
   chunk_index() = default;
-  /// Reads the entries stored in the file of `from`, on demand. O(chunks in the file).
+  /// Reads the entries stored in the file of `from`, on demand. O(chunks that store them).
   explicit chunk_index(std::shared_ptr<const trace::snapshot> from);
 
   /// Adds the next chunk of a recording that is being read, in file order. `type` is the type of its rows.
@@ -59,7 +59,7 @@ class chunk_index {
   std::shared_ptr<const trace::snapshot> from_;  ///< Null if the entries are in `known_`.
   std::vector<page> pages_;
   std::vector<chunk_reach> known_;
-  std::vector<far_chunk> far_;  ///< Chunks of row types that may matter everywhere.
+  std::vector<far_chunk> far_;  ///< Chunks of row types that may matter everywhere, if the entries are in `known_`.
 };
 
 template <class Wanted>
@@ -81,7 +81,7 @@ result<std::vector<std::size_t>> chunk_index::find(Wanted&& wanted, trace::colum
     const auto rows = from_->read_summary<chunk_reach>(pages_[p].stored, columns);
     if (!rows) return tl::unexpected(rows.error());
     for (chunk_reach each : **rows) {
-      if (each.chunk >= from_->chunks().size()) continue;  // The file is corrupt.
+      if (each.chunk >= from_->chunk_count()) continue;  // The file is corrupt.
       each.time = bounded(each.time);
       each.end = bounded(each.end);
       look(each);

@@ -63,7 +63,7 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
   };
   const auto to_host = [&](const auto& rows) { host_.add(rows); };
   const auto to_nothing = [](const auto&) {};
-  const trace::row_type type = from.chunks()[chunk].type;
+  const trace::row_type type = from.chunk(chunk).type;
   const bool elsewhere = type == row_type::attribute || type == row_type::link || type == row_type::checkpoint;
   if (known_ && elsewhere) return;
   switch (type) {
@@ -183,7 +183,7 @@ std::shared_ptr<const tensor_facts> index::tensors(const trace::snapshot& from) 
   using steady = std::chrono::steady_clock;
   constexpr int share = 20;
   const std::scoped_lock lock(tensors_mutex_);
-  const bool more_to_come = from.growing() || next_ < from.chunks().size();
+  const bool more_to_come = from.growing() || next_ < from.chunk_count();
   const bool too_soon = tensors_ && more_to_come && steady::now() - tensors_found_ < tensors_cost_ * share;
   if (tensors_fresh_ || too_soon) return tensors_;
   const auto begin = steady::now();

@@ -82,14 +82,13 @@ bool section_index::absorb(const trace::snapshot& from, const std::function<bool
     devices_.leave_out_busy();
     host_.leave_out_busy();
   }
-  const auto chunks = from.chunks();
-  std::vector<bool> taken(chunks.size(), false);
   std::vector<std::size_t> wanted;
   std::size_t allocations = 0;
   for (const std::size_t chunk : known_->chunks) {
-    if (chunk >= chunks.size() || !is_in(known_->scope, chunks[chunk].type)) continue;
+    const trace::chunk_info about = from.chunk(chunk);
+    if (chunk >= from.chunk_count() || !is_in(known_->scope, about.type)) continue;
     wanted.push_back(chunk);
-    if (chunks[chunk].type == row_type::alloc) allocations += chunks[chunk].rows;
+    if (about.type == row_type::alloc) allocations += about.rows;
   }
   constexpr std::size_t most_expected = std::size_t{1} << 21;  // A file can claim any number of rows.
   allocations = std::min(allocations, most_expected);
@@ -98,13 +97,12 @@ bool section_index::absorb(const trace::snapshot& from, const std::function<bool
   memory_.expect_births(allocations);
   for (const std::size_t chunk : wanted) {
     take(from, chunk);
-    taken[chunk] = true;
     if (goes_on && !goes_on()) return false;
   }
   for (const complete_checkpoint& each : known_->checkpoints) memory_.infer_deaths(each, known_->freed);
-  next_ = chunks.size();
+  next_ = from.chunk_count();
   settle(from);
-  if (known_->scope == section_scope::everything && !known_->unfolding) find_stacks_of_copies(from, taken);
+  if (known_->scope == section_scope::everything && !known_->unfolding) find_stacks_of_copies(from, wanted);
   constexpr std::size_t many_blocks = 100'000;
   if (known_->scope == section_scope::memory && known_->blocks.size() > many_blocks) forget_told_blocks(from);
   return true;
@@ -135,7 +133,7 @@ void section_index::keep_what_is_drawn(const trace::snapshot& from) {
   known_ = std::move(left);
 }
 
-void section_index::find_stacks_of_copies(const trace::snapshot& from, const std::vector<bool>& taken) {
+void section_index::find_stacks_of_copies(const trace::snapshot& from, std::span<const std::size_t> taken) {
   std::vector<std::uint64_t> wanted;
   for (const copy_record& copy : copies_.copies()) {
     if (copy.call == trace::event_id::none || copies_.stack_of(copy.call) != trace::stack_id::none) continue;
@@ -148,10 +146,11 @@ void section_index::find_stacks_of_copies(const trace::snapshot& from, const std
     return next != wanted.end() && *next <= reach.highest_event;
   });
   for (const std::size_t chunk : chunks.value_or(std::vector<std::size_t>{})) {
-    if (chunk >= taken.size() || from.chunks()[chunk].type != trace::row_type::api_call) continue;
+    if (from.chunk(chunk).type != trace::row_type::api_call) continue;
     if (!from.read_into<trace::api_call_event>(chunk, rows)) continue;
     // Those in the run are known.
-    std::erase_if(rows, [&](const auto& row) { return taken[chunk] && lies_in(row, known_->run); });
+    const bool is_taken = std::binary_search(taken.begin(), taken.end(), chunk);
+    std::erase_if(rows, [&](const auto& row) { return is_taken && lies_in(row, known_->run); });
     copies_.add(rows);
   }
   copies_.settle();

@@ -27,7 +27,7 @@ class section_index final : public index {
   void set_known_samples(const section_facts& about);
   void set_known_slices(const section_facts& about);
   void forget_told_blocks(const trace::snapshot& from);
-  void find_stacks_of_copies(const trace::snapshot& from, const std::vector<bool>& taken);
+  void find_stacks_of_copies(const trace::snapshot& from, std::span<const std::size_t> taken);
 };
 
 }  // namespace sluice::analysis

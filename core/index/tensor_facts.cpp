@@ -117,8 +117,8 @@ void step_facts::read() const {
   constexpr std::size_t most_steps = std::size_t{1} << 24;
   std::size_t steps = 0;
   std::vector<trace::step_row> rows;
-  for (const trace::chunk_info& chunk : from_->summaries()) {
-    if (chunk.type != trace::row_type::step || !from_->read_summary(chunk, rows)) continue;
+  from_->for_each_summary(trace::row_type::step, [&](const trace::chunk_info& chunk) {
+    if (!from_->read_summary(chunk, rows)) return;
     for (const trace::step_row& row : rows) {
       const auto source = sources_.find(row.process);
       if (source == sources_.end() || steps == most_steps) continue;
@@ -129,7 +129,7 @@ void step_facts::read() const {
       list.steps.push_back(made);
       ++steps;
     }
-  }
+  });
 }
 
 tensor_facts find_tensor_facts(const index& from, const trace::snapshot& trace) {

@@ -10,7 +10,7 @@ void births_of(trace::block_id id, const sources& from, analysis::memory_use& in
     return raw(id) >= about.lowest_block && raw(id) <= about.highest_block;
   });
   for (const std::size_t chunk : chunks.value_or(std::vector<std::size_t>{})) {
-    if (from.trace.chunks()[chunk].type != trace::type_of_row<Row>) continue;
+    if (from.trace.chunk(chunk).type != trace::type_of_row<Row>) continue;
     const auto rows = from.trace.read<Row>(chunk);
     if (!rows) continue;
     for (const Row& row : **rows)

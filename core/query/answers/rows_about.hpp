@@ -17,7 +17,7 @@ void rows_about(trace::event_id id, const sources& from, Use&& use) {
     return raw(id) >= about.lowest_event && raw(id) <= about.highest_event;
   });
   for (const std::size_t chunk : chunks.value_or(std::vector<std::size_t>{})) {
-    if (from.trace.chunks()[chunk].type != trace::type_of_row<Row>) continue;
+    if (from.trace.chunk(chunk).type != trace::type_of_row<Row>) continue;
     const auto rows = from.trace.read<Row>(chunk);
     if (!rows) continue;  // Reported in the messages.
     for (const Row& row : **rows) use(row);
@@ -51,10 +51,10 @@ template <class Row, class Wanted>
 [[nodiscard]] std::optional<Row> find_soon_after(trace::time_ns time, const sources& from, Wanted&& wanted) {
   constexpr std::size_t most_chunks = 24;
   std::vector<std::pair<trace::time_ns, std::size_t>> order;
-  const auto chunks = from.trace.chunks();
-  for (std::size_t i = 0; i < chunks.size(); ++i)
-    if (chunks[i].type == trace::type_of_row<Row> && chunks[i].max_time >= time)
-      order.emplace_back(chunks[i].min_time, i);
+  const auto is_of_these = [](trace::row_type type) { return type == trace::type_of_row<Row>; };
+  from.trace.chunks_to_search().for_each(is_of_these, [&](std::size_t i, const trace::chunk_info& chunk) {
+    if (chunk.max_time >= time) order.emplace_back(chunk.min_time, i);
+  });
   std::sort(order.begin(), order.end());
   if (order.size() > most_chunks) order.resize(most_chunks);
   for (const auto& [begin, chunk] : order) {

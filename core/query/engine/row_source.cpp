@@ -49,7 +49,7 @@ std::optional<time_ns> find_row(const trace::snapshot& trace, std::size_t chunk,
 }
 
 std::optional<time_ns> find_event(const trace::snapshot& trace, std::size_t chunk, trace::event_id id) {
-  const trace::row_type type = trace.chunks()[chunk].type;
+  const trace::row_type type = trace.chunk(chunk).type;
   if (type == trace::row_type::attribute || type == trace::row_type::link) return std::nullopt;  // About other events.
   switch (type) {
 #define SLUICE_FIND(row, kind)                                                                                     \
@@ -76,7 +76,7 @@ std::optional<time_range> time_of(const details_question& question, const source
     if (by_event) {
       found = find_event(from.trace, chunk, question.event);
     } else {
-      const trace::row_type type = from.trace.chunks()[chunk].type;
+      const trace::row_type type = from.trace.chunk(chunk).type;
       if (type == trace::row_type::alloc)
         found = find_row<trace::alloc_event>(from.trace, chunk, &trace::alloc_event::block, question.block);
       if (type == trace::row_type::live_block)

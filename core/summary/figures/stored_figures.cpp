@@ -75,15 +75,19 @@ std::shared_ptr<const step_facts> steps_of(const stored_figures& of, std::shared
 }
 
 std::shared_ptr<const stored_figures> find_stored_figures(const trace::snapshot& trace) {
+  std::vector<trace::chunk_info> saved;
+  trace.for_each_summary(trace::row_type::saved, [&](const trace::chunk_info& chunk) { saved.push_back(chunk); });
+  // They are written last. What else is saved grows with the recording.
+  std::reverse(saved.begin(), saved.end());
   std::vector<trace::saved_row> rows;
-  for (const trace::chunk_info& chunk : trace.summaries()) {
-    if (chunk.type != trace::row_type::saved || !trace.read_summary(chunk, rows)) continue;
+  for (const trace::chunk_info& chunk : saved) {
+    if (!trace.read_summary(chunk, rows)) continue;
     for (const trace::saved_row& row : rows) {
       const bool readable = row.version >= oldest_stored_figures && row.version <= stored_figures_version;
       if (row.name != stored_figures_name || !readable) continue;
       auto found = decode_stored_figures(row.bytes, row.version);
-      if (!found || found->span != time_range_of(trace)) continue;
-      return std::make_shared<const stored_figures>(std::move(*found));
+      if (found && found->span == time_range_of(trace))
+        return std::make_shared<const stored_figures>(std::move(*found));
     }
   }
   return nullptr;

@@ -233,7 +233,7 @@ bool is_beyond(const trace::snapshot& recording, std::size_t memory_bytes) {
 }
 
 bool wants_summing_up(const trace::snapshot& recording, const unfinished_options& options) {
-  const bool unfinished = !recording.complete() && recording.summaries().empty();
+  const bool unfinished = !recording.complete() && !recording.has_summaries();
   return unfinished && is_beyond(recording, options.memory_bytes) && time_range_of(recording).length() > 0;
 }
 

@@ -102,17 +102,6 @@ known_uses uses_of(const trace::block_uses_row& row) {
 
 }  // namespace
 
-void section_reader::take(std::shared_ptr<const trace::snapshot> from) {
-  from_ = std::move(from);
-  for (std::uint32_t place = 0; place < from_->summaries().size(); ++place) {
-    const trace::chunk_info& chunk = summary(place);
-    if (is_of_tile(chunk.type)) continue;
-    summary_chunks& of_kind = summaries_[chunk.type];
-    of_kind.list.push_back(place);
-    of_kind.spans.add(chunk.min_time, chunk.max_time);
-  }
-}
-
 /// Calls `use(row, chunk)` for the rows of a chunk. Skips the chunk if none of its rows lives in [from, to).
 template <class Row, class Use>
 result<void> section_reader::rows_of(const trace::chunk_info& chunk, time_ns from, time_ns to, Use&& use,
@@ -141,21 +130,20 @@ result<void> section_reader::rows_of(const trace::chunk_info& chunk, time_ns fro
 template <class Row, class Use>
 result<void> section_reader::rows_in(time_ns from, time_ns to, Use&& use, trace::column_set<Row> wanted,
                                      const std::function<bool()>& goes_on) const {
-  const auto of_kind = summaries_.find(trace::type_of_row<Row>);
-  if (of_kind == summaries_.end()) return {};
   result<void> got;
-  of_kind->second.spans.for_each_in({from, to}, [&](std::size_t place) {
+  const auto look = [&](const trace::chunk_info& chunk) {
     if (!got) return;
-    got = rows_of<Row>(summary(of_kind->second.list[place]), from, to, use, wanted);
+    got = rows_of<Row>(chunk, from, to, use, wanted);
     if (got && goes_on && !goes_on()) got = given_up(*from_);
-  });
+  };
+  from_->for_each_summary(trace::type_of_row<Row>, look, from, to == INT64_MAX ? to : to - 1);
   return got;
 }
 
 result<std::shared_ptr<const section_reader>> section_reader::open(std::shared_ptr<const trace::snapshot> from,
                                                                    std::shared_ptr<const step_facts> steps) {
   auto made = std::make_shared<section_reader>();
-  made->take(std::move(from));
+  made->from_ = std::move(from);
   const trace::snapshot& of = *made->from_;
   if (auto got = made->rows_in<trace::section_row>(
           INT64_MIN, INT64_MAX, [&](const auto& row, const auto&) { made->sections_.push_back(row); });
@@ -163,12 +151,13 @@ result<std::shared_ptr<const section_reader>> section_reader::open(std::shared_p
     return tl::unexpected(got.error());
   std::optional<trace::saved_row> saved;
   std::vector<trace::saved_row> rows;
-  for (const std::uint32_t place : made->summaries_[trace::row_type::saved].list) {
-    if (auto got = of.read_summary<trace::saved_row>(made->summary(place), rows); !got)
-      return tl::unexpected(got.error());
+  result<void> got;
+  of.for_each_summary(trace::row_type::saved, [&](const trace::chunk_info& chunk) {
+    if (got) got = of.read_summary<trace::saved_row>(chunk, rows);
     for (trace::saved_row& row : rows)
-      if (row.name == sections_name && row.version == sections_version) saved = std::move(row);
-  }
+      if (got && row.name == sections_name && row.version == sections_version) saved = std::move(row);
+  });
+  if (!got) return tl::unexpected(got.error());
   if (made->sections_.empty() || !saved)
     return fail(error_code::not_found, "the file does not say what its parts are", of.path());
   made->begins_ = begins_of(made->sections_);
@@ -187,7 +176,7 @@ std::shared_ptr<const section_reader> section_reader::of(std::shared_ptr<const t
                                                          std::span<const trace::section_row> sections,
                                                          std::shared_ptr<const recording_facts> whole) {
   auto made = std::make_shared<section_reader>();
-  made->take(std::move(from));
+  made->from_ = std::move(from);
   made->whole_ = std::move(whole);
   made->sections_.assign(sections.begin(), sections.end());
   made->begins_ = begins_of(sections);
@@ -203,11 +192,10 @@ time_range section_reader::run_of(std::size_t first, std::size_t last) const {
 std::vector<step> section_reader::few_steps_in(time_range range, trace::process_id process) const {
   constexpr std::size_t most_chunks = 3;
   std::vector<step> found;
-  const auto known = summaries_.find(trace::row_type::step);
-  if (known == summaries_.end()) return found;
   std::size_t chunks = 0;
-  known->second.spans.for_each_in(range, [&](std::size_t) { ++chunks; });
-  if (chunks > most_chunks) return found;
+  from_->for_each_summary(
+      trace::row_type::step, [&](const trace::chunk_info&) { ++chunks; }, range.begin, range.end - 1);
+  if (chunks == 0 || chunks > most_chunks) return found;
   const auto got = rows_in<trace::step_row>(range.begin, range.end, [&](const trace::step_row& row, const auto&) {
     if (row.process == process && row.time < range.end && row.end > range.begin) found.push_back(step_of(row));
   });

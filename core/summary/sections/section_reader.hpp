@@ -9,7 +9,6 @@
 
 #include "core/base/error.hpp"
 #include "core/index/index.hpp"
-#include "core/timeline/span_groups.hpp"
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"
 
@@ -49,13 +48,6 @@ class section_reader {
   [[nodiscard]] std::vector<step> few_steps_in(time_range range, trace::process_id process) const;
 
  private:
-  struct summary_chunks {
-    std::vector<std::uint32_t> list;  ///< Positions in `snapshot::summaries`.
-    span_groups spans;
-  };
-  [[nodiscard]] const trace::chunk_info& summary(std::uint32_t place) const { return from_->summaries()[place]; }
-  /// Sets `from_` and finds its summary chunks. Called once.
-  void take(std::shared_ptr<const trace::snapshot> from);
   [[nodiscard]] result<section_facts> read(std::size_t first, std::size_t last, section_scope scope,
                                            const std::function<bool()>& goes_on) const;
   template <class Row, class Use>
@@ -66,7 +58,6 @@ class section_reader {
                        const std::function<bool()>& goes_on = {}) const;
 
   std::shared_ptr<const trace::snapshot> from_;
-  std::map<trace::row_type, summary_chunks> summaries_;  ///< By row type, all summary chunks of the file except tiles.
   std::shared_ptr<const recording_facts> whole_;
   std::vector<trace::section_row> sections_;
   std::vector<time_ns> begins_;

@@ -35,13 +35,12 @@ std::int64_t steady_now() {
 template <class Row>
 bool read_all(const trace::snapshot& from, row_type type, std::vector<Row>& into) {
   std::vector<Row> rows;
-  for (const trace::chunk_info& chunk : from.summaries()) {
-    if (chunk.type != type) continue;
-    if (into.size() + chunk.rows > most_rows) return false;
-    if (!from.read_summary<Row>(chunk, rows)) return false;
-    into.insert(into.end(), rows.begin(), rows.end());
-  }
-  return true;
+  bool sound = true;
+  from.for_each_summary(type, [&](const trace::chunk_info& chunk) {
+    sound = sound && into.size() + chunk.rows <= most_rows && from.read_summary<Row>(chunk, rows);
+    if (sound) into.insert(into.end(), rows.begin(), rows.end());
+  });
+  return sound;
 }
 
 /// The level of an aligned span whose length is a power of two; 0 if a tile cannot have the span [begin, end).
@@ -136,19 +135,9 @@ time_ns stored_tiles::longest_of_smaller(time_range range, std::uint32_t width) 
   return static_cast<time_ns>(half_way_to_twice(time_ns{1} << (level - 1))) * pixels;
 }
 
-std::uint64_t stored_tiles::key_of(const tile& which) {
-  // A tile begins at a multiple of 2^level, so the lowest bits are free for the level.
-  return static_cast<std::uint64_t>(which.begin) | which.level;
-}
-
-tile stored_tiles::tile_of(std::uint64_t key) {
-  constexpr std::uint64_t levels = (std::uint64_t{1} << timeline::lowest_tile_level) - 1;
-  return {static_cast<time_ns>(key & ~levels), static_cast<unsigned>(key & levels)};
-}
-
 std::shared_ptr<const stored_tiles> stored_tiles::of(std::shared_ptr<const trace::snapshot> trace,
                                                      std::size_t cache_bytes) {
-  if (trace->summaries().empty()) return nullptr;
+  if (!trace->has_summaries()) return nullptr;
   std::shared_ptr<stored_tiles> made(new stored_tiles(cache_bytes));
   made->trace_ = std::move(trace);
   return made->load() ? made : nullptr;
@@ -168,81 +157,59 @@ bool stored_tiles::load() {
   stacks_.emplace(curves_, trace_->tables());
   curves_drawn_ = drawn_times(curves_.size());
   lanes_drawn_ = drawn_times(lanes_.size());
-  return find_tiles() && find_parts();
+  levels_ = trace_->summaries_to_search().tile_levels();
+  return (levels_ & 1) == 0;  // All spans may be those of tiles.
 }
 
-bool stored_tiles::find_tiles() {
-  const std::span<const trace::chunk_info> chunks = trace_->summaries();
-  const auto is_wanted = [](const trace::chunk_info& chunk) { return trace::is_of_tile(chunk.type); };
-  places_.reserve(static_cast<std::size_t>(std::count_if(chunks.begin(), chunks.end(), is_wanted)));
-  for (std::size_t i = 0; i < chunks.size(); ++i) {
-    if (!is_wanted(chunks[i])) continue;
-    const time_ns begin = chunks[i].min_time, last = chunks[i].max_time;
-    const unsigned level = last == INT64_MAX ? 0 : level_of(begin, last + 1);
-    if (level == 0) return false;
-    levels_ |= std::uint64_t{1} << level;
-    const tile_content content = chunks[i].type == row_type::lane_bin ? tile_content::lanes : tile_content::curves;
-    places_.push_back({key_of({begin, level}), content, static_cast<std::uint32_t>(i), chunks[i].lowest_event,
-                       chunks[i].highest_event});
-  }
-  std::sort(places_.begin(), places_.end(), [](const tile_chunk& a, const tile_chunk& b) {
-    return std::tie(a.tile, a.content, a.first, a.chunk) < std::tie(b.tile, b.content, b.first, b.chunk);
+std::vector<trace::chunk_info> stored_tiles::chunks_of(const tile& which, tile_content content) const {
+  std::vector<trace::chunk_info> chunks = trace_->summaries_to_search().of_tile(which.begin, which.end() - 1);
+  std::erase_if(chunks, [&](const trace::chunk_info& each) {
+    return (each.type == row_type::lane_bin) != (content == tile_content::lanes);
   });
-  return true;
+  std::stable_sort(chunks.begin(), chunks.end(), [](const trace::chunk_info& a, const trace::chunk_info& b) {
+    return a.lowest_event < b.lowest_event;
+  });
+  return chunks;
 }
 
-bool stored_tiles::find_parts() {
-  for (std::size_t first = 0, behind = 0; first < places_.size(); first = behind) {
-    const tile_chunk& group = places_[first];
-    const std::size_t owners = group.content == tile_content::lanes ? lanes_.size() : curves_.size();
-    std::size_t rows = 0;
-    for (; behind < places_.size() && places_[behind].tile == group.tile && places_[behind].content == group.content;
-         ++behind)
-      rows += trace_->summaries()[places_[behind].chunk].rows;
-    if (rows > owners * tile_bins) return false;
-    add_parts(first, behind);
-  }
-  return true;
-}
-
-/// Adds the parts of the curves or of the lanes of one tile, whose chunks are `places_` [first, behind).
-void stored_tiles::add_parts(std::size_t first, std::size_t behind) {
-  const tile_chunk& group = places_[first];
-  const std::size_t owners = group.content == tile_content::lanes ? lanes_.size() : curves_.size();
-  const auto at = [&](std::size_t place) { return places_.begin() + static_cast<std::ptrdiff_t>(place); };
+std::vector<stored_tiles::part_key> stored_tiles::parts_in(const tile& which, tile_content content) const {
+  const std::vector<trace::chunk_info> chunks = chunks_of(which, content);
+  if (chunks.empty()) return {};
+  const auto owners = static_cast<std::uint32_t>(content == tile_content::lanes ? lanes_.size() : curves_.size());
   const bool told =
-      std::any_of(at(first), at(behind), [](const tile_chunk& each) { return each.last != 0; }) &&
-      std::all_of(at(first), at(behind), [&](const tile_chunk& e) { return e.first <= e.last && e.last < owners; });
-  if (!told) {
-    parts_.push_back({group.tile,
-                      group.content,
-                      {0, static_cast<std::uint32_t>(owners)},
-                      static_cast<std::uint32_t>(first),
-                      static_cast<std::uint32_t>(behind - first)});
-    return;
-  }
-  const std::size_t parts_before = parts_.size();
-  for (std::size_t i = first; i < behind; ++i) {
-    const tile_chunk& each = places_[i];
-    const owner_range range{static_cast<std::uint32_t>(each.first), static_cast<std::uint32_t>(each.last + 1)};
-    if (parts_.size() > parts_before && range.first < parts_.back().owners.behind) {
-      parts_.back().owners.behind = std::max(parts_.back().owners.behind, range.behind);
-      ++parts_.back().chunks;
+      std::any_of(chunks.begin(), chunks.end(), [](const auto& each) { return each.highest_event != 0; }) &&
+      std::all_of(chunks.begin(), chunks.end(), [&](const auto& each) {
+        return each.lowest_event <= each.highest_event && each.highest_event < owners;
+      });
+  if (!told) return {{which, content, {0, owners}}};
+  std::vector<part_key> parts;
+  for (const trace::chunk_info& each : chunks) {
+    const owner_range range{static_cast<std::uint32_t>(each.lowest_event),
+                            static_cast<std::uint32_t>(each.highest_event + 1)};
+    if (!parts.empty() && range.first < parts.back().owners.behind) {
+      parts.back().owners.behind = std::max(parts.back().owners.behind, range.behind);
     } else {
-      parts_.push_back({group.tile, group.content, range, static_cast<std::uint32_t>(i), 1});
+      parts.push_back({which, content, range});
     }
   }
+  return parts;
 }
 
-stored_tiles::kept_tiles::made stored_tiles::read(std::uint32_t part) const {
-  const tile_part& of = parts_[part];
-  std::vector<trace::chunk_info> chunks;
-  for (std::uint32_t i = 0; i < of.chunks; ++i)
-    chunks.push_back(trace_->summaries()[places_[of.first_chunk + i].chunk]);
-  const tile which = tile_of(of.tile);
+stored_tiles::kept_tiles::made stored_tiles::read(const part_key& part) const {
+  std::vector<trace::chunk_info> chunks = chunks_of(part.which, part.content);
+  const std::size_t owners = part.content == tile_content::lanes ? lanes_.size() : curves_.size();
+  std::size_t rows = 0;
+  for (const trace::chunk_info& chunk : chunks) rows += chunk.rows;
+  // A few bytes of a corrupt file could claim very many.
+  if (rows > owners * tile_bins) return fail(error_code::corrupt, "a tile has more rows than its bins", trace_->path());
+  if (part.owners != owner_range{0, static_cast<std::uint32_t>(owners)})
+    std::erase_if(chunks, [&](const trace::chunk_info& each) {
+      return each.lowest_event < part.owners.first || each.lowest_event >= part.owners.behind;
+    });
+  const tile which = part.which;
   // A view with wider bins uses the tile above, if there is one.
   const bool joins = which.level >= root_level_ || !is_level(which.level + 1);
-  return tile_rows::read(*trace_, chunks, which, of.content, of.owners, joins);
+  return tile_rows::read(*trace_, chunks, which, part.content, part.owners, joins);
 }
 
 const tile_rows* stored_tiles::tile_view::of(std::uint32_t number) const {
@@ -257,34 +224,21 @@ stored_bins<curve_bin> stored_tiles::tile_view::curve(std::uint32_t number) cons
 }
 
 std::vector<stored_tiles::part_key> stored_tiles::parts_of(const tile& which, const drawn_owners& of) const {
-  std::vector<part_key> found;
-  const std::pair of_tile(key_of(which), of.content);
-  auto part = std::partition_point(parts_.begin(), parts_.end(),
-                                   [&](const tile_part& each) { return std::pair(each.tile, each.content) < of_tile; });
-  const auto is_of_tile = [&] { return part != parts_.end() && std::pair(part->tile, part->content) == of_tile; };
-  auto number = of.numbers.begin();
-  while (is_of_tile() && number != of.numbers.end()) {
-    if (part->owners.behind <= *number) {
-      ++part;
-      continue;
-    }
-    if (part->owners.first <= *number) found.push_back({static_cast<std::uint32_t>(part++ - parts_.begin())});
-    if (number != of.numbers.end()) ++number;
-  }
-  return found;
+  std::vector<part_key> parts = parts_in(which, of.content);
+  std::erase_if(parts, [&](const part_key& part) {
+    const auto first = std::lower_bound(of.numbers.begin(), of.numbers.end(), part.owners.first);
+    return first == of.numbers.end() || *first >= part.owners.behind;
+  });
+  return parts;
 }
 
 std::vector<stored_tiles::part_key> stored_tiles::parts_to_prepare(const tile& which) const {
-  std::vector<part_key> all;
-  const std::uint64_t key = key_of(which);
-  const auto first =
-      std::partition_point(parts_.begin(), parts_.end(), [&](const tile_part& each) { return each.tile < key; });
-  for (auto next = first; next != parts_.end() && next->tile == key; ++next)
-    all.push_back({static_cast<std::uint32_t>(next - parts_.begin())});
+  std::vector<part_key> all = parts_in(which, tile_content::curves);
+  const std::vector<part_key> lanes = parts_in(which, tile_content::lanes);
+  all.insert(all.end(), lanes.begin(), lanes.end());
   if (all.size() <= few_parts) return all;
   const std::int64_t since = steady_now() - recently.count();
-  std::erase_if(all, [&](part_key each) {
-    const tile_part& part = parts_[each.part];
+  std::erase_if(all, [&](const part_key& part) {
     const drawn_times& times = part.content == tile_content::lanes ? lanes_drawn_ : curves_drawn_;
     return std::none_of(times.begin() + part.owners.first, times.begin() + part.owners.behind,
                         [&](const auto& time) { return time.load(std::memory_order_relaxed) > since; });
@@ -321,13 +275,13 @@ result<std::vector<stored_tiles::tile_view>> stored_tiles::views_of(std::span<co
 
 bool stored_tiles::at_hand(const tile& which) const {
   const std::vector<part_key> parts = parts_to_prepare(which);
-  return std::all_of(parts.begin(), parts.end(), [&](part_key each) { return kept_.at_hand(each) != nullptr; });
+  return std::all_of(parts.begin(), parts.end(), [&](const part_key& each) { return kept_.at_hand(each) != nullptr; });
 }
 
 bool stored_tiles::prepare(const tile& which) const {
   bool read_any = false;
-  for (const part_key each : parts_to_prepare(which))
-    read_any |= kept_.make_ahead(each, [this](const part_key& one) { return read(one.part); });
+  for (const part_key& each : parts_to_prepare(which))
+    read_any |= kept_.make_ahead(each, [this](const part_key& one) { return read(one); });
   return read_any;
 }
 
@@ -360,7 +314,7 @@ time_ns stored_tiles::longest_of_sections(time_ns time, std::uint32_t width) con
 unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, const drawn_owners& of, bool reads_tiles) const {
   if (reads_tiles) return wanted;
   const unsigned highest = std::min(wanted + most_levels_above, root_level_);
-  const auto is_kept = [&](part_key each) { return kept_.at_hand(each) != nullptr; };
+  const auto is_kept = [&](const part_key& each) { return kept_.at_hand(each) != nullptr; };
   for (unsigned level = wanted; level <= highest; ++level) {
     if (!is_level(level)) continue;
     const std::vector<part_key> parts = parts_of(timeline::tile_at(time, level), of);

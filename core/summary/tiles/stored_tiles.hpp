@@ -97,23 +97,11 @@ class stored_tiles {
     std::optional<std::size_t> section;    ///< The section at this place, if the tile's bins are too wide.
     bool outside = false;                  ///< The piece is before the first tile or after the last.
   };
-  /// A chunk with rows of a tile.
-  struct tile_chunk {
-    std::uint64_t tile;  ///< The tile's `key_of`.
-    tile_content content;
-    std::uint32_t chunk;        ///< Position in the summaries.
-    std::uint64_t first, last;  ///< Of its curves or lanes. 0 in all chunks of a tile: unknown, as in older files.
-  };
   /// Curves or lanes of a tile that are read together.
-  struct tile_part {
-    std::uint64_t tile;
-    tile_content content;
-    owner_range owners;
-    std::uint32_t first_chunk, chunks;  ///< In `places_`.
-  };
-
   struct part_key {
-    std::uint32_t part;  ///< Position in `parts_`.
+    timeline::tile which;
+    tile_content content{};
+    owner_range owners;
     friend auto operator<=>(const part_key&, const part_key&) = default;
     [[nodiscard]] bool is_in(const part_key& other) const { return *this == other; }
   };
@@ -133,13 +121,9 @@ class stored_tiles {
 
   explicit stored_tiles(std::size_t cache_bytes)
       : kept_(
-            cache_bytes, [this](const part_key& one) { return read(one.part); },
+            cache_bytes, [this](const part_key& one) { return read(one); },
             [](const tile_rows& rows) { return rows.bytes(); }) {}
   [[nodiscard]] bool load();
-  [[nodiscard]] bool find_tiles();
-  /// Sets `parts_`. False if chunks claim more rows than there are bins.
-  [[nodiscard]] bool find_parts();
-  void add_parts(std::size_t first_place, std::size_t behind);
   /// True if the file has tiles of `level`. Files of older versions lack some levels.
   [[nodiscard]] bool is_level(unsigned level) const { return (levels_ >> level & 1) != 0; }
   /// The section at `time`, or the nearest one.
@@ -148,6 +132,10 @@ class stored_tiles {
   [[nodiscard]] std::vector<piece> pieces_of(const bin_grid& grid, const drawn_owners& of, const bin_sources& from,
                                              bin_detail& detail) const;
   [[nodiscard]] unsigned level_to_use(time_ns time, unsigned wanted, const drawn_owners& of, bool reads_tiles) const;
+  /// The chunks of a tile, by their lowest curve or lane.
+  [[nodiscard]] std::vector<trace::chunk_info> chunks_of(const timeline::tile& which, tile_content content) const;
+  /// The parts of a tile, in order. One part has all where its chunks do not tell what they hold, as in older files.
+  [[nodiscard]] std::vector<part_key> parts_in(const timeline::tile& which, tile_content content) const;
   /// The parts of a tile that hold some of the owners; none for an owner without rows.
   [[nodiscard]] std::vector<part_key> parts_of(const timeline::tile& which, const drawn_owners& of) const;
   /// The parts of a tile that `prepare` reads.
@@ -161,9 +149,7 @@ class stored_tiles {
                       std::vector<std::vector<sampled_bin>>& all) const;
   void put_peaks(const tile_view& rows, std::size_t first, std::size_t several, std::size_t count,
                  std::span<const std::uint32_t> curves, std::vector<std::vector<sampled_bin>>& all) const;
-  [[nodiscard]] kept_tiles::made read(std::uint32_t part) const;
-  [[nodiscard]] static std::uint64_t key_of(const timeline::tile& which);
-  [[nodiscard]] static timeline::tile tile_of(std::uint64_t key);
+  [[nodiscard]] kept_tiles::made read(const part_key& part) const;
 
   std::shared_ptr<const trace::snapshot> trace_;
   std::vector<trace::section_row> sections_;
@@ -171,9 +157,7 @@ class stored_tiles {
   std::optional<curve_stacks> stacks_;  ///< Of `curves_`.
   std::vector<trace::lane_row> lanes_;
   unsigned root_level_ = 0;
-  std::uint64_t levels_ = 0;        ///< One bit for each level that has tiles.
-  std::vector<tile_chunk> places_;  ///< Sorted by tile, content and curve or lane.
-  std::vector<tile_part> parts_;    ///< Sorted likewise.
+  std::uint64_t levels_ = 0;  ///< One bit for each level that has tiles.
 
   using drawn_times = std::vector<std::atomic<std::int64_t>>;
   mutable drawn_times curves_drawn_, lanes_drawn_;  ///< For each curve and lane: the steady time of `note_drawn`, or 0.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -42,6 +43,7 @@ enum class tile_content : std::uint8_t { curves, lanes };
 struct owner_range {
   std::uint32_t first = 0;
   std::uint32_t behind = 0;
+  friend auto operator<=>(const owner_range&, const owner_range&) = default;
   [[nodiscard]] bool holds(std::size_t number) const { return number >= first && number < behind; }
   [[nodiscard]] std::size_t count() const { return behind - first; }
 };

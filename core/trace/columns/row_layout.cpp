@@ -72,6 +72,7 @@ const row_layout& layout_of() {
 SLUICE_FOR_EACH_ROW(SLUICE_INSTANTIATE)
 SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_INSTANTIATE)
 SLUICE_INSTANTIATE(index_row, index)
+SLUICE_INSTANTIATE(index_page_row, index)
 #undef SLUICE_INSTANTIATE
 
 }  // namespace sluice::trace

@@ -10,6 +10,9 @@
 ///
 ///   file_header | chunk | chunk | ... | index chunk(s) | trailer
 ///
+/// A long index is preceded by a chunk that lists its chunks (pages), and ends in one without rows whose `min_time` is
+/// the offset of that list: index_pages.hpp.
+///
 /// A chunk is a `chunk_header` and `stored_bytes` of payload: rows of one kind as columns (codec.hpp). Decoding a chunk
 /// only needs the tables before it. Chunks may overlap in time. Index and trailer exist only if the writer closed the
 /// file; without them a reader walks the chunk headers. Checksums are XXH3, 64 bits.
@@ -24,8 +27,8 @@ inline constexpr std::uint64_t trailer_magic = 0x5845'444e'4943'4c53;  // "SLCIN
 /// every second, and stores curves of integers in a row type of their own, `integer_bin` (summary_rows.hpp).
 /// 4.1 added `below_peak` to the bins of curves, 4.2 the stack of a sync, 4.3 when a memset was called for.
 inline constexpr std::uint16_t format_major = 4;
-/// 4.4 marks the ends of flushes.
-inline constexpr std::uint16_t format_minor = 4;
+/// 4.4 marks the ends of flushes. 4.5 lists the pages of a long index.
+inline constexpr std::uint16_t format_minor = 5;
 /// Version 1 was a trial format, from before the first release.
 inline constexpr std::uint16_t oldest_major = 2;
 
@@ -64,6 +67,8 @@ static_assert(sizeof(chunk_header) == 56);
 [[nodiscard]] constexpr bool is_flush_mark(std::uint16_t type, std::uint32_t rows) {
   return type == static_cast<std::uint16_t>(row_type::index) && rows == 0;
 }
+/// Bytes of the chunk without rows that ends an index in pages, with its payload of no columns. The trailer follows.
+inline constexpr std::size_t pages_mark_bytes = 57;
 /// True if writers of this version mark their flushes.
 [[nodiscard]] constexpr bool marks_flushes(std::uint16_t major, std::uint16_t minor) {
   return major > 4 || (major == 4 && minor >= 4);

@@ -1,11 +1,9 @@
 #include "core/trace/file/reader.hpp"
 
-#include <zstd.h>
-
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "core/base/chunk_cache.hpp"
@@ -13,19 +11,12 @@
 #include "core/trace/columns/codec.hpp"
 #include "core/trace/file/byte_source.hpp"
 #include "core/trace/file/checksum.hpp"
+#include "core/trace/file/chunk_pages.hpp"
+#include "core/trace/file/chunk_source.hpp"
 
 namespace sluice::trace {
 namespace {
 
-bool is_known(row_type type) {
-#define SLUICE_KNOWN(row, kind) \
-  if (type == row_type::kind) return true;
-  SLUICE_FOR_EACH_ROW(SLUICE_KNOWN)
-#undef SLUICE_KNOWN
-  return false;
-}
-
-constexpr std::size_t most_stored = ZSTD_COMPRESSBOUND(max_chunk_bytes);
 /// The source of a recording whose rows are elsewhere.
 class no_rows final : public byte_source {
  public:
@@ -38,14 +29,6 @@ class no_rows final : public byte_source {
  private:
   const extent there_;
 };
-
-/// For a larger chunk (by its index entry) the header is checked before memory is allocated for the rest.
-constexpr std::size_t read_at_once = std::size_t{64} << 10;
-
-bool is_sound(const chunk_header& header) {
-  return header.magic == chunk_magic && header.checksum == header_checksum(header) && header.rows <= max_chunk_rows &&
-         header.raw_bytes <= max_chunk_bytes && header.stored_bytes <= most_stored;
-}
 
 template <class Row>
 auto& table_of(tables& all) {
@@ -80,8 +63,8 @@ auto& table_of(tables& all) {
 }  // namespace
 
 struct file::state {
-  const std::shared_ptr<byte_source> source;
-  const std::string& path = source->name();
+  const chunk_source source;
+  const std::string& path = source.path();
   file_header about;
   bool recorded_here = false;
   std::shared_ptr<const local_files> local;
@@ -98,74 +81,6 @@ struct file::state {
   state(std::shared_ptr<byte_source> from, const reader_options& how)
       : source(std::move(from)), options(how), cache(how.cache_bytes) {}
 
-  /// Reads exactly `bytes`. Error `corrupt` if the file ends before.
-  result<void> read_exactly(std::uint64_t offset, std::span<std::byte> bytes) const {
-    const auto got = source->read_at(offset, bytes);
-    if (!got) return tl::unexpected<error>(got.error());
-    if (*got < bytes.size()) {
-      return fail(error_code::corrupt, "the file ends in the middle of a chunk", path, {}, offset + *got);
-    }
-    return {};
-  }
-
-  template <class Object>
-  result<Object> read_object(std::uint64_t offset) const {
-    Object object;
-    if (auto got = read_exactly(offset, std::as_writable_bytes(std::span(&object, 1))); !got) {
-      return tl::unexpected<error>(got.error());
-    }
-    return object;
-  }
-
-  /// The payload of a chunk, in `memory`.
-  result<std::span<const std::byte>> payload(const chunk_info& chunk, std::vector<std::byte>& memory) const {
-    chunk_header header;
-    const std::size_t first = sizeof header + std::min<std::size_t>(chunk.stored_bytes, read_at_once);
-    memory.resize(first);
-    if (auto got = read_exactly(chunk.offset, memory); !got) return tl::unexpected<error>(got.error());
-    std::memcpy(&header, memory.data(), sizeof header);
-    if (!is_sound(header) || header.type != static_cast<std::uint16_t>(chunk.type) || header.rows != chunk.rows ||
-        header.stored_bytes != chunk.stored_bytes) {
-      return fail(error_code::corrupt, "the index names a chunk that is not there", path, {}, chunk.offset);
-    }
-    memory.resize(sizeof header + header.stored_bytes);
-    if (auto got = read_exactly(chunk.offset + first, std::span(memory).subspan(first)); !got)
-      return tl::unexpected<error>(got.error());
-    const std::span<const std::byte> stored = std::span(memory).subspan(sizeof header);
-    if (XXH3_64bits(stored.data(), stored.size()) != header.payload_checksum) {
-      return fail(error_code::corrupt, "a chunk's checksum is wrong", path, "the file was damaged", chunk.offset);
-    }
-    if ((header.flags & chunk_flag_columns) == 0)
-      return fail(error_code::corrupt, "a chunk's payload has an unknown form", path, {}, chunk.offset);
-    return stored;
-  }
-
-  /// Calls `decode` with a chunk's payload, and adds this file's path and offset to its error.
-  template <class Decode>
-  result<void> decode_chunk(const chunk_info& chunk, Decode&& decode) const {
-    thread_scratch<std::byte> memory;
-    const auto stored = payload(chunk, *memory);
-    if (!stored) return tl::unexpected<error>(stored.error());
-    result<void> decoded = decode(*stored);
-    if (!decoded) {
-      decoded.error().file = path;
-      decoded.error().offset = chunk.offset;
-    }
-    return decoded;
-  }
-
-  template <class Row>
-  result<void> rows(const chunk_info& chunk, std::vector<Row>& into, column_set<Row> wanted = {}) const {
-    return decode_chunk(
-        chunk, [&](std::span<const std::byte> stored) { return decode_rows<Row>(stored, chunk.rows, into, wanted); });
-  }
-
-  template <class Row>
-  result<void> values(const chunk_info& chunk, row_values<Row>& into, column_set<Row> wanted) const {
-    return decode_chunk(
-        chunk, [&](std::span<const std::byte> stored) { return decode_values<Row>(stored, chunk.rows, into, wanted); });
-  }
-
   // --- building a snapshot ------------------------------------------------------------------------------------------
 
   /// The chunks found by a refresh, from which the next snapshot is made.
@@ -176,6 +91,9 @@ struct file::state {
     bool complete = false;
 
     void add(const chunk_info& chunk) { (is_summary(chunk.type) ? summaries : chunks).push_back(chunk); }
+    void add_skipped(std::uint64_t at, std::uint64_t bytes) {
+      warnings.push_back("skipped " + std::to_string(bytes) + " damaged bytes at byte " + std::to_string(at));
+    }
 
     struct extent {
       std::size_t chunks = 0, summaries = 0, warnings = 0;
@@ -190,17 +108,12 @@ struct file::state {
 
   /// Reads the chunks listed by the index. Error if there is no usable trailer.
   result<growth> indexed(std::uint64_t file_size) const {
-    if (file_size < sizeof(file_header) + sizeof(trailer)) return fail(error_code::corrupt, "no index", path);
-    const std::uint64_t trailer_at = file_size - sizeof(trailer);
-    const auto end_mark = read_object<trailer>(trailer_at);
+    const auto end_mark = source.read_trailer(file_size);
     if (!end_mark) return tl::unexpected<error>(end_mark.error());
-    if (end_mark->magic != trailer_magic || end_mark->checksum != header_checksum(*end_mark)) {
-      return fail(error_code::corrupt, "no index", path);
-    }
     std::vector<chunk_info> pages;
     std::size_t lines_of_all = 0;
-    for (std::uint64_t at = end_mark->index_offset; at < trailer_at;) {
-      const auto header = read_object<chunk_header>(at);
+    for (std::uint64_t at = end_mark->index_offset; at < file_size - sizeof(trailer);) {
+      const auto header = source.read_object<chunk_header>(at);
       if (!header) return tl::unexpected<error>(header.error());
       if (!is_sound(*header) || header->type != static_cast<std::uint16_t>(row_type::index)) {
         return fail(error_code::corrupt, "the index is damaged", path, {}, at);
@@ -219,93 +132,41 @@ struct file::state {
     // Reserved memory that is never written to takes no physical memory.
     found.chunks.reserve(lines_of_all);
     found.summaries.reserve(lines_of_all);
-    std::vector<index_row> lines;
+    std::vector<chunk_info> listed;
     for (const chunk_info& page : pages) {
-      if (auto got = rows<index_row>(page, lines); !got) return tl::unexpected<error>(got.error());
-      for (const index_row& line : lines) {
-        if (line.offset < sizeof(file_header) || line.offset >= page.offset || line.rows > max_chunk_rows) {
-          return fail(error_code::corrupt, "the index names a chunk outside the file", path, {}, page.offset);
-        }
-        found.add({line.type, line.rows, line.offset, line.stored_bytes, line.raw_bytes, line.min_time, line.max_time,
-                   line.lowest_event, line.highest_event});
-      }
+      listed.clear();
+      if (auto got = source.read_index_page(page, listed); !got) return tl::unexpected<error>(got.error());
+      for (const chunk_info& chunk : listed) found.add(chunk);
     }
     return found;
   }
 
-  /// Returns the offset of the next valid chunk header from `from` on; `file_size` if there is none.
-  std::uint64_t find_chunk(std::uint64_t from, std::uint64_t file_size) const {
-    std::vector<std::byte> window(std::size_t{1} << 20);
-    while (from + sizeof(chunk_header) <= file_size) {
-      const std::size_t length = static_cast<std::size_t>(std::min<std::uint64_t>(window.size(), file_size - from));
-      if (!read_exactly(from, std::span(window).first(length))) return file_size;
-      for (std::size_t i = 0; i + sizeof(chunk_header) <= length; ++i) {
-        chunk_header header;
-        std::memcpy(&header.magic, window.data() + i, sizeof header.magic);
-        if (header.magic != chunk_magic) continue;
-        std::memcpy(&header, window.data() + i, sizeof header);
-        if (is_sound(header)) return from + i;
-      }
-      if (from + length == file_size) return file_size;
-      from += length - sizeof(chunk_header) + 1;
-    }
-    return file_size;
-  }
-
-  /// Walks chunk headers from where the last walk ended, in a growing file up to the end of its last flush. A damaged end
-  /// of file may still be being written, so it is ignored. Damage with valid chunks behind it is skipped with a warning.
+  /// Walks chunk headers from where the last walk ended, in a growing file up to the end of its last flush. Damage with
+  /// valid chunks behind it is skipped with a warning.
   void walk(const byte_source::extent& there, growth& found) {
-    std::uint64_t flushed = walked;
-    growth::extent until;
-    walk_to_the_end(there.bytes, found, [&] {
-      flushed = walked;
-      until = found.size();
-    });
+    struct finds final : chunk_source::walk_events {
+      explicit finds(growth& of) : found_(of) {}
+      void found(const chunk_info& chunk) override { found_.add(chunk); }
+      void skipped(std::uint64_t at, std::uint64_t bytes) override { found_.add_skipped(at, bytes); }
+      void flushed(std::uint64_t next) override {
+        behind_flush = next;
+        until = found_.size();
+      }
+      growth& found_;
+      std::uint64_t behind_flush = 0;
+      growth::extent until;
+    } to(found);
+    to.behind_flush = walked;
+    found.complete = source.walk(walked, there.bytes, to);
     if (!there.growing || found.complete || options.for_its_writer || !marks_flushes(about.major, about.minor)) return;
-    found.cut(until);
-    walked = flushed;
-  }
-
-  /// `at_flush`: called behind the mark of each flush.
-  template <class Call>
-  void walk_to_the_end(std::uint64_t file_size, growth& found, const Call& at_flush) {
-    while (walked + sizeof(chunk_header) <= file_size) {
-      const auto header = read_object<chunk_header>(walked);
-      if (!header) return;
-      if (!is_sound(*header)) {
-        if (is_trailer(walked)) {
-          found.complete = true;
-          return;
-        }
-        const std::uint64_t next = find_chunk(walked, file_size);
-        if (next == file_size) return;
-        found.warnings.push_back("skipped " + std::to_string(next - walked) + " damaged bytes at byte " +
-                                 std::to_string(walked));
-        walked = next;
-        continue;
-      }
-      const std::uint64_t next = walked + sizeof(chunk_header) + header->stored_bytes;
-      if (next > file_size) return;
-      const auto type = static_cast<row_type>(header->type);
-      if (type != row_type::index) {
-        found.add({type, header->rows, walked, header->stored_bytes, header->raw_bytes, header->min_time,
-                   header->max_time, 0, 0});
-      }
-      walked = next;
-      if (is_flush_mark(header->type, header->rows)) at_flush();
-    }
-    if (walked + sizeof(trailer) <= file_size && is_trailer(walked)) found.complete = true;
-  }
-
-  bool is_trailer(std::uint64_t at) const {
-    const auto end_mark = read_object<trailer>(at);
-    return end_mark && end_mark->magic == trailer_magic && end_mark->checksum == header_checksum(*end_mark);
+    found.cut(to.until);
+    walked = to.behind_flush;
   }
 
   template <class Row>
   void load_table(const chunk_info& chunk, tables& into, std::vector<std::string>& warnings) {
     std::vector<Row> decoded;
-    if (auto got = rows<Row>(chunk, decoded); !got) {
+    if (auto got = source.rows<Row>(chunk, decoded); !got) {
       warnings.push_back(got.error().to_string());
       return;
     }
@@ -329,10 +190,45 @@ struct file::state {
 
   /// Reads what the file has beyond the latest snapshot; null if nothing. The caller holds the mutex.
   std::shared_ptr<snapshot> grow(const byte_source::extent& there);
+  /// The first snapshot of a file whose index is read in pages; null if it has none, or a damaged one.
+  std::shared_ptr<snapshot> open_in_pages(const byte_source::extent& there);
+  void set_rest(snapshot& next, const byte_source::extent& there, bool complete) const;
 };
+
+void file::state::set_rest(snapshot& next, const byte_source::extent& there, bool complete) const {
+  next.version_ = latest ? latest->version_ + 1 : 1;
+  next.file_bytes_ = there.bytes;
+  next.complete_ = complete;
+  next.growing_ = there.growing && !complete;
+  next.recorded_here_ = recorded_here;
+  next.local_ = local;
+  next.simulated_ = (about.flags & file_flag_simulated) != 0;
+  next.realtime_origin_ = about.realtime_origin;
+}
+
+std::shared_ptr<snapshot> file::state::open_in_pages(const byte_source::extent& there) {
+  const auto pages = chunk_pages::open(source, there.bytes);
+  std::vector<chunk_info> of_tables;
+  if (!pages || !pages->read_tables(of_tables)) return nullptr;
+  auto next = std::make_shared<snapshot>();
+  std::vector<std::string> warnings;
+  if (!there.remark.empty()) warnings.push_back(there.remark);
+  auto tables = std::make_shared<trace::tables>();
+  load_tables(of_tables, *tables, warnings);
+  next->tables_ = std::move(tables);
+  const std::size_t events = pages->pages_of_events();
+  next->chunks_ = std::make_shared<const chunk_list>(pages, 0, events);
+  next->summaries_ = std::make_shared<const chunk_list>(pages, events, pages->pages().size());
+  std::tie(next->begin_, next->end_) = next->chunks_->times();
+  next->warnings_ = std::make_shared<const std::vector<std::string>>(std::move(warnings));
+  set_rest(*next, there, true);
+  return next;
+}
 
 std::shared_ptr<snapshot> file::state::grow(const byte_source::extent& there) {
   if (latest && latest->complete()) return nullptr;
+  if (!latest)
+    if (auto opened = open_in_pages(there)) return opened;
   const bool growing = there.growing;
   growth found;
   bool by_index = false;
@@ -377,25 +273,18 @@ std::shared_ptr<snapshot> file::state::grow(const byte_source::extent& there) {
     next->end_ = std::max(next->end_, chunk.max_time);
   }
   auto chunks = std::move(found.chunks);
-  if (latest) chunks.insert(chunks.begin(), latest->chunks_->begin(), latest->chunks_->end());
+  if (latest) chunks.insert(chunks.begin(), latest->chunks().begin(), latest->chunks().end());
   next->tables_ = std::move(all_tables);
-  next->chunks_ = std::make_shared<const std::vector<chunk_info>>(std::move(chunks));
+  next->chunks_ = std::make_shared<const chunk_list>(std::move(chunks));
   std::vector<chunk_info> shown;
   if (found.complete) {
     shown = std::exchange(summaries, {});  // They are complete now.
   } else if (options.for_its_writer) {
     shown = summaries;
   }
-  next->summaries_ = std::make_shared<const std::vector<chunk_info>>(std::move(shown));
+  next->summaries_ = std::make_shared<const chunk_list>(std::move(shown));
   next->warnings_ = std::make_shared<const std::vector<std::string>>(std::move(warnings));
-  next->version_ = latest ? latest->version_ + 1 : 1;
-  next->file_bytes_ = there.bytes;
-  next->complete_ = found.complete;
-  next->growing_ = growing && !found.complete;
-  next->recorded_here_ = recorded_here;
-  next->local_ = local;
-  next->simulated_ = (about.flags & file_flag_simulated) != 0;
-  next->realtime_origin_ = about.realtime_origin;
+  set_rest(*next, there, found.complete);
   return next;
 }
 
@@ -433,7 +322,7 @@ result<std::shared_ptr<file>> file::open(const std::string& path, const reader_o
 result<std::shared_ptr<file>> file::open(std::shared_ptr<byte_source> source, const reader_options& options) {
   auto s = std::make_unique<state>(std::move(source), options);
   const std::string& path = s->path;
-  const auto header = s->read_object<file_header>(0);
+  const auto header = s->source.read_object<file_header>(0);
   if (!header || header->magic != file_magic) {
     return fail(error_code::foreign, "not a Sluice recording", path,
                 "expected a file that `sluice record` or `sluice demo` wrote", 0);
@@ -454,9 +343,9 @@ result<std::shared_ptr<file>> file::open(std::shared_ptr<byte_source> source, co
                 0);
   }
   s->about = *header;
-  s->recorded_here = s->source->is_recorded_here(std::as_bytes(std::span(&s->about, 1)));
+  s->recorded_here = s->source.bytes().is_recorded_here(std::as_bytes(std::span(&s->about, 1)));
   s->local = std::make_shared<const local_files>(s->recorded_here, options.sources_from);
-  const auto there = s->source->look();
+  const auto there = s->source.bytes().look();
   if (!there) return tl::unexpected<error>(there.error());
   std::shared_ptr<file> opened(new file(std::move(s)));
   const std::scoped_lock lock(opened->state_->mutex);
@@ -469,7 +358,7 @@ std::shared_ptr<file> file::without_rows(outline about) {
   s->local = std::make_shared<const local_files>();
   auto only = std::make_shared<snapshot>();
   only->tables_ = std::move(about.tables);
-  only->chunks_ = only->summaries_ = std::make_shared<const std::vector<chunk_info>>();
+  only->chunks_ = only->summaries_ = std::make_shared<const chunk_list>();
   only->warnings_ = std::make_shared<const std::vector<std::string>>(std::move(about.warnings));
   only->version_ = 1;
   only->file_bytes_ = about.file_bytes;
@@ -495,7 +384,7 @@ std::shared_ptr<const snapshot> file::latest() const {
 
 result<bool> file::refresh() {
   const std::scoped_lock lock(state_->mutex);
-  const auto there = state_->source->look();
+  const auto there = state_->source.bytes().look();
   if (!there) return tl::unexpected<error>(there.error());
   auto next = state_->grow(*there);
   if (!next) return false;
@@ -504,7 +393,7 @@ result<bool> file::refresh() {
 }
 
 result<std::shared_ptr<file>> file::successor() const {
-  auto next = state_->source->successor();
+  auto next = state_->source.bytes().successor();
   if (!next) return tl::unexpected<error>(next.error());
   if (*next == nullptr) return nullptr;
   return open(std::move(*next), state_->options);
@@ -525,7 +414,7 @@ result<std::shared_ptr<const std::vector<Row>>> file::read(const chunk_info& chu
   const chunk_cache::key key{chunk.offset, wanted.bits()};
   if (auto known = state_->cache.find(key)) return std::static_pointer_cast<const std::vector<Row>>(known);
   std::vector<Row> decoded;
-  if (auto got = state_->rows<Row>(chunk, decoded, wanted); !got) return tl::unexpected<error>(got.error());
+  if (auto got = state_->source.rows<Row>(chunk, decoded, wanted); !got) return tl::unexpected<error>(got.error());
   auto rows = std::make_shared<const std::vector<Row>>(std::move(decoded));
   state_->cache.put(key, rows, rows->size() * sizeof(Row));
   return rows;
@@ -537,7 +426,7 @@ result<std::shared_ptr<const std::vector<row_span>>> file::read_spans(const chun
   const chunk_cache::key key{chunk.offset, chunk_cache::spans};
   if (auto known = state_->cache.find(key)) return std::static_pointer_cast<const spans>(known);
   thread_scratch<Row> decoded;
-  if (auto got = state_->rows<Row>(chunk, *decoded, column_set<Row>::of(&Row::time, &Row::end)); !got)
+  if (auto got = state_->source.rows<Row>(chunk, *decoded, column_set<Row>::of(&Row::time, &Row::end)); !got)
     return tl::unexpected<error>(got.error());
   auto made = std::make_shared<spans>();
   made->reserve(decoded->size());
@@ -548,17 +437,17 @@ result<std::shared_ptr<const std::vector<row_span>>> file::read_spans(const chun
 
 template <class Row>
 result<void> file::read_into(const chunk_info& chunk, std::vector<Row>& rows, column_set<Row> wanted) const {
-  return state_->rows<Row>(chunk, rows, wanted);
+  return state_->source.rows<Row>(chunk, rows, wanted);
 }
 
 template <class Row>
 result<void> file::read_values(const chunk_info& chunk, row_values<Row>& rows, column_set<Row> wanted) const {
-  return state_->values<Row>(chunk, rows, wanted);
+  return state_->source.values<Row>(chunk, rows, wanted);
 }
 
 result<void> file::read_bits(const chunk_info& chunk, std::uint16_t number, std::uint64_t usual,
                              std::vector<std::uint64_t>& values) const {
-  return state_->decode_chunk(chunk, [&](std::span<const std::byte> stored) {
+  return state_->source.decode_chunk(chunk, [&](std::span<const std::byte> stored) {
     return decode_column(stored, chunk.rows, number, usual, values);
   });
 }

@@ -10,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/base/local_files.hpp"
 #include "core/trace/columns/column_set.hpp"
+#include "core/trace/file/chunk_list.hpp"
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/row_type.hpp"
 #include "core/trace/model/tables.hpp"
@@ -19,20 +20,6 @@ namespace sluice::trace {
 template <class Row>
 class row_values;
 class byte_source;
-
-/// Position and extent of a chunk. Chunks may overlap in time, because events can arrive arbitrarily late.
-struct chunk_info {
-  row_type type{};
-  std::uint32_t rows = 0;
-  std::uint64_t offset = 0;        ///< Offset of the chunk's header in the file.
-  std::uint32_t stored_bytes = 0;  ///< Size of the payload in the file.
-  std::uint32_t raw_bytes = 0;     ///< Size of the decoded payload.
-  time_ns min_time = 0;            ///< Over the rows' times and ends; 0 for tables. For bins of tiles: their tile's.
-  time_ns max_time = 0;
-  /// Range of the rows' event ids; for attributes and links, of the events they refer to. 0: unknown (file not closed).
-  std::uint64_t lowest_event = 0;
-  std::uint64_t highest_event = 0;
-};
 
 /// Begin and end of a row, as stored in the row.
 struct row_span {
@@ -71,10 +58,27 @@ class snapshot {
   /// Increases by one with each refresh that found something.
   [[nodiscard]] std::uint64_t version() const { return version_; }
   [[nodiscard]] const trace::tables& tables() const { return *tables_; }
-  [[nodiscard]] std::span<const chunk_info> chunks() const { return *chunks_; }
-  /// The chunks that summarize the others (summary_rows.hpp), in file order. Empty unless the file is complete, or they
-  /// come from `reader_options::for_its_writer` or `with_summaries`.
-  [[nodiscard]] std::span<const chunk_info> summaries() const { return *summaries_; }
+  /// All chunks of tables and events, in file order. For those who go through all of a recording: of a large file the
+  /// first call reads the list. Who needs some of them asks for those.
+  [[nodiscard]] std::span<const chunk_info> chunks() const { return chunks_->all(); }
+  [[nodiscard]] std::size_t chunk_count() const { return chunks_->size(); }
+  /// Chunk `index` of `chunks`; one without rows if there is none.
+  [[nodiscard]] chunk_info chunk(std::size_t index) const { return chunks_->at(index); }
+  /// The same list, to be searched.
+  [[nodiscard]] const chunk_list& chunks_to_search() const { return *chunks_; }
+  /// The chunks that summarize the others (summary_rows.hpp), by type, those of a type in file order, those of tiles by
+  /// level and time. Empty unless the file is complete, or they come from `reader_options::for_its_writer` or
+  /// `with_summaries`. Reads the list as `chunks` does.
+  [[nodiscard]] std::span<const chunk_info> summaries() const { return summaries_->all(); }
+  [[nodiscard]] bool has_summaries() const { return !summaries_->empty(); }
+  [[nodiscard]] const chunk_list& summaries_to_search() const { return *summaries_; }
+  /// Calls `use(chunk)` in order for the summaries of a type that overlap [from, to]. Reads the part of the list that
+  /// may name some.
+  template <class Use>
+  void for_each_summary(row_type type, Use&& use, time_ns from = INT64_MIN, time_ns to = INT64_MAX) const {
+    summaries_->for_each([=](row_type each) { return each == type; },
+                         [&](std::size_t, const chunk_info& chunk) { use(chunk); }, from, to);
+  }
   /// Time span of all events; begin > end if there are none.
   [[nodiscard]] time_ns begin() const { return begin_; }
   [[nodiscard]] time_ns end() const { return end_; }
@@ -147,8 +151,8 @@ class snapshot {
   friend class file;
   std::shared_ptr<const file> file_;
   std::shared_ptr<const trace::tables> tables_;
-  std::shared_ptr<const std::vector<chunk_info>> chunks_;
-  std::shared_ptr<const std::vector<chunk_info>> summaries_;
+  std::shared_ptr<const chunk_list> chunks_;
+  std::shared_ptr<const chunk_list> summaries_;
   std::shared_ptr<const file> summaries_file_;  ///< The file with the summaries; null: the file with the events.
   std::shared_ptr<const std::vector<std::string>> warnings_;
   std::uint64_t version_ = 0;
@@ -163,8 +167,8 @@ class snapshot {
   std::int64_t realtime_origin_ = 0;
 };
 
-/// An open recording. Opening reads the header and the index, or walks the chunk headers if there is no index (the file
-/// is still being written, or its writer died). Its bytes are read as asked for (byte_source.hpp) and not mapped, so a
+/// An open recording. Opening reads the header and the index, of a large file the list of its pages, or walks the chunk
+/// headers if there is no index (the file is still being written, or its writer died). Its bytes are read as asked for (byte_source.hpp) and not mapped, so a
 /// truncated file is an error, not a signal.
 class file : public std::enable_shared_from_this<file> {
  public:

@@ -24,27 +24,29 @@ template <class Row>
 
 template <class Row>
 result<std::shared_ptr<const std::vector<Row>>> snapshot::read(std::size_t index) const {
-  if (index >= chunks_->size() || (*chunks_)[index].type != type_of_row<Row>) {
+  const chunk_info chunk = chunks_->at(index);
+  if (index >= chunks_->size() || chunk.type != type_of_row<Row>) {
     return fail(error_code::invalid_argument, "chunk " + std::to_string(index) + " does not hold these rows", path());
   }
-  return file_->read<Row>((*chunks_)[index]);
+  return file_->read<Row>(chunk);
 }
 
 template <class Row>
 result<void> snapshot::read_into(std::size_t index, std::vector<Row>& rows, column_set<Row> wanted) const {
-  if (index >= chunks_->size() || (*chunks_)[index].type != type_of_row<Row>) {
+  const chunk_info chunk = chunks_->at(index);
+  if (index >= chunks_->size() || chunk.type != type_of_row<Row>) {
     return fail(error_code::invalid_argument, "chunk " + std::to_string(index) + " does not hold these rows", path());
   }
-  return file_->read_into<Row>((*chunks_)[index], rows, wanted);
+  return file_->read_into<Row>(chunk, rows, wanted);
 }
 
 template <class Row, class Class, class Member>
 result<void> snapshot::read_column(std::size_t index, Member Class::*member, std::vector<Member>& values) const {
   const std::uint16_t number = number_of<Row>(member);
-  if (index >= chunks_->size() || (*chunks_)[index].type != type_of_row<Row> || number == 0) {
+  const chunk_info chunk = chunks_->at(index);
+  if (index >= chunks_->size() || chunk.type != type_of_row<Row> || number == 0) {
     return fail(error_code::invalid_argument, "chunk " + std::to_string(index) + " has no such column", path());
   }
-  const chunk_info& chunk = (*chunks_)[index];
   std::vector<std::uint64_t> bits;
   if (auto got = file_->read_bits(chunk, number, to_bits(Row{}.*member), bits); !got) return got;
   values.resize(bits.size());
@@ -86,18 +88,20 @@ result<std::shared_ptr<const std::vector<row_span>>> snapshot::read_spans(const 
 template <class Row, class Visit>
 result<void> snapshot::for_each(Visit&& visit, time_ns from, time_ns to) const {
   std::vector<Row> rows;
-  for (std::size_t i = 0; i < chunks_->size(); ++i) {
-    const chunk_info& chunk = (*chunks_)[i];
-    if (chunk.type != type_of_row<Row> || chunk.max_time < from || chunk.min_time > to) continue;
-    if (auto got = read_into<Row>(i, rows); !got) return got;
+  result<void> got;
+  const auto is_of_these = [](row_type type) { return type == type_of_row<Row>; };
+  chunks_->for_each(is_of_these, [&](std::size_t, const chunk_info& chunk) {
+    if (!got || chunk.max_time < from || chunk.min_time > to) return;
+    got = file_->read_into<Row>(chunk, rows, {});
+    if (!got) return;
     for (const Row& row : rows) {
       if constexpr (is_event_row<Row>) {
         if (detail::end_of(row) < from || row.time > to) continue;
       }
       visit(row);
     }
-  }
-  return {};
+  });
+  return got;
 }
 
 }  // namespace sluice::trace

@@ -20,7 +20,7 @@ result<void> visit_rows(const snapshot& from, std::size_t chunk, Visit& visit) {
 /// Calls `visit(const Row&)` for each event of chunk `chunk`, in file order. Does nothing for a chunk of a table.
 template <class Visit>
 result<void> visit_events(const snapshot& from, std::size_t chunk, Visit&& visit) {
-  switch (from.chunks()[chunk].type) {
+  switch (from.chunk(chunk).type) {
 #define SLUICE_VISIT(row, kind)                                                          \
   case row_type::kind:                                                                   \
     if constexpr (is_event_row<row>) return detail::visit_rows<row>(from, chunk, visit); \

@@ -20,6 +20,7 @@
 #include "core/trace/columns/codec.hpp"
 #include "core/trace/file/checksum.hpp"
 #include "core/trace/file/dropped_rows.hpp"
+#include "core/trace/file/index_pages.hpp"
 #include "core/trace/file/writer_inline.hpp"
 
 /// The internals of a writer: the waiting rows, the file, and the code that writes the rows. Private to writer.cpp.
@@ -114,12 +115,50 @@ struct file_writer::state : file_writer::waiting_rows {
   void write_end() {
     trailer t;
     t.index_offset = offset;
+    if (of<index_row>().size() > most_chunks_unpaged && of<index_row>().size() <= most_chunks_paged) {
+      if (!failure) t.index_offset = write_pages();
+    } else if (!failure) {
+      flush_rows<index_row>();
+    }
     t.checksum = header_checksum(t);
-    // Small chunks stay in the processor's cache while being read; opening a file reads all of them.
-    constexpr std::size_t a_page = 8192;
-    if (!failure) flush_rows<index_row>(a_page);
     if (!failure) write_all(std::as_bytes(std::span(&t, 1)));
     say_origin(origin::stage::closed);
+  }
+
+  /// Writes the index in pages, in front of them the list of pages. Returns where the pages begin.
+  std::uint64_t write_pages() {
+    std::vector<index_row>& chunks = of<index_row>();
+    const auto summaries = std::stable_partition(chunks.begin(), chunks.end(),
+                                                 [](const index_row& chunk) { return !is_summary(chunk.type); });
+    std::stable_sort(summaries, chunks.end(), before_in_index{});
+    std::vector<index_page_row> list;
+    std::vector<std::byte> pages;
+    const auto put = [&](std::span<const index_row> part) {
+      for (std::size_t at = 0; at < part.size(); at += chunks_a_page) {
+        const auto page = part.subspan(at, std::min(chunks_a_page, part.size() - at));
+        encode_chunk(page);
+        list.push_back(page_of(page));
+        list.back().offset = pages.size();
+        list.back().stored_bytes = static_cast<std::uint32_t>(stored.size() - sizeof(chunk_header));
+        pages.insert(pages.end(), stored.begin(), stored.end());
+      }
+    };
+    const auto events = static_cast<std::size_t>(summaries - chunks.begin());
+    put(std::span<const index_row>(chunks).first(events));
+    put(std::span<const index_row>(chunks).subspan(events));
+    const std::uint64_t list_at = offset;
+    encode_chunk(std::span<const index_page_row>(list));
+    if (!write_all(stored)) return offset;
+    const std::uint64_t begin = offset;
+    if (!write_all(pages)) return begin;
+    row_encoder::outcome mark;
+    mark.extent.min_time = static_cast<time_ns>(list_at);
+    stored.assign(sizeof(chunk_header), std::byte{});
+    stored.push_back(std::byte{0});  // No columns.
+    put_header(row_type::index, 0, mark);
+    static_assert(pages_mark_bytes == sizeof(chunk_header) + 1);
+    write_all(stored);
+    return begin;
   }
 
   /// Writes all bytes or none: an incomplete write is truncated again.
@@ -167,8 +206,15 @@ struct file_writer::state : file_writer::waiting_rows {
     write_stored(type_of_row<Row>, rows.size(), encoded);
   }
 
-  /// Writes the payload in `stored`, which begins with space for the header.
-  void write_stored(row_type type, std::size_t rows, const row_encoder::outcome& encoded) {
+  /// Leaves a chunk of these rows, which must be few and short enough for one, in `stored`.
+  template <class Row>
+  void encode_chunk(std::span<const Row> rows) {
+    stored.assign(sizeof(chunk_header), std::byte{});
+    put_header(type_of_row<Row>, rows.size(), encoder.encode(rows, stored));
+  }
+
+  /// Completes the chunk in `stored` by its header, and returns that.
+  chunk_header put_header(row_type type, std::size_t rows, const row_encoder::outcome& encoded) {
     const row_extent& extent = encoded.extent;
     const std::size_t packed = stored.size() - sizeof(chunk_header);
     chunk_header header;
@@ -182,11 +228,17 @@ struct file_writer::state : file_writer::waiting_rows {
     header.payload_checksum = XXH3_64bits(stored.data() + sizeof header, packed);
     header.checksum = header_checksum(header);
     std::memcpy(stored.data(), &header, sizeof header);
+    return header;
+  }
+
+  /// Writes the payload in `stored`, which begins with space for the header.
+  void write_stored(row_type type, std::size_t rows, const row_encoder::outcome& encoded) {
+    const chunk_header header = put_header(type, rows, encoded);
     const std::uint64_t at = offset;
     cut_off = cut_off || is_shorter_than_written();  // Check now: the next write makes the file long again.
     if (!write_all(stored) || type == row_type::index) return;
     of<index_row>().push_back({type, header.rows, at, header.stored_bytes, header.raw_bytes, header.min_time,
-                               header.max_time, extent.lowest_event, extent.highest_event});
+                               header.max_time, encoded.extent.lowest_event, encoded.extent.highest_event});
   }
 
   /// Writes the waiting rows of one type, unless the disk is full. `most`: rows per chunk, for types other than events.

@@ -33,8 +33,24 @@ struct index_row {
   std::uint64_t highest_event = 0;
 };
 
+/// The entry of one page of a long index, in the list of pages: which chunks the page lists.
+struct index_page_row {
+  std::uint64_t offset = 0;  ///< Of the page's header, in bytes from where the pages begin.
+  std::uint32_t rows = 0;
+  std::uint32_t stored_bytes = 0;
+  /// Hull of the times of its chunks; of events without attributes and links, and without tables. None: `min` > `max`.
+  time_ns min_time = INT64_MAX;
+  time_ns max_time = INT64_MIN;
+  std::uint64_t tables = 0;     ///< Bit n: it lists chunks of row type n,
+  std::uint64_t events = 0;     ///< of row type 64 + n,
+  std::uint64_t summaries = 0;  ///< of row type 1024 + n.
+  std::uint64_t levels = 0;     ///< Bit n: it lists chunks of tiles that are 2^n ns long.
+};
+
 template <>
 inline constexpr row_type type_of_row<index_row> = row_type::index;
+template <>
+inline constexpr row_type type_of_row<index_page_row> = row_type::index;
 
 /// `apply(use)` returns `use(fields...)` with all `field`s of a row. It is a template so that code which only names a
 /// row does not instantiate tuples for all kinds of rows; that took half of the compile time.
@@ -65,6 +81,9 @@ inline constexpr auto fields_of = schema<Row>::apply([](auto... fields) { return
 SLUICE_TABLE(index_row, field{1, &row::type}, field{2, &row::rows}, field{3, &row::offset},
              field{4, &row::stored_bytes}, field{5, &row::raw_bytes}, field{6, &row::min_time},
              field{7, &row::max_time}, field{8, &row::lowest_event}, field{9, &row::highest_event});
+SLUICE_TABLE(index_page_row, field{10, &row::offset}, field{11, &row::rows}, field{12, &row::stored_bytes},
+             field{13, &row::min_time}, field{14, &row::max_time}, field{15, &row::tables}, field{16, &row::events},
+             field{17, &row::summaries}, field{18, &row::levels});
 
 SLUICE_TABLE(section_row, field{1, &row::events}, field{2, &row::time}, field{3, &row::end});
 SLUICE_TABLE(boundary_block_row, field{1, &row::block}, field{2, &row::time}, field{3, &row::end},

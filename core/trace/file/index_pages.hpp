@@ -1,0 +1,92 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+
+#include "core/trace/model/schema.hpp"
+
+/// How a long index is ordered and described, for those who write, read or search it.
+namespace sluice::trace {
+
+/// An index of more chunks than this is written in pages, with a list of them, so that it is read in parts.
+inline constexpr std::size_t most_chunks_unpaged = 2048;
+/// Chunks that a page lists. Decoding a page takes about 0.1 ms.
+inline constexpr std::size_t chunks_a_page = 1024;
+/// The list of pages is one chunk. An index of more chunks has none, and is read as a whole.
+inline constexpr std::size_t most_chunks_paged = 65'000 * chunks_a_page;
+/// The first numbers of the three kinds of row types, which have a bit each in an `index_page_row`.
+inline constexpr unsigned first_event_type = 64;
+inline constexpr unsigned first_summary_type = 1024;
+
+/// The level of a span that a tile can have: one of 2^level ns; 0 for other spans.
+[[nodiscard]] constexpr unsigned level_of_span(time_ns first, time_ns last) {
+  const auto length = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first) + 1;
+  if (last < first || !std::has_single_bit(length)) return 0;
+  return static_cast<unsigned>(std::countr_zero(length));
+}
+
+/// Where summaries of a type stand in the index: types with few chunks, which every reader needs, come first, and tiles
+/// last, by level and time.
+[[nodiscard]] constexpr unsigned rank_of(row_type type) {
+  switch (type) {
+    case row_type::section:
+    case row_type::curve:
+    case row_type::lane:
+    case row_type::saved:
+      return 0;
+    case row_type::chunk_reach:
+      return 1;
+    case row_type::step:
+      return 2;
+    default:
+      return is_of_tile(type) ? UINT32_MAX : static_cast<unsigned>(type);
+  }
+}
+
+/// True if summary chunk `a` comes before `b` in the index. Those that are equal stay in file order.
+struct before_in_index {
+  template <class A, class B>
+  [[nodiscard]] bool operator()(const A& a, const B& b) const {
+    const unsigned left = rank_of(a.type), right = rank_of(b.type);
+    if (left != right) return left < right;
+    if (!is_of_tile(a.type)) return false;
+    const unsigned upper = level_of_span(a.min_time, a.max_time), lower = level_of_span(b.min_time, b.max_time);
+    return upper != lower ? upper > lower : a.min_time < b.min_time;
+  }
+};
+
+/// What a list of pages says of a page with these chunks, `index_row` or `chunk_info`, except its place in the file.
+template <class Chunk>
+[[nodiscard]] index_page_row page_of(std::span<const Chunk> chunks) {
+  index_page_row made;
+  made.rows = static_cast<std::uint32_t>(chunks.size());
+  for (const Chunk& chunk : chunks) {
+    const auto type = static_cast<unsigned>(chunk.type);
+    const auto bit = [&](unsigned first) { return type - first < 64 ? std::uint64_t{1} << (type - first) : 0; };
+    if (is_table(chunk.type)) made.tables |= bit(0);
+    if (is_event(chunk.type)) made.events |= bit(first_event_type);
+    if (is_summary(chunk.type)) made.summaries |= bit(first_summary_type);
+    if (is_of_tile(chunk.type)) made.levels |= std::uint64_t{1} << level_of_span(chunk.min_time, chunk.max_time);
+    if (is_table(chunk.type) || chunk.type == row_type::attribute || chunk.type == row_type::link) continue;
+    made.min_time = std::min(made.min_time, chunk.min_time);
+    made.max_time = std::max(made.max_time, chunk.max_time);
+  }
+  return made;
+}
+
+/// True if the page lists chunks of a type for which `wanted(type)` is true.
+template <class Wanted>
+[[nodiscard]] bool lists_any(const index_page_row& page, Wanted&& wanted) {
+  const auto any = [&](std::uint64_t types, unsigned first) {
+    for (; types != 0; types &= types - 1) {
+      const auto bit = static_cast<unsigned>(std::countr_zero(types));
+      if (wanted(static_cast<row_type>(first + bit))) return true;
+    }
+    return false;
+  };
+  return any(page.tables, 0) || any(page.events, first_event_type) || any(page.summaries, first_summary_type);
+}
+
+}  // namespace sluice::trace
