@@ -153,7 +153,8 @@ result<std::shared_ptr<const section_reader>> section_reader::open(std::shared_p
   std::vector<trace::saved_row> rows;
   result<void> got;
   of.for_each_summary(trace::row_type::saved, [&](const trace::chunk_info& chunk) {
-    if (got) got = of.read_summary<trace::saved_row>(chunk, rows);
+    if (saved || !got) return;
+    got = of.read_summary<trace::saved_row>(chunk, rows);
     for (trace::saved_row& row : rows)
       if (got && row.name == sections_name && row.version == sections_version) saved = std::move(row);
   });

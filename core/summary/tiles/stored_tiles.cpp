@@ -34,11 +34,15 @@ std::int64_t steady_now() {
 
 template <class Row>
 bool read_all(const trace::snapshot& from, row_type type, std::vector<Row>& into) {
-  std::vector<Row> rows;
   bool sound = true;
   from.for_each_summary(type, [&](const trace::chunk_info& chunk) {
-    sound = sound && into.size() + chunk.rows <= most_rows && from.read_summary<Row>(chunk, rows);
-    if (sound) into.insert(into.end(), rows.begin(), rows.end());
+    if (!sound || into.size() + chunk.rows > most_rows) {
+      sound = false;
+      return;
+    }
+    const auto rows = from.read_summary<Row>(chunk);  // Who reads sections needs theirs again.
+    sound = rows.has_value();
+    if (sound) into.insert(into.end(), (*rows)->begin(), (*rows)->end());
   });
   return sound;
 }
