@@ -32,7 +32,7 @@ class id_lookup {
   /// Adds a new `id` at position `next`: {next, true}. If `id` is known, returns {its position, false}. Amortized O(1).
   std::pair<std::size_t, bool> put(std::uint64_t id, std::size_t next) {
     if (run_ > 0 && find(id) == none) begin_run(id);
-    if (!is_in_array(id) && id - first_ <= slack * (count_ + 1) + least) widen(id - first_ + 1);
+    if (!is_in_array(id)) widen_for(id);
     std::uint32_t& place = is_in_array(id) ? dense_[id - first_] : place_in_table(id);
     if (place != 0) return {place - std::size_t{1}, false};
     place = static_cast<std::uint32_t>(next + 1);
@@ -91,8 +91,12 @@ class id_lookup {
     }
   }
 
-  void widen(std::uint64_t ids) {
-    dense_.resize(std::max<std::size_t>(ids, std::min(2 * dense_.size(), slack * count_ + least)), 0);
+  /// Widens the array to `id`, if its ids are dense enough. Each time by half or more: whatever is in the hash table is
+  /// looked through then. Until as many ids are known, further ones go into the hash table.
+  void widen_for(std::uint64_t id) {
+    const std::size_t room = slack * (count_ + 1) + least;
+    if (id - first_ >= room || 2 * room < 3 * dense_.size()) return;
+    dense_.resize(std::max<std::size_t>(id - first_ + 1, std::min(2 * dense_.size(), room)), 0);
     if (!sparse_.empty()) move_sparse(sparse_.size());
   }
 
