@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/sort_runs.hpp"
 #include "core/index/columns_needed.hpp"
 #include "core/index/tensor_facts.hpp"
 
@@ -105,13 +106,11 @@ void recording_scan::take(const trace::alloc_event& row) {
 }
 
 void recording_scan::births::keep_latest(std::size_t most) {
-  if (last.size() <= most) return;
-  const auto later = [](const birth& a, const birth& b) {
-    return std::tuple(a.born, a.order) > std::tuple(b.born, b.order);
+  const auto earlier = [](const birth& a, const birth& b) {
+    return std::tuple(a.born, a.order) < std::tuple(b.born, b.order);
   };
-  const auto cut = last.begin() + static_cast<std::ptrdiff_t>(most);
-  std::nth_element(last.begin(), cut, last.end(), later);
-  last.erase(cut, last.end());
+  timeline::sort_runs(last, earlier);
+  if (last.size() > most) last.erase(last.begin(), last.end() - static_cast<std::ptrdiff_t>(most));
 }
 
 void recording_scan::keep_births_within_bounds() {
@@ -311,8 +310,9 @@ std::shared_ptr<const step_facts> recording_scan::steps() const {
     if (!found.steps.empty()) all.add(process, std::move(found));
   };
   for (const trace::process_id process : marks_.processes()) take(process, marks_.of(process, end));
-  std::vector<std::pair<trace::process_id, const births*>> unmarked;
+  std::vector<std::pair<trace::process_id, births>> unmarked;
   deaths died;
+  time_ns earliest = latest_time;
   for (const trace::process_row& row : tables_.processes.rows()) {
     if (all.sources().contains(row.id)) continue;
     const births* const pattern_births = births_for_pattern(row.id);
@@ -320,13 +320,14 @@ std::shared_ptr<const step_facts> recording_scan::steps() const {
       take(row.id, steps_of(row.id, {}, {}, {}, end));
       continue;
     }
-    unmarked.emplace_back(row.id, pattern_births);
-    for (const birth& each : pattern_births->last) died.emplace(raw(each.block), trace::unknown_time);
+    births& of = unmarked.emplace_back(row.id, *pattern_births).second;
+    of.keep_latest(most_pattern_blocks);  // More are not looked at.
+    earliest = std::min(earliest, of.last.front().born);
+    for (const birth& each : of.last) died.emplace(raw(each.block), trace::unknown_time);
   }
-  if (!died.empty()) find_deaths(died);
+  if (!died.empty()) find_deaths(died, earliest);
   const std::vector<loss_checkpoint> checkpoints = loss_checkpoints();
-  for (const auto& [process, pattern_births] : unmarked)
-    take(process, steps_of(process, *pattern_births, died, checkpoints, end));
+  for (const auto& [process, of] : unmarked) take(process, steps_of(process, of.last, died, checkpoints, end));
   return made;
 }
 
@@ -338,13 +339,17 @@ const recording_scan::births* recording_scan::births_for_pattern(trace::process_
   return nullptr;
 }
 
-void recording_scan::find_deaths(deaths& of) const {
-  std::vector<trace::free_event> frees;
-  for (const std::size_t chunk : chunks_of(trace::row_type::free)) {
-    if (!of_->read_into(chunk, frees)) continue;
-    for (const trace::free_event& row : frees)
-      if (const auto found = of.find(raw(row.block)); found != of.end() && found->second == trace::unknown_time)
-        found->second = bounded(row.time);
+void recording_scan::find_deaths(deaths& of, time_ns earliest) const {
+  using row = trace::free_event;
+  const auto needed = trace::column_set<row>::of(&row::block, &trace::event_base::time);
+  std::vector<row> frees;
+  for (const chunk_reach& reach : chunks_.known()) {
+    const auto chunk = static_cast<std::size_t>(reach.chunk);
+    if (of_->chunks()[chunk].type != trace::row_type::free || reach.end < earliest) continue;
+    if (!of_->read_into(chunk, frees, needed)) continue;
+    for (const row& each : frees)
+      if (const auto found = of.find(raw(each.block)); found != of.end() && found->second == trace::unknown_time)
+        found->second = bounded(each.time);
   }
 }
 
@@ -364,11 +369,8 @@ void recording_scan::infer_deaths(trace::process_id process, std::span<const los
   }
 }
 
-step_list recording_scan::steps_of(trace::process_id process, const births& of, const deaths& known,
+step_list recording_scan::steps_of(trace::process_id process, std::span<const birth> last, const deaths& known,
                                    std::span<const loss_checkpoint> checkpoints, time_ns end) const {
-  std::vector<birth> last = of.last;
-  std::sort(last.begin(), last.end(),
-            [](const birth& a, const birth& b) { return std::tuple(a.born, a.order) < std::tuple(b.born, b.order); });
   std::vector<block_record> blocks(last.size());
   std::vector<const block_record*> in_order;
   for (std::size_t i = 0; i < last.size(); ++i) {

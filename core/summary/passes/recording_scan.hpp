@@ -114,7 +114,7 @@ class recording_scan {
   struct births {
     std::uint64_t count = 0;
     std::vector<birth> last;
-    /// Keeps the latest `most`.
+    /// Keeps the latest `most`, in order of time. O(births) if they came nearly in that order.
     void keep_latest(std::size_t most);
   };
   using deaths = std::unordered_map<std::uint64_t, time_ns>;  ///< Time of free by block id; unknown_time: never.
@@ -155,8 +155,10 @@ class recording_scan {
   [[nodiscard]] std::vector<std::size_t> chunks_of(trace::row_type type) const;
   void keep_births_within_bounds();
   [[nodiscard]] const births* births_for_pattern(trace::process_id process) const;
-  void find_deaths(deaths& of) const;
-  [[nodiscard]] step_list steps_of(trace::process_id process, const births& of, const deaths& known,
+  /// `of` are blocks that were born at `earliest` or later.
+  void find_deaths(deaths& of, time_ns earliest) const;
+  /// `last`: births in order of time.
+  [[nodiscard]] step_list steps_of(trace::process_id process, std::span<const birth> last, const deaths& known,
                                    std::span<const loss_checkpoint> checkpoints, time_ns end) const;
 
   const trace::tables& tables_;
