@@ -123,6 +123,16 @@ TYPED_TEST(codec, knows_the_times_and_ids_of_its_rows) {
         expected.highest_event = std::max(expected.highest_event, row.highest_event);
       }
     }
+    if constexpr (is_of_tile(type_of_row<TypeParam>)) {
+      expected.lowest_event = UINT64_MAX;
+      for (const TypeParam& row : rows) {
+        std::uint64_t owner = 0;
+        if constexpr (requires { row.curve; }) owner = row.curve;
+        if constexpr (requires { row.lane; }) owner = row.lane;
+        expected.lowest_event = std::min(expected.lowest_event, owner);
+        expected.highest_event = std::max(expected.highest_event, owner);
+      }
+    }
     EXPECT_EQ(extent.min_time, expected.min_time);
     EXPECT_EQ(extent.max_time, expected.max_time);
     EXPECT_EQ(extent.lowest_event, expected.lowest_event);
