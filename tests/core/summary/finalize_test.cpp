@@ -12,7 +12,6 @@
 #include <random>
 
 #include "core/base/scratch_file.hpp"
-#include "core/index/work/steps.hpp"
 #include "core/trace/file/layout.hpp"
 #include "tests/core/base/named_files.hpp"
 #include "tests/core/recordings/copied_rows.hpp"
@@ -162,26 +161,6 @@ TEST(a_pattern_cut_short, has_the_steps_of_all_that_can_be_read) {
   const auto summed = summed_up(left.open()->latest(), however_small()).value();
   EXPECT_EQ(find_stored_figures(*summed)->steps.size(), 1U);
   expect_same_as_of_all(left, 100);
-}
-
-/// A process's latest blocks are looked at, and of these no more than are kept.
-TEST(a_pattern_cut_short, is_found_among_the_latest_of_very_many_blocks) {
-  recording made;
-  made.standard_tables();
-  constexpr int a_step = 20;
-  constexpr auto blocks = static_cast<int>(2 * most_pattern_blocks + most_pattern_blocks / 8);
-  for (int i = 0; i < blocks; ++i) {
-    made.add_alloc(i * 100, static_cast<std::uint64_t>(i + 1), static_cast<std::uint64_t>(1'000 + i % a_step * 10),
-                   trace::memory_kind::device, trace::layer::framework, "tensor");
-    for (int j = 0; i % a_step == 12 && j < a_step && i - j >= 0; ++j)
-      made.add_free(i * 100 + 50, static_cast<std::uint64_t>(i - j + 1), trace::layer::framework);
-  }
-  made.close();
-  const remains left(made.path());
-  left.cut_at(left.bytes() - 1);
-  const auto summed = summed_up(left.open()->latest(), however_small(50'000)).value();
-  EXPECT_EQ(find_stored_figures(*summed)->steps.size(), 1U);
-  expect_same_as_of_all(left, 50'000);
 }
 
 TEST(a_pattern_cut_short, is_found_in_each_of_many_processes) {

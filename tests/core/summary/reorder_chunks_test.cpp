@@ -136,6 +136,29 @@ TEST(any_recording, is_scanned_while_it_is_compacted_as_it_is_when_it_is_read) {
   });
 }
 
+/// A process's latest blocks are looked at; a scan keeps some more.
+TEST(a_scan, finds_the_steps_of_an_index_among_the_latest_of_very_many_blocks) {
+  recording made;
+  made.standard_tables();
+  constexpr int a_step = 20;
+  constexpr auto blocks = static_cast<int>(2 * most_pattern_blocks + most_pattern_blocks / 8);
+  for (int i = 0; i < blocks; ++i) {
+    made.add_alloc(i * 100, static_cast<std::uint64_t>(i + 1), static_cast<std::uint64_t>(1'000 + i % a_step * 10),
+                   trace::memory_kind::device, trace::layer::framework, "tensor");
+    for (int j = 0; i % a_step == 12 && j < a_step && i - j >= 0; ++j)
+      made.add_free(i * 100 + 50, static_cast<std::uint64_t>(i - j + 1), trace::layer::framework);
+  }
+  made.flush();
+  const testing::indexed all(made.open());
+  const auto known = recording_scan(*all.snapshot).steps();
+  const auto& found = known->lists().at(trace::process_id{1});
+  const auto& expected = all.index.tensors(*all.snapshot)->steps->lists().at(trace::process_id{1});
+  EXPECT_EQ(found.source, expected.source);
+  ASSERT_EQ(found.steps.size(), expected.steps.size());
+  EXPECT_GT(found.steps.size(), most_pattern_blocks / a_step / 2);
+  for (std::size_t i = 0; i < found.steps.size(); ++i) ASSERT_EQ(found.steps[i].span, expected.steps[i].span);
+}
+
 TEST(a_scan_of_rows_that_are_written, says_when_the_file_has_other_chunks) {
   recording made(64), into(64);
   made.standard_tables();
