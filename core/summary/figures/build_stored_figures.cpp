@@ -84,10 +84,23 @@ result<stored_figures> build_stored_figures(const section_reader& from, const un
     }
     if (!goes) return fail(error_code::cancelled, "cancelled", from.snapshot().path());
   }
+  // Each rank has its own peak, so many sections may be read once more, two at a time.
   std::set<std::size_t> again;
   for (const time_ns moment : all.moments()) again.insert(from.section_at(moment));
-  for (const std::size_t section : again) {
-    const auto run = from.index_of(section, section, section_scope::everything, goes_on);
+  const std::size_t at_once = options.several_cores ? 2 : 1;
+  auto next_again = again.begin();
+  const auto read_again = [&] {
+    for (; next_again != again.end() && coming.size() < at_once; ++next_again) {
+      const auto index = [&, section = *next_again] {
+        return from.index_of(section, section, section_scope::everything, goes_on);
+      };
+      coming.push_back({*next_again, *next_again, threads.start(reads++ % at_once, index)});
+    }
+  };
+  for (read_again(); !coming.empty(); read_again()) {
+    const std::size_t section = coming.front().first;
+    const auto run = coming.front().made.get();
+    coming.pop_front();
     if (!run) return tl::unexpected(run.error());
     all.look(**run, from.run_of(section, section));
   }
