@@ -1,0 +1,31 @@
+#include "app/gui/views/memory_over_time/memory_choice.hpp"
+
+#include <algorithm>
+
+namespace sluice::gui {
+
+std::vector<std::size_t> memories_of(const analysis::report& all) {
+  std::vector<std::size_t> made;
+  for (std::size_t i = 0; i < all.peaks.size(); ++i)
+    if (all.peaks[i].kind != trace::memory_kind::reservation) made.push_back(i);
+  std::stable_sort(made.begin(), made.end(),
+                   [&](std::size_t a, std::size_t b) { return all.peaks[a].bytes > all.peaks[b].bytes; });
+  return made;
+}
+
+std::size_t best_of(const analysis::report& all, const std::vector<std::size_t>& memories) {
+  const auto of_device = std::find_if(memories.begin(), memories.end(), [&](std::size_t each) {
+    return analysis::is_device_resident(all.peaks[each].kind) &&
+           all.peaks[each].bytes >= all.peaks[memories.front()].bytes / 100;
+  });
+  const std::size_t largest = of_device == memories.end() ? memories.front() : *of_device;
+  std::size_t best = largest;
+  for (const std::size_t each : memories) {
+    const analysis::memory_peak& of = all.peaks[each];
+    if (of.device != all.peaks[largest].device || of.bytes < all.peaks[largest].bytes / 4) continue;
+    if (of.layer > all.peaks[best].layer) best = each;
+  }
+  return best;
+}
+
+}  // namespace sluice::gui
