@@ -244,7 +244,8 @@ std::vector<stored_tiles::part_key> stored_tiles::parts_to_prepare(const tile& w
   const std::int64_t since = steady_now() - recently.count();
   std::erase_if(all, [&](const part_key& part) {
     const drawn_times& times = part.content == tile_content::lanes ? lanes_drawn_ : curves_drawn_;
-    return std::none_of(times.begin() + part.owners.first, times.begin() + part.owners.behind,
+    const auto owned = std::span(times).subspan(part.owners.first, part.owners.count());
+    return std::none_of(owned.begin(), owned.end(),
                         [&](const auto& time) { return time.load(std::memory_order_relaxed) > since; });
   });
   return all;
