@@ -43,10 +43,10 @@ def watch_garbage():
     def collected(phase, info):
         try:
             if phase == "start":
-                begun[:] = (clock(), now())
+                begun[:] = (now(), clock())  # In this order: between them, the thread may lose its core.
             elif begun:
-                if clock() - begun[0] >= SHORTEST:
-                    add(b"garbage collection", begun[1])
+                if clock() - begun[1] >= SHORTEST:
+                    add(b"garbage collection", begun[0])
                 begun.clear()
         except Exception:
             pass
@@ -60,7 +60,7 @@ def watch_batches(module):
 
     @functools.wraps(original)
     def __next__(self):
-        begin, at = clock(), now()
+        at, begin = now(), clock()
         try:
             return original(self)
         finally:
