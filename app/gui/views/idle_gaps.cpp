@@ -6,10 +6,10 @@
 #include <string>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/process_choice.hpp"
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
-#include "core/index/labels.hpp"
 #include "core/query/answers/panels/idle_gaps.hpp"
 
 namespace sluice::gui {
@@ -129,11 +129,6 @@ class idle_gaps_view final : public view {
       if (!only_ || shown_->gaps[i].gap.device == *only_) rows_.push_back(i);
   }
 
-  static std::string name_of_device(const view_context& with, trace::device_id device) {
-    const auto snapshot = with.state.active()->engine->snapshot();
-    return printable(analysis::short_label(device, snapshot->tables()));
-  }
-
   void draw_head(const view_context& with, const analysis::range_statistics& all, query::time_range range,
                  ImVec2 room) {
     range_line(with, range);
@@ -152,7 +147,7 @@ class idle_gaps_view final : public view {
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const device_activity& each = *shown[row];
       const query::time_ns working = each.last - each.first;
-      to.push_back(table_cell::text(name_of_device(with, each.device)));
+      to.push_back(table_cell::text(device_words(with, each.device)));
       to.push_back(table_cell::duration(working - each.busy));
       to.push_back(working > 0 ? table_cell::share(1 - static_cast<double>(each.busy) / static_cast<double>(working))
                                : table_cell::none());
@@ -256,7 +251,7 @@ class idle_gaps_view final : public view {
       to.push_back(table_cell::count(each.count));
       to.push_back(table_cell::duration(each.total));
       to.push_back(table_cell::duration(each.longest));
-      to.push_back(table_cell::text(name_of_device(with, each.device)));
+      to.push_back(table_cell::text(device_words(with, each.device)));
       to.push_back(table_cell::duration(each.saved));
     };
     content.target = [&](std::size_t row) {
@@ -299,11 +294,11 @@ class idle_gaps_view final : public view {
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const query::listed_gap& each = shown_->gaps[rows_[row]];
       const std::string words = words_for(each.gap.cause, with.text(each.gap.call), each.place, each.gap.stack_is_next);
-      to.push_back(table_cell::words(several ? name_of_device(with, each.gap.device) + ": " + words : words, words));
+      to.push_back(table_cell::words(several ? device_words(with, each.gap.device) + ": " + words : words, words));
       to.push_back(table_cell::text(slice_kind_name(each.gap.after_kind)));
       to.push_back(table_cell::duration(each.gap.span.length()));
       to.push_back(table_cell::moment(each.gap.span.begin));
-      to.push_back(table_cell::text(name_of_device(with, each.gap.device)));
+      to.push_back(table_cell::text(device_words(with, each.gap.device)));
     };
     content.target = [&](std::size_t row) {
       const query::listed_gap& each = shown_->gaps[rows_[row]];
@@ -334,7 +329,7 @@ class idle_gaps_view final : public view {
     const std::string_view after = with.text(gap.after_name);
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal) && begin_tip(with)) {
       const float wide = with.px(110);
-      tip_field(with, "device", name_of_device(with, gap.device), wide);
+      tip_field(with, "device", device_words(with, gap.device), wide);
       tip_field(with, "from", format_moment(gap.span.begin), wide);
       tip_field(with, "idle for", format_time(gap.span.length()), wide);
       tip_field(with, "after", slice_kind_name(gap.before), wide);

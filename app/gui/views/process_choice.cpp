@@ -20,6 +20,14 @@ std::string process_words(const view_context& with, trace::process_id process) {
   return process_words(*with.state.active()->engine->snapshot(), process);
 }
 
+std::string device_words(const trace::snapshot& of, trace::device_id device) {
+  return printable(analysis::short_label(device, of.tables()));
+}
+
+std::string device_words(const view_context& with, trace::device_id device) {
+  return device_words(*with.state.active()->engine->snapshot(), device);
+}
+
 void process_combo(const view_context& with, const char* id, trace::process_id& chosen) {
   const auto snapshot = with.state.active()->engine->snapshot();
   const bool all = chosen == trace::process_id::none;

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/process_choice.hpp"
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/views.hpp"
@@ -169,7 +170,7 @@ class ranks_view final : public view {
     table_content content{"Ranks", rank_columns, ranks_.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const rank_figures& of = all.waste.ranks[ranks_[row].place];
-      const std::string device = printable(analysis::short_label(of.device, snapshot->tables()));
+      const std::string device = device_words(*snapshot, of.device);
       to.push_back(table_cell::words("Rank " + std::to_string(of.rank) + ",  " + device, std::to_string(of.rank)));
       to.push_back(table_cell::bytes(of.peak));
       to.push_back(table_cell::moment(of.peak_time));
@@ -255,7 +256,7 @@ class ranks_view final : public view {
         made.rank = at;
         made.of = {of.process, {device, of.layer, of.kind}};
         made.name = "Rank " + std::to_string(of.rank);
-        if (devices.size() > 1) made.name += ", " + printable(analysis::short_label(device, snapshot->tables()));
+        if (devices.size() > 1) made.name += ", " + device_words(*snapshot, device);
         made.shared = users_of[device].size() > 1;
       }
     }

@@ -6,6 +6,7 @@
 
 #include "core/index/labels.hpp"
 #include "core/query/answers/answer_functions.hpp"
+#include "core/query/answers/device_first.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::query {
@@ -42,7 +43,7 @@ std::optional<std::size_t> choose(const std::vector<memory_choice>& all, const m
         (!wanted.kind || all[i].kind == *wanted.kind))
       wanted_ones.push_back(i);
   const bool of_devices = std::any_of(wanted_ones.begin(), wanted_ones.end(), [&](std::size_t i) {
-    return analysis::is_device_resident(all[i].kind) && all[i].peak >= all.front().peak / 100;
+    return goes_first(all[i].kind, all[i].peak, all.front().peak);
   });
   std::optional<std::size_t> largest, best;
   for (const std::size_t i : wanted_ones) {

@@ -12,7 +12,6 @@
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/base/printable.hpp"
-#include "core/index/labels.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -192,7 +191,7 @@ std::optional<compare_view::side> compare_view::resolve(const view_context& with
 
 /// "GPU 1 (rank 1)".
 std::string compare_view::device_words(const document& of, trace::device_id device) const {
-  return printable(analysis::short_label(device, of.engine->snapshot()->tables()));
+  return gui::device_words(*of.engine->snapshot(), device);
 }
 
 void compare_view::choose_defaults(const view_context& with) {

@@ -1,4 +1,5 @@
 #include "app/gui/views/memory_map/memory_map.hpp"
+#include "app/gui/views/process_choice.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +12,6 @@
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/base/printable.hpp"
-#include "core/index/labels.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -157,8 +157,7 @@ void memory_map_view::learn_memories(const view_context& with) {
     const analysis::memory_peak* peak = peak_to_show(*learned_, device);
     if (peak == nullptr) continue;
     const bool host = device == trace::device_id::none;
-    memories_.push_back({device, peak->bytes, peak->time,
-                         host ? "host memory" : printable(analysis::short_label(device, snapshot->tables()))});
+    memories_.push_back({device, peak->bytes, peak->time, host ? "host memory" : device_words(*snapshot, device)});
   }
   std::stable_sort(memories_.begin(), memories_.end(), [](const memory& a, const memory& b) {
     const bool host_a = a.device == trace::device_id::none;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/query/answers/device_first.hpp"
+
 namespace sluice::gui {
 
 std::vector<std::size_t> memories_of(const analysis::report& all) {
@@ -15,8 +17,8 @@ std::vector<std::size_t> memories_of(const analysis::report& all) {
 
 std::size_t best_of(const analysis::report& all, const std::vector<std::size_t>& memories) {
   const auto of_device = std::find_if(memories.begin(), memories.end(), [&](std::size_t each) {
-    return analysis::is_device_resident(all.peaks[each].kind) &&
-           all.peaks[each].bytes >= all.peaks[memories.front()].bytes / 100;
+    const analysis::memory_peak& of = all.peaks[each];
+    return query::goes_first(of.kind, of.bytes, all.peaks[memories.front()].bytes);
   });
   const std::size_t largest = of_device == memories.end() ? memories.front() : *of_device;
   std::size_t best = largest;

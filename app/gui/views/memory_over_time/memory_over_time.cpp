@@ -10,10 +10,10 @@
 #include "app/gui/views/memory_over_time/memory_choice.hpp"
 #include "app/gui/views/memory_over_time/reserved_curves.hpp"
 #include "app/gui/views/memory_over_time/time_flags.hpp"
+#include "app/gui/views/process_choice.hpp"
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
-#include "core/index/labels.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {
@@ -133,9 +133,7 @@ class memory_over_time_view final : public view {
   }
 
   static std::string label_of_memory(const view_context& with, const analysis::memory_peak& of) {
-    const auto snapshot = with.state.active()->engine->snapshot();
-    return printable(analysis::short_label(of.device, snapshot->tables())) + ", " + std::string(name_of(of.layer)) +
-           ": " + std::string(name_of(of.kind));
+    return device_words(with, of.device) + ", " + std::string(name_of(of.layer)) + ": " + std::string(name_of(of.kind));
   }
 
   void draw_choices(const view_context& with, const analysis::report& all, const std::vector<std::size_t>& memories) {

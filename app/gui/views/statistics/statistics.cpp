@@ -15,9 +15,7 @@
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
-#include "core/base/printable.hpp"
 #include "core/figures/link_share.hpp"
-#include "core/index/labels.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {
@@ -186,10 +184,8 @@ class statistics_view final : public view {
 
   void draw_device_choice(const view_context& with) {
     if (devices_.size() < 2) return;
-    const auto snapshot = with.state.active()->engine->snapshot();
     const auto words = [&](trace::device_id of) {
-      return of == trace::device_id::none ? std::string("all devices")
-                                          : label_of(printable(analysis::short_label(of, snapshot->tables())));
+      return of == trace::device_id::none ? std::string("all devices") : label_of(device_words(with, of));
     };
     const trace::device_id now = device_.value_or(trace::device_id::none);
     trace::device_id chosen = now;
@@ -215,8 +211,7 @@ class statistics_view final : public view {
   [[nodiscard]] std::string on_device(const view_context& with, trace::device_id device,
                                       const std::string& text) const {
     if (devices_.size() < 2 || shows_one() || device == trace::device_id::none) return text;
-    const auto snapshot = with.state.active()->engine->snapshot();
-    return printable(analysis::short_label(device, snapshot->tables())) + ", " + text;
+    return device_words(with, device) + ", " + text;
   }
 
   static void draw_range(const view_context& with, query::time_range range) {

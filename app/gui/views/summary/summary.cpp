@@ -14,9 +14,7 @@
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
-#include "core/base/printable.hpp"
 #include "core/figures/waste/one_rank.hpp"
-#include "core/index/labels.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {
@@ -55,7 +53,7 @@ class summary_view final : public view {
     if (!answer) return;
     if (answer.value != whole_) take(with, answer.value);
     draw_head(with, *answer.value);
-    const analysis::report& all = shown_ != nullptr ? *shown_ : *answer.value;
+    const analysis::report& all = *shown_;
     if (is_empty(all.whole) && all.findings.empty() && !with.state.active()->live) {
       heading(with, "Nothing was recorded");
       remark(with, nothing_recorded);
@@ -76,15 +74,21 @@ class summary_view final : public view {
   /// Of a job of many ranks, all below the findings is of one of them.
   void take(const view_context& with, std::shared_ptr<const analysis::report> whole) {
     whole_ = std::move(whole);
-    shown_ = nullptr;
+    shown_ = whole_;
     if (!rank_) rank_ = analysis::rank_to_show(*whole_);
-    if (!rank_) return;
-    auto kept = std::make_shared<analysis::report>(*whole_);
-    if (analysis::keep_rank(*kept, with.state.active()->engine->snapshot()->tables(), *rank_)) shown_ = std::move(kept);
+    if (rank_) {
+      auto kept = std::make_shared<analysis::report>(*whole_);
+      if (analysis::keep_rank(*kept, with.state.active()->engine->snapshot()->tables(), *rank_))
+        shown_ = std::move(kept);
+    }
+    std::set<trace::device_id> devices;
+    for (const analysis::memory_peak& each : shown_->peaks) devices.insert(each.device);
+    devices.erase(trace::device_id::none);
+    several_devices_ = devices.size() > 1;
   }
 
   void draw_rank_choice(const view_context& with) {
-    if (shown_ == nullptr) return;
+    if (shown_ == whole_) return;
     const auto words = [](std::int64_t rank) { return "Rank " + std::to_string(rank); };
     ImGui::Spacing();
     ImGui::AlignTextToFramePadding();
@@ -105,14 +109,10 @@ class summary_view final : public view {
   }
 
   /// "GPU 1, framework, device"; without the device if all is of one.
-  static std::string on_device(const view_context& with, const analysis::report& all, trace::device_id device,
-                               const std::string& text) {
-    std::set<trace::device_id> devices;
-    for (const analysis::memory_peak& each : all.peaks) devices.insert(each.device);
-    devices.erase(trace::device_id::none);
-    if (devices.size() < 2 || device == trace::device_id::none) return text;
-    const auto snapshot = with.state.active()->engine->snapshot();
-    return printable(analysis::short_label(device, snapshot->tables())) + ", " + text;
+  [[nodiscard]] std::string on_device(const view_context& with, trace::device_id device,
+                                      const std::string& text) const {
+    if (!several_devices_ || device == trace::device_id::none) return text;
+    return device_words(with, device) + ", " + text;
   }
 
   /// What was recorded, in a line or two.
@@ -154,7 +154,7 @@ class summary_view final : public view {
     if (peak == nullptr || !section(with, "What holds the peak", true)) return;
     ImGui::Text("%s in %s, %s layer, at", format_bytes(static_cast<double>(peak->bytes)).c_str(),
                 format_some(peak->blocks, "block").c_str(),
-                on_device(with, all, peak->device, std::string(name_of(peak->layer))).c_str());
+                on_device(with, peak->device, std::string(name_of(peak->layer))).c_str());
     ImGui::SameLine(0, ImGui::CalcTextSize(" ").x);
     if (link(with, format_moment(peak->time))) show_peak(with, all, *peak);
     const auto composition = std::find_if(all.compositions.begin(), all.compositions.end(), [&](const auto& c) {
@@ -283,7 +283,7 @@ class summary_view final : public view {
     if (all.copying.empty() && all.whole.transfers.empty()) return;
     if (!section(with, "What copies", true)) return;
     for (const analysis::transfer_statistics& way : all.whole.transfers)
-      field(with, on_device(with, all, way.device, std::string(name_of(way.direction))),
+      field(with, on_device(with, way.device, std::string(name_of(way.direction))),
             format_bytes(way.bytes) + " in " + format_some(way.count, "copy") + ", " + format_rate(way.mean_bandwidth) +
                 (way.link_peak > 0 ? ", " + format_share(way.mean_bandwidth / way.link_peak) + " of the link" : ""),
             with.px(110));
@@ -291,7 +291,7 @@ class summary_view final : public view {
     for (const analysis::copying_lines& each : all.copying) {
       if (each.uses.empty()) continue;
       ImGui::TextDisabled("%s, time the GPU waited%s",
-                          on_device(with, all, each.device, std::string(name_of(each.direction))).c_str(),
+                          on_device(with, each.device, std::string(name_of(each.direction))).c_str(),
                           each.kernels_known ? "" : " is not known: time copying");
       const query::time_ns whole = each.kernels_known ? each.uses.total.alone : each.uses.total.busy;
       const auto time_of = [&](const analysis::line_use& use) {
@@ -339,7 +339,7 @@ class summary_view final : public view {
     for (const analysis::unused_memory& each : all.unused) {
       const std::string words = format_bytes(each.bytes_at_peak) + " of " + format_bytes(each.peak_bytes) +
                                 " at the peak, " + format_bytes(each.mean_bytes) + " on average";
-      ImGui::TextDisabled("%s", on_device(with, all, each.device, words).c_str());
+      ImGui::TextDisabled("%s", on_device(with, each.device, words).c_str());
       const auto where_of = [&](const analysis::unused_group& group) {
         return group.stack != trace::stack_id::none ? symbols::place_and_name_of(group.line)
                                                     : std::string(with.text(group.name));
@@ -390,7 +390,7 @@ class summary_view final : public view {
     }
   }
 
-  static void draw_peaks(const view_context& with, const analysis::report& all) {
+  void draw_peaks(const view_context& with, const analysis::report& all) {
     if (all.peaks.empty() || !section(with, "Memory by layer", false)) return;
     ImGui::TextDisabled("A layer's memory lies inside that of the layer below.");
     int number = 0;
@@ -398,7 +398,7 @@ class summary_view final : public view {
       ImGui::PushID(number++);
       swatch(with, with.colours.layers[static_cast<std::size_t>(each.layer)]);
       const std::string words = std::string(name_of(each.layer)) + ", " + std::string(name_of(each.kind));
-      ImGui::Text("%s:  %s", on_device(with, all, each.device, words).c_str(),
+      ImGui::Text("%s:  %s", on_device(with, each.device, words).c_str(),
                   format_bytes(static_cast<double>(each.bytes)).c_str());
       ImGui::SameLine();
       if (link(with, "at " + format_moment(each.time))) show_peak(with, all, each);
@@ -413,7 +413,7 @@ class summary_view final : public view {
       ImGui::PopID();
     }
     for (const analysis::fragmentation_figure& each : all.fragmentation)
-      field(with, on_device(with, all, each.device, std::string(name_of(each.layer)) + " segments"),
+      field(with, on_device(with, each.device, std::string(name_of(each.layer)) + " segments"),
             format_bytes(each.segment_bytes) + " in " + format_some(each.segments, "segment") + ", " +
                 format_bytes(each.free_bytes) + " free, largest hole " + format_bytes(each.largest_free) +
                 ", fragmentation " + format_share(each.fragmentation),
@@ -504,7 +504,8 @@ class summary_view final : public view {
 
   screen_slot<query::report_question> question_;
   std::shared_ptr<const analysis::report> whole_;  ///< The answer that `shown_` was made of.
-  std::shared_ptr<const analysis::report> shown_;  ///< Of `rank_` alone; null: all is shown.
+  std::shared_ptr<const analysis::report> shown_;  ///< Of `rank_` alone, or `whole_`.
+  bool several_devices_ = false;                   ///< In `shown_`.
   std::optional<std::int64_t> rank_;
   screen_slot<query::stacks_question> stacks_;
   split held_by_;  ///< None: `grouping_of`.

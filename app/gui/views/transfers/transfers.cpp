@@ -6,13 +6,13 @@
 #include <string>
 
 #include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/process_choice.hpp"
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/transfers/copy_chart.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/figures/code_place.hpp"
 #include "core/figures/link_share.hpp"
-#include "core/index/labels.hpp"
 #include "core/query/answers/panels/transfers.hpp"
 #include "core/trace/model/names.hpp"
 
@@ -215,10 +215,6 @@ class transfers_view final : public view {
     const bool several = std::any_of(all.transfers.begin(), all.transfers.end(),
                                      [&](const auto& each) { return each.device != all.transfers.front().device; });
     return several ? device_words(with, device) + ", " : std::string();
-  }
-  static std::string device_words(const view_context& with, trace::device_id device) {
-    const auto snapshot = with.state.active()->engine->snapshot();
-    return printable(analysis::short_label(device, snapshot->tables()));
   }
 
   // --- tables -------------------------------------------------------------------------------------------------------
