@@ -146,36 +146,33 @@ figures_builder::figures_builder(const trace::snapshot& of, const step_facts& st
       replays_(of.tables(), range_ == time_range_of(of)) {}
 
 void figures_builder::add(const index& from, time_range run) {
+  add(find(from, run));
   for (std::size_t piece = 0; piece < pieces; ++piece) add_piece(piece, from, run);
 }
 
 void figures_builder::add_piece(std::size_t piece, const index& from, time_range run) {
-  switch (piece) {
-    case 0:
-      return idle_.add(from, run);
-    case 1:
-      retries_.add(from.memory());
-      growth_.add(from, run);
-      dead_writes_.add(from, run);
-      gaps_.add(from, run);
-      copy_waste_.add(from, run);
-      caches_.add(from, run);
-      ranks_.add(from, run);
-      twice_.add(from, run);
-      forced_.add(from.memory(), run);
-      return replays_.add(from.memory(), run);
-    default:
-      count(from, run);
-      measured_.add(from, common_of(range_, run));
-      unfreed_.add(from.memory(), run);
-      segments_.add(from.memory(), run);
-      imports_.add(from.memory(), run);
-      steps_.add(from, run);
-      unused_.add(from, run);
-      duplicates_.add(from, run);
-      marks_.add(from, run);
-      return copied_.add(from, run);
+  if (piece == 0) {
+    retries_.add(from.memory());
+    growth_.add(from, run);
+    dead_writes_.add(from, run);
+    gaps_.add(from, run);
+    copy_waste_.add(from, run);
+    caches_.add(from, run);
+    ranks_.add(from, run);
+    twice_.add(from, run);
+    forced_.add(from.memory(), run);
+    return replays_.add(from.memory(), run);
   }
+  count(from, run);
+  measured_.add(from, common_of(range_, run));
+  unfreed_.add(from.memory(), run);
+  segments_.add(from.memory(), run);
+  imports_.add(from.memory(), run);
+  steps_.add(from, run);
+  unused_.add(from, run);
+  duplicates_.add(from, run);
+  marks_.add(from, run);
+  copied_.add(from, run);
 }
 
 void figures_builder::count(const index& from, time_range run) {

@@ -52,14 +52,15 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
   const auto to_devices = [&](const auto& rows) { devices_.add(rows); };
   const bool everything = !known_ || known_->scope == section_scope::everything;
   const bool calls = everything && !(known_ && known_->unfolding);
+  const section_part part = known_ ? known_->part : section_part::all;
   const auto to_devices_and_touches = [&](const auto& rows) {
-    devices_.add(rows);
-    if (!everything) return;
+    if (part != section_part::uses) devices_.add(rows);
+    if (!everything || part == section_part::work) return;
     for (const auto& row : rows) touches_.add(row);
   };
   const auto to_memory_and_calls = [&](const auto& row) {
     memory_.add(row);
-    if (everything) driver_calls_.add(row);
+    if (calls) driver_calls_.add(row);
   };
   const auto to_host = [&](const auto& rows) { host_.add(rows); };
   const auto to_nothing = [](const auto&) {};
@@ -120,7 +121,7 @@ void index::take(const trace::snapshot& from, std::size_t chunk) {
     case row_type::sync:
       return with_rows<sync_event>(from, chunk, [&](const auto& rows) {
         host_.add(rows);
-        if (!everything) return;
+        if (!calls) return;
         for (const sync_event& row : rows) wait_stacks_.add(row);
       });
     case row_type::host_range:

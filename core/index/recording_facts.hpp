@@ -118,10 +118,12 @@ enum class section_scope : std::uint8_t {
 /// True if the scope includes device and host activity, and samples.
 [[nodiscard]] constexpr bool is_drawn(section_scope scope) { return scope != section_scope::memory; }
 
-/// A block that was live before the section began, or that earlier rows mention, in its state when the section begins.
-struct carried_block {
-  block_record block;
-  uses_so_far uses;
+/// Which of a section's rows an index of it takes in. Indexes of the parts may be made at the same time.
+enum class section_part : std::uint8_t {
+  all,
+  memory,  ///< Blocks, and samples of pools and of devices' memory.
+  uses,    ///< Uses of blocks by kernels and copies.
+  work     ///< What devices and threads do, and counters.
 };
 
 /// A section (a time span of a recording), and what is known about the time outside of it. Input of `section_index`.
@@ -141,9 +143,12 @@ struct section_facts {
       samples;                 ///< Of each counter, pool and device: the last before `run`, the first, the highest.
   bool samples_known = false;  ///< False: all sample rows of the recording must be read.
   /// True while the file's summaries are built, when nothing after the section is known. Then `carried` replaces
-  /// `blocks` and `uses`, and the section's rows continue it. Calls behind copies, and busy times, are left out.
+  /// `blocks`, and the section's rows continue it; only uses in the section's rows are known. Calls behind copies, and
+  /// busy times, are left out.
   bool unfolding = false;
-  std::vector<carried_block> carried;
+  section_part part = section_part::all;  ///< Others only if `unfolding`.
+  /// Blocks that were live before the section began, or that earlier rows mention, in their state when it begins.
+  std::vector<block_record> carried;
   std::vector<trace::live_block_event>
       births;  ///< If `unfolding`: blocks born in the section that only later checkpoints list.
   /// If `unfolding`: the section's checkpoints that reveal deaths, by time, and in `freed` all blocks freed by a row.
@@ -178,6 +183,39 @@ struct section_facts {
       return scope >= section_scope::figures;
     default:
       return scope == section_scope::everything;
+  }
+}
+
+/// True if this part of an index is made of rows of this type.
+[[nodiscard]] constexpr bool is_in(section_part part, trace::row_type type) {
+  using trace::row_type;
+  switch (type) {
+    case row_type::alloc:
+    case row_type::free:
+    case row_type::live_block:
+    case row_type::alloc_failed:
+    case row_type::loss:
+    case row_type::pool_state:
+    case row_type::device_memory:
+      return part == section_part::all || part == section_part::memory;
+    case row_type::touch:
+    case row_type::transfer_part:
+      return part == section_part::all || part == section_part::uses;
+    case row_type::transfer:
+    case row_type::memset:
+    case row_type::graph_launch:
+      return part != section_part::memory;
+    case row_type::migration:
+    case row_type::kernel:
+    case row_type::api_call:
+    case row_type::sync:
+    case row_type::host_range:
+    case row_type::marker:
+    case row_type::file_io:
+    case row_type::counter:
+      return part == section_part::all || part == section_part::work;
+    default:
+      return part == section_part::all;
   }
 }
 

@@ -11,25 +11,33 @@ namespace sluice::analysis {
 using trace::row_type;
 
 void section_index::set_known(const section_facts& about) {
+  const auto has = [&](section_part part) { return about.part == section_part::all || about.part == part; };
+  if (has(section_part::memory)) set_known_memory(about);
+  if (!is_drawn(about.scope)) return;
+  if (about.part != section_part::uses) set_known_samples(about);
+  if (has(section_part::work)) {
+    for (const trace::device_id each : about.whole->with_kernels) devices_.set_known_kernels(each);
+    // What is open at the begin is known of all processes together; of one, it is read, without its place in a drawing.
+    if (about.only == trace::process_id::none) set_known_slices(about);
+  }
+  if (about.scope == section_scope::everything && has(section_part::uses)) set_known_uses(about);
+}
+
+void section_index::set_known_memory(const section_facts& about) {
   const recording_facts& whole = *about.whole;
   for (const recording_facts::memory& each : whole.memories) memory_.set_known(each.key, each.highest, each.stacks);
   for (const recording_facts::pool& each : whole.pools)
     memory_.set_known(each.pool, each.has_segments, each.has_blocks ? std::optional(each.highest) : std::nullopt);
   for (const known_block& each : about.blocks) memory_.set_known(each.block);
-  for (const carried_block& each : about.carried) memory_.continue_from(each.block);
+  for (const block_record& each : about.carried) memory_.continue_from(each);
   for (const trace::live_block_event& each : about.births) memory_.add(each);
-  if (!is_drawn(about.scope)) return;
-  set_known_samples(about);
-  for (const trace::device_id each : whole.with_kernels) devices_.set_known_kernels(each);
-  // What is open at the begin is known of all processes together; of one, it is read, without its place in a drawing.
-  if (about.only == trace::process_id::none) set_known_slices(about);
-  if (about.scope < section_scope::everything) return;
-  touches_.set_known(whole.touches);
-  for (const recording_facts::graph& each : whole.graphs) touches_.set_known(each.block, each.use, each.copies);
+}
+
+void section_index::set_known_uses(const section_facts& about) {
+  touches_.set_known(about.whole->touches);
+  for (const recording_facts::graph& each : about.whole->graphs) touches_.set_known(each.block, each.use, each.copies);
   for (const known_uses& each : about.uses) touches_.set_known(each.block, each.uses);
-  if (!about.unfolding) return;
-  touches_.only_within(about.run);
-  for (const carried_block& each : about.carried) touches_.add(each.block.id, each.uses);
+  if (about.unfolding) touches_.only_within(about.run);
 }
 
 void section_index::set_known_samples(const section_facts& about) {
@@ -86,7 +94,7 @@ bool section_index::absorb(const trace::snapshot& from, const std::function<bool
   std::size_t allocations = 0;
   for (const std::size_t chunk : known_->chunks) {
     const trace::chunk_info about = from.chunk(chunk);
-    if (chunk >= from.chunk_count() || !is_in(known_->scope, about.type)) continue;
+    if (chunk >= from.chunk_count() || !is_in(known_->scope, about.type) || !is_in(known_->part, about.type)) continue;
     wanted.push_back(chunk);
     if (about.type == row_type::alloc) allocations += about.rows;
   }

@@ -24,6 +24,8 @@ class section_index final : public index {
 
  private:
   void set_known(const section_facts& about);
+  void set_known_memory(const section_facts& about);
+  void set_known_uses(const section_facts& about);
   void set_known_samples(const section_facts& about);
   void set_known_slices(const section_facts& about);
   void forget_told_blocks(const trace::snapshot& from);

@@ -136,13 +136,9 @@ std::vector<idle_memory_builder::interval> idle_memory_builder::intervals_of(con
   return all;
 }
 
-void idle_memory_builder::sweep(const timeline::level_tree& use, time_range run, memory& of) {
-  const double highest_here = use.over(run.begin, run.end).maximum;
+void idle_memory_builder::sweep(const timeline::level_tree& use, time_range run, memory_in_run& of) {
+  of.highest = use.over(run.begin, run.end).maximum;
   for (auto& [from, group] : of.groups) {
-    if (group.changes.empty()) {
-      group.highest = std::max(group.highest, highest_here);
-      continue;
-    }
     std::sort(group.changes.begin(), group.changes.end(),
               [](const change& a, const change& b) { return a.time < b.time; });
     std::int64_t idle = 0;
@@ -150,7 +146,7 @@ void idle_memory_builder::sweep(const timeline::level_tree& use, time_range run,
     const auto look_until = [&, &highest = group.highest](time_ns until) {
       if (until <= at) return;
       // Most stretches cannot be the highest, which is known without a look at their curve.
-      if (highest_here - static_cast<double>(idle) > highest)
+      if (of.highest - static_cast<double>(idle) > highest)
         highest = std::max(highest, use.over(at, until).maximum - static_cast<double>(idle));
       at = until;
     };
@@ -161,7 +157,6 @@ void idle_memory_builder::sweep(const timeline::level_tree& use, time_range run,
     look_until(run.end);
     group.changes = {};
   }
-  of.highest = std::max(of.highest, highest_here);
 }
 
 std::map<std::size_t, time_ns> idle_memory_builder::find_reusable(const index& from, time_range run,
@@ -206,7 +201,7 @@ std::map<std::size_t, time_ns> idle_memory_builder::find_reusable(const index& f
   return made;
 }
 
-void idle_memory_builder::add_idle(memory& to, const block_record& block, category what, const interval& each,
+void idle_memory_builder::add_idle(memory_in_run& to, const block_record& block, category what, const interval& each,
                                    time_range run) {
   const time_range idle = common_of(each.idle, run);
   if (idle.length() <= 0) return;
@@ -214,33 +209,49 @@ void idle_memory_builder::add_idle(memory& to, const block_record& block, catego
   auto group = to.groups.find(key);
   if (group == to.groups.end()) {
     if (to.groups.size() >= most_groups) return;
-    group = to.groups.emplace(key, analysis::idle_memory_builder::group{}).first;
-    group->second.highest = to.highest;  // Nothing of it was idle before.
+    group = to.groups.emplace(key, memory_in_run::group{}).first;
   }
   const std::int64_t bytes = signed_bytes(block);
   group->second.changes.push_back({idle.begin, bytes});
   group->second.changes.push_back({idle.end, -bytes});
 }
 
-void idle_memory_builder::add(const index& from, time_range run) {
+idle_memory_builder::of_run idle_memory_builder::find(const index& from, time_range run) const {
+  of_run found;
   const time_range here = common_of(range_, run);
-  if (from.touches().empty() || here.length() <= 0) return;
+  if (from.touches().empty() || here.length() <= 0) return found;
   const auto facts = from.tensors(trace_);
   const auto reusable = find_reusable(from, here);
   const std::span<const block_record> blocks = from.memory().blocks();
   for (std::size_t i = 0; i < blocks.size() && i < facts->categories.size(); ++i) {
     const block_record& block = blocks[i];
     if (!takes_device_memory(block) || block.kind == trace::memory_kind::physical || !block.live_in(here)) continue;
-    memory& of = all_[key_of(block)];
+    memory_in_run& of = found.all_[key_of(block)];
     of.processes.insert(block.process);
     const category what = facts->categories[i].what;
     for (const interval& each : intervals_of(block, facts->categories[i], from)) add_idle(of, block, what, each, here);
-    if (const auto found = reusable.find(i); found != reusable.end())
-      add_idle(of, block, what, {idle_reason::reusable, {block.born, std::min(found->second, range_.end)}}, here);
+    if (const auto other = reusable.find(i); other != reusable.end())
+      add_idle(of, block, what, {idle_reason::reusable, {block.born, std::min(other->second, range_.end)}}, here);
   }
-  for (auto& [key, of] : all_) {
-    const auto use = from.memory().use().find(key);
-    if (use != from.memory().use().end()) sweep(use->second, here, of);
+  // A memory without blocks here is known from runs before, maybe.
+  for (const auto& [key, use] : from.memory().use()) sweep(use, here, found.all_[key]);
+  return found;
+}
+
+void idle_memory_builder::add(const of_run& found) {
+  for (const auto& [key, here] : found.all_) {
+    if (here.processes.empty() && !all_.contains(key)) continue;
+    memory& of = all_[key];
+    of.processes.insert(here.processes.begin(), here.processes.end());
+    for (const auto& [origin, idle] : here.groups) {
+      if (of.groups.size() >= most_groups && !of.groups.contains(origin)) continue;
+      const auto [place, fresh] = of.groups.try_emplace(origin);
+      if (fresh) place->second.highest = of.highest;  // Nothing of it was idle before.
+      place->second.highest = std::max(place->second.highest, idle.highest);
+    }
+    for (auto& [origin, known] : of.groups)
+      if (!here.groups.contains(origin)) known.highest = std::max(known.highest, here.highest);
+    of.highest = std::max(of.highest, here.highest);
   }
 }
 

@@ -85,8 +85,13 @@ class idle_memory_builder {
  public:
   idle_memory_builder(const trace::snapshot& trace, time_range range) : trace_(trace), range_(range) {}
 
-  /// Adds the events in `run`, the time range of `from`. Call in order of time. O((blocks + accesses) * log).
-  void add(const index& from, time_range run);
+  /// What was idle in one run of sections.
+  class of_run;
+  /// Finds what was idle in `run`, the time range of `from`. May be called from several threads at the same time.
+  /// O((blocks + accesses) * log).
+  [[nodiscard]] of_run find(const index& from, time_range run) const;
+  /// Adds what was found. Call for every run, in order of time. O(groups).
+  void add(const of_run& found);
   /// Call after the last `add`. Counts what was idle at `peak`; `from` must cover the peak's time. O(blocks).
   void look(const memory_peak& peak, const index& from);
   /// Returns one element for each of `peaks` with idle memory, in their order.
@@ -109,8 +114,7 @@ class idle_memory_builder {
     std::int64_t bytes = 0;
   };
   struct group {
-    std::vector<change> changes;  ///< Of the idle bytes in the current section.
-    double highest = 0;           ///< Highest use without the idle bytes so far.
+    double highest = 0;  ///< Highest use without the idle bytes so far.
     idle_group made;
   };
   struct memory {
@@ -121,6 +125,7 @@ class idle_memory_builder {
     std::map<origin, group> groups;
     std::vector<idle_group> accumulating;
   };
+  struct memory_in_run;
   struct interval {
     idle_reason reason{};
     time_range idle;
@@ -131,7 +136,8 @@ class idle_memory_builder {
   [[nodiscard]] static std::map<std::size_t, time_ns> find_reusable(const index& from, time_range run,
                                                                     std::optional<memory_key> of_one = {});
   /// Adds the idle time of a block to its group.
-  void add_idle(memory& to, const block_record& block, category what, const interval& each, time_range run);
+  static void add_idle(memory_in_run& to, const block_record& block, category what, const interval& each,
+                       time_range run);
   /// Counts an idle block that is live at the peak.
   static void count(const block_record& block, const interval& each, const index& from, idle_group& in);
   [[nodiscard]] std::vector<interval> intervals_of(const block_record& block, const block_category& is,
@@ -140,12 +146,28 @@ class idle_memory_builder {
   /// Finds the stacks of which hardly any block was freed before the peak. What they would save is all blocks but one.
   static void find_accumulating(const index& from, const tensor_facts& facts, const memory_key& key, time_ns peak,
                                 std::vector<idle_group>& into);
-  static void sweep(const timeline::level_tree& use, time_range run, memory& of);
+  /// Finds the highest use in the run without the idle bytes of each group.
+  static void sweep(const timeline::level_tree& use, time_range run, memory_in_run& of);
 
   static constexpr std::size_t most_groups = 8192;  ///< Per memory. More would take more memory than they tell.
   const trace::snapshot& trace_;
   const time_range range_;
   std::map<memory_key, memory> all_;
+};
+
+struct idle_memory_builder::memory_in_run {
+  struct group {
+    std::vector<change> changes;  ///< Of the idle bytes, until they are swept.
+    double highest = 0;           ///< Highest use in the run without the idle bytes.
+  };
+  double highest = 0;  ///< Highest use in the run.
+  std::set<trace::process_id> processes;
+  std::map<origin, group> groups;
+};
+
+class idle_memory_builder::of_run {
+  friend class idle_memory_builder;
+  std::map<memory_key, memory_in_run> all_;
 };
 
 }  // namespace sluice::analysis

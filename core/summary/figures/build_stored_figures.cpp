@@ -4,6 +4,7 @@
 #include <deque>
 #include <future>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -15,9 +16,11 @@ namespace {
 
 /// Large sections, in which many blocks live, are read one at a time.
 constexpr std::uint64_t most_events_a_run = 200'000;
-/// Indexes that are read while the figures of another are made: reading one takes longer than the longest piece of work
-/// on it, but not twice as long.
-constexpr std::size_t most_read_ahead = 2;
+/// Indexes that are read while the figures of another are made. Reading one takes about three times as long as the longest
+/// piece of work on it that must follow those before.
+constexpr std::size_t most_read_ahead = 4;
+constexpr std::size_t read_ahead_on_few_cores = 2;
+constexpr unsigned few_cores = 4;
 
 }  // namespace
 
@@ -41,44 +44,56 @@ result<stored_figures> build_stored_figures(const section_reader& from, const un
   // Of large sections, as of many processes, an index takes a quarter of the memory that all of this may take.
   const bool large = std::any_of(from.sections().begin(), from.sections().end(),
                                  [](const trace::section_row& each) { return each.events > most_events_a_run; });
-  const std::size_t most_coming = options.several_cores && !large ? most_read_ahead : 1;
-  crew threads(most_coming + (options.several_cores ? stored_figures_builder::pieces : 0));
+  const std::size_t most_coming = !options.several_cores || large                   ? 1
+                                  : std::thread::hardware_concurrency() > few_cores ? most_read_ahead
+                                                                                    : read_ahead_on_few_cores;
+  // Of the crew, the first read, the next find what an index tells alone, the others do what must go in order.
+  crew threads(most_coming + (options.several_cores ? most_coming + stored_figures_builder::pieces + 1 : 0));
   std::size_t reads = 0;
+  struct coming_index {
+    std::size_t first = 0, last = 0;
+    std::shared_future<result<std::shared_ptr<const index>>> made;
+    std::future<run_findings> found;  ///< Only valid on several cores.
+  };
   const auto read = [&](std::size_t first, std::size_t last) {
-    const auto index = [&, first, last] {
+    const std::size_t reader = reads++ % most_coming;
+    coming_index coming{first, last, {}, {}};
+    coming.made = threads.start(reader, [&, first, last] {
       auto made = from.index_of(first, last, section_scope::everything, goes_on);
       if (made) static_cast<void>((*made)->tensors(from.snapshot()));  // All that follows asks for it.
       return made;
-    };
-    return threads.start(reads++ % most_coming, index);
-  };
-  struct coming_index {
-    std::size_t first = 0, last = 0;
-    std::future<result<std::shared_ptr<const index>>> made;
+    });
+    if (options.several_cores)
+      coming.found = threads.start(most_coming + reader, [&, first, last, made = coming.made] {
+        return made.get() ? all.find(**made.get(), from.run_of(first, last)) : run_findings{};
+      });
+    return coming;
   };
   std::deque<coming_index> coming;
   std::size_t next = 0;
   const auto read_ahead = [&] {
     while (next < sections && coming.size() < most_coming) {
       const std::size_t last = last_of(next);
-      coming.push_back({next, last, read(next, last)});
+      coming.push_back(read(next, last));
       next = last + 1;
     }
   };
   for (read_ahead(); !coming.empty();) {
-    const auto first = coming.front().first, last = coming.front().last;
-    const auto made = coming.front().made.get();
+    coming_index now = std::move(coming.front());
     coming.pop_front();
+    const auto& made = now.made.get();
     if (!made) return tl::unexpected(made.error());
     read_ahead();
     const index& run = **made;
+    const time_range range = from.run_of(now.first, now.last);
     bool goes = true;
     std::vector<std::function<void()>> work;
     for (std::size_t piece = 0; piece < stored_figures_builder::pieces; ++piece)
-      work.emplace_back([&, piece] { all.add_piece(piece, run, from.run_of(first, last)); });
-    if (also) work.emplace_back([&] { goes = also(run, first, last); });
+      work.emplace_back([&, piece] { all.add_piece(piece, run, range); });
+    work.emplace_back([&] { all.add(now.found.valid() ? now.found.get() : all.find(run, range)); });
+    if (also) work.emplace_back([&] { goes = also(run, now.first, now.last); });
     if (options.several_cores) {
-      threads.do_at_once(most_coming, work);
+      threads.do_at_once(2 * most_coming, work);
     } else {
       for (const auto& piece : work) piece();
     }
@@ -94,7 +109,7 @@ result<stored_figures> build_stored_figures(const section_reader& from, const un
       const auto index = [&, section = *next_again] {
         return from.index_of(section, section, section_scope::everything, goes_on);
       };
-      coming.push_back({*next_again, *next_again, threads.start(reads++ % at_once, index)});
+      coming.push_back({*next_again, *next_again, threads.start(reads++ % at_once, index), {}});
     }
   };
   for (read_again(); !coming.empty(); read_again()) {

@@ -10,14 +10,17 @@
 
 namespace sluice::analysis {
 
-/// Builds the stored figures of a recording from indexes of its sections, one after another. Not thread-safe.
+/// Builds the stored figures of a recording from indexes of its sections, one after another. Not thread-safe, but for
+/// `find`.
 class stored_figures_builder {
  public:
   /// For the recording `of`, whose steps are `steps`. All arguments must outlive this.
   stored_figures_builder(const trace::snapshot& of, const step_facts& steps, const unsectioned_facts& unsectioned);
 
-  /// Call `add_piece` with each piece below `pieces` for every section in order of time (see `figures_builder`), `look`
-  /// for the sections with a time from `moments`, then `take` once.
+  /// For every section, in order of time, call `add` with what `find` found and `add_piece` with each piece below `pieces`
+  /// (see `figures_builder`). Then `look` for the sections with a time from `moments`, then `take` once.
+  [[nodiscard]] run_findings find(const index& from, time_range run) const { return figures_.find(from, run); }
+  void add(const run_findings& found) { figures_.add(found); }
   void add_piece(std::size_t piece, const index& from, time_range run);
   static constexpr std::size_t pieces = figures_builder::pieces + 1;
   [[nodiscard]] std::vector<time_ns> moments();

@@ -107,7 +107,8 @@ result<void> sum_up(trace::file_writer& file, const recording_scan& known,
   const std::function<bool()> goes_on = [&] { return by.wants_it(); };
   section_writer into(file, begins);
   section_pass_result found =
-      run_section_pass(known, known.steps(), into, by.stage(scanned, swept_through, sections.size()), goes_on);
+      run_section_pass(known, known.steps(), into, by.stage(scanned, swept_through, sections.size()), goes_on,
+                       {.several_cores = several_cores});
   if (!by.wants_it()) return given_up(trace);
   if (!found.complete) return fail(error_code::corrupt, "a part of it cannot be read again", trace.path());
   const unsectioned_facts unsectioned = unsectioned_facts_of(known, found);

@@ -30,6 +30,7 @@ recording_scan::recording_scan(const trace::snapshot& of, const std::function<bo
 
 void recording_scan::settle() {
   contents_.settle();
+  for (auto& [of, births] : births_) births.keep_latest(most_pattern_blocks);  // More are not looked at.
   std::erase_if(only_in_checkpoints_,
                 [&](const trace::live_block_event& row) { return allocated_.contains(raw(row.block)); });
 }
@@ -310,7 +311,7 @@ std::shared_ptr<const step_facts> recording_scan::steps() const {
     if (!found.steps.empty()) all.add(process, std::move(found));
   };
   for (const trace::process_id process : marks_.processes()) take(process, marks_.of(process, end));
-  std::vector<std::pair<trace::process_id, births>> unmarked;
+  std::vector<std::pair<trace::process_id, const births*>> unmarked;
   deaths died;
   time_ns earliest = latest_time;
   for (const trace::process_row& row : tables_.processes.rows()) {
@@ -320,14 +321,14 @@ std::shared_ptr<const step_facts> recording_scan::steps() const {
       take(row.id, steps_of(row.id, {}, {}, {}, end));
       continue;
     }
-    births& of = unmarked.emplace_back(row.id, *pattern_births).second;
-    of.keep_latest(most_pattern_blocks);  // More are not looked at.
-    earliest = std::min(earliest, of.last.front().born);
-    for (const birth& each : of.last) died.emplace(raw(each.block), trace::unknown_time);
+    unmarked.emplace_back(row.id, pattern_births);
+    earliest = std::min(earliest, pattern_births->last.front().born);
+    if (unmarked.size() == 1) died.places.expect_run(pattern_births->last.size());
+    for (const birth& each : pattern_births->last) died.expect(each.block);
   }
-  if (!died.empty()) find_deaths(died, earliest);
+  if (!died.times.empty()) find_deaths(died, earliest);
   const std::vector<loss_checkpoint> checkpoints = loss_checkpoints();
-  for (const auto& [process, of] : unmarked) take(process, steps_of(process, of.last, died, checkpoints, end));
+  for (const auto& [process, of] : unmarked) take(process, steps_of(process, of->last, died, checkpoints, end));
   return made;
 }
 
@@ -348,8 +349,9 @@ void recording_scan::find_deaths(deaths& of, time_ns earliest) const {
     if (of_->chunks()[chunk].type != trace::row_type::free || reach.end < earliest) continue;
     if (!of_->read_into(chunk, frees, needed)) continue;
     for (const row& each : frees)
-      if (const auto found = of.find(raw(each.block)); found != of.end() && found->second == trace::unknown_time)
-        found->second = bounded(each.time);
+      if (const std::size_t place = of.places.find(raw(each.block));
+          place != id_lookup::none && of.times[place] == trace::unknown_time)
+        of.times[place] = bounded(each.time);
   }
 }
 
@@ -380,7 +382,7 @@ step_list recording_scan::steps_of(trace::process_id process, std::span<const bi
     block.bytes = last[i].bytes;
     block.stack = last[i].stack;
     block.thread = last[i].thread;
-    const time_ns died = known.at(raw(block.id));
+    const time_ns died = known.times[known.places.find(raw(block.id))];
     if (died != trace::unknown_time) block.died = std::max(block.born, died);
     in_order.push_back(&block);
   }

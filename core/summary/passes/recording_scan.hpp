@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/id_lookup.hpp"
 #include "core/base/id_set.hpp"
 #include "core/index/boundary_samples.hpp"
 #include "core/index/chunk_index.hpp"
@@ -117,7 +118,13 @@ class recording_scan {
     /// Keeps the latest `most`, in order of time. O(births) if they came nearly in that order.
     void keep_latest(std::size_t most);
   };
-  using deaths = std::unordered_map<std::uint64_t, time_ns>;  ///< Time of free by block id; unknown_time: never.
+  struct deaths {
+    id_lookup places;
+    std::vector<time_ns> times;  ///< By place of the block; unknown_time: never.
+    void expect(trace::block_id block) {
+      if (places.put(raw(block), times.size()).second) times.push_back(trace::unknown_time);
+    }
+  };
   template <class Row>
   void each(std::size_t chunk);
   void take_chunk(std::size_t chunk);

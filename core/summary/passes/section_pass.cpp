@@ -1,9 +1,11 @@
 #include "core/summary/passes/section_pass.hpp"
-#include "core/index/section_index.hpp"
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <future>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -12,57 +14,42 @@
 #include <vector>
 
 #include "core/base/id_set.hpp"
+#include "core/base/threads/crew.hpp"
 #include "core/index/chunk_index.hpp"
+#include "core/index/section_index.hpp"
 #include "core/index/tensor_facts.hpp"
+#include "core/summary/passes/section_begin.hpp"
+#include "core/summary/passes/section_work.hpp"
 #include "core/summary/sections/boundary_blocks.hpp"
 
 namespace sluice::analysis {
 namespace {
 
-/// The owners of a section's slices, by position.
-struct owners {
-  std::vector<recording_facts::stream> streams;
-  std::vector<recording_facts::direction> directions;
-  std::vector<recording_facts::thread> threads;
+/// Sections that are read ahead. Where they are large, as of many processes, one takes much memory.
+constexpr std::size_t most_read_ahead = 2;
+constexpr std::uint64_t large_section = 200'000;  ///< In events.
 
-  static owners of(const index& part) {
-    owners all;
-    for (const auto& [key, slices] : part.devices().streams()) all.streams.push_back({key, slices.lanes()});
-    for (const auto& [key, work] : part.devices().directions()) all.directions.push_back({key, work.slices.lanes(), 0});
-    for (const auto& [key, work] : part.host().threads())
-      all.threads.push_back({key, work.ranges.lanes(), work.calls.lanes()});
-    return all;
-  }
-
-  /// The position in `all` of the owner of a slice. `all` contains all owners in this.
-  [[nodiscard]] std::uint32_t place_in(const owners& all, const trace::open_slice_row& slice) const {
-    const auto place = [&](const auto& here, const auto& there) {
-      const auto found =
-          std::find_if(there.begin(), there.end(), [&](const auto& each) { return each.key == here[slice.owner].key; });
-      return static_cast<std::uint32_t>(found - there.begin());
-    };
-    if (slice.what == trace::lane_kind::stream) return place(streams, all.streams);
-    if (slice.what == trace::lane_kind::direction) return place(directions, all.directions);
-    return place(threads, all.threads);
-  }
-};
+/// The threads of the crew: two read the uses of blocks, section after section by turns, one reads the work.
+constexpr std::size_t use_readers = 2;
 
 class section_pass {
  public:
   section_pass(const recording_scan& known, std::shared_ptr<const step_facts> steps, section_writer& into,
-               const std::function<bool()>& wanted, const std::function<bool()>& goes_on, std::size_t most_kept)
+               const std::function<bool()>& wanted, const std::function<bool()>& goes_on,
+               const section_pass_options& options)
       : known_(known),
         of_(known.trace()),
         span_(time_range_of(of_)),
         into_(into),
         wanted_(wanted),
         goes_on_(goes_on),
-        most_kept_(most_kept),
+        options_(options),
         begins_(into.begins()),
         steps_(std::move(steps)),
         judge_({known.clues(), steps_->lists(), known.category_tags(), of_.tables(), span_}),
-        first_samples_(known.first_samples()) {
-    whole_->chunks = std::make_shared<const chunk_index>(known.chunks());
+        first_samples_(known.first_samples()),
+        work_(known, begins_, whole_->chunks = std::make_shared<const chunk_index>(known.chunks())) {
+    std::erase_if(first_samples_, [](const auto& row) { return row.what == trace::sampled_thing::counter; });
     whole_->graphs = known.graphs();
     whole_->touches = known.touches();
     whole_->steps = steps_;
@@ -79,17 +66,21 @@ class section_pass {
       if (!freed) return {};
       freed_anywhere_ = std::move(*freed);
     }
-    for (std::size_t section = 0; section < begins_.size(); ++section) {
-      if (!wanted_() || !go_through(section)) return {};
+    crew threads(options_.several_cores ? use_readers + 1 : 0);
+    std::deque<parts> coming;
+    for (std::size_t section = 0, next = 0; section < begins_.size(); ++section) {
+      for (; next < begins_.size() && next <= section + most_ahead(); ++next) coming.push_back(read(next, threads));
+      parts now = std::move(coming.front());
+      coming.pop_front();
+      if (!wanted_() || !go_through(section, now)) return {};
     }
     if (!settle_late_words()) return {};
     into_.add_chunks(known_.chunks());
     into_.add_steps(*steps_);
     into_.add_blocks(kept_);
-    write_open_slices();
+    work_.write_open_slices(into_);
     samples_.settle(of_.tables());
-    for (auto& [id, tree] : counters_) tree.settle();
-    into_.add_first_and_highest(first_and_highest_samples(samples_, counters_));
+    into_.add_first_and_highest(first_and_highest_samples(samples_, work_.take_counters()));
     return {true, facts(), malformed_};
   }
 
@@ -99,72 +90,90 @@ class section_pass {
     uses_so_far uses;
     bool disputed = false;
   };
-  struct boundary_slices {
-    std::vector<trace::open_slice_row> rows;
-    std::shared_ptr<const owners> by;
+  /// What is read of a section apart from its blocks. Null or nothing if a row could not be read.
+  struct parts {
+    std::future<std::unique_ptr<section_index>> uses;
+    std::future<std::optional<std::vector<trace::last_sample_row>>> work;
   };
 
-  [[nodiscard]] time_range run_of(std::size_t section) const {
-    return {section == 0 ? -latest_time : begins_[section],
-            section + 1 < begins_.size() ? begins_[section + 1] : latest_time + 1};
+  [[nodiscard]] std::size_t most_ahead() const {
+    if (!options_.several_cores) return 0;
+    return known_.events() > large_section * begins_.size() ? 1 : most_read_ahead;
   }
 
-  /// The facts with which a section begins; nothing if a row could not be read.
-  [[nodiscard]] std::optional<section_facts> begin_of(std::size_t section) const {
-    section_facts made;
-    made.run = run_of(section);
-    made.whole = whole_;
-    made.unfolding = true;
-    made.samples_known = true;
-    made.chunks = *whole_->chunks->in(made.run, made.samples_known);
+  /// Begins to read a section: on other threads, or when it is asked for.
+  [[nodiscard]] parts read(std::size_t section, crew& threads) {
+    const auto start = [&](std::size_t thread, auto work) {
+      return options_.several_cores ? threads.start(thread, std::move(work))
+                                    : std::async(std::launch::deferred, std::move(work));
+    };
+    return {start(section % use_readers, [this, section] { return read_uses(section); }),
+            start(use_readers, [this, section] { return work_.go_through(section, goes_on_); })};
+  }
+
+  [[nodiscard]] std::unique_ptr<section_index> read_part(section_facts about) const {
+    auto part = std::make_unique<section_index>(std::move(about));
+    if (!part->absorb(of_, goes_on_) || !part->is_complete()) part.reset();
+    return part;
+  }
+
+  [[nodiscard]] std::unique_ptr<section_index> read_uses(std::size_t section) const {
+    return read_part(begin_of(section, section_part::uses, begins_, whole_));
+  }
+
+  /// Null if a row could not be read.
+  [[nodiscard]] std::unique_ptr<section_index> read_blocks(std::size_t section, std::vector<block_record> carried,
+                                                           std::span<const trace::last_sample_row> samples) const {
+    section_facts about = begin_of(section, section_part::memory, begins_, whole_);
     if (const auto born = only_in_checkpoints_.find(section); born != only_in_checkpoints_.end())
-      made.births = born->second;
+      about.births = born->second;
     if (const auto listing = checkpoints_.find(section); listing != checkpoints_.end()) {
       auto listed = known_.listed_by(listing->second, wanted_);
-      if (!listed) return std::nullopt;
-      made.checkpoints = std::move(*listed);
-      made.freed = &freed_anywhere_;
+      if (!listed) return nullptr;
+      about.checkpoints = std::move(*listed);
+      about.freed = &freed_anywhere_;
     }
-    return made;
+    about.carried = std::move(carried);
+    add_samples_outside(samples, about);
+    return read_part(std::move(about));
   }
 
   /// Returns true if all of the section could be read.
-  bool go_through(std::size_t section) {
-    auto begun = begin_of(section);
-    if (!begun) return false;
-    section_facts& about = *begun;
-    about.carried = std::exchange(carried_, {});
-    const auto add_samples = [&](std::span<const trace::last_sample_row> rows) {
-      for (const trace::last_sample_row& row : rows)
-        if (row.sampled < about.run.begin || row.sampled >= about.run.end) about.samples.push_back(row);
-    };
-    add_samples(first_samples_);
-    add_samples(samples_before_);
-    for (const trace::open_slice_row& row : open_) about.open.push_back(slice_of(row));
-    section_index part(std::move(about));
-    if (!part.absorb(of_, goes_on_) || !part.is_complete()) return false;
-    take_blocks(section, part);
+  bool go_through(std::size_t section, parts& others) {
+    std::vector<trace::last_sample_row> samples = first_samples_;
+    samples.insert(samples.end(), samples_before_.begin(), samples_before_.end());
+    const auto blocks = read_blocks(section, std::exchange(carried_, {}), samples);
+    const auto uses = others.uses.get();
+    auto counters = others.work.get();
+    if (!blocks || !uses || !counters) return false;
+    take_blocks(section, blocks->memory(), uses->touches());
     write_kept();
-    take_facts(run_of(section), part);
-    set_known_samples(first_and_highest_samples(part.memory(), part.counters()), samples_, counters_);
+    take_facts(run_of(section, begins_), blocks->memory());
+    counter_trees none;
+    set_known_samples(first_and_highest_samples(blocks->memory(), none), samples_, none);
     if (section + 1 == begins_.size()) return true;
-    samples_before_ = samples_before(begins_[section + 1], part.memory(), part.counters());
-    into_.add_samples(section + 1, samples_before_);
-    open_ = open_slices_at(begins_[section + 1], part);
-    boundaries_.push_back({open_, owners_});
+    samples_before_ = samples_before(begins_[section + 1], blocks->memory(), none);
+    counters->insert(counters->end(), samples_before_.begin(), samples_before_.end());
+    into_.add_samples(section + 1, *counters);
     return true;
   }
 
   // --- blocks -------------------------------------------------------------------------------------------------------
 
-  void take_blocks(std::size_t section, const index& part) {
-    const memory_use& memory = part.memory();
+  void take_blocks(std::size_t section, const memory_use& memory, const touch_index& uses_here) {
+    const std::vector<uses_so_far> uses_before = std::exchange(carried_uses_, {});
+    const auto carry = [&](const block_record& block, const uses_so_far& uses) {
+      carried_.push_back(block);
+      carried_uses_.push_back(uses);
+    };
     const std::set<trace::block_id> disputed(memory.disputed().begin(), memory.disputed().end());
     std::map<std::size_t, std::vector<trace::block_category_row>> categories;
     const bool last = section + 1 == begins_.size();
     malformed_ += memory.malformed();
-    for (const block_record& block : memory.blocks()) {
-      const uses_so_far uses = part.touches().so_far(block);
+    for (std::size_t i = 0; i < memory.blocks().size(); ++i) {
+      const block_record& block = memory.blocks()[i];
+      uses_so_far uses = uses_here.so_far(block);
+      if (i < uses_before.size()) uses.add(uses_before[i]);  // Those that were carried come first.
       if (done_.contains(raw(block.id))) {
         late_word& late = late_words_[raw(block.id)];
         late.uses.add(uses);
@@ -178,21 +187,21 @@ class section_pass {
         continue;
       }
       if (!block.allocated || (!block.freed() && !last)) {
-        carried_.push_back({block, uses});
+        carry(block, uses);
         continue;
       }
       finish(block, uses, categories);
     }
-    part.touches().for_each_block([&](trace::block_id id) {
+    uses_here.for_each_block([&](trace::block_id id) {
       if (memory.known(id)) return;
       block_record unknown;
       unknown.id = id;
-      const uses_so_far uses = part.touches().so_far(unknown);
+      const uses_so_far uses = uses_here.so_far(unknown);
       if (!uses.first.known()) return;
       if (done_.contains(raw(id))) {
         late_words_[raw(id)].uses.add(uses);
       } else if (known_.is_born(id)) {
-        carried_.push_back({unknown, uses});
+        carry(unknown, uses);
       }
     });
     for (auto& [born, rows] : categories) into_.add_categories(born, rows);
@@ -223,7 +232,7 @@ class section_pass {
   /// about them. Where hundreds of processes were recorded, millions of blocks are kept.
   void write_kept() {
     if (const std::size_t settled = std::exchange(kept_before_, kept_.size());
-        kept_.size() > most_kept_ && settled > 0) {
+        kept_.size() > options_.most_kept && settled > 0) {
       const auto behind = kept_.begin() + static_cast<std::ptrdiff_t>(settled);
       std::vector<saved_block> written(std::move_iterator(kept_.begin()), std::move_iterator(behind));
       for (const saved_block& each : written) {
@@ -260,14 +269,13 @@ class section_pass {
       }
     }
     for (const auto& [section, ids] : to_read) {
-      auto about = begin_of(section);
-      if (!about) return false;
-      section_index part(std::move(*about));
-      if (!part.absorb(of_, goes_on_)) return false;
+      const auto part = read_blocks(section, {}, {});
+      const auto uses_here = read_uses(section);
+      if (!part || !uses_here) return false;
       for (const std::uint64_t id : ids) {
-        const block_record* block = part.memory().find(trace::block_id{id});
+        const block_record* block = part->memory().find(trace::block_id{id});
         if (block == nullptr) continue;
-        uses_so_far uses = part.touches().so_far(*block);
+        uses_so_far uses = uses_here->touches().so_far(*block);
         saved_block made{*block, {}, uses.all()};
         made.category = judge_.of(made.block, made.uses);
         amend(made, uses, late_words_.at(id), categories);
@@ -318,35 +326,22 @@ class section_pass {
     if (!over.empty()) highest = std::max(highest, over.maximum);
   }
 
-  void take_facts(time_range run, const index& part) {
-    for (const auto& [key, tree] : part.memory().use()) {
+  void take_facts(time_range run, const memory_use& memory) {
+    for (const auto& [key, tree] : memory.use()) {
       memories_[key].counted = true;
       raise(memories_[key].highest, tree, run);
     }
-    for (const auto& [key, work] : part.devices().directions()) raise(highest_rates_[key], work.rate, run);
-    for (const auto& [id, pool] : part.memory().pools()) {
+    for (const auto& [id, pool] : memory.pools()) {
       recording_facts::pool& of = pools_[id];
       raise(of.highest, pool.blocks, run);
       of.pool = id;
       of.has_segments = pool.has_segments;
       of.has_blocks = of.has_blocks || !pool.blocks.empty();
     }
-    for (const auto& [device, samples] : part.memory().devices())
+    for (const auto& [device, samples] : memory.devices())
       for (const device_samples::sample& each : samples.samples)
         if (each.time >= run.begin && each.time < run.end)
           not_tracked_[device].push_back({device, each.time, samples.untracked.at(each.time), each.order});
-    owners_ = std::make_shared<const owners>(owners::of(part));
-    whole_->streams = owners_->streams;
-    whole_->directions = owners_->directions;
-    whole_->threads = owners_->threads;
-  }
-
-  void write_open_slices() {
-    for (std::size_t i = 0; i < boundaries_.size(); ++i) {
-      boundary_slices& at = boundaries_[i];
-      for (trace::open_slice_row& row : at.rows) row.owner = at.by->place_in(*owners_, row);
-      into_.add_open_slices(i + 1, at.rows);
-    }
   }
 
   recording_facts facts() {
@@ -365,7 +360,7 @@ class section_pass {
       for (std::size_t i = 0; i < category_count; ++i)
         if (of.by_category[i] > 0) made.by_category.push_back({static_cast<category>(i), 0});
     }
-    for (recording_facts::direction& each : all.directions) each.highest_rate = highest_rates_.at(each.key);
+    work_.put_facts(all);
     for (const auto& [device, samples] : not_tracked_)
       all.not_tracked.insert(all.not_tracked.end(), samples.begin(), samples.end());
     all.with_kernels.assign(known_.with_kernels().begin(), known_.with_kernels().end());
@@ -388,22 +383,21 @@ class section_pass {
   section_writer& into_;
   const std::function<bool()>& wanted_;
   const std::function<bool()>& goes_on_;
-  const std::size_t most_kept_;
+  const section_pass_options options_;
   const std::span<const time_ns> begins_;
   const std::shared_ptr<const step_facts> steps_;
   category_judge judge_;
-  const std::vector<trace::last_sample_row> first_samples_;
-  /// The facts so far. Not changed while an index of a section uses it.
+  std::vector<trace::last_sample_row> first_samples_;  ///< Of pools and devices.
+  /// What is known before the first section.
   const std::shared_ptr<recording_facts> whole_ = std::make_shared<recording_facts>();
 
   std::map<std::size_t, std::vector<trace::live_block_event>> only_in_checkpoints_;  ///< By section of birth.
   std::map<std::size_t, std::vector<recording_scan::loss_checkpoint>>
       checkpoints_;        ///< By the section that contains them.
   id_set freed_anywhere_;  ///< Set if there are any `checkpoints_`.
-  std::vector<carried_block> carried_;
+  std::vector<block_record> carried_;
+  std::vector<uses_so_far> carried_uses_;  ///< For each of `carried_`: in the sections before.
   std::vector<trace::last_sample_row> samples_before_;
-  std::vector<trace::open_slice_row> open_;  ///< Owners are positions in `owners_`.
-  std::shared_ptr<const owners> owners_ = std::make_shared<const owners>();
 
   id_set done_;
   id_set freed_;  ///< Blocks of which only the free is known.
@@ -415,25 +409,23 @@ class section_pass {
   id_set written_;
   std::unordered_map<std::uint64_t, std::size_t> kept_places_;  ///< By block id: place among all kept.
   std::unordered_map<std::uint64_t, late_word> late_words_;
-  std::vector<boundary_slices> boundaries_;  ///< From the start of the second section on.
 
   std::map<memory_key, kind_of_memory> memories_;
-  std::map<direction_key, double> highest_rates_;
   std::map<trace::pool_id, recording_facts::pool> pools_;
   std::map<trace::device_id, std::vector<recording_facts::untracked>> not_tracked_;
   std::set<trace::block_id> segments_;
   bool tagged_ = false;
   std::uint64_t malformed_ = 0;
   memory_use samples_;  ///< The first and the highest samples of each section.
-  counter_trees counters_;
+  section_work work_;
 };
 
 }  // namespace
 
 section_pass_result run_section_pass(const recording_scan& known, std::shared_ptr<const step_facts> steps,
                                      section_writer& into, const std::function<bool()>& wanted,
-                                     const std::function<bool()>& goes_on, std::size_t most_kept) {
-  return section_pass(known, std::move(steps), into, wanted, goes_on, most_kept).all();
+                                     const std::function<bool()>& goes_on, const section_pass_options& options) {
+  return section_pass(known, std::move(steps), into, wanted, goes_on, options).all();
 }
 
 }  // namespace sluice::analysis

@@ -8,8 +8,14 @@
 #include "core/summary/passes/recording_scan.hpp"
 #include "core/summary/sections/section_writer.hpp"
 
-/// Computes what a file stores about its sections, one section at a time, so that never more than one is in memory.
+/// Computes what a file stores about its sections, one section at a time, so that never more than three are in memory.
 namespace sluice::analysis {
+
+struct section_pass_options {
+  /// Read ahead on three other threads what does not depend on blocks: their uses, and the work of devices and threads.
+  bool several_cores = true;
+  std::size_t most_kept = std::size_t{1} << 16;  ///< See `run_section_pass`.
+};
 
 struct section_pass_result {
   bool complete =
@@ -24,18 +30,18 @@ struct section_pass_result {
 /// Writes what `section_reader` needs: blocks that cross section boundaries, categories, running slices, samples. Returns
 /// the facts about the whole recording. In these, the highest bytes of each category are 0: the caller must fill them in
 /// and store the facts.
-/// Memory: the index of one section, the live blocks, and some 400 bytes for each of the blocks that cross a section
+/// Memory: the index of one section, parts of two more, the live blocks, and some 400 bytes for each of the blocks that cross a section
 /// boundary until they are written: once they are more than `most_kept`, those that were freed before the last section.
 /// What still later rows say about these is counted as malformed.
 /// O(rows * log): a chunk is read once for each section that it reaches into.
 ///
-/// Stops once `wanted`, called once per section, or `goes_on`, called after each chunk, returns false.
+/// Stops once `wanted`, called once per section, or `goes_on`, called after each chunk and from any thread, returns false.
 ///
 /// Infers lost frees, as an index of all rows does, from the checkpoints that follow the loss
 /// (`recording_scan::loss_checkpoints`).
 [[nodiscard]] section_pass_result run_section_pass(
     const recording_scan& known, std::shared_ptr<const step_facts> steps, section_writer& into,
     const std::function<bool()>& wanted = [] { return true; }, const std::function<bool()>& goes_on = {},
-    std::size_t most_kept = std::size_t{1} << 16);
+    const section_pass_options& options = {});
 
 }  // namespace sluice::analysis

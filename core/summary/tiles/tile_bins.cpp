@@ -10,6 +10,7 @@
 
 #include "core/base/saturating.hpp"
 #include "core/timeline/slice_kind.hpp"
+#include "core/trace/columns/codec.hpp"
 
 namespace sluice::analysis {
 namespace {

@@ -81,7 +81,7 @@ void add_one_after_another(const trace::snapshot& of, const std::vector<time_ran
   whole->graphs = known.graphs();
   whole->touches = known.touches();
   whole->steps = known.steps();
-  std::vector<carried_block> carried;
+  std::vector<block_record> carried;
   for (const time_range& run : runs) {
     section_facts about;
     about.run = run;
@@ -94,7 +94,7 @@ void add_one_after_another(const trace::snapshot& of, const std::vector<time_ran
     ASSERT_TRUE(part.absorb(of));
     to.add(part, run);
     for (const block_record& block : part.memory().blocks())
-      if (!block.freed()) carried.push_back({block, part.touches().so_far(block)});
+      if (!block.freed()) carried.push_back(block);
   }
 }
 

@@ -58,8 +58,8 @@ void save_part_after_part(recording& made, const std::vector<time_ns>& begins, s
     const auto begins_of_sections = analysis::begins_of(sections);
     analysis::section_writer into(made.writer(), begins_of_sections);
     const analysis::recording_scan known(*trace);
-    const auto found = analysis::run_section_pass(
-        known, known.steps(), into, [] { return true; }, {}, most_kept);
+    const auto found =
+        analysis::run_section_pass(known, known.steps(), into, [] { return true; }, {}, {.most_kept = most_kept});
     const auto whole = analysis::section_writer::saved(found.whole);
     ASSERT_TRUE(whole);
     into.add_whole(*whole);

@@ -1,0 +1,99 @@
+#include "core/summary/passes/section_work.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/index/section_index.hpp"
+#include "core/summary/passes/section_begin.hpp"
+
+namespace sluice::analysis {
+
+struct slice_owners {
+  std::vector<recording_facts::stream> streams;
+  std::vector<recording_facts::direction> directions;
+  std::vector<recording_facts::thread> threads;
+
+  static slice_owners of(const index& part) {
+    slice_owners all;
+    for (const auto& [key, slices] : part.devices().streams()) all.streams.push_back({key, slices.lanes()});
+    for (const auto& [key, work] : part.devices().directions()) all.directions.push_back({key, work.slices.lanes(), 0});
+    for (const auto& [key, work] : part.host().threads())
+      all.threads.push_back({key, work.ranges.lanes(), work.calls.lanes()});
+    return all;
+  }
+
+  /// The position in `all` of the owner of a slice. `all` contains all owners in this.
+  [[nodiscard]] std::uint32_t place_in(const slice_owners& all, const trace::open_slice_row& slice) const {
+    const auto place = [&](const auto& here, const auto& there) {
+      const auto found =
+          std::find_if(there.begin(), there.end(), [&](const auto& each) { return each.key == here[slice.owner].key; });
+      return static_cast<std::uint32_t>(found - there.begin());
+    };
+    if (slice.what == trace::lane_kind::stream) return place(streams, all.streams);
+    if (slice.what == trace::lane_kind::direction) return place(directions, all.directions);
+    return place(threads, all.threads);
+  }
+};
+
+section_work::section_work(const recording_scan& known, std::span<const time_ns> begins,
+                           std::shared_ptr<const chunk_index> chunks)
+    : of_(known.trace()),
+      span_(time_range_of(of_)),
+      begins_(begins),
+      first_samples_(known.first_samples()),
+      owners_(std::make_shared<const slice_owners>()) {
+  std::erase_if(first_samples_, [](const auto& row) { return row.what != trace::sampled_thing::counter; });
+  whole_->chunks = std::move(chunks);
+}
+
+section_work::~section_work() = default;
+
+std::optional<std::vector<trace::last_sample_row>> section_work::go_through(std::size_t section,
+                                                                            const std::function<bool()>& goes_on) {
+  if (boundaries_.size() != section) return std::nullopt;  // The one before could not be read.
+  section_facts about = begin_of(section, section_part::work, begins_, whole_);
+  add_samples_outside(first_samples_, about);
+  add_samples_outside(samples_before_, about);
+  if (section > 0)
+    for (const trace::open_slice_row& row : boundaries_.back().rows) about.open.push_back(slice_of(row));
+  const time_range run = about.run;
+  section_index part(std::move(about));
+  if (!part.absorb(of_, goes_on) || !part.is_complete()) return std::nullopt;
+  for (const auto& [key, work] : part.devices().directions()) {
+    const auto over = work.rate.over(std::max(run.begin, span_.begin), std::min(run.end, span_.end));
+    double& highest = highest_rates_[key];
+    if (!over.empty()) highest = std::max(highest, over.maximum);
+  }
+  owners_ = std::make_shared<const slice_owners>(slice_owners::of(part));
+  whole_->streams = owners_->streams;
+  whole_->directions = owners_->directions;
+  whole_->threads = owners_->threads;
+  memory_use none;
+  set_known_samples(first_and_highest_samples(none, part.counters()), none, counters_);
+  samples_before_.clear();
+  if (section + 1 == begins_.size()) return samples_before_;
+  boundaries_.push_back({open_slices_at(begins_[section + 1], part), owners_});
+  return samples_before_ = samples_before(begins_[section + 1], none, part.counters());
+}
+
+void section_work::write_open_slices(section_writer& into) {
+  for (std::size_t i = 0; i < boundaries_.size(); ++i) {
+    boundary_slices& at = boundaries_[i];
+    for (trace::open_slice_row& row : at.rows) row.owner = at.by->place_in(*owners_, row);
+    into.add_open_slices(i + 1, at.rows);
+  }
+}
+
+void section_work::put_facts(recording_facts& into) const {
+  into.streams = whole_->streams;
+  into.directions = whole_->directions;
+  into.threads = whole_->threads;
+  for (recording_facts::direction& each : into.directions) each.highest_rate = highest_rates_.at(each.key);
+}
+
+counter_trees section_work::take_counters() {
+  for (auto& [id, tree] : counters_) tree.settle();
+  return std::move(counters_);
+}
+
+}  // namespace sluice::analysis
