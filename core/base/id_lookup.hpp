@@ -28,6 +28,11 @@ class id_lookup {
   void expect(std::size_t more) { expected_ = std::min(in_sparse_ + more, most_expected); }
   /// Announces about `ids` consecutive ids (at most 2^31), beginning with the next new id that is passed to `put`.
   void expect_run(std::size_t ids) { run_ = std::min(ids, most_expected); }
+  /// The same for ids that begin with `first`, whichever comes first.
+  void expect_run(std::uint64_t first, std::size_t ids) {
+    expect_run(ids);
+    if (run_ > 0) begin_run(first);
+  }
 
   /// Adds a new `id` at position `next`: {next, true}. If `id` is known, returns {its position, false}. Amortized O(1).
   std::pair<std::size_t, bool> put(std::uint64_t id, std::size_t next) {

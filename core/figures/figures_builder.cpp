@@ -146,8 +146,17 @@ figures_builder::figures_builder(const trace::snapshot& of, const step_facts& st
       replays_(of.tables(), range_ == time_range_of(of)) {}
 
 void figures_builder::add(const index& from, time_range run) {
-  add(find(from, run));
+  add_found(find(from, run), from, run);
   for (std::size_t piece = 0; piece < pieces; ++piece) add_piece(piece, from, run);
+}
+
+run_findings figures_builder::find(const index& from, time_range run) const {
+  return {idle_.find(from, run), twice_.find(from, run)};
+}
+
+void figures_builder::add_found(const run_findings& found, const index& from, time_range run) {
+  idle_.add(found.idle);
+  twice_.add(found.twice, from, run);
 }
 
 void figures_builder::add_piece(std::size_t piece, const index& from, time_range run) {
@@ -159,7 +168,6 @@ void figures_builder::add_piece(std::size_t piece, const index& from, time_range
     copy_waste_.add(from, run);
     caches_.add(from, run);
     ranks_.add(from, run);
-    twice_.add(from, run);
     forced_.add(from.memory(), run);
     return replays_.add(from.memory(), run);
   }

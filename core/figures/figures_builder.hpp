@@ -58,6 +58,7 @@ class copied_stacks_builder {
 /// What an index of consecutive sections tells without those before it.
 struct run_findings {
   idle_memory_builder::of_run idle;
+  held_twice_builder::of_run twice;
 };
 
 /// Builds `report_figures` in two passes over indexes of sections: call `add` for every section in order of time, then
@@ -72,13 +73,13 @@ class figures_builder {
   /// Adds the events in `run`, the time range that the index `from` covers. Each `run` begins where the previous one
   /// ended; together the runs must cover `all_time`. O(events in `run` + blocks).
   void add(const index& from, time_range run);
-  /// `add` for a section is adding what `find` found and each piece below `pieces`. These may be added at the same time, by
-  /// different threads.
-  void add(const run_findings& found) { idle_.add(found.idle); }
+  /// `add` for a section is `add_found` with what `find` found, and each piece below `pieces`. These may be added at the
+  /// same time, by different threads.
+  void add_found(const run_findings& found, const index& from, time_range run);
   void add_piece(std::size_t piece, const index& from, time_range run);
   static constexpr std::size_t pieces = 2;
   /// Other threads may do this for several sections at the same time, and while others are added.
-  [[nodiscard]] run_findings find(const index& from, time_range run) const { return {idle_.find(from, run)}; }
+  [[nodiscard]] run_findings find(const index& from, time_range run) const;
   /// Call after the last `add`. Returns the times of the memory peaks, sorted and without duplicates.
   [[nodiscard]] std::vector<time_ns> moments();
   /// Computes what was live at the peaks in `run`, the time range that `from` covers. O(peaks * blocks).

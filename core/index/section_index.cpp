@@ -103,6 +103,7 @@ bool section_index::absorb(const trace::snapshot& from, const std::function<bool
   memory_.expect(known_->blocks.size() + known_->carried.size(), allocations);
   set_known(*known_);
   memory_.expect_births(allocations);
+  if (is_in(known_->part, row_type::touch)) expect_uses(from);
   for (const std::size_t chunk : wanted) {
     take(from, chunk);
     if (goes_on && !goes_on()) return false;
@@ -114,6 +115,24 @@ bool section_index::absorb(const trace::snapshot& from, const std::function<bool
   constexpr std::size_t many_blocks = 100'000;
   if (known_->scope == section_scope::memory && known_->blocks.size() > many_blocks) forget_told_blocks(from);
   return true;
+}
+
+/// Most uses are of blocks that are born in the section: their ids follow one another, unless there are many processes.
+void section_index::expect_uses(const trace::snapshot& from) {
+  constexpr std::size_t times_as_many = 2;
+  std::uint64_t first = UINT64_MAX, last = 0, births = 0;
+  const std::span<const chunk_reach> reaches = known_->whole->chunks->known();  // Only while a summary is made.
+  for (const std::size_t chunk : known_->chunks) {
+    if (reaches.empty() || chunk >= from.chunk_count() || from.chunk(chunk).type != row_type::alloc) continue;
+    const auto reach = std::lower_bound(reaches.begin(), reaches.end(), chunk,
+                                        [](const chunk_reach& each, std::size_t of) { return each.chunk < of; });
+    if (reach == reaches.end() || reach->chunk != chunk) continue;
+    first = std::min(first, reach->lowest_block);
+    last = std::max(last, reach->highest_block);
+    births += from.chunk(chunk).rows;
+  }
+  if (first <= last && last - first < times_as_many * births)
+    touches_.expect(trace::block_id{first}, static_cast<std::size_t>(last - first + 1));
 }
 
 /// What the file says of blocks was taken in. Where a million of them live, it is not held twice.

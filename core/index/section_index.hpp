@@ -26,6 +26,7 @@ class section_index final : public index {
   void set_known(const section_facts& about);
   void set_known_memory(const section_facts& about);
   void set_known_uses(const section_facts& about);
+  void expect_uses(const trace::snapshot& from);
   void set_known_samples(const section_facts& about);
   void set_known_slices(const section_facts& about);
   void forget_told_blocks(const trace::snapshot& from);

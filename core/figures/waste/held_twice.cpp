@@ -38,9 +38,10 @@ bool are_of_two_types(std::uint64_t a, std::uint64_t b, bool categorised) {
 
 }  // namespace
 
-void held_twice_builder::add(const index& from, time_range run) {
+void held_twice_builder::add(const of_run& found, const index& from, time_range run) {
   if (from.touches().empty()) return;
-  find_pairs(from, run);
+  for (const live_pair& each : found.pairs_)
+    if (live_.size() < most_pairs) live_.push_back(each);
   const auto facts = from.tensors(trace_);
   const auto ends = [&](live_half& of) {
     const block_record* block = of.ended ? nullptr : from.memory().find(of.block);
@@ -62,8 +63,9 @@ void held_twice_builder::add(const index& from, time_range run) {
   });
 }
 
-void held_twice_builder::find_pairs(const index& from, time_range run) {
-  if (common_of(range_, run).length() <= 0) return;
+held_twice_builder::of_run held_twice_builder::find(const index& from, time_range run) const {
+  of_run found_here;
+  if (from.touches().empty() || common_of(range_, run).length() <= 0) return found_here;
   const std::span<const block_record> blocks = from.memory().blocks();
   const auto facts = from.tensors(trace_);
   // The category of what lives on is not known yet.
@@ -84,7 +86,7 @@ void held_twice_builder::find_pairs(const index& from, time_range run) {
     if (!uses.empty() && uses.front().kind == access_kind::kernel)
       launches.try_emplace(uses.front().time, launch{i, {}, 0});
   }
-  if (launches.empty()) return;
+  if (launches.empty()) return found_here;
   for (const access& each : from.touches().accesses()) {
     const auto found = launches.find(each.time);
     if (found == launches.end() || each.block == blocks[found->second.copy].id) continue;
@@ -95,14 +97,15 @@ void held_twice_builder::find_pairs(const index& from, time_range run) {
     const block_record& copy = blocks[each.copy];
     const block_record* original = each.others == 1 ? from.memory().find(each.original) : nullptr;
     if (original == nullptr || original->process != copy.process || key_of(*original) != key_of(copy)) continue;
-    if (!may_last(*original) || live_.size() >= most_pairs) continue;
+    if (!may_last(*original) || found_here.pairs_.size() >= most_pairs) continue;
     if (!are_of_two_types(original->bytes, copy.bytes, true)) continue;
-    live_pair& made = live_.emplace_back();
+    live_pair& made = found_here.pairs_.emplace_back();
     std::tie(made.of, made.made) = std::tuple(key_of(copy), copy.born);
     std::tie(made.original.block, made.original.of.stack, made.original.of.bytes) =
         std::tie(original->id, original->stack, original->bytes);
     std::tie(made.copy.block, made.copy.of.stack, made.copy.of.bytes) = std::tie(copy.id, copy.stack, copy.bytes);
   }
+  return found_here;
 }
 
 void held_twice_builder::keep(const live_pair& of) {

@@ -39,8 +39,13 @@ class held_twice_builder {
  public:
   held_twice_builder(const trace::snapshot& trace, time_range range) : trace_(trace), range_(range) {}
 
-  /// Adds the blocks that are born or end in `run`, the time range of `from`. O(blocks + accesses).
-  void add(const index& from, time_range run);
+  /// Pairs whose copy is born in one run of sections.
+  class of_run;
+  /// Finds such pairs in `run`, the time range of `from`. May be called from several threads at the same time.
+  /// O(blocks + accesses).
+  [[nodiscard]] of_run find(const index& from, time_range run) const;
+  /// Adds what was found, and the blocks that end in `run`. Call for every run, in order of time. O(pairs).
+  void add(const of_run& found, const index& from, time_range run);
   /// Most bytes of copies first. `active`: `range_statistics::active`.
   [[nodiscard]] std::vector<held_twice> figures(std::span<const memory_peak> peaks, time_range active) const;
 
@@ -76,7 +81,6 @@ class held_twice_builder {
     time_ns made = 0;
   };
   static constexpr std::size_t most_pairs = 65536;
-  void find_pairs(const index& from, time_range run);
   /// Keeps the pair, both halves of which ended, if it is held twice.
   void keep(const live_pair& of);
   const trace::snapshot& trace_;
@@ -85,6 +89,11 @@ class held_twice_builder {
   std::vector<pair> pairs_;
   time_ns last_use_ =
       -latest_time;  ///< Of any block of a pair: the active time ends with device times, if there are some.
+};
+
+class held_twice_builder::of_run {
+  friend class held_twice_builder;
+  std::vector<live_pair> pairs_;
 };
 
 }  // namespace sluice::analysis

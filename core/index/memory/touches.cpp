@@ -71,16 +71,15 @@ touch_index::uses_of_block& touch_index::at(trace::block_id id) {
   return blocks_[place];
 }
 
-bool touch_index::copies(trace::string_id name, const trace::tables& tables) {
-  const auto [place, fresh] = copying_.try_emplace(raw(name), false);
-  if (fresh) place->second = is_copying_call(tables.text(name));
-  return place->second;
-}
-
-bool touch_index::only_fills(trace::string_id kernel, const trace::tables& tables) {
-  const auto [place, fresh] = filling_.try_emplace(raw(kernel), false);
-  if (fresh) place->second = is_filling_kernel(tables.text(kernel));
-  return place->second;
+const touch_index::named_work& touch_index::work_of(trace::string_id name, const trace::tables& tables) {
+  if (name == last_name_) return last_named_;
+  const auto [place, fresh] = named_.try_emplace(raw(name));
+  if (fresh) {
+    const std::string_view text = tables.text(name);
+    place->second = {is_copying_call(text), is_filling_kernel(text)};
+  }
+  last_name_ = name;
+  return last_named_ = place->second;
 }
 
 void touch_index::add(const trace::touch_event& row, const trace::tables& tables) {
@@ -91,18 +90,18 @@ void touch_index::add(const trace::touch_event& row, const trace::tables& tables
     if (leaves_out(bounded(row.time))) return;
     uses_of_block& block = at(row.block);
     uses_so_far& of = block.direct;
-    const bool copy = copies(row.name, tables);
+    const named_work work = work_of(row.name, tables);
+    const bool copy = work.copies;
     ++(copy ? of.copy_calls : of.kernels);
     if (!copy) {
       keep_earlier(of.first_kernel, bounded(row.time));
-      const bool fills = only_fills(row.name, tables);
-      add_access(block, row.process, bounded(row.time), 0, fills ? access_kind::clear : access_kind::kernel);
+      add_access(block, row.process, bounded(row.time), 0, work.fills ? access_kind::clear : access_kind::kernel);
     }
     return join(of.first, of.last, {bounded(row.time), row.id});
   }
   uses_of_block& of = at(row.block);
   bool& moves = moving_[raw(row.graph)];
-  moves = moves || (copies(row.name, tables) && tables.text(row.name).find("emcpy") != std::string_view::npos);
+  moves = moves || (work_of(row.name, tables).copies && tables.text(row.name).find("emcpy") != std::string_view::npos);
   for (const std::uint32_t known : of.graphs) {
     graph_use& same = graph_uses_[known];
     if (same.graph != row.graph) continue;

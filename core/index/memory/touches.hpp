@@ -101,6 +101,8 @@ class touch_index {
   void set_known(trace::block_id block, const graph_use& use, bool copies);
   /// Ignores rows about uses outside of `run`. Call before adding rows.
   void only_within(time_range run) { run_ = run; }
+  /// Announces that mostly blocks with consecutive ids are used, `blocks` from `first` on; so they are found faster.
+  void expect(trace::block_id first, std::size_t blocks) { by_id_.expect_run(raw(first), blocks); }
   /// Adds uses of a block in rows that are not added here, such as rows of earlier sections.
   void add(trace::block_id block, const uses_so_far& uses) { at(block).direct.add(uses); }
   /// Collects no accesses, which will not be queried. Call before adding rows.
@@ -176,16 +178,21 @@ class touch_index {
   [[nodiscard]] bool leaves_out(time_ns time) const { return time < run_.begin || time >= run_.end; }
   template <class Copy>
   void add_copy(const Copy& row, time_ns time);
-  bool copies(trace::string_id name, const trace::tables& tables);
-  bool only_fills(trace::string_id kernel, const trace::tables& tables);
+  /// What the name of a kernel or call says.
+  struct named_work {
+    bool copies = false;  ///< The call copies or sets memory.
+    bool fills = false;   ///< The kernel only fills.
+  };
+  const named_work& work_of(trace::string_id name, const trace::tables& tables);
 
   std::vector<uses_of_block> blocks_;
   id_lookup by_id_;
   std::vector<graph_use> graph_uses_;
   std::map<trace::graph_id, launches> launches_;
-  std::unordered_map<std::uint64_t, bool> moving_;   ///< By graph id: some node of the graph copies.
-  std::unordered_map<std::uint64_t, bool> copying_;  ///< By name id: the call copies or sets memory.
-  std::unordered_map<std::uint64_t, bool> filling_;  ///< By name id: the kernel only fills.
+  std::unordered_map<std::uint64_t, bool> moving_;  ///< By graph id: some node of the graph copies.
+  std::unordered_map<std::uint64_t, named_work> named_;
+  trace::string_id last_name_{};  ///< The touches of one launch follow one another.
+  named_work last_named_;
   id_lookup known_by_id_;
   std::vector<block_touches> known_;  ///< From `set_known`.
   std::vector<access> accesses_;

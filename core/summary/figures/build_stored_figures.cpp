@@ -90,7 +90,7 @@ result<stored_figures> build_stored_figures(const section_reader& from, const un
     std::vector<std::function<void()>> work;
     for (std::size_t piece = 0; piece < stored_figures_builder::pieces; ++piece)
       work.emplace_back([&, piece] { all.add_piece(piece, run, range); });
-    work.emplace_back([&] { all.add(now.found.valid() ? now.found.get() : all.find(run, range)); });
+    work.emplace_back([&] { all.add_found(now.found.valid() ? now.found.get() : all.find(run, range), run, range); });
     if (also) work.emplace_back([&] { goes = also(run, now.first, now.last); });
     if (options.several_cores) {
       threads.do_at_once(2 * most_coming, work);

@@ -17,10 +17,10 @@ class stored_figures_builder {
   /// For the recording `of`, whose steps are `steps`. All arguments must outlive this.
   stored_figures_builder(const trace::snapshot& of, const step_facts& steps, const unsectioned_facts& unsectioned);
 
-  /// For every section, in order of time, call `add` with what `find` found and `add_piece` with each piece below `pieces`
+  /// For every section, in order of time, call `add_found` with what `find` found and `add_piece` with each piece below `pieces`
   /// (see `figures_builder`). Then `look` for the sections with a time from `moments`, then `take` once.
   [[nodiscard]] run_findings find(const index& from, time_range run) const { return figures_.find(from, run); }
-  void add(const run_findings& found) { figures_.add(found); }
+  void add_found(const run_findings& found, const index& from, time_range run) { figures_.add_found(found, from, run); }
   void add_piece(std::size_t piece, const index& from, time_range run);
   static constexpr std::size_t pieces = figures_builder::pieces + 1;
   [[nodiscard]] std::vector<time_ns> moments();

@@ -20,6 +20,7 @@ TEST(positions, are_those_of_a_map) {
     const std::uint64_t id = ids[random() % std::size(ids)];
     if (i % 50'000 == 20'000) tried.expect(random() % 100'000);
     if (i % 30'000 == 10'000) tried.expect_run(random() % 10'000);
+    if (i % 40'000 == 30'000) tried.expect_run(random() % 1'000'000, random() % 10'000);
     const std::size_t next = obvious.size();
     const auto [position, fresh] = tried.put(id, next);
     const auto [place, new_there] = obvious.try_emplace(id, next);
