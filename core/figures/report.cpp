@@ -34,7 +34,7 @@ std::vector<process_figure> list_processes(const std::vector<process_watermark>&
 
 void put_warnings(const report_figures& figures, const trace::snapshot& trace, report& into) {
   std::vector<std::string>& all = into.warnings;
-  all.assign(trace.warnings().begin(), trace.warnings().end());
+  all = trace.warnings();
   if (!into.complete) {
     all.push_back(trace.growing() ? "the recording still runs: these are its figures so far"
                                   : "the file was never closed, its writer died: what reached it is shown");

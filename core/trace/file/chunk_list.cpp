@@ -66,6 +66,8 @@ std::vector<chunk_info> chunk_list::of_tile(time_ns first, time_ns last) const {
   return found;
 }
 
+std::string chunk_list::damage() const { return from_ == nullptr ? std::string() : from_->damage(); }
+
 std::uint64_t chunk_list::tile_levels() const {
   std::uint64_t levels = 0;
   for (const page& each : pages_) levels |= each.about.levels;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,8 @@ class chunk_list {
   [[nodiscard]] std::uint64_t tile_levels() const;
   /// The hull of the chunks' times but for tables, attributes and links: begin > end if there are none.
   [[nodiscard]] std::pair<time_ns, time_ns> times() const;
+  /// What is said of damage in the index that was found so far: nothing if there was none.
+  [[nodiscard]] std::string damage() const;
 
  private:
   struct page {

@@ -79,17 +79,31 @@ result<void> chunk_pages::decode(std::size_t number, page& into) const {
   return {};
 }
 
+void chunk_pages::walk() const {
+  walked_lists lists;
+  std::uint64_t at = sizeof(file_header);
+  from_.walk(at, file_size_, lists);
+  std::stable_sort(lists.summaries.begin(), lists.summaries.end(), before_in_index{});
+  const std::size_t listed = first_.back(), listed_before = first_[pages_of_events_];
+  const std::size_t found =
+      std::min(lists.chunks.size(), listed_before) + std::min(lists.summaries.size(), listed - listed_before);
+  walked_chunks_ = std::move(lists.chunks);
+  walked_chunks_.resize(listed_before);
+  walked_chunks_.insert(walked_chunks_.end(), lists.summaries.begin(), lists.summaries.end());
+  walked_chunks_.resize(listed);
+  std::string said = "the index of the file is damaged; its chunks were found without it";
+  if (found < listed) said += ", but for " + std::to_string(listed - found) + " of " + std::to_string(listed);
+  const std::scoped_lock lock(mutex_);
+  damage_ = std::move(said);
+}
+
+std::string chunk_pages::damage() const {
+  const std::scoped_lock lock(mutex_);
+  return damage_;
+}
+
 chunk_pages::page chunk_pages::found_by_walk(std::size_t number) const {
-  std::call_once(walked_, [this] {
-    walked_lists lists;
-    std::uint64_t at = sizeof(file_header);
-    from_.walk(at, file_size_, lists);
-    std::stable_sort(lists.summaries.begin(), lists.summaries.end(), before_in_index{});
-    walked_chunks_ = std::move(lists.chunks);
-    walked_chunks_.resize(first_[pages_of_events_]);
-    walked_chunks_.insert(walked_chunks_.end(), lists.summaries.begin(), lists.summaries.end());
-    walked_chunks_.resize(first_.back());
-  });
+  std::call_once(walked_, [this] { walk(); });
   return {walked_chunks_.begin() + static_cast<std::ptrdiff_t>(first_[number]),
           walked_chunks_.begin() + static_cast<std::ptrdiff_t>(first_[number + 1])};
 }

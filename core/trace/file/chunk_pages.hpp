@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/trace/file/chunk_source.hpp"
@@ -30,6 +31,8 @@ class chunk_pages {
   [[nodiscard]] std::shared_ptr<const page> read(std::size_t number) const;
   /// Appends the chunks of pages [first, behind) to `all`, and keeps none.
   void read_all(std::size_t first, std::size_t behind, std::vector<chunk_info>& all) const;
+  /// What is said of damaged pages that were read so far: nothing if there was none.
+  [[nodiscard]] std::string damage() const;
   /// False if a page that lists tables is damaged.
   [[nodiscard]] bool read_tables(std::vector<chunk_info>& tables) const;
 
@@ -38,6 +41,7 @@ class chunk_pages {
   [[nodiscard]] bool load();
   [[nodiscard]] result<void> decode(std::size_t number, page& into) const;
   [[nodiscard]] page found_by_walk(std::size_t number) const;
+  void walk() const;
 
   const chunk_source from_;
   const std::uint64_t file_size_;
@@ -49,6 +53,7 @@ class chunk_pages {
   mutable std::vector<std::shared_ptr<const page>> kept_;
   mutable std::once_flag walked_;
   mutable std::vector<chunk_info> walked_chunks_;  ///< By a walk: tables and events, then summaries.
+  mutable std::string damage_;                     ///< Guarded by `mutex_`.
 };
 
 }  // namespace sluice::trace

@@ -290,6 +290,14 @@ std::shared_ptr<snapshot> file::state::grow(const byte_source::extent& there) {
 
 const std::string& snapshot::path() const { return file_->path(); }
 
+std::vector<std::string> snapshot::warnings() const {
+  std::vector<std::string> lines = *warnings_;
+  for (const auto& list : {chunks_, summaries_})
+    if (std::string line = list->damage(); !line.empty() && std::find(lines.begin(), lines.end(), line) == lines.end())
+      lines.push_back(std::move(line));
+  return lines;
+}
+
 std::shared_ptr<const snapshot> snapshot::with_summaries(const snapshot& other) const {
   auto made = std::make_shared<snapshot>(*this);
   made->summaries_ = other.summaries_;
@@ -306,7 +314,7 @@ std::shared_ptr<const snapshot> snapshot::with_warning(std::string line) const {
 }
 
 outline snapshot::about() const {
-  return {path(), tables_, *warnings_, file_bytes_, begin_, end_, realtime_origin_, complete_, growing_, simulated_};
+  return {path(), tables_, warnings(), file_bytes_, begin_, end_, realtime_origin_, complete_, growing_, simulated_};
 }
 
 file::file(std::unique_ptr<state> s) : state_(std::move(s)) {}

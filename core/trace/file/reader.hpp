@@ -89,8 +89,9 @@ class snapshot {
   [[nodiscard]] bool simulated() const { return simulated_; }
   /// CLOCK_REALTIME ns at time 0; 0: unknown.
   [[nodiscard]] std::int64_t realtime_origin() const { return realtime_origin_; }
-  /// Messages about what could not be read: skipped bytes, unknown rows, a missing index.
-  [[nodiscard]] std::span<const std::string> warnings() const { return *warnings_; }
+  /// Messages about what could not be read: skipped bytes, unknown rows, a missing index. Pages of the index are read as
+  /// they are needed, so damage in one is said once it was found.
+  [[nodiscard]] std::vector<std::string> warnings() const;
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
   /// True if the file was recorded on this machine by this user (core/base/origin.hpp).
@@ -168,8 +169,8 @@ class snapshot {
 };
 
 /// An open recording. Opening reads the header and the index, of a large file the list of its pages, or walks the chunk
-/// headers if there is no index (the file is still being written, or its writer died). Its bytes are read as asked for (byte_source.hpp) and not mapped, so a
-/// truncated file is an error, not a signal.
+/// headers if there is no index (the file is still being written, or its writer died). Its bytes are read as asked for
+/// (byte_source.hpp) and not mapped, so a truncated file is an error, not a signal.
 class file : public std::enable_shared_from_this<file> {
  public:
   /// Opens `path`. Errors: not_found, io, foreign, newer_version, corrupt (with the offset).

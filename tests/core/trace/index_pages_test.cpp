@@ -231,6 +231,47 @@ TEST(index_pages, are_made_up_for_by_a_walk_where_they_are_damaged) {
   EXPECT_GT(damaged_pages, 9U);
 }
 
+/// `content` with damage in the payload of each of the given pages; those of events come first.
+std::vector<char> with_damaged_pages(std::vector<char> content, std::initializer_list<std::size_t> pages) {
+  const ends of = ends_of(content);
+  std::size_t at = of.pages;
+  for (std::size_t page = 0; at < of.mark; ++page) {
+    chunk_header header;
+    std::memcpy(&header, content.data() + at, sizeof header);
+    if (std::find(pages.begin(), pages.end(), page) != pages.end())
+      content[at + sizeof header + header.stored_bytes / 2] ^= 0x55;
+    at += sizeof header + header.stored_bytes;
+  }
+  return content;
+}
+
+TEST(index_pages, that_are_damaged_are_told_in_one_line) {
+  const std::vector<char> content = recording(kernels, tiles);
+  const auto now = open(with_damaged_pages(content, {1, 3}));
+  ASSERT_TRUE(now);
+  EXPECT_TRUE(now->warnings().empty()) << "no page was read but the one with the names";
+  EXPECT_EQ(now->chunk(now->chunk_count() / 2).rows, 1U);
+  static_cast<void>(now->chunks());
+  const std::vector<std::string> expected = {"the index of the file is damaged; its chunks were found without it"};
+  EXPECT_EQ(now->warnings(), expected);
+  EXPECT_EQ(now->about().warnings, expected);
+}
+
+TEST(index_pages, that_are_damaged_say_how_many_chunks_are_lost) {
+  std::vector<char> content = recording(kernels, tiles);
+  const std::vector<chunk_info> all = [&] {
+    const auto whole = open(content);
+    return std::vector(whole->chunks().begin(), whole->chunks().end());
+  }();
+  content[all[kernels / 2].offset] ^= 0x55;
+  const auto now = open(with_damaged_pages(content, {1}));
+  ASSERT_TRUE(now);
+  static_cast<void>(now->chunks());
+  EXPECT_EQ(now->warnings(), std::vector<std::string>{
+                                 "the index of the file is damaged; its chunks were found without it, but for 1 of " +
+                                 std::to_string(now->chunk_count() + now->summaries().size())});
+}
+
 TEST(index_pages, survive_damage_anywhere) {
   const std::vector<char> content = recording(kernels, 10);
   const std::size_t from = ends_of(content).list;
