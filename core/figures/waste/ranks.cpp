@@ -11,6 +11,7 @@
 
 #include "core/base/format.hpp"
 #include "core/base/saturating.hpp"
+#include "core/figures/findings/thresholds.hpp"
 #include "core/figures/fragmentation.hpp"
 #include "core/figures/range_statistics.hpp"
 #include "core/index/index.hpp"
@@ -90,29 +91,19 @@ void ranks_builder::add_work(const index& from, time_range here) {
       collectives[each.name].push_back({process, {each.begin, each.end}});
     });
   }
-  for (auto& [name, all] : collectives) add_waiting(std::move(all));
+  for (auto& [name, all] : collectives) add_waiting(std::move(all), open_[name]);
 }
 
-void ranks_builder::add_waiting(std::vector<collective> all) {
+void ranks_builder::add_waiting(std::vector<collective> all, std::vector<collective>& open) {
+  all.insert(all.end(), open.begin(), open.end());
   std::sort(all.begin(), all.end(),
             [](const collective& a, const collective& b) { return a.when.begin < b.when.begin; });
   std::set<trace::process_id> members;
   std::size_t first = 0;
   time_ns first_end = 0;
-  const auto count = [&](std::size_t behind) {
-    if (members.size() < 2) return;
-    time_ns shortest = all[first].when.length();
-    for (std::size_t i = first; i < behind; ++i) shortest = std::min(shortest, all[i].when.length());
-    for (std::size_t i = first; i < behind; ++i) {
-      const time_ns waited = all[i].when.length() - shortest;
-      waits_of_length& alike = works_[all[i].process].waited[std::bit_width(static_cast<std::uint64_t>(waited))];
-      ++alike.count;
-      saturating_add(alike.total, waited);
-    }
-  };
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].when.begin >= first_end || members.contains(all[i].process)) {
-      count(i);
+      count_waits(std::span(all).subspan(first, i - first));
       members.clear();
       first = i;
       first_end = all[i].when.end;
@@ -120,7 +111,19 @@ void ranks_builder::add_waiting(std::vector<collective> all) {
     members.insert(all[i].process);
     first_end = std::min(first_end, all[i].when.end);
   }
-  count(all.size());
+  open.assign(all.begin() + static_cast<std::ptrdiff_t>(first), all.end());
+}
+
+void ranks_builder::count_waits(std::span<const collective> of_all) {
+  if (of_all.size() < 2) return;
+  time_ns shortest = of_all.front().when.length();
+  for (const collective& each : of_all) shortest = std::min(shortest, each.when.length());
+  for (const collective& each : of_all) {
+    const time_ns waited = each.when.length() - shortest;
+    waits_of_length& alike = works_[each.process].waited[std::bit_width(static_cast<std::uint64_t>(waited))];
+    ++alike.count;
+    saturating_add(alike.total, waited);
+  }
 }
 
 void ranks_builder::put_waiting(const waits& of, rank_figures& into) {
@@ -128,12 +131,13 @@ void ranks_builder::put_waiting(const waits& of, rank_figures& into) {
     const std::uint64_t shorter = i > 0 ? of[i - 1].count : 0;
     const std::uint64_t longer = i + 1 < of.size() ? of[i + 1].count : 0;
     saturating_add(into.waiting, of[i].total);
-    if (shorter + of[i].count + longer < rank_figures::recurring_waits)
-      saturating_add(into.waiting_rarely, of[i].total);
+    if (shorter + of[i].count + longer < least_recurring) saturating_add(into.waiting_rarely, of[i].total);
   }
 }
 
 void ranks_builder::find_peaks() {
+  for (const auto& [name, last] : open_) count_waits(last);
+  open_.clear();
   for (const auto& [process, memories] : all_) {
     const std::pair<const memory_key, highest>* best = nullptr;
     for (const auto& each : memories) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -54,7 +55,8 @@ struct rank_figures {
   /// least. Kernels of one name belong to the same collective if those of all its ranks overlap.
   time_ns waiting = 0;
   /// Part of `waiting` in waits that are unlike all but a few others in their length: as for connecting, compiling, or an
-  /// evaluation. See `recurring_waits`.
+  /// evaluation. Waits recur if at least `least_recurring` (findings/thresholds.hpp) of a rank have about the same
+  /// length: at most four times the shortest of them.
   time_ns waiting_rarely = 0;
   std::uint64_t reductions = 0;        ///< Of the collectives, all-reduces.
   std::uint64_t gathers = 0;           ///< Of the collectives, all-gathers and reduce-scatters, which sharding needs.
@@ -62,8 +64,6 @@ struct rank_figures {
   std::vector<held_by_stack> held;     ///< At the peak, most bytes first, at most `limit`.
   std::vector<kernel_total> kernels;   ///< Other than collectives, longest first, at most `limit`.
   static constexpr std::size_t limit = 64;
-  /// Waits recur if at least so many of a rank have about the same length: at most four times the shortest of them.
-  static constexpr std::uint64_t recurring_waits = 4;
 };
 
 /// Collects the figures of processes with a rank, if there are several, from indexes of sections in order of time.
@@ -110,8 +110,11 @@ class ranks_builder {
   };
   void add_memory(const memory_use& memory, time_range here);
   void add_work(const index& from, time_range here);
-  /// `all`: kernels of one name.
-  void add_waiting(std::vector<collective> all);
+  /// `all`: kernels of one name. `open`: those of the last collective of that name so far, which ranks may still join
+  /// in the next section.
+  void add_waiting(std::vector<collective> all, std::vector<collective>& open);
+  /// `of_all`: what each rank ran of one collective.
+  void count_waits(std::span<const collective> of_all);
   static void put_waiting(const waits& of, rank_figures& into);
   kernel_kind kind_of(trace::string_id kernel);
 
@@ -121,6 +124,7 @@ class ranks_builder {
   std::map<trace::process_id, std::map<memory_key, highest>> all_;
   std::map<trace::process_id, work> works_;
   std::map<trace::string_id, kernel_kind> kinds_;
+  std::map<trace::string_id, std::vector<collective>> open_;
   std::vector<rank_figures> peaks_;
 };
 

@@ -160,6 +160,24 @@ TEST(ranks, match_collectives_of_one_name_that_overlap) {
   EXPECT_EQ(ranks[0].collectives, 3U);
 }
 
+TEST(ranks, wait_as_long_where_a_section_ends_while_they_wait) {
+  wasteful_recording told;
+  unequal_work(told, 3, 20, 80);
+  told.made.close();
+  const testing::indexed all(told.made.open());
+  const time_range whole = time_range_of(*all.snapshot);
+  ranks_builder builder(*all.snapshot, whole);
+  // Rank 0 begins to wait at 30 us of each turn of 100 us, rank 1 comes at 90 us.
+  const time_range sections[] = {
+      {whole.begin, 70 * us}, {70 * us, 150 * us}, {150 * us, 170 * us}, {170 * us, whole.end}};
+  for (const time_range& each : sections) builder.add(all.index, each);
+  builder.find_peaks();
+  const auto ranks = builder.figures({}, {});
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_EQ(ranks[0].waiting, 3 * 60 * us);
+  EXPECT_EQ(ranks[1].waiting, 0);
+}
+
 TEST(ranks, wait_rarely_for_what_happens_a_few_times) {
   wasteful_recording told;
   unequal_work(told, 6, 20, 80);
