@@ -90,6 +90,12 @@ action declare_generate(CLI::App& command) {
       ->check(whole_between(1, 64))
       ->type_name("N")
       ->capture_default_str();
+  command
+      .add_option("--slow-rank", options->what.slow_rank,
+                  "Rank whose kernels take four times as long, so that the others wait for it (give all ranks the same "
+                  "--seed)")
+      ->check(whole_between(0, 1'000'000))
+      ->type_name("N");
   command.add_option("--kept-blocks", options->what.kept_blocks, "Small blocks to allocate first and keep to the end")
       ->check(whole_between(0, 100'000'000))
       ->type_name("N")

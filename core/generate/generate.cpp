@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 
+#include "core/base/scratch_file.hpp"
 #include "core/generate/program.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/trace/file/writer.hpp"
@@ -15,33 +17,48 @@ constexpr std::uint64_t checkpoint_every = 65'536;  // As in the collector.
 constexpr time_ns anchor_period = 1'000'000'000;
 constexpr std::int64_t epoch = 1'700'000'000'000'000'000;
 
+/// True if a rank that is not in the recording determines when its collectives end.
+bool waits_for_unseen(const generate_options& o) {
+  const std::int64_t first = o.number_of_first();
+  return o.pattern == program_pattern::training && o.is_job() && o.slow_rank >= 0 &&
+         (o.slow_rank < first || o.slow_rank >= first + o.processes);
+}
+
 class run {
  public:
-  run(trace::file_writer& file, const model& m, const generate_options& options)
-      : options_(options), common_(file, m, options) {
+  /// `unseen`: takes the names of the slow rank of the job, if it is recorded elsewhere. The others wait for it all the
+  /// same.
+  run(trace::file_writer& file, trace::file_writer* unseen, const model& m, const generate_options& options)
+      : options_(options), common_(file, m, options), elsewhere_(options) {
     trace::host_row host;
     host.id = trace::host_id{1};
     host.name = file.intern("generated");
     host.system = file.intern("sluice generate");
     file.add(host);
     add_anchor(0);
-    for (std::uint32_t rank = 0; rank < options.processes; ++rank) programs_.emplace_back(common_, rank);
+    for (std::uint32_t i = 0; i < options.processes; ++i)
+      programs_.emplace_back(common_, i, options.number_of_first() + i);
+    if (unseen == nullptr) return;
+    elsewhere_.kept_blocks = 0;
+    unseen_common_.emplace(*unseen, m, elsewhere_, false);
+    unseen_.emplace(*unseen_common_, 0, options.slow_rank);
   }
 
   /// Errors: cancelled.
   result<void> until(std::uint64_t events, const long_task& task, const std::string& path) {
     while (!failed_) {  // A full disk: closing the file reports the error.
       program* next = nullptr;
-      for (program& p : programs_) {
+      for_each_of_job([&](program& p) {
         if (!p.waiting() && (next == nullptr || p.now() < next->now())) next = &p;
-      }
+      });
       if (next == nullptr) {
         resume_all();
         if (file().events() >= events) break;
         continue;
       }
       next->advance();
-      if (common_.rows.advance(next->now())) {
+      if (unseen_ && next == &*unseen_) continue;
+      if (next->deliver()) {
         sample(next->now());
         const double share =
             static_cast<double>(file().events()) / static_cast<double>(std::max<std::uint64_t>(events, 1));
@@ -61,16 +78,22 @@ class run {
  private:
   [[nodiscard]] trace::file_writer& file() { return common_.rows.file(); }
 
+  template <class Visit>
+  void for_each_of_job(Visit&& visit) {
+    for (program& p : programs_) visit(p);
+    if (unseen_) visit(*unseen_);
+  }
+
   void resume_all() {
     time_ns ready = 0;
     time_ns host = 0;
-    for (const program& p : programs_) {
+    for_each_of_job([&](const program& p) {
       ready = std::max(ready, p.ready());
       host = std::max(host, p.now());
-    }
+    });
     // No process is ahead of the others, so the live set is known.
     consider_checkpoint();
-    for (program& p : programs_) p.resume(ready, host);
+    for_each_of_job([&](program& p) { p.resume(ready, host); });
   }
 
   void sample(time_ns time) {
@@ -110,6 +133,9 @@ class run {
   const generate_options& options_;
   common_state common_;
   std::deque<program> programs_;
+  generate_options elsewhere_;
+  std::optional<common_state> unseen_common_;
+  std::optional<program> unseen_;
   time_ns next_anchor_ = anchor_period;
   std::uint64_t last_checkpoint_ = 0;
   bool failed_ = false;
@@ -130,8 +156,17 @@ result<generated> generate(const generate_options& options, const std::string& p
   how.realtime_origin = epoch;
   auto file = trace::file_writer::create_unpublished(path, how);
   if (!file) return tl::unexpected<error>(file.error());
-  if (auto made = run(*file, what, options).until(options.events, task, path); !made)
+  std::optional<trace::file_writer> unseen;
+  if (waits_for_unseen(options)) {
+    const auto scratch = scratch_file::make();
+    if (!scratch) return tl::unexpected<error>(scratch.error());
+    auto other = trace::file_writer::create(*scratch, how);
+    if (!other) return tl::unexpected<error>(other.error());
+    unseen = std::move(*other);
+  }
+  if (auto made = run(*file, unseen ? &*unseen : nullptr, what, options).until(options.events, task, path); !made)
     return tl::unexpected<error>(made.error());
+  unseen.reset();
   const std::uint64_t events = file->events();
   const auto closed = analysis::finalize(*file, {.cancel = task.cancelled});
   if (!closed) return tl::unexpected<error>(closed.error());

@@ -14,17 +14,18 @@ class late_rows {
   static constexpr trace::time_ns turn = 20'000'000;
   static constexpr trace::time_ns flush_period = 100'000'000;
 
-  explicit late_rows(trace::file_writer& file) : file_(file) {}
+  /// `keeps`: false drops all rows.
+  late_rows(trace::file_writer& file, bool keeps) : file_(file), keeps_(keeps) {}
 
   template <class Row>
   std::uint64_t now(const Row& row) {
-    return file_.add(row);
+    return keeps_ ? file_.add(row) : 0;
   }
 
   /// Writes `row` at the first 20 ms turn after `ready`. Rows of one kind keep their order.
   template <class Row>
   void later(const Row& row, trace::time_ns ready) {
-    std::get<queue<Row>>(waiting_).emplace_back(ready, row);
+    if (keeps_) std::get<queue<Row>>(waiting_).emplace_back(ready, row);
   }
 
   /// Writes the rows due when the program reaches `time`. Returns true once per flush period: then samples are due.
@@ -60,6 +61,7 @@ class late_rows {
   }
 
   trace::file_writer& file_;
+  const bool keeps_;
   std::tuple<queue<trace::free_event>, queue<trace::transfer_event>, queue<trace::memset_event>,
              queue<trace::kernel_event>, queue<trace::graph_launch_event>>
       waiting_;

@@ -21,6 +21,11 @@ struct generate_options {
   std::uint32_t processes = 1;  ///< Number of ranks, each with its own device.
   /// Rank of the first process, as if the others of the job were recorded elsewhere; -1: 0, or none if it is the only one.
   std::int64_t first_rank = -1;
+  /// A rank whose kernels take `slow_factor` times as long, so that the others wait for it in each collective; -1: none.
+  /// It may be one of those recorded elsewhere: recordings of one job need the same seed for all ranks.
+  std::int64_t slow_rank = -1;
+  static constexpr std::int64_t slow_factor = 4;
+  [[nodiscard]] std::int64_t number_of_first() const { return first_rank < 0 ? 0 : first_rank; }
   [[nodiscard]] bool is_job() const { return processes > 1 || first_rank >= 0; }
   /// Small blocks that each process allocates before its first step and keeps, such as the entries of a cache.
   std::uint64_t kept_blocks = 0;

@@ -68,20 +68,21 @@ trace::stack_id common_state::kept_stack(std::uint64_t which) {
   return trace::stack_id{caller};
 }
 
-program::program(common_state& common, std::uint32_t rank)
+program::program(common_state& common, std::uint32_t index, std::int64_t number)
     : common_(common),
-      chance_(common.options.seed * 1'000'003 + rank),
-      rank_(rank),
-      process_{rank + 1},
-      main_{3 * rank + 1},
-      autograd_{3 * rank + 2},
-      flusher_{3 * rank + 3},
-      device_{rank + 1},
-      context_{rank + 1},
-      stream_{rank + 1},
-      pool_{rank + 1},
-      graph_{rank + 1},
-      allocator_(0x7f10'0000'0000 + (std::uint64_t{rank} << 37)),
+      chance_(common.options.seed * 1'000'003 + static_cast<std::uint64_t>(number)),
+      index_(index),
+      number_(number),
+      process_{index + 1},
+      main_{3 * index + 1},
+      autograd_{3 * index + 2},
+      flusher_{3 * index + 3},
+      device_{index + 1},
+      context_{index + 1},
+      stream_{index + 1},
+      pool_{index + 1},
+      graph_{index + 1},
+      allocator_(0x7f10'0000'0000 + (std::uint64_t{index} << 37)),
       tensors_(common.what.slots) {
   now_ = first_moment();
   add_tables();
@@ -95,23 +96,23 @@ void program::add_tables() {
   add_process(trace::unknown_time);
   const char* names[] = {"python3", "pt_autograd_0", "sluice-flush"};
   for (std::uint32_t i = 0; i < 3; ++i) {
-    file.add(trace::thread_row{trace::thread_id{3 * rank_ + 1 + i}, process_, 4200 + rank_ + 100 * i,
+    file.add(trace::thread_row{trace::thread_id{3 * index_ + 1 + i}, process_, 4200 + index_ + 100 * i,
                                file.intern(names[i])});
   }
   trace::device_row device;
   device.id = device_;
   device.uuid_high = 0x5eed'0000'0000'0000 + common_.options.seed;
-  device.uuid_low = 0x9000'0000'0000'0000 + rank_;
+  device.uuid_low = 0x9000'0000'0000'0000 + static_cast<std::uint64_t>(number_);
   device.name = file.intern("Generated GPU");
   device.kind = trace::device_kind::cuda;
-  device.ordinal = static_cast<std::int64_t>(rank_);
+  device.ordinal = static_cast<std::int64_t>(index_);
   device.memory_bytes = std::uint64_t{80} << 30;
   device.link_generation = 5;
   device.link_width = 16;
   device.link_peak = 63'015'384'608;
   device.compute_major = 9;
   file.add(device);
-  file.add(trace::context_row{context_, process_, device_, 0x1000 + rank_});
+  file.add(trace::context_row{context_, process_, device_, 0x1000 + index_});
   trace::stream_row stream;
   stream.id = stream_;
   stream.process = process_;
@@ -123,7 +124,7 @@ void program::add_tables() {
   const char* counters[2][2] = {{"PyTorch allocated", "PyTorch reserved"}, {"requests in work", "tokens cached"}};
   for (std::uint32_t i = 0; i < 2; ++i) {
     trace::counter_row counter;
-    counter.id = counters_[i] = trace::counter_id{2 * rank_ + 1 + i};
+    counter.id = counters_[i] = trace::counter_id{2 * index_ + 1 + i};
     counter.process = process_;
     counter.device = device_;
     counter.unit = training ? trace::counter_unit::bytes : trace::counter_unit::none;
@@ -135,7 +136,7 @@ void program::add_tables() {
     pool.id = pool_;
     pool.process = process_;
     pool.device = device_;
-    pool.handle = 0x2000 + rank_;
+    pool.handle = 0x2000 + index_;
     pool.name = file.intern("cache pool");
     file.add(pool);
   }
@@ -316,9 +317,8 @@ void program::add_process(time_ns end) {
   trace::process_row process;
   process.id = process_;
   process.host = trace::host_id{1};
-  process.pid = 4200 + rank_;
-  const std::int64_t first_rank = std::max<std::int64_t>(common_.options.first_rank, 0);
-  process.rank = common_.options.is_job() ? first_rank + static_cast<std::int64_t>(rank_) : -1;
+  process.pid = 4200 + index_;
+  process.rank = common_.options.is_job() ? number_ : -1;
   process.command = file.intern(training ? "python3 train.py" : "python3 serve.py");
   process.begin = first_moment();
   process.end = end;

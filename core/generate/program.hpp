@@ -16,7 +16,9 @@ using trace::time_ns;
 
 /// State shared by all processes of a recording: the file, the ids, and the model's frames and stacks.
 struct common_state {
-  common_state(trace::file_writer& file, const model& m, const generate_options& o) : rows(file), what(m), options(o) {}
+  /// `keeps_rows`: false for programs that run, but are not recorded.
+  common_state(trace::file_writer& file, const model& m, const generate_options& o, bool keeps_rows = true)
+      : rows(file, keeps_rows), what(m), options(o) {}
 
   late_rows rows;
   const model& what;
@@ -43,7 +45,8 @@ struct common_state {
 /// A process that runs a model, with its own clock, allocator and device. Writes its events to the shared file.
 class program {
  public:
-  program(common_state& common, std::uint32_t rank);
+  /// `index`: among the processes of the recording. `number`: the rank in the job.
+  program(common_state& common, std::uint32_t index, std::int64_t number);
 
   /// Runs the next operation. Returns false if it waits for the other processes; then call `resume`.
   bool advance();
@@ -57,6 +60,9 @@ class program {
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
   /// True between two steps. All events before `now` have then been written.
   [[nodiscard]] bool between_steps() const { return next_ == todo_.size(); }
+
+  /// Writes the rows that are due at `now`, as `late_rows::advance` does, and returns what it returns.
+  bool deliver() { return common_.rows.advance(now_); }
 
   /// Writes the samples that a recorder takes at each flush.
   void sample(time_ns time);
@@ -85,7 +91,7 @@ class program {
 
   void add_tables();
   void add_process(time_ns end);
-  [[nodiscard]] time_ns first_moment() const { return 1'000'000 * (1 + static_cast<time_ns>(rank_)); }
+  [[nodiscard]] time_ns first_moment() const { return 1'000'000 * (1 + static_cast<time_ns>(index_)); }
   void plan();
   void plan_training();
   void plan_inference();
@@ -123,7 +129,8 @@ class program {
 
   common_state& common_;
   random chance_;
-  std::uint32_t rank_;
+  std::uint32_t index_;
+  std::int64_t number_;
   trace::process_id process_;
   trace::thread_id main_, autograd_, flusher_;
   trace::device_id device_;

@@ -201,7 +201,9 @@ void program::launch(const operation& o, std::uint32_t scale) {
     ready_ = start;
     waiting_ = true;
   }
-  const time_ns end = start + on_tick(chance_.around(static_cast<std::int64_t>(scaled(o.duration, scale)), 2, 500)) +
+  const std::int64_t longer = number_ == common_.options.slow_rank && !o.collective ? generate_options::slow_factor : 1;
+  const time_ns end = start +
+                      on_tick(chance_.around(static_cast<std::int64_t>(scaled(o.duration, scale)), 2, 500) * longer) +
                       static_cast<time_ns>(chance_.below(2));
   busy_until_ = end;
   if (!timeline) return;
@@ -231,11 +233,13 @@ void program::launch(const operation& o, std::uint32_t scale) {
 }
 
 void program::resume(time_ns ready, time_ns host) {
-  now_ = std::max(now_, host);  // All processes leave the collective together, on the host too.
   // On its device, an early process has waited for the last one.
   const operation& o = *todo_[next_].of;
   busy_until_ = ready + static_cast<time_ns>(o.duration) + static_cast<time_ns>(chance_.below(400));
   waiting_ = false;
+  // So it has on its host, as for the norm of all gradients: all processes leave the collective together.
+  if (common_.options.timeline) wait();
+  now_ = std::max(now_, host);
   if (common_.options.timeline) {
     collective_.end = busy_until_;
     common_.rows.later(collective_, delivery(busy_until_));
@@ -304,7 +308,7 @@ void program::add_staging(const operation& o) {
   alloc.kind = trace::memory_kind::pinned;
   alloc.device = device_;
   alloc.context = context_;
-  alloc.address = 0x7ef0'0000'0000 + (std::uint64_t{rank_} << 30);
+  alloc.address = 0x7ef0'0000'0000 + (std::uint64_t{index_} << 30);
   alloc.bytes = 128 * mib;
   alloc.correlation = ++correlation_;
   alloc.stack = common_.stack(o.stack);
@@ -384,7 +388,7 @@ void program::grow_cache(request& r) {
     common_.rows.now(grown);
   }
   if (free_cache_.empty()) {
-    free_cache_.push_back(0x7e80'0000'0000 + (std::uint64_t{rank_} << 34) + next_cache_);
+    free_cache_.push_back(0x7e80'0000'0000 + (std::uint64_t{index_} << 34) + next_cache_);
     next_cache_ += common_.what.cache_bytes;
   }
   auto alloc = row<trace::alloc_event>(0);

@@ -113,6 +113,50 @@ TEST(generate, puts_a_collective_at_one_end_for_all_ranks) {
     EXPECT_LT(std::abs(by_process[1][i].end - by_process[2][i].end), 1'000);
 }
 
+/// Of a rank: when its collectives could begin, and when they ended.
+struct collectives {
+  std::vector<trace::time_ns> begins, ends;
+};
+std::map<std::int64_t, collectives> collectives_of(const trace::snapshot& of) {
+  std::map<std::int64_t, collectives> all;
+  for (const auto& row : rows<trace::kernel_event>(of)) {
+    if (!of.tables().text(row.name).starts_with("nccl")) continue;
+    collectives& mine = all[of.tables().processes.find(row.process)->rank];
+    mine.begins.push_back(row.time);
+    mine.ends.push_back(row.end);
+  }
+  return all;
+}
+
+TEST(generate, lets_all_ranks_wait_for_a_slow_one) {
+  const temporary file("slow");
+  ASSERT_TRUE(generate({.events = 60'000, .processes = 3, .slow_rank = 1}, file.path()));
+  const auto now = read(file.path());
+  lives(*now).expect_sound();
+  const auto all = collectives_of(*now);
+  ASSERT_EQ(all.size(), 3U);
+  for (const std::int64_t rank : {0, 2}) {
+    ASSERT_EQ(all.at(rank).begins.size(), all.at(1).begins.size());
+    // Until the first they were set up, which takes one rank longer than another.
+    for (std::size_t i = 1; i < all.at(rank).begins.size(); ++i)
+      EXPECT_GT(all.at(1).begins[i] - all.at(rank).begins[i], 1'000'000) << "collective " << i << " of rank " << rank;
+  }
+}
+
+TEST(generate, lets_a_rank_wait_for_a_slow_one_that_is_recorded_elsewhere) {
+  const temporary of_one("slow-one"), of_other("slow-other");
+  ASSERT_TRUE(generate({.events = 20'000, .first_rank = 4, .slow_rank = 4}, of_one.path()));
+  ASSERT_TRUE(generate({.events = 20'000, .first_rank = 7, .slow_rank = 4}, of_other.path()));
+  const auto slow = collectives_of(*read(of_one.path())).at(4), other = collectives_of(*read(of_other.path())).at(7);
+  const std::size_t count = std::min(slow.ends.size(), other.ends.size());
+  ASSERT_GT(count, 5U);
+  for (std::size_t i = 1; i < count; ++i) {
+    EXPECT_LT(std::abs(slow.ends[i] - other.ends[i]), 1'000);
+    EXPECT_GT(slow.begins[i] - other.begins[i], 1'000'000);
+  }
+  EXPECT_EQ(read(of_other.path())->tables().processes.rows().size(), 1U) << "the slow one is in its own recording";
+}
+
 /// The kernels of real recordings are written tens of milliseconds after later calls.
 TEST(generate, writes_device_work_late) {
   const temporary file("late");
