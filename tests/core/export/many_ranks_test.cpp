@@ -1,0 +1,160 @@
+// Recordings of many ranks, merged: what is said of each rank, and of those that need more than the others.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+
+#include "core/export/recording/merge.hpp"
+#include "core/figures/range_statistics.hpp"
+#include "core/figures/report.hpp"
+#include "core/generate/generate.hpp"
+#include "core/index/growing_index.hpp"
+#include "core/summary/figures/stored_figures.hpp"
+#include "tests/core/generate/replay.hpp"
+
+namespace sluice::exports {
+namespace {
+
+using generate::testing::read;
+using generate::testing::rows;
+using generate::testing::temporary;
+
+constexpr std::int64_t rank_count = 64;
+constexpr std::int64_t slow = 23;
+constexpr std::int64_t large = 41;
+constexpr trace::time_ns us = 1'000;
+
+/// What a rank's own recording says of it.
+struct own_figures {
+  std::uint64_t peak = 0;
+  std::uint64_t collectives = 0;
+  trace::time_ns computing = 0;
+};
+
+bool is_collective(const trace::snapshot& of, const trace::kernel_event& row) {
+  return of.tables().text(row.name).starts_with("nccl");
+}
+
+own_figures figures_of(const trace::snapshot& of) {
+  own_figures own;
+  analysis::growing_index index;
+  index.absorb(of, SIZE_MAX);
+  const auto all = analysis::measure(index, of.tables(), analysis::time_range_of(of));
+  for (const auto& each : all.memory)
+    if (each.layer == trace::layer::framework) own.peak = std::max(own.peak, each.maximum);
+  for (const auto& row : rows<trace::kernel_event>(of)) {
+    if (is_collective(of, row))
+      ++own.collectives;
+    else
+      own.computing += row.end - row.time;
+  }
+  return own;
+}
+
+/// A job, recorded rank by rank and merged: the kernels of rank `slow` take longer, rank `large` holds more blocks.
+class many_ranks : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    std::deque<temporary> files;
+    std::vector<std::shared_ptr<const trace::snapshot>> parts;
+    for (std::int64_t rank = 0; rank < rank_count; ++rank) {
+      files.emplace_back("many-ranks-" + std::to_string(rank));
+      const std::uint64_t kept = rank == large ? 4'000 : 0;
+      const generate::generate_options what{.events = 20'000 + kept,
+                                            .stacks = generate::stack_choice::none,
+                                            .first_rank = rank,
+                                            .slow_rank = slow,
+                                            .kept_blocks = kept};
+      ASSERT_TRUE(generate::generate(what, files.back().path()));
+      parts.push_back(read(files.back().path()));
+      own_[rank] = figures_of(*parts.back());
+    }
+    const temporary whole("many-ranks");
+    auto made = merge(parts, whole.path());
+    ASSERT_TRUE(made) << made.error().to_string();
+    made_ = std::move(*made);
+    trace_ = read(whole.path());
+    const auto stored = analysis::find_stored_figures(*trace_);
+    ASSERT_NE(stored, nullptr);
+    names_ = std::make_unique<symbols::frame_book>();
+    report_ = analysis::make_report(stored->figures, *trace_, analysis::naming{*names_});
+  }
+  static void TearDownTestSuite() {
+    trace_.reset();
+    names_.reset();
+  }
+
+  static std::vector<std::string> texts_of(analysis::finding_kind kind) {
+    std::vector<std::string> texts;
+    for (const analysis::finding& each : report_.findings)
+      if (each.kind == kind) texts.push_back(each.text);
+    return texts;
+  }
+
+  static inline std::map<std::int64_t, own_figures> own_;
+  static inline merged made_;
+  static inline std::shared_ptr<const trace::snapshot> trace_;
+  static inline std::unique_ptr<symbols::frame_book> names_;
+  static inline analysis::report report_;
+};
+
+TEST_F(many_ranks, have_the_figures_of_their_own_recordings) {
+  const auto& ranks = report_.waste.ranks;
+  ASSERT_EQ(ranks.size(), static_cast<std::size_t>(rank_count));
+  for (std::int64_t rank = 0; rank < rank_count; ++rank) {
+    const analysis::rank_figures& of = ranks[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(of.rank, rank);
+    EXPECT_EQ(of.peak, own_[rank].peak) << "rank " << rank;
+    EXPECT_EQ(of.collectives, own_[rank].collectives) << "rank " << rank;
+    EXPECT_EQ(of.computing, own_[rank].computing) << "rank " << rank;
+  }
+  EXPECT_TRUE(trace_->warnings().empty());
+}
+
+TEST_F(many_ranks, wait_for_the_slow_one) {
+  const auto& ranks = report_.waste.ranks;
+  for (const analysis::rank_figures& of : ranks) {
+    if (of.rank == slow) {
+      EXPECT_LT(of.waiting, of.collective_time / 10);
+    } else {
+      EXPECT_GT(of.waiting, of.collective_time / 2) << "rank " << of.rank;
+    }
+  }
+}
+
+TEST_F(many_ranks, are_named_if_they_need_more_memory_or_make_the_others_wait) {
+  const std::vector<std::string> texts = texts_of(analysis::finding_kind::rank_imbalance);
+  ASSERT_EQ(texts.size(), 2U);
+  const auto any = [&](const std::string& part) {
+    return std::any_of(texts.begin(), texts.end(), [&](const auto& text) { return text.find(part) != text.npos; });
+  };
+  EXPECT_TRUE(any("Rank 41 needs")) << texts[0] << texts[1];
+  EXPECT_TRUE(any("other ranks wait for rank 23")) << texts[0] << texts[1];
+  EXPECT_TRUE(any("Its own kernels take")) << texts[0] << texts[1];
+}
+
+TEST_F(many_ranks, are_on_one_clock_whose_error_is_told) {
+  ASSERT_EQ(made_.clocks.size(), static_cast<std::size_t>(rank_count));
+  std::map<std::int64_t, std::vector<trace::time_ns>> ends;
+  for (const auto& row : rows<trace::kernel_event>(*trace_))
+    if (is_collective(*trace_, row)) ends[trace_->tables().processes.find(row.process)->rank].push_back(row.end);
+  for (std::size_t i = 1; i < made_.clocks.size(); ++i) {
+    const clock_offset& clock = made_.clocks[i];
+    EXPECT_EQ(clock.from, clock_offset::basis::collectives);
+    EXPECT_EQ(clock.matched, ends[0].size());
+    EXPECT_LT(clock.error, us);
+    auto& of = ends[static_cast<std::int64_t>(i)];
+    std::sort(of.begin(), of.end());
+    ASSERT_EQ(of.size(), ends[0].size());
+    std::size_t near = 0;
+    for (std::size_t k = 0; k < of.size(); ++k) near += std::abs(of[k] - ends[0][k]) <= clock.error ? 1U : 0U;
+    EXPECT_GE(near * 10, of.size() * 9) << "rank " << i;
+  }
+  std::size_t told = 0;
+  for (const auto& row : rows<trace::message_event>(*trace_))
+    told += trace_->tables().text(row.text).find(" collectives") != std::string_view::npos ? 1U : 0U;
+  EXPECT_EQ(told, made_.clocks.size() - 1);
+}
+
+}  // namespace
+}  // namespace sluice::exports
