@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -179,6 +180,24 @@ std::string why_slow(finder& in, const ranks& all, const rank_figures& slow, con
   return text;
 }
 
+/// Names the ranks but `slow` that wait less than half as long as the others, as all ranks of a slow machine do.
+template <class Value>
+std::string also_awaited(const ranks& all, const rank_figures& slow, std::uint64_t others, Value&& waiting) {
+  constexpr std::size_t named = 3;
+  std::vector<std::string> names;
+  for (const rank_figures& each : all)
+    if (each.process != slow.process && static_cast<std::uint64_t>(waiting(each)) * 2 < others)
+      names.push_back(std::to_string(each.rank));
+  if (names.empty()) return {};
+  const std::size_t more = names.size() - std::min(names.size(), named);
+  names.resize(names.size() - more);
+  if (more > 0) names.push_back(fmt::format("{} more", more));
+  const std::string last = names.back();
+  names.pop_back();
+  if (names.empty()) return fmt::format(" Rank {} hardly waits either.", last);
+  return fmt::format(" Ranks {} and {} hardly wait either.", fmt::join(names, ", "), last);
+}
+
 /// The rank that waits least in collectives is the one that the others wait for. True if there is one. Rare waits are
 /// left out: at the start, whoever connects first waits as long as many steps take.
 ///
@@ -203,7 +222,7 @@ bool find_awaited_rank(finder& in, const ranks& all) {
           slow.rank, time_text(others),
           time_text(usual(all, slow, [](const rank_figures& of) { return of.collective_time; })), slow.rank,
           waiting(slow) * 100 < static_cast<time_ns>(others) ? "nobody" : format_time(waiting(slow))) +
-          why_slow(in, all, slow, work, lost),
+          also_awaited(all, slow, others, waiting) + why_slow(in, all, slow, work, lost),
       "Give all ranks the same work: batches of the same size and length, the same number of layers.");
   // What the slow rank has too much is done by all, then.
   const double count = static_cast<double>(all.size());

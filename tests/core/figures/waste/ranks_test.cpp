@@ -248,6 +248,43 @@ TEST(rank_imbalance, names_the_rank_that_the_others_wait_for_and_what_it_has_mor
   EXPECT_EQ(found->saves.time, 40 * 60 * us / 2) << "shared by both ranks, the rest takes half as long";
 }
 
+/// As many ranks as `computing` has values. In each of 40 turns of 100 us a rank computes for so many us, and then all
+/// reduce until 90 us after the turn's begin.
+report job_of(const std::vector<time_ns>& computing) {
+  wasteful_recording told;
+  for (std::size_t rank = 0; rank < computing.size(); ++rank) {
+    add_rank(told, 10 + rank, static_cast<std::int64_t>(rank));
+    alloc(told, 10 + rank, 0, 1 + rank, 64 * mib);
+  }
+  for (time_ns begin = 10; begin < 4'000; begin += 100)
+    for (std::size_t rank = 0; rank < computing.size(); ++rank) {
+      kernel(told, 10 + rank, begin, begin + computing[rank], "gemm");
+      kernel(told, 10 + rank, begin + computing[rank], begin + 90, all_reduce);
+    }
+  return testing::report_of(told.made);
+}
+
+TEST(rank_imbalance, names_all_of_a_few_ranks_that_the_others_wait_for) {
+  const auto text_of = [](const std::vector<time_ns>& computing) {
+    const report all = job_of(computing);
+    const finding* found = testing::find(all, finding_kind::rank_imbalance);
+    return found == nullptr ? std::string() : found->text;
+  };
+  const auto has = [](const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; };
+  const std::string one = text_of({20, 20, 80, 20, 20, 20, 20});
+  EXPECT_TRUE(has(one, "wait for rank 2")) << one;
+  EXPECT_FALSE(has(one, "either")) << one;
+  const std::string two = text_of({20, 20, 80, 70, 20, 20, 20});
+  EXPECT_TRUE(has(two, "wait for rank 2")) << two;
+  EXPECT_TRUE(has(two, "Rank 3 hardly waits either.")) << two;
+  std::vector<time_ns> machine(16, 20);
+  for (std::size_t rank = 8; rank < 13; ++rank) machine[rank] = 75;
+  machine[13] = 80;
+  const std::string six = text_of(machine);
+  EXPECT_TRUE(has(six, "wait for rank 13")) << six;
+  EXPECT_TRUE(has(six, "Ranks 8, 9, 10 and 2 more hardly wait either.")) << six;
+}
+
 TEST(rank_imbalance, names_the_rank_although_it_waits_long_at_its_start) {
   wasteful_recording told;
   unequal_work(told, 40, 20, 80);
