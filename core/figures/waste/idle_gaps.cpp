@@ -419,6 +419,24 @@ void idle_gaps_builder::add(const index& from, time_range run) {
   }
 }
 
+namespace {
+
+constexpr std::size_t least_of_each = 8;
+
+/// Keeps the first `limit` groups, and of each device or process the first `least_of_each`: of hundreds of ranks that do
+/// the same, each is told of.
+template <class Group, class Owner>
+void keep_most(std::vector<Group>& sorted, Owner&& owner_of) {
+  std::map<decltype(owner_of(sorted.front())), std::size_t> kept;
+  std::size_t place = 0;
+  std::erase_if(sorted, [&](const Group& each) {
+    const bool first = place++ < idle_gaps_builder::limit;
+    return ++kept[owner_of(each)] > least_of_each && !first;
+  });
+}
+
+}  // namespace
+
 std::vector<gap_group> idle_gaps_builder::gaps() const {
   time_ns blocked = 0;
   for (const auto& [key, group] : all_)
@@ -436,7 +454,7 @@ std::vector<gap_group> idle_gaps_builder::gaps() const {
                                          : each.recurring;
   }
   std::stable_sort(made.begin(), made.end(), [](const gap_group& a, const gap_group& b) { return a.total > b.total; });
-  if (made.size() > limit) made.resize(limit);
+  keep_most(made, [](const gap_group& each) { return each.device; });
   return made;
 }
 
@@ -445,7 +463,7 @@ std::vector<driver_call_group> idle_gaps_builder::driver_calls() const {
   for (const auto& [key, group] : driver_) made.push_back(group);
   std::stable_sort(made.begin(), made.end(),
                    [](const driver_call_group& a, const driver_call_group& b) { return a.total > b.total; });
-  if (made.size() > limit) made.resize(limit);
+  keep_most(made, [](const driver_call_group& each) { return each.process; });
   return made;
 }
 

@@ -122,7 +122,7 @@ class idle_gaps_builder {
 
   /// Adds the events in `run`, the time range of `from`. O(events * log).
   void add(const index& from, time_range run);
-  /// The gaps of a device that are counted, longest total first, at most `limit` groups.
+  /// The gaps that are counted, longest total first: the first `limit` groups, and the first eight of each device.
   [[nodiscard]] std::vector<gap_group> gaps() const;
   [[nodiscard]] std::vector<driver_call_group> driver_calls() const;
   /// The longest gaps of each device, longest first, as many as asked for.

@@ -83,6 +83,21 @@ TEST(idle_gaps, cost_a_wait_as_much_as_it_blocked_the_host_and_the_rest_is_the_h
   EXPECT_EQ(gaps[1].total, 7 * 55 * us) << "the host could have begun that much earlier";
 }
 
+TEST(idle_gaps, are_told_of_each_of_very_many_devices) {
+  constexpr std::uint64_t devices = 100;
+  static_assert(devices > idle_gaps_builder::limit);
+  wasteful_recording told;
+  for (std::uint64_t device = 1; device <= devices; ++device)
+    for (const time_ns begin : {0, 3'000}) {
+      auto row = told.made.event<trace::kernel_event>(begin * us);
+      row.end = row.time + 100 * us;
+      row.device = trace::device_id{device};
+      row.stream = trace::stream_id{device};
+      told.made.writer().add(row);
+    }
+  EXPECT_EQ(told.waste().gaps.size(), devices);
+}
+
 TEST(idle_gaps, without_a_call_count_from_a_millisecond_on) {
   wasteful_recording told;
   told.kernel(0, 100);
