@@ -109,17 +109,17 @@ void find_cached_unused(finder& in) {
 
 namespace {
 
-/// What fragmentation made PyTorch take from the driver; empty if that is too little to tell.
-std::string words_of(finder& in, const forced_growths& of) {
+/// What fragmentation made PyTorch take from the driver; empty if that is too little to tell. `where`: " on GPU 1".
+std::string words_of(finder& in, const forced_growths& of, const std::string& where) {
   if (static_cast<double>(of.bytes) < least_reserved ||
       static_cast<double>(of.bytes) < warned_memory_share * static_cast<double>(of.reserved_maximum))
     return {};
   const forced_growth& most = of.largest;
   std::string text = fmt::format(
-      "PyTorch took {} ({}) from the driver although enough was free, in holes too small. The largest: {} asked{} at "
+      "PyTorch took {} ({}) from the driver{} although enough was free, in holes too small. The largest: {} asked{} at "
       "{}, "
       "{} free, at most {} in one piece",
-      format_some(of.count, "segment"), format_bytes(of.bytes), format_bytes(most.asked),
+      format_some(of.count, "segment"), format_bytes(of.bytes), where, format_bytes(most.asked),
       from_place(in.places.of(most.stack)), format_moment(most.time), format_bytes(most.free),
       format_bytes(most.largest_hole));
   if (most.pins == 0) return text + "; no segment was as large.";
@@ -132,9 +132,10 @@ std::string words_of(finder& in, const forced_growths& of) {
 void find_forced_growth(finder& in, std::map<trace::device_id, std::size_t> told) {
   for (const forced_growths& each : in.of.waste.forced) {
     in.device = each.device;
-    const std::string words = words_of(in, each);
+    const auto known = told.find(each.device);
+    const std::string words = words_of(in, each, known == told.end() ? in.on(each.device) : std::string());
     if (words.empty()) continue;
-    if (const auto known = told.find(each.device); known != told.end()) {
+    if (known != told.end()) {
       in.found[known->second].text += " " + words;
       continue;
     }
@@ -162,14 +163,15 @@ void find_fragmentation(finder& in) {
     const double free = static_cast<double>(figure.free_bytes);
     if (figure.fragmentation < fragmented || free < least_reserved) continue;
     if (free < much_free * static_cast<double>(figure.segment_bytes)) continue;
-    finding& f = in.add(
-        finding_kind::fragmentation,
-        fmt::format("At the peak the {} layer had {} reserved but unused in {}, in pieces of at most {} (fragmentation "
-                    "{}).",
-                    name_of(figure.layer), format_bytes(figure.free_bytes), format_some(figure.segments, "segment"),
-                    format_bytes(figure.largest_free), format_share(figure.fragmentation)),
-        maps_segments(in.tables) ? "Allocate long-lived blocks first."
-                                 : "Allocate long-lived blocks first, or use expandable segments.");
+    finding& f =
+        in.add(finding_kind::fragmentation,
+               fmt::format("At the peak the {} layer{} had {} reserved but unused in {}, in pieces of at most {} "
+                           "(fragmentation {}).",
+                           name_of(figure.layer), in.on(figure.device), format_bytes(figure.free_bytes),
+                           format_some(figure.segments, "segment"), format_bytes(figure.largest_free),
+                           format_share(figure.fragmentation)),
+               maps_segments(in.tables) ? "Allocate long-lived blocks first."
+                                        : "Allocate long-lived blocks first, or use expandable segments.");
     if (figure.layer == trace::layer::framework) told[figure.device] = in.found.size() - 1;
     f.range = {figure.time, figure.time + 1};
     f.where = top_of_peak(in, figure.device, figure.layer);
