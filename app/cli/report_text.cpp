@@ -497,14 +497,18 @@ class text_writer {
   void names(std::string_view title, const std::vector<analysis::named_time>& named, std::size_t of_all) {
     if (named.empty()) return;
     const std::size_t shown = std::min(named.size(), names_shown);
-    section(of_all > shown ? fmt::format("{} (the first {} of {})", title, shown, format_count(of_all))
-                           : std::string(title));
+    const std::size_t ranks = std::max<std::size_t>(of_.waste.ranks.size(), 1);
+    std::string heading(title);
+    if (ranks > 1) heading += fmt::format(", of all {} ranks together", ranks);
+    if (of_all > shown) heading += fmt::format(" (the first {} of {})", shown, format_count(of_all));
+    section(heading);
     text_table table("rrrrl");
-    table.row({"total", "of active time", "count", "longest", ""});
+    table.row({"total", ranks > 1 ? "of active time, mean" : "of active time", "count", "longest", ""});
     for (std::size_t i = 0; i < shown; ++i) {
       const analysis::named_time& n = named[i];
-      table.row({format_time(n.total), share_of(n.total, of_.whole.active.length()), format_count(n.count),
-                 format_time(n.longest), shortened(name_or(n.name, "(no name)"), name_columns)});
+      table.row({format_time(n.total),
+                 share_of(n.total, static_cast<trace::time_ns>(ranks) * of_.whole.active.length()),
+                 format_count(n.count), format_time(n.longest), shortened(name_or(n.name, "(no name)"), name_columns)});
     }
     text_ += table.text(2);
   }

@@ -97,6 +97,15 @@ TEST(report_on_ranks, shows_the_rank_that_is_asked_for) {
   EXPECT_THAT(text, Not(HasSubstr("GPU 5  driver: device")));
 }
 
+TEST(report_on_ranks, says_what_is_of_all_ranks_together) {
+  job eight(8);
+  eight.of().whole.active = {0, 10 * ms};
+  eight.of().whole.ranges = {{{}, 80, 40 * ms, ms, {}}};
+  const std::string text = eight.text();
+  EXPECT_THAT(text, HasSubstr("Named ranges by time, of all 8 ranks together\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("40.0 ms +50 % +80")) << "half of the time of each rank, on average";
+}
+
 TEST(report_on_ranks, knows_no_rank_that_is_not_there) {
   job eight(8);
   EXPECT_FALSE(analysis::keep_rank(eight.of(), eight.tables(), 8));
