@@ -136,8 +136,8 @@ class ranks_view final : public view {
     });
   }
 
-  /// How far a rank is from the median of the others: in its peak, its step, and how busy its GPU is. Of two, only the one
-  /// that has more of it is the outlier: nothing says which is usual.
+  /// How far a rank is from the median of the others: in its peak, its step, how busy its GPU is, and how long it works
+  /// without waiting for the others. Of two, only the one that has more of it is the outlier: nothing says which is usual.
   void judge(const analysis::report& all, std::size_t at) {
     compared_rank& of = ranks_[at];
     const auto differs = [&](auto&& value) {
@@ -148,6 +148,10 @@ class ranks_view final : public view {
     };
     differs([&](const compared_rank& each) { return all.waste.ranks[each.place].peak; });
     differs([&](const compared_rank& each) { return all.waste.ranks[each.place].median_step; });
+    differs([&](const compared_rank& each) {
+      const rank_figures& rank = all.waste.ranks[each.place];
+      return std::max<query::time_ns>(all.whole.active.length() - (rank.waiting - rank.waiting_rarely), 0);
+    });
     if (of.idle) differs([](const compared_rank& each) { return 1 - each.idle.value_or(1); });
   }
 
@@ -170,7 +174,9 @@ class ranks_view final : public view {
     table_content content{"Ranks", rank_columns, ranks_.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const rank_figures& of = all.waste.ranks[ranks_[row].place];
-      const std::string device = device_words(*snapshot, of.device);
+      std::string device = device_words(*snapshot, of.device);
+      // "GPU 0 of rank 7" where ranks call their devices by equal numbers.
+      if (const auto own = device.find(" of rank "); own != std::string::npos) device.resize(own);
       to.push_back(table_cell::words("Rank " + std::to_string(of.rank) + ",  " + device, std::to_string(of.rank)));
       to.push_back(table_cell::bytes(of.peak));
       to.push_back(table_cell::moment(of.peak_time));

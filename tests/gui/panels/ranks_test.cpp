@@ -105,6 +105,44 @@ TEST_F(ranks_panel, names_the_outlier_and_puts_it_first) {
   });
 }
 
+TEST_F(ranks_panel, puts_the_rank_first_that_the_others_wait_for) {
+  use([&](ImGuiTestContext& user) {
+    testing::recording made;
+    made.standard_tables();
+    const trace::string_id gemm = made.text("gemm"), reduce = made.text("ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+    for (std::uint64_t rank = 0; rank < 4; ++rank) {
+      const trace::process_row process = add_rank(made, rank);
+      const trace::device_row device = add_device(made, rank);
+      auto row = made.event<trace::alloc_event>(100'000);
+      row.process = process.id;
+      row.block = trace::block_id{1 + rank};
+      row.bytes = 8 * testing::mib;
+      row.kind = trace::memory_kind::device;
+      row.device = device.id;
+      made.writer().add(row);
+      for (query::time_ns begin = 0; begin < 10'000'000; begin += 100'000) {
+        auto kernel = made.event<trace::kernel_event>(begin);
+        kernel.process = process.id;
+        kernel.device = device.id;
+        kernel.stream = trace::stream_id{30 + rank};
+        kernel.name = gemm;
+        kernel.end = begin + (rank == 2 ? 80'000 : 30'000);
+        made.writer().add(kernel);
+        kernel.time = kernel.end;
+        kernel.end = begin + 95'000;
+        kernel.name = reduce;
+        made.writer().add(kernel);
+      }
+    }
+    made.close();
+    std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    open_panel(user);
+    const std::string words = read(user);
+    EXPECT_NE(words.find("The other ranks wait for rank 2"), std::string::npos) << words;
+    EXPECT_LT(words.find("Rank 2,"), words.find("Rank 0,")) << words;
+  });
+}
+
 TEST_F(ranks_panel, goes_to_the_peak_of_a_rank) {
   use([&](ImGuiTestContext& user) {
     open_ranks(user);
