@@ -21,7 +21,8 @@ struct generate_options {
   std::uint32_t processes = 1;  ///< Number of ranks, each with its own device.
   /// Rank of the first process, as if the others of the job were recorded elsewhere; -1: 0, or none if it is the only one.
   std::int64_t first_rank = -1;
-  /// A rank whose kernels take `slow_factor` times as long, so that the others wait for it in each collective; -1: none.
+  /// A rank that begins 50 ms late and whose kernels take `slow_factor` times as long, so that the others wait for it in
+  /// each collective; -1: none.
   /// It may be one of those recorded elsewhere: recordings of one job need the same seed for all ranks.
   std::int64_t slow_rank = -1;
   static constexpr std::int64_t slow_factor = 4;

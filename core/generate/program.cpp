@@ -90,6 +90,12 @@ program::program(common_state& common, std::uint32_t index, std::int64_t number)
   if (common_.options.kept_blocks > 0) todo_.push_back({action::keep});
 }
 
+time_ns program::first_moment() const {
+  // The slow rank is the last in the first collective, too, however long the others take until then.
+  const time_ns later = common_.options.is_job() && number_ == common_.options.slow_rank ? 50'000'000 : 0;
+  return later + 1'000'000 * (1 + static_cast<time_ns>(index_));
+}
+
 void program::add_tables() {
   trace::file_writer& file = common_.rows.file();
   const bool training = common_.options.pattern == program_pattern::training;

@@ -91,7 +91,7 @@ class program {
 
   void add_tables();
   void add_process(time_ns end);
-  [[nodiscard]] time_ns first_moment() const { return 1'000'000 * (1 + static_cast<time_ns>(index_)); }
+  [[nodiscard]] time_ns first_moment() const;
   void plan();
   void plan_training();
   void plan_inference();
