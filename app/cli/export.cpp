@@ -79,7 +79,9 @@ result<void> check_place(const export_options& wanted, const exports::format& as
 
 result<exports::outcome> run(const export_options& wanted, const exports::format& as) {
   if (auto free = check_place(wanted, as); !free) return tl::unexpected(free.error());
-  const auto opened = open_recording(wanted.file, wanted_of_recording::rows, &wanted.sources_from);
+  // A pass over a recording comes back to few chunks.
+  constexpr std::size_t cache_bytes = std::size_t{32} << 20;
+  const auto opened = open_recording(wanted.file, wanted_of_recording::rows, &wanted.sources_from, cache_bytes);
   if (!opened) return tl::unexpected(opened.error());
   const auto now = (*opened)->latest();
   exports::options options;

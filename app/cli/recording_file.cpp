@@ -106,8 +106,10 @@ result<std::shared_ptr<trace::file>> open_summed_up(const std::string& path, wan
 }  // namespace
 
 result<std::shared_ptr<trace::file>> open_recording(const std::string& path, wanted_of_recording wanted,
-                                                    const std::vector<std::string>* sources_from) {
+                                                    const std::vector<std::string>* sources_from,
+                                                    std::size_t cache_bytes) {
   trace::reader_options reading;
+  reading.cache_bytes = cache_bytes;
   if (sources_from != nullptr) reading.sources_from = *sources_from;
   auto opened = open_summed_up(path, wanted, reading);
   if (opened && sources_from != nullptr) say_if_untrusted(*(*opened)->latest());
