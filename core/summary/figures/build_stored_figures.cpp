@@ -16,11 +16,12 @@ namespace {
 
 /// Large sections, in which many blocks live, are read one at a time.
 constexpr std::uint64_t most_events_a_run = 200'000;
-/// Indexes that are read while the figures of another are made. Reading one takes about three times as long as the longest
-/// piece of work on it that must follow those before.
-constexpr std::size_t most_read_ahead = 4;
-constexpr std::size_t read_ahead_on_few_cores = 2;
-constexpr unsigned few_cores = 4;
+/// Indexes that are read while the figures of another are made. Reading one and finding what it tells alone takes about six
+/// times as long as the longest piece of work on it that must follow those before.
+std::size_t most_read_ahead() {
+  constexpr std::size_t least = 2, most = 6;
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, least, most);
+}
 
 }  // namespace
 
@@ -44,9 +45,7 @@ result<stored_figures> build_stored_figures(const section_reader& from, const un
   // Of large sections, as of many processes, an index takes a quarter of the memory that all of this may take.
   const bool large = std::any_of(from.sections().begin(), from.sections().end(),
                                  [](const trace::section_row& each) { return each.events > most_events_a_run; });
-  const std::size_t most_coming = !options.several_cores || large                   ? 1
-                                  : std::thread::hardware_concurrency() > few_cores ? most_read_ahead
-                                                                                    : read_ahead_on_few_cores;
+  const std::size_t most_coming = options.several_cores && !large ? most_read_ahead() : 1;
   // Of the crew, the first read, the next find what an index tells alone, the others do what must go in order.
   crew threads(most_coming + (options.several_cores ? most_coming + stored_figures_builder::pieces + 1 : 0));
   std::size_t reads = 0;

@@ -15,13 +15,13 @@ using run_visitor = std::function<bool(const index& from, std::size_t first, std
 
 struct stored_figures_options {
   std::size_t sections_a_run = 2;  ///< At most so many sections are in one index, fewer large ones.
-  /// Use as many cores as there is work for, at most twelve: read some indexes ahead, and make the figures of an index in
+  /// Use the cores that there are, at most sixteen: read some indexes ahead, and make the figures of an index in
   /// several threads, at the same time as its tiles. Otherwise one thread reads ahead while another does the rest.
   bool several_cores = true;
 };
 
 /// Computes a recording's stored figures from indexes of its sections, then once more of the sections with a peak.
-/// Threads read the next sections meanwhile: memory is two indexes (three to five on `several_cores`), plus something per stack,
+/// Threads read the next sections meanwhile: memory is two indexes (three to seven on `several_cores`), plus something per stack,
 /// segment, step, repeated copy and live block. Equal to the figures from an index of the whole
 /// recording but for the last digits of doubles (means, shares, bytes of transfers cut at a section or step boundary), and
 /// for `report_figures::waste`, which is found within each index: what lies between two uses in different sections is not
