@@ -107,6 +107,8 @@ __asm__(
     ".global @symbol@\n@symbol@:\n.incbin \"@file@\"\n"
     ".global @symbol@_end\n@symbol@_end:\n.byte 0\n.previous\n");
 ]] @ONLY)
-  set_source_files_properties("${embedded}" PROPERTIES OBJECT_DEPENDS "${file}")
+  # In a unity file, or said in another folder than the target's, the dependency would be lost.
+  set_source_files_properties("${embedded}" TARGET_DIRECTORY ${target}
+    PROPERTIES OBJECT_DEPENDS "${file}" SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE "${embedded}")
 endfunction()
