@@ -23,6 +23,8 @@ import signal
 
 
 LEAST_VERSION = 11  # Of pyarrow.
+# An open file keeps what it says of its row groups, 7 kB each of the widest table. Of all open files together:
+MOST_GROUPS = 4096
 
 
 def say(words):
@@ -58,13 +60,14 @@ class Files:
 
     def __init__(self, pa, parquet, columns):
         self.pa, self.parquet, self.columns, self.writers = pa, parquet, columns, {}
+        self.groups, self.parts, self.written = {}, {}, 0
         text = pa.dictionary(pa.int32(), pa.string())
         types = {"integer": pa.int64(), "rising": pa.int64(), "real": pa.float64(), "flag": pa.bool_(), "text": text}
         self.schema = pa.schema([(name, types[kind]) for name, kind in columns])
 
     def writer(self, path):
         if path not in self.writers:
-            place = os.path.join(sys.argv[1], path)
+            place = self.place_of(path)
             os.makedirs(os.path.dirname(place), exist_ok=True)
             rising = {name: "DELTA_BINARY_PACKED" for name, kind in self.columns if kind == "rising"}
             self.writers[path] = self.parquet.ParquetWriter(
@@ -72,20 +75,33 @@ class Files:
                 use_dictionary=[name for name, kind in self.columns if kind != "rising"])
         return self.writers[path]
 
+    def place_of(self, path):
+        """Where the rows for `path` go now: "part-0.parquet", and when that was completed early, "part-1.parquet"."""
+        folder, name = os.path.split(path)
+        return os.path.join(sys.argv[1], folder, name.replace("part-0", f"part-{self.parts.get(path, 0)}"))
+
+    def complete(self, path):
+        self.writers.pop(path).close()
+        self.written += os.path.getsize(self.place_of(path))
+        self.groups.pop(path, None)
+
     def add(self, path, rows, buffers):
         arrays = [column_of(self.pa, "integer" if kind == "rising" else kind, rows, buffers) for _, kind in self.columns]
         table = self.pa.Table.from_arrays(arrays, schema=self.schema)
         writer = self.writer(path)
         if rows:
             writer.write_table(table, row_group_size=rows)
+            self.groups[path] = self.groups.get(path, 0) + 1
+        if sum(self.groups.values()) > MOST_GROUPS:
+            longest = max(self.groups, key=self.groups.get)
+            self.complete(longest)
+            self.parts[longest] = self.parts.get(longest, 0) + 1
 
     def close(self):
         """Returns the bytes of the files."""
-        for writer in self.writers.values():
-            writer.close()
-        sizes = sum(os.path.getsize(os.path.join(sys.argv[1], path)) for path in self.writers)
-        self.writers = {}
-        return sizes
+        for path in list(self.writers):
+            self.complete(path)
+        return self.written
 
 
 def serve(pa, parquet):

@@ -196,6 +196,30 @@ def test_peak_by_rank_and_module(engine, recordings, assets):
             assert found == {peak}, (name, rank, found, peak)
 
 
+def test_files_with_very_many_row_groups_are_divided(engine, recordings, assets):
+    import pyarrow
+    import pyarrow.parquet
+    place = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../core/export/parquet/write_parquet.py")
+    with open(place, encoding="utf-8") as file:
+        script = file.read()
+    assert "MOST_GROUPS = 4096" in script
+    folder = os.path.join(recordings.folder, "divided")
+    messages = [json.dumps({"columns": [["id", "integer"]]}).encode() + b"\n"]
+    for i in range(40):
+        values = (2 * i).to_bytes(8, "little") + (2 * i + 1).to_bytes(8, "little")
+        messages.append(json.dumps({"path": f"t/rank={i % 2}/part-0.parquet", "rows": 2, "sizes": [0, len(values)]}).encode() + b"\n" + values)
+    messages += [b'{"close": true}\n', b'{"end": true}\n']
+    said = subprocess.run([sys.executable, "-c", script.replace("MOST_GROUPS = 4096", "MOST_GROUPS = 10"), folder],
+                          input=b"".join(messages), capture_output=True, check=True).stdout.decode()
+    names = {rank: os.listdir(os.path.join(folder, f"t/rank={rank}")) for rank in (0, 1)}
+    sizes = sum(os.path.getsize(os.path.join(folder, f"t/rank={rank}", name)) for rank in names for name in names[rank])
+    assert said.splitlines()[1] == f"done {sizes}", (said, sizes)
+    for rank, files in names.items():
+        assert set(files) == {f"part-{i}.parquet" for i in range(len(files))} and len(files) > 2, files
+        ids = sorted(pyarrow.parquet.read_table(os.path.join(folder, f"t/rank={rank}")).column("id").to_pylist())
+        assert ids == [value for i in range(rank, 40, 2) for value in (2 * i, 2 * i + 1)], ids
+
+
 def test_outliers(engine, recordings, assets):
     figures = {}
     for name in recordings.runs:
