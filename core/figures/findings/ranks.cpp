@@ -220,8 +220,8 @@ bool find_awaited_rank(finder& in, const ranks& all) {
       fmt::format(
           "The other ranks wait for rank {}: for {} of the {} that they spend in collectives. Rank {} waits for {}.",
           slow.rank, time_text(others),
-          time_text(usual(all, slow, [](const rank_figures& of) { return of.collective_time; })), slow.rank,
-          waiting(slow) * 100 < static_cast<time_ns>(others) ? "nobody" : format_time(waiting(slow))) +
+          time_text(usual(all, slow, [](const rank_figures& of) { return of.collective_time - of.waiting_rarely; })),
+          slow.rank, waiting(slow) * 100 < static_cast<time_ns>(others) ? "nobody" : format_time(waiting(slow))) +
           also_awaited(all, slow, others, waiting) + why_slow(in, all, slow, work, lost),
       "Give all ranks the same work: batches of the same size and length, the same number of layers.");
   // What the slow rank has too much is done by all, then.

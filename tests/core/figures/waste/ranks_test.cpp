@@ -296,6 +296,17 @@ TEST(rank_imbalance, names_the_rank_although_it_waits_long_at_its_start) {
   EXPECT_NE(found->text.find("wait for rank 1"), std::string::npos) << found->text;
 }
 
+TEST(rank_imbalance, leaves_a_rare_wait_out_of_the_time_in_collectives_too) {
+  wasteful_recording told;
+  unequal_work(told, 40, 20, 80);
+  kernel(told, 10, 5000, 9000, all_reduce);  // Rank 1 connects last.
+  kernel(told, 11, 8990, 9000, all_reduce);
+  const report all = testing::report_of(told.made);
+  const finding* found = testing::find(all, finding_kind::rank_imbalance);
+  ASSERT_NE(found, nullptr);
+  EXPECT_NE(found->text.find("for 2.40 ms of the 2.81 ms"), std::string::npos) << found->text;
+}
+
 TEST(rank_imbalance, says_nothing_of_ranks_that_work_alike) {
   wasteful_recording told;
   unequal_work(told, 40, 60, 61);
