@@ -6,6 +6,21 @@
 namespace sluice::analysis {
 namespace {
 
+trace::last_sample_row row_of(time_ns boundary, trace::device_id id, const device_samples::sample& sample,
+                              const device_samples& from) {
+  trace::last_sample_row row;
+  row.time = boundary;
+  row.what = trace::sampled_thing::device;
+  row.sampled = sample.time;
+  row.event = trace::event_id{sample.order};
+  row.device = id;
+  row.value = from.untracked.at(sample.time);
+  row.free = sample.free;
+  row.total = sample.total;
+  row.recorder = sample.recorder;
+  return row;
+}
+
 /// The samples of every counter, pool and device in force at the times that `pick` returns for each of its curves.
 template <class Pick>
 std::vector<trace::last_sample_row> samples_at(time_ns boundary, const memory_use& memory,
@@ -40,14 +55,8 @@ std::vector<trace::last_sample_row> samples_at(time_ns boundary, const memory_us
     }
   }
   for (const auto& [id, device] : memory.devices()) {
-    for (const time_ns time : either(pick(device.used), pick(device.recorder))) {
-      const device_samples::sample& sample = *device.last_until(time);
-      trace::last_sample_row& row = add(trace::sampled_thing::device, sample);
-      row.device = id;
-      row.free = sample.free;
-      row.total = sample.total;
-      row.recorder = sample.recorder;
-    }
+    for (const time_ns time : either(either(pick(device.used), pick(device.recorder)), pick(device.untracked)))
+      rows.push_back(row_of(boundary, id, *device.last_until(time), device));
   }
   return rows;
 }
@@ -61,6 +70,14 @@ std::vector<trace::last_sample_row> samples_before(time_ns boundary, const memor
     return {boundary - 1};
   };
   return samples_at(boundary, memory, counters, last_before);
+}
+
+std::vector<trace::last_sample_row> device_samples_in(time_range run, time_ns begin, const memory_use& memory) {
+  std::vector<trace::last_sample_row> rows;
+  for (const auto& [id, device] : memory.devices())
+    for (const device_samples::sample& each : device.samples)
+      if (each.time >= run.begin && each.time < run.end) rows.push_back(row_of(begin, id, each, device));
+  return rows;
 }
 
 std::vector<trace::last_sample_row> first_and_highest_samples(const memory_use& memory, const counter_trees& counters) {
@@ -81,6 +98,12 @@ void set_known_samples(std::span<const trace::last_sample_row> rows, memory_use&
     if (each.what == trace::sampled_thing::device)
       memory.set_known(each.device, {time, raw(each.event), each.free, each.total, each.recorder});
   }
+}
+
+void set_known_untracked(std::span<const trace::last_sample_row> rows, memory_use& memory) {
+  for (const trace::last_sample_row& each : rows)
+    if (each.what == trace::sampled_thing::device && each.value >= 0 && each.value <= static_cast<double>(each.total))
+      memory.set_known_untracked(each.device, {bounded(each.sampled), each.value, raw(each.event)});
 }
 
 }  // namespace sluice::analysis

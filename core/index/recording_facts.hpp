@@ -67,7 +67,7 @@ struct recording_facts {
   std::vector<std::uint8_t> listed;  ///< Always empty: a field that only trial versions stored.
   std::vector<memory> memories;
   std::vector<pool> pools;
-  std::vector<untracked> not_tracked;
+  std::vector<untracked> not_tracked;  ///< Of all samples, before version 3 of these facts; then `last_sample_row`s.
   std::vector<stream> streams;
   std::vector<direction> directions;
   std::vector<thread> threads;

@@ -1,6 +1,7 @@
 #include "core/index/section_index.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/index/boundary_samples.hpp"
 #include "core/index/event_span.hpp"
@@ -57,7 +58,11 @@ void section_index::set_known_samples(const section_facts& about) {
     for (; next != behind && next->time < about.run.end; ++next) add(*next);
     first = behind;
   }
-  analysis::set_known_samples(about.samples, memory_, counters_);
+  if (known.empty() && !about.unfolding) set_known_untracked(about.samples, memory_);
+  std::vector<trace::last_sample_row> outside;  // The others are rows of the section.
+  std::copy_if(about.samples.begin(), about.samples.end(), std::back_inserter(outside),
+               [&](const auto& each) { return each.sampled < about.run.begin || each.sampled >= about.run.end; });
+  analysis::set_known_samples(outside, memory_, counters_);
 }
 
 void section_index::set_known_slices(const section_facts& about) {

@@ -47,9 +47,9 @@ result<void> recording_parts::for_each(const visitor& visit) {
   const std::size_t count = sections_->sections().size();
   for (std::size_t first = 0, last = 0; first < count; first = last + 1) {
     last = first;
-    std::uint64_t events = sections_->sections()[first].events;
-    while (last + 1 < count && events + sections_->sections()[last + 1].events <= events_at_once)
-      events += sections_->sections()[++last].events;
+    std::uint64_t events = sections_->sections().events(first);
+    while (last + 1 < count && events + sections_->sections().events(last + 1) <= events_at_once)
+      events += sections_->sections().events(++last);
     const auto part =
         sections_->index_of(first, last, analysis::section_scope::everything, [this] { return !context_->stopped(); });
     if (!part) return tl::unexpected(part.error());

@@ -178,7 +178,8 @@ void blocks_from_list::filter_unused() {
   const values& uses = column(list_column::uses);
   const values& traits = column(list_column::traits);
   const values& blocks = column(list_column::block);
-  const std::vector<trace::block_id>& holders = from_.stored->sections->store().whole()->segments;
+  const auto& whole = from_.stored->sections->store().whole_with_segments();
+  const auto holders = whole ? std::span(whole->segments) : std::span<const trace::block_id>();
   for (std::size_t i = 0; i < facts_.rows; ++i) {
     if (passes_[i] == 0) continue;
     const auto kind = static_cast<trace::memory_kind>(traits[i] >> block_traits::kind_at & block_traits::mask);

@@ -113,11 +113,11 @@ result<void> block_list::extend(const std::function<bool()>& goes_on) {
   if (complete()) return {};
   if (failed_) return fail(error_code::io, "the list of blocks could not be made", "a scratch file");
   const std::size_t first = sections_;
-  const auto sections = from_.sections();
+  const analysis::section_list& sections = from_.sections();
   std::size_t last = first;
-  std::uint64_t events = sections[first].events;
-  while (last + 1 < sections.size() && events + sections[last + 1].events <= events_in_a_part)
-    events += sections[++last].events;
+  std::uint64_t events = sections.events(first);
+  while (last + 1 < sections.size() && events + sections.events(last + 1) <= events_in_a_part)
+    events += sections.events(++last);
   const auto part = from_.index_of(first, last, analysis::section_scope::everything, goes_on);
   result<void> added;
   if (!part) {

@@ -81,7 +81,7 @@ void prefetcher::want_sections(time_range range, time_ns centre) {
   const auto middle = static_cast<std::ptrdiff_t>(store.section_at(centre));
   std::vector<section_number> sections;
   for (std::size_t section = first; section <= last; ++section)
-    if (store.sections()[section].events <= most_events) sections.push_back(section);
+    if (store.sections().events(section) <= most_events) sections.push_back(section);
   const auto distance = [=](section_number section) { return std::abs(static_cast<std::ptrdiff_t>(section) - middle); };
   std::stable_sort(sections.begin(), sections.end(),
                    [&](section_number a, section_number b) { return distance(a) < distance(b); });

@@ -21,7 +21,7 @@ std::shared_ptr<stored_sources> open_stored_sources(const std::shared_ptr<const 
   if (!made->figures) return nullptr;
   auto facts = std::make_shared<analysis::tensor_facts>();
   facts->steps = analysis::steps_of(*made->figures, trace);
-  if (auto reader = analysis::section_reader::open(trace, facts->steps)) {
+  if (auto reader = analysis::section_reader::open(trace, facts->steps, made->tiles->sections())) {
     const std::size_t left = analysis::left_for_indexes(memory_bytes, analysis::taken_while_reading_sections);
     made->sections = std::make_shared<analysis::section_cache>(std::move(*reader), std::max(left, least_for_sections));
     made->blocks = std::make_shared<block_list>(made->sections->store());

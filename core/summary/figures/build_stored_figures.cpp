@@ -34,17 +34,17 @@ result<stored_figures> build_stored_figures(const section_reader& from, const un
   stored_figures_builder all(from.snapshot(), *from.whole()->steps, unsectioned);
   const auto last_of = [&](std::size_t first) {
     std::size_t last = first;
-    std::uint64_t events = from.sections()[first].events;
+    std::uint64_t events = from.sections().events(first);
     while (last + 1 < std::min(first + options.sections_a_run, sections)) {
-      events += from.sections()[last + 1].events;
+      events += from.sections().events(last + 1);
       if (events > most_events_a_run) break;
       ++last;
     }
     return last;
   };
   // Of large sections, as of many processes, an index takes a quarter of the memory that all of this may take.
-  const bool large = std::any_of(from.sections().begin(), from.sections().end(),
-                                 [](const trace::section_row& each) { return each.events > most_events_a_run; });
+  bool large = false;
+  for (std::size_t i = 0; i < sections; ++i) large = large || from.sections().events(i) > most_events_a_run;
   const std::size_t most_coming = options.several_cores && !large ? most_read_ahead() : 1;
   // Of the crew, the first read, the next find what an index tells alone, the others do what must go in order.
   crew threads(most_coming + (options.several_cores ? most_coming + stored_figures_builder::pieces + 1 : 0));

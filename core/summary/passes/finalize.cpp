@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "core/base/scratch_file.hpp"
@@ -113,6 +114,7 @@ result<void> sum_up(trace::file_writer& file, const recording_scan& known,
   if (!found.complete) return fail(error_code::corrupt, "a part of it cannot be read again", trace.path());
   const unsectioned_facts unsectioned = unsectioned_facts_of(known, found);
   const auto whole = std::make_shared<recording_facts>(std::move(found.whole));
+  auto for_older_readers = std::exchange(whole->not_tracked, {});
 
   const auto swept_file = trace::file::open(file.path(), {.cache_bytes = cache_bytes, .for_its_writer = true});
   if (!swept_file) return tl::unexpected(swept_file.error());
@@ -130,7 +132,8 @@ result<void> sum_up(trace::file_writer& file, const recording_scan& known,
   if (!found_stored_figures) return fail(error_code::corrupt, "its parts contradict one another", trace.path());
   tiles.end();
   tiles.put_highest(*whole);
-  if (const auto saved = section_writer::saved(*whole)) into.add_whole(*saved);
+  whole->not_tracked = std::move(for_older_readers);
+  into.add_whole(*whole);
   const auto saved = saved_stored_figures(*found_stored_figures);
   if (saved) file.add_summary<trace::saved_row>(std::span(&*saved, 1));
   file.add_summary<trace::section_row>(sections);

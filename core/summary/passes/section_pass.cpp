@@ -149,12 +149,7 @@ class section_pass {
     take_blocks(section, blocks->memory(), uses->touches());
     write_kept();
     take_facts(run_of(section, begins_), blocks->memory());
-    counter_trees none;
-    set_known_samples(first_and_highest_samples(blocks->memory(), none), samples_, none);
-    if (section + 1 == begins_.size()) return true;
-    samples_before_ = samples_before(begins_[section + 1], blocks->memory(), none);
-    counters->insert(counters->end(), samples_before_.begin(), samples_before_.end());
-    into_.add_samples(section + 1, *counters);
+    take_samples(section, blocks->memory(), std::move(*counters));
     return true;
   }
 
@@ -338,10 +333,29 @@ class section_pass {
       of.has_segments = pool.has_segments;
       of.has_blocks = of.has_blocks || !pool.blocks.empty();
     }
-    for (const auto& [device, samples] : memory.devices())
-      for (const device_samples::sample& each : samples.samples)
-        if (each.time >= run.begin && each.time < run.end)
-          not_tracked_[device].push_back({device, each.time, samples.untracked.at(each.time), each.order});
+  }
+
+  /// Writes the section's samples, and finds those that the next one begins with; of counters, these are `counters_next`.
+  void take_samples(std::size_t section, const memory_use& memory, std::vector<trace::last_sample_row> counters_next) {
+    counter_trees none;
+    set_known_samples(first_and_highest_samples(memory, none), samples_, none);
+    // Of samples outside of the section it does not know what is not tracked.
+    const auto inside = device_samples_in(run_of(section, begins_), begins_[section], memory);
+    set_known_samples(inside, samples_, none);
+    set_known_untracked(inside, samples_);
+    for (const trace::last_sample_row& each : inside)
+      not_tracked_[each.device].push_back({each.device, each.sampled, each.value, raw(each.event)});
+    std::vector<trace::last_sample_row> rows = std::exchange(counters_before_, std::move(counters_next));
+    rows.insert(rows.end(), samples_before_.begin(), samples_before_.end());
+    rows.insert(rows.end(), inside.begin(), inside.end());
+    into_.add_samples(section, rows);
+    if (section + 1 == begins_.size()) return;
+    samples_before_ = samples_before(begins_[section + 1], memory, none);
+    for (trace::last_sample_row& each : samples_before_) {
+      const auto known = not_tracked_.find(each.device);
+      if (each.what == trace::sampled_thing::device && known != not_tracked_.end())
+        each.value = known->second.back().value;
+    }
   }
 
   recording_facts facts() {
@@ -396,8 +410,9 @@ class section_pass {
       checkpoints_;        ///< By the section that contains them.
   id_set freed_anywhere_;  ///< Set if there are any `checkpoints_`.
   std::vector<block_record> carried_;
-  std::vector<uses_so_far> carried_uses_;  ///< For each of `carried_`: in the sections before.
-  std::vector<trace::last_sample_row> samples_before_;
+  std::vector<uses_so_far> carried_uses_;                ///< For each of `carried_`: in the sections before.
+  std::vector<trace::last_sample_row> samples_before_;   ///< Of pools and devices.
+  std::vector<trace::last_sample_row> counters_before_;  ///< Of counters.
 
   id_set done_;
   id_set freed_;  ///< Blocks of which only the free is known.

@@ -100,6 +100,29 @@ known_uses uses_of(const trace::block_uses_row& row) {
   return made;
 }
 
+/// The first saved facts of a version in [lowest, highest]; nothing if there are none.
+result<std::optional<trace::saved_row>> saved_facts(const trace::snapshot& of, std::uint32_t lowest,
+                                                    std::uint32_t highest) {
+  std::optional<trace::saved_row> found;
+  std::vector<trace::saved_row> rows;
+  result<void> got;
+  of.for_each_summary(trace::row_type::saved, [&](const trace::chunk_info& chunk) {
+    if (found || !got) return;
+    got = of.read_summary<trace::saved_row>(chunk, rows);
+    for (trace::saved_row& row : rows)
+      if (got && !found && row.name == sections_name && row.version >= lowest && row.version <= highest)
+        found = std::move(row);
+  });
+  if (!got) return tl::unexpected(got.error());
+  return found;
+}
+
+bool decode(const trace::saved_row& from, recording_facts& into) {
+  serialize::reader words(from.bytes, 4 * most_saved_bytes);
+  words.get(into);
+  return !words.failed() && words.at_end();
+}
+
 }  // namespace
 
 /// Calls `use(row, chunk)` for the rows of a chunk. Skips the chunk if none of its rows lives in [from, to).
@@ -141,31 +164,19 @@ result<void> section_reader::rows_in(time_ns from, time_ns to, Use&& use, trace:
 }
 
 result<std::shared_ptr<const section_reader>> section_reader::open(std::shared_ptr<const trace::snapshot> from,
-                                                                   std::shared_ptr<const step_facts> steps) {
+                                                                   std::shared_ptr<const step_facts> steps,
+                                                                   std::shared_ptr<const section_list> sections) {
   auto made = std::make_shared<section_reader>();
   made->from_ = std::move(from);
   const trace::snapshot& of = *made->from_;
-  if (auto got = made->rows_in<trace::section_row>(
-          INT64_MIN, INT64_MAX, [&](const auto& row, const auto&) { made->sections_.push_back(row); });
-      !got)
-    return tl::unexpected(got.error());
-  std::optional<trace::saved_row> saved;
-  std::vector<trace::saved_row> rows;
-  result<void> got;
-  of.for_each_summary(trace::row_type::saved, [&](const trace::chunk_info& chunk) {
-    if (saved || !got) return;
-    got = of.read_summary<trace::saved_row>(chunk, rows);
-    for (trace::saved_row& row : rows)
-      if (got && row.name == sections_name && row.version == sections_version) saved = std::move(row);
-  });
-  if (!got) return tl::unexpected(got.error());
-  if (made->sections_.empty() || !saved)
+  made->sections_ = sections ? std::move(sections) : section_list::of(made->from_);
+  auto saved = saved_facts(of, full_sections_version, sections_version);
+  if (!saved) return tl::unexpected(saved.error());
+  if (!made->sections_ || !*saved)
     return fail(error_code::not_found, "the file does not say what its parts are", of.path());
-  made->begins_ = begins_of(made->sections_);
+  made->in_short_ = (*saved)->version > full_sections_version;
   auto whole = std::make_shared<recording_facts>();
-  serialize::reader words(saved->bytes, 4 * most_saved_bytes);
-  words.get(*whole);
-  if (words.failed() || !words.at_end() || !std::is_sorted(made->begins_.begin(), made->begins_.end()))
+  if (!decode(**saved, *whole))
     return fail(error_code::corrupt, "what the file says of its parts makes no sense", of.path());
   whole->chunks = std::make_shared<const chunk_index>(made->from_);
   whole->steps = steps ? std::move(steps) : std::make_shared<const step_facts>();
@@ -179,15 +190,28 @@ std::shared_ptr<const section_reader> section_reader::of(std::shared_ptr<const t
   auto made = std::make_shared<section_reader>();
   made->from_ = std::move(from);
   made->whole_ = std::move(whole);
-  made->sections_.assign(sections.begin(), sections.end());
-  made->begins_ = begins_of(sections);
+  made->sections_ = std::make_shared<const section_list>(sections);
   return made;
 }
 
-std::size_t section_reader::section_at(time_ns time) const { return section_of(begins_, bounded(time)); }
+const std::shared_ptr<const recording_facts>& section_reader::whole_with_segments() const {
+  if (!in_short_) return whole_;
+  std::call_once(segments_read_, [this] {
+    const auto saved = saved_facts(*from_, full_sections_version, full_sections_version);
+    recording_facts all;
+    if (!saved || !*saved || !decode(**saved, all)) return;
+    auto made = std::make_shared<recording_facts>(*whole_);
+    made->segments = std::move(all.segments);
+    with_segments_ = std::move(made);
+  });
+  return with_segments_;
+}
+
+std::size_t section_reader::section_at(time_ns time) const { return sections_->section_at(bounded(time)); }
 
 time_range section_reader::run_of(std::size_t first, std::size_t last) const {
-  return {first == 0 ? -latest_time : begins_[first], last + 1 < begins_.size() ? begins_[last + 1] : latest_time + 1};
+  return {first == 0 ? -latest_time : begin_of(first),
+          last + 1 < sections_->size() ? begin_of(last + 1) : latest_time + 1};
 }
 
 std::vector<step> section_reader::few_steps_in(time_range range, trace::process_id process) const {
@@ -209,7 +233,8 @@ result<section_facts> section_reader::read(std::size_t first, std::size_t last, 
   section_facts made;
   made.scope = scope;
   made.run = run_of(first, last);
-  made.whole = whole_;
+  made.whole = scope == section_scope::timeline ? whole_ : whole_with_segments();
+  if (!made.whole) return fail(error_code::corrupt, "what the file says of its segments makes no sense", from_->path());
   const time_ns begin = made.run.begin, end = made.run.end;
   const auto lives = [=](const auto& row) { return row.time < end && row.end >= begin; };
   result<void> got;
@@ -219,14 +244,15 @@ result<section_facts> section_reader::read(std::size_t first, std::size_t last, 
   read.operator()<trace::boundary_block_row>(begin, end, [&](const auto& row, const auto& chunk) {
     if (lives(row) || is_everywhere(chunk)) made.blocks.push_back(block_of(row));
   });
-  read.operator()<trace::block_category_row>(begins_[first], end, [&](const auto& row, const auto&) {
+  read.operator()<trace::block_category_row>(begin_of(first), end, [&](const auto& row, const auto&) {
     made.categories.push_back({row.block, category_of(row.category, row.reason)});
   });
   if (is_drawn(scope)) {
-    read.operator()<trace::last_sample_row>(begin, begin + 1, [&](const auto& row, const auto& chunk) {
+    const time_ns from = begin_of(first);
+    read.operator()<trace::last_sample_row>(from, std::max(end, from + 1), [&](const auto& row, const auto& chunk) {
       made.samples_known = made.samples_known || is_everywhere(chunk);
       const bool in_run = row.sampled >= begin && row.sampled < end;
-      if (!in_run) made.samples.push_back(row);
+      if (!in_run || row.what == trace::sampled_thing::device) made.samples.push_back(row);
     });
   }
   if (is_drawn(scope)) {
@@ -257,7 +283,7 @@ result<section_facts> section_reader::read(std::size_t first, std::size_t last, 
 result<std::shared_ptr<const index>> section_reader::index_of(std::size_t first, std::size_t last, section_scope scope,
                                                               const std::function<bool()>& goes_on,
                                                               trace::process_id only) const {
-  if (first > last || last >= sections_.size())
+  if (first > last || last >= sections_->size())
     return fail(error_code::invalid_argument, "there are no such sections", from_->path());
   auto about = read(first, last, scope, goes_on);
   if (!about) return tl::unexpected(about.error());

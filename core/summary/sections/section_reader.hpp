@@ -4,11 +4,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
 #include "core/base/error.hpp"
 #include "core/index/index.hpp"
+#include "core/summary/sections/section_list.hpp"
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"
 
@@ -18,17 +20,21 @@ namespace sluice::analysis {
 /// Builds indexes of sections from a file. Immutable; may be used by many threads at once.
 class section_reader {
  public:
-  /// Errors: not_found if the file stores no sections; corrupt; io.
-  [[nodiscard]] static result<std::shared_ptr<const section_reader>> open(std::shared_ptr<const trace::snapshot> from,
-                                                                          std::shared_ptr<const step_facts> steps);
+  /// `sections`: those of the file, if they have been read. Errors: not_found if the file stores no sections; corrupt; io.
+  [[nodiscard]] static result<std::shared_ptr<const section_reader>> open(
+      std::shared_ptr<const trace::snapshot> from, std::shared_ptr<const step_facts> steps,
+      std::shared_ptr<const section_list> sections = nullptr);
   /// Makes a reader from known sections and facts about the whole recording; reads only the rest from the file.
   [[nodiscard]] static std::shared_ptr<const section_reader> of(std::shared_ptr<const trace::snapshot> from,
                                                                 std::span<const trace::section_row> sections,
                                                                 std::shared_ptr<const recording_facts> whole);
 
   [[nodiscard]] const trace::snapshot& snapshot() const { return *from_; }
-  [[nodiscard]] std::span<const trace::section_row> sections() const { return sections_; }
+  [[nodiscard]] const section_list& sections() const { return *sections_; }
+  /// Facts about the whole recording, of which a file may leave out `segments`.
   [[nodiscard]] const std::shared_ptr<const recording_facts>& whole() const { return whole_; }
+  /// The same with `segments`, which the first call reads if `whole` leaves them out. Null if they cannot be read.
+  [[nodiscard]] const std::shared_ptr<const recording_facts>& whole_with_segments() const;
   /// The section that contains `time`. The first also covers all earlier times, the last all later ones.
   [[nodiscard]] std::size_t section_at(time_ns time) const;
   /// The time range of sections [first, last]. The first section has no begin, the last no end.
@@ -59,8 +65,13 @@ class section_reader {
 
   std::shared_ptr<const trace::snapshot> from_;
   std::shared_ptr<const recording_facts> whole_;
-  std::vector<trace::section_row> sections_;
-  std::vector<time_ns> begins_;
+  bool in_short_ = false;  ///< `whole_` leaves out `segments`.
+  mutable std::once_flag segments_read_;
+  mutable std::shared_ptr<const recording_facts> with_segments_;
+  /// When a section begins, as its rows have it.
+  [[nodiscard]] time_ns begin_of(std::size_t section) const { return bounded(sections_->at(section).begin); }
+
+  std::shared_ptr<const section_list> sections_;
 };
 
 }  // namespace sluice::analysis

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <tuple>
+#include <utility>
 
 #include "core/index/tensor_facts.hpp"
 #include "core/summary/figures/recording_facts_format.hpp"
@@ -161,8 +162,18 @@ void section_writer::add_steps(const step_facts& steps) {
   }
 }
 
-std::optional<trace::saved_row> section_writer::saved(const recording_facts& whole) {
-  trace::saved_row made{sections_name, sections_version, {}};
+bool section_writer::add_whole(recording_facts whole) {
+  const auto all = saved(whole, full_sections_version);
+  whole.not_tracked.clear();
+  whole.segments.clear();
+  const auto in_short = saved(whole, sections_version);
+  if (!all || !in_short) return false;
+  for (const auto& row : {in_short, all}) to_.add_summary<trace::saved_row>(std::span(&*row, 1));
+  return true;
+}
+
+std::optional<trace::saved_row> section_writer::saved(const recording_facts& whole, std::uint32_t version) {
+  trace::saved_row made{sections_name, version, {}};
   serialize::writer words(made.bytes);
   words.put(whole);
   if (words.failed() || made.bytes.size() > most_saved_bytes) return std::nullopt;

@@ -15,6 +15,14 @@
 /// Writes what a file stores in addition to its events, so that sections can be indexed alone (see `section_reader`).
 namespace sluice::analysis {
 
+/// The name of the facts about the whole recording in the file, and their version. Version 2 has all of them, version 3 leaves
+/// out the lists that grow with the recording: samples of untracked memory, which rows of samples tell, and segments. A file
+/// has both, the short one first. Older readers look for version 2.
+inline constexpr char sections_name[] = "parts";
+inline constexpr std::uint32_t sections_version = 3;
+inline constexpr std::uint32_t full_sections_version = 2;
+inline constexpr std::size_t most_saved_bytes = trace::max_chunk_bytes / 2;
+
 /// A block that a section cannot know from its own rows alone.
 struct saved_block {
   block_record block;
@@ -50,18 +58,20 @@ class section_writer {
   void add_categories(std::size_t section, std::vector<trace::block_category_row>& rows);
   /// Adds the slices (kernels, copies, calls, ...) that run when a section other than the first begins.
   void add_open_slices(std::size_t section, std::span<const trace::open_slice_row> rows);
-  /// Adds the latest sample of each counter, pool and device before a section.
+  /// Adds the latest sample of each counter, pool and device before a section, and the samples of devices in it.
   void add_samples(std::size_t section, std::span<const trace::last_sample_row> rows);
   /// Adds the first and the highest sample of each counter, pool and device. Call once.
   void add_first_and_highest(std::span<const trace::last_sample_row> rows);
   /// Adds the chunk index, which must be in memory (`chunk_index::known`).
   void add_chunks(const chunk_index& chunks);
   void add_steps(const step_facts& steps);
-  /// Adds the facts about the whole recording, as encoded by `saved`.
-  void add_whole(const trace::saved_row& row) { to_.add_summary<trace::saved_row>(std::span(&row, 1)); }
+  /// Adds the facts about the whole recording, in short and in full. False, and adds nothing, if they exceed what a chunk
+  /// can hold.
+  bool add_whole(recording_facts whole);
 
-  /// Encodes the facts; nothing if they exceed what a chunk can hold.
-  [[nodiscard]] static std::optional<trace::saved_row> saved(const recording_facts& whole);
+  /// Encodes facts as of `version`; nothing if they exceed what a chunk can hold.
+  [[nodiscard]] static std::optional<trace::saved_row> saved(const recording_facts& whole,
+                                                             std::uint32_t version = full_sections_version);
 
  private:
   trace::file_writer& to_;
@@ -73,10 +83,5 @@ class section_writer {
 
 /// Converts the stored row of a running slice. Accepts corrupt rows.
 [[nodiscard]] known_slice slice_of(const trace::open_slice_row& row);
-
-/// The name and version of the facts about the whole recording in the file.
-inline constexpr char sections_name[] = "parts";
-inline constexpr std::uint32_t sections_version = 2;
-inline constexpr std::size_t most_saved_bytes = trace::max_chunk_bytes / 2;
 
 }  // namespace sluice::analysis

@@ -10,6 +10,7 @@
 
 #include "core/base/shared_cache.hpp"
 #include "core/index/curve_stacks.hpp"
+#include "core/summary/sections/section_list.hpp"
 #include "core/summary/tiles/tile_rows.hpp"
 #include "core/timeline/sampled_bin.hpp"
 #include "core/timeline/tile_grid.hpp"
@@ -51,7 +52,7 @@ class stored_tiles {
   static std::shared_ptr<const stored_tiles> of(std::shared_ptr<const trace::snapshot> trace,
                                                 std::size_t cache_bytes = std::size_t{64} << 20);
 
-  [[nodiscard]] std::span<const trace::section_row> sections() const { return sections_; }
+  [[nodiscard]] const std::shared_ptr<const section_list>& sections() const { return sections_; }
   [[nodiscard]] std::span<const trace::curve_row> curves() const { return curves_; }
   /// The lanes (rows of slices). Lanes of one stream, direction or thread are adjacent, the upper ones first.
   [[nodiscard]] std::span<const trace::lane_row> lanes() const { return lanes_; }
@@ -126,8 +127,6 @@ class stored_tiles {
   [[nodiscard]] bool load();
   /// True if the file has tiles of `level`. Files of older versions lack some levels.
   [[nodiscard]] bool is_level(unsigned level) const { return (levels_ >> level & 1) != 0; }
-  /// The section at `time`, or the nearest one.
-  [[nodiscard]] std::size_t section_at(time_ns time) const;
   [[nodiscard]] std::vector<piece> cut(const bin_grid& grid) const;
   [[nodiscard]] std::vector<piece> pieces_of(const bin_grid& grid, const drawn_owners& of, const bin_sources& from,
                                              bin_detail& detail) const;
@@ -152,7 +151,7 @@ class stored_tiles {
   [[nodiscard]] kept_tiles::made read(const part_key& part) const;
 
   std::shared_ptr<const trace::snapshot> trace_;
-  std::vector<trace::section_row> sections_;
+  std::shared_ptr<const section_list> sections_;
   std::vector<trace::curve_row> curves_;
   std::optional<curve_stacks> stacks_;  ///< Of `curves_`.
   std::vector<trace::lane_row> lanes_;

@@ -212,7 +212,7 @@ enum class sampled_thing : std::uint8_t { unknown, counter, pool, device };
 template <>
 inline constexpr std::uint64_t enum_values<sampled_thing> = 4;
 
-/// The last sample of a counter, pool or device before a section begins; each chunk covers the begin of one section.
+/// The last sample of a counter, pool or device before a section, or a device's in it; a chunk is of one section's begin.
 /// Chunks that cover all times hold the first and highest samples. Without such chunks, samples must be read as events.
 struct last_sample_row {
   time_ns time = 0;  ///< Begin of the section.
@@ -222,7 +222,7 @@ struct last_sample_row {
   counter_id counter{};
   pool_id pool{};
   device_id device{};
-  double value = 0;            ///< For a counter.
+  double value = 0;            ///< For a counter; for a device, its untracked bytes.
   std::uint64_t reserved = 0;  ///< For a pool, as in pool_event.
   std::uint64_t used = 0;
   std::uint64_t free = 0;  ///< For a device, as in device_memory_event.

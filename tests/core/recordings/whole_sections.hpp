@@ -121,19 +121,22 @@ inline recording_facts facts_of_recording(const index& from, const trace::snapsh
 inline void save_sections(const index& from, const trace::snapshot& of, std::span<const trace::section_row> sections,
                           trace::file_writer& to) {
   if (sections.empty()) return;
-  const auto whole = section_writer::saved(facts_of_recording(from, of));
-  if (!whole) return;
   const std::vector<time_ns> begins = begins_of(sections);
   section_writer into(to, begins);
   whole_index::save_blocks(from, of, into);
-  for (std::size_t i = 1; i < begins.size(); ++i) {
-    into.add_open_slices(i, open_slices_at(begins[i], from));
-    into.add_samples(i, samples_before(begins[i], from.memory(), from.counters()));
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    const time_range run{i == 0 ? -latest_time : begins[i], i + 1 < begins.size() ? begins[i + 1] : latest_time + 1};
+    std::vector<trace::last_sample_row> samples;
+    if (i > 0) samples = samples_before(begins[i], from.memory(), from.counters());
+    const auto inside = device_samples_in(run, begins[i], from.memory());
+    samples.insert(samples.end(), inside.begin(), inside.end());
+    into.add_samples(i, samples);
+    if (i > 0) into.add_open_slices(i, open_slices_at(begins[i], from));
   }
   into.add_first_and_highest(first_and_highest_samples(from.memory(), from.counters()));
   into.add_chunks(from.chunks());
   into.add_steps(*from.tensors(of)->steps);
-  into.add_whole(*whole);
+  into.add_whole(facts_of_recording(from, of));
 }
 
 /// The figures that a file stores, from an index of the whole recording.

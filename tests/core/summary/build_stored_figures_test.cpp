@@ -110,7 +110,7 @@ void expect_same_of_parts(recording& made, std::variant<std::vector<time_ns>, do
     // What is made of parts does not ask for what they were told of the highest values: those are found on the way.
     const std::vector<time_ns> begins = begins_of(sections);
     section_writer(made.writer(), begins)
-        .add_whole(section_writer::saved(without_highest(facts_of_recording(before.index, *before.snapshot))).value());
+        .add_whole(without_highest(facts_of_recording(before.index, *before.snapshot)));
   }
   made.close();
   const indexed whole(made.open());
@@ -154,8 +154,7 @@ TEST(parts_of_a_failed_program, say_from_when_on_the_failure_was_looked_at) {
     const std::vector<trace::section_row> sections{{0, second, 0}, {second, time_range_of(*before.snapshot).end, 0}};
     made.writer().add_summary<trace::section_row>(sections);
     save_sections(before.index, *before.snapshot, sections, made.writer());
-    section_writer(made.writer(), begins_of(sections))
-        .add_whole(section_writer::saved(facts_of_recording(before.index, *before.snapshot)).value());
+    section_writer(made.writer(), begins_of(sections)).add_whole(facts_of_recording(before.index, *before.snapshot));
   }
   made.close();
   const indexed whole(made.open());

@@ -109,7 +109,7 @@ TEST(part_of_a_lying_file, is_refused_if_what_is_saved_of_the_whole_is_cut_or_ch
   for (std::size_t i = 0; i < 60; ++i) {
     recording made;
     made.add_alloc(5, 1, 10);
-    trace::saved_row lies{"parts", 1, saved};
+    trace::saved_row lies{analysis::sections_name, analysis::full_sections_version, saved};
     if (i % 2 == 0) {
       lies.bytes.resize(random() % saved.size());
     } else {

@@ -15,6 +15,7 @@
 
 #include "core/generate/generate.hpp"
 #include "core/index/tensor_facts.hpp"
+#include "core/summary/figures/recording_facts_format.hpp"
 #include "core/summary/sections/section_reader.hpp"
 #include "core/trace/model/row_references.hpp"
 #include "tests/core/recordings/copied_rows.hpp"
@@ -48,7 +49,8 @@ void save_of_all(recording& made, const std::vector<time_ns>& begins) {
   made.close();
 }
 
-void save_part_after_part(recording& made, const std::vector<time_ns>& begins, std::size_t most_kept = 1U << 16) {
+void save_part_after_part(recording& made, const std::vector<time_ns>& begins,
+                          const analysis::section_pass_options& how = {}) {
   made.flush();
   {
     const auto file = made.open();
@@ -58,11 +60,9 @@ void save_part_after_part(recording& made, const std::vector<time_ns>& begins, s
     const auto begins_of_sections = analysis::begins_of(sections);
     analysis::section_writer into(made.writer(), begins_of_sections);
     const analysis::recording_scan known(*trace);
-    const auto found =
-        analysis::run_section_pass(known, known.steps(), into, [] { return true; }, {}, {.most_kept = most_kept});
-    const auto whole = analysis::section_writer::saved(found.whole);
-    ASSERT_TRUE(whole);
-    into.add_whole(*whole);
+    const auto found = analysis::run_section_pass(
+        known, known.steps(), into, [] { return true; }, {}, how);
+    ASSERT_TRUE(into.add_whole(found.whole));
   }
   made.close();
 }
@@ -155,6 +155,20 @@ std::set<std::string> facts_in_words(const analysis::recording_facts& of) {
   return all;
 }
 
+/// The facts of a version, as the file stores them.
+analysis::recording_facts facts_of_version(std::uint32_t version, const trace::snapshot& from) {
+  analysis::recording_facts made;
+  bool there = false;
+  read_rows<trace::saved_row>(from, [&](const trace::chunk_info&, const trace::saved_row& row) {
+    if (row.name != analysis::sections_name || row.version != version) return;
+    serialize::reader words(row.bytes, 4 * analysis::most_saved_bytes);
+    words.get(made);
+    there = !words.failed() && words.at_end();
+  });
+  EXPECT_TRUE(there) << version;
+  return made;
+}
+
 /// Where rows contradict each other, it is left open which are believed, and some may agree with what was believed of others: then what
 /// is told of those blocks may differ.
 void expect_same_parts(const recording& of_all, const recording& swept, bool contradictions = false) {
@@ -178,12 +192,18 @@ void expect_same_parts(const recording& of_all, const recording& swept, bool con
   expect_same("chunks", rows_of<trace::chunk_reach_row>(*expected), rows_of<trace::chunk_reach_row>(*found));
   expect_same("steps", rows_of<trace::step_row>(*expected), rows_of<trace::step_row>(*found));
   expect_same("samples", rows_of<trace::last_sample_row>(*expected), rows_of<trace::last_sample_row>(*found));
-  const auto facts = [](const std::shared_ptr<const trace::snapshot>& from) {
-    const auto store = section_reader::open(from, nullptr);
-    EXPECT_TRUE(store) << store.error().to_string();
-    return facts_in_words(*(*store)->whole());
-  };
-  expect_same("the whole", facts(expected), facts(found));
+  const analysis::recording_facts in_short = facts_of_version(analysis::sections_version, *found);
+  analysis::recording_facts full = facts_of_version(analysis::full_sections_version, *found);
+  expect_same("the whole", facts_in_words(facts_of_version(analysis::full_sections_version, *expected)),
+              facts_in_words(full));
+  EXPECT_TRUE(in_short.not_tracked.empty() && in_short.segments.empty()) << "they grow with the recording";
+  const auto store = section_reader::open(found, nullptr);
+  ASSERT_TRUE(store) << store.error().to_string();
+  EXPECT_EQ(facts_in_words(*(*store)->whole()), facts_in_words(in_short));
+  EXPECT_EQ((*store)->whole_with_segments()->segments, full.segments);
+  full.not_tracked.clear();
+  full.segments.clear();
+  EXPECT_EQ(facts_in_words(in_short), facts_in_words(full));
 }
 
 TEST(sweep_of_a_random_recording, finds_what_an_index_of_all_knows) {
