@@ -49,7 +49,7 @@ struct unfinished_options {
   double section_events = finalize_options{}.section_events;
   bool several_cores =
       true;  ///< See `stored_figures_options`. False for work that must not be in the way of other work.
-  /// Returns true to stop building the summary. Called between chunks and between sections. Empty: never.
+  /// Returns true to stop building the summary. Called between chunks and between sections, from any thread. Empty: never.
   std::function<bool()> cancelled{};
   /// Called with the share done, 0..1, at most a hundred times. May be empty.
   std::function<void(double)> progress{};

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -306,7 +307,7 @@ TEST_F(cut_short, tells_how_far_it_is_and_can_be_given_up) {
   EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
   EXPECT_LE(shares.back(), 1);
   for (std::size_t until = 0; until < shares.size(); until += 7) {
-    std::size_t told = 0;
+    std::atomic<std::size_t> told = 0;
     how.progress = [&](double /*share*/) { ++told; };
     how.cancelled = [&] { return told > until; };
     const auto given_up = summed_up(left_->open()->latest(), how);

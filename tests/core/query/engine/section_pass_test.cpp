@@ -239,7 +239,7 @@ TEST_P(sweep_of_a_program, finds_what_an_index_of_all_knows) {
   save_of_all(of_all, {begins.begin(), begins.end()});
   save_part_after_part(swept, {begins.begin(), begins.end()});
   expect_same_parts(of_all, swept);
-  save_part_after_part(with_little_memory, {begins.begin(), begins.end()}, 4);
+  save_part_after_part(with_little_memory, {begins.begin(), begins.end()}, {.several_cores = false, .most_kept = 4});
   expect_same_parts(of_all, with_little_memory);
 }
 
