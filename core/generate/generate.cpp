@@ -29,7 +29,7 @@ class run {
   /// `unseen`: takes the names of the slow rank of the job, if it is recorded elsewhere. The others wait for it all the
   /// same.
   run(trace::file_writer& file, trace::file_writer* unseen, const model& m, const generate_options& options)
-      : options_(options), common_(file, m, options), elsewhere_(options) {
+      : common_(file, m, options), elsewhere_(options) {
     trace::host_row host;
     host.id = trace::host_id{1};
     host.name = file.intern("generated");
@@ -130,7 +130,6 @@ class run {
     last_checkpoint_ = file().events();
   }
 
-  const generate_options& options_;
   common_state common_;
   std::deque<program> programs_;
   generate_options elsewhere_;

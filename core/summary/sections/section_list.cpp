@@ -1,7 +1,6 @@
 #include "core/summary/sections/section_list.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 namespace sluice::analysis {
 namespace {
@@ -35,9 +34,8 @@ bool section_list::load() {
     const auto rows = from_->read_summary<trace::section_row>(chunk, begins);
     sound = rows.has_value();
     if (!sound) return;
-    const auto times = **rows | std::views::transform(&trace::section_row::time);
-    begins_.reserve(begins_.size() + times.size() + 1);
-    begins_.insert(begins_.end(), times.begin(), times.end());
+    begins_.reserve(begins_.size() + (*rows)->size() + 1);
+    for (const trace::section_row& each : **rows) begins_.push_back(each.time);
     end = chunk.max_time;
   });
   if (!sound || begins_.empty()) return false;
