@@ -18,8 +18,8 @@ const trace::process_row* user_of(trace::device_id id, const trace::tables& tabl
 }
 
 /// "GPU 0". If there are others of that number, also which it is: "GPU 0 of node7", and on one machine, where each rank
-/// numbers those that it may use, "GPU 0 of rank 3". O(devices + contexts).
-std::string numbered(const trace::device_row& of, const trace::tables& tables) {
+/// numbers those that it may use, "GPU 0 of rank 3", if `says_rank`. O(devices + contexts).
+std::string numbered(const trace::device_row& of, const trace::tables& tables, bool says_rank = true) {
   const std::string label = fmt::format("GPU {}", of.ordinal);
   const auto is_alike = [&](const trace::device_row* each) {
     return each != nullptr && each->id != of.id && each->ordinal == of.ordinal;
@@ -34,10 +34,16 @@ std::string numbered(const trace::device_row& of, const trace::tables& tables) {
         is_alike(tables.devices.find(each.device)) ? tables.processes.find(each.process) : nullptr;
     return other != nullptr && other->host == user->host;
   });
-  if (shares_machine) return user->rank >= 0 ? fmt::format("{} of rank {}", label, user->rank) : label;
+  if (shares_machine) return user->rank >= 0 && says_rank ? fmt::format("{} of rank {}", label, user->rank) : label;
   const trace::host_row* host = tables.hosts.find(user->host);
   const std::string_view name = host == nullptr ? std::string_view{} : tables.text(host->name);
   return name.empty() ? label : fmt::format("{} of {}", label, name);
+}
+
+std::string short_words(trace::device_id id, const trace::tables& tables, bool says_rank) {
+  if (id == trace::device_id::none) return "host";
+  const trace::device_row* row = tables.devices.find(id);
+  return row != nullptr && row->ordinal >= 0 ? numbered(*row, tables, says_rank) : fmt::format("device {}", raw(id));
 }
 
 }  // namespace
@@ -51,10 +57,10 @@ std::string device_label(trace::device_id id, const trace::tables& tables) {
   return fmt::format("{} ({})", name.empty() ? "Device" : name, numbered(*row, tables));
 }
 
-std::string short_label(trace::device_id id, const trace::tables& tables) {
-  if (id == trace::device_id::none) return "host";
-  const trace::device_row* row = tables.devices.find(id);
-  return row != nullptr && row->ordinal >= 0 ? numbered(*row, tables) : fmt::format("device {}", raw(id));
+std::string short_label(trace::device_id id, const trace::tables& tables) { return short_words(id, tables, true); }
+
+std::string label_beside_rank(trace::device_id id, const trace::tables& tables) {
+  return short_words(id, tables, false);
 }
 
 std::string stream_label(trace::stream_id id, const trace::tables& tables) {

@@ -9,8 +9,10 @@
 namespace sluice::analysis {
 
 // Where several GPUs have the same number, their machine or rank is said as well: "GPU 0 of node7", "GPU 0 of rank 3".
-[[nodiscard]] std::string device_label(trace::device_id id, const trace::tables& tables);    ///< "NVIDIA H200 (GPU 0)"
-[[nodiscard]] std::string short_label(trace::device_id id, const trace::tables& tables);     ///< "GPU 0", or "host"
+[[nodiscard]] std::string device_label(trace::device_id id, const trace::tables& tables);  ///< "NVIDIA H200 (GPU 0)"
+[[nodiscard]] std::string short_label(trace::device_id id, const trace::tables& tables);   ///< "GPU 0", or "host"
+/// The same where the rank is said already: without it, "GPU 0".
+[[nodiscard]] std::string label_beside_rank(trace::device_id id, const trace::tables& tables);
 [[nodiscard]] std::string stream_label(trace::stream_id id, const trace::tables& tables);    ///< "Stream 7"
 [[nodiscard]] std::string thread_label(trace::thread_id id, const trace::tables& tables);    ///< "main (4711)"
 [[nodiscard]] std::string process_label(trace::process_id id, const trace::tables& tables);  ///< "python (4710)"

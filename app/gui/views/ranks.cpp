@@ -10,7 +10,6 @@
 #include <tuple>
 
 #include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/process_choice.hpp"
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/views.hpp"
@@ -174,9 +173,7 @@ class ranks_view final : public view {
     table_content content{"Ranks", rank_columns, ranks_.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const rank_figures& of = all.waste.ranks[ranks_[row].place];
-      std::string device = device_words(*snapshot, of.device);
-      // "GPU 0 of rank 7" where ranks call their devices by equal numbers.
-      if (const auto own = device.find(" of rank "); own != std::string::npos) device.resize(own);
+      const std::string device = printable(analysis::label_beside_rank(of.device, snapshot->tables()));
       to.push_back(table_cell::words("Rank " + std::to_string(of.rank) + ",  " + device, std::to_string(of.rank)));
       to.push_back(table_cell::bytes(of.peak));
       to.push_back(table_cell::moment(of.peak_time));
@@ -262,7 +259,7 @@ class ranks_view final : public view {
         made.rank = at;
         made.of = {of.process, {device, of.layer, of.kind}};
         made.name = "Rank " + std::to_string(of.rank);
-        if (devices.size() > 1) made.name += ", " + device_words(*snapshot, device);
+        if (devices.size() > 1) made.name += ", " + printable(analysis::label_beside_rank(device, snapshot->tables()));
         made.shared = users_of[device].size() > 1;
       }
     }

@@ -57,6 +57,7 @@ TEST_F(two_machines, say_the_rank_where_the_ranks_of_a_machine_each_see_one_gpu)
     all.processes.put({.id = trace::process_id{id}, .host = trace::host_id{1}, .rank = static_cast<std::int64_t>(id)});
   EXPECT_EQ(short_label(trace::device_id{1}, all), "GPU 0 of rank 1");
   EXPECT_EQ(short_label(trace::device_id{2}, all), "GPU 0 of rank 2");
+  EXPECT_EQ(label_beside_rank(trace::device_id{2}, all), "GPU 0");
 }
 
 TEST(labels, of_gpus_of_one_machine_name_no_machine) {
