@@ -33,6 +33,17 @@ trace::device_row add_device(testing::recording& to, std::uint64_t ordinal) {
   return made;
 }
 
+void add_block(testing::recording& to, const trace::process_row& process, const trace::device_row& device,
+               trace::block_id block) {
+  auto row = to.event<trace::alloc_event>(100'000);
+  row.process = process.id;
+  row.block = block;
+  row.bytes = 8 * testing::mib;
+  row.kind = trace::memory_kind::device;
+  row.device = device.id;
+  to.writer().add(row);
+}
+
 class ranks_panel : public window_test {
  protected:
   void open_panel(ImGuiTestContext& user) {
@@ -48,15 +59,8 @@ class ranks_panel : public window_test {
     for (std::uint64_t rank = 0; rank < count; ++rank) {
       const trace::process_row process = add_rank(made, rank);
       const trace::device_row device = add_device(made, rank);
-      for (std::uint64_t i = 0; i < (rank == 2 ? 2U : 1U); ++i) {
-        auto row = made.event<trace::alloc_event>(100'000);
-        row.process = process.id;
-        row.block = trace::block_id{1 + rank * 10 + i};
-        row.bytes = 8 * testing::mib;
-        row.kind = trace::memory_kind::device;
-        row.device = device.id;
-        made.writer().add(row);
-      }
+      for (std::uint64_t i = 0; i < (rank == 2 ? 2U : 1U); ++i)
+        add_block(made, process, device, trace::block_id{1 + rank * 10 + i});
       for (query::time_ns begin = 0; begin < 10'000'000; begin += 100'000) {
         auto kernel = made.event<trace::kernel_event>(begin);
         kernel.process = process.id;
@@ -113,13 +117,7 @@ TEST_F(ranks_panel, puts_the_rank_first_that_the_others_wait_for) {
     for (std::uint64_t rank = 0; rank < 4; ++rank) {
       const trace::process_row process = add_rank(made, rank);
       const trace::device_row device = add_device(made, rank);
-      auto row = made.event<trace::alloc_event>(100'000);
-      row.process = process.id;
-      row.block = trace::block_id{1 + rank};
-      row.bytes = 8 * testing::mib;
-      row.kind = trace::memory_kind::device;
-      row.device = device.id;
-      made.writer().add(row);
+      add_block(made, process, device, trace::block_id{1 + rank});
       for (query::time_ns begin = 0; begin < 10'000'000; begin += 100'000) {
         auto kernel = made.event<trace::kernel_event>(begin);
         kernel.process = process.id;
