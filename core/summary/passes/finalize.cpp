@@ -26,17 +26,9 @@ namespace {
 constexpr std::size_t sections_a_run = 2;
 /// Measured: bytes per event in an index.
 constexpr std::size_t bytes_an_event = 100;
-/// For reading summaries, because neighboring sections need the same chunks.
-constexpr std::size_t cache_bytes = std::size_t{16} << 20;
 /// A recording reads quickly as it is with up to `few_chunks` chunks, or `times_as_many` times as many as needed.
 constexpr std::size_t few_chunks = 100;
 constexpr std::size_t times_as_many = 2;
-
-std::uint64_t events_in(const trace::snapshot& trace) {
-  std::uint64_t events = 0;
-  for (const trace::chunk_info& chunk : trace.chunks()) events += trace::is_event(chunk.type) ? chunk.rows : 0;
-  return events;
-}
 
 /// True for recordings written as they came, every tenth of a second. The chunks of imports are full.
 bool has_many_small_chunks(const trace::snapshot& trace, std::size_t rows_a_chunk) {
@@ -45,20 +37,6 @@ bool has_many_small_chunks(const trace::snapshot& trace, std::size_t rows_a_chun
   std::uint64_t full = 0;
   for (const auto& [type, count] : rows) full += (count + rows_a_chunk - 1) / rows_a_chunk;
   return trace.chunks().size() > std::max<std::uint64_t>(few_chunks, times_as_many * full);
-}
-
-unsectioned_facts unsectioned_facts_of(const recording_scan& known, const section_pass_result& found) {
-  unsectioned_facts made;
-  made.events = known.events();
-  made.warnings = known.unreadable();
-  if (const std::uint64_t malformed = known.malformed() + found.malformed; malformed > 0)
-    made.warnings.push_back(words_of_malformed(malformed));
-  made.messages = known.messages();
-  made.faults = known.faults().faults();
-  made.memories = known.memories();
-  made.owners = &known.import_owners();
-  made.contents = &known.contents();
-  return made;
 }
 
 /// The progress and cancel callbacks of the caller.
@@ -112,11 +90,11 @@ result<void> sum_up(trace::file_writer& file, const recording_scan& known,
                        {.several_cores = several_cores});
   if (!by.wants_it()) return given_up(trace);
   if (!found.complete) return fail(error_code::corrupt, "a part of it cannot be read again", trace.path());
-  const unsectioned_facts unsectioned = unsectioned_facts_of(known, found);
+  const unsectioned_facts unsectioned = unsectioned_facts_of(known, found.malformed);
   const auto whole = std::make_shared<recording_facts>(std::move(found.whole));
   auto for_older_readers = std::exchange(whole->not_tracked, {});
 
-  const auto swept_file = trace::file::open(file.path(), {.cache_bytes = cache_bytes, .for_its_writer = true});
+  const auto swept_file = trace::file::open(file.path(), {.cache_bytes = summaries_cache, .for_its_writer = true});
   if (!swept_file) return tl::unexpected(swept_file.error());
   const auto parts = section_reader::of(trace.with_summaries(*(*swept_file)->latest()), sections, whole);
   tile_maker tiles(file, sections, trace);
@@ -161,7 +139,7 @@ result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapsho
   // Report a failed close first: a full disk is why the written data could not be read again.
   if (const auto closed = file->close(); !closed) return tl::unexpected(closed.error());
   if (!summed) return tl::unexpected(summed.error());
-  const auto made = trace::file::open(scratch->path(), {.cache_bytes = cache_bytes});
+  const auto made = trace::file::open(scratch->path(), {.cache_bytes = summaries_cache});
   if (!made) return tl::unexpected(made.error());
   return trace.with_summaries(*(*made)->latest());
 }

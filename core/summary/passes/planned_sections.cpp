@@ -20,10 +20,23 @@ double target_of(const trace::snapshot& trace, double events) {
 
 }  // namespace
 
+std::uint64_t events_in(const trace::snapshot& trace) {
+  std::uint64_t events = 0;
+  for (const trace::chunk_info& chunk : trace.chunks()) events += trace::is_event(chunk.type) ? chunk.rows : 0;
+  return events;
+}
+
 std::vector<trace::section_row> planned_sections(const trace::snapshot& trace, double events,
                                                  std::span<const trace::section_row> settled) {
   const time_range span = time_range_of(trace);
   return timeline::plan_sections(span.begin, span.end - 1, trace.chunks(), target_of(trace, events), settled);
+}
+
+std::vector<trace::section_row> sections_so_far(const trace::snapshot& growing, double events,
+                                                std::span<const trace::section_row> settled) {
+  const time_range span = time_range_of(growing);
+  return timeline::plan_sections(std::min<time_ns>(0, span.begin), span.end - 1, growing.chunks(),
+                                 target_of(growing, events), settled);
 }
 
 std::vector<trace::section_row> next_sections(const trace::snapshot& growing, double events,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -9,10 +10,17 @@
 /// The sections of a recording, for its summary.
 namespace sluice::analysis {
 
+/// The number of events in a recording. O(chunks).
+[[nodiscard]] std::uint64_t events_in(const trace::snapshot& trace);
+
 /// Plans sections of about `events` events each, more where many blocks live or of many processes. `settled`: sections
 /// of an earlier plan, which stay (`timeline::plan_sections`). O(chunks * log(time)).
 [[nodiscard]] std::vector<trace::section_row> planned_sections(const trace::snapshot& trace, double events,
                                                                std::span<const trace::section_row> settled = {});
+
+/// The same for a recording that grows: as long as it has no times below 0, no section will be put before the first.
+[[nodiscard]] std::vector<trace::section_row> sections_so_far(const trace::snapshot& growing, double events,
+                                                              std::span<const trace::section_row> settled);
 
 /// The sections behind `settled` of a recording that grows, up to time `until` (`timeline::plan_next_sections`).
 [[nodiscard]] std::vector<trace::section_row> next_sections(const trace::snapshot& growing, double events,

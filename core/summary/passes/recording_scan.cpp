@@ -23,8 +23,12 @@ recording_scan::recording_scan(const trace::tables& tables)
 
 recording_scan::recording_scan(const trace::snapshot& of, const std::function<bool()>& wanted)
     : recording_scan(of.tables()) {
-  of_ = &of;
-  for (std::size_t i = 0; i < of.chunks().size() && wanted(); ++i) take_chunk(i);
+  go_on(of, wanted);
+}
+
+void recording_scan::go_on(const trace::snapshot& grown, const std::function<bool()>& wanted) {
+  of_ = &grown;
+  for (; next_chunk_ < grown.chunks().size() && wanted(); ++next_chunk_) take_chunk(next_chunk_);
   settle();
 }
 
@@ -390,6 +394,20 @@ step_list recording_scan::steps_of(trace::process_id process, std::span<const bi
   const auto launches = marks_.launches_of(process);
   const auto kernels = marks_.kernels_of(process);
   return infer_steps({process, in_order, launches, kernels, clues_, tables_, end});
+}
+
+unsectioned_facts unsectioned_facts_of(const recording_scan& known, std::uint64_t malformed) {
+  unsectioned_facts made;
+  made.events = known.events();
+  made.warnings = known.unreadable();
+  if (const std::uint64_t all = known.malformed() + malformed; all > 0)
+    made.warnings.push_back(words_of_malformed(all));
+  made.messages = known.messages();
+  made.faults = known.faults().faults();
+  made.memories = known.memories();
+  made.owners = &known.import_owners();
+  made.contents = &known.contents();
+  return made;
 }
 
 }  // namespace sluice::analysis

@@ -13,6 +13,7 @@
 
 #include "core/base/id_lookup.hpp"
 #include "core/base/id_set.hpp"
+#include "core/figures/figures_builder.hpp"
 #include "core/index/boundary_samples.hpp"
 #include "core/index/chunk_index.hpp"
 #include "core/index/event_span.hpp"
@@ -40,6 +41,10 @@ class recording_scan {
   /// each chunk; once it returns false the scan stops and its results are invalid. O(rows).
   explicit recording_scan(
       const trace::snapshot& of, const std::function<bool()>& wanted = [] { return true; });
+
+  /// Goes on with `grown`, a later snapshot of the file of the one before, which may end then; it must outlive this. With
+  /// `recording_scan(tables)`, that must be the tables of `grown`. O(new rows).
+  void go_on(const trace::snapshot& grown, const std::function<bool()>& wanted);
 
   /// A scan of a recording while it is written: call `add` and `end_chunk` for the rows of each chunk of events in file
   /// order, then `end`; after that, all other functions. `tables`, those of the recording, must outlive this. They may
@@ -170,6 +175,7 @@ class recording_scan {
 
   const trace::tables& tables_;
   const trace::snapshot* of_ = nullptr;  ///< Null before `end`.
+  std::size_t next_chunk_ = 0;           ///< That `go_on` has not taken.
   chunk_index chunks_;
   std::size_t chunk_ = 0;  ///< The chunk being read; before `end`, its number among those of events.
   chunk_reach reach_;      ///< Of its rows so far.
@@ -213,6 +219,10 @@ class recording_scan {
   std::size_t
       most_births_;  ///< Most births per process and layer; a cut keeps half. Halved when all births are too many.
 };
+
+/// What figures need of the whole recording. `malformed`: the rows that the pass over its sections counted. `known` must outlive
+/// the result.
+[[nodiscard]] unsectioned_facts unsectioned_facts_of(const recording_scan& known, std::uint64_t malformed);
 
 template <class Row>
 void recording_scan::add(const Row& row) {

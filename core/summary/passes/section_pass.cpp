@@ -32,55 +32,67 @@ constexpr std::uint64_t large_section = 200'000;  ///< In events.
 /// The threads of the crew: two read the uses of blocks, section after section by turns, one reads the work.
 constexpr std::size_t use_readers = 2;
 
-class section_pass {
+}  // namespace
+
+class section_pass::state {
  public:
-  section_pass(const recording_scan& known, std::shared_ptr<const step_facts> steps, section_writer& into,
-               const std::function<bool()>& wanted, const std::function<bool()>& goes_on,
-               const section_pass_options& options)
-      : known_(known),
-        of_(known.trace()),
-        span_(time_range_of(of_)),
-        into_(into),
-        wanted_(wanted),
-        goes_on_(goes_on),
-        options_(options),
-        begins_(into.begins()),
-        steps_(std::move(steps)),
-        judge_({known.clues(), steps_->lists(), known.category_tags(), of_.tables(), span_}),
-        first_samples_(known.first_samples()),
-        work_(known, begins_, whole_->chunks = std::make_shared<const chunk_index>(known.chunks())) {
+  state(const recording_scan& known, const section_pass_options& options)
+      : known_(known), options_(options), work_(known) {}
+
+  void begin(std::shared_ptr<const step_facts> steps, section_writer& into, const std::function<bool()>& wanted,
+             const std::function<bool()>& goes_on) {
+    span_ = time_range_of(of());
+    into_ = &into;
+    begins_ = into.begins();
+    wanted_ = &wanted;
+    goes_on_ = &goes_on;
+    steps_ = std::move(steps);
+    judge_.emplace(category_evidence{known_.clues(), steps_->lists(), known_.category_tags(), of().tables(), span_});
+    first_samples_ = known_.first_samples();
     std::erase_if(first_samples_, [](const auto& row) { return row.what == trace::sampled_thing::counter; });
-    whole_->graphs = known.graphs();
-    whole_->touches = known.touches();
-    whole_->steps = steps_;
-    for (const trace::live_block_event& row : known.only_in_checkpoints())
+    auto whole = std::make_shared<recording_facts>();
+    whole->chunks = std::make_shared<const chunk_index>(known_.chunks());
+    whole->graphs = known_.graphs();
+    whole->touches = known_.touches();
+    whole->steps = steps_;
+    for (const trace::pool_id pool : known_.pools_with_segments()) whole->pools.push_back({pool, true, false, 0});
+    work_.begin(begins_, whole->chunks);
+    whole_ = std::move(whole);
+    only_in_checkpoints_.clear();
+    for (const trace::live_block_event& row : known_.only_in_checkpoints())
       only_in_checkpoints_[section_of(begins_, bounded(row.born))].push_back(row);
-    for (const recording_scan::loss_checkpoint& each : known.loss_checkpoints())
+    checkpoints_.clear();
+    for (const recording_scan::loss_checkpoint& each : known_.loss_checkpoints())
       checkpoints_[section_of(begins_, bounded(each.about.time))].push_back(each);
-    for (const trace::pool_id pool : known.pools_with_segments()) whole_->pools.push_back({pool, true, false, 0});
+    freed_known_ = false;
   }
 
-  section_pass_result all() {
-    if (!checkpoints_.empty()) {
-      auto freed = known_.freed(wanted_);
-      if (!freed) return {};
-      freed_anywhere_ = std::move(*freed);
-    }
+  bool go_until(std::size_t behind) {
+    if (!find_freed(behind)) return false;
     crew threads(options_.several_cores ? use_readers + 1 : 0);
     std::deque<parts> coming;
-    for (std::size_t section = 0, next = 0; section < begins_.size(); ++section) {
-      for (; next < begins_.size() && next <= section + most_ahead(); ++next) coming.push_back(read(next, threads));
+    for (std::size_t next = next_; next_ < behind; ++next_) {
+      for (; next < behind && next <= next_ + most_ahead(); ++next) coming.push_back(read(next, threads));
       parts now = std::move(coming.front());
       coming.pop_front();
-      if (!wanted_() || !go_through(section, now)) return {};
+      if (!(*wanted_)() || !go_through(next_, now)) return false;
     }
+    return true;
+  }
+
+  bool settle(state& ahead) {
+    ahead.chunks_written_ = chunks_written_ = into_->add_full_chunks(known_.chunks(), chunks_written_);
+    return work_.settle(*into_, ahead.work_);
+  }
+
+  section_pass_result finish() {
     if (!settle_late_words()) return {};
-    into_.add_chunks(known_.chunks());
-    into_.add_steps(*steps_);
-    into_.add_blocks(kept_);
-    work_.write_open_slices(into_);
-    samples_.settle(of_.tables());
-    into_.add_first_and_highest(first_and_highest_samples(samples_, work_.take_counters()));
+    into_->add_chunks(known_.chunks(), chunks_written_);
+    into_->add_steps(*steps_);
+    into_->add_blocks(kept_);
+    work_.write_open_slices(*into_);
+    samples_.settle(of().tables());
+    into_->add_first_and_highest(first_and_highest_samples(samples_, work_.take_counters()));
     return {true, facts(), malformed_};
   }
 
@@ -96,6 +108,18 @@ class section_pass {
     std::future<std::optional<std::vector<trace::last_sample_row>>> work;
   };
 
+  [[nodiscard]] const trace::snapshot& of() const { return known_.trace(); }
+
+  /// Blocks that are freed anywhere are needed if there are checkpoints in the sections before `behind`.
+  bool find_freed(std::size_t behind) {
+    const auto first = checkpoints_.lower_bound(next_);
+    if (freed_known_ || first == checkpoints_.end() || first->first >= behind) return true;
+    auto freed = known_.freed(*wanted_);
+    if (!freed) return false;
+    freed_anywhere_ = std::move(*freed);
+    return freed_known_ = true;
+  }
+
   [[nodiscard]] std::size_t most_ahead() const {
     if (!options_.several_cores) return 0;
     return known_.events() > large_section * begins_.size() ? 1 : most_read_ahead;
@@ -108,12 +132,12 @@ class section_pass {
                                     : std::async(std::launch::deferred, std::move(work));
     };
     return {start(section % use_readers, [this, section] { return read_uses(section); }),
-            start(use_readers, [this, section] { return work_.go_through(section, goes_on_); })};
+            start(use_readers, [this, section] { return work_.go_through(section, *goes_on_); })};
   }
 
   [[nodiscard]] std::unique_ptr<section_index> read_part(section_facts about) const {
     auto part = std::make_unique<section_index>(std::move(about));
-    if (!part->absorb(of_, goes_on_) || !part->is_complete()) part.reset();
+    if (!part->absorb(of(), *goes_on_) || !part->is_complete()) part.reset();
     return part;
   }
 
@@ -128,7 +152,7 @@ class section_pass {
     if (const auto born = only_in_checkpoints_.find(section); born != only_in_checkpoints_.end())
       about.births = born->second;
     if (const auto listing = checkpoints_.find(section); listing != checkpoints_.end()) {
-      auto listed = known_.listed_by(listing->second, wanted_);
+      auto listed = known_.listed_by(listing->second, *wanted_);
       if (!listed) return nullptr;
       about.checkpoints = std::move(*listed);
       about.freed = &freed_anywhere_;
@@ -199,7 +223,7 @@ class section_pass {
         carry(unknown, uses);
       }
     });
-    for (auto& [born, rows] : categories) into_.add_categories(born, rows);
+    for (auto& [born, rows] : categories) into_->add_categories(born, rows);
   }
 
   /// Called when all about the block is known.
@@ -207,7 +231,7 @@ class section_pass {
               std::map<std::size_t, std::vector<trace::block_category_row>>& categories) {
     done_.insert(raw(block.id));
     saved_block made{block, {}, uses.all()};
-    made.category = judge_.of(block, made.uses);
+    made.category = judge_->of(block, made.uses);
     made.disputed = disputed_.contains(raw(block.id));
     const bool keep = is_kept(made, begins_);
     if (!made.crosses && !made.disputed && made.category.what != category::none)
@@ -234,7 +258,7 @@ class section_pass {
         kept_places_.erase(raw(each.block.id));
         written_.insert(raw(each.block.id));
       }
-      into_.add_blocks(written);
+      into_->add_blocks(written);
       kept_.erase(kept_.begin(), behind);
       kept_uses_.erase(kept_uses_.begin(), kept_uses_.begin() + static_cast<std::ptrdiff_t>(settled));
       kept_begin_ += settled;
@@ -272,12 +296,12 @@ class section_pass {
         if (block == nullptr) continue;
         uses_so_far uses = uses_here->touches().so_far(*block);
         saved_block made{*block, {}, uses.all()};
-        made.category = judge_.of(made.block, made.uses);
+        made.category = judge_->of(made.block, made.uses);
         amend(made, uses, late_words_.at(id), categories);
         if (is_kept(made, begins_)) kept_.push_back(std::move(made));
       }
     }
-    for (auto& [section, rows] : categories) into_.add_categories(section, rows);
+    for (auto& [section, rows] : categories) into_->add_categories(section, rows);
     return true;
   }
 
@@ -286,7 +310,7 @@ class section_pass {
     count(kept, -1);
     uses.add(late.uses);
     kept.uses = uses.all();
-    kept.category = judge_.of(kept.block, kept.uses);
+    kept.category = judge_->of(kept.block, kept.uses);
     kept.disputed = kept.disputed || late.disputed;
     count(kept, 1);
     if (!kept.crosses && !kept.disputed)
@@ -302,10 +326,10 @@ class section_pass {
     const auto names = [=](const chunk_reach& reach) { return id >= reach.lowest_block && id <= reach.highest_block; };
     const std::vector<std::size_t> chunks = *whole_->chunks->find(names);
     for (const std::size_t chunk : chunks) {
-      if (of_.chunks()[chunk].type != trace::row_type::alloc) continue;
-      if (!of_.read_column<trace::alloc_event>(chunk, &trace::alloc_event::block, blocks)) continue;
+      if (of().chunks()[chunk].type != trace::row_type::alloc) continue;
+      if (!of().read_column<trace::alloc_event>(chunk, &trace::alloc_event::block, blocks)) continue;
       const auto found = std::find(blocks.begin(), blocks.end(), trace::block_id{id});
-      if (found == blocks.end() || !of_.read_column<trace::alloc_event>(chunk, &trace::alloc_event::time, times))
+      if (found == blocks.end() || !of().read_column<trace::alloc_event>(chunk, &trace::alloc_event::time, times))
         continue;
       return section_of(begins_, bounded(times[static_cast<std::size_t>(found - blocks.begin())]));
     }
@@ -348,7 +372,7 @@ class section_pass {
     std::vector<trace::last_sample_row> rows = std::exchange(counters_before_, std::move(counters_next));
     rows.insert(rows.end(), samples_before_.begin(), samples_before_.end());
     rows.insert(rows.end(), inside.begin(), inside.end());
-    into_.add_samples(section, rows);
+    into_->add_samples(section, rows);
     if (section + 1 == begins_.size()) return;
     samples_before_ = samples_before(begins_[section + 1], memory, none);
     for (trace::last_sample_row& each : samples_before_) {
@@ -392,23 +416,26 @@ class section_pass {
   };
 
   const recording_scan& known_;
-  const trace::snapshot& of_;
-  const time_range span_;
-  section_writer& into_;
-  const std::function<bool()>& wanted_;
-  const std::function<bool()>& goes_on_;
   const section_pass_options options_;
-  const std::span<const time_ns> begins_;
-  const std::shared_ptr<const step_facts> steps_;
-  category_judge judge_;
-  std::vector<trace::last_sample_row> first_samples_;  ///< Of pools and devices.
-  /// What is known before the first section.
-  const std::shared_ptr<recording_facts> whole_ = std::make_shared<recording_facts>();
+  std::size_t next_ = 0;            ///< The section to go through next.
+  std::size_t chunks_written_ = 0;  ///< By `settle`.
 
+  // Set by `begin`:
+  time_range span_;
+  section_writer* into_ = nullptr;
+  std::span<const time_ns> begins_;
+  const std::function<bool()>* wanted_ = nullptr;
+  const std::function<bool()>* goes_on_ = nullptr;
+  std::shared_ptr<const step_facts> steps_;
+  std::optional<category_judge> judge_;
+  std::vector<trace::last_sample_row> first_samples_;  ///< Of pools and devices.
+  std::shared_ptr<const recording_facts> whole_;       ///< What is known before the first section.
   std::map<std::size_t, std::vector<trace::live_block_event>> only_in_checkpoints_;  ///< By section of birth.
   std::map<std::size_t, std::vector<recording_scan::loss_checkpoint>>
       checkpoints_;        ///< By the section that contains them.
-  id_set freed_anywhere_;  ///< Set if there are any `checkpoints_`.
+  id_set freed_anywhere_;  ///< If `freed_known_`.
+  bool freed_known_ = false;
+
   std::vector<block_record> carried_;
   std::vector<uses_so_far> carried_uses_;                ///< For each of `carried_`: in the sections before.
   std::vector<trace::last_sample_row> samples_before_;   ///< Of pools and devices.
@@ -435,12 +462,26 @@ class section_pass {
   section_work work_;
 };
 
-}  // namespace
+section_pass::section_pass(const recording_scan& known, const section_pass_options& options)
+    : state_(std::make_unique<state>(known, options)) {}
+section_pass::section_pass(const section_pass& other) : state_(std::make_unique<state>(*other.state_)) {}
+section_pass::~section_pass() = default;
+
+void section_pass::begin(std::shared_ptr<const step_facts> steps, section_writer& into,
+                         const std::function<bool()>& wanted, const std::function<bool()>& goes_on) {
+  state_->begin(std::move(steps), into, wanted, goes_on);
+}
+
+bool section_pass::go_until(std::size_t behind) { return state_->go_until(behind); }
+bool section_pass::settle(section_pass& ahead) { return state_->settle(*ahead.state_); }
+section_pass_result section_pass::finish() { return state_->finish(); }
 
 section_pass_result run_section_pass(const recording_scan& known, std::shared_ptr<const step_facts> steps,
                                      section_writer& into, const std::function<bool()>& wanted,
                                      const std::function<bool()>& goes_on, const section_pass_options& options) {
-  return section_pass(known, std::move(steps), into, wanted, goes_on, options).all();
+  section_pass pass(known, options);
+  pass.begin(std::move(steps), into, wanted, goes_on);
+  return pass.go_until(into.begins().size()) ? pass.finish() : section_pass_result{};
 }
 
 }  // namespace sluice::analysis

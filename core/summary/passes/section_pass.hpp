@@ -24,6 +24,34 @@ struct section_pass_result {
   std::uint64_t malformed = 0;  ///< Number of contradictory allocation, free and checkpoint rows.
 };
 
+/// The pass over the sections of a recording, which may go on as that grows. Call `begin`, then `go_until`; for a recording that
+/// grows, call `settle`, and go on to the end with a copy; call `finish` after the last section. See `run_section_pass`.
+class section_pass {
+ public:
+  /// `known` must outlive this.
+  explicit section_pass(const recording_scan& known, const section_pass_options& options = {});
+  section_pass(const section_pass& other);  ///< The copy goes on alone.
+  section_pass& operator=(const section_pass&) = delete;
+  ~section_pass();
+
+  /// Call first, and again when the scan has gone on. `into` has the sections; those that this has gone through must be the first of
+  /// them, as before. All arguments must outlive the calls that follow.
+  void begin(std::shared_ptr<const step_facts> steps, section_writer& into, const std::function<bool()>& wanted,
+             const std::function<bool()>& goes_on);
+  /// Goes through the sections before number `behind`. False if a row could not be read, or it was stopped.
+  [[nodiscard]] bool go_until(std::size_t behind);
+  /// Writes what is left to be told of the sections so far: what runs when they begin, and chunks. `ahead` is a copy that has gone on to
+  /// the last section; it leaves that out. False if the recording goes on otherwise than what was settled before says: then
+  /// begin with a new one.
+  [[nodiscard]] bool settle(section_pass& ahead);
+  /// Call once, after `go_until` of all sections.
+  [[nodiscard]] section_pass_result finish();
+
+ private:
+  class state;
+  std::unique_ptr<state> state_;
+};
+
 /// Indexes the sections in order of time, each from its own rows and from what the section before left: live blocks,
 /// running slices and current samples. The category of a block is known once the block is freed.
 ///

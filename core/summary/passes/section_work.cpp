@@ -33,15 +33,39 @@ struct slice_owners {
     if (slice.what == trace::lane_kind::direction) return place(directions, all.directions);
     return place(threads, all.threads);
   }
+
+  [[nodiscard]] bool are_those_of(const slice_owners& other) const {
+    const auto same = [](const auto& here, const auto& there) {
+      return std::equal(here.begin(), here.end(), there.begin(), there.end(),
+                        [](const auto& a, const auto& b) { return a.key == b.key; });
+    };
+    return same(streams, other.streams) && same(directions, other.directions) && same(threads, other.threads);
+  }
 };
 
-section_work::section_work(const recording_scan& known, std::span<const time_ns> begins,
-                           std::shared_ptr<const chunk_index> chunks)
-    : of_(known.trace()),
-      span_(time_range_of(of_)),
-      begins_(begins),
-      first_samples_(known.first_samples()),
-      owners_(std::make_shared<const slice_owners>()) {
+section_work::section_work(const recording_scan& known)
+    : known_(known),
+      whole_(std::make_shared<recording_facts>()),
+      owners_(std::make_shared<const slice_owners>()) {}
+
+section_work::section_work(const section_work& other)
+    : known_(other.known_),
+      span_(other.span_),
+      begins_(other.begins_),
+      first_samples_(other.first_samples_),
+      whole_(std::make_shared<recording_facts>(*other.whole_)),
+      owners_(other.owners_),
+      boundaries_(other.boundaries_),
+      written_(other.written_),
+      written_for_(other.written_for_),
+      samples_before_(other.samples_before_),
+      highest_rates_(other.highest_rates_),
+      counters_(other.counters_) {}
+
+void section_work::begin(std::span<const time_ns> begins, std::shared_ptr<const chunk_index> chunks) {
+  span_ = time_range_of(known_.trace());
+  begins_ = begins;
+  first_samples_ = known_.first_samples();
   std::erase_if(first_samples_, [](const auto& row) { return row.what != trace::sampled_thing::counter; });
   whole_->chunks = std::move(chunks);
 }
@@ -58,7 +82,7 @@ std::optional<std::vector<trace::last_sample_row>> section_work::go_through(std:
     for (const trace::open_slice_row& row : boundaries_.back().rows) about.open.push_back(slice_of(row));
   const time_range run = about.run;
   section_index part(std::move(about));
-  if (!part.absorb(of_, goes_on) || !part.is_complete()) return std::nullopt;
+  if (!part.absorb(known_.trace(), goes_on) || !part.is_complete()) return std::nullopt;
   for (const auto& [key, work] : part.devices().directions()) {
     const auto over = work.rate.over(std::max(run.begin, span_.begin), std::min(run.end, span_.end));
     double& highest = highest_rates_[key];
@@ -76,11 +100,22 @@ std::optional<std::vector<trace::last_sample_row>> section_work::go_through(std:
   return samples_before_ = samples_before(begins_[section + 1], none, part.counters());
 }
 
-void section_work::write_open_slices(section_writer& into) {
-  for (std::size_t i = 0; i < boundaries_.size(); ++i) {
-    boundary_slices& at = boundaries_[i];
-    for (trace::open_slice_row& row : at.rows) row.owner = at.by->place_in(*owners_, row);
-    into.add_open_slices(i + 1, at.rows);
+bool section_work::settle(section_writer& into, section_work& ahead) {
+  if (written_for_ && !written_for_->are_those_of(*ahead.owners_)) return false;
+  written_for_ = ahead.owners_;
+  write_open_slices(into, *written_for_);
+  ahead.written_ = written_;
+  return true;
+}
+
+void section_work::write_open_slices(section_writer& into, const slice_owners& owners) {
+  if (written_ > 0 && written_ < boundaries_.size()) boundaries_[written_ - 1].rows = {};
+  for (; written_ < boundaries_.size(); ++written_) {
+    boundary_slices& at = boundaries_[written_];
+    std::vector<trace::open_slice_row> rows = at.rows;
+    for (trace::open_slice_row& row : rows) row.owner = at.by->place_in(owners, row);
+    into.add_open_slices(written_ + 1, rows);
+    if (written_ + 1 < boundaries_.size()) at.rows = {};
   }
 }
 

@@ -139,8 +139,14 @@ void section_writer::add_first_and_highest(std::span<const trace::last_sample_ro
   to_.add_summary<trace::last_sample_row>(rows, std::pair(INT64_MIN, INT64_MAX));
 }
 
-void section_writer::add_chunks(const chunk_index& chunks) {
-  for (std::span<const chunk_reach> left = chunks.known(); !left.empty();) {
+std::size_t section_writer::add_full_chunks(const chunk_index& chunks, std::size_t first) {
+  for (; first + reaches_a_chunk <= chunks.known().size(); first += reaches_a_chunk)
+    to_.add_summary<trace::chunk_reach_row>(chunks.known().subspan(first, reaches_a_chunk));
+  return first;
+}
+
+void section_writer::add_chunks(const chunk_index& chunks, std::size_t first) {
+  for (std::span<const chunk_reach> left = chunks.known().subspan(first); !left.empty();) {
     const std::size_t count = std::min(reaches_a_chunk, left.size());
     to_.add_summary<trace::chunk_reach_row>(left.first(count));
     left = left.subspan(count);

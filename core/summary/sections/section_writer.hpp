@@ -62,8 +62,10 @@ class section_writer {
   void add_samples(std::size_t section, std::span<const trace::last_sample_row> rows);
   /// Adds the first and the highest sample of each counter, pool and device. Call once.
   void add_first_and_highest(std::span<const trace::last_sample_row> rows);
-  /// Adds the chunk index, which must be in memory (`chunk_index::known`).
-  void add_chunks(const chunk_index& chunks);
+  /// Adds the chunk index, which must be in memory (`chunk_index::known`), from entry `first` on.
+  void add_chunks(const chunk_index& chunks, std::size_t first = 0);
+  /// The same of an index that grows: as many as fill chunks of the file. Returns the number of the entry behind.
+  [[nodiscard]] std::size_t add_full_chunks(const chunk_index& chunks, std::size_t first);
   void add_steps(const step_facts& steps);
   /// Adds the facts about the whole recording, in short and in full. False, and adds nothing, if they exceed what a chunk
   /// can hold.

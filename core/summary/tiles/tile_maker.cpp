@@ -35,12 +35,24 @@ bool ends_group(const tile& which) { return ((which.begin >> which.level) & (fan
 }  // namespace
 
 tile_maker::tile_maker(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of)
-    : to_(to), sections_(sections), of_(of), whole_(time_range_of(of)) {
-  root_level_ = timeline::root_tiles(whole_.begin, whole_.end - 1).front().level;
+    : tile_maker(to) {
+  go_on(to, sections, of, true);
+}
+
+tile_maker tile_maker::of_growing(trace::file_writer& to) { return tile_maker(to); }
+
+void tile_maker::go_on(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of,
+                       bool ends) {
+  to_ = &to;
+  sections_ = sections;
+  of_ = &of;
+  whole_ = time_range_of(of);
+  root_level_ = ends ? timeline::root_tiles(sections.front().time, sections.back().end - 1).front().level
+                     : timeline::highest_tile_level;
 }
 
 bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
-  const auto facts = from.tensors(of_);
+  const auto facts = from.tensors(*of_);
   const std::vector<index_curve> curves = curves_of(from, facts.get(), whole_);
   const std::vector<index_slices> slices = slices_of(from, facts.get());
   if (curves_.empty()) {
@@ -48,7 +60,7 @@ bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
       curves_.push_back(curve.about);
       curves_.back().maximum = -std::numeric_limits<double>::infinity();
     }
-    stacks_.emplace(curves_, of_.tables());
+    stacks_.emplace(curves_, of_->tables());
     lanes_ = lane_rows(slices);
     choose_levels();
   }
@@ -63,14 +75,15 @@ bool tile_maker::add(const index& from, std::size_t first, std::size_t last) {
     const unsigned bin_level = std::max(where.level, lowest_level_) - trace::tile_bins_log2;
     put(where, fill_tile(where, bin_level, curves, *stacks_, slices, whole_.end));
   }
+  added_ = last + 1;
   return true;
 }
 
 void tile_maker::end() {
   for (trace::curve_row& row : curves_)
     if (!std::isfinite(row.maximum)) row.maximum = 0;
-  to_.add_summary<trace::curve_row>(curves_);
-  to_.add_summary<trace::lane_row>(lanes_);
+  to_->add_summary<trace::curve_row>(curves_);
+  to_->add_summary<trace::lane_row>(lanes_);
 }
 
 void tile_maker::put_highest(recording_facts& into) const {
@@ -113,7 +126,7 @@ void tile_maker::choose_levels() {
 }
 
 void tile_maker::put(const tile& where, filled_tile made) {
-  if (is_written(where)) write_tile(to_, where, made);
+  if (is_written(where)) write_tile(*to_, where, made);
   if (where.level >= root_level_) return;
   // Of a tile that is not written, all is a share of the lowest one that is.
   const std::uint32_t bins =

@@ -21,25 +21,35 @@ class tile_maker {
   /// `sections` come from `plan_sections` for the recording `of`. All arguments must outlive this.
   tile_maker(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of);
 
+  /// For a recording that grows: a maker of the tiles that are complete whatever comes. Copies of it go on to the end.
+  [[nodiscard]] static tile_maker of_growing(trace::file_writer& to);
+  /// Call when the recording has grown; the sections that were added must be the first of `sections`, as before. Without
+  /// `ends`, only tiles are made whose sections were all added, however far the recording goes on.
+  void go_on(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of, bool ends);
+
   /// Adds sections [first, last], which follow those of the last call. If `from` contains more than these sections,
   /// only the last digits of means differ. O(curves * bins * log events + slices) per section. Returns false if `from`
   /// has other curves or lanes than before, as in a contradictory file: then nothing more may be added.
   [[nodiscard]] bool add(const index& from, std::size_t first, std::size_t last);
+  /// The number of sections that were added.
+  [[nodiscard]] std::size_t added() const { return added_; }
   /// Writes the lists of curves and lanes. Call after the last section.
   void end();
   /// Sets the highest bytes of memories, categories and pools, and the highest copy rates. Call after the last section.
   void put_highest(recording_facts& into) const;
 
  private:
+  explicit tile_maker(trace::file_writer& to) : to_(&to) {}
   void choose_levels();
   [[nodiscard]] bool is_written(const timeline::tile& which) const { return which.level >= lowest_level_; }
   void put(const timeline::tile& where, filled_tile made);
 
-  trace::file_writer& to_;
+  trace::file_writer* to_;
   std::span<const trace::section_row> sections_;
-  const trace::snapshot& of_;
-  const time_range whole_;
+  const trace::snapshot* of_ = nullptr;
+  time_range whole_;
   unsigned root_level_ = 0;
+  std::size_t added_ = 0;
   unsigned lowest_level_ = 0;             ///< Tiles below it are not written.
   std::vector<trace::curve_row> curves_;  ///< `maximum` is the highest value so far.
   std::optional<curve_stacks> stacks_;    ///< Of `curves_`.

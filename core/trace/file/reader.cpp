@@ -17,6 +17,9 @@
 namespace sluice::trace {
 namespace {
 
+/// Set in the offset of a chunk of summaries that is in the second of two files. No file is that long.
+constexpr std::uint64_t in_rest = std::uint64_t{1} << 63U;
+
 /// The source of a recording whose rows are elsewhere.
 class no_rows final : public byte_source {
  public:
@@ -303,6 +306,26 @@ std::shared_ptr<const snapshot> snapshot::with_summaries(const snapshot& other) 
   made->summaries_ = other.summaries_;
   made->summaries_file_ = other.summaries_file_ ? other.summaries_file_ : other.file_;
   return made;
+}
+
+std::shared_ptr<const snapshot> snapshot::with_summaries(const snapshot& settled, const snapshot& rest) const {
+  auto made = std::make_shared<snapshot>(*with_summaries(settled));
+  std::vector<chunk_info> all(settled.summaries().begin(), settled.summaries().end());
+  for (chunk_info chunk : rest.summaries()) {
+    chunk.offset |= in_rest;
+    all.push_back(chunk);
+  }
+  made->summaries_ = std::make_shared<const chunk_list>(std::move(all));
+  made->rest_file_ = rest.file_;
+  return made;
+}
+
+snapshot::stored_summary snapshot::summary_of(const chunk_info& chunk) const {
+  const file& settled = summaries_file_ ? *summaries_file_ : *file_;
+  if (rest_file_ == nullptr || (chunk.offset & in_rest) == 0) return {settled, chunk};
+  chunk_info there = chunk;
+  there.offset &= ~in_rest;
+  return {*rest_file_, there};
 }
 
 std::shared_ptr<const snapshot> snapshot::with_warning(std::string line) const {

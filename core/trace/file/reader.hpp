@@ -104,6 +104,8 @@ class snapshot {
   /// Returns a copy of this snapshot with the summaries of `other`, a snapshot of another file, whose summaries must
   /// have been made from this very snapshot. The other file stays open as long as the result exists.
   [[nodiscard]] std::shared_ptr<const snapshot> with_summaries(const snapshot& other) const;
+  /// The same with the summaries of two files. Those of a type in `settled` go before those in `rest`.
+  [[nodiscard]] std::shared_ptr<const snapshot> with_summaries(const snapshot& settled, const snapshot& rest) const;
   /// Returns a copy of this snapshot with one more warning, `line`.
   [[nodiscard]] std::shared_ptr<const snapshot> with_warning(std::string line) const;
 
@@ -154,7 +156,14 @@ class snapshot {
   std::shared_ptr<const trace::tables> tables_;
   std::shared_ptr<const chunk_list> chunks_;
   std::shared_ptr<const chunk_list> summaries_;
+  /// The file with a chunk of summaries, and the chunk as it is listed there.
+  struct stored_summary {
+    const file& in;
+    chunk_info chunk;
+  };
+  [[nodiscard]] stored_summary summary_of(const chunk_info& chunk) const;
   std::shared_ptr<const file> summaries_file_;  ///< The file with the summaries; null: the file with the events.
+  std::shared_ptr<const file> rest_file_;       ///< That with the chunks whose offset has the bit `in_rest`; null: none.
   std::shared_ptr<const std::vector<std::string>> warnings_;
   std::uint64_t version_ = 0;
   std::uint64_t file_bytes_ = 0;

@@ -60,14 +60,16 @@ template <class Row>
 result<void> snapshot::read_summary(const chunk_info& chunk, std::vector<Row>& rows) const {
   static_assert(is_summary(type_of_row<Row>));
   if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
-  return (summaries_file_ ? summaries_file_ : file_)->read_into<Row>(chunk, rows);
+  const stored_summary stored = summary_of(chunk);
+  return stored.in.read_into<Row>(stored.chunk, rows);
 }
 
 template <class Row>
 result<void> snapshot::read_summary(const chunk_info& chunk, row_values<Row>& rows, column_set<Row> wanted) const {
   static_assert(is_of_tile(type_of_row<Row>));
   if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
-  return (summaries_file_ ? summaries_file_ : file_)->read_values<Row>(chunk, rows, wanted);
+  const stored_summary stored = summary_of(chunk);
+  return stored.in.read_values<Row>(stored.chunk, rows, wanted);
 }
 
 template <class Row>
@@ -75,14 +77,16 @@ result<std::shared_ptr<const std::vector<Row>>> snapshot::read_summary(const chu
                                                                        column_set<Row> wanted) const {
   static_assert(is_summary(type_of_row<Row>));
   if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
-  return (summaries_file_ ? summaries_file_ : file_)->read<Row>(chunk, wanted);
+  const stored_summary stored = summary_of(chunk);
+  return stored.in.read<Row>(stored.chunk, wanted);
 }
 
 template <class Row>
 result<std::shared_ptr<const std::vector<row_span>>> snapshot::read_spans(const chunk_info& chunk) const {
   static_assert(is_summary(type_of_row<Row>));
   if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
-  return (summaries_file_ ? summaries_file_ : file_)->read_spans<Row>(chunk);
+  const stored_summary stored = summary_of(chunk);
+  return stored.in.read_spans<Row>(stored.chunk);
 }
 
 template <class Row, class Visit>

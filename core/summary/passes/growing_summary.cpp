@@ -1,0 +1,227 @@
+#include "core/summary/passes/growing_summary.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/base/scratch_file.hpp"
+#include "core/summary/passes/planned_sections.hpp"
+#include "core/summary/passes/recording_scan.hpp"
+#include "core/summary/passes/section_pass.hpp"
+#include "core/summary/sections/section_writer.hpp"
+#include "core/summary/tiles/tile_maker.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+/// Blocks that cross sections, kept until they are written: each time those that are not written yet are written to the rest.
+constexpr std::size_t most_kept = std::size_t{1} << 12U;
+
+/// A scratch file that is written and read at the same time.
+class growing_file {
+ public:
+  static result<growing_file> make() {
+    auto scratch = scratch_file::make();
+    if (!scratch) return tl::unexpected(scratch.error());
+    auto writer = trace::file_writer::create(*scratch);
+    if (!writer) return tl::unexpected(writer.error());
+    return growing_file(std::move(*scratch), std::move(*writer));
+  }
+
+  [[nodiscard]] trace::file_writer& writer() { return writer_; }
+  /// What was written so far.
+  result<std::shared_ptr<const trace::snapshot>> look() {
+    if (auto flushed = writer_.flush(); !flushed) return tl::unexpected(flushed.error());
+    if (!reader_) {
+      auto opened = trace::file::open(scratch_.path(), {.cache_bytes = summaries_cache, .for_its_writer = true});
+      if (!opened) return tl::unexpected(opened.error());
+      reader_ = std::move(*opened);
+    } else if (auto more = reader_->refresh(); !more) {
+      return tl::unexpected(more.error());
+    }
+    return reader_->latest();
+  }
+
+ private:
+  growing_file(scratch_file scratch, trace::file_writer writer)
+      : scratch_(std::move(scratch)), writer_(std::move(writer)) {}
+  scratch_file scratch_;
+  trace::file_writer writer_;
+  std::shared_ptr<trace::file> reader_;
+};
+
+/// The unsectioned facts, with what they point to.
+struct held_facts {
+  unsectioned_facts facts;
+  import_owners owners;
+  copy_contents contents;
+};
+
+tl::unexpected<error> cancelled(const trace::snapshot& trace) {
+  return fail(error_code::cancelled, "the summing up was cancelled", trace.path());
+}
+
+tl::unexpected<error> unreadable(const trace::snapshot& trace) {
+  return fail(error_code::corrupt, "a part of it cannot be read again", trace.path());
+}
+
+}  // namespace
+
+class growing_summary::state {
+ public:
+  state(growing_file settled, const growing_summary_options& options)
+      : options_(options),
+        settled_file_(std::move(settled)),
+        pass_(scan_, {.several_cores = options.several_cores, .most_kept = most_kept}),
+        tiles_(tile_maker::of_growing(settled_file_.writer())) {}
+
+  [[nodiscard]] bool is_of_the_file_of(const trace::snapshot& now) const { return !of_ || of_->is_of_the_file_of(now); }
+  [[nodiscard]] std::size_t settled() const { return settled_.size(); }
+
+  /// What the new chunks are: in order, or some behind what is settled, which asks for a new beginning.
+  bool takes(const trace::snapshot& now) {
+    const time_ns behind = settled_.empty() ? -latest_time : settled_.back().end;
+    for (; looked_at_ < now.chunks().size(); ++looked_at_) {
+      const trace::chunk_info& chunk = now.chunks()[looked_at_];
+      if (!trace::is_event(chunk.type) || chunk.type == trace::row_type::attribute ||
+          chunk.type == trace::row_type::link)
+        continue;
+      newest_ = std::max(newest_, bounded(chunk.min_time));
+      late_ = late_ || (!settled_.empty() && bounded(chunk.min_time) < behind);
+    }
+    return !late_ || events_in(now) < 2 * events_at_first_;
+  }
+
+  /// Nothing if the recording goes on otherwise than what was settled says: then it must begin anew.
+  result<std::optional<outcome>> go_on(std::shared_ptr<const trace::snapshot> now, const std::function<bool()>& goes_on) {
+    const trace::snapshot& trace = *now;
+    if (!of_) events_at_first_ = events_in(trace);
+    tables_ = trace.tables();
+    scan_.go_on(trace, goes_on);
+    if (!goes_on()) return cancelled(trace);
+    of_ = now;
+    sections_ = sections_so_far(trace, options_.section_events, settled_);
+    const bool as_before = sections_.size() > settled_.size() &&
+                           std::equal(settled_.begin(), settled_.end(), sections_.begin(),
+                                      [](const auto& a, const auto& b) { return a.time == b.time && a.end == b.end; });
+    if (!as_before) return std::nullopt;
+    begins_ = begins_of(sections_);
+    std::size_t settles = settled_.size();
+    while (settles + 1 < sections_.size() && sections_[settles].end <= newest_ - options_.settles_after) ++settles;
+
+    const auto steps = scan_.steps();
+    section_writer into_settled(settled_file_.writer(), begins_);
+    pass_.begin(steps, into_settled, goes_on, goes_on);
+    if (!pass_.go_until(settles)) return goes_on() ? unreadable(trace) : cancelled(trace);
+
+    auto rest_file = growing_file::make();
+    if (!rest_file) return tl::unexpected(rest_file.error());
+    section_writer into_rest(rest_file->writer(), begins_);
+    section_pass rest(pass_);
+    rest.begin(steps, into_rest, goes_on, goes_on);
+    if (!rest.go_until(sections_.size())) return goes_on() ? unreadable(trace) : cancelled(trace);
+    if (!pass_.settle(rest)) return std::nullopt;
+    section_pass_result found = rest.finish();
+    if (!found.complete) return goes_on() ? unreadable(trace) : cancelled(trace);
+    const auto whole = std::make_shared<recording_facts>(std::move(found.whole));
+    auto for_older_readers = std::exchange(whole->not_tracked, {});
+
+    auto joined = join(trace, *rest_file);
+    if (!joined) return tl::unexpected(joined.error());
+    const auto parts = section_reader::of(*joined, sections_, whole);
+    tiles_.go_on(settled_file_.writer(), sections_, trace, false);
+    auto added = add_tiles(tiles_, *parts, settles, goes_on);
+    if (!added) return tl::unexpected(added.error());
+    if (!*added) return std::nullopt;
+    tile_maker ends(tiles_);
+    ends.go_on(rest_file->writer(), sections_, trace, true);
+    added = add_tiles(ends, *parts, sections_.size(), goes_on);
+    if (!added) return tl::unexpected(added.error());
+    if (!*added) return std::nullopt;
+    ends.end();
+    ends.put_highest(*whole);
+    auto facts = facts_of(found.malformed);
+    auto for_figures = std::make_shared<recording_facts>(*whole);
+    whole->not_tracked = std::move(for_older_readers);
+    into_rest.add_whole(*whole);
+    rest_file->writer().add_summary<trace::section_row>(sections_);
+    settled_.assign(sections_.begin(), sections_.begin() + static_cast<std::ptrdiff_t>(settles));
+
+    joined = join(trace, *rest_file);
+    if (!joined) return tl::unexpected(joined.error());
+    auto sections = section_reader::of(*joined, sections_, std::move(for_figures));
+    return outcome{std::move(*joined), std::move(sections), std::move(facts)};
+  }
+
+ private:
+  result<std::shared_ptr<const trace::snapshot>> join(const trace::snapshot& trace, growing_file& rest) {
+    const auto settled = settled_file_.look();
+    if (!settled) return tl::unexpected(settled.error());
+    const auto of_rest = rest.look();
+    if (!of_rest) return tl::unexpected(of_rest.error());
+    return trace.with_summaries(**settled, **of_rest);
+  }
+
+  /// Adds the sections before number `behind`. False: they have other curves or lanes than those before.
+  result<bool> add_tiles(tile_maker& to, const section_reader& from, std::size_t behind,
+                         const std::function<bool()>& goes_on) {
+    for (std::size_t section = to.added(); section < behind; ++section) {
+      const auto made = from.index_of(section, section, section_scope::everything, goes_on);
+      if (!made) return tl::unexpected(made.error());
+      if (!to.add(**made, section, section)) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::shared_ptr<const unsectioned_facts> facts_of(std::uint64_t malformed) const {
+    const auto held = std::make_shared<held_facts>();
+    held->owners = scan_.import_owners();
+    held->contents = scan_.contents();
+    held->facts = unsectioned_facts_of(scan_, malformed);
+    held->facts.owners = &held->owners;
+    held->facts.contents = &held->contents;
+    return {held, &held->facts};
+  }
+
+  const growing_summary_options options_;
+  std::shared_ptr<const trace::snapshot> of_;  ///< The last snapshot.
+  std::uint64_t events_at_first_ = 0;
+  std::size_t looked_at_ = 0;  ///< Chunks.
+  time_ns newest_ = -latest_time;
+  bool late_ = false;     ///< Some rows lie in sections that were settled before.
+  trace::tables tables_;  ///< For the scan: those of the last snapshot.
+  recording_scan scan_{tables_};
+  growing_file settled_file_;
+  std::vector<trace::section_row> settled_;   ///< The sections in it.
+  std::vector<trace::section_row> sections_;  ///< All of the last snapshot.
+  std::vector<time_ns> begins_;
+  section_pass pass_;  ///< Has gone through those that are settled.
+  tile_maker tiles_;
+};
+
+growing_summary::growing_summary(const growing_summary_options& options) : options_(options) {}
+growing_summary::~growing_summary() = default;
+
+std::size_t growing_summary::settled() const { return state_ ? state_->settled() : 0; }
+
+result<growing_summary::outcome> growing_summary::sum_up(std::shared_ptr<const trace::snapshot> now,
+                                                         const std::function<bool()>& goes_on) {
+  if (state_ && (!state_->is_of_the_file_of(*now) || !state_->takes(*now))) state_.reset();
+  for (;;) {
+    const bool first = !state_;
+    if (first) {
+      auto file = growing_file::make();
+      if (!file) return tl::unexpected(file.error());
+      state_ = std::make_unique<state>(std::move(*file), options_);
+      static_cast<void>(state_->takes(*now));
+      ++beginnings_;
+    }
+    auto made = state_->go_on(now, goes_on);
+    if (made && *made) return std::move(**made);
+    state_.reset();
+    if (!made) return tl::unexpected(made.error());
+    if (first) return fail(error_code::corrupt, "its parts contradict one another", now->path());
+  }
+}
+
+}  // namespace sluice::analysis

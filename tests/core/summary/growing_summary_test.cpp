@@ -1,0 +1,246 @@
+// The summary of a recording that grows says what an index of all that there is says, and goes on from where it was.
+#include "core/summary/passes/growing_summary.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/generate/generate.hpp"
+#include "core/index/tensor_facts.hpp"
+#include "core/summary/figures/build_stored_figures.hpp"
+#include "core/summary/tiles/stored_tiles.hpp"
+#include "tests/core/recordings/recording.hpp"
+#include "tests/core/recordings/whole_sections.hpp"
+#include "tests/core/summary/same_stored_figures.hpp"
+
+namespace sluice::analysis {
+namespace {
+
+using generate::generate_options;
+using testing::indexed;
+using testing::recording;
+
+constexpr auto goes_on = [] { return true; };
+
+/// The rows of a program, added in the order in which they begin.
+class program {
+ public:
+  explicit program(generate_options how, std::size_t rows_a_chunk = 256) : made(rows_a_chunk) {
+    const std::string path =
+        (std::filesystem::temp_directory_path() / fmt::format("sluice-growing-{}.sluice", ::getpid())).string();
+    EXPECT_TRUE(generate::generate(how, path));
+    opened_ = trace::file::open(path).value();
+    std::filesystem::remove(path);
+    of_ = opened_->latest();
+    for (std::size_t i = 0; i < of_->chunks().size(); ++i) add(i, std::nullopt);
+    written_ = time_range_of(*of_).begin;
+  }
+
+  /// Adds what begins within the next `share` of the program's time; of the last, all.
+  void write(double share) {
+    const time_range whole = time_range_of(*of_);
+    const time_ns until = written_ + static_cast<time_ns>(share * static_cast<double>(whole.length())) + 1;
+    for (std::size_t i = 0; i < of_->chunks().size(); ++i) add(i, time_range{written_, until});
+    written_ = until;
+    made.flush();
+  }
+  [[nodiscard]] bool ended() const { return written_ > time_range_of(*of_).end; }
+  [[nodiscard]] time_range whole() const { return time_range_of(*of_); }
+
+  recording made;
+
+ private:
+  template <class Row>
+  static constexpr bool has_no_time = trace::is_table(trace::type_of_row<Row>) ||
+                                      std::is_same_v<Row, trace::attribute_event> ||
+                                      std::is_same_v<Row, trace::link_event>;
+  /// The rows of a chunk: those without a time, or those that begin in the range.
+  template <class Row>
+  void add(std::size_t chunk, std::optional<time_range> range) {
+    if (has_no_time<Row> == range.has_value()) return;
+    std::vector<Row> rows;
+    ASSERT_TRUE(of_->read_into<Row>(chunk, rows));
+    for (const Row& row : rows) {
+      if constexpr (!has_no_time<Row>)
+        if (!range->holds(row.time)) continue;
+      made.writer().add(row);
+    }
+  }
+  void add(std::size_t chunk, std::optional<time_range> range) {
+    switch (of_->chunks()[chunk].type) {
+#define SLUICE_ADD(row, kind)   \
+  case trace::row_type::kind:   \
+    return add<trace::row>(chunk, range);
+      SLUICE_FOR_EACH_ROW(SLUICE_ADD)
+#undef SLUICE_ADD
+      default:
+        return;
+    }
+  }
+
+  std::shared_ptr<trace::file> opened_;
+  std::shared_ptr<const trace::snapshot> of_;
+  time_ns written_ = 0;
+};
+
+/// Expects the curves in tiles to be those of the index, at several zooms.
+void expect_same_curves(const std::shared_ptr<const trace::snapshot>& trace, const index& all) {
+  const auto tiles = stored_tiles::of(trace);
+  ASSERT_NE(tiles, nullptr);
+  const auto facts = all.tensors(*trace);
+  const time_range whole = time_range_of(*trace);
+  const auto curves = curves_of(all, facts.get(), whole);
+  ASSERT_EQ(tiles->curves().size(), curves.size());
+  std::vector<std::uint32_t> numbers(curves.size());
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  for (const time_ns part : {1, 3, 8}) {
+    const time_range shown{whole.end - whole.length() / part, whole.end};
+    const bin_grid grid = tiles->grid_over(shown, 60);
+    auto detail = bin_detail::exact;
+    const auto bins = tiles->sample(numbers, grid, {}, detail);
+    ASSERT_TRUE(bins) << bins.error().to_string();
+    if (detail != bin_detail::exact) continue;
+    for (std::size_t c = 0; c < curves.size(); ++c) {
+      EXPECT_EQ(tiles->curves()[c].maximum, curves[c].about.maximum);
+      curves[c].split(grid.range(), grid.count, [&](std::uint32_t i, const timeline::extent& of_bin, double) {
+        ASSERT_EQ((*bins)[c][i].minimum, of_bin.minimum) << "curve " << c << " bin " << i << " of a part " << part;
+        ASSERT_EQ((*bins)[c][i].maximum, of_bin.maximum) << "curve " << c << " bin " << i << " of a part " << part;
+      });
+    }
+  }
+}
+
+/// Expects each section to be told of its blocks what an index of all knows.
+void expect_same_blocks(const section_reader& sections, const index& all) {
+  const auto facts = all.tensors(sections.snapshot());
+  for (std::size_t section = 0; section < sections.sections().size(); ++section) {
+    const auto part = sections.index_of(section, section, section_scope::everything);
+    ASSERT_TRUE(part) << part.error().to_string();
+    const auto known = (*part)->tensors(sections.snapshot());
+    const auto blocks = (*part)->memory().blocks();
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const block_record* expected = all.memory().find(blocks[i].id);
+      ASSERT_NE(expected, nullptr);
+      ASSERT_EQ(blocks[i].born, expected->born);
+      ASSERT_EQ(blocks[i].died, expected->died);
+      ASSERT_EQ((*part)->touches().of(blocks[i]).last.time, all.touches().of(*expected).last.time);
+      const auto place = static_cast<std::size_t>(expected - all.memory().blocks().data());
+      const auto category_at = [](const tensor_facts& of, std::size_t at) {
+        return at < of.categories.size() ? of.categories[at].what : category::none;
+      };
+      ASSERT_EQ(category_at(*known, i), category_at(*facts, place)) << "block " << raw(blocks[i].id);
+    }
+  }
+}
+
+void expect_sums_of_all(const growing_summary::outcome& found, const recording& made) {
+  const indexed all(made.open());
+  ASSERT_EQ(time_range_of(*found.trace), time_range_of(*all.snapshot));
+  expect_same_curves(found.trace, all.index);
+  expect_same_blocks(*found.sections, all.index);
+  const auto figures = build_stored_figures(*found.sections, *found.unsectioned);
+  ASSERT_TRUE(figures) << figures.error().to_string();
+  expect_same_stored_figures(*figures, make_stored_figures(all.index, *all.snapshot));
+}
+
+class a_growing_program : public ::testing::TestWithParam<generate_options> {};
+
+TEST_P(a_growing_program, is_summed_up_on_and_on_as_an_index_of_all_tells) {
+  program of(GetParam());
+  // Some steps: only what lives longer is judged before its end is known.
+  growing_summary sums({.section_events = 800, .settles_after = of.whole().length() / 5});
+  std::shared_ptr<trace::file> file;
+  std::vector<std::size_t> settled;
+  while (!of.ended()) {
+    of.write(0.15);
+    if (!file) file = of.made.open();
+    file->refresh();
+    const auto found = sums.sum_up(file->latest(), goes_on);
+    ASSERT_TRUE(found) << found.error().to_string();
+    expect_sums_of_all(*found, of.made);
+    settled.push_back(sums.settled());
+    if (HasFatalFailure()) return;
+  }
+  // The first parts may show streams or pools that were not there before.
+  EXPECT_LE(sums.beginnings(), 3u);
+  EXPECT_TRUE(std::is_sorted(settled.begin() + 2, settled.end()));
+  EXPECT_GT(settled.back(), 8u);
+}
+
+INSTANTIATE_TEST_SUITE_P(programs, a_growing_program,
+                         ::testing::Values(generate_options{.events = 30'000, .seed = 1},
+                                           generate_options{.events = 30'000, .seed = 2, .timeline = false},
+                                           generate_options{.events = 30'000, .seed = 3, .processes = 2},
+                                           generate_options{.events = 30'000,
+                                                            .seed = 4,
+                                                            .pattern = generate::program_pattern::inference}));
+
+TEST(a_growing_summary, begins_anew_when_late_rows_are_many) {
+  program of({.events = 30'000, .seed = 5});
+  growing_summary sums({.section_events = 800, .settles_after = of.whole().length() / 20});
+  of.write(0.4);
+  const auto file = of.made.open();
+  ASSERT_TRUE(sums.sum_up(file->latest(), goes_on));
+  const std::size_t beginnings = sums.beginnings();
+  ASSERT_GT(sums.settled(), 2u);
+  trace::host_range_event late;
+  late.time = of.whole().begin;
+  late.end = of.whole().begin + of.whole().length() / 3;
+  late.process = trace::process_id{1};
+  late.thread = trace::thread_id{1};
+  of.made.writer().add(late);
+  of.write(0.1);
+  file->refresh();
+  ASSERT_TRUE(sums.sum_up(file->latest(), goes_on));
+  EXPECT_EQ(sums.beginnings(), beginnings) << "one row is not worth it yet";
+  of.write(1);
+  file->refresh();
+  const auto found = sums.sum_up(file->latest(), goes_on);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(sums.beginnings(), beginnings + 1);
+  expect_sums_of_all(*found, of.made);
+}
+
+TEST(a_growing_summary, begins_anew_with_another_file_and_after_it_was_stopped) {
+  program one({.events = 20'000, .seed = 6}), other({.events = 20'000, .seed = 7});
+  growing_summary sums({.section_events = 800, .settles_after = one.whole().length() / 20});
+  one.write(1);
+  other.write(1);
+  ASSERT_TRUE(sums.sum_up(one.made.open()->latest(), goes_on));
+  auto found = sums.sum_up(other.made.open()->latest(), goes_on);
+  ASSERT_TRUE(found);
+  expect_sums_of_all(*found, other.made);
+  int asked = 0;
+  const auto stopped = sums.sum_up(one.made.open()->latest(), [&] { return ++asked < 20; });
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code, error_code::cancelled);
+  found = sums.sum_up(one.made.open()->latest(), goes_on);
+  ASSERT_TRUE(found);
+  expect_sums_of_all(*found, one.made);
+}
+
+TEST(a_growing_summary, stays_as_it_was_for_those_who_still_read_it) {
+  program of({.events = 30'000, .seed = 8});
+  growing_summary sums({.section_events = 800, .settles_after = of.whole().length() / 20});
+  of.write(0.5);
+  const auto file = of.made.open();
+  const auto first = sums.sum_up(file->latest(), goes_on);
+  ASSERT_TRUE(first);
+  const auto before = build_stored_figures(*first->sections, *first->unsectioned);
+  of.write(1);
+  file->refresh();
+  ASSERT_TRUE(sums.sum_up(file->latest(), goes_on));
+  const auto after = build_stored_figures(*first->sections, *first->unsectioned);
+  ASSERT_TRUE(before && after);
+  expect_same_stored_figures(*after, *before);
+}
+
+}  // namespace
+}  // namespace sluice::analysis
