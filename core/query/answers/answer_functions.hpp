@@ -45,6 +45,10 @@ struct sources {
   drawn_from draws = drawn_from::sections;
 };
 
+/// True if a question about `range` is about the whole recording, and `from.stored` has figures of it. While it grows, these may
+/// be of all that there was a little earlier.
+[[nodiscard]] bool has_figures_of(time_range range, const sources& from);
+
 [[nodiscard]] result<track_list> answer_to(const tracks_question& question, const sources& from);
 [[nodiscard]] result<slice_list> answer_to(const slices_question& question, const sources& from);
 [[nodiscard]] result<series> answer_to(const series_question& question, const sources& from);

@@ -86,9 +86,14 @@ result<std::vector<message>> answer_to(const messages_question&, const sources& 
 
 // --- from stored figures -----------------------------------------------------------------------------------------
 
+bool has_figures_of(time_range range, const sources& from) {
+  const time_range asked = analysis::bounded(range);
+  return asked == from.stored->figures->span || asked == analysis::time_range_of(from.trace);
+}
+
 std::optional<result<analysis::range_statistics>> answer_from_figures(const statistics_question& question,
                                                                       const sources& from) {
-  if (analysis::bounded(question.range) != from.stored->figures->span) return {};
+  if (!has_figures_of(question.range, from)) return {};
   return from.stored->figures->figures.whole;
 }
 
@@ -109,7 +114,7 @@ static_assert(analysis::stored_figures::block_limit >= block_table::first_rows);
 
 std::optional<result<block_table>> answer_from_figures(const blocks_question& question, const sources& from) {
   const analysis::stored_figures& stored = *from.stored->figures;
-  const bool unfiltered = analysis::bounded(question.range) == stored.span && !question.only_unfreed &&
+  const bool unfiltered = has_figures_of(question.range, from) && !question.only_unfreed &&
                           !question.only_unused && !question.category && question.least_bytes == 0 &&
                           !question.device && !question.kind && question.process == trace::process_id::none &&
                           !question.groups && question.filter.empty();

@@ -161,7 +161,7 @@ result<stack_view> answer_to(const stacks_question& question, const sources& fro
 
 std::optional<result<stack_view>> answer_from_figures(const stacks_question& question, const sources& from) {
   const analysis::stored_figures& stored_figures = *from.stored->figures;
-  if (question.measure == stack_measure::live || analysis::bounded(question.range) != stored_figures.span) return {};
+  if (question.measure == stack_measure::live || !has_figures_of(question.range, from)) return {};
   stack_view view;
   for (const analysis::memory_stacks& memory : stored_figures.memory)
     view.choices.push_back(choice_of(memory.memory, from.trace.tables()));

@@ -156,10 +156,12 @@ struct engine_options {
   std::function<void()> wake;  ///< Called from a task's thread when a better answer is ready.
   /// Memory in bytes that the program may use to answer questions about a file with summaries, however large. With
   /// less, parts of the file are read again more often. A growing file is held in memory until that would take more;
-  /// then it is summarized again and again, with pauses, and answers are about a somewhat older snapshot until the file
-  /// ends. Not limited: an index of all events, which a few questions need, and a file without summaries that does not
+  /// then it is summed up again and again, and answers are about a somewhat older snapshot until the file ends, and figures
+  /// of the whole recording about a still older one, since building them takes longer the longer it is. Not limited: an index of all events, which a few questions need, and a file without summaries that does not
   /// grow (`analysis::summed_up` makes some).
   std::size_t memory_bytes = analysis::usual_memory_limit;
+  /// Of a recording that grows beyond that: see `growing_summary_options::settles_after`.
+  trace::time_ns live_settles_after = 1'000'000'000;
   /// Where questions are answered if the rows of the recording are not here (`trace::file::without_rows`).
   std::shared_ptr<answerer> elsewhere{};
 };

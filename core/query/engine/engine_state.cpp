@@ -21,7 +21,8 @@ engine::state::state(std::shared_ptr<trace::file> f, engine_options o)
       target(opened->latest()),
       frames(symbols::options_for(*target)),
       pool(options.threads),
-      sums(options.memory_bytes, [this](live_summarizer::outcome made) { take(std::move(made)); }) {}
+      sums(options.memory_bytes, options.live_settles_after,
+           [this](live_summarizer::outcome made) { take(std::move(made)); }) {}
 
 engine::state::view engine::state::seen() {
   const std::scoped_lock lock(mutex);

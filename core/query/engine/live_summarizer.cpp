@@ -1,18 +1,37 @@
 #include "core/query/engine/live_summarizer.hpp"
 
+#include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "core/base/threads/lower_priority.hpp"
+#include "core/summary/figures/build_stored_figures.hpp"
 #include "core/summary/passes/finalize.hpp"
 
 namespace sluice::query {
 namespace {
 
-/// As long as summing up took, so many times over nothing is summed up. Its thread has a low priority: it takes time that nobody else wants,
-/// but wears out memory bandwidth and a battery all the same.
+/// As long as summing up took, so many times over nothing is summed up. Its threads have a low priority: they take time that nobody
+/// else wants, but wear out memory bandwidth and a battery all the same.
 constexpr int pauses = 1;
+/// A live view shows no more new pictures than these.
+constexpr auto least_pause = std::chrono::milliseconds(400);
+/// With fewer cores, they are left to the program.
+constexpr unsigned many_cores = 8;
+
+std::string could_not(const error& why) {
+  return "the recording could not be summed up: " + why.message + (why.hint.empty() ? "" : " (" + why.hint + ")") +
+         "; it is read as a whole instead, which takes more time and memory";
+}
 
 }  // namespace
+
+live_summarizer::live_summarizer(std::size_t memory_bytes, trace::time_ns settles_after,
+                                 std::function<void(outcome)> take)
+    : memory_bytes_(memory_bytes),
+      several_cores_(std::thread::hardware_concurrency() >= many_cores),
+      take_(std::move(take)),
+      how_{.several_cores = several_cores_, .settles_after = settles_after} {}
 
 live_summarizer::~live_summarizer() {
   {
@@ -21,6 +40,7 @@ live_summarizer::~live_summarizer() {
   }
   changed_.notify_all();
   thread_.join();
+  figures_thread_.join();
 }
 
 void live_summarizer::look(std::shared_ptr<const trace::snapshot> newest) {
@@ -35,28 +55,112 @@ void live_summarizer::look(std::shared_ptr<const trace::snapshot> newest) {
 
 bool live_summarizer::busy() const {
   const std::scoped_lock lock(mutex_);
-  return working_ || (wanted_ && (!wanted_->growing() || steady::now() >= next_));
+  const bool due = wanted_ && (!wanted_->growing() || steady::now() >= next_);
+  const bool figures_due = unfigured_ && (!wanted_ || steady::now() >= next_figures_);
+  return working_ || building_ || built_ || due || figures_due;
 }
 
 void live_summarizer::work() {
   lower_priority();
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return stopping_ || wanted_; });
-    changed_.wait_until(lock, next_, [this] { return stopping_ || !wanted_->growing(); });
+    changed_.wait(lock, [this] { return stopping_ || wanted_ || built_; });
+    changed_.wait_until(lock, next_, [this] { return stopping_ || built_ || !wanted_->growing(); });
     if (stopping_) return;
-    auto trace = std::exchange(wanted_, nullptr);
+    if (built_) figures_ = *std::exchange(built_, std::nullopt);
+    const bool due = wanted_ && (!wanted_->growing() || steady::now() >= next_);
+    auto trace = due ? std::exchange(wanted_, nullptr) : nullptr;
     working_ = true;
     lock.unlock();
     const auto begin = steady::now();
-    const auto made = analysis::summed_up(
-        std::move(trace),
-        {.memory_bytes = memory_bytes_, .several_cores = false, .cancelled = [this] { return stopping_.load(); }});
-    if (made) take_({*made, open_stored_sources(*made, memory_bytes_)});
+    if (!trace) {
+      if (shown_) show(*shown_);
+    } else if (trace->growing()) {
+      go_on(std::move(trace));
+    } else {
+      sum_up_all(std::move(trace));
+    }
     const auto end = steady::now();
     lock.lock();
     working_ = false;
-    next_ = end + (end - begin) * pauses;
+    if (due) next_ = end + std::max<steady::duration>((end - begin) * pauses, least_pause);
+  }
+}
+
+void live_summarizer::sum_up_all(std::shared_ptr<const trace::snapshot> ended) {
+  sums_.reset();
+  shown_.reset();
+  figures_ = {};
+  {
+    const std::scoped_lock lock(mutex_);
+    unfigured_.reset();
+  }
+  const auto made = analysis::summed_up(
+      std::move(ended),
+      {.memory_bytes = memory_bytes_, .several_cores = several_cores_, .cancelled = [this] { return stopping_.load(); }});
+  if (made) take_({*made, open_stored_sources(*made, memory_bytes_)});
+}
+
+void live_summarizer::go_on(std::shared_ptr<const trace::snapshot> growing) {
+  if (!sums_) sums_.emplace(how_);
+  auto made = sums_->sum_up(growing, [this] { return !stopping_; });
+  if (made && figures_.from && !growing->is_of_the_file_of(figures_.from->snapshot())) figures_ = {};
+  if (made && !figures_.figures) {
+    auto first = build(*made);
+    if (first) {
+      figures_ = *std::move(first);
+    } else {
+      made = tl::unexpected(first.error());
+    }
+  }
+  if (!made) {
+    shown_.reset();
+    if (made.error().code != error_code::cancelled) take_({growing->with_warning(could_not(made.error())), nullptr});
+    return;
+  }
+  shown_ = std::move(*made);
+  if (figures_.from != shown_->sections) {
+    const std::scoped_lock lock(mutex_);
+    unfigured_ = shown_;
+    if (!figures_thread_.started() && !figures_thread_.start([this] { work_on_figures(); })) unfigured_.reset();
+  }
+  changed_.notify_all();
+  show(*shown_);
+}
+
+void live_summarizer::show(const analysis::growing_summary::outcome& made) {
+  const auto with = sums_->with_figures(made, *figures_.figures);
+  if (with) return take_({*with, open_stored_sources(*with, memory_bytes_)});
+  shown_.reset();
+  take_({made.trace().with_warning(could_not(with.error())), nullptr});
+}
+
+result<live_summarizer::figures_of> live_summarizer::build(const analysis::growing_summary::outcome& made) const {
+  auto found = analysis::build_stored_figures(*made.sections, *made.unsectioned, {.several_cores = several_cores_}, {},
+                                              [this] { return !stopping_; });
+  if (!found) return tl::unexpected(found.error());
+  return figures_of{std::make_shared<const analysis::stored_figures>(std::move(*found)), made.sections};
+}
+
+void live_summarizer::work_on_figures() {
+  lower_priority();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stopping_ || unfigured_; });
+    // Once nothing new comes, there is nothing to wait for.
+    changed_.wait_until(lock, next_figures_, [this] { return stopping_ || (!wanted_ && !working_); });
+    if (stopping_) return;
+    const auto made = *std::exchange(unfigured_, std::nullopt);
+    building_ = true;
+    lock.unlock();
+    const auto begin = steady::now();
+    auto found = build(made);
+    const auto end = steady::now();
+    lock.lock();
+    building_ = false;
+    next_figures_ = end + (end - begin) * pauses;
+    if (found) built_ = *std::move(found);
+    changed_.notify_all();
   }
 }
 

@@ -41,6 +41,13 @@ bool makes_sense(const stored_figures& of) {
   return sense;
 }
 
+/// Those of a recording that grows may be of a part of it, from its begin on.
+bool may_be_of(const trace::snapshot& trace, const stored_figures& figures) {
+  const time_range whole = time_range_of(trace);
+  return figures.span == whole ||
+         (trace.growing() && figures.span.begin == whole.begin && figures.span.end <= whole.end);
+}
+
 }  // namespace
 
 result<std::string> encode_stored_figures(const stored_figures& of) {
@@ -86,7 +93,7 @@ std::shared_ptr<const stored_figures> find_stored_figures(const trace::snapshot&
       const bool readable = row.version >= oldest_stored_figures && row.version <= stored_figures_version;
       if (row.name != stored_figures_name || !readable) continue;
       auto found = decode_stored_figures(row.bytes, row.version);
-      if (found && found->span == time_range_of(trace))
+      if (found && may_be_of(trace, *found))
         return std::make_shared<const stored_figures>(std::move(*found));
     }
   }

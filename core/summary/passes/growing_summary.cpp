@@ -67,6 +67,11 @@ tl::unexpected<error> unreadable(const trace::snapshot& trace) {
 
 }  // namespace
 
+class growing_summary::rest_file : public growing_file {
+ public:
+  explicit rest_file(growing_file made) : growing_file(std::move(made)) {}
+};
+
 class growing_summary::state {
  public:
   state(growing_file settled, const growing_summary_options& options)
@@ -114,9 +119,10 @@ class growing_summary::state {
     pass_.begin(steps, into_settled, goes_on, goes_on);
     if (!pass_.go_until(settles)) return goes_on() ? unreadable(trace) : cancelled(trace);
 
-    auto rest_file = growing_file::make();
-    if (!rest_file) return tl::unexpected(rest_file.error());
-    section_writer into_rest(rest_file->writer(), begins_);
+    auto made_rest = growing_file::make();
+    if (!made_rest) return tl::unexpected(made_rest.error());
+    const auto rest_to = std::make_shared<rest_file>(std::move(*made_rest));
+    section_writer into_rest(rest_to->writer(), begins_);
     section_pass rest(pass_);
     rest.begin(steps, into_rest, goes_on, goes_on);
     if (!rest.go_until(sections_.size())) return goes_on() ? unreadable(trace) : cancelled(trace);
@@ -126,7 +132,7 @@ class growing_summary::state {
     const auto whole = std::make_shared<recording_facts>(std::move(found.whole));
     auto for_older_readers = std::exchange(whole->not_tracked, {});
 
-    auto joined = join(trace, *rest_file);
+    auto joined = join(trace, *rest_to);
     if (!joined) return tl::unexpected(joined.error());
     const auto parts = section_reader::of(*joined, sections_, whole);
     tiles_.go_on(settled_file_.writer(), sections_, trace, false);
@@ -134,7 +140,7 @@ class growing_summary::state {
     if (!added) return tl::unexpected(added.error());
     if (!*added) return std::nullopt;
     tile_maker ends(tiles_);
-    ends.go_on(rest_file->writer(), sections_, trace, true);
+    ends.go_on(rest_to->writer(), sections_, trace, true);
     added = add_tiles(ends, *parts, sections_.size(), goes_on);
     if (!added) return tl::unexpected(added.error());
     if (!*added) return std::nullopt;
@@ -144,13 +150,20 @@ class growing_summary::state {
     auto for_figures = std::make_shared<recording_facts>(*whole);
     whole->not_tracked = std::move(for_older_readers);
     into_rest.add_whole(*whole);
-    rest_file->writer().add_summary<trace::section_row>(sections_);
+    rest_to->writer().add_summary<trace::section_row>(sections_);
     settled_.assign(sections_.begin(), sections_.begin() + static_cast<std::ptrdiff_t>(settles));
 
-    joined = join(trace, *rest_file);
+    joined = join(trace, *rest_to);
     if (!joined) return tl::unexpected(joined.error());
     auto sections = section_reader::of(*joined, sections_, std::move(for_figures));
-    return outcome{std::move(*joined), std::move(sections), std::move(facts)};
+    return outcome{std::move(sections), std::move(facts), rest_to};
+  }
+
+  result<std::shared_ptr<const trace::snapshot>> with_figures(const outcome& made, const stored_figures& figures) {
+    const auto saved = saved_stored_figures(figures);
+    if (!saved) return tl::unexpected(saved.error());
+    made.rest->writer().add_summary<trace::saved_row>(std::span(&*saved, 1));
+    return join(made.trace(), *made.rest);
   }
 
  private:
@@ -222,6 +235,11 @@ result<growing_summary::outcome> growing_summary::sum_up(std::shared_ptr<const t
     if (!made) return tl::unexpected(made.error());
     if (first) return fail(error_code::corrupt, "its parts contradict one another", now->path());
   }
+}
+
+result<std::shared_ptr<const trace::snapshot>> growing_summary::with_figures(const outcome& made,
+                                                                             const stored_figures& figures) {
+  return state_->with_figures(made, figures);
 }
 
 }  // namespace sluice::analysis

@@ -36,17 +36,24 @@ class growing_summary {
   growing_summary(const growing_summary&) = delete;
   growing_summary& operator=(const growing_summary&) = delete;
 
+  class rest_file;
   struct outcome {
-    /// The snapshot with a summary, but without stored figures.
-    std::shared_ptr<const trace::snapshot> trace;
     /// What `build_stored_figures` needs; they may be built on another thread, at any later time.
     std::shared_ptr<const section_reader> sections;
     std::shared_ptr<const unsectioned_facts> unsectioned;
+    std::shared_ptr<rest_file> rest;
+    /// The snapshot that was summed up, with its summary, but without stored figures.
+    [[nodiscard]] const trace::snapshot& trace() const { return sections->snapshot(); }
   };
   /// Sums up `now`: a snapshot of the same file as the one before and later, or of another file. It must have events.
   /// `goes_on` is called often and from any thread; once it returns false, the result is the error cancelled. Other errors: io, no_space,
   /// corrupt. After an error, the next call begins anew. O(new events + live blocks + sections + chunks).
   [[nodiscard]] result<outcome> sum_up(std::shared_ptr<const trace::snapshot> now, const std::function<bool()>& goes_on);
+
+  /// Returns the snapshot of `made`, the outcome of the last call, with `figures`: its own, or those of an earlier snapshot, until its
+  /// own are built. Errors: io, no_space; invalid_argument if they cannot be stored.
+  [[nodiscard]] result<std::shared_ptr<const trace::snapshot>> with_figures(const outcome& made,
+                                                                            const stored_figures& figures);
 
   /// How many sections were settled in the last call, and how many times this began anew; for tests and measurements.
   [[nodiscard]] std::size_t settled() const;

@@ -140,14 +140,18 @@ void expect_same_blocks(const section_reader& sections, const index& all) {
   }
 }
 
-void expect_sums_of_all(const growing_summary::outcome& found, const recording& made) {
+void expect_sums_of_all(growing_summary& sums, const growing_summary::outcome& found, const recording& made) {
   const indexed all(made.open());
-  ASSERT_EQ(time_range_of(*found.trace), time_range_of(*all.snapshot));
-  expect_same_curves(found.trace, all.index);
+  ASSERT_EQ(time_range_of(found.trace()), time_range_of(*all.snapshot));
   expect_same_blocks(*found.sections, all.index);
   const auto figures = build_stored_figures(*found.sections, *found.unsectioned);
   ASSERT_TRUE(figures) << figures.error().to_string();
-  expect_same_stored_figures(*figures, make_stored_figures(all.index, *all.snapshot));
+  const auto trace = sums.with_figures(found, *figures);
+  ASSERT_TRUE(trace) << trace.error().to_string();
+  expect_same_curves(*trace, all.index);
+  const auto stored = find_stored_figures(**trace);
+  ASSERT_NE(stored, nullptr);
+  expect_same_stored_figures(*stored, make_stored_figures(all.index, *all.snapshot));
 }
 
 class a_growing_program : public ::testing::TestWithParam<generate_options> {};
@@ -164,7 +168,7 @@ TEST_P(a_growing_program, is_summed_up_on_and_on_as_an_index_of_all_tells) {
     file->refresh();
     const auto found = sums.sum_up(file->latest(), goes_on);
     ASSERT_TRUE(found) << found.error().to_string();
-    expect_sums_of_all(*found, of.made);
+    expect_sums_of_all(sums, *found, of.made);
     settled.push_back(sums.settled());
     if (HasFatalFailure()) return;
   }
@@ -205,7 +209,7 @@ TEST(a_growing_summary, begins_anew_when_late_rows_are_many) {
   const auto found = sums.sum_up(file->latest(), goes_on);
   ASSERT_TRUE(found);
   EXPECT_EQ(sums.beginnings(), beginnings + 1);
-  expect_sums_of_all(*found, of.made);
+  expect_sums_of_all(sums, *found, of.made);
 }
 
 TEST(a_growing_summary, begins_anew_with_another_file_and_after_it_was_stopped) {
@@ -216,14 +220,40 @@ TEST(a_growing_summary, begins_anew_with_another_file_and_after_it_was_stopped) 
   ASSERT_TRUE(sums.sum_up(one.made.open()->latest(), goes_on));
   auto found = sums.sum_up(other.made.open()->latest(), goes_on);
   ASSERT_TRUE(found);
-  expect_sums_of_all(*found, other.made);
+  expect_sums_of_all(sums, *found, other.made);
   int asked = 0;
   const auto stopped = sums.sum_up(one.made.open()->latest(), [&] { return ++asked < 20; });
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().code, error_code::cancelled);
   found = sums.sum_up(one.made.open()->latest(), goes_on);
   ASSERT_TRUE(found);
-  expect_sums_of_all(*found, one.made);
+  expect_sums_of_all(sums, *found, one.made);
+}
+
+TEST(a_growing_summary, shows_earlier_figures_until_its_own_are_made) {
+  program of({.events = 20'000, .seed = 9});
+  growing_summary sums({.section_events = 800, .settles_after = of.whole().length() / 20});
+  of.write(0.5);
+  const auto file = of.made.open();
+  const auto first = sums.sum_up(file->latest(), goes_on);
+  ASSERT_TRUE(first);
+  const auto figures = build_stored_figures(*first->sections, *first->unsectioned);
+  ASSERT_TRUE(figures);
+  of.write(0.3);
+  file->refresh();
+  const auto second = sums.sum_up(file->latest(), goes_on);
+  ASSERT_TRUE(second);
+  const auto trace = sums.with_figures(*second, *figures);
+  ASSERT_TRUE(trace);
+  const auto stored = find_stored_figures(**trace);
+  ASSERT_NE(stored, nullptr);
+  EXPECT_EQ(stored->span, time_range_of(first->trace()));
+  EXPECT_LT(stored->span.end, time_range_of(**trace).end);
+  const auto own = build_stored_figures(*second->sections, *second->unsectioned);
+  ASSERT_TRUE(own);
+  const auto later = sums.with_figures(*second, *own);
+  ASSERT_TRUE(later);
+  EXPECT_EQ(find_stored_figures(**later)->span, time_range_of(**trace));
 }
 
 TEST(a_growing_summary, stays_as_it_was_for_those_who_still_read_it) {

@@ -68,7 +68,7 @@ result<compared_side> answer_to(const compared_side_question& question, const so
 std::optional<result<compared_side>> answer_from_figures(const compared_side_question& question, const sources& from) {
   const analysis::stored_figures& stored = *from.stored->figures;
   const bool all = question.process == trace::process_id::none;
-  if (!all || analysis::bounded(question.range) != stored.span) return std::nullopt;
+  if (!all || !has_figures_of(question.range, from)) return std::nullopt;
   auto figures = analysis::figures_to_compare(stored);
   if (!figures) return std::nullopt;
   compared_side made;
