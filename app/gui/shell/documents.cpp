@@ -172,7 +172,8 @@ void documents::take_loads() {
       made->source = ready->source;
       made->answerer = ready->answerer;
       made->engine = std::make_unique<query::engine>(*ready->opened,
-                                                     query::engine_options{0, wake_, memory_bytes, ready->answerer});
+                                                     query::engine_options{
+                                                     .wake = wake_, .memory_bytes = memory_bytes, .elsewhere = ready->answerer});
       made->live = made->engine->snapshot()->growing();
       made->span = analysis::time_range_of(*made->engine->snapshot());
       made->active = made->span;

@@ -98,8 +98,10 @@ std::optional<result<analysis::range_statistics>> answer_from_figures(const stat
 }
 
 std::optional<result<analysis::report>> answer_from_figures(const report_question&, const sources& from) {
-  return analysis::make_report(from.stored->figures->figures, from.trace,
-                               {from.frames, from.lookup, &from.provisional});
+  auto made = analysis::make_report(from.stored->figures->figures, from.trace,
+                                    {from.frames, from.lookup, &from.provisional});
+  made.span = from.stored->figures->span;
+  return made;
 }
 
 std::optional<result<std::vector<message>>> answer_from_figures(const messages_question&, const sources& from) {

@@ -61,9 +61,12 @@ void until(Step&& step) {
 /// Until it answers from such a snapshot.
 template <class Wanted>
 void refresh_until(engine& asked, Wanted&& wanted) {
+  asked.refresh();
   until([&] {
+    if (asked.busy()) return false;
+    if (wanted(*asked.snapshot())) return true;
     asked.refresh();
-    return !asked.busy() && wanted(*asked.snapshot());
+    return false;
   });
 }
 
