@@ -96,6 +96,26 @@ class shared_cache {
     return find(key);
   }
 
+  /// Caches `value` unless the key has one.
+  void put(const Key& key, std::shared_ptr<const Value> value) {
+    const std::size_t bytes = bytes_of_(*value);
+    const std::scoped_lock lock(mutex_);
+    if (!find(key)) keep(key, std::move(value), bytes);
+  }
+
+  /// What is cached now, in the order in which it was used last.
+  [[nodiscard]] std::vector<std::pair<Key, std::shared_ptr<const Value>>> all_kept() const {
+    std::vector<std::pair<std::uint64_t, std::pair<Key, std::shared_ptr<const Value>>>> all;
+    {
+      const std::scoped_lock lock(mutex_);
+      for (const auto& [key, each] : kept_) all.push_back({each.used, {key, each.value}});
+    }
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<std::pair<Key, std::shared_ptr<const Value>>> given;
+    for (auto& each : all) given.push_back(std::move(each.second));
+    return given;
+  }
+
   [[nodiscard]] std::size_t memory_bytes() const {
     const std::scoped_lock lock(mutex_);
     return bytes_;

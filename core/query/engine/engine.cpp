@@ -16,6 +16,8 @@ using steady = std::chrono::steady_clock;
 
 /// Answers that are worked out again do not take more than this part of the time: dear questions would starve the building that they wait for.
 constexpr int refresh_share = 100;
+/// The same of a recording that grows and is summed up: nothing waits for them but other answers.
+constexpr int live_share = 4;
 /// An answer that takes long makes room for other questions after this long, and says this often what it knows.
 constexpr auto long_slice = std::chrono::milliseconds(20);
 constexpr auto long_interval = std::chrono::milliseconds(200);
@@ -143,7 +145,9 @@ struct slot<Question>::state {
     if (at->cancelled) return;
     const engine::state::view now = from.seen();
     const work* begun = at->going_on.get();
-    if (begun != nullptr && begun->question == question && begun->stored == now.stored) return go_on(from, at);
+    // A recording that grows has other sums before a long answer is there: that is given first.
+    const bool same_sums = begun != nullptr && (begun->stored == now.stored || from.summed_up_live);
+    if (begun != nullptr && begun->question == question && same_sums) return go_on(from, at);
     std::optional<result<value_type>> at_hand;
     if constexpr (draws<Question>) {
       auto detail = analysis::bin_detail::exact;
@@ -235,15 +239,17 @@ struct slot<Question>::state {
     {
       const std::scoped_lock lock(at->mutex);
       const bool still_wanted = at->wanted == question;
-      if (still_wanted || !reading) {
+      // As drawn exactly a moment ago, a growing recording is not drawn coarsely meanwhile.
+      const bool drawn_before = now.trace->growing() && at->complete && at->answered && *at->answered == question;
+      if ((still_wanted || !reading) && !drawn_before) {
         at->value = std::make_shared<const value_type>(std::move(drawn));
         at->failure.reset();
         at->answered = question;
         at->generation = now.generation;
         at->complete = false;
         at->stored = at->old = false;
-        at->detail = detail;
       }
+      if (still_wanted || !reading) at->detail = detail;
       if (!reading) at->running = !still_wanted;
       if (!reading && at->running) queue(from, at);
       if (reading || !at->reading) read(from, at);
@@ -368,8 +374,9 @@ struct slot<Question>::state {
     const bool unnamed = at.provisional && at.symbols != from.frames.generation();
     const bool up_to_date = at.stored || at.generation == from.generation.load();
     const bool newest = same && up_to_date && !unnamed && !at.old;
-    const auto pause = std::max<steady::duration>(refresh_interval, at.took * refresh_share);
-    const bool may_wait = !from.complete || (at.old && up_to_date && !unnamed);
+    const int share = from.summed_up_live ? live_share : refresh_share;
+    const auto pause = std::max<steady::duration>(refresh_interval, at.took * share);
+    const bool may_wait = !from.complete || from.summed_up_live || (at.old && up_to_date && !unnamed);
     const bool soon_enough = same && may_wait && steady::now() - at.when < pause;
     if (!newest && !soon_enough) {
       at.wanted = question;

@@ -157,6 +157,7 @@ void engine::state::take(live_summarizer::outcome made) {
     const bool elsewhere = !made.trace->is_of_the_file_of(*target);
     target = std::move(made.trace);
     summaries = std::move(made.answers);
+    summed_up_live = summaries && target->growing();
     // What was held of all goes with the last who reads it. An index that a question took beside summaries takes in the rest once
     // there is such a question again, unless it is of another file.
     if (elsewhere || (summaries && held_all)) {

@@ -90,6 +90,7 @@ void live_summarizer::work() {
 void live_summarizer::sum_up_all(std::shared_ptr<const trace::snapshot> ended) {
   sums_.reset();
   shown_.reset();
+  answers_.reset();
   figures_ = {};
   {
     const std::scoped_lock lock(mutex_);
@@ -115,6 +116,7 @@ void live_summarizer::go_on(std::shared_ptr<const trace::snapshot> growing) {
   }
   if (!made) {
     shown_.reset();
+    answers_.reset();
     if (made.error().code != error_code::cancelled) take_({growing->with_warning(could_not(made.error())), nullptr});
     return;
   }
@@ -130,9 +132,17 @@ void live_summarizer::go_on(std::shared_ptr<const trace::snapshot> growing) {
 
 void live_summarizer::show(const analysis::growing_summary::outcome& made) {
   const auto with = sums_->with_figures(made, *figures_.figures);
-  if (with) return take_({*with, open_stored_sources(*with, memory_bytes_)});
-  shown_.reset();
-  take_({made.trace().with_warning(could_not(with.error())), nullptr});
+  if (!with) {
+    const auto warned = made.trace().with_warning(could_not(with.error()));
+    shown_.reset();
+    return take_({warned, nullptr});
+  }
+  const auto answers = open_stored_sources(*with, memory_bytes_);
+  if (answers && answers_ && beginning_ == made.beginning) take_over(*answers_, settled_, *answers);
+  answers_ = answers;
+  settled_ = made.settled;
+  beginning_ = made.beginning;
+  take_({*with, answers});
 }
 
 result<live_summarizer::figures_of> live_summarizer::build(const analysis::growing_summary::outcome& made) const {

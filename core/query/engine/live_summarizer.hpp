@@ -61,6 +61,9 @@ class live_summarizer {
   std::optional<analysis::growing_summary> sums_;
   const analysis::growing_summary_options how_;
   std::optional<analysis::growing_summary::outcome> shown_;
+  std::shared_ptr<const stored_sources> answers_;  ///< The last that were shown,
+  std::size_t settled_ = 0;                        ///< with so many settled sections
+  std::size_t beginning_ = 0;                      ///< of this beginning.
   figures_of figures_;
 
   mutable std::mutex mutex_;  ///< Guards the members below.

@@ -37,4 +37,9 @@ std::shared_ptr<stored_sources> open_stored_sources(const std::shared_ptr<const 
   return made;
 }
 
+void take_over(const stored_sources& before, std::size_t settled, const stored_sources& now) {
+  now.tiles->take_over(*before.tiles);
+  if (before.sections && now.sections) now.sections->take_over(*before.sections, settled);
+}
+
 }  // namespace sluice::query

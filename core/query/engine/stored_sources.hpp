@@ -30,4 +30,8 @@ struct stored_sources {
 [[nodiscard]] std::shared_ptr<stored_sources> open_stored_sources(const std::shared_ptr<const trace::snapshot>& trace,
                                                                   std::size_t memory_bytes);
 
+/// Keeps in memory what is there of `before`, an earlier summary of the same growing recording, of which the first `settled` sections are
+/// the same here.
+void take_over(const stored_sources& before, std::size_t settled, const stored_sources& now);
+
 }  // namespace sluice::query

@@ -81,7 +81,6 @@ class growing_summary::state {
         tiles_(tile_maker::of_growing(settled_file_.writer())) {}
 
   [[nodiscard]] bool is_of_the_file_of(const trace::snapshot& now) const { return !of_ || of_->is_of_the_file_of(now); }
-  [[nodiscard]] std::size_t settled() const { return settled_.size(); }
 
   /// What the new chunks are: in order, or some behind what is settled, which asks for a new beginning.
   bool takes(const trace::snapshot& now) {
@@ -156,7 +155,7 @@ class growing_summary::state {
     joined = join(trace, *rest_to);
     if (!joined) return tl::unexpected(joined.error());
     auto sections = section_reader::of(*joined, sections_, std::move(for_figures));
-    return outcome{std::move(sections), std::move(facts), rest_to};
+    return outcome{std::move(sections), std::move(facts), rest_to, settles, 0};
   }
 
   result<std::shared_ptr<const trace::snapshot>> with_figures(const outcome& made, const stored_figures& figures) {
@@ -215,8 +214,6 @@ class growing_summary::state {
 growing_summary::growing_summary(const growing_summary_options& options) : options_(options) {}
 growing_summary::~growing_summary() = default;
 
-std::size_t growing_summary::settled() const { return state_ ? state_->settled() : 0; }
-
 result<growing_summary::outcome> growing_summary::sum_up(std::shared_ptr<const trace::snapshot> now,
                                                          const std::function<bool()>& goes_on) {
   if (state_ && (!state_->is_of_the_file_of(*now) || !state_->takes(*now))) state_.reset();
@@ -230,7 +227,10 @@ result<growing_summary::outcome> growing_summary::sum_up(std::shared_ptr<const t
       ++beginnings_;
     }
     auto made = state_->go_on(now, goes_on);
-    if (made && *made) return std::move(**made);
+    if (made && *made) {
+      (*made)->beginning = beginnings_;
+      return std::move(**made);
+    }
     state_.reset();
     if (!made) return tl::unexpected(made.error());
     if (first) return fail(error_code::corrupt, "its parts contradict one another", now->path());

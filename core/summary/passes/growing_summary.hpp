@@ -42,6 +42,8 @@ class growing_summary {
     std::shared_ptr<const section_reader> sections;
     std::shared_ptr<const unsectioned_facts> unsectioned;
     std::shared_ptr<rest_file> rest;
+    std::size_t settled = 0;  ///< So many sections, the first ones, will stay as they are until this begins anew.
+    std::size_t beginning = 0;  ///< How many times it has begun anew.
     /// The snapshot that was summed up, with its summary, but without stored figures.
     [[nodiscard]] const trace::snapshot& trace() const { return sections->snapshot(); }
   };
@@ -54,10 +56,6 @@ class growing_summary {
   /// own are built. Errors: io, no_space; invalid_argument if they cannot be stored.
   [[nodiscard]] result<std::shared_ptr<const trace::snapshot>> with_figures(const outcome& made,
                                                                             const stored_figures& figures);
-
-  /// How many sections were settled in the last call, and how many times this began anew; for tests and measurements.
-  [[nodiscard]] std::size_t settled() const;
-  [[nodiscard]] std::size_t beginnings() const { return beginnings_; }
 
  private:
   class state;

@@ -45,6 +45,13 @@ std::shared_ptr<const index> section_cache::at_hand(std::size_t first, std::size
   return kept_.at_hand({first, last, scope});
 }
 
+void section_cache::take_over(const section_cache& before, std::size_t settled) {
+  for (auto& [key, index] : before.kept_.all_kept())
+    if (key.scope == section_scope::timeline && key.last < settled &&
+        before.store_->run_of(key.first, key.last) == store_->run_of(key.first, key.last))
+      kept_.put(key, std::move(index));
+}
+
 std::size_t section_cache::memory_bytes() const { return kept_.memory_bytes(); }
 
 }  // namespace sluice::analysis

@@ -39,6 +39,10 @@ class section_cache {
   /// Returns the index that `get` would, if it is cached, else null. Never waits.
   [[nodiscard]] std::shared_ptr<const index> at_hand(std::size_t first, std::size_t last, section_scope scope);
 
+  /// Keeps what `before`, of an earlier summary of the same growing recording, has for drawing of its first `settled` sections, which are
+  /// the same here.
+  void take_over(const section_cache& before, std::size_t settled);
+
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:

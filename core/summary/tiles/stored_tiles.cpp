@@ -296,6 +296,25 @@ bool stored_tiles::prepare(const tile& which) const {
   return read_any;
 }
 
+void stored_tiles::take_over(const stored_tiles& before) const {
+  if (before.curves_.size() != curves_.size() || before.lanes_.size() != lanes_.size()) return;
+  const auto copy = [](const drawn_times& from, drawn_times& to) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i].store(from[i].load(std::memory_order_relaxed));
+  };
+  copy(before.curves_drawn_, curves_drawn_);
+  copy(before.lanes_drawn_, lanes_drawn_);
+  const auto same = [](const trace::chunk_info& a, const trace::chunk_info& b) { return a.offset == b.offset; };
+  for (auto& [part, rows] : before.kept_.all_kept()) {
+    const auto there = before.chunks_of(part.which, part.content), here = chunks_of(part.which, part.content);
+    const bool settled = trace_->are_settled(here);
+    if (settled && std::equal(here.begin(), here.end(), there.begin(), there.end(), same)) {
+      kept_.put(part, std::move(rows));
+    } else if (!here.empty()) {
+      prepare(part.which);
+    }
+  }
+}
+
 std::vector<tile> stored_tiles::tiles_under(const bin_grid& grid) const {
   std::vector<tile> all;
   for (const piece& each : cut(grid))

@@ -77,6 +77,10 @@ class stored_tiles {
   /// here: drawing the tile tries again.
   bool prepare(const timeline::tile& which) const;
 
+  /// Keeps what `before`, of an earlier summary of the same growing recording, has in memory; what changed since is read. So that the
+  /// next view need not begin with wider bins. O(tiles in memory), and the tiles read.
+  void take_over(const stored_tiles& before) const;
+
   /// Returns the bins of `curves`. Raises `detail` if bins are wider than requested. Exact: minima, maxima, and means
   /// from sections (from tiles: see `bin_detail`). O(curves * (bins + tiles)), plus sections. Errors: io, corrupt.
   [[nodiscard]] result<std::vector<std::vector<sampled_bin>>> sample(std::span<const std::uint32_t> curves,

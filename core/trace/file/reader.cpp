@@ -320,6 +320,11 @@ std::shared_ptr<const snapshot> snapshot::with_summaries(const snapshot& settled
   return made;
 }
 
+bool snapshot::are_settled(std::span<const chunk_info> summaries) const {
+  return rest_file_ != nullptr && std::all_of(summaries.begin(), summaries.end(),
+                                              [](const chunk_info& each) { return (each.offset & in_rest) == 0; });
+}
+
 snapshot::stored_summary snapshot::summary_of(const chunk_info& chunk) const {
   const file& settled = summaries_file_ ? *summaries_file_ : *file_;
   if (rest_file_ == nullptr || (chunk.offset & in_rest) == 0) return {settled, chunk};

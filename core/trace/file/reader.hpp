@@ -106,6 +106,8 @@ class snapshot {
   [[nodiscard]] std::shared_ptr<const snapshot> with_summaries(const snapshot& other) const;
   /// The same with the summaries of two files. Those of a type in `settled` go before those in `rest`.
   [[nodiscard]] std::shared_ptr<const snapshot> with_summaries(const snapshot& settled, const snapshot& rest) const;
+  /// True if all of these summaries are in the first of those two files: they are the same in every such snapshot.
+  [[nodiscard]] bool are_settled(std::span<const chunk_info> summaries) const;
   /// Returns a copy of this snapshot with one more warning, `line`.
   [[nodiscard]] std::shared_ptr<const snapshot> with_warning(std::string line) const;
 
