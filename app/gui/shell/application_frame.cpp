@@ -138,9 +138,7 @@ void application::draw_status() {
   };
   std::vector<badge> badges;
   if (snapshot->simulated()) badges.push_back({std::string(icon::flask) + "  simulated device", with.colours.warning});
-  // A live recording too large to hold is shown as of its last summary.
-  const char* live = snapshot->has_summaries() ? "  live, renewed at intervals" : "  live";
-  if (shown->live) badges.push_back({std::string(icon::live) + live, with.colours.failure});
+  if (shown->live) badges.push_back({std::string(icon::live) + "  live", with.colours.failure});
   if (!snapshot->complete() && !shown->live)
     badges.push_back({std::string(icon::warning) + "  never closed", with.colours.warning});
   std::string device;

@@ -45,8 +45,8 @@ struct sources {
   drawn_from draws = drawn_from::sections;
 };
 
-/// True if a question about `range` is about the whole recording, and `from.stored` has figures of it. While it grows, these may
-/// be of all that there was a little earlier.
+/// True if `from.stored` has the figures of `range`: the whole recording, or, while that grows, all that it had a little earlier and
+/// maybe what came since.
 [[nodiscard]] bool has_figures_of(time_range range, const sources& from);
 
 [[nodiscard]] result<track_list> answer_to(const tracks_question& question, const sources& from);

@@ -87,8 +87,8 @@ result<std::vector<message>> answer_to(const messages_question&, const sources& 
 // --- from stored figures -----------------------------------------------------------------------------------------
 
 bool has_figures_of(time_range range, const sources& from) {
-  const time_range asked = analysis::bounded(range);
-  return asked == from.stored->figures->span || asked == analysis::time_range_of(from.trace);
+  const time_range asked = analysis::bounded(range), known = from.stored->figures->span;
+  return asked == known || (from.trace.growing() && asked.begin == known.begin && asked.end >= known.end);
 }
 
 std::optional<result<analysis::range_statistics>> answer_from_figures(const statistics_question& question,

@@ -11,13 +11,22 @@
 namespace sluice::query {
 namespace {
 
-/// As long as summing up took, so many times over nothing is summed up. Its threads have a low priority: they take time that nobody
+/// Nothing is summed up for so much of the time that it took, in per cent. The threads have a low priority: they take time that nobody
 /// else wants, but wear out memory bandwidth and a battery all the same.
-constexpr int pauses = 1;
+constexpr int pause = 100;
+/// The same with many cores. With fewer, they are left to the program.
+constexpr int pause_of_many = 25;
+constexpr unsigned many_cores = 8;
 /// A live view shows no more new pictures than these.
 constexpr auto least_pause = std::chrono::milliseconds(400);
-/// With fewer cores, they are left to the program.
-constexpr unsigned many_cores = 8;
+/// Threads that read for figures, with many cores. Each takes some 20 MB, so there are not more.
+constexpr std::size_t readers = 2;
+/// What summing up takes of the memory that answers may use.
+constexpr std::size_t taken_beside_answers = 80'000'000;
+
+std::chrono::steady_clock::duration pause_after(std::chrono::steady_clock::duration work, bool many) {
+  return work * (many ? pause_of_many : pause) / 100;
+}
 
 std::string could_not(const error& why) {
   return "the recording could not be summed up: " + why.message + (why.hint.empty() ? "" : " (" + why.hint + ")") +
@@ -29,9 +38,9 @@ std::string could_not(const error& why) {
 live_summarizer::live_summarizer(std::size_t memory_bytes, trace::time_ns settles_after,
                                  std::function<void(outcome)> take)
     : memory_bytes_(memory_bytes),
-      several_cores_(std::thread::hardware_concurrency() >= many_cores),
+      many_cores_(std::thread::hardware_concurrency() >= many_cores),
       take_(std::move(take)),
-      how_{.several_cores = several_cores_, .settles_after = settles_after} {}
+      how_{.settles_after = settles_after} {}
 
 live_summarizer::~live_summarizer() {
   {
@@ -83,7 +92,7 @@ void live_summarizer::work() {
     const auto end = steady::now();
     lock.lock();
     working_ = false;
-    if (due) next_ = end + std::max<steady::duration>((end - begin) * pauses, least_pause);
+    if (due) next_ = end + std::max<steady::duration>(pause_after(end - begin, many_cores_), least_pause);
   }
 }
 
@@ -98,7 +107,7 @@ void live_summarizer::sum_up_all(std::shared_ptr<const trace::snapshot> ended) {
   }
   const auto made = analysis::summed_up(
       std::move(ended),
-      {.memory_bytes = memory_bytes_, .several_cores = several_cores_, .cancelled = [this] { return stopping_.load(); }});
+      {.memory_bytes = memory_bytes_, .several_cores = many_cores_, .cancelled = [this] { return stopping_.load(); }});
   if (made) take_({*made, open_stored_sources(*made, memory_bytes_)});
 }
 
@@ -137,7 +146,7 @@ void live_summarizer::show(const analysis::growing_summary::outcome& made) {
     shown_.reset();
     return take_({warned, nullptr});
   }
-  const auto answers = open_stored_sources(*with, memory_bytes_);
+  const auto answers = open_stored_sources(*with, memory_bytes_ - std::min(memory_bytes_, taken_beside_answers));
   if (answers && answers_ && beginning_ == made.beginning) take_over(*answers_, settled_, *answers);
   answers_ = answers;
   settled_ = made.settled;
@@ -146,7 +155,8 @@ void live_summarizer::show(const analysis::growing_summary::outcome& made) {
 }
 
 result<live_summarizer::figures_of> live_summarizer::build(const analysis::growing_summary::outcome& made) const {
-  auto found = analysis::build_stored_figures(*made.sections, *made.unsectioned, {.several_cores = several_cores_}, {},
+  auto found = analysis::build_stored_figures(*made.sections, *made.unsectioned,
+                                              {.several_cores = false, .readers = many_cores_ ? readers : 1}, {},
                                               [this] { return !stopping_; });
   if (!found) return tl::unexpected(found.error());
   return figures_of{std::make_shared<const analysis::stored_figures>(std::move(*found)), made.sections};
@@ -168,7 +178,7 @@ void live_summarizer::work_on_figures() {
     const auto end = steady::now();
     lock.lock();
     building_ = false;
-    next_figures_ = end + (end - begin) * pauses;
+    next_figures_ = end + pause_after(end - begin, many_cores_);
     if (found) built_ = *std::move(found);
     changed_.notify_all();
   }

@@ -53,7 +53,7 @@ class live_summarizer {
   [[nodiscard]] result<figures_of> build(const analysis::growing_summary::outcome& made) const;
 
   const std::size_t memory_bytes_;
-  const bool several_cores_;
+  const bool many_cores_;
   const std::function<void(outcome)> take_;
   std::atomic<bool> stopping_{false};
 

@@ -45,28 +45,27 @@ result<stored_figures> build_stored_figures(const section_reader& from, const un
   // Of large sections, as of many processes, an index takes a quarter of the memory that all of this may take.
   bool large = false;
   for (std::size_t i = 0; i < sections; ++i) large = large || from.sections().events(i) > most_events_a_run;
-  const std::size_t most_coming = options.several_cores && !large ? most_read_ahead() : 1;
-  // Of the crew, the first read, the next find what an index tells alone, the others do what must go in order.
-  crew threads(most_coming + (options.several_cores ? most_coming + stored_figures_builder::pieces + 1 : 0));
+  const std::size_t usual = options.several_cores ? most_read_ahead() : 1;
+  const std::size_t most_coming = large ? 1 : std::max<std::size_t>(options.readers, options.readers == 0 ? usual : 1);
+  // Of the crew, the first read and find what an index tells alone, the others do what must go in order.
+  crew threads(most_coming + (options.several_cores ? stored_figures_builder::pieces + 1 : 0));
   std::size_t reads = 0;
+  struct read_index {
+    result<std::shared_ptr<const index>> made;
+    run_findings found;
+  };
   struct coming_index {
     std::size_t first = 0, last = 0;
-    std::shared_future<result<std::shared_ptr<const index>>> made;
-    std::future<run_findings> found;  ///< Only valid on several cores.
+    std::future<read_index> read;
   };
   const auto read = [&](std::size_t first, std::size_t last) {
-    const std::size_t reader = reads++ % most_coming;
-    coming_index coming{first, last, {}, {}};
-    coming.made = threads.start(reader, [&, first, last] {
-      auto made = from.index_of(first, last, section_scope::everything, goes_on);
-      if (made) static_cast<void>((*made)->tensors(from.snapshot()));  // All that follows asks for it.
-      return made;
-    });
-    if (options.several_cores)
-      coming.found = threads.start(most_coming + reader, [&, first, last, made = coming.made] {
-        return made.get() ? all.find(**made.get(), from.run_of(first, last)) : run_findings{};
-      });
-    return coming;
+    return coming_index{first, last, threads.start(reads++ % most_coming, [&, first, last] {
+                          read_index made{from.index_of(first, last, section_scope::everything, goes_on), {}};
+                          if (!made.made) return made;
+                          static_cast<void>((*made.made)->tensors(from.snapshot()));  // All that follows asks for it.
+                          made.found = all.find(**made.made, from.run_of(first, last));
+                          return made;
+                        })};
   };
   std::deque<coming_index> coming;
   std::size_t next = 0;
@@ -80,19 +79,19 @@ result<stored_figures> build_stored_figures(const section_reader& from, const un
   for (read_ahead(); !coming.empty();) {
     coming_index now = std::move(coming.front());
     coming.pop_front();
-    const auto& made = now.made.get();
-    if (!made) return tl::unexpected(made.error());
+    const read_index got = now.read.get();
+    if (!got.made) return tl::unexpected(got.made.error());
     read_ahead();
-    const index& run = **made;
+    const index& run = **got.made;
     const time_range range = from.run_of(now.first, now.last);
     bool goes = true;
     std::vector<std::function<void()>> work;
     for (std::size_t piece = 0; piece < stored_figures_builder::pieces; ++piece)
       work.emplace_back([&, piece] { all.add_piece(piece, run, range); });
-    work.emplace_back([&] { all.add_found(now.found.valid() ? now.found.get() : all.find(run, range), run, range); });
+    work.emplace_back([&] { all.add_found(got.found, run, range); });
     if (also) work.emplace_back([&] { goes = also(run, now.first, now.last); });
     if (options.several_cores) {
-      threads.do_at_once(2 * most_coming, work);
+      threads.do_at_once(most_coming, work);
     } else {
       for (const auto& piece : work) piece();
     }
@@ -106,14 +105,14 @@ result<stored_figures> build_stored_figures(const section_reader& from, const un
   const auto read_again = [&] {
     for (; next_again != again.end() && coming.size() < at_once; ++next_again) {
       const auto index = [&, section = *next_again] {
-        return from.index_of(section, section, section_scope::everything, goes_on);
+        return read_index{from.index_of(section, section, section_scope::everything, goes_on), {}};
       };
-      coming.push_back({*next_again, *next_again, threads.start(reads++ % at_once, index), {}});
+      coming.push_back({*next_again, *next_again, threads.start(reads++ % at_once, index)});
     }
   };
   for (read_again(); !coming.empty(); read_again()) {
     const std::size_t section = coming.front().first;
-    const auto run = coming.front().made.get();
+    const auto run = coming.front().read.get().made;
     coming.pop_front();
     if (!run) return tl::unexpected(run.error());
     all.look(**run, from.run_of(section, section));

@@ -18,6 +18,8 @@ struct stored_figures_options {
   /// Use the cores that there are, at most sixteen: read some indexes ahead, and make the figures of an index in
   /// several threads, at the same time as its tiles. Otherwise one thread reads ahead while another does the rest.
   bool several_cores = true;
+  /// How many threads read indexes ahead, each one at a time. 0: half of the cores, at most six; without `several_cores` one.
+  std::size_t readers = 0;
 };
 
 /// Computes a recording's stored figures from indexes of its sections, then once more of the sections with a peak.

@@ -53,6 +53,7 @@ class summary_view final : public view {
     if (!answer) return;
     if (answer.value != whole_) take(with, answer.value);
     draw_head(with, *answer.value);
+    draw_age(with, *answer.value);
     const analysis::report& all = *shown_;
     if (is_empty(all.whole) && all.findings.empty() && !with.state.active()->live) {
       heading(with, "Nothing was recorded");
@@ -71,6 +72,14 @@ class summary_view final : public view {
   }
 
  private:
+  /// Figures of a large recording that grows are of a moment a little ago.
+  static void draw_age(const view_context& with, const analysis::report& all) {
+    constexpr query::time_ns notable = 2'000'000'000;
+    const document& shown = *with.state.active();
+    if (!shown.live || all.span.end + notable >= shown.span.end) return;
+    remark(with, "These figures are of the first " + format_time(all.span.length()) + ". Newer ones are on their way.");
+  }
+
   /// Of a job of many ranks, all below the findings is of one of them.
   void take(const view_context& with, std::shared_ptr<const analysis::report> whole) {
     whole_ = std::move(whole);
