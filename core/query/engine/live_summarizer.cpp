@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/freed_memory.hpp"
 #include "core/base/threads/lower_priority.hpp"
 #include "core/summary/figures/build_stored_figures.hpp"
 #include "core/summary/passes/finalize.hpp"
@@ -148,10 +149,11 @@ void live_summarizer::show(const analysis::growing_summary::outcome& made) {
   }
   const auto answers = open_stored_sources(*with, memory_bytes_ - std::min(memory_bytes_, taken_beside_answers));
   if (answers && answers_ && beginning_ == made.beginning) take_over(*answers_, settled_, *answers);
-  answers_ = answers;
+  const bool first = !std::exchange(answers_, answers);
   settled_ = made.settled;
   beginning_ = made.beginning;
   take_({*with, answers});
+  if (first) give_freed_memory_back();  // Until now an index held all of the recording.
 }
 
 result<live_summarizer::figures_of> live_summarizer::build(const analysis::growing_summary::outcome& made) const {
@@ -175,6 +177,7 @@ void live_summarizer::work_on_figures() {
     lock.unlock();
     const auto begin = steady::now();
     auto found = build(made);
+    give_freed_memory_back();
     const auto end = steady::now();
     lock.lock();
     building_ = false;

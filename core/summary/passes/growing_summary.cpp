@@ -178,7 +178,7 @@ class growing_summary::state {
   result<bool> add_tiles(tile_maker& to, const section_reader& from, std::size_t behind,
                          const std::function<bool()>& goes_on) {
     for (std::size_t section = to.added(); section < behind; ++section) {
-      const auto made = from.index_of(section, section, section_scope::everything, goes_on);
+      const auto made = from.index_of(section, section, section_scope::timeline, goes_on);
       if (!made) return tl::unexpected(made.error());
       if (!to.add(**made, section, section)) return false;
     }

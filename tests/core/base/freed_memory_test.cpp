@@ -28,11 +28,19 @@ void fill_and_free(std::size_t bytes) {
 
 TEST(freed_memory, stays_with_the_program) {
   keep_freed_memory();
-  fill_and_free(std::size_t{16} << 20);
+  fill_and_free(std::size_t{8} << 20);
   const std::size_t after = heap_bytes();
-  EXPECT_GE(after, std::size_t{16} << 20) << "part of the heap, and not mapped for this block alone";
-  fill_and_free(std::size_t{16} << 20);
+  EXPECT_GE(after, std::size_t{8} << 20) << "part of the heap, and not mapped for this block alone";
+  fill_and_free(std::size_t{8} << 20);
   EXPECT_EQ(heap_bytes(), after) << "the same memory again";
+}
+
+TEST(freed_memory, goes_back_when_asked) {
+  keep_freed_memory();
+  fill_and_free(std::size_t{8} << 20);
+  const std::size_t kept = heap_bytes();
+  give_freed_memory_back();
+  EXPECT_LE(heap_bytes() + (std::size_t{7} << 20), kept);
 }
 
 TEST(freed_memory, goes_back_where_a_block_is_huge) {
