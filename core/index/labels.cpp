@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "core/base/format.hpp"
+#include "core/base/printable.hpp"
 
 namespace sluice::analysis {
 namespace {
@@ -61,6 +65,23 @@ std::string short_label(trace::device_id id, const trace::tables& tables) { retu
 
 std::string label_beside_rank(trace::device_id id, const trace::tables& tables) {
   return short_words(id, tables, false);
+}
+
+std::string device_names(const trace::tables& tables, bool simulated) {
+  std::vector<std::pair<std::string, std::size_t>> counts;
+  std::map<std::string, std::size_t> places;
+  for (const trace::device_row& row : tables.devices.rows()) {
+    if (!simulated && row.kind == trace::device_kind::simulated) continue;
+    std::string name = printable(tables.text(row.name));
+    if (name.empty()) continue;
+    const auto [at, fresh] = places.try_emplace(name, counts.size());
+    if (fresh) counts.emplace_back(std::move(name), 0);
+    ++counts[at->second].second;
+  }
+  std::string all;
+  for (const auto& [name, count] : counts)
+    all += fmt::format("{}{}{}", all.empty() ? "" : ", ", count > 1 ? fmt::format("{} x ", count) : "", name);
+  return all;
 }
 
 std::string stream_label(trace::stream_id id, const trace::tables& tables) {

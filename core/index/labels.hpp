@@ -13,6 +13,8 @@ namespace sluice::analysis {
 [[nodiscard]] std::string short_label(trace::device_id id, const trace::tables& tables);   ///< "GPU 0", or "host"
 /// The same where the rank is said already: without it, "GPU 0".
 [[nodiscard]] std::string label_beside_rank(trace::device_id id, const trace::tables& tables);
+/// The names of all devices, but simulated ones unless `simulated`: "64 x NVIDIA H200, NVIDIA A100".
+[[nodiscard]] std::string device_names(const trace::tables& tables, bool simulated);
 [[nodiscard]] std::string stream_label(trace::stream_id id, const trace::tables& tables);    ///< "Stream 7"
 [[nodiscard]] std::string thread_label(trace::thread_id id, const trace::tables& tables);    ///< "main (4711)"
 [[nodiscard]] std::string process_label(trace::process_id id, const trace::tables& tables);  ///< "python (4710)"

@@ -9,6 +9,7 @@
 #include "app/gui/window/glossary.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/version.hpp"
+#include "core/index/labels.hpp"
 #include "imgui_internal.h"
 #include "imgui_stdlib.h"
 
@@ -141,11 +142,7 @@ void application::draw_status() {
   if (shown->live) badges.push_back({std::string(icon::live) + "  live", with.colours.failure});
   if (!snapshot->complete() && !shown->live)
     badges.push_back({std::string(icon::warning) + "  never closed", with.colours.warning});
-  std::string device;
-  for (const trace::device_row& row : snapshot->tables().devices.rows()) {
-    if (snapshot->simulated() && row.kind == trace::device_kind::simulated) continue;
-    device += (device.empty() ? "" : ", ") + std::string(with.text(row.name));
-  }
+  const std::string device = analysis::device_names(snapshot->tables(), !snapshot->simulated());
   if (!device.empty()) badges.push_back({device, with.colours.muted});
   if (badges.empty()) return;
   float width = 0;

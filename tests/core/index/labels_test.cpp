@@ -60,6 +60,22 @@ TEST_F(two_machines, say_the_rank_where_the_ranks_of_a_machine_each_see_one_gpu)
   EXPECT_EQ(label_beside_rank(trace::device_id{2}, all), "GPU 0");
 }
 
+TEST_F(two_machines, have_devices_of_one_name_that_are_counted) {
+  EXPECT_EQ(device_names(all, true), "2 x NVIDIA H100");
+  put_text(4, "NVIDIA A100");
+  trace::device_row other;
+  other.id = trace::device_id{5};
+  other.name = trace::string_id{4};
+  all.devices.put(other);
+  put_device(6, 1);
+  EXPECT_EQ(device_names(all, true), "3 x NVIDIA H100, NVIDIA A100");
+  other.id = trace::device_id{7};
+  other.kind = trace::device_kind::simulated;
+  all.devices.put(other);
+  EXPECT_EQ(device_names(all, true), "3 x NVIDIA H100, 2 x NVIDIA A100");
+  EXPECT_EQ(device_names(all, false), "3 x NVIDIA H100, NVIDIA A100");
+}
+
 TEST(labels, of_gpus_of_one_machine_name_no_machine) {
   trace::tables all;
   all.hosts.put({.id = trace::host_id{1}});
